@@ -22,9 +22,9 @@ from matplotlib.ticker import NullFormatter
 
 import tidegate
 from tidegate import Run, Scenario, plot
-from tidegate.comparison import ranges
 from tidegate.control.registry import registry
-from tidegate.show.palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
+from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, HUES, MUTED
+from tidegate.query import ranges
 from tidegate.show.view import flow_series
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from tidegate.errors import TidegateError
 from tidegate.paper import _mutations as mutations
 from tidegate.paper import reading
 from tidegate.paper._model import PAPER_TOML
-from tidegate.paper._rules import Expression, Undefined
+from tidegate.query.intervals import Expression, Undefined
 from tidegate.recordings import imported
 from tidegate.results import Results
 from tidegate.results.folders import MANIFEST

@@ -1,4 +1,4 @@
-/** Colours of controllers: those of reports and figures (`python/tidegate/show/palette.py`; a test compares them). */
+/** Colours of controllers: those of reports and figures (`python/tidegate/output/palette.py`; a test compares them). */
 
 export const HUES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#555555"];
 export const HUES_ON_DARK = ["#4ba6e8", "#ff8b4d", "#35c99b", "#e8a6cb", "#f2bb4a", "#9bd6fa", "#c39b8f", "#b5bac2"];

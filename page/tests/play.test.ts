@@ -95,7 +95,7 @@ test("queues of FQ-CoDel and DualPI2 are several", () => {
 });
 
 test("controllers have the colours of reports", () => {
-  const palette = readFileSync(`${ROOT}/python/tidegate/show/palette.py`, "utf8");
+  const palette = readFileSync(`${ROOT}/python/tidegate/output/palette.py`, "utf8");
   const colours = [...palette.matchAll(/^ {4}"(#[0-9a-f]{6})"/gm)].map((found) => found[1]);
   assert.deepEqual(colours, [...HUES, ...HUES_ON_DARK]);
   const known = palette.split("KNOWN:")[1]!.split("}")[0]!;

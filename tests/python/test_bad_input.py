@@ -556,12 +556,12 @@ def test_there_are_enough_of_them() -> None:
 
 
 def test_a_narrow_terminal_hides_no_number(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from tidegate.cli import tables
+    from tidegate.output import terminal
 
-    monkeypatch.setattr(tables, "_PIPE_WIDTH", 20)
-    table = tables.plain_table("flow", "a long head", "another long head")
+    monkeypatch.setattr(terminal, "_PIPE_WIDTH", 20)
+    table = terminal.plain_table("flow", "a long head", "another long head")
     table.add_row("call", "1234567.89", "2345678.90")
-    tables.print_table(table)
+    terminal.print_table(table)
     shown = capsys.readouterr().out
     assert "another long head" in shown
     assert "2345678.90" in shown

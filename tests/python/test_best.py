@@ -78,7 +78,7 @@ def test_nobody_is_best_by_not_sending(cli: Cli) -> None:
     why = done.table.too_little["fixed:30kbps"]
     assert why.startswith("carried 0.03 Mbit/s, less than half of the 1.")
     assert f"`fixed:30kbps` {why}." in done.table.to_markdown()
-    assert f"fixed:30kbps {why}." in report.html(done)
+    assert f"<code>fixed:30kbps</code> {why}." in report.html(done)
     assert done.to_data()["carried_too_little"] == {"fixed:30kbps": why}
 
     alone = tidegate.compare(["gcc", "fixed:30kbps"], Scenario.parse(CALL))

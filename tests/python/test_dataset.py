@@ -20,10 +20,10 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import _core
 from tidegate.errors import InputError
+from tidegate.query import Where
 from tidegate.results import dataset
 from tidegate.results.dataset import Row, Writer
 from tidegate.results.metrics import FLOWS
-from tidegate.results.where import Where
 
 SWEEP = ["sweep", "net.toml", "--set", "links.cable.delay=5ms,40ms", "--set", "links.cable.loss=0.0,0.02"]
 SWEEP += ["--set", "flows.call.media.controller=gcc,fixed:500kbps", "--seeds", "2", "--out", "o"]
@@ -109,6 +109,10 @@ def test_what_is_listed_is_what_holds(cli: Cli, swept: Path) -> None:
         ),
         "links.cable.loss > 0.01 and seed in [2, 7]": lambda row: row["links.cable.loss"] > 0.01 and row["seed"] == 2,
         "one_way_delay_ms_p95 <= 30 and seed != 1": lambda row: row["one_way_delay_ms_p95"] <= 30 and row["seed"] != 1,
+        "1 < seed < 3 and 'gcc' == controller": lambda row: row["seed"] == 2 and row["controller"] == "gcc",
+        "delay_p95 > 10 ms and < 30ms and seed not in [-1, 2]": lambda row: (
+            10 < row["one_way_delay_ms_p95"] < 30 and row["seed"] == 1
+        ),
     }
     for where, holds in cases.items():
         expected = sorted(row["digest"] for row in every if holds(row))
@@ -133,8 +137,11 @@ def test_what_is_listed_is_what_holds(cli: Cli, swept: Path) -> None:
         ("__import__('os')", "expected a column compared with a value"),
         ("controller ==", "expected a condition such as"),
         ("(" * 500, "expected a condition such as"),
-        ("1 < seed < 3", "expected a column compared with a value"),
-        ("'gcc' == controller", "expected a column compared with a value"),
+        ("seed < seed", 'found "seed < seed"; expected a column compared with a value'),
+        ("seed + 1 < 3", "expected a column compared with a value"),
+        ("worst delay_p95 < 3ms", "expected a column compared with a value"),
+        ("controller == 'gcc' end", "expected a condition such as"),
+        ("seed in []", "expected a column compared with a value"),
     ],
 )
 def test_a_wrong_condition_is_said(where: str, why: str) -> None:

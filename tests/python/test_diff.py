@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,9 @@ from tidegate import InputError, Run, Scenario, compare, run, sweep
 from tidegate.difference import Difference, Number, Side, diff
 from tidegate.difference.settings import Setting, Settings, differing
 from tidegate.difference.sides import Made, Series
+from tidegate.output.html import page
+from tidegate.output.markdown import markdown
+from tidegate.output.terminal import show
 from tidegate.results.metrics import METRICS
 from tidegate.results.stats import paired
 from tidegate.suite import Plan, Suite
@@ -175,6 +179,57 @@ def test_the_one_controller_that_is_another_is_held_against_the_one_that_was() -
     two = side({("fixed:1Mbps", RATE.name): rate, ("scream", RATE.name): rate})
     assert Difference(a, two).numbers == []
     assert Difference(a, two).only_b == [("fixed:1Mbps",), ("scream",)]
+
+
+# --- forms ----------------------------------------------------------------------------------------
+
+
+def test_short_forms_say_what_they_leave_out_and_whole_ones_have_it(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"c{at}" for at in range(40)]
+    before: dict[tuple[str, str], Values] = {(name, DELAY.name): {1: 100.0, 2: 100.0} for name in names}
+    after: dict[tuple[str, str], Values] = {
+        (name, DELAY.name): {1: 200.0 + at, 2: 200.0 + at} for at, name in enumerate(names)
+    }
+    small: dict[tuple[str, str], Values] = {
+        ("tiny", DELAY.name): {1: 5.0, 2: 5.0},
+        ("same", DELAY.name): {1: 5.0, 2: 5.0},
+    }
+    only = {(f"x{at}", DELAY.name): {1: 1.0} for at in range(33)}
+    settings: dict[str, Any] = {f"key{at}": at for at in range(35)}
+    a = side(before | small, "comparison", **settings)
+    b = side(after | small | only | {("tiny", DELAY.name): {1: 5.0001, 2: 5.0001}}, **dict.fromkeys(settings, "other"))
+    document = Difference(a, b).document()
+    small_print = "10 numbers differ less; 1 number differs by less than matters"
+    show(document, hint="--all shows more")
+    short = capsys.readouterr().out
+    assert "5 settings more; --all shows more" in short
+    assert "x29 and 3 more; --all shows more" in short
+    assert f"{small_print} (1 ms, 0.2 s, 0.1 % or the last digit); --all shows more" in short
+    assert "1 of 42 numbers are the same" in short
+    rows = {line.partition("one-way")[0].split()[-1] for line in short.splitlines() if "95th percentile" in line}
+    assert rows == {*names[10:]}, "those that differ most"
+    assert "key34" not in short
+    show(document, detail=True, hint="--all shows more")
+    whole = capsys.readouterr().out
+    assert "--all" not in whole
+    assert small_print not in whole
+    for text in (whole, markdown(document), page(document)):
+        assert all(word in text for word in ("c9", "tiny", "same", "key34", "x32"))
+        assert " more" not in text.partition("What the numbers mean")[0]
+    assert small_print in Difference(a, b).to_markdown()
+    assert "tiny" not in Difference(a, b).to_markdown()
+    shown = Difference(a, b)._repr_html_()
+    assert "A: made · B: made" in shown
+    assert small_print in shown
+
+
+def test_where_nothing_matters_short_forms_have_no_table(capsys: pytest.CaptureFixture[str]) -> None:
+    one = side({("gcc", DELAY.name): {1: 5.0, 2: 5.0}})
+    show(Difference(one, one).document())
+    same = "nothing differs\n\n1 of 1 numbers are the same; 2 of 2 runs are the same to the bit\n"
+    assert capsys.readouterr().out == same
+    assert "<table" not in Difference(one, one)._repr_html_()
+    assert "| gcc |" in Difference(one, one).to_markdown(detail=True)
 
 
 # --- results --------------------------------------------------------------------------------------

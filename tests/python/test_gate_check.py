@@ -128,9 +128,23 @@ def test_the_table_names_case_number_change_bound_and_limit(here: Path, cli: Cli
     (line,) = [line for line in done.out.splitlines() if line.startswith("worse")]
     assert re.match(r"worse +steps +receive rate +0\.\d\d +0\.\d\d +Mbit/s +-0\.\d\d \(-1\d\.\d%\) +-0\.\d\d \(", line)
     assert line.split()[-2:] == ["-5%", "20"]
-    better = cli("check", "base.json", "fixed:700kbps", "--cases", "steps", "--fail-if", "rate < -5%")
+    better = cli("check", "base.json", "fixed:700kbps", "--cases", "steps", "--fail-if", "change(rate) < -5%")
     assert better.code == 0
     assert re.search(r"^better +steps +receive rate", better.out, re.MULTILINE)
+
+
+def test_a_check_is_a_document(here: Path) -> None:
+    known, suite = Baseline.load(here / "base.json"), Suite.load(here / "short.toml")
+    outcome = check(known, suite, "fixed:500kbps", cases=["steps"])
+    assert outcome.verdict == "1 of 2 worse"
+    short, whole = outcome.to_markdown(), outcome.to_markdown(detail=True)
+    assert "| **worse** | steps | receive rate |" in short
+    assert ("within" in short, "within" in whole) == (False, True)
+    shown = outcome._repr_html_()
+    assert '<span class="bad">worse</span>' in shown
+    assert "fixed:500kbps against the baseline of fixed:600kbps: short" in shown
+    states = [case.state for case in outcome.cases()]
+    assert sorted(states) == ["failure", "passed"]
 
 
 def test_what_more_seeds_cannot_decide_is_undecided_and_fails_only_if_strict(here: Path, cli: Cli) -> None:
@@ -253,6 +267,10 @@ def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
         (["base.json", "--fail-if", "rate < -5% in 5.6"], "is about no case; there are steps, tcp"),
         (["base.json", "--fail-if", "jitter_max > +5%"], "the baseline has no worst jitter_ms_max in steps, tcp; make"),
         (["base.json", "--fail-if", "rate < -5%", "--fail-if", "rate  < -5%"], "'rate < -5%' is given twice"),
+        (
+            ["base.json", "--fail-if", "loss > +2pp", "--fail-if", "change(loss) > 2pp"],
+            "'change(loss) > 2pp' is given twice",
+        ),
         (["base.json", "--seeds", "1"], "found 1, which can never show that anything is worse: 5 questions"),
         (["base.json", "--seeds", "5"], "expected at least 10"),
         (["new.json", "--write", "--suite", "short.toml"], "needs a controller: tidegate check new.json CONTROLLER"),

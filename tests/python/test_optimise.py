@@ -15,9 +15,12 @@ import pytest
 
 from support import PLAIN, Cli, begin
 from tidegate import InputError, OutputError, Scenario, optimisation
-from tidegate.optimisation import ScenarioTask, Search, SearchResult, SuiteTask, Tried, page, search
+from tidegate.optimisation import ScenarioTask, Search, SearchResult, SuiteTask, Tried, search
 from tidegate.optimisation.goals import Goal, Limit
 from tidegate.optimisation.space import Setting
+from tidegate.output import svg
+from tidegate.output.chart import Axis, Chart
+from tidegate.output.html import page
 from tidegate.results.metrics import METRICS
 from tidegate.runs import engine
 from tidegate.suite import Suite
@@ -100,9 +103,13 @@ def test_goals_and_limits() -> None:
     assert Goal.parse("delay_p95", METRICS).best == "lowest"
     assert Goal.parse("lowest call rate", METRICS).series.name == "call receive_rate_bps"
     limit = Limit.parse("tcp delay_p95 < 150ms", METRICS)
-    assert (limit.series.name, limit.below, limit.bound) == ("tcp one_way_delay_ms_p95", True, 150.0)
-    assert Limit.parse("loss<=2%", METRICS).bound == 0.02
-    assert not Limit.parse("rate >= 1.5Mbps", METRICS).below
+    assert (limit.series.name, limit.condition.below, limit.condition.bound) == (
+        "tcp one_way_delay_ms_p95",
+        True,
+        150.0,
+    )
+    assert Limit.parse("loss<=2%", METRICS).condition.bound == 0.02
+    assert not Limit.parse("rate >= 1.5Mbps", METRICS).condition.below
 
 
 @pytest.mark.parametrize(
@@ -266,7 +273,7 @@ def test_tries_that_fail_are_told_and_others_go_on(tmp_path: Path) -> None:
     assert 0 < len(failed) < 8
     assert all("too fast" in one.why and float(one.values["controller.rate"]) > 2 for one in failed)
     assert found.best is not None
-    assert "Failed" in page.html(found)
+    assert "Failed" in page(found.document())
     wrong = Search.of(made, ["controller.rate=2.5:3.0"], "rate", seeds=1)
     with pytest.raises(InputError, match=r"every try failed; the first: .*too fast"):
         wrong.run(tmp_path / "p", tries=4)
@@ -285,7 +292,7 @@ def test_over_a_suite(tmp_path: Path) -> None:
     assert found.best is None or found.best.goal is not None
     again = SearchResult.load(tmp_path / "o")
     assert again.tries == found.tries
-    assert "and 2 cases" in page.html(again)
+    assert "and 2 cases" in page(again.document())
     with pytest.raises(
         InputError, match=r"links\.cable\.delay: over a suite only the controller's settings are chosen"
     ):
@@ -321,6 +328,11 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
     # each try in the history and over its setting
     assert text.partition("<main>")[2].count("<circle") == 2 * 12
     assert "What mattered" in text
+    shown = SearchResult.load(tmp_path / "o")._repr_html_()
+    assert "best, on other seeds" in shown
+    # of twelve tries a notebook and the terminal have five, and the page all
+    assert [">12.<" in form or ">12. (" in form for form in (shown, text)] == [False, True]
+    assert not re.search(r"^6\.", got.out, re.MULTILINE)
     assert not re.search(r'(?:src|href)="(?!data:)', text)
     (tmp_path / "o" / "report.html").unlink()
     assert cli("report", "o").code == 0
@@ -358,6 +370,18 @@ def test_wrong_usage(tmp_path: Path, cli: Cli, argv: Sequence[str], why: str) ->
     got = cli("optimise", *argv, *where, "--for", "utilisation", "--out", "o", "--tries", "4")
     assert got.code == 2, got.err
     assert why in got.err
+
+
+def test_what_stands_at_the_vertical_axis_has_room_for_it() -> None:
+    """Values that differ in their fifth digit have long names; 7 units is about a letter of 12 px."""
+    places = {}
+    for low, high in ((0.0, 1.0), (50.0331, 50.0392)):
+        drawn = svg.drawing(Chart(Axis("", 0, 1, marks=()), Axis("", low, high), [], "", "small"))
+        labels = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="end">([\d.]+)</text>', drawn)
+        assert len(labels) > 2
+        assert all(float(x) - 7 * len(label) >= 0 for x, label in labels)
+        places[low] = {float(x) for x, _ in labels}
+    assert min(places[50.0331]) > max(places[0.0])
 
 
 def test_without_optuna_it_says_what_to_install(

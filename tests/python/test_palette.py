@@ -24,8 +24,8 @@ from tidegate import plot, report
 from tidegate.control.registry import registry
 from tidegate.media import Judged
 from tidegate.media._figures import quality
-from tidegate.show.palette import DASHES, HUES, KNOWN, OWN, look, looks
-from tidegate.suite import page
+from tidegate.output import html
+from tidegate.output.palette import DASHES, HUES, KNOWN, OWN, look, looks
 
 Groups = Mapping[str, Sequence[synthetic.SyntheticRun]]
 LOOKS = {
@@ -152,17 +152,18 @@ def on_page(groups: Groups) -> Colours:
     text = report.html(report.Source(groups))
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert data is not None
-    charts = json.loads(data[1])
+    charts = json.loads(data[1])["timeline"]
     shown: Colours = {label: set() for label in groups}
     for column in charts["columns"]:
         shown[column["label"]] |= {flow["colour"][0] for flow in column["flows"]}
     for line in charts["cdf"]["lines"]:
         shown[line["label"]].add(line["colour"][0])
     for label in groups:
-        heads = re.findall(rf'<p[^>]*data-hue="(\S+) \S+"[^>]*>{label}</p>', text)
-        swatches = re.findall(rf'<line[^>]*data-hue="(\S+) \S+"[^>]*></line></svg>{label}</th>', text)
-        dots = re.findall(rf'<text[^>]*data-hue="(\S+) \S+"[^>]*>{label}</text>', text)
-        assert (len(heads) > 1, len(swatches), len(dots)) == (True, 2, 1), label
+        heads = re.findall(rf'<p[^>]*style="--light:(\S+?);--dark:\S+?"[^>]*>{label}</p>', text)
+        swatches = re.findall(rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>{label}</th>', text)
+        dots = re.findall(rf'<text[^>]*style="--light:(\S+?);--dark:\S+?"[^>]*>{label}</text>', text)
+        # of each flow's table there may be several parts
+        assert (len(heads) > 1, len(swatches) >= 2, len(dots) <= 1) == (True, True, True), label
         shown[label] |= {*heads, *swatches, *dots}
     return shown
 
@@ -185,12 +186,12 @@ def on_suite_page(groups: Groups) -> Colours:
         (case, label): {seed: _under(row, groups[label][0]) for seed, row in some.items()}
         for (case, label), some in result.rows.items()
     }
-    text = page.render(replace(result, rows=rows))
+    text = html.page(replace(result, rows=rows).document())
     styles = re.findall(r'style="--light:(\S+?);--dark:\S+?"[^>]* data-name="([^"]+)"', text)
     shown: Colours = {label: {colour} for colour, label in styles}
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert data is not None
-    for contender in json.loads(data[1])["controllers"]:
+    for contender in json.loads(data[1])["cells"]["controllers"]:
         shown[contender["name"]].add(contender["light"])
     return shown
 
@@ -222,7 +223,7 @@ def on_sweep_page(groups: Groups) -> Colours:
     text = report.html(_swept(groups))
     shown: Colours = {}
     for label in groups:
-        named = rf'<line[^>]*data-hue="(\S+) \S+"[^>]*></line></svg>{label}</(?:span|td)>'
+        named = rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>(?:<b>)?{label}</(?:b|td)>'
         shown[label] = {*re.findall(named, text)}
     return shown
 

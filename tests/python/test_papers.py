@@ -20,10 +20,9 @@ from support import ROOT, Cli, begin, interrupt
 from support.cable import CABLE, CODE, TOML, wrong
 from tidegate import _shipped, paper
 from tidegate.errors import InputError
-from tidegate.paper import Measure, Result, Table, Verdict, facts, shipped, words
+from tidegate.output.markdown import markdown
+from tidegate.paper import Measure, Result, Table, Verdict, document, shipped, words
 from tidegate.paper import _mutations as mutations
-from tidegate.paper import _opening as opening
-from tidegate.paper import _tables as tables
 from tidegate.paper.measures import CellValue
 from tidegate.paper.reading import load
 from tidegate.results.stats import Interval
@@ -85,7 +84,7 @@ def test_each_kind_of_claim_is_counted_apart(tmp_path: Path) -> None:
         "setting": 1,
         "own": 1,
     }
-    said = facts.line(result)
+    said = document.sentences(result)[0]
     assert "6 published results, in sample: 6 agree;" in said
     assert "1 own claims: 1 differ" in said
     assert json.loads(json.dumps(result.to_data()))["counts_by_kind"]["own"] == {"differs": 1}
@@ -152,7 +151,8 @@ def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: 
         "Where ours differs",
         "Figures",
     )
-    order = [shown.index(part) for part in (*parts, "unstated", "Behind the verdicts", "Every claim")]
+    every = (*parts, "leaves unstated", "Behind the verdicts", "Every claim")
+    order = [shown.casefold().index(part.casefold()) for part in every]
     assert order == sorted(order)
     first = shown.index("Where ours differs")
     assert shown.index("Nothing is ever lost", first) < shown.index("received of 8", first)
@@ -182,14 +182,14 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     assert turned == {"share"}
     assert made.turned_by("long") is None, "what was not run says nothing"
     assert made.count("half", [one.claim.id for one in result.judgements]) == (1, 12)
-    assert "(1 turn without the mechanism)" in facts.line(result)
-    said = opening.sentences(result)
+    said = document.sentences(result)
+    assert "(1 turn without the mechanism)" in said[0]
     assert said[1].startswith("Holds, and would not without the mechanism: “Twice the capacity offered")
     assert said[2].startswith("Holds with and without it: “A packet of 1000 bytes")
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
     # eleven that do not turn, and the legend
-    assert text.count(words.RING) == 11 + 1
+    assert text.count(document.RING) == 11 + 1
     assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts turn" in text
     assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
     (folder / mutations.FILE).write_text("{}", "utf-8")
@@ -217,6 +217,7 @@ def test_the_rest_of_the_page(quick: Result, tmp_path: Path) -> None:
 def cells(markdown: str) -> list[list[str]]:
     """The lines of a Markdown table, as a reader sees their cells."""
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    lines = [re.sub(r"(?<!\\)\*\*", "", line) for line in lines]  # bold
     found = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return [[html.unescape(re.sub(r"\\([|*`\\])", r"\1", cell)) for cell in row] for row in found]
 
@@ -230,7 +231,7 @@ def test_markdown_and_csv_say_what_the_page_says(quick: Result, tmp_path: Path) 
     assert (heads, rows) == (list(words.HEADS), expected)
     readme = (folder / "README.md").read_text("utf-8")
     assert all(row in cells(readme) for row in expected)
-    assert "![What is &lt;lost>](figures/loss.png)" in readme
+    assert "![Figure 1: What is &lt;lost>](figures/loss.png)" in readme
     # the document's table, each number with ours beside it
     sent = list(csv.DictReader(io.StringIO((folder / "tables" / "sent.csv").read_text("utf-8"))))
     assert [row["received (kbit/s), published"] for row in sent] == ["1000.0", "2000.0", "2000.0", "2600.0"]
@@ -253,14 +254,14 @@ def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
         np.float64(1e-9),
     ]
     table = Table("odd", "odd", ["text", "number"], list(zip(odd, numbers, strict=True)))
-    read = list(csv.reader(io.StringIO(tables.to_csv(table))))
+    read = list(csv.reader(io.StringIO(table.to_csv())))
     assert read[0] == ["text", "number", "number: half_interval_95"]
     assert [row[0] for row in read[1:]] == odd
     assert [row[1:] for row in read[1:]] == [
         [repr(0.1 + 0.2), ""], ["7", ""], [repr(1 / 3), "0.125"], ["", ""], ["2.0", ""], ["", ""], ["True", ""],
         ["1e-09", ""],
     ]  # fmt: skip
-    shown = cells(tables.to_markdown(table))
+    shown = cells(markdown(document.of_table(table)))
     assert [row[0] for row in shown[2:]] == odd
     assert [row[1] for row in shown[2:]] == ["0.300", "7", "0.333 ± 0.125", "no value", "2", "", "yes", "0.000000001"]
     with pytest.raises(ValueError, match="table odd: found 1 cells; expected 2"):
@@ -441,9 +442,9 @@ def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
 
 def test_every_paper_in_the_package_can_be_read() -> None:
     assert shipped.FOLDER == ROOT / "python" / "tidegate" / "papers"
-    for document in paper.list_papers():
-        assert (document.folder / "experiment.py").is_file(), document.key
-        assert (document.folder / "__init__.py").is_file(), f"{document.key}: its code is imported as a package"
+    for listed in paper.list_papers():
+        assert (listed.folder / "experiment.py").is_file(), listed.key
+        assert (listed.folder / "__init__.py").is_file(), f"{listed.key}: its code is imported as a package"
 
 
 @pytest.mark.parametrize("key", shipped.names())

@@ -16,8 +16,8 @@ from matplotlib.lines import Line2D
 
 from support import synthetic_runs as synthetic
 from tidegate import Run, Scenario, plot, run
+from tidegate.output.palette import DASHES, HUES, look, looks
 from tidegate.show import view
-from tidegate.show.palette import DASHES, HUES, look, looks
 
 
 def png(figure: Figure) -> bytes:

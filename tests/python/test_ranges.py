@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support import PLAIN, Cli
 from tidegate import InputError
-from tidegate.comparison.ranges import spread, values
+from tidegate.query.ranges import values
 from tidegate.units import Duration, Rate
 
 
@@ -35,7 +35,6 @@ from tidegate.units import Duration, Rate
     ],
 )
 def test_ranges(text: str, expected: list[str]) -> None:
-    assert spread(text) == expected
     assert values(text) == expected
 
 
@@ -92,7 +91,7 @@ def test_what_is_wrong_is_said(text: str, why: str) -> None:
 def test_steps_are_equal(low: int, high: int, count: int, log: bool) -> None:
     if low == high:
         return
-    found = spread(f"{'log:' if log else ''}{low}ns:{high}ns:{count}")
+    found = values(f"{'log:' if log else ''}{low}ns:{high}ns:{count}")
     assert (found[0], found[-1], len(found)) == (f"{low}ns", f"{high}ns", count)
     numbers = [float(one.removesuffix("ns")) for one in found]
     numbers = [math.log(one) for one in numbers] if log else numbers
@@ -106,7 +105,7 @@ def test_what_is_spread_can_be_read(low: int, high: int, count: int) -> None:
     if low == high:
         return
     for kind, units in ((Duration, ("us", "s")), (Rate, ("bps", "kbps"))):
-        made = [kind.parse(one) for one in spread(f"{low}{units[0]}:{high}{units[1]}:{count}")]
+        made = [kind.parse(one) for one in values(f"{low}{units[0]}:{high}{units[1]}:{count}")]
         assert made[0] == kind.parse(f"{low}{units[0]}")
         assert made == sorted(set(made), reverse=made[0] > made[-1])
 

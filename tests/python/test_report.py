@@ -7,6 +7,7 @@ import html
 import json
 import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,36 @@ import pytest
 import tidegate
 from support import synthetic_runs as synthetic
 from tidegate import compare, plot, report
-from tidegate.cli.printing import print_run
+from tidegate.cli.terminal import print_run
 from tidegate.comparison import scenario_for
 from tidegate.errors import OutputError
+from tidegate.output import html as html_pages
+from tidegate.output.chart import Chart
+from tidegate.output.document import Beside, Block, Document, Drawing, Section
+from tidegate.output.packed import pack, unpack
 from tidegate.show import view
-from tidegate.show.report import series, tables
+from tidegate.show.report import series
+from tidegate.show.table import ComparisonTable
 
 
 def block(text: str) -> dict[str, Any]:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
+    data: dict[str, Any] = json.loads(found[1])["timeline"]
     return data
+
+
+def drawings(document: Document) -> list[Chart]:
+    """The charts of a document that are drawn without a script."""
+
+    def inside(blocks: Sequence[Block]) -> Iterator[Chart]:
+        for block in blocks:
+            if isinstance(block, Drawing):
+                yield block.chart
+            if isinstance(block, Section | Beside):
+                yield from inside(block.blocks)
+
+    return list(inside([*document.opening, *document.answer, *document.more]))
 
 
 def test_a_minute_of_four_flows_stays_under_a_megabyte(tmp_path: Path) -> None:
@@ -50,20 +69,20 @@ def test_the_series_in_the_page_are_those_of_the_recording() -> None:
     data = block(report.html(run))
     panel = data["columns"][0]["panels"][0]
     truth = view.flow_series(run, "subject")
-    receive = series.unpack(panel["flows"][0]["receive"], data["steps"]["rate"])
+    receive = unpack(panel["flows"][0]["receive"], data["steps"]["rate"])
     np.testing.assert_allclose(receive, truth.receive_bps / 1e6, atol=0.00051)
-    delay = series.unpack(panel["flows"][0]["delay"], data["steps"]["delay"])
+    delay = unpack(panel["flows"][0]["delay"], data["steps"]["delay"])
     np.testing.assert_allclose(delay, truth.delay_ms, atol=0.051)
-    capacity = series.unpack(panel["capacity"], data["steps"]["rate"])
+    capacity = unpack(panel["capacity"], data["steps"]["rate"])
     np.testing.assert_allclose(capacity, view.truth(run, "bottleneck")[1] / 1e6, atol=0.00051)
 
 
 def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:
     one = synthetic.run("gcc")
-    assert "Marked by the queue" not in report.html(one)
+    assert "Marked by queues" not in report.html(one)
     one.summary["links"][0]["marked"] = 4711
     text = report.html(one)
-    assert "Marked by the queue" in text
+    assert "Marked by queues" in text
     assert "4711" in text
     made = tidegate.Scenario.load("lossy-wifi").with_changes({"duration": "5s"})
     done = tidegate.run(made, record="summary")
@@ -76,7 +95,7 @@ def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixt
 
 def test_packing_keeps_gaps_and_values() -> None:
     values = np.array([np.nan, 0.1, 0.1, np.nan, 1e6, 0.0, -3.3])
-    np.testing.assert_allclose(series.unpack(series.pack(values, 0.1), 0.1), values, atol=0.0501)
+    np.testing.assert_allclose(unpack(pack(values, 0.1), 0.1), values, atol=0.0501)
 
 
 def test_finer_bins_are_joined_and_long_runs_thinned() -> None:
@@ -97,7 +116,7 @@ def test_more_flows_than_can_be_told_apart_are_summed() -> None:
     panel = block(report.html(run))["columns"][0]["panels"][0]
     assert [other["name"] for other in panel["others"]] == ["11 other flows"]
     total = sum(view.flow_series(run, f"cross-{i}").receive_bps for i in range(1, 12)) / 1e6
-    np.testing.assert_allclose(series.unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051)
+    np.testing.assert_allclose(unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051)
 
 
 def test_the_distribution_ends_at_one_and_knows_the_median() -> None:
@@ -117,17 +136,15 @@ def test_distribution_scatter_and_table_have_one_95th_percentile() -> None:
     text = report.html(done)
     lines = {line["label"]: line for line in block(text)["cdf"]["lines"]}
     grid = np.array(block(text)["cdf"]["x"])
-    # the large dots of the scatter, delay to the left: its place is a linear scale whose end is 1.1 times the slowest
-    dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"[^>]* r="7"', text)]
-    slowest = max(run.metrics()["one_way_delay_ms_p95"] for runs in done.runs.values() for run in runs) * 1.1
+    (chart,) = drawings(done.document())
+    dots = [dot for trail in chart.trails for dot in trail.dots if dot.size == "large"]
     for (name, runs), dot in zip(done.runs.items(), dots, strict=True):
         each = [run.metrics()["one_way_delay_ms_p95"] for run in runs]
         mean = sum(each) / len(each)
         (cell,) = (row.cells[name] for row in done.table.rows if row.key == "one_way_delay_ms_p95")
         assert cell.mean == pytest.approx(mean)
         assert lines[name]["p95"] == pytest.approx(mean, abs=1e-3)
-        across = (640 - 16 - dot) / (640 - 16 - 52) * slowest
-        assert across == pytest.approx(mean, abs=0.06 / 572 * slowest)
+        assert dot.x == pytest.approx(mean)
         # where the line itself crosses 95 %, between two points of its grid
         crossing = int(np.argmax(np.array(lines[name]["y"]) >= 950))
         assert grid[crossing - 1] * 0.99 <= mean <= grid[crossing] * 1.01
@@ -163,7 +180,7 @@ def test_nothing_in_the_page_points_outside() -> None:
 
 
 def test_the_files_of_uplot_are_those_that_were_published() -> None:
-    folder = Path(report.__file__).with_name("assets") / "uplot"
+    folder = Path(html_pages.__file__).with_name("assets") / "uplot"
     source = tomllib.loads((folder / "source.toml").read_text())
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     del found["source.toml"]
@@ -173,7 +190,7 @@ def test_the_files_of_uplot_are_those_that_were_published() -> None:
 
 def test_the_headline_table_says_what_the_summaries_say() -> None:
     groups = synthetic.comparison(("gcc", "fixed"), 4)
-    row = next(r for r in tables.headline(groups) if r.metric.name == "one_way_delay_ms_p95")
+    row = next(r for r in ComparisonTable.of(groups).rows if r.metric.name == "one_way_delay_ms_p95")
     values = [view.metric(run, "subject", row.metric.name) for run in groups["gcc"]]
     assert row.cells["gcc"].mean == pytest.approx(np.mean(values))
     # Student's t with three degrees of freedom

@@ -24,7 +24,9 @@ COLOURS = """[...document.querySelectorAll("canvas")].map((canvas) => {
   return seen.size;
 })"""
 BOX = """(() => {
-  const box = document.querySelector(".u-over").getBoundingClientRect();
+  const over = document.querySelector(".u-over");
+  over.scrollIntoView({ block: "center" });
+  const box = over.getBoundingClientRect();
   return [box.x, box.y, box.width, box.height];
 })()"""
 SECOND_SEED = """(() => {
@@ -68,7 +70,7 @@ def test_every_chart_is_there_and_drawn(browser: chromium.Browser, sheet: Path) 
     assert browser.evaluate("document.querySelectorAll('canvas').length") == 9
     assert browser.evaluate("document.documentElement.dataset.charts") == "9"
     assert all(count > 3 for count in browser.evaluate(COLOURS))
-    assert browser.evaluate("document.querySelectorAll('svg circle').length") == 8
+    assert browser.evaluate("document.querySelectorAll('svg .dot').length") == 8
     assert browser.evaluate("document.querySelector('h1').textContent") == "A <b>bold</b> title"
 
 

@@ -18,8 +18,7 @@ from matplotlib.text import Text
 from support import PLAIN, Cli
 from tidegate import InputError, Scenario, plot, report, sweep
 from tidegate.comparison.sweeping import SweepResult
-from tidegate.show.palette import look, shade
-from tidegate.show.report import path
+from tidegate.output.palette import look, shade
 from tidegate.show.sweeps import Swept, shortened
 
 UP, DOWN, WHO = "links.up.delay", "links.down.delay", "flows.call.media.controller"
@@ -150,7 +149,7 @@ def test_labels_cover_no_other_label() -> None:
 
 def test_the_page_has_every_combination_and_fetches_nothing() -> None:
     text = report.html(Made({**ONE, **WHOS}, seeds=2))
-    assert text.count("<circle") == 9 * (1 + 4)
+    assert text.count('class="dot plain"') == 9 * (1 + 4)
     assert "default-src 'none'" in html.unescape(text)
     assert not re.search(r'(?:src|href)="(?!data:)', text)
     body = text.partition('class="numbers"')[2].partition("</table>")[0]
@@ -187,7 +186,7 @@ def test_a_number_that_is_not_there_is_a_dash_and_no_point(value: float | None) 
     made = Made(ONE)
     made.rows[1]["summary"]["flows"][0]["one_way_delay_ms_p95"] = value
     text = report.html(made)
-    assert text.partition("Every number")[0].count("<circle") == 2
+    assert text.partition("Every number")[0].count('class="dot plain"') == 2
     assert "nan" not in text.partition("<main>")[2].partition("<script")[0].lower()
     plot.sweep(made).savefig("/dev/null", format="png")
 
@@ -197,16 +196,6 @@ def test_many_combinations_stay_small_and_say_so() -> None:
     text = report.html(made)
     assert "The first 1000 of 3600; summary.md has all of them." in text
     assert len(text) < 5_000_000
-
-
-def test_scales_hold_every_point() -> None:
-    for points in ([(5.0, 1.0)], [(1.0, 0.0), (2.0, 0.0)], [(0.0, 1.0)], [(1.0, 1.0), (900.0, 2.0)], []):
-        across, up = path.scales(points)
-        for x, y in points:
-            assert path.BIG.left <= across.at(x) <= path.BIG.right or x == 0
-            assert path.BIG.top <= up.at(y) <= path.BIG.base
-    slow, fast = (path.scales([(10.0, 1.0), (900.0, 2.0)])[0].at(delay) for delay in (900.0, 10.0))
-    assert slow < fast
 
 
 # --- with runs ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tidegate.show.palette import looks
+from test_layers import MODULES, imported
+from tidegate.cli.suites import _print
+from tidegate.output import html
+from tidegate.output.chart import Ellipse
+from tidegate.output.document import NOTHING, Drawing, Section, Table, plain
+from tidegate.output.markdown import markdown
+from tidegate.output.notebook import cell as in_notebook
+from tidegate.output.packed import unpack
+from tidegate.output.palette import looks
 from tidegate.show.plot import rate_delay_scatter
-from tidegate.show.report import series
-from tidegate.suite import Suite, SuiteResult, page
+from tidegate.suite import Suite, SuiteResult
 from tidegate.suite.cases import Case
-from tidegate.suite.page._cloud import Ellipse, points
 from tidegate.suite.verdicts import Check
 
 TWELVE = (
@@ -108,12 +114,26 @@ def made(
     return SuiteResult(suite, controllers, controllers[0], rows, {}, about=about)
 
 
+def rendered(result: SuiteResult) -> str:
+    """The page of a result."""
+    return html.page(result.document())
+
+
 def block(text: str) -> dict[str, Any]:
     """The data of a page."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
+    data: dict[str, Any] = json.loads(found[1])["cells"]
     return data
+
+
+def of_kind(blocks: Sequence[Any], kind: type[Any]) -> Iterator[Any]:
+    """Blocks of a kind, also those in sections."""
+    for one in blocks:
+        if isinstance(one, kind):
+            yield one
+        elif isinstance(one, Section):
+            yield from of_kind(one.blocks, kind)
 
 
 class Texts(HTMLParser):
@@ -147,20 +167,22 @@ class Texts(HTMLParser):
 
 def test_every_cell_has_its_verdict_and_the_number_that_decides() -> None:
     result = made()
-    text = page.render(result)
+    text = rendered(result)
     shown = re.findall(
-        r'<td class="(\w+)"><button data-at="(\d+),(\d+)"><b>([^<]*)</b><span>([^<]*)</span>',
+        r'<td class="text (\w+)"><button data-at="(\d+),(\d+)"><span><b>([^<]*)</b></span><span>([^<]*)</span>',
         text.replace("\N{NO-BREAK SPACE}", " "),
     )
     assert len(shown) == 6 * 3
-    for state, at, who, sign, number in shown:
+    states = {"good": "pass", "bad": "fail"}
+    for tone, at, who, sign, number in shown:
+        state = states[tone]
         cell = result.cell(result.suite.cases[int(at)].name, result.controllers[int(who)])
         assert cell.state == state
         assert sign.startswith({"pass": "✓ pass", "fail": "✗ fail"}[state])
         one = cell.deciding
         assert one is not None
         assert number == f"{one.rule.name} {one.shown}"
-    assert {state for state, *_ in shown} == {"pass", "fail"}
+    assert {tone for tone, *_ in shown} == {*states}
     # one that breaks the delay by little has most of it to say of the delay, else of the rate
     assert result.cell("5.0,delay=0ms", "gcc").deciding == min(
         result.cell("5.0,delay=0ms", "gcc").checks, key=lambda check: check.slack
@@ -190,7 +212,7 @@ def test_what_decides_is_what_is_broken_most() -> None:
 
 def test_ranks_differences_rules_and_reasons_are_said() -> None:
     result = made()
-    said = " ".join(" ".join(Texts(page.render(result)).texts).split())
+    said = " ".join(" ".join(Texts(rendered(result)).texts).split())
     for one in (
         "has the first rank",
         "Beside gcc",
@@ -212,13 +234,13 @@ def test_ranks_differences_rules_and_reasons_are_said() -> None:
         if cell[1] == "nada":
             vars(silent)["rows"][cell] = {1: row(1, 1e5, 1.0)}
     assert "nada has no rank : receive rate 0.10 Mbit/s; it takes" in " ".join(
-        " ".join(Texts(page.render(silent)).texts).split()
+        " ".join(Texts(rendered(silent)).texts).split()
     )
 
 
 def test_data_behind_a_cell_is_that_of_its_runs() -> None:
     result = made()
-    data = block(page.render(result))
+    data = block(rendered(result))
     at = [case.name for case in result.suite.cases].index("5.2,delay=20ms")
     cell = data["cells"][at * 3 + 1]
     values = [one["flows"][0]["receive_rate_bps"] / 1e6 for one in result.rows["5.2,delay=20ms", "nada"].values()]
@@ -231,18 +253,18 @@ def test_data_behind_a_cell_is_that_of_its_runs() -> None:
     assert cell["beside"] == [["tcp", "tcp", 3 - mean]] or cell["beside"][0][2] == pytest.approx(3 - mean, abs=2e-3)
     kept = result.rows["5.2,delay=20ms", "nada"][1]["measures"]["series"]["flows"]["call"]
     call, tcp = cell["series"]["flows"]
-    np.testing.assert_allclose(series.unpack(call["rate"], data["steps"]["rate"]), kept["rate_bps"], atol=5001)
-    delay = series.unpack(call["delay"], data["steps"]["delay"])
+    np.testing.assert_allclose(unpack(call["rate"], data["steps"]["rate"]), kept["rate_bps"], atol=5001)
+    delay = unpack(call["delay"], data["steps"]["delay"])
     assert np.isnan(delay[:2]).all()
     np.testing.assert_allclose(delay[2:], kept["delay_ms"][2:], atol=0.51)
     assert (call["own"], tcp["own"], tcp["delay"]) == (1, 0, [])
-    capacity = series.unpack(cell["series"]["capacity"], data["steps"]["rate"])
+    capacity = unpack(cell["series"]["capacity"], data["steps"]["rate"])
     assert (capacity[0], capacity[-1]) == (3e6, 2e6)
     assert data["cells"][-1] == {"state": "not run", "why": "no node"}
 
 
 def test_runs_without_series_have_a_page(tmp_path: Path) -> None:
-    data = block(page.render(made(series=False)))
+    data = block(rendered(made(series=False)))
     assert not any("series" in cell for cell in data["cells"])
     assert data["cells"][0]["flows"][0]["values"]
     # and so has a result of which nothing is there yet
@@ -250,20 +272,20 @@ def test_runs_without_series_have_a_page(tmp_path: Path) -> None:
     empty = SuiteResult(
         result.suite, ("gcc",), "gcc", {}, {(case.name, "gcc"): "stopped" for case in result.suite.cases}
     )
-    said = Texts(page.render(empty)).texts
+    said = Texts(rendered(empty)).texts
     assert "stopped" in said
     assert "no case was run to its end" in said
 
 
 def test_nothing_is_asked_of_the_network_and_nothing_of_this_machine_is_in_it() -> None:
-    text = page.render(made(TWELVE))
+    text = rendered(made(TWELVE))
     assert "default-src &#x27;none&#x27;" in text
     for _, attributes in Texts(text).elements:
         assert not {"src", "srcset", "action"} & attributes.keys()
         assert attributes.get("href") in (None, "data:,")
     addresses = {one for one in re.findall(r"https?://[^\s\"'<)]+", text) if "w3.org/2000/svg" not in one}
     assert addresses == set()
-    assert page.render(made(TWELVE)) == text
+    assert rendered(made(TWELVE)) == text
 
 
 def test_names_from_outside_cannot_become_markup() -> None:
@@ -271,7 +293,7 @@ def test_names_from_outside_cannot_become_markup() -> None:
     long = f"python:/home/{'x' * 300}/mine.py:Mine"
     result = made(("gcc", evil, long, "日本語\u202e"), names={"<b>case</b>": evil})
     vars(result)["troubles"] = {("5.0,delay=0ms", evil): evil}
-    text = page.render(result)
+    text = rendered(result)
     parsed = Texts(text)
     assert not any(name in {"img", "iframe"} or "onerror" in attributes for name, attributes in parsed.elements)
     assert evil in parsed.texts
@@ -283,7 +305,7 @@ def test_names_from_outside_cannot_become_markup() -> None:
 
 def test_a_controller_has_its_colour_everywhere() -> None:
     result = made(TWELVE)
-    text = page.render(result)
+    text = rendered(result)
     own = looks(TWELVE)
     for name in TWELVE:
         style = f"--light:{own[name].colour};--dark:{own[name].on_dark}"
@@ -297,7 +319,7 @@ def test_the_colours_are_those_of_figures() -> None:
 
     axes = rate_delay_scatter({name: [synthetic.under(name)] for name in TWELVE}).axes[0]
     drawn = {one.get_text(): str(one.get_color()) for one in axes.texts}
-    for controller in block(page.render(made(TWELVE)))["controllers"]:
+    for controller in block(rendered(made(TWELVE)))["controllers"]:
         assert drawn[controller["name"]] == controller["light"]
 
 
@@ -318,12 +340,14 @@ def test_the_ellipse_is_the_covariance_of_the_points() -> None:
 
 def test_every_case_is_a_point() -> None:
     result = made(TWELVE, cases=9)
-    text = page.render(result)
-    assert text.count('class="dot"') == 12 * 9
+    text = rendered(result)
+    assert text.count('class="dot small"') == 12 * 9
+    assert text.count('class="dot large"') == 12
     assert text.count("<ellipse ") == 12
-    delay, rate = points(result, "gcc")["5.3,delay=30ms"]
-    assert delay == pytest.approx(50 + 80)
-    assert rate == pytest.approx(2.02)
+    drawing = next(block for block in of_kind(result.document().more, Drawing))
+    dot = next(dot for dot in drawing.chart.trails[0].dots if dot.title.startswith("gcc, 5.3,"))
+    assert dot.x == pytest.approx(50 + 80)
+    assert dot.y == pytest.approx(2.02)
     assert "gcc, 5.3,delay=30ms: 2.02 Mbit/s, 130 ms" in text
     # delay runs from right to left
     places = dict(re.findall(r"<title>gcc, (5\.\d).*?</title><circle cx=\"([\d.]+)\"", text))
@@ -333,7 +357,7 @@ def test_every_case_is_a_point() -> None:
 
 @pytest.mark.parametrize(("cases", "seeds"), [(60, 5), pytest.param(450, 1, marks=pytest.mark.slow)])
 def test_a_page_stays_below_five_megabytes(cases: int, seeds: int) -> None:
-    text = page.render(made(TWELVE, cases=cases, seeds=seeds))
+    text = rendered(made(TWELVE, cases=cases, seeds=seeds))
     size = len(text.encode())
     assert size < 5_000_000
     data = block(text)
@@ -348,10 +372,71 @@ def test_a_page_stays_below_five_megabytes(cases: int, seeds: int) -> None:
 
 
 def test_paper_has_every_cell_in_tables_that_fit() -> None:
-    text = page.render(made(TWELVE))
-    tables = text.split('<div class="card paper">')[1:]
+    text = rendered(made(TWELVE))
+    paper = text.partition('<div class="card paper">')[2].partition("</div></div>")[0]
+    tables = paper.split('<div class="scroll">')[1:]
     assert len(tables) == 3
-    tables[-1] = tables[-1].partition("</div>")[0]
+    assert all(f"{NOTHING} not run: no node" in one and ">passed<" in one for one in tables)
     assert sum(one.count("<td class=") for one in tables) == 12 * 6
     for name in TWELVE:
         assert sum(f'title="{name}"' in one for one in tables) == 1
+
+
+def test_a_difference_has_its_sign_its_interval_and_whether_it_is_sure() -> None:
+    result = made()
+    _, table = of_kind(result.document().answer, Table)
+    heads = [plain(column.head) for column in table.columns]
+    row = next(row for row in table.rows if plain(row.cells[0]) == "nada")
+    numbers = dict(zip(heads, row.cells, strict=True))
+    rate, delay, loss = (numbers[name] for name in ("receive rate", "one-way delay, 95th percentile", "loss"))
+    assert (rate.value.mean, rate.mark, rate.signed) == (pytest.approx(-1.5e5), "sure", True)
+    assert (delay.value.mean, delay.mark) == (pytest.approx(9.0), "sure")
+    assert (loss.value.mean, loss.mark) == (0.0, "")
+    text = markdown(result.document())
+    assert "| nada | **-0.15 ± 0.00** | - | **+9.0 ± 0.0** | +0.00 ± 0.00 |" in text
+    assert '<td class="sure">+9.0<span class="interval"> ± 0.0</span></td>' in rendered(result)
+    assert "Beside gcc" not in in_notebook(result.document())
+
+
+def test_markdown_says_what_the_page_says() -> None:
+    result = made(names={"a|b": "two"})
+    text = markdown(result.document(), again=False)
+    heads = [line for line in text.splitlines() if line.startswith("#")]
+    assert heads == [
+        "# mine: gcc, nada and fixed:700kbps", "## The answer", "## Beside gcc", "## Scorecard",
+        "## The worst case of each", "## Cases that were not run", "## Rules", "## Warnings",
+        "### What runs warn of (1)", "### What the numbers mean",
+    ]  # fmt: skip
+    assert "networks that nobody ran" in text
+    assert "Source: here · 8 cases, 7 of them run · 3 controllers · 3 seeds" in text
+    assert "| 5.0,delay=0ms | **✓ pass** delay 20.0 ms |" in text
+    assert f"| wifi | {NOTHING} not run: no node |  |  |" in text
+    assert "\n| a\\|b | " in text
+    assert "## Make it again" in markdown(result.document())
+
+
+def test_a_terminal_has_the_scores_last(capsys: pytest.CaptureFixture[str]) -> None:
+    result = made()
+    _print(result)
+    first, card, scores, unrun = capsys.readouterr().out.split("\n\n")
+    assert first == "mine: 7 cases, 3 seeds"
+    lines = [re.split(r"\s{2,}", line.strip()) for line in card.splitlines()]
+    assert lines[0] == ["case", "gcc", "nada", "fixed:700kbps"]
+    assert lines[1] == ["5.0,delay=0ms", "pass", "pass", "pass"]
+    assert lines[-1] == ["5.5,delay=50ms", *["fail: delay: 120.0 ms", "fail: delay: 129.0 ms", "fail: delay: 138.0 ms"]]
+    assert [line.split()[0] for line in scores.splitlines()] == ["controller", *result.controllers]
+    assert unrun == "1 case was not run: no node\n"
+
+
+def test_a_notebook_has_no_buttons_and_no_asides() -> None:
+    shown = Texts(made()._repr_html_())
+    assert not any(name in {"button", "svg", "small"} for name, _ in shown.elements)
+    assert "fail: delay: 120.0 ms" in shown.texts
+    assert "title 1" not in " ".join(shown.texts)
+
+
+def test_a_suite_knows_none_of_the_forms() -> None:
+    forms = {f"tidegate.output.{name}" for name in ("html", "markdown", "markup", "svg", "terminal")}
+    for name, file in MODULES.items():
+        if name.startswith("tidegate.suite"):
+            assert not imported(file.read_text(encoding="utf-8")) & forms, name

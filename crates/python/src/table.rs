@@ -254,7 +254,7 @@ impl Table {
 
     /// Its first rows, for a notebook.
     fn _repr_html_<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tidegate.show.notebook")?.call_method1("of_table", (slf,))
+        slf.py().import("tidegate.output.notebook")?.call_method1("of_table", (slf,))
     }
 }
 

@@ -16,7 +16,7 @@ from tidegate.cli.terminal import print_json, results_only, say, stoppable
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from tidegate.gate.checking import Outcome
+    from tidegate.output.junit import Case
 
 
 def add_to(app: typer.Typer) -> None:
@@ -43,7 +43,7 @@ def check(
         typer.Option(
             metavar="RULE",
             help="What counts as worse: 'delay_p95 > +5% and > +10ms', 'utilisation < -5%', 'tcp rate < -20% in 5.6*'. "
-            "May be given again. Those of the baseline by default.",
+            "Or as changes: 'change(loss) > 2pp'. May be given again. Those of the baseline by default.",
         ),
     ] = [],  # noqa: B006
     write: Annotated[bool, typer.Option("--write", help="Make the baseline instead.")] = False,
@@ -85,10 +85,11 @@ def check(
     Example: tidegate check baseline.json gcc --fail-if 'delay_p95 > +5% and > +10ms' --junit check.xml --github
     """
     from tidegate._files import check_target, write_file
-    from tidegate.cli.tables import console, progress
-    from tidegate.gate import checking, telling
+    from tidegate.gate import checking
     from tidegate.gate.baseline import Baseline
     from tidegate.gate.deciding import LOOKS
+    from tidegate.output.junit import xml
+    from tidegate.output.terminal import console, progress, show
     from tidegate.results.folders import check_folder
     from tidegate.suite import SUITE_FILE, Suite
 
@@ -124,7 +125,7 @@ def check(
     known = Baseline.load(baseline)
     _same_suite(known.suite, suite)
     with results_only(), stoppable("stopped"), engine_of(engine, scheduler, jobs):
-        found = checking.check(
+        outcome = checking.check(
             known,
             Suite.load(known.suite if suite is None else suite, traces=traces),
             controller,
@@ -136,20 +137,30 @@ def check(
             progress=bars,
             made_by=f": {_command(baseline, known.controller, known.suite)}",
         )
+    document, tests = outcome.document(), outcome.cases(strict=strict)
     if junit is not None:
-        write_file(junit, telling.junit(found, strict=strict))
+        write_file(junit, xml("tidegate check", {f"{outcome.suite}: {outcome.controller}": tests}))
     if as_json:
-        print_json(telling.data(found))
+        print_json(outcome.to_data())
     else:
-        _print(found, every=every)
+        console().print(f"{document.title}, {', '.join(document.facts)}\n", soft_wrap=True)
+        show(document, detail=every)
     if github:
-        for line in telling.github(found, strict=strict):
-            typer.echo(line, err=as_json)
-    for case, why in found.not_run.items():
-        say(f"{case} was not run: {why}")
-    if not found.passed(strict=strict):
-        reasons = [f"{case}: {why}" for case, why in found.failed.items()]
-        raise RunError("\n".join([telling.verdict(found), *reasons]))
+        _annotate(tests, err=as_json)
+    for warning in document.warnings:
+        say(warning)
+    if not outcome.passed(strict=strict):
+        raise RunError("\n".join([outcome.verdict, *(f"{case}: {why}" for case, why in document.failures)]))
+
+
+def _annotate(tests: list[Case], *, err: bool) -> None:
+    """Prints annotations of GitHub: of what is worse, then of what is undecided, then of what failed."""
+    from tidegate.output.github import annotation
+
+    order = ["worse", "undecided", ""]
+    for case in sorted(tests, key=lambda case: order.index(case.word)):
+        if case.state != "passed":
+            typer.echo(annotation(case), err=err)
 
 
 def _command(baseline: Path, controller: str, suite: str) -> str:
@@ -165,22 +176,3 @@ def _refuse_with_write(options: dict[str, object]) -> None:
 def _same_suite(known: str, suite: str | None) -> None:
     if suite is not None and Path(suite).stem != Path(known).stem:
         raise InputError(f"--suite {suite}: the baseline is of {known}; expected that, or another baseline")
-
-
-def _print(found: Outcome, *, every: bool) -> None:
-    from tidegate.cli.tables import console, plain_table, print_table
-    from tidegate.gate import telling
-
-    to = console()
-    to.print(telling.headline(found), soft_wrap=True)
-    lines = list(telling.rows(found, every=every))
-    if lines:
-        table = plain_table(*telling.HEADS)
-        for at in (0, 1, 2, 5):
-            table.columns[at].justify = "left"
-        for line in lines:
-            table.add_row(*line)
-        to.print()
-        print_table(table)
-        to.print()
-    to.print(telling.verdict(found), soft_wrap=True)

@@ -45,7 +45,7 @@ def list_(as_json: AsJson = False) -> None:
     Example: tidegate scenario list
     """
     from tidegate import _shipped
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.scenario import Scenario
 
     every = [Scenario.load(name) for name in _shipped.scenarios()]
@@ -86,7 +86,7 @@ def check(
 
     Example: tidegate scenario check mine.toml
     """
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.scenario import Scenario
     from tidegate.scenario.lower import lower
 
@@ -160,7 +160,7 @@ def show_trace(
     """
     import numpy as np
 
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.units import Duration
 
     one = _load(file, format_, direction, frequency, reference_rate)
@@ -261,7 +261,7 @@ def _is_trace(path: Path, form: str) -> bool:
 
 def _write(one: Trace, out: Path, form: str) -> None:
     from tidegate._files import write_file
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.units import Duration
 
     try:
@@ -347,8 +347,8 @@ def controllers(
 
     Example: tidegate controllers gcc
     """
-    from tidegate.cli.tables import console, plain_table, print_table
     from tidegate.control import registry
+    from tidegate.output.terminal import console, plain_table, print_table
 
     known = registry.registry()
     if names and len(names) > 1:
@@ -404,7 +404,7 @@ def version(as_json: AsJson = False) -> None:
 
     Example: tidegate version
     """
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.runs import versions
 
     if as_json:

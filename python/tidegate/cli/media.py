@@ -31,7 +31,7 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
-    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.output.terminal import console, plain_table, print_table
     from tidegate.video import cache, clip, extra, openh264, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
@@ -86,8 +86,8 @@ def render(
     Example: tidegate media render DIR/runs/gcc-seed1 DIR/runs/tfrc-seed1 -o beside.mp4
     """
     from tidegate._files import check_target
-    from tidegate.cli.tables import console, progress
     from tidegate.media.render import render as write
+    from tidegate.output.terminal import console, progress
     from tidegate.runs import Run
 
     check_target(out, "MP4 film", _is_film, force=force)

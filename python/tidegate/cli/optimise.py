@@ -14,10 +14,8 @@ from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
-    from tidegate.optimisation import SearchResult, Tried
+    from tidegate.optimisation import SearchResult
     from tidegate.optimisation.tasks import Task
-
-_SHOWN = 5  # tries
 
 
 def add_to(app: typer.Typer) -> None:
@@ -76,8 +74,9 @@ def optimise(
     Example: tidegate optimise links.uplink.queue.time=log:10ms:1s --scenario home-broadband --for 'lowest delay_p95'
     --subject-to 'loss < 1%' --out DIR
     """
-    from tidegate.cli.tables import progress
-    from tidegate.optimisation import OPTIMISE_FILE, Search, page
+    from tidegate.optimisation import OPTIMISE_FILE, Search
+    from tidegate.output.files import write_page
+    from tidegate.output.terminal import progress
     from tidegate.results.folders import add_file, check_folder
 
     check_folder(out, OPTIMISE_FILE, exchanged=False)
@@ -93,7 +92,7 @@ def optimise(
             result = search.run(out, tries=tries, workers=jobs, progress=tell)
     except KeyboardInterrupt:
         raise Stopped(f"stopped; what is done is kept in {out}; the same command goes on from there") from None
-    page.write(out / "report.html", result)
+    write_page(out / "report.html", result.document())
     add_file(out, "tries.csv", result.to_csv())
     if as_json:
         print_json(
@@ -109,8 +108,8 @@ def optimise(
         _print(result, out)
     if failed := [one for one in result.tries if one.goal is None]:
         say(f"{len(failed)} of {len(result.tries)} tries failed; the first: {failed[0].why}")
-    if result.best is None:
-        say("no try holds all limits; the table begins with the one that is nearest")
+    for warning in result.document().warnings:
+        say(warning)
 
 
 def _task(scenario: str | None, suite: str | None, cases: list[str], controller: str | None, sets: list[str]) -> Task:
@@ -136,27 +135,15 @@ def _task(scenario: str | None, suite: str | None, cases: list[str], controller:
 
 
 def _print(result: SearchResult, out: Path) -> None:
-    from tidegate.cli.tables import broken, console, plain_table, print_table
-    from tidegate.optimisation import page
+    from tidegate.output.terminal import console, show
 
-    table = plain_table("", *(one.key for one in result.settings), *(broken(series.head) for series in result.shown))
-
-    def add(what: str, one: Tried | None) -> None:
-        if one is not None:
-            chosen = (one.values.get(setting.key, "") for setting in result.settings)
-            table.add_row(what, *chosen, *page.numbers(result, one))
-
-    for number, one in enumerate(result.ranked[:_SHOWN], 1):
-        add("best" if number == 1 and one.held else f"{number}.{'' if one.held else ' (limits not held)'}", one)
-    add(page.on_other_seeds(result), result.checked)
-    add("unchanged", result.unchanged)
-    to = console()
-    limits = "".join(f", {one.text}" for one in result.limits)
-    to.print(f"{result.name}: {result.goal.best} {result.goal.series.label.lower()}{limits}\n", soft_wrap=True)
-    print_table(table, 1 + len(result.settings))
+    to, document = console(), result.document()
+    limits = "".join(f", {limit.text}" for limit in result.limits)
+    to.print(f"{document.title}{limits}\n", soft_wrap=True)
+    show(document)
     if result.importances:
-        told = ", ".join(f"{key} {100 * share:.0f} %" for key, share in result.importances.items())
-        to.print(f"\nwhat mattered: {told}", soft_wrap=True)
+        shares = ", ".join(f"{key} {100 * share:.0f} %" for key, share in result.importances.items())
+        to.print(f"\nwhat mattered: {shares}", soft_wrap=True)
     if result.again:
         to.print(f"\nto see the best: {result.again}", soft_wrap=True)
     to.print(f"\nwritten to {out}: report.html, tries.csv, results/")

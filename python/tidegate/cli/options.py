@@ -113,7 +113,7 @@ def values_of(key: str, text: str) -> list[str]:
     Raises:
         InputError: says what was found and what would be right.
     """
-    from tidegate.comparison import ranges
+    from tidegate.query import ranges
 
     try:
         return ranges.values(text)

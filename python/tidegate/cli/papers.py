@@ -72,7 +72,7 @@ def paper(
 
 
 def _list(*, as_json: bool) -> None:
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.paper import list_papers
 
     every = list_papers()
@@ -94,8 +94,8 @@ def _list(*, as_json: bool) -> None:
 def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: int | None, as_json: bool) -> None:
     # matplotlib and all that are for this command only
     from tidegate import paper as papers
-    from tidegate.cli.tables import console, plain_table, print_table, progress
-    from tidegate.paper import facts, shipped, words
+    from tidegate.output.terminal import console, progress, show
+    from tidegate.paper import shipped, words
     from tidegate.results.folders import check_folder
 
     name = shipped.find(key).resolve().name
@@ -114,17 +114,12 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
     if as_json:
         print_json(result.to_data())
         return
-    to = console()
-    to.print(f"{result.document.paper.title}, {'quick' if quick else 'full'}, {len(result.plan.seeds)} seeds\n")
-    counts = plain_table(*facts.SUMMARY[:-1])
-    for row in facts.summary(result):
-        counts.add_row(*row[:-1])
-    print_table(counts)
-    for note in facts.absent(result):
-        to.print(f"\n{note}", soft_wrap=True)
-    for one in words.differences(result.judgements):
-        where, what, published, ours, deviation, verdict, reason = words.row(one)
-        to.print(f"\n{verdict}: {where}, {what}", soft_wrap=True)
+    to, document = console(), result.document()
+    to.print(f"{document.title}, {', '.join(document.facts)}\n")
+    show(document)
+    for judgement in words.differences(result.judgements):
+        where, text, published, ours, deviation, verdict, reason = words.row(judgement)
+        to.print(f"\n{verdict}: {where}, {text}", soft_wrap=True)
         to.print(f"  published {published}; ours {ours} ({deviation})", soft_wrap=True)
         to.print(f"  {reason}", soft_wrap=True)
     to.print(f"\nwritten to {out}: index.html, README.md, paper.json, tables/, figures/", soft_wrap=True)

@@ -10,7 +10,7 @@ import typer
 from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force
-from tidegate.cli.terminal import print_json, say, stoppable
+from tidegate.cli.terminal import print_json, print_run, say, stoppable
 
 
 def add_to(app: typer.Typer) -> None:
@@ -74,8 +74,7 @@ def import_(
     Example: tidegate import event_log_20261123_1200_77_1.log --out DIR && tidegate report DIR
     """
     from tidegate._files import check_target, write_file
-    from tidegate.cli.printing import print_run
-    from tidegate.cli.tables import console, progress
+    from tidegate.output.terminal import console, progress
     from tidegate.recordings import agreement, capacity, imported
     from tidegate.results.folders import check_folder
     from tidegate.runs import RUN_FILE

@@ -42,13 +42,11 @@ def report(
     """
     from tidegate._files import check_target
     from tidegate.cli.folders import opened
-    from tidegate.cli.tables import console
     from tidegate.optimisation import SearchResult
-    from tidegate.optimisation import page as searched
-    from tidegate.results.folders import add_file
+    from tidegate.output.files import write_page
+    from tidegate.output.terminal import console
     from tidegate.show import report as reporting
     from tidegate.suite import SuiteResult
-    from tidegate.suite import page as scorecard
     from tidegate.suite.sweeping import SuiteSweep, is_sweep
 
     picture = out is not None and out.suffix.lower() in _PICTURES
@@ -66,14 +64,10 @@ def report(
     if picture and isinstance(source, SearchResult | SuiteResult):
         what = "a search" if isinstance(source, SearchResult) else "a suite's result"
         raise InputError(f"--out {out}: {what} has no picture; expected .html")
-    if isinstance(source, SearchResult):
-        searched.write(target, source)
-    elif isinstance(source, SuiteResult):
-        add_file(target.parent, target.name, scorecard.render(source))
-    elif picture:
+    if picture and not isinstance(source, SearchResult | SuiteResult):
         _draw(source, target)
     else:
-        reporting.write(target, source)
+        write_page(target, source.document())
     console().print(f"written to {target}")
 
 

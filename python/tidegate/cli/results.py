@@ -44,8 +44,8 @@ def results(
 
     Example: tidegate results out/sweep --where 'controller == "gcc" and delay_p95 > 100ms'
     """
+    from tidegate.query import Where, column_of
     from tidegate.results import dataset
-    from tidegate.results.where import Where, column_of
 
     if as_csv and as_json:
         raise InputError("--csv and --json: give one of them")
@@ -137,7 +137,7 @@ class _Found:
 
 
 def _print(found: _Found, about: dict[str, Metric], limit: int) -> None:
-    from tidegate.cli.tables import broken, console, plain_table, print_table
+    from tidegate.output.terminal import broken, console, plain_table, print_table
 
     heads = [f"{about[one].label} ({about[one].unit})" if one in about else one for one in found.shown]
     first = sum(one not in about for one in found.shown)

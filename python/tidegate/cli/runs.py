@@ -25,7 +25,7 @@ from tidegate.cli.options import (
     say_how_long,
     say_what_code_is_run,
 )
-from tidegate.cli.terminal import print_json, results_only, say, stoppable, typed, warn
+from tidegate.cli.terminal import print_json, print_run, results_only, say, stoppable, typed, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def run(
 
     Example: tidegate run home-broadband --set flows.call.media.controller=gcc:draft-02 --out my-run
     """
-    from tidegate.cli.printing import print_run
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.results.folders import check_folder
     from tidegate.runs import RUN_FILE, RunJob
     from tidegate.scenario import Scenario
@@ -88,8 +87,8 @@ def run(
 
 
 def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
-    from tidegate.cli.tables import progress
     from tidegate.media.chain import Chain
+    from tidegate.output.terminal import progress
     from tidegate.runs import RunJob
     from tidegate.runs.jobs import execute
 
@@ -173,8 +172,7 @@ def compare(
     Example: tidegate compare gcc "program:python3 docs/examples/rtp_cbr.py" --capacity 1Mbps --duration 10s
     """
     from tidegate import comparison
-    from tidegate.cli.printing import comparison_table, print_recordings, print_too_little
-    from tidegate.cli.tables import console, print_table, progress
+    from tidegate.output.terminal import console, marks, progress, show
     from tidegate.results.folders import check_folder
     from tidegate.scenario import subject
     from tidegate.scenario.variants import scenario_for
@@ -227,11 +225,9 @@ def compare(
         return
     to = console()
     last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
-    maybe = ", *? best mean, perhaps by luck" if done.table.unsure else ""
-    to.print(f"{made.name}, {made.duration}, {last}; * best{maybe}\n")
-    print_table(comparison_table(done.table))
-    print_too_little(done.table)
-    print_recordings(run.summary for some in done.runs.values() for run in some)
+    document = done.document()
+    to.print(f"{made.name}, {made.duration}, {'; '.join(filter(None, [last, marks(document)]))}\n")
+    show(document)
     warn(done.warnings, made)
     if out is not None:
         names = ["table.md", "table.csv", "runs.csv", "comparison.png", "report.html", *done.attached]
@@ -247,7 +243,7 @@ def _tell_failures(done: Comparison) -> None:
 
 
 def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
-    from tidegate.cli.tables import progress
+    from tidegate.output.terminal import progress
     from tidegate.runs.jobs import execute
 
     with stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:

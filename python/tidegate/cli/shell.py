@@ -11,7 +11,7 @@ import typer
 
 from tidegate.cli.completing import scenarios
 from tidegate.cli.options import AsJson, Sets, changes, say_what_code_is_run
-from tidegate.cli.terminal import print_json, results_only, say, warn
+from tidegate.cli.terminal import print_json, print_run, results_only, say, warn
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def shell(
     if realtime not in {"auto", "off"}:
         raise InputError(f"--realtime: found {realtime}; expected auto or off")
     who = _programs(programs)
-    from tidegate.cli.printing import print_run
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.results.folders import check_folder
     from tidegate.runs import RUN_FILE
     from tidegate.scenario import Scenario
@@ -165,7 +164,7 @@ def _enter(name: str, words: Sequence[str]) -> NoReturn:
 
 
 def _print_session(done: Session) -> None:
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
 
     to, about = console(), done.about
     kind, against = done.verdict

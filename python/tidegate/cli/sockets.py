@@ -14,7 +14,7 @@ import typer
 from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.options import AsJson, Media, Sets, changes, say_what_code_is_run
-from tidegate.cli.terminal import print_json, results_only, say, stoppable, warn
+from tidegate.cli.terminal import print_json, print_run, results_only, say, stoppable, warn
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def gap(
 
     Example: tidegate gap sent --scenario lte-one-call
     """
-    from tidegate.cli.tables import console, plain_table, print_table
     from tidegate.comparison import gap as gaps
+    from tidegate.output.terminal import console, plain_table, print_table
     from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
@@ -228,8 +228,8 @@ def _capturing(pcap: bool, side: str) -> Iterator[Path | None]:
 
 def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
     """The scenario with a clip, encoded before anybody is called."""
-    from tidegate.cli.tables import progress
     from tidegate.media.feeding import with_clip, with_encoder
+    from tidegate.output.terminal import progress
     from tidegate.video import extra, openh264
     from tidegate.video.settings import Settings
 
@@ -244,8 +244,8 @@ def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
 
 def _judged(done: Run, media: str, *, shown: bool) -> Run:
     """The run with what was seen of the clip, if the receiver has told what arrived."""
-    from tidegate.cli.tables import progress
     from tidegate.media.judge import judge
+    from tidegate.output.terminal import progress
     from tidegate.video.settings import Settings
 
     if done.about["live"]["other"] is None:
@@ -264,7 +264,7 @@ def _watched(
     what: str, *, shown: bool, waits: bool = False, patience: float | None = None
 ) -> Iterator[Callable[[str, float], bool]]:
     """Shows how far a call is, and gives what the engine asks whether to go on."""
-    from tidegate.cli.tables import progress
+    from tidegate.output.terminal import progress
 
     begun = time.monotonic()
     told: set[str] = set()
@@ -284,8 +284,7 @@ def _watched(
 
 def _finish(done: Run, out: Path | None, capture: Path | None, *, as_json: bool, other: str) -> None:
     """Saves and prints a call; says how it ended where that is not its time."""
-    from tidegate.cli.printing import print_run
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
 
     told = done.about["live"]
     if why := told["capture_failed"]:
@@ -313,7 +312,7 @@ def _finish(done: Run, out: Path | None, capture: Path | None, *, as_json: bool,
 
 
 def _print_health(told: dict[str, Any]) -> None:
-    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.output.terminal import console, plain_table, print_table
 
     to = console()
     to.print()

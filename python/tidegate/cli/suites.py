@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
 @suites.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the suites that come with tidegate."""
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.suite import Suite
 
     every = [Suite.load(name) for name in _shipped.suites()]
@@ -58,7 +59,7 @@ def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
 
     Example: tidegate suite show rmcat
     """
-    from tidegate.cli.tables import console, plain_table, print_table
+    from tidegate.output.terminal import console, plain_table, print_table
     from tidegate.suite import Suite
 
     made = Suite.load(suite, traces=traces)
@@ -85,7 +86,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
 
     Example: tidegate suite check my-suite.toml
     """
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.suite import Suite
     from tidegate.wording import counted
 
@@ -101,7 +102,7 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
 @suites.command()
 def metrics() -> None:
     """List the numbers that rules can speak of."""
-    from tidegate.cli.tables import console
+    from tidegate.output.terminal import console
     from tidegate.suite import numbers
 
     for name in numbers.known():
@@ -151,7 +152,7 @@ def run(
 
     Example: tidegate suite run smoke gcc "program:python3 docs/examples/rtp_cbr.py" --cases fq-codel --seeds 1
     """
-    from tidegate.cli.tables import console, progress
+    from tidegate.output.terminal import console, progress
     from tidegate.results.folders import check_folder
     from tidegate.suite import SUITE_FILE, Plan, Suite
 
@@ -231,33 +232,14 @@ def _data(result: SuiteResult) -> dict[str, object]:
 
 
 def _print(result: SuiteResult) -> None:
-    from tidegate.cli.tables import console, plain_table, print_table
-    from tidegate.suite.scores import SHOWN, label, scores
-    from tidegate.suite.tables import mean, short
+    from tidegate.output.terminal import console, show
 
-    to = console()
-    to.print(f"{result.suite.name}: {len(result.suite.cases)} cases, {result.seeds_shown}\n")
-    card = plain_table("case", *result.controllers)
-    for column in card.columns:
-        column.justify = "left"
-    for case in result.suite.cases:
-        if case.not_run:
-            continue
-        cells = [result.cell(case.name, one) for one in result.controllers]
-        card.add_row(
-            case.name, *(cell.state if cell.state == "pass" else f"{cell.state}: {short(cell)}" for cell in cells)
-        )
-    print_table(card)
-    to.print()
-    table = plain_table("controller", "cases passed", "rank by power", *(label(name) for name, _ in SHOWN))
-    for one in scores(result):
-        rank = "-" if one.rank is None else str(one.rank)
-        table.add_row(one.controller, f"{one.passed} of {one.of}", rank, *(mean(one, name) for name, _ in SHOWN))
-    print_table(table)
-    for one in scores(result):
-        if one.out:
-            to.print(f"{one.controller}: {one.out}", soft_wrap=True)
-    skipped = {case.not_run for case in result.suite.cases if case.not_run}
-    absent = sum(bool(case.not_run) for case in result.suite.cases)
-    if absent:
-        to.print(f"\n{absent} cases were not run: {'; '.join(sorted(skipped))}", soft_wrap=True)
+    document = result.document()
+    console().print(f"{result.suite.name}: {len(result.suite.cases)} cases, {result.seeds_shown}\n")
+    # what is asked first stands last: there the eye is
+    show(replace(document, answer=document.answer[::-1]))
+    reasons = [case.not_run for case in result.suite.cases if case.not_run]
+    if reasons:
+        verb = "case was" if len(reasons) == 1 else "cases were"
+        said = f"{len(reasons)} {verb} not run: {'; '.join(sorted(set(reasons)))}"
+        console().print(f"\n{said}", soft_wrap=True)

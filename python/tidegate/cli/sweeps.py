@@ -108,9 +108,8 @@ def sweep(
 def _in_scenario(
     scenario: str, grid: dict[str, list[str]], out: Path, seeds: int, jobs: int | None, by: By, *, as_json: bool
 ) -> None:
-    from tidegate.cli.printing import print_recordings
-    from tidegate.cli.tables import console, progress
     from tidegate.comparison import sweeping
+    from tidegate.output.terminal import console, progress
     from tidegate.results.folders import check_folder
     from tidegate.runs.seeds import seeds_from
     from tidegate.scenario import Scenario
@@ -132,7 +131,6 @@ def _in_scenario(
         print_json({"runs": result.rows, "failed": result.failed, "resumed": result.resumed})
     elif result.rows:
         _print_sweep(result)
-        print_recordings({**row["summary"], "seed": row["seed"]} for row in result.rows)
         written = ["report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"]
         there = ", ".join(name for name in written if (out / name).is_file())
         console().print(f"\nwritten to {out}: {there}, results/, runs.parquet/")
@@ -156,7 +154,7 @@ def _over_suite(
     *,
     as_json: bool,
 ) -> None:
-    from tidegate.cli.tables import console, progress
+    from tidegate.output.terminal import console, progress
     from tidegate.results.folders import check_folder
     from tidegate.suite import SUITE_FILE, Suite
     from tidegate.suite.sweeping import SweepPlan
@@ -205,16 +203,13 @@ def _combinations(made: SuiteSweep) -> dict[str, object]:
 
 
 def _print_sweep(result: SweepResult) -> None:
-    from tidegate.cli.tables import broken, console, plain_table, print_table
+    from tidegate.output.terminal import console, show
     from tidegate.show import sweeps
     from tidegate.show.sweeps import Swept
     from tidegate.wording import counted
 
     swept = Swept.of(result)
-    short = sweeps.shortened(swept.varied)
-    shown = swept.over_all
-    runs = {len(one.rows) for one in shown}
-    keys = [key for key in swept.varied if key != sweeps.CASE]
+    runs = {len(one.rows) for one in swept.over_all}
     # what is the same in every line is told once
     same = [f"{key} = {value}" for key, value in swept.constant.items()]
     if sweeps.CASE in swept.keys:
@@ -222,11 +217,4 @@ def _print_sweep(result: SweepResult) -> None:
     what = "seed" if sweeps.CASE in swept.keys else "run"
     same += [f"{counted(count, what)} each" for count in runs if len(runs) == 1]
     console().print(f"{result.name}: {', '.join(same)}\n")
-    heads = [*(short[key] for key in keys), *(["runs"] if len(runs) > 1 else []), *(["passed"] if swept.judged else [])]
-    table = plain_table(*(heads or [""]), *(broken(sweeps.head(name)) for name in swept.names))
-    for one in shown:
-        begin = [*(one.settings[key] for key in keys), *([str(len(one.rows))] if len(runs) > 1 else [])]
-        begin += [one.verdict] if swept.judged else []
-        numbers = (sweeps.about(name).show_interval(one.mean(name)) for name in swept.names)
-        table.add_row(*(begin or [result.name]), *numbers)
-    print_table(table, len(keys) or 1)
+    show(result.document())

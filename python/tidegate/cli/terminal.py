@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
+    from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
 
@@ -85,3 +86,11 @@ class stoppable:  # noqa: N801
         """Says the sentence if it was Ctrl-C."""
         if isinstance(error, KeyboardInterrupt):
             raise Stopped(self.sentence) from None
+
+
+def print_run(done: Run) -> None:
+    """Prints a run: what it is, its flows, its sessions and its links."""
+    from tidegate.output.terminal import console, show
+
+    console().print(f"{done.name}, seed {done.seed}, digest {done.digest}\n")
+    show(done.document())

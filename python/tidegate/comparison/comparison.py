@@ -15,11 +15,13 @@ from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
+from tidegate.output.document import Document
+from tidegate.output.notebook import Shown
+from tidegate.output.progress import shown
 from tidegate.results.folders import write_folder
 from tidegate.results.saved import Contents, read_json
 from tidegate.runs import Run, RunJob, pool, versions
 from tidegate.runs.jobs import attempt, by_processes
-from tidegate.runs.progress import shown
 from tidegate.runs.seeds import seeds_of
 from tidegate.scenario import Scenario, subject
 from tidegate.scenario.lower import Lowered
@@ -36,7 +38,7 @@ COMPARISON_FILE = "comparison.json"
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Shown):
     """Runs of several controllers over the same scenario and seeds."""
 
     scenario: Scenario
@@ -85,11 +87,11 @@ class Comparison:
         count = len(self.seeds)
         return f"{self.scenario.name}, {f'{count} seeds' if count > 1 else f'seed {self.seeds[0]}'}"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
-        from tidegate.show import notebook
+    def document(self) -> Document:
+        """The comparison as data, of which all its forms are made."""
+        from tidegate.show import report
 
-        return notebook.of_comparison(self.table, self._where)
+        return report.document(self)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data: what `--json` prints."""

@@ -16,6 +16,9 @@ from tidegate import _core
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, contenders
 from tidegate.errors import InputError, RunError
+from tidegate.output.document import Document
+from tidegate.output.notebook import Shown
+from tidegate.output.progress import shown
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results.dataset import CONTROLLER, KEY, SEED, Row, Writer, number_of
 from tidegate.results.folders import add_file
@@ -23,7 +26,6 @@ from tidegate.results.metrics import FLOWS, finite
 from tidegate.results.saved import Contents, read_json
 from tidegate.runs import RunJob, build, engine, pool
 from tidegate.runs.jobs import by_processes
-from tidegate.runs.progress import shown
 from tidegate.runs.seeds import seeds_of
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Lowered
@@ -51,7 +53,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class SweepResult:
+class SweepResult(Shown):
     """The results of a sweep."""
 
     keys: Sequence[str]
@@ -81,11 +83,11 @@ class SweepResult:
         keys = f" over {', '.join(self.keys)}" if self.keys else ""
         return f"<tidegate {type(self).__name__} of {self.name}{keys}: {len(self.rows)} of {self.planned} runs{failed}>"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
-        from tidegate.show import notebook
+    def document(self) -> Document:
+        """The sweep as data, of which all its forms are made."""
+        from tidegate.show import report
 
-        return notebook.of_sweep(self, f"{self.name}: {len(self.rows)} of {self.planned} runs")
+        return report.document(self)
 
     def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
         """The rows of each combination of settings, in order."""
@@ -113,18 +115,9 @@ class SweepResult:
             self.keys, (([row["settings"][key] for key in self.keys], row["summary"]) for row in self.rows)
         )
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, *, detail: bool = True) -> str:
         """A line for each combination: means over seeds with 95 % intervals."""
-        swept = Swept.of(self)
-        verdict = ["passed"] if swept.judged else []
-        lines = [" | ".join([*self.keys, *verdict, "runs", *map(sweeps.head, swept.names)])]
-        lines.append(" | ".join([*["---"] * len([*self.keys, *verdict]), "---:", *["---:"] * len(swept.names)]))
-        for one in swept.combinations:
-            cells = [sweeps.about(name).show_interval(one.mean(name)) for name in swept.names]
-            values = [str(value) for value in one.settings.values()]
-            values = [text.replace("|", "\\|") for text in (*values, *([one.verdict] if verdict else []))]
-            lines.append(" | ".join([*values, str(len(one.rows)), *cells]))
-        return "\n".join(f"| {line} |" for line in lines) + "\n"
+        return super().to_markdown(detail=detail)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

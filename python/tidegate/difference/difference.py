@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+from tidegate.difference import document as documents
 from tidegate.difference.settings import Setting, differing
 from tidegate.difference.sides import Place, Result, Series, Side
 from tidegate.errors import InputError
-from tidegate.results.metrics import Metric
+from tidegate.output.document import Document
+from tidegate.output.notebook import Shown
+from tidegate.results.metrics import Metric, finite
 from tidegate.results.metrics.model import MARGIN
 from tidegate.results.stats import LEVEL, Interval, chance_apart, differences, holm
 
 FILES = "files or code"
 """What a difference is called that no setting shows: of a recorded network that is played, of a controller's code."""
+
+_HEADS = {"run": ("of",), "comparison": ("controller",), "sweep": ("settings",), "suite result": ("case", "controller")}
 
 _NO_NETWORK = frozenset({"baseline", "controllers", "engine", "rules", "runs", "seed", "seeds", "suite", "values"})
 """Settings that say what was run and by what, but not on which network."""
@@ -112,7 +118,7 @@ class Number:
 
 
 @dataclass(frozen=True, repr=False)
-class Difference:
+class Difference(Shown):
     """Two results, side by side."""
 
     a: Side
@@ -122,6 +128,19 @@ class Difference:
 
     def __repr__(self) -> str:
         return f"<tidegate Difference of {self.a.title} and {self.b.title}>"
+
+    def document(self) -> Document:
+        """What differs as data, of which all its forms are made."""
+        return documents.document(self)
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The heads of the columns that say which runs a line of a table is about."""
+        return _HEADS[self.a.kind]
+
+    def cells(self, parts: Sequence[str]) -> tuple[str, ...]:
+        """What stands in these columns of a place, or of a place on both sides in words."""
+        return (", ".join(parts),) if self.a.kind == "sweep" else tuple(parts)
 
     @cached_property
     def places(self) -> list[Where]:
@@ -208,6 +227,47 @@ class Difference:
         same, of = self.runs
         apart = self.settings or self.answers or self.only_a or self.only_b or same < of
         return bool(apart) or any(not one.same for one in self.numbers)
+
+    def to_data(self, *, every: bool = False) -> dict[str, Any]:
+        """As plain data, numbers in the summary's own units.
+
+        Args:
+            every: Also the numbers that are the same.
+        """
+        same, of = self.runs
+        return {
+            "kind": self.a.kind,
+            "a": self.a.title,
+            "b": self.b.title,
+            "differs": self.differs,
+            "settings": [{"key": setting.key, "a": setting.a, "b": setting.b} for setting in self.settings],
+            "only_a": [self._named(place) for place in self.only_a],
+            "only_b": [self._named(place) for place in self.only_b],
+            "verdicts": [{**self._named(answer.where.parts), "a": answer.a, "b": answer.b} for answer in self.answers],
+            "numbers": [
+                {
+                    **self._named(number.where.parts),
+                    "metric": number.key,
+                    "a": finite(number.a.mean),
+                    "b": finite(number.b.mean),
+                    "difference": finite(number.difference.mean),
+                    "half_interval_95": number.difference.half,
+                    "paired": number.paired,
+                    "seeds": number.difference.count if number.paired else None,
+                    "chance": number.chance,
+                    "verdict": number.word or None,
+                    "same": number.same,
+                }
+                for number in self.numbers
+                if every or not number.same
+            ],
+            "numbers_same": sum(number.same for number in self.numbers),
+            "runs_same": same,
+            "runs_paired": of,
+        }
+
+    def _named(self, parts: Place) -> dict[str, str]:
+        return dict(zip(self.heads, self.cells(parts), strict=True))
 
 
 def diff(a: Result, b: Result) -> Difference:

@@ -15,8 +15,9 @@ from tidegate.results.quality import verdict_on
 from tidegate.results.stats import BySeed
 from tidegate.runs import Run
 from tidegate.show import sweeps, view
+from tidegate.show.report import LINKS
 from tidegate.show.sweeps import Swept
-from tidegate.show.table import LINKS, ComparisonTable
+from tidegate.show.table import ComparisonTable
 from tidegate.suite import SuiteResult, numbers
 from tidegate.suite.scores import SHOWN
 from tidegate.suite.tables import short
@@ -100,7 +101,8 @@ def _of_run(run: Run) -> Side:
     sessions = {f"session {name}": view.session_sums(of) for name, of in view.sessions(run.summary).items()}
     tables: list[tuple[Mapping[str, Mapping[str, Any]], Sequence[str]]] = [
         (flows, (*HEADLINE, *PICTURES)),
-        (links, LINKS),
+        # whether a link clears ECN fields is one of its settings
+        (links, [name for name in LINKS if name != "bleached"]),
         (sessions, MEMBERS),
         ({"fairness": run.summary.get("fairness") or {}}, ("jain_5s",)),
     ]

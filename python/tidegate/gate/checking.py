@@ -6,15 +6,20 @@ import glob
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tidegate.errors import InputError, RunError
 from tidegate.gate import baseline as kept
+from tidegate.gate import document as documents
 from tidegate.gate.baseline import Baseline, Known
 from tidegate.gate.deciding import LEVEL, LOOKS, Family, State, looks_up_to
 from tidegate.gate.judging import Answer, Question, judge
 from tidegate.gate.rules import DEFAULT, Rule
+from tidegate.output.document import Document
+from tidegate.output.junit import Case
+from tidegate.output.notebook import Shown
 from tidegate.runs import pool
 from tidegate.suite import Plan, Suite, SuiteResult
 
@@ -27,7 +32,7 @@ def _quiet(_: str) -> AbstractContextManager[pool.Progress | None]:
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome:
+class Outcome(Shown):
     """What a check found."""
 
     suite: str
@@ -59,6 +64,56 @@ class Outcome:
     def passed(self, *, strict: bool = False) -> bool:
         """Whether nothing is worse, no run failed, and (if `strict`) nothing is undecided."""
         return not self.failed and not self.those("worse") and not (strict and self.those("undecided"))
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence."""
+        worse, undecided = len(self.those("worse")), len(self.those("undecided"))
+        parts = [f"{worse} of {len(self.answers)} worse"] if worse else []
+        parts += [f"{undecided} undecided"] if undecided else []
+        parts += [f"{len(self.failed)} cases failed"] if self.failed else []
+        return ", ".join(parts) or "nothing is worse"
+
+    def document(self) -> Document:
+        """The check as data, of which all its forms are made."""
+        return documents.document(self)
+
+    def cases(self, *, strict: bool = False) -> list[Case]:
+        """The answers as cases of a test report.
+
+        Args:
+            strict: Whether what is undecided is a failure, too; else it is skipped.
+        """
+        return list(documents.cases(self, strict=strict))
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data, numbers in the summary's own units."""
+        return {
+            "suite": self.suite,
+            "controller": self.controller,
+            "against": self.against,
+            "passed": self.passed(),
+            "level": self.level,
+            "runs": self.runs,
+            "answers": [
+                {
+                    "case": answer.case,
+                    "rule": answer.rule.text,
+                    "metric": answer.rule.metric.name,
+                    "of": answer.rule.of,
+                    "state": answer.state,
+                    "better": answer.better,
+                    "seeds": answer.seeds,
+                    "before": answer.before,
+                    "now": answer.now,
+                    "worse_by_at_least": answer.bound,
+                    "without_value": answer.lost,
+                }
+                for answer in self.answers
+            ],
+            "failed": dict(self.failed),
+            "not_run": dict(self.not_run),
+        }
 
 
 def write(
@@ -206,7 +261,7 @@ class _SuiteRuns:
 def _rules(texts: Sequence[str]) -> list[Rule]:
     read = [Rule.parse(text, kept.catalogue()) for text in texts]
     for at, rule in enumerate(read):
-        if any(rule.text == other.text for other in read[:at]):
+        if any(replace(rule, text=other.text) == other for other in read[:at]):
             raise InputError(f"--fail-if: {rule.text!r} is given twice")
     return read
 

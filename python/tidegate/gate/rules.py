@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from tidegate.errors import InputError
+from tidegate.query import Condition, Series, parse
 from tidegate.results.metrics import METRICS, Metric
-from tidegate.results.metrics.asked import amount, find
 
 DEFAULT = (
     "delay_p95 > +5% and > +10ms",
@@ -26,23 +25,6 @@ one way, 1 % of loss): 10 ms is a fifteenth of the first, half a point is half o
 """
 
 _FORMS = "'delay_p95 > +5% and > +10ms', 'utilisation < -5%', 'tcp rate < -20% in 5.6*'"
-_RULE = re.compile(
-    r"\s*(?:(?P<of>[A-Za-z][\w.-]*)\s+)?(?P<metric>[A-Za-z]\w*)\s*(?P<limits>[<>].*?)(?:\s+in\s+(?P<cases>[^<>]+?))?\s*",
-    re.DOTALL,
-)
-_LIMIT = re.compile(r"(?P<sense>[<>])\s*(?P<sign>[+-]?)\s*(?P<size>[^\s<>+-]\S*(?:\s[A-Za-z%/]+)?)")
-
-
-@dataclass(frozen=True)
-class Limit:
-    """How much worse is too much."""
-
-    size: float
-    """A fraction of the baseline's value, or an amount in the summary's own units; not negative."""
-    relative: bool
-    """Whether it is a fraction."""
-    text: str
-    """As it was written: `+5%`."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +37,8 @@ class Rule:
     """What is looked at."""
     sign: int
     """1 where larger is worse, -1 where smaller is."""
-    limits: tuple[Limit, ...]
-    """It is worse where the change exceeds each of them."""
+    limits: tuple[Condition, ...]
+    """Changes; it is worse where each of them is exceeded."""
     of: str = "worst"
     """How the contenders of one run count: the `worst` of them, their `mean`, their `sum`; or the name of a flow."""
     cases: tuple[str, ...] = ("*",)
@@ -69,7 +51,7 @@ class Rule:
         Args:
             text: `[worst | mean | sum | FLOW] METRIC > +LIMIT [and > +LIMIT] [in CASE,...]`; with `<` and `-` for what
                 must not fall. A limit in per cent is relative to the baseline, one with a unit is a difference (of
-                shares `pp`, points of per cent).
+                shares `pp`, points of per cent). `change(METRIC) > LIMIT` says the same without the sign.
             catalogue: The metrics that there are.
 
         Raises:
@@ -78,26 +60,32 @@ class Rule:
         >>> rule = Rule.parse("delay_p95 > +5% and > +10ms")
         >>> rule.metric.name, [(limit.size, limit.relative) for limit in rule.limits]
         ('one_way_delay_ms_p95', [(0.05, True), (10.0, False)])
+        >>> rule.limits == Rule.parse("change(delay_p95) > 5% and change(delay_p95) > 10ms").limits
+        True
         """
-        match = _RULE.fullmatch(text)
-        if match is None:
-            raise InputError(f"--fail-if: found {text!r}; expected something like {_FORMS}")
+        wrong = f"--fail-if: found {text!r}; expected something like {_FORMS}"
+        plain = " ".join(text.split())
+        asked, _, cases = plain.partition(" in ")
+        if {"<", ">"} & {*cases}:
+            raise InputError(wrong)
+        tree = parse(asked, wrong)
         try:
-            one = find(match["metric"], catalogue)
-            sign, limits = _limits(match["limits"], one)
+            parts = tree.parts if tree.kind == "and" else (tree,)
+            limits = tuple(Condition.worsening(part, catalogue) for part in parts)
+            series, sign = _about(limits)
         except InputError as error:
             raise InputError(f"--fail-if {text!r}: {error}") from None
-        cases = tuple(name.strip() for name in (match["cases"] or "*").split(","))
-        return cls(" ".join(text.split()), one, sign, limits, match["of"] or "worst", cases)
-
-    def is_about(self, case: str) -> bool:
-        """Whether it is about a case."""
-        return any(fnmatch.fnmatchcase(case, pattern) for pattern in self.cases)
+        patterns = tuple(name.strip() for name in (cases or "*").split(","))
+        return cls(plain, series.metric, sign, limits, series.of or "worst", patterns)
 
     @property
     def series(self) -> str:
         """What of a run it looks at, as baselines name it: `worst one_way_delay_ms_p95`."""
         return f"{self.of} {self.metric.name}"
+
+    def is_about(self, case: str) -> bool:
+        """Whether it is about a case."""
+        return any(fnmatch.fnmatchcase(case, pattern) for pattern in self.cases)
 
     def excess(self, baseline: float, now: float) -> tuple[float, ...]:
         """By how much one pair of runs exceeds each limit, in the summary's units; negative where it does not."""
@@ -105,32 +93,18 @@ class Rule:
         return tuple(worse - limit.size * (abs(baseline) if limit.relative else 1.0) for limit in self.limits)
 
 
-def _limits(text: str, one: Metric) -> tuple[int, tuple[Limit, ...]]:
-    signs, limits = zip(*(_limit(part, one) for part in re.split(r"\s+and\s+", text)), strict=True)
-    if len(set(signs)) > 1:
+def _about(limits: tuple[Condition, ...]) -> tuple[Series, int]:
+    """What limits are about, and in which direction it becomes worse.
+
+    Raises:
+        InputError: when they are of several numbers or in two directions, or of what becomes better.
+    """
+    (series, *others), senses = {limit.series for limit in limits}, {limit.sense for limit in limits}
+    if others:
+        raise InputError("is about several numbers; expected one, and a rule for each")
+    if len(senses) > 1:
         raise InputError("has limits in both directions; expected one direction, and two rules for two")
-    if one.better == ("higher" if signs[0] > 0 else "lower"):
-        raise InputError(f"{one.label}: {one.better} is better, so this would fail for what became better")
-    return signs[0], limits
-
-
-def _limit(text: str, one: Metric) -> tuple[int, Limit]:
-    match = _LIMIT.fullmatch(text.strip())
-    if match is None:
-        raise InputError(f"found {text.strip()!r} for a limit; expected something like > +5% or > +10ms")
-    sign = 1 if match["sense"] == ">" else -1
-    wanted = "+" if sign > 0 else "-"
-    if match["sign"] != wanted:
-        right = f"{match['sense']} {wanted}{match['size']}"
-        why = "limits are changes against the baseline, so they have a sign"
-        raise InputError(f"found {text.strip()!r}; {why}: {right} ({'rises' if sign > 0 else 'falls'} by more)")
-    size = match["size"]
-    if not size.endswith("%"):
-        return sign, Limit(amount(size, one), False, f"{wanted}{size}")
-    try:
-        share = float(size[:-1])
-    except ValueError:
-        raise InputError(f"found {size!r} for a limit; expected a number of per cent, such as {wanted}5%") from None
-    if not 0 <= share < 1e6:  # noqa: PLR2004
-        raise InputError(f"found {size!r} for a limit; expected from 0% to 1000000%")
-    return sign, Limit(share / 100, True, f"{wanted}{size}")
+    metric, sign = series.metric, -1 if "<" in senses else 1
+    if metric.better == ("higher" if sign > 0 else "lower"):
+        raise InputError(f"{metric.label}: {metric.better} is better, so this would fail for what became better")
+    return series, sign

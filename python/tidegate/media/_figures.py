@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tidegate.media.judge import Judged, Moment
+from tidegate.output.palette import MUTED, looks
 from tidegate.show import view
-from tidegate.show.palette import MUTED, looks
 from tidegate.show.plot import STYLE
 from tidegate.show.plot.style import finished
 from tidegate.video.clip import Picture

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate.errors import InputError
-from tidegate.optimisation.goals import Goal, Limit, Numbers, Series
+from tidegate.optimisation.goals import Goal, Limit, Numbers
 from tidegate.optimisation.space import Setting, Values
+from tidegate.output.document import Document
+from tidegate.output.notebook import Shown
+from tidegate.query import Series
 from tidegate.results.metrics import METRICS
 from tidegate.results.saved import Contents, read_json
 from tidegate.suite import numbers
@@ -57,7 +60,7 @@ class Tried:
 
 
 @dataclass(frozen=True, repr=False)
-class SearchResult:
+class SearchResult(Shown):
     """What a search has found so far."""
 
     name: str
@@ -93,6 +96,12 @@ class SearchResult:
             "none for which all limits hold" if best is None else ", ".join(f"{k}={v}" for k, v in best.values.items())
         )
         return f"<tidegate SearchResult of {self.name}: {len(self.tries)} tries, the best {values}>"
+
+    def document(self) -> Document:
+        """The search as data, of which all its forms are made."""
+        from tidegate.optimisation import document
+
+        return document.document(self)
 
     @property
     def best(self) -> Tried | None:

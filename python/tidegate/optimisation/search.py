@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from tidegate import _core
 from tidegate.errors import InputError, OutputError, RunError, TidegateError
 from tidegate.optimisation.found import OPTIMISE_FILE, TRIES_FILE, SearchResult, Tried
-from tidegate.optimisation.goals import Goal, Limit, Series
+from tidegate.optimisation.goals import Goal, Limit
 from tidegate.optimisation.space import Setting, Values
 from tidegate.optimisation.tasks import One, Task
+from tidegate.query import Series
 from tidegate.results import Results
 from tidegate.results.folders import add_file
 from tidegate.results.saved import read_json

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Self
 
-from tidegate.comparison import ranges
-from tidegate.comparison.ranges import Ends
 from tidegate.errors import InputError
+from tidegate.query import ranges
+from tidegate.query.ranges import End, Range
 
 _FORMS = "KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"
 _DIGITS = 3  # beyond the first of a range's width: so fine are values told apart
@@ -27,7 +26,7 @@ class Setting:
     """Its range or values, as they were typed."""
     choices: tuple[str, ...] = ()
     """The values; none for a range."""
-    ends: Ends | None = None
+    ends: Range | None = None
     """The ends of a range, the smaller one first."""
 
     @classmethod
@@ -42,30 +41,25 @@ class Setting:
         >>> Setting.parse("links.a.delay=2ms:50ms").value(12.3456)
         '12.35ms'
         """
-        key, equals, what = (part.strip() for part in text.partition("="))
-        if not equals or not key or not what:
+        key, equals, given = (part.strip() for part in text.partition("="))
+        if not equals or not key or not given:
             raise InputError(f"{text}: expected {_FORMS}")
         try:
-            parts = what.split(":")
-            log = parts[0].strip() == "log"
-            if ranges.is_range(what) and len(parts) == 2 + log:
-                low, high = parts[log:]
-                return cls(key, what, (), Ends.parse(what, low, high, log=log).rising())
-            choices = tuple(dict.fromkeys(ranges.values(what)))
+            match ranges.read(given):
+                case [Range(count=None) as ends]:
+                    return cls(key, given, (), ends.rising())
+            choices = tuple(dict.fromkeys(ranges.values(given)))
         except InputError as error:
             raise InputError(f"{key}: {error}") from None
         if len(choices) < 2:  # noqa: PLR2004
             raise InputError(f"{text}: one value leaves nothing to choose; expected {_FORMS}")
-        return cls(key, what, choices)
+        return cls(key, given, choices)
 
     @property
     def whole(self) -> bool:
         """Whether it is a whole number."""
-        ends = self.ends
-        return (
-            ends is not None
-            and not ends.low.unit
-            and bool(re.fullmatch(r"(log:)?\s*[+-]?\d+\s*:\s*[+-]?\d+", self.text))
+        return self.ends is not None and all(
+            end.text.lstrip("+-").isdecimal() for end in (self.ends.low, self.ends.high)
         )
 
     @property
@@ -108,7 +102,7 @@ class Setting:
 
     def number(self, value: str) -> float:
         """The number, in `unit`, of a value of a range."""
-        return self._in_unit(ranges.end(value).size)
+        return self._in_unit(End.parse(value, value).size)
 
     def distribution(self) -> Any:
         """What Optuna chooses from."""

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from tidegate.comparison import sweeping
 from tidegate.comparison.sweeping import SweepJob
 from tidegate.errors import InputError
-from tidegate.optimisation.goals import Series
 from tidegate.optimisation.space import Values
+from tidegate.query import Series
 from tidegate.results.metrics import METRICS, Metric, finite
 from tidegate.runs.pool import Job
 from tidegate.scenario import Scenario

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tidegate.errors import InputError
-from tidegate.paper._rules import Expression
+from tidegate.query import Expression
 from tidegate.scenario.model import Model, Name, one_of, shape
 from tidegate.units import show
 
@@ -120,6 +120,11 @@ class Column(Model):
     tolerance: Tolerance | None = None
     digits: Annotated[int, Field(ge=0, le=9)] | None = None
 
+    @property
+    def title(self) -> str:
+        """Its name with its unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
 
 class Cells(Judged):
     """What is different about some cells of a table; left out, `rows` or `columns` are all of them."""
@@ -161,8 +166,9 @@ class PublishedTable(Judged):
 
     @property
     def heads(self) -> list[Column]:
-        """The columns, each as a table."""
-        return [one if isinstance(one, Column) else Column(name=one) for one in self.columns]
+        """The columns, each as a table, with the table's unit where they have none of their own."""
+        heads = (head if isinstance(head, Column) else Column(name=head) for head in self.columns)
+        return [head.model_copy(update={"unit": self.unit}) if head.unit is None else head for head in heads]
 
 
 class Unstated(Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import matplotlib as mpl
@@ -14,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from tidegate.output.palette import colours
 from tidegate.paper.measures import Measure
 from tidegate.results.stats import Interval, t_quantile
-from tidegate.show.palette import colours
 from tidegate.show.plot.style import STYLE, plain_log
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -37,6 +38,11 @@ class Drawing:
     title: str
     caption: str
     figure: Figure
+
+    @cached_property
+    def svg(self) -> bytes:
+        """The figure as SVG."""
+        return self.file("svg")
 
     def file(self, kind: str) -> bytes:
         """The bytes of a `png` or `svg` file; the same figure gives the same bytes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -117,3 +119,23 @@ class Table:
             for cell in row:
                 if not isinstance(cell, str | Real | Interval | Measure | None):
                     raise TypeError(f"table {self.name}: found {cell!r}; expected text, a number or a Measure")
+
+    def to_csv(self) -> str:
+        """As CSV with all digits; a column of intervals has a second one with half their width."""
+        wide = [any(isinstance(row[at], Interval | Measure) for row in self.rows) for at in range(len(self.columns))]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        heads = zip(self.columns, wide, strict=True)
+        writer.writerow([name for head, two in heads for name in (head, f"{head}: half_interval_95")[: 1 + two]])
+        for row in self.rows:
+            cells = zip(map(_digits, row), wide, strict=True)
+            writer.writerow([text for texts, two in cells for text in texts[: 1 + two]])
+        return out.getvalue()
+
+
+def _digits(cell: CellValue) -> tuple[str, str]:
+    """A cell with all its digits, and half the width of its interval."""
+    value = cell.value if isinstance(cell, Measure) else cell
+    if isinstance(value, Interval):
+        return repr(value.mean) if value.count else "", "" if value.half is None else repr(value.half)
+    return "" if value is None else str(value), ""

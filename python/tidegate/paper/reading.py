@@ -26,7 +26,7 @@ from tidegate.paper._model import (
     StatementClaim,
     Tolerance,
 )
-from tidegate.paper._rules import Expression
+from tidegate.query import Expression
 from tidegate.scenario import toml
 from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem

@@ -13,8 +13,11 @@ from typing import Any
 
 from tidegate._files import file_name, named, write_file
 from tidegate.errors import InputError, RunError, TidegateError
+from tidegate.output.document import Document as Page
+from tidegate.output.files import write_page, write_text
+from tidegate.output.notebook import Shown
 from tidegate.paper import _mutations as mutations
-from tidegate.paper import _tables as tables
+from tidegate.paper import document as documents
 from tidegate.paper import shipped, words
 from tidegate.paper._model import Document, Kind
 from tidegate.paper.experiment import Experiment, Outcome, Plan
@@ -30,10 +33,11 @@ PAPER_FILE = "paper.json"
 
 
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(Shown):
     """A paper's claims beside what was measured."""
 
-    document: Document
+    published: Document
+    """What the paper says."""
     plan: Plan
     outcome: Outcome
     judgements: Sequence[Judgement]
@@ -49,7 +53,7 @@ class Result:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
-        return f"<tidegate paper Result of {self.document.key}: {counts}>"
+        return f"<tidegate paper Result of {self.published.key}: {counts}>"
 
     def turned(self, claims: Sequence[Judgement]) -> int:
         """How many of the claims turn under some mutation."""
@@ -76,14 +80,24 @@ class Result:
     @property
     def tables(self) -> list[Table]:
         """The document's tables with ours beside them, then the experiment's own."""
-        return [*words.beside(self.document, self.judgements), *self.outcome.tables]
+        beside = (words.beside(table, self.by_cell) for table in self.published.paper.table)
+        return [*beside, *self.outcome.tables]
+
+    @property
+    def by_cell(self) -> words.ByCell:
+        """Judgements of numbers that stand in tables of the document, by table, row and column."""
+        return {judgement.claim.cell: judgement for judgement in self.judgements if judgement.claim.cell}
+
+    def document(self) -> Page:
+        """All that there is to say of it: what holds and what does not first, bookkeeping last."""
+        return documents.document(self)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data: what `paper.json` holds and `--json` prints."""
-        paper = self.document.paper
+        paper = self.published.paper
         return {
             "format": 1,
-            "paper": self.document.key,
+            "paper": self.published.key,
             "title": paper.title,
             "authors": paper.authors,
             "year": paper.year,
@@ -115,28 +129,23 @@ class Result:
         Raises:
             OutputError: when it cannot be written, or something else is there.
         """
-        from tidegate.paper import _page as page
-        from tidegate.paper import _readme as readme
-
         path = Path(folder)
+        claims = Table("claims", "Every claim", words.HEADS, [words.row(judgement) for judgement in self.judgements])
         with write_folder(path, PAPER_FILE) as making:
             with named(path):
                 (making / "tables").mkdir()
                 (making / "figures").mkdir()
-            claims = [words.row(one) for one in self.judgements]
-            write_file(making / "tables" / "claims.csv", tables.plain_csv(words.HEADS, claims))
-            write_file(making / "tables" / "claims.md", tables.markdown(words.HEADS, claims))
-            for table in self.tables:
+            for table in (claims, *self.tables):
                 stem = making / "tables" / file_name(table.name)
-                write_file(stem.with_name(f"{stem.name}.csv"), tables.to_csv(table))
-                write_file(stem.with_name(f"{stem.name}.md"), tables.to_markdown(table))
-            drawn = {one.name: one.file("svg") for one in self.outcome.figures}
-            for one in self.outcome.figures:
-                stem = making / "figures" / file_name(one.name)
-                write_file(stem.with_name(f"{stem.name}.svg"), drawn[one.name])
-                write_file(stem.with_name(f"{stem.name}.png"), one.file("png"))
-            write_file(making / "README.md", readme.render(self))
-            write_file(making / "index.html", page.render(self, drawn))
+                write_file(stem.with_name(f"{stem.name}.csv"), table.to_csv())
+                write_text(stem.with_name(f"{stem.name}.md"), documents.of_table(table))
+            for figure in self.outcome.figures:
+                stem = making / "figures" / file_name(figure.name)
+                write_file(stem.with_name(f"{stem.name}.svg"), figure.svg)
+                write_file(stem.with_name(f"{stem.name}.png"), figure.file("png"))
+            document = self.document()
+            write_text(making / "README.md", document)
+            write_page(making / "index.html", document)
             write_file(making / PAPER_FILE, json.dumps(self.to_data(), indent=1, allow_nan=False) + "\n")
         return path
 

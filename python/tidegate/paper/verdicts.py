@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tidegate.errors import InputError
 from tidegate.paper._model import Claim, Phrase
-from tidegate.paper._rules import Expression, Truth, Undefined, at_most, lookup
 from tidegate.paper.measures import Measure
+from tidegate.query.intervals import Expression, Truth, Undefined, at_most, lookup
 from tidegate.results.stats import Interval
 
 

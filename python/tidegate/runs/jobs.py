@@ -13,10 +13,10 @@ from pathlib import Path
 from tidegate import _core
 from tidegate.control import learned
 from tidegate.errors import InputError, RunError
+from tidegate.output.progress import shown
 from tidegate.runs import engine, pool
 from tidegate.runs._tables import Fresh
 from tidegate.runs._versions import versions_of
-from tidegate.runs.progress import shown
 from tidegate.runs.recorded import FORMAT, Run
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import Lowered, RunInput

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tidegate._signals import noted
+from tidegate.output import progress as bars
 from tidegate.runs._interpreter import safe_path
 from tidegate.runs._worker import ProcessEnded, Worker
 
@@ -29,8 +30,7 @@ T = TypeVar("T")
 Tick = Callable[[float], bool]
 """Told the fraction of simulated time that is done; raises `KeyboardInterrupt` to stop the run."""
 
-Progress = Callable[[float], None]
-"""Told the fraction of all work that is done, some ten times a second."""
+Progress = bars.Progress
 
 _BEAT = 0.1  # seconds between two looks at the progress
 _HAS_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows

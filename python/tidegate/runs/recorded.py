@@ -12,6 +12,8 @@ from typing import Any, Self
 from tidegate._core import Table
 from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError, did_you_mean
+from tidegate.output.document import Document
+from tidegate.output.notebook import Shown
 from tidegate.results.folders import write_folder
 from tidegate.results.saved import check_run, read_json
 from tidegate.runs._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
@@ -24,7 +26,7 @@ FORMAT = 1
 """Of `run.json`."""
 
 
-class Run:
+class Run(Shown):
     """A run: its metrics, its recorded tables, and what it was made from.
 
     >>> from tidegate import Scenario, run
@@ -296,11 +298,8 @@ class Run:
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, {self.controller}, seed {self.seed}, digest {self.digest[:16]}>"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
-        from tidegate.show import notebook
+    def document(self) -> Document:
+        """The run as data, of which all its forms are made."""
+        from tidegate.show import report
 
-        duration = f"{self.summary['duration_s']:g} s" if "duration_s" in self.summary else ""
-        about = ", ".join(filter(None, [duration, f"digest {self.digest[:16]}", f"tables {', '.join(self.tables)}"]))
-        title = f"{self.name}: {self.controller}, seed {self.seed}"
-        return notebook.of_run(self, title, [about, *(f"Warning: {one}" for one in self.warnings)])
+        return report.document(self)

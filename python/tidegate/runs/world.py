@@ -11,8 +11,8 @@ from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
 from tidegate.errors import InputError, did_you_mean
+from tidegate.output.progress import shown
 from tidegate.runs.jobs import engine_errors, run_of
-from tidegate.runs.progress import shown
 from tidegate.runs.recorded import Run
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import Lowered

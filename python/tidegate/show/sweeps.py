@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from tidegate.output import palette
+from tidegate.output.palette import Look
 from tidegate.results.metrics import HEADLINE, Metric, finite, metric
 from tidegate.results.stats import Interval
 from tidegate.scenario import subject
-from tidegate.show import palette, view
-from tidegate.show.palette import Look
+from tidegate.show import view
 from tidegate.wording import listed
 
 RATE, DELAY = "receive_rate_bps", "one_way_delay_ms_p95"

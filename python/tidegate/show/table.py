@@ -1,26 +1,29 @@
-"""Result tables: the same rows as text for a terminal, Markdown, CSV, or data."""
+"""The table of a comparison: metrics over controllers, as blocks of a document, CSV, or data."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tidegate.results.metrics import HEADLINE, PICTURES, Metric, finite, metric
-from tidegate.results.quality import verdict_on
+from tidegate.output.document import Block, Column, Document, Number, Paragraph, Phrase, Table, notes
+from tidegate.output.document import Row as TableRow
+from tidegate.output.notebook import Shown
+from tidegate.results.metrics import COUNTED, HEADLINE, PICTURES, Metric, finite, metric
+from tidegate.results.quality import verdict, verdict_on
 from tidegate.results.stats import Best, BySeed, Interval
 from tidegate.show import _carried, played, view
-
-if TYPE_CHECKING:
-    from tidegate.runs import Run
+from tidegate.show.view import RunLike
 
 FAILED = "failed"
 
-LINKS = ("capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire", "marked")
-"""What tables of links show."""
+_DETAILS = (*COUNTED, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
+"""What else tells controllers apart."""
+_ABREAST = 5
+"""Controllers side by side in a table that is to fit a page of paper."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,15 @@ class Row:
         """Who is best at it of those that carried enough; see [best][tidegate.results.stats.best]."""
         return self.metric.best({name: of for name, of in self.values.items() if name not in self.out})
 
+    def mark(self, name: str) -> Any:
+        """How a controller's number is marked; see [Number][tidegate.output.document.Number]."""
+        if name in self.out:
+            return "out"
+        return "" if name not in self.best.labels else "best" if self.best.sure else "unsure"
+
 
 @dataclass(frozen=True, repr=False)
-class ComparisonTable:
+class ComparisonTable(Shown):
     """Means over seeds with 95 % intervals, a row for each metric and a column for each controller."""
 
     controllers: Sequence[str]
@@ -67,43 +76,66 @@ class ComparisonTable:
     """What the runs warn of, and what they cannot tell."""
     recordings: Sequence[str] = ()
     """How much the runs play of recorded networks."""
+    details: Sequence[Row] = ()
+    """Further metrics, which short forms leave out."""
+    networks: Mapping[str, str] = field(default_factory=dict)
+    """By controller whether the network alone was fit for a call."""
 
     @classmethod
     def of(
-        cls, runs: Mapping[str, Sequence[Run]], failed: Mapping[str, str] | None = None, warnings: Sequence[str] = ()
+        cls,
+        runs: Mapping[str, Sequence[RunLike]],
+        failed: Mapping[str, str] | None = None,
+        warnings: Sequence[str] = (),
     ) -> ComparisonTable:
         """Over the runs of each controller, with a column for each that failed."""
         failed = failed or {}
-        rows = [_row(name, runs, None) for name in (*HEADLINE, *PICTURES)]
+        little = _carried.too_little(runs)
+
+        def row(key: str, about: Metric, label: str, value: Callable[[RunLike], float | None]) -> Row:
+            values = {name: view.by_seed(some, value) for name, some in runs.items()}
+            compared = frozenset() if key in _carried.RATES else frozenset(little)
+            return Row(key, label, about, {**values, **{name: {} for name in failed}}, compared)
+
+        def of_subject(name: str) -> Row:
+            about = metric(name)
+            return row(
+                name, about, about.label, lambda run: finite(view.flow_summary(run, view.subject_of(run)).get(name))
+            )
+
+        def of_flow(flow: str) -> Row:
+            about = metric("receive_rate_bps")
+            label = f"{about.label} of {flow}"
+            return row(f"{flow}:{about.name}", about, label, lambda run: finite(_flow(run, flow).get(about.name)))
+
+        def of_all(name: str) -> Row:
+            about = metric(name)
+            return row(
+                f"fairness:{name}", about, about.label, lambda run: finite(run.summary.get("fairness", {}).get(name))
+            )
+
+        every = [run for some in runs.values() for run in some]
         first = next(iter(runs.values()))[0]
         # what stands for a call of a real program has a flow of its own for what comes back
-        others = [
-            flow for flow in first.flows if flow != first.subject and all(flow in run.flows for run in _all(runs))
-        ]
-        rows += [_row("receive_rate_bps", runs, flow) for flow in others]
-        if any(finite(run.summary.get("fairness", {}).get("jain_5s")) for run in _all(runs)):
-            one = metric("jain_5s")
-            shares = {
-                name: view.by_seed(some, lambda run: finite(run.summary["fairness"].get("jain_5s")))
-                for name, some in runs.items()
-            }
-            rows.append(Row("fairness:jain_5s", one.label, one, shares))
-        little = _carried.too_little(runs)
-        kept = [
-            Row(
-                row.key,
-                row.label,
-                row.metric,
-                {**row.values, **{name: {} for name in failed}},
-                frozenset() if row.key in _carried.RATES else frozenset(little),
-            )
-            for row in rows
-            if any(cell.count for cell in row.cells.values())
-        ]
-        recordings = played.told(run.summary for run in _all(runs))
-        verdicts = {name: verdict_on(run.metrics() for run in some) for name, some in runs.items()}
-        verdicts |= dict.fromkeys(failed, FAILED)
-        return cls([*runs, *failed], kept, failed, verdicts, little, warnings, recordings)
+        names = [str(entry["flow"]) for entry in first.summary["flows"]]
+        others = [name for name in names if name != view.subject_of(first) and all(_flow(run, name) for run in every)]
+        rows = [of_subject(name) for name in (*HEADLINE, *PICTURES)]
+        rows += [*map(of_flow, others), of_all("jain_5s")]
+        details = [*map(of_subject, _DETAILS), of_all("ratio_5s")]
+        subjects = {name: [view.flow_summary(run, view.subject_of(run)) for run in some] for name, some in runs.items()}
+        verdicts = {name: verdict_on(some) for name, some in subjects.items()}
+        networks = {name: verdict(flow.get("quality_network") for flow in some) for name, some in subjects.items()}
+        return cls(
+            [*runs, *failed],
+            [one for one in rows if any(cell.count for cell in one.cells.values())],
+            failed,
+            verdicts | dict.fromkeys(failed, FAILED),
+            little,
+            warnings,
+            played.told(run.summary for run in every),
+            [one for one in details if any(cell.count for cell in one.cells.values())],
+            networks,
+        )
 
     def cell(self, row: Row, controller: str) -> str:
         """The text of a cell: mean and interval, or that the controller failed."""
@@ -112,36 +144,40 @@ class ComparisonTable:
     def __repr__(self) -> str:
         return f"<tidegate ComparisonTable of {', '.join(self.controllers)}: {len(self.rows)} metrics>"
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
-        from tidegate.show import notebook
-
-        return notebook.of_comparison(self, ", ".join(self.controllers))
-
     @property
     def unsure(self) -> bool:
         """Whether somebody has the best mean of a row perhaps by luck."""
         return any(row.best.labels and not row.best.sure for row in self.rows)
 
-    def to_markdown(self) -> str:
-        """As a Markdown table; the best value of each row in bold, with a `?` where it may be luck."""
-        head = ["metric", "unit", *self.controllers]
-        lines = [pipes(head), pipes(["---", "---", *["---:"] * len(self.controllers)])]
-        for row in self.rows:
-            cells = []
-            for name in self.controllers:
-                text = self.cell(row, name)
-                cells.append(f"**{text}**{'' if row.best.sure else ' ?'}" if name in row.best.labels else text)
-            lines.append(pipes([row.label, row.metric.unit, *cells]))
-        if self.verdicts:
-            lines.append(pipes([metric("quality").label, "", *(self.verdicts[name] for name in self.controllers)]))
-        if any(row.best.labels for row in self.rows):
-            lines.append(f"\nBold: best{', with ? the best mean, perhaps by luck' if self.unsure else ''}.")
-        lines += [f"\n`{name}` {why}." for name, why in self.too_little.items()]
-        lines += [f"\n`{name}` failed: {why}" for name, why in self.failed.items()]
-        lines += [f"\n{one}." for one in self.recordings]
-        lines += [f"\nWarning: {one}" for one in self.warnings]
-        return "\n".join(lines) + "\n"
+    def blocks(self, looks: Mapping[str, Any] | None = None) -> Iterator[Block]:
+        """As blocks of a document.
+
+        Args:
+            looks: How each controller's line looks, for forms that draw it.
+        """
+        heads = [Column(""), *(Column(Phrase(name, look=(looks or {}).get(name))) for name in self.controllers)]
+        rows = [self._row(row) for row in self.rows] + [self._row(row, detail=True) for row in self.details]
+        for name, answers in (("quality", self.verdicts), ("quality_network", self.networks)):
+            if set(answers.values()) - {"-"}:
+                about = metric(name)
+                cells = (answers.get(label, FAILED) for label in self.controllers)
+                rows.append(TableRow([about.label, *cells], about, name != "quality", "words"))
+        yield Table(heads, rows, "headline", abreast=_ABREAST)
+        said = [(name, f" {why}.") for name, why in self.too_little.items()]
+        said += [(name, f" failed: {why}") for name, why in self.failed.items()]
+        yield from (Paragraph([Phrase(name, "code"), why], "soft") for name, why in said)
+        yield from notes(*(f"{share}." for share in self.recordings))
+
+    def _row(self, row: Row, *, detail: bool = False) -> TableRow:
+        cells = [
+            Number(row.metric, row.cells[name], row.mark(name), FAILED if name in self.failed else "")
+            for name in self.controllers
+        ]
+        return TableRow([row.label, *cells], row.metric, detail)
+
+    def document(self) -> Document:
+        """The table as a document."""
+        return Document(", ".join(self.controllers), list(self.blocks()), warnings=self.warnings)
 
     def to_csv(self) -> str:
         """As CSV, one line for each metric and controller, in the summary's own units."""
@@ -203,19 +239,6 @@ def _plain(value: Any) -> str:
     return "" if number is None else repr(number)
 
 
-def _all(runs: Mapping[str, Sequence[Run]]) -> Iterable[Run]:
-    return (run for some in runs.values() for run in some)
-
-
-def _row(name: str, runs: Mapping[str, Sequence[Run]], flow: str | None) -> Row:
-    one = metric(name)
-    values = {
-        label: view.by_seed(some, lambda run: finite(run.metrics(flow).get(name))) for label, some in runs.items()
-    }
-    key = name if flow is None else f"{flow}:{name}"
-    return Row(key, one.label if flow is None else f"{one.label} of {flow}", one, values)
-
-
-def pipes(cells: Iterable[str]) -> str:
-    """A line of a Markdown table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _flow(run: RunLike, name: str) -> Mapping[str, Any]:
+    """A flow's summary; nothing where a run has no flow of that name."""
+    return next((entry for entry in run.summary["flows"] if entry["flow"] == name), {})

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tidegate.output import palette
 from tidegate.results.metrics import MEMBERS
 from tidegate.scenario import subject
 from tidegate.show import _breakers
@@ -410,3 +411,12 @@ def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
     series = flow_series(run, flow)
     known = np.isfinite(series.delay_ms) & (series.arrived > 0)
     return series.delay_ms[known], series.arrived[known], False
+
+
+def looks_of(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, palette.Look]:
+    """The looks of runs by label: each has that of the controller that ran, whatever people call it."""
+    ran: dict[str, set[str]] = {}
+    for label, runs in groups.items():
+        subjects = (flow_summary(run, subject_of(run)) for run in runs)
+        ran[label] = {str(flow["controller"]) for flow in subjects if flow.get("controller")}
+    return palette.looks(groups, ran)

@@ -16,11 +16,11 @@ from tidegate._files import sha256
 from tidegate.control.contenders import Contender, Scalar, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
+from tidegate.output.progress import shown
 from tidegate.results.dataset import CONTROLLER, Row, Writer, number_of
 from tidegate.results.sweeps import Results
 from tidegate.runs import RunJob, build, engine, pool, versions
 from tidegate.runs.jobs import by_processes
-from tidegate.runs.progress import shown
 from tidegate.runs.seeds import seeds_of
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files

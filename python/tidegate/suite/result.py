@@ -14,6 +14,8 @@ from typing import Any, Literal, Self
 
 from tidegate.comparison.doubts import doubts
 from tidegate.errors import InputError
+from tidegate.output.document import Document
+from tidegate.output.notebook import Shown
 from tidegate.results.folders import add_file
 from tidegate.results.saved import read_json
 from tidegate.results.stats import Interval
@@ -76,7 +78,7 @@ class Cell:
 
 
 @dataclass(frozen=True, repr=False)
-class SuiteResult:
+class SuiteResult(Shown):
     """The result of a suite."""
 
     suite: Suite
@@ -242,15 +244,25 @@ class SuiteResult:
         failing = [cell for cell in self.cells if cell.controller == controller and cell.broken]
         return max(failing, key=lambda cell: (len(cell.broken) / len(cell.checks), len(cell.broken)), default=None)
 
+    def document(self) -> Document:
+        """The result as data, of which all its forms are made."""
+        from tidegate.suite.document import document
+
+        return document(self)
+
     def write_pages(self, folder: Path) -> None:
-        """Writes the page, tables and JUnit file of the result into its folder.
+        """Writes the page, the scorecard and the files for other programs into the folder of the result.
 
         Raises:
             OutputError: when one cannot be written.
         """
-        from tidegate.suite import page, tables
+        from tidegate.output.files import write_page, write_text
+        from tidegate.suite import tables
 
-        for name, text in (("index.html", page.render(self)), *tables.files(self)):
+        made = self.document()
+        write_page(folder / "index.html", made)
+        write_text(folder / "scorecard.md", made)
+        for name, text in tables.files(self):
             add_file(folder, name, text)
 
     def runs(self) -> Iterator[tuple[str, str, int, numbers.Row]]:
@@ -274,21 +286,3 @@ class SuiteResult:
     def __repr__(self) -> str:
         cases = len(self.suite.cases)
         return f"<tidegate SuiteResult of {self.suite.name}: {cases} cases, {len(self.controllers)} controllers>"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
-        from tidegate.show import notebook
-
-        states: tuple[State, ...] = ("pass", "fail", "error", "not run")
-        counts = [
-            [who, *(str(self.count(who, state)) for state in states), self._hardest(who)] for who in self.controllers
-        ]
-        seeds = f", {self.seeds_shown}" if len(self.seeds) > 1 else ""
-        page = f"All of it: {self.folder / 'index.html'}" if self.folder is not None else ""
-        title = f"{self.suite.name}: {len(self.suite.cases)} cases{seeds}"
-        heads = ["controller", "passed", "failed", "errors", "not run", "breaks most rules in"]
-        return notebook.fragment(title, notebook.grid(heads, counts), notes=[page])
-
-    def _hardest(self, controller: str) -> str:
-        worst = self.worst(controller)
-        return "" if worst is None else f"{worst.case} ({len(worst.broken)} of {len(worst.checks)})"

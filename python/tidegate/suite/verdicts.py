@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from tidegate.errors import did_you_mean
+from tidegate.query import Condition, Series
 from tidegate.results.stats import Interval
 from tidegate.suite import numbers
 from tidegate.suite.model import RuleTable
@@ -24,22 +26,21 @@ class Check:
     missing: tuple[int, ...] = ()
     """Seeds whose run has no such number."""
 
+    @cached_property
+    def limits(self) -> tuple[Condition, ...]:
+        """What the rule asks of the number."""
+        return limits(self.rule)
+
     @property
     def passed(self) -> bool:
         """Whether every seed has the number, and their mean is within the limits."""
-        if self.missing or not self.value.count:
-            return False
-        least, most = self.rule.at_least, self.rule.at_most
-        return (least is None or self.value.mean >= least) and (most is None or self.value.mean <= most)
+        return self.slack >= 0
 
     @property
     def close(self) -> bool:
         """Whether a limit lies within the interval: other seeds could say otherwise."""
         half = self.value.half or 0.0
-        return any(
-            limit is not None and abs(self.value.mean - limit) < half
-            for limit in (self.rule.at_least, self.rule.at_most)
-        )
+        return any(abs(self.value.mean - limit.bound) < half for limit in self.limits)
 
     @property
     def slack(self) -> float:
@@ -49,10 +50,7 @@ class Check:
         """
         if self.missing or not self.value.count:
             return -math.inf
-        value, least, most = self.value.mean, self.rule.at_least, self.rule.at_most
-        room = [(value - least) / (abs(least) or 1.0)] if least is not None else []
-        room += [(most - value) / (abs(most) or 1.0)] if most is not None else []
-        return min(room)
+        return min(limit.room(self.value.mean) for limit in self.limits)
 
     @property
     def beyond(self) -> str:
@@ -61,30 +59,23 @@ class Check:
             return ""
         if self.slack == -math.inf:
             return "there is no number"
-        value, least, most = self.value.mean, self.rule.at_least, self.rule.at_most
-        if most is not None and value > most:
-            if most <= 0:
-                return f"{_show(self.rule, value - most)} too much"
-            if value > 2 * most:
-                return f"{value / most:.1f} times the limit"
-            return f"{100 * (value / most - 1):.0f} % over the limit"
-        assert least is not None  # noqa: S101
-        if least <= 0 or value < 0:
-            return f"{_show(self.rule, least - value)} too little"
-        return f"{100 * value / least:.0f} % of what is asked"
+        value = self.value.mean
+        broken = min(self.limits, key=lambda limit: limit.room(value))
+        if broken.bound <= 0 or value < 0:
+            return f"{_show(self.rule, abs(value - broken.bound))} {'too much' if broken.below else 'too little'}"
+        times = value / broken.bound
+        if not broken.below:
+            return f"{100 * value / broken.bound:.0f} % of what is asked"
+        return f"{times:.1f} times the limit" if times > 2 else f"{100 * (times - 1):.0f} % over the limit"  # noqa: PLR2004
 
     @property
     def text(self) -> str:
         """The number beside its limit: `delay, 95th percentile 812 ms, at most 400 ms`."""
-        if self.missing:
-            return f"{self._label}: no value with seed {', '.join(str(seed) for seed in self.missing)}"
-        return f"{self._label} {self.shown}, {self.limit}"
-
-    @property
-    def _label(self) -> str:
         label = numbers.about(self.rule.metric).label
-        beside = f" relative to {self.rule.relative_to}" if self.rule.relative_to else ""
-        return f"{label}{beside}"
+        label += f" relative to {self.rule.relative_to}" if self.rule.relative_to else ""
+        if self.missing:
+            return f"{label}: no value with seed {', '.join(str(seed) for seed in self.missing)}"
+        return f"{label} {self.shown}, {self.limit}"
 
     @property
     def shown(self) -> str:
@@ -102,15 +93,26 @@ class Check:
         return limit(self.rule)
 
 
+def limits(rule: RuleTable) -> tuple[Condition, ...]:
+    """What a rule asks of its number, as conditions: `loss_fraction <= 2%`."""
+    series = Series(numbers.about(rule.metric), rule.of)
+    relative = rule.relative_to is not None
+    return tuple(
+        Condition(series, sense, bound, relative=relative)
+        for sense, bound in ((">=", rule.at_least), ("<=", rule.at_most))
+        if bound is not None
+    )
+
+
 def limit(rule: RuleTable) -> str:
     """What a rule's number has to be: `at least 0.5 Mbit/s and at most 2 Mbit/s`."""
-    parts = [("at least", rule.at_least), ("at most", rule.at_most)]
-    return " and ".join(f"{words} {_show(rule, one, '.6g')}" for words, one in parts if one is not None)
+    words = ("at least", "at most")
+    return " and ".join(f"{words[each.below]} {_show(rule, each.bound, '.6g')}" for each in limits(rule))
 
 
 def _show(rule: RuleTable, value: float, form: str | None = None) -> str:
-    one = numbers.about(rule.metric)
-    scale, digits, unit = (1.0, 2, "times") if rule.relative_to else (one.scale, one.digits, one.unit)
+    about = numbers.about(rule.metric)
+    scale, digits, unit = (1.0, 2, "times") if rule.relative_to else (about.scale, about.digits, about.unit)
     return f"{value * scale:{form or f'.{digits}f'}} {unit}".strip()
 
 

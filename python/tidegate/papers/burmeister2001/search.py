@@ -23,7 +23,6 @@ from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001.dithering import CHOSEN, COPIED, GRID, LOSERS, TABLES, Chosen, outcome
 from tidegate.papers.burmeister2001.groups import Seen
 from tidegate.runs import RunJob, engine
-from tidegate.show.table import pipes
 
 SWAPPED = {2: 3, 3: 2}
 """Columns 2 and 3 of table 9 seem to be swapped; so they are compared with the scenario that they fit."""
@@ -124,9 +123,9 @@ def left_out(
         yield scenario, best, inside[best], here[best], min(here)
 
 
-def say(line: str) -> None:
+def say(*cells: str) -> None:
     """Prints a line at once: a search takes long."""
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"{'  '.join(cells)}\n")
     sys.stdout.flush()
 
 
@@ -141,12 +140,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     grid, printed = GRID[:: given.every], published()
     done = run(tried, grid, given.seed)
     total = [deviation(done, number, list(LOSERS), grid, printed) for number in range(len(tried))]
-    say(pipes(["deviation", "candidate"]))
+    say("deviation", "candidate")
     for one in sorted(range(len(tried)), key=total.__getitem__):
-        say(pipes([f"{total[one]:.4f}", named(tried[one])]))
-    say(pipes(["left out", "of the others", "of the one left out", "least there", "chosen by the others"]))
+        say(f"{total[one]:.4f}", named(tried[one]))
+    say("left out", "of the others", "of the one left out", "least there", "chosen by the others")
     for scenario, best, inside, here, least in left_out(done, len(tried), grid, printed):
-        say(pipes([str(scenario), f"{inside:.4f}", f"{here:.4f}", f"{least:.4f}", named(tried[best])]))
+        say(str(scenario), f"{inside:.4f}", f"{here:.4f}", f"{least:.4f}", named(tried[best]))
 
 
 if __name__ == "__main__":

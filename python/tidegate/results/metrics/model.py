@@ -60,8 +60,12 @@ class Metric:
         """The least difference that matters in practice, in the summary's unit."""
         return max(_LEAST.get(self.unit, 0.0), 10.0**-self.digits) / self.scale
 
-    def show(self, value: float | None) -> str:
+    def show(self, value: float | None, *, signed: bool = False) -> str:
         """A value with the metric's digits, without unit; a dash where there is none.
+
+        Args:
+            value: In the summary's own unit.
+            signed: Whether it is a difference, which has its sign also where that is a plus.
 
         >>> from tidegate.results.metrics import METRICS
         >>> METRICS["receive_rate_bps"].show(2_500_000), METRICS["loss_fraction"].show(None)
@@ -69,16 +73,16 @@ class Metric:
         """
         if value is None or not math.isfinite(value):
             return "-"
-        return f"{value * self.scale:.{self.digits}f}"
+        return f"{value * self.scale:{'+' if signed else ''}.{self.digits}f}"
 
-    def show_interval(self, interval: Interval) -> str:
-        """`mean ± half` in the metric's unit.
+    def show_interval(self, interval: Interval, *, signed: bool = False) -> str:
+        """`mean ± half` in the metric's unit; see [show][tidegate.results.metrics.Metric.show].
 
         >>> from tidegate.results.metrics import METRICS
         >>> METRICS["receive_rate_bps"].show_interval(Interval(2.5e6, 1e5, 5))
         '2.50 ± 0.10'
         """
-        text = self.show(interval.mean)
+        text = self.show(interval.mean, signed=signed)
         return text if interval.half is None else f"{text} ± {self.show(interval.half)}"
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tidegate.output.palette import MUTED, looks
 from tidegate.show import _session, view
-from tidegate.show.palette import MUTED, looks
 from tidegate.show.plot.session import draw_queues
 from tidegate.show.plot.style import (
     STYLE,

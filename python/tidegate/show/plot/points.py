@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tidegate.show import view
-from tidegate.show.palette import looks_of
 from tidegate.show.plot.style import STYLE, finished, new_figure, plain_log
 from tidegate.show.view import Runs
 
@@ -32,7 +31,7 @@ def delay_cdf(runs: Runs) -> Figure:
         ValueError: If there is no run, or one was recorded without series.
     """
     groups = view.grouped(runs)
-    look = looks_of(groups)
+    look = view.looks_of(groups)
     of = ["One-way delay"]
     if not all(view.knows_packets(run) for members in groups.values() for run in members):
         of.append("mean of each bin")
@@ -87,7 +86,7 @@ def rate_delay_scatter(runs: Runs) -> Figure:
         ValueError: If there is no run.
     """
     groups = view.grouped(runs)
-    look = looks_of(groups)
+    look = view.looks_of(groups)
     with mpl.rc_context(STYLE):
         figure = new_figure(7.6, 5.4)
         ax = figure.subplots()

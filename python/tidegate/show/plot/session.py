@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
 from tidegate.show import _session, view
 from tidegate.show._session import Session
-from tidegate.show.palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
 from tidegate.show.plot.style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure
 from tidegate.show.view import Floats, RunLike
 

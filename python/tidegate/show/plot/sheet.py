@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from tidegate.output.palette import MUTED, Look
 from tidegate.show import view
-from tidegate.show.palette import MUTED, Look, looks_of
 from tidegate.show.plot.style import (
     STYLE,
     delay_axis,
@@ -250,7 +250,7 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     groups = view.grouped(runs)
     everything = [run for members in groups.values() for run in members]
     link = link or view.bottleneck(everything)
-    look = looks_of(groups)
+    look = view.looks_of(groups)
     hue = {label: one.colour for label, one in look.items()}
     panels = [_panel(label, members, link) for label, members in groups.items()]
     k = len(panels)

@@ -17,8 +17,8 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, MUTED
 from tidegate.show import view
-from tidegate.show.palette import CAPACITY_EDGE, CAPACITY_FILL, MUTED
 from tidegate.show.view import Floats, RunLike
 
 STYLE: dict[Any, Any] = {

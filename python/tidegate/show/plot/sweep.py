@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
+from tidegate.output.palette import Look, shade
 from tidegate.results.metrics import Metric, metric
 from tidegate.show import sweeps
-from tidegate.show.palette import Look, shade
 from tidegate.show.plot.points import reversed_delay_axis
 from tidegate.show.plot.style import STYLE, finished, headline, new_figure
 from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept

@@ -1,8 +1,7 @@
 """A report: one HTML file with numbers, charts and everything needed to make them again.
 
 The file opens offline, in any browser of the last years, and asks the network for nothing: scripts,
-styles and data are inside. Charts are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT,
-Leon Sorokin), which ``assets/uplot`` keeps as it was published, and which goes into the page with its licence.
+styles and data are inside.
 """
 
 from __future__ import annotations
@@ -13,13 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidegate.output.document import Document
+from tidegate.output.html import is_page, page
 from tidegate.results.folders import add_file
 from tidegate.show import view
+from tidegate.show.report import _runs as of_runs
 from tidegate.show.report import _swept as swept
-from tidegate.show.report import page
+from tidegate.show.report._runs import LINKS
 from tidegate.show.view import RunLike
 
-__all__ = ["Source", "html", "write"]
+__all__ = ["LINKS", "Source", "document", "html", "write"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Source:
         return list(self.runs)
 
 
-def html(source: Any) -> str:
-    """The report as one string.
+def document(source: Any) -> Document:
+    """The report as data.
 
     Args:
         source: A :class:`tidegate.Comparison` (or a :class:`Source`), a :class:`tidegate.SweepResult`, or a single run.
@@ -60,7 +62,16 @@ def html(source: Any) -> str:
         ValueError: If there is no run in it.
     """
     # by what sweeps alone have: a run that was imported has no scenario, and says so when it is asked for one
-    return swept.render(source) if hasattr(source, "rows") else page.render(_sourced(source))
+    return swept.document(source) if hasattr(source, "rows") else of_runs.document(_sourced(source))
+
+
+def html(source: Any) -> str:
+    """The report as one page; see [document][tidegate.show.report.document].
+
+    Raises:
+        ValueError: If there is no run in it.
+    """
+    return page(document(source))
 
 
 def write(path: str | os.PathLike[str], source: Any) -> Path:
@@ -88,8 +99,7 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
 def is_report(path: Path) -> bool:
     """Whether a file is such a page."""
     with path.open("rb") as file:
-        head = file.read(1000)
-    return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
+        return is_page(file.read(1000))
 
 
 def _sourced(source: Any) -> Source:

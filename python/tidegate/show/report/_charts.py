@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.output.document import Timeline
+from tidegate.output.palette import HUES, HUES_ON_DARK, Look
 from tidegate.show import view
-from tidegate.show.palette import HUES, HUES_ON_DARK, looks_of
-from tidegate.show.report import scatter, series
-from tidegate.show.report.markup import Content, Markup, tag
-from tidegate.show.report.numbers import dash
+from tidegate.show.report import series
 from tidegate.show.view import RunLike
+
+Groups = Mapping[str, Sequence[RunLike]]
 
 # Past this ratio between the largest and the smallest delay a linear axis shows only one of the
 # two.
@@ -40,28 +41,17 @@ _OF_ONE = {"trip", "pacer", "frame"}
 """What only a report on one controller shows."""
 
 
-def _hue(colour: str) -> tuple[str, str]:
-    """A colour for light pages and its counterpart for dark ones."""
-    return colour, HUES_ON_DARK[HUES.index(colour)]
-
-
-def _hues(groups: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    return {label: (one.colour, one.on_dark) for label, one in looks_of(groups).items()}
-
-
-def data(groups: Mapping[str, Sequence[RunLike]], link: str | None) -> dict[str, Any]:
+def data(groups: Groups, looks: Mapping[str, Look], link: str | None) -> dict[str, Any]:
     """What the charts are drawn from: columns of panels (one a seed), distributions of delay."""
-    hues = _hues(groups)
-    own = looks_of(groups)
     single = len(groups) == 1
     columns: list[dict[str, Any]] = []
     for label, members in groups.items():
         subjects = _media(members[0]) if single else [view.subject_of(members[0])]
-        flow_hues = _flow_hues(subjects, label, hues)
+        hues, dash = _hues(subjects, looks[label]), [2 * length for length in looks[label].dashes]
         columns.append(
             {
                 "label": label,
-                "flows": [{"name": n, "colour": flow_hues[n], "dash": dash(own[label])} for n in subjects],
+                "flows": [{"name": name, "colour": hues[name], "dash": dash} for name in subjects],
                 "panels": [],
             }
         )
@@ -115,68 +105,39 @@ def _media(run: RunLike) -> list[str]:
     return media[: len(HUES)] or [view.subject_of(run)]
 
 
-def _flow_hues(subjects: Sequence[str], label: str, hues: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+def _hues(subjects: Sequence[str], look: Look) -> dict[str, tuple[str, str]]:
+    """Colours of flows on light pages and on dark ones: the label's own, or one each where it has several."""
     if len(subjects) == 1:
-        return {subjects[0]: hues[label]}
-    return {name: _hue(HUES[i % len(HUES)]) for i, name in enumerate(subjects)}
+        return {subjects[0]: (look.colour, look.on_dark)}
+    pairs = list(zip(HUES, HUES_ON_DARK, strict=True))
+    return {name: pairs[i % len(pairs)] for i, name in enumerate(subjects)}
 
 
-def section(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]], link: str | None) -> Markup:
-    columns = data["columns"]
-    hues = _hues(groups)
+def timeline(groups: Groups, looks: Mapping[str, Look], link: str | None) -> tuple[Timeline, list[str]]:
+    """Charts over time of contenders side by side, and what is to be said of them.
+
+    Args:
+        groups: Runs by label, one a seed.
+        looks: How each label's line looks.
+        link: The link whose capacity is drawn.
+    """
+    drawn = data(groups, looks, link)
+    columns = drawn["columns"]
     seeds = [panel["seed"] for panel in columns[0]["panels"]]
-    bar: list[Content] = []
-    if len(seeds) > 1:
-        options = [tag("option", str(seed), value=i) for i, seed in enumerate(seeds)]
-        bar.append(tag("label", "Seed ", tag("select", *options, id="seed")))
-    bar.append(tag("label", tag("input", type="checkbox", id="log"), " logarithmic delay"))
-    bar.append(tag("button", "Whole run", id="reset", type="button", disabled=True))
-    bar.append(
-        tag(
-            "span",
-            "Drag over a chart to zoom; all follow. Double-click for the whole run.",
-            class_="soft",
-        )
-    )
-    rows: list[Content] = []
-    heads = (
-        [tag("p", label, class_="name", data_hue=" ".join(hues[label])) for label in groups] if len(groups) > 1 else []
-    )
-    for quantity, heading, caption in _QUANTITIES:
-        if (quantity in _OF_ONE and len(groups) > 1) or not _drawn(columns, quantity):
-            continue
-        figures = []
-        for i, column in enumerate(columns):
-            chart = tag(
-                "div",
-                class_="chart",
-                data_chart=quantity,
-                data_column=i,
-                role="img",
-                aria_label=f"{heading}, {column['label']}",
-            )
-            figures.append(tag("figure", *heads[i : i + 1], chart))
-        rows.append(tag("section", tag("h3", heading, title=caption), tag("div", *figures, class_="columns")))
-    bin_ms = columns[0]["panels"][0]["dt"] * 1e3
-    total = max(len(members) for members in groups.values())
-    note = f"Bins of {bin_ms:g} ms; a point stands at the beginning of its bin."
+    quantities = [
+        quantity
+        for quantity in _QUANTITIES
+        if not (quantity[0] in _OF_ONE and len(groups) > 1) and _drawn(columns, quantity[0])
+    ]
+    notes = [f"Bins of {columns[0]['panels'][0]['dt'] * 1e3:g} ms; a point stands at the beginning of its bin."]
     if link:
-        note += f" Capacity is the truth of link {link}, mean of each bin."
+        notes.append(f"Capacity is the truth of link {link}, mean of each bin.")
+    total = max(map(len, groups.values()))
     if len(seeds) < total:
-        note += f" To keep the file small it holds the series of {len(seeds)} of {total} seeds; the numbers are of all."
-    noscript = tag(
-        "noscript",
-        tag("p", "The charts need JavaScript (all of it is inside this file); the tables do not."),
-    )
-    return tag(
-        "section",
-        tag("h2", "Over time"),
-        noscript,
-        tag("div", *bar, class_="bar"),
-        tag("div", *rows),
-        tag("p", note, class_="soft"),
-        id="charts",
-    )
+        kept = f"{len(seeds)} of {total} seeds"
+        notes.append(f"To keep the file small it holds the series of {kept}; the numbers are of all.")
+    heads = [(label, looks[label] if len(groups) > 1 else None) for label in groups]
+    return Timeline({"steps": series.STEPS, **drawn}, heads, quantities, seeds), notes
 
 
 def _drawn(columns: Sequence[Mapping[str, Any]], quantity: str) -> bool:
@@ -189,38 +150,3 @@ def _drawn(columns: Sequence[Mapping[str, Any]], quantity: str) -> bool:
     names = ("delay", "delayMax") if quantity == "delay" else (quantity,)
     packed = (flow.get(name, ()) for panel in panels for flow in panel["flows"] for name in names)
     return any(value is not None for one in packed for value in one)
-
-
-def distributions(data: Mapping[str, Any], groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    if len(groups) == 1 and not data["cdf"]["lines"]:
-        return Markup("")
-    several = max(len(members) for members in groups.values()) > 1
-    caption = (
-        "Share of the packets that were at most so late"
-        + ("; each point is the mean over seeds of that quantile" if several else "")
-        + ". The dots are the 95th percentiles of the table."
-    )
-    left = tag(
-        "figure",
-        tag("h3", "One-way delay, distribution"),
-        tag("div", class_="chart", id="cdf"),
-        tag("figcaption", caption),
-    )
-    if len(groups) == 1:
-        return tag("section", tag("h2", "Delay"), left)
-    points = {
-        label: [
-            (
-                view.metric(run, flow, "one_way_delay_ms_p95"),
-                view.metric(run, flow, "receive_rate_bps") / 1e6,
-            )
-            for run in members
-            for flow in [view.subject_of(run)]
-        ]
-        for label, members in groups.items()
-    }
-    right = tag(
-        "figure", tag("h3", "Rate against delay"), scatter.svg(points, _hues(groups)),
-        tag("figcaption", "Better is up and to the right. Small dots: seeds; large ones: their means, as in tables."),
-    )  # fmt: skip
-    return tag("section", tag("h2", "Rate and delay"), tag("div", left, right, class_="pair"))

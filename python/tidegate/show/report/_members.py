@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tidegate.output.chart import Axis, Chart, Dot, Trail
+from tidegate.output.document import Beside, Column, Drawing, Number, Row, Section, Table, notes
+from tidegate.output.palette import HUES, Look
 from tidegate.results.metrics import MEMBERS, metric
 from tidegate.results.stats import Interval
 from tidegate.show import view
-from tidegate.show.palette import HUES, HUES_ON_DARK
-from tidegate.show.report import scatter, tables
-from tidegate.show.report.markup import Content, Markup, tag
 from tidegate.show.view import RunLike
 
-SHOWN = 40
+SHOWN = 20
 """Members with a row of their own in a session; the rest are in its sums."""
 _POINTS = 200
 """At most so many points of a line."""
@@ -23,81 +24,79 @@ _ALLOWED = 5.0
 """% of the session bandwidth that RTCP may use (RFC 3550 section 6.2)."""
 
 
-def section(groups: Mapping[str, Sequence[RunLike]]) -> Markup:
-    """Table and figures; nothing where there are no sessions."""
-    runs = [run for one in groups.values() for run in one]
+def section(groups: Mapping[str, Sequence[RunLike]]) -> Iterator[Section]:
+    """Table and charts; nothing where there are no sessions."""
+    runs = [run for members in groups.values() for run in members]
     sessions = view.sessions(runs[0].summary)
     if not sessions:
-        return Markup("")
-    heads = [
-        tag("th", "Member", scope="col"),
-        tag("th", "Profile", class_="text", scope="col"),
-        *(tag("th", tables.name(metric(one)), title=metric(one).definition, scope="col") for one in MEMBERS),
-    ]
-    rows: list[Content] = []
-    for label, of in groups.items():
-        for name, members in view.sessions(of[0].summary).items():
-            what = name if len(groups) == 1 else f"{name}, {label}"
-            rows.append(tag("tr", tag("th", what, colspan=len(heads), scope="rowgroup")))
-            rows += [_row(of, member) for member in members[:SHOWN]]
-            rows.append(_sum(of, name, len(members)))
-    notes = []
+        return
+    heads = [Column("member"), Column("profile", left=True)]
+    heads += [Column(metric(name).label, metric(name)) for name in MEMBERS]
+    rows: list[Row] = []
+    for label, members in groups.items():
+        for session, some in view.sessions(members[0].summary).items():
+            rows.append(Row([session if len(groups) == 1 else f"{session}, {label}"], kind="group"))
+            rows += [_row(members, member) for member in some[:SHOWN]]
+            rows += [Row([f"and {len(some) - SHOWN} more"], kind="group")] if len(some) > SHOWN else []
+            rows.append(_sum(members, session, len(some)))
+    said = []
     if len(runs) > len(groups):
-        notes.append("Means over seeds.")
-    if any(len(members) > SHOWN for members in sessions.values()):
-        notes.append(f"Of each session the first {SHOWN} members; the last row is of all of them.")
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    parts: list[Content] = [tag("h2", "Members of sessions"), tag("div", table, class_="scroll")]
-    if notes:
-        parts.append(tag("p", " ".join(notes), class_="soft"))
-    return tag("section", *parts, *_figures(runs[0]))
+        said.append("Means over seeds.")
+    drawn = list(_drawings(runs[0]))
+    beside = [Beside(drawn, "pair")] if drawn else []
+    yield Section("Members of sessions", [Table(heads, rows, "numbers", stub=2), *notes(*said), *beside])
 
 
-def _row(runs: Sequence[RunLike], member: Mapping[str, Any]) -> Markup:
-    cells = []
-    for name in MEMBERS:
-        values = [view.member(run, member["flow"]).get(name) for run in runs]
-        cells.append(tag("td", tables.write(metric(name), Interval.of(values).mean)))
-    return tag("tr", tag("td", member["member"]), tag("td", member["profile"], class_="text"), *cells)
+def _row(runs: Sequence[RunLike], member: Mapping[str, Any]) -> Row:
+    values = {name: Interval.of(view.member(run, member["flow"]).get(name) for run in runs) for name in MEMBERS}
+    return Row([member["member"], member["profile"], *_means(values)])
 
 
-def _sum(runs: Sequence[RunLike], session: str, count: int) -> Markup:
+def _sum(runs: Sequence[RunLike], session: str, count: int) -> Row:
     totals = [view.session_sums(view.sessions(run.summary)[session]) for run in runs]
-    cells = []
-    for name in MEMBERS:
-        value = Interval.of(total[name] for total in totals).mean
-        cells.append(tag("th", tables.write(metric(name), value)))
-    return tag("tr", tag("th", f"all {count}"), tag("th", ""), *cells)
+    values = {name: Interval.of(total[name] for total in totals) for name in MEMBERS}
+    return Row([f"all {count}", "", *_means(values)], kind="sum")
 
 
-def _figures(run: RunLike) -> Iterator[Markup]:
+def _means(values: Mapping[str, Interval]) -> list[Number]:
+    return [Number(metric(name), replace(value, half=None)) for name, value in values.items()]
+
+
+def _drawings(run: RunLike) -> Iterator[Drawing]:
     """RTCP over time, and how long reports waited, of the first run."""
     if not view.has(run, "rtcp"):
         return
     sessions = view.sessions(run.summary)
     names = list(sessions)[: len(HUES)]
-    hues = dict(zip(names, zip(HUES, HUES_ON_DARK, strict=True), strict=False))
     shares = {name: _shares(run, sessions[name]) for name in names}
-    figures = [
-        tag(
-            "figure",
-            tag("h3", "RTCP over time"),
-            scatter.lines(shares, hues, x="Time (s)", y="RTCP so far (% of session bandwidth)", limit=_ALLOWED),
-            tag("figcaption", "All members together, from the start of the run; dashed: what RFC 3550 allows."),
-        )
-    ]
+    yield Drawing(
+        _lines(shares, "Time (s)", "RTCP so far (% of session bandwidth)", _ALLOWED),
+        "RTCP over time",
+        "All members together, from the start of the run; dashed: what RFC 3550 allows.",
+    )
     waits = {name: _waits(run, sessions[name]) for name in names} if view.has(run, "losses") else {}
     waits = {name: curve for name, curve in waits.items() if curve}
     if waits:
-        figures.append(
-            tag(
-                "figure",
-                tag("h3", "Waiting time of reports, distribution"),
-                scatter.lines(waits, hues, x="From detection to sending (ms)", y="Share of the reports sent (%)"),
-                tag("figcaption", "Of each lost packet that a member reported."),
-            )
+        yield Drawing(
+            _lines(waits, "From detection to sending (ms)", "Share of the reports sent (%)"),
+            "Waiting time of reports, distribution",
+            "Of each lost packet that a member reported.",
         )
-    yield tag("div", *figures, class_="pair")
+
+
+def _lines(
+    curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, level: float | None = None
+) -> Chart:  # fmt: skip
+    """A line for each session, in a colour of its own; its name stands at its end."""
+    every = [point for curve in curves.values() for point in curve]
+    widest = max((a for a, _ in every), default=1.0) or 1.0
+    highest = max((*(b for _, b in every), level or 0.0), default=1.0) * 1.1 or 1.0
+    trails = [
+        Trail(Look(at), [Dot(a, b) for a, b in curve[:-1]] + [Dot(*curve[-1], label=name)] if curve else [], name,
+              joined=True, bare=True)
+        for at, (name, curve) in enumerate(curves.items())
+    ]  # fmt: skip
+    return Chart(Axis(x, 0.0, widest), Axis(y, 0.0, highest), trails, f"{y} against {x}", level=level)
 
 
 def _shares(run: RunLike, members: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:

@@ -1,15 +1,35 @@
-"""The page of a sweep: delay against rate along one setting or maps over two, and every number."""
+"""The document of a sweep: delay against rate along one setting or maps over two, and every number."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from tidegate.results.metrics import Metric
-from tidegate.show import sweeps
-from tidegate.show.palette import Look, shade
-from tidegate.show.report import document, numbers, page, path, tables
-from tidegate.show.report.markup import Content, Markup, tag
+from tidegate.output.chart import Axis, Chart, Dot, Trail, rate_delay
+from tidegate.output.document import (
+    NOTHING,
+    SAME_BITS,
+    Beside,
+    Block,
+    Cell,
+    Column,
+    Details,
+    Document,
+    Drawing,
+    Number,
+    Paragraph,
+    Phrase,
+    Row,
+    Section,
+    Table,
+    again,
+    begun,
+    definitions,
+    notes,
+)
+from tidegate.output.palette import shade
+from tidegate.results.metrics import HEADLINE, Metric, metric
+from tidegate.show import played, sweeps
 from tidegate.show.sweeps import DELAY, RATE, Combination, Panel, SweepLike, Swept
 from tidegate.wording import counted, listed
 
@@ -17,16 +37,42 @@ _PANELS = 24
 _LINES = 1000  # of the table of numbers
 _MAPS = (RATE, DELAY)
 """The maps that are open at first."""
+_MOST_MARKS = 6
 
 
-def render(sweep: SweepLike) -> str:
-    """The whole page."""
+def document(sweep: SweepLike) -> Document:
+    """What there is to say of a sweep."""
     swept = Swept.of(sweep)
-    drawing = [_drawings(swept)] if swept.drawn else []
-    body = [_head(sweep, swept), *drawing, _numbers(swept), _reproduce(sweep), _definitions(swept)]
-    # the page's program gives lines their colours, on dark pages, too
-    scripts = [document.data(page.NO_CHARTS), document.script(document.asset("report.js"))]
-    return document.page(_title(sweep, swept), body, [document.asset("report.css")], scripts)
+    first = sweep.rows[0]
+    failures = [("Failed", why) for why in sweep.failed]
+    missing = sweep.planned - len(sweep.rows)
+    if missing > len(sweep.failed):
+        why = "they failed, or have not been done; the same command tells, and does them."
+        failures.append((f"{missing} of {sweep.planned} runs are not there", why))
+    values = {key: [value for value in swept.values[key] if value != sweeps.ALL_CASES] for key in swept.keys}
+    return Document(
+        _title(sweep, swept),
+        [_numbers(swept), *_recordings(sweep)],
+        [
+            again(
+                {"The command that made these runs:": sweep.command},
+                *notes(f"{SAME_BITS} (in summary.csv)."),
+                versions=first.get("versions", {}),
+                text=("What is varied (TOML)", sweep.scenario),
+            ),
+            definitions(map(sweeps.about, swept.names)),
+        ],
+        _facts(sweep, swept),
+        failures=failures,
+        warnings=swept.warnings,
+        settings=[(key, ", ".join(some)) for key, some in values.items()],
+        opening=[_drawings(swept)] if swept.drawn else [],
+    )
+
+
+def _recordings(sweep: SweepLike) -> list[Block]:
+    shares = played.told({**row["summary"], "seed": row["seed"]} for row in sweep.rows)
+    return notes(*(f"{share}." for share in shares))
 
 
 def _title(sweep: SweepLike, swept: Swept) -> str:
@@ -34,11 +80,10 @@ def _title(sweep: SweepLike, swept: Swept) -> str:
     return f"{sweep.name}, {listed(keys)} varied" if keys else sweep.name
 
 
-def _head(sweep: SweepLike, swept: Swept) -> Markup:
-    seeds = max((len(one.rows) for one in swept.combinations), default=0)
+def _facts(sweep: SweepLike, swept: Swept) -> list[str]:
     facts = [
         counted(len(swept.over_all), "combination"),
-        counted(seeds, "seed"),
+        counted(max((len(one.rows) for one in swept.combinations), default=0), "seed"),
         counted(len(sweep.rows), "run"),
     ]
     first = sweep.rows[0]
@@ -46,185 +91,151 @@ def _head(sweep: SweepLike, swept: Swept) -> Markup:
         facts.append(f"{float(duration):g} s of simulated time")
     if version := first.get("versions", {}).get("tidegate"):
         facts.append(f"tidegate {version}")
-    parts = [tag("h1", _title(sweep, swept)), tag("p", " · ".join(facts), class_="soft")]
-    parts += [tag("p", tag("strong", "Failed"), f": {why}") for why in sweep.failed]
-    missing = sweep.planned - len(sweep.rows)
-    if missing > len(sweep.failed):
-        why = "they failed, or have not been done; the same command tells, and does them"
-        parts.append(tag("p", tag("strong", f"{missing} of {sweep.planned} runs are not there"), f": {why}."))
-    parts += [tag("p", tag("strong", "Warning"), f": {one}") for one in swept.warnings]
-    values = {key: [value for value in swept.values[key] if value != sweeps.ALL_CASES] for key in swept.keys}
-    settings = [item for key in values for item in (tag("dt", key), tag("dd", ", ".join(values[key])))]
-    return tag("header", *parts, *([tag("dl", *settings)] if settings else []))
+    return facts
 
 
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def _drawings(swept: Swept) -> Markup:
+def _drawings(swept: Swept) -> Section:
     panels = swept.panels[:_PANELS]
-    notes = [swept.how] if swept.beside else []
+    said = [swept.how] if swept.beside else []
     if len(panels) < len(swept.panels):
-        notes.append(f"The first {len(panels)} of {len(swept.panels)} panels; the table below has every combination.")
+        said.append(f"The first {len(panels)} of {len(swept.panels)} panels; the table below has every combination.")
     if swept.is_map:
-        parts = _maps(swept, panels)
-        heading = f"Along {' and '.join(swept.axes)}"
+        heading, blocks = f"Along {' and '.join(swept.axes)}", list(_maps(swept, panels))
     else:
-        parts = _paths(swept, panels)
         heading = f"Rate against delay along {swept.axes[0]}" if swept.axes else "Rate against delay"
-    said = [tag("p", " ".join(notes), class_="soft")] if notes else []
-    return tag("section", tag("h2", heading), *said, *parts, id="sweep")
+        blocks = list(_paths(swept, panels))
+    return Section(heading, [*notes(*said), *blocks], id="sweep")
 
 
-def _paths(swept: Swept, panels: Sequence[Panel]) -> list[Markup]:
+def _paths(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
     labels = dict.fromkeys(label for panel in swept.panels for label in panel.lines)
-    own = swept.looks
-    every = [one for panel in panels for some in panel.lines.values() for one in some]
-    scales = path.scales([path.point(one) for one in every])
+    yield Paragraph([Phrase(label, "strong", look=swept.looks[label]) for label in labels], "legend")
     key = swept.axes[0] if swept.axes else None
-    figures = [
-        tag("figure", *([tag("h3", panel.title)] if panel.title else []), path.svg(panel.lines, own, scales, key))
-        for panel in panels
+    trails = [[_path(swept, label, some, key) for label, some in panel.lines.items()] for panel in panels]
+    every = [trail for some in trails for trail in some]
+    drawn = [Drawing(rate_delay(some, beside=every), panel.title) for some, panel in zip(trails, panels, strict=True)]
+    yield Beside(drawn) if len(drawn) > 1 else drawn[0]
+    yield from notes(
+        "Means over seeds; a point says its value, and all its numbers under the pointer. Better is up and right."
+    )
+    if (len(swept.panels) == 1 or swept.judged) and swept.axes:
+        along = [Drawing(_along(swept, panels[0], name), begun(sweeps.head(name))) for name in swept.names]
+        yield Section(f"Every number along {swept.axes[0]}", [Beside(along)])
+
+
+def _path(swept: Swept, label: str, some: Sequence[Combination], key: str | None) -> Trail:
+    dots = [
+        Dot(_mean(one, DELAY), _mean(one, RATE), _explained(one, one.settings), one.settings[key] if key else "")
+        for one in some
     ]
-    who = tag("p", *(tag("span", numbers.named(label, own), class_="who") for label in labels), class_="legend")
-    caption = "Means over seeds; a point says its value, and all its numbers under the pointer. Better is up and right."
-    drawn = tag("div", *figures, class_="columns" if len(panels) > 1 else None)
-    along = [_along(swept, panels[0], own)] if (len(swept.panels) == 1 or swept.judged) and swept.axes else []
-    return [who, drawn, tag("p", caption, class_="soft"), *along]
+    return Trail(swept.looks[label], dots, label, joined=key is not None)
 
 
-def _along(swept: Swept, panel: Panel, own: Mapping[str, Look]) -> Markup:
-    """Each number over the values of the one setting."""
-    key = swept.axes[0]
-    figures = [
-        tag("figure", tag("h3", _named(name)), path.along(panel.lines, own, key, swept.values[key], name))
-        for name in swept.names
-    ]
-    return tag("section", tag("h2", f"Every number along {key}"), tag("div", *figures, class_="columns"))
+def _mean(one: Combination, name: str) -> float:
+    return one.mean(name).mean * metric(name).scale
 
 
-def _maps(swept: Swept, panels: Sequence[Panel]) -> list[Markup]:
-    names = [*_MAPS, *(name for name in swept.names if name not in _MAPS)]
-    parts = []
-    for name in names:
+def _along(swept: Swept, panel: Panel, name: str) -> Chart:
+    """A number over the values of a setting, at equal distances in their order; bars are 95 % intervals."""
+    key, about = swept.axes[0], sweeps.about(name)
+    values = swept.values[key]
+    trails = []
+    for label, some in panel.lines.items():
+        means = [(one, one.mean(name)) for one in some]
+        dots = [
+            Dot(values.index(one.settings[key]), mean.mean * about.scale, _explained(one, one.settings),
+                half=(mean.half or 0.0) * about.scale)
+            for one, mean in means
+        ]  # fmt: skip
+        trails.append(Trail(swept.looks[label], dots, label, joined=True))
+    known = [dot for trail in trails for dot in trail.dots if math.isfinite(dot.y)]
+    top = max((dot.y + dot.half for dot in known), default=1.0)
+    # of shares and rates below nothing there is nothing: only the interval reaches there
+    low = min(dot.y - dot.half for dot in known) if any(dot.y < 0 for dot in known) else 0.0
+    step = -(-len(values) // _MOST_MARKS)
+    marks = [(float(at), value) for at, value in enumerate(values)][::step]
+    across = Axis(key, -0.3, len(values) - 0.7, marks=marks)
+    return Chart(across, Axis("", low, (top * 1.1) or 1.0), trails, f"{sweeps.head(name)} over {key}", "small")
+
+
+def _explained(one: Combination, keys: Sequence[str] | Mapping[str, str]) -> str:
+    """A combination and its numbers."""
+    settings = [f"{key} = {one.settings[key]}" for key in keys]
+    means = ((metric(name), one.mean(name)) for name in HEADLINE)
+    numbers = [f"{m.label}: {m.show_interval(mean)} {m.unit}".rstrip() for m, mean in means if mean.count]
+    return "\n".join([*settings, *numbers])
+
+
+def _maps(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
+    for name in [*_MAPS, *(name for name in swept.names if name not in _MAPS)]:
         about = sweeps.about(name)
-        means = {
-            id(one): one.mean(name).mean * about.scale
-            for panel in panels
-            for some in panel.lines.values()
-            for one in some
-        }
-        known = [value for value in means.values() if math.isfinite(value)]
+        every = [one for panel in panels for some in panel.lines.values() for one in some]
+        known = [value for one in every if math.isfinite(value := one.mean(name).mean * about.scale)]
         if not known:
             continue
-        drawn = [_map(swept, panel, means, (min(known), max(known), about)) for panel in panels]
+        low, high = min(known), max(known)
+        drawn = [Section(panel.title, [_map(swept, panel, name, (low, high, about))], level=3) for panel in panels]
         across, up = swept.axes
-        said = f"Columns: {across}; rows: {up}. Means over seeds."
-        parts.append(
-            tag(
-                "details",
-                tag("summary", f"{_named(name)}: from {sweeps.plainly(min(known))} to {sweeps.plainly(max(known))}"),
-                tag("p", said, class_="soft"),
-                tag("div", *drawn, class_="maps"),
-                open=name in _MAPS,
-            )
+        yield Details(
+            f"{begun(sweeps.head(name))}: from {sweeps.plainly(low)} to {sweeps.plainly(high)}",
+            [*notes(f"Columns: {across}; rows: {up}. Means over seeds."), Beside(drawn, "maps")],
+            open=name in _MAPS,
         )
-    return parts
 
 
-def _map(
-    swept: Swept, panel: Panel, means: Mapping[int, float], scale: tuple[float, float, Metric]
-) -> Markup:  # fmt: skip
+def _map(swept: Swept, panel: Panel, name: str, scale: tuple[float, float, Metric]) -> Table:
     across, up = (swept.values[key] for key in swept.axes)
-    low, top, about = scale
+    low, high, about = scale
     cells = {tuple(one.settings[key] for key in swept.axes): one for some in panel.lines.values() for one in some}
     corner = sweeps.shortened(swept.axes)
-    head = tag(
-        "tr", tag("th", f"{corner[swept.axes[1]]} \\ {corner[swept.axes[0]]}"), *(tag("th", value) for value in across)
-    )
     rows = []
     for down in reversed(up):
-        told: list[Content] = [tag("th", down, scope="row")]
+        made: list[Cell] = [down]
         for right in across:
             one = cells.get((right, down))
             if one is None:
-                told.append(tag("td", tables.NOTHING))
+                made.append(NOTHING)
                 continue
-            mean = means[id(one)]
-            fill, ink = shade(mean, low, top, about.better)
-            told.append(
-                tag(
-                    "td",
-                    sweeps.plainly(mean),
-                    title=path.told(one, swept.varied),
-                    style=f"background:{fill};color:{ink}",
-                )
-            )
-        rows.append(tag("tr", *told))
-    title = [tag("h3", panel.title)] if panel.title else []
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="map")
-    return tag("figure", *title, tag("div", table, class_="scroll"))
-
-
-def _named(name: str) -> str:
-    head = sweeps.head(name)
-    return head[:1].upper() + head[1:]
+            mean = one.mean(name)
+            value = mean.mean * about.scale
+            made.append(
+                Number(about, mean, title=_explained(one, swept.varied), instead=sweeps.plainly(value),
+                       shade=shade(value, low, high, about.better))
+            )  # fmt: skip
+        rows.append(Row(made))
+    head = f"{corner[swept.axes[1]]} \\ {corner[swept.axes[0]]}"
+    return Table([Column(head), *map(Column, across)], rows, "map")
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _numbers(swept: Swept) -> Markup:
-    short = sweeps.shortened(swept.varied)
-    own = swept.looks
-    heads = [tag("th", short[key], title=key, scope="col", class_="text") for key in swept.varied]
-    heads += [tag("th", "Passed", scope="col")] if swept.judged else []
-    heads.append(tag("th", "Runs", scope="col"))
-    heads += [tag("th", _named(name), title=sweeps.about(name).definition, scope="col") for name in swept.names]
+def _numbers(swept: Swept) -> Section:
+    short = sweeps.shortened(swept.keys)
+    keys = [*swept.varied, *swept.constant]
+    counts = {len(one.rows) for one in swept.over_all}
+    heads = [
+        Column(short[key], left=True, title=key, detail=key in swept.constant or key == sweeps.CASE) for key in keys
+    ]
+    heads += [Column("passed", left=True)] if swept.judged else []
+    heads.append(Column("runs", detail=len(counts) == 1))
+    heads += [Column(sweeps.label(name), sweeps.about(name)) for name in swept.names]
     rows = []
-    for one in swept.combinations[:_LINES]:
-        told = ((key, one.settings[key]) for key in swept.varied)
-        cells = [
-            tag("td", numbers.named(value, own) if key == swept.controllers else value, class_="text")
-            for key, value in told
+    for one in swept.combinations:
+        cells: list[Cell] = [
+            Phrase(value, look=swept.looks[value]) if key == swept.controllers else value
+            for key, value in ((key, one.settings[key]) for key in keys)
         ]
-        cells += [tag("td", one.verdict)] if swept.judged else []
-        cells.append(tag("td", len(one.rows)))
-        cells += [tag("td", *_interval(one, name)) for name in swept.names]
-        rows.append(tag("tr", *cells))
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="numbers")
-    said = "Means over seeds ± half of the 95 % interval (Student's t)." if _several(swept) else "One seed each."
-    if len(swept.combinations) > _LINES:
-        said += f" The first {_LINES} of {len(swept.combinations)}; summary.md has all of them."
-    return tag("section", tag("h2", "In numbers"), tag("div", table, class_="scroll"), tag("p", said, class_="soft"))
-
-
-def _several(swept: Swept) -> bool:
-    return any(len(one.rows) > 1 for one in swept.combinations)
-
-
-def _interval(one: Combination, name: str) -> list[Content]:
-    mean, about = one.mean(name), sweeps.about(name)
-    half = [tag("span", f" ± {about.show(mean.half)}", class_="interval")] if mean.half is not None else []
-    return [about.show(mean.mean), *half]
-
-
-def _reproduce(sweep: SweepLike) -> Markup:
-    parts: list[Content] = [tag("h2", "Make it again")]
-    if sweep.command:
-        parts += [tag("p", "The command that made these runs:"), tag("pre", tag("code", sweep.command))]
-    same = "The same seeds give the same bits on every machine: equal runs have equal digests (in summary.csv)."
-    parts.append(tag("p", same, class_="soft"))
-    if versions := sweep.rows[0].get("versions"):
-        pairs = [item for name, value in versions.items() for item in (tag("dt", name), tag("dd", str(value)))]
-        parts.append(tag("details", tag("summary", "Versions"), tag("dl", *pairs)))
-    if sweep.scenario:
-        text = tag("pre", tag("code", sweep.scenario))
-        parts.append(tag("details", tag("summary", "What is varied (TOML)"), text))
-    return tag("section", *parts)
-
-
-def _definitions(swept: Swept) -> Markup:
-    about = {one.name: one for one in map(sweeps.about, swept.names)}
-    items = [item for one in about.values() for item in (tag("dt", tables.name(one)), tag("dd", one.definition))]
-    return tag("section", tag("details", tag("summary", "What the numbers mean"), tag("dl", *items)))
+        cells += [one.verdict] if swept.judged else []
+        cells.append(len(one.rows))
+        cells += [Number(sweeps.about(name), one.mean(name)) for name in swept.names]
+        rows.append(Row(cells, detail=one.settings.get(sweeps.CASE, sweeps.ALL_CASES) != sweeps.ALL_CASES))
+    several = any(len(one.rows) > 1 for one in swept.combinations)
+    said = "Means over seeds ± half of the 95 % interval (Student's t)." if several else "One seed each."
+    if len(rows) > _LINES:
+        said += f" The first {_LINES} of {len(rows)}; summary.md has all of them."
+    stub = sum(column.left and not column.detail for column in heads) or 1
+    return Section("In numbers", [Table(heads, rows, "numbers", most=_LINES, stub=stub), *notes(said, detail=True)])

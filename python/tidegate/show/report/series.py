@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tidegate.output.packed import pack
 from tidegate.show import view
 from tidegate.show._session import Session, queues, session
 from tidegate.show.view import Floats, FlowSeries, RunLike
@@ -31,36 +32,6 @@ BUDGET = 600_000
 STEPS = {
     "rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1, "trip": 0.1, "pacer": 0.1, "frame": 0.1,
 }  # fmt: skip
-
-
-def pack(values: Floats, step: float) -> list[int | None]:
-    """Whole multiples of ``step``, as differences from the last known one; ``None`` where unknown.
-
-    >>> import numpy as np
-    >>> pack(np.array([1.0, 1.2, np.nan, 1.1]), 0.1)
-    [10, 2, None, -1]
-    """
-    packed: list[int | None] = []
-    last = 0
-    for value in values.tolist():
-        if math.isfinite(value):
-            now = round(value / step)
-            packed.append(now - last)
-            last = now
-        else:
-            packed.append(None)
-    return packed
-
-
-def unpack(packed: Sequence[int | None], step: float) -> Floats:
-    """The inverse of :func:`pack`, for tests and for those who read a report by program."""
-    out = np.full(len(packed), np.nan)
-    last = 0
-    for i, difference in enumerate(packed):
-        if difference is not None:
-            last += difference
-            out[i] = last * step
-    return out
 
 
 def factor(bins: int, width: float) -> int:

@@ -1,0 +1,412 @@
+"""A document as one page with all that it needs inside: it opens offline and asks the network for nothing.
+
+Charts over time are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT, Leon Sorokin), which ``assets/uplot``
+keeps as it was published, and which goes into the page with its licence.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib import resources
+from typing import Any, Literal
+
+from tidegate.output import svg
+from tidegate.output.document import (
+    NOTHING,
+    Beside,
+    Block,
+    Cell,
+    Cells,
+    Code,
+    Column,
+    Details,
+    Distribution,
+    Document,
+    Drawing,
+    Items,
+    Judged,
+    Number,
+    Pairs,
+    Paragraph,
+    Phrase,
+    Picture,
+    Row,
+    Section,
+    Sentence,
+    Share,
+    Table,
+    Timeline,
+    Words,
+    begun,
+    plain,
+)
+from tidegate.output.markup import Content, Markup, join, tag, text
+from tidegate.results.metrics import Metric
+
+POLICY = "default-src 'none'; {}style-src 'unsafe-inline'; img-src data:"
+"""Nothing may be fetched, from anywhere: what the page needs is in it."""
+_SCRIPTS = "script-src 'unsafe-inline'; "
+
+_WIDE = 7
+"""With more columns of cells that open these are narrow."""
+
+SIZE = 4_500_000
+"""About the most bytes that a page has: it has to be mailed, and 5 MB is what issues and mails take."""
+
+
+def page(document: Document) -> str:
+    """The whole page."""
+    return _Page().render(document)
+
+
+def is_page(head: bytes) -> bool:
+    """Whether a file that begins so is such a page."""
+    return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
+
+
+def write(about: Metric, value: float | None, *, unit: bool = True, signed: bool = False) -> str:
+    """A value, with its unit; a dash where there is none."""
+    number = about.show(value, signed=signed)
+    if number == "-":
+        return NOTHING
+    # what is there but too small to be seen in these digits is not nothing
+    if value and float(number) == 0 and not signed:
+        number = f"< {10.0**-about.digits:g}"
+    return f"{number} {about.unit}" if unit and about.unit else number
+
+
+def words(sentence: Sentence) -> Markup:
+    """Words as HTML."""
+    if isinstance(sentence, str):
+        return text(sentence)
+    if not isinstance(sentence, Phrase):
+        return join([words(part) for part in sentence])
+    said = Markup(re.sub(r"([,:/])", r"\1<wbr>", text(sentence.text))) if sentence.tone == "label" else sentence.text
+    drawn = [svg.swatch(sentence.look)] if sentence.look else []
+    title = sentence.title or None
+    match sentence.tone:
+        case "":
+            content = tag("span", said, title=title, class_="tip", tabindex=0) if title else text(said)
+        case "strong" | "code":
+            content = tag("b" if sentence.tone == "strong" else "code", said, title=title)
+        case "small":
+            content = tag("small", said, title=title)
+        case tone:
+            content = tag("span", said, class_=tone, title=title or (sentence.text if tone == "label" else None))
+    return join([*drawn, content])
+
+
+def short(table: Table, most: int) -> Markup:
+    """A table without details and drawings, of which so many rows are shown; marks say what they mean."""
+    columns = [at for at, column in enumerate(table.columns) if not column.detail]
+    rows = [
+        replace(row, cells=[_briefly(row.cells[at]) for at in columns if at < len(row.cells)])
+        for row in table.rows
+        if not row.detail
+    ]
+    heads = [replace(table.columns[at], head=_undrawn(table.columns[at].head)) for at in columns]
+    chosen = replace(table, columns=heads, rows=rows, most=most, kind="")
+    return join([_Page().one_table(chosen), _marks(rows)])
+
+
+def _briefly(cell: Cell) -> Cell:
+    if isinstance(cell, Judged):
+        return replace(cell, words=[cell.brief] if cell.brief else cell.words, opens=None)
+    if isinstance(cell, int | Number | Items | Share):
+        return cell
+    if isinstance(cell, str | Phrase):
+        return _undrawn(cell)
+    return [_undrawn(part) for part in cell if not (isinstance(part, Phrase) and part.tone == "small")]
+
+
+def _undrawn(part: Words) -> Words:
+    """Words without the line that stands for them: notebooks have no charts beside it."""
+    return part if isinstance(part, str) else replace(part, look=None)
+
+
+def _marks(rows: Sequence[Row]) -> Markup:
+    given = {cell.mark for row in rows for cell in row.cells if isinstance(cell, Number)}
+    if not given & {"best", "unsure"}:
+        return Markup("")
+    return tag("p", f"★ best{', ☆ the best mean, perhaps by luck' if 'unsure' in given else ''}.", class_="soft")
+
+
+class _Page:
+    """A page under way: what its script draws from is collected on the way."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.cells: Cells | None = None
+        self.card = 0  # how much of the page stands before what is said of these
+
+    def render(self, document: Document) -> str:
+        """The whole page."""
+        body = [_header(document)]
+        for block in (*document.opening, *document.answer, *document.more):
+            body.append(self.block(block))
+            self.card = self.card or (len(body) if self.cells is not None else 0)
+        styles = [tag("style", Markup(_asset("page.css")))]
+        if "timeline" in self.data:
+            styles.insert(0, tag("style", Markup(_asset("uplot/uPlot.min.css"))))
+        program = tag("script", Markup(_asset("page.js")))
+        if self.cells is not None:
+            # what can be seen at once has its place; what is behind the cells has the rest
+            taken = sum(len(str(part).encode()) for part in (*body, *styles, program))
+            self.data["cells"] = data = self.cells.data(SIZE - taken)
+            if data["note"]:
+                body.insert(self.card, tag("p", data["note"], class_="soft"))
+            body.append(tag("dialog", id="cell", aria_label="A case and a controller"))
+        scripts = [*self._scripts(), program] if self.data or self._buttons else []
+        policy = POLICY.format(_SCRIPTS if scripts else "")
+        head = [
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=policy),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="generator", content="tidegate"),
+            tag("title", document.title),
+            tag("link", rel="icon", href="data:,"),
+            *styles,
+        ]
+        content = tag("body", tag("main", *body), *scripts)
+        return f"<!doctype html>\n{tag('html', tag('head', *head), content, lang='en')}\n"
+
+    def _scripts(self) -> Iterator[Markup]:
+        # a name may hold "</script>": no "<" may reach the parser of HTML
+        data = json.dumps(self.data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+        yield tag("script", Markup(data), type="application/json", id="data")
+        if "timeline" in self.data:
+            # its licence asks to go with every copy, and the page is one
+            yield tag("script", Markup(f"/*\n{_asset('uplot/LICENSE')}\n*/\n{_asset('uplot/uPlot.iife.min.js')}"))
+
+    _buttons = False
+
+    def block(self, block: Block) -> Markup:
+        """A block as HTML."""
+        match block:
+            case Table():
+                return self.table(block)
+            case Cells():
+                return self._cells(block)
+            case Drawing():
+                return self._drawing(block)
+            case Timeline():
+                return self._timeline(block)
+            case Details():
+                blocks = map(self.block, block.blocks)
+                return tag("details", tag("summary", block.title), *blocks, open=block.open)
+            case Beside():
+                return tag("div", *map(self.block, block.blocks), class_=block.kind)
+            case Section():
+                head = [tag(f"h{block.level}", block.title)] if block.title else []
+                return tag("section", *head, *map(self.block, block.blocks), id=block.id or None)
+        return _leaf(block)
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def table(self, table: Table) -> Markup:
+        """A table; one with many columns is several below each other, so that a page of paper has all of it."""
+        beside = len(table.columns) - table.stub
+        parts = math.ceil(beside / table.abreast) if table.abreast else 1
+        each = math.ceil(beside / parts) if beside else 1
+        made = []
+        for at in range(table.stub, table.stub + parts * each, each):
+            chosen = [*range(table.stub), *range(at, min(at + each, len(table.columns)))]
+            rows = [
+                replace(row, cells=[row.cells[place] for place in chosen])
+                if len(row.cells) == len(table.columns)
+                else row
+                for row in table.rows
+            ]
+            part = replace(table, columns=[table.columns[place] for place in chosen], rows=rows)
+            made.append(tag("div", self.one_table(part), class_="scroll"))
+        return join([*made, _marks(table.rows)])
+
+    def one_table(self, table: Table) -> Markup:
+        heads = [tag("th", *_head(column), scope="col", class_="text" if column.left else None,
+                     title=column.title or (column.metric.definition if column.metric else None))
+                 for column in table.columns]  # fmt: skip
+        shown = table.rows[: table.most or None]
+        rows = [line for row in shown for line in self._row(table, row)]
+        if len(shown) < len(table.rows):
+            rows.append(tag("tr", tag("td", f"and {len(table.rows) - len(shown)} more", colspan=len(heads))))
+        head = [tag("thead", tag("tr", *heads))] if any(column.head for column in table.columns) else []
+        return tag("table", *head, tag("tbody", *rows), class_=table.kind or None)
+
+    def _row(self, table: Table, row: Row) -> Iterator[Markup]:
+        if row.kind == "group":
+            yield tag("tr", tag("th", self.cell(row.cells[0], None), colspan=len(table.columns), scope="rowgroup"))
+            return
+        first: Content = self.cell(row.cells[0], None)
+        if row.metric is not None:
+            name = row.cells[0]
+            first = self.cell(begun(name) if isinstance(name, str) else name, None)
+            first = tag("span", first, class_="tip", title=row.metric.definition, tabindex=0)
+        cells = [tag("th", first, scope="row", title=_title(row.cells[0]))]
+        for column, cell in zip(table.columns[1:], row.cells[1:], strict=False):
+            # prose is stacked where there is no room, and has no heads then
+            head = plain(column.head) or None if table.kind == "prose" else None
+            cells.append(
+                tag("th" if row.kind == "sum" else "td", self.cell(cell, column), class_=_class(cell, column),
+                    title=_title(cell), style=_style(cell), data_head=head)
+            )  # fmt: skip
+        missing = len(table.columns) - len(row.cells)
+        if missing:
+            cells[-1] = tag("td", self.cell(row.cells[-1], None), colspan=missing + 1, class_="words")
+        yield tag("tr", *cells, class_=row.kind or None)
+        if row.below:
+            yield tag("tr", tag("td", row.below, colspan=len(table.columns), class_="why"))
+
+    def cell(self, cell: Cell, column: Column | None) -> Markup:
+        """What stands in a cell."""
+        match cell:
+            case Number():
+                return _number(cell, units=column is None or column.metric is None)
+            case Judged():
+                lines = join([tag("span", words(line)) for line in cell.words])
+                return lines if cell.opens is None else tag("button", lines, data_at=",".join(map(str, cell.opens)))
+            case Items():
+                return self.block(cell)
+            case Share():
+                bar = tag("div", style=f"width:{100 * cell.part:.1f}%", class_="bar-of")
+                return tag("div", tag("span", str(cell)), tag("div", bar, class_="track"), class_="share")
+            case int():
+                return text(cell)
+            case str() | Phrase() | _:
+                return words(cell)
+
+    def _cells(self, block: Cells) -> Markup:
+        """A table on the screen, whose cells open, and one that has all of it for paper."""
+        self.cells = block
+        table = block.table
+        closed = [
+            replace(row, cells=[replace(c, opens=None) if isinstance(c, Judged) else c for c in row.cells])
+            for row in table.rows
+        ]
+        many: Literal["many", ""] = "many" if len(table.columns) > _WIDE else ""
+        screen = tag("div", self.one_table(replace(table, kind=many)), class_="scroll card screen", tabindex=0,
+                     role="region", aria_label="Scorecard")  # fmt: skip
+        paper = tag("div", self.table(replace(table, rows=closed)), class_="card paper")
+        otherwise = tag("noscript", tag("p", block.closed))
+        return join([tag("p", block.how, class_="screen"), screen, paper, otherwise])
+
+    # --- charts -----------------------------------------------------------------------------------
+
+    def _drawing(self, block: Drawing) -> Markup:
+        chart = block.chart
+        title = [tag("h3", block.title)] if block.title else []
+        caption = [tag("figcaption", block.caption)] if block.caption else []
+        drawn = svg.drawing(chart)
+        if chart.legend:
+            self._buttons = True
+            named = {trail.name: words(Phrase(trail.name, "label", look=trail.look)) for trail in chart.trails}
+            drawn = tag("div", drawn, svg.legend(chart.trails, named), class_="beside")
+        return tag("figure", *title, drawn, *caption)
+
+    def _timeline(self, block: Timeline) -> Markup:
+        self.data["timeline"] = block.data
+        bar: list[Content] = []
+        if len(block.seeds) > 1:
+            options = [tag("option", str(seed), value=i) for i, seed in enumerate(block.seeds)]
+            bar.append(tag("label", "Seed ", tag("select", *options, id="seed")))
+        bar.append(tag("label", tag("input", type="checkbox", id="log"), " logarithmic delay"))
+        bar.append(tag("button", "Whole run", id="reset", type="button", disabled=True))
+        bar.append(tag("span", "Drag over a chart to zoom; all follow. Double-click for the whole run.", class_="soft"))
+        rows: list[Content] = []
+        for key, title, caption in block.quantities:
+            figures = []
+            for i, (label, look) in enumerate(block.columns):
+                chart = tag("div", class_="chart", data_chart=key, data_column=i, role="img",
+                            aria_label=f"{title}, {label}")  # fmt: skip
+                name = [tag("p", label, class_="name", style=svg.hues(look))] if look else []
+                figures.append(tag("figure", *name, chart))
+            rows.append(tag("section", tag("h3", title, title=caption), tag("div", *figures, class_="columns")))
+        noscript = "The charts need JavaScript (all of it is inside this file); the tables do not."
+        return join([tag("noscript", tag("p", noscript)), tag("div", *bar, class_="bar"), tag("div", *rows)])
+
+
+def _leaf(block: Block) -> Markup:
+    """A block that is in no other and asks nothing of the page's script."""
+    match block:
+        case Paragraph():
+            return Markup("") if block.rest else tag("p", words(block.words), class_=block.tone or None)
+        case Items():
+            return tag("ul", *(tag("li", words(item)) for item in block.items))
+        case Pairs():
+            return _pairs(block.pairs)
+        case Code():
+            return tag("pre", tag("code", block.text))
+        case Picture():
+            return _picture(block)
+        case Distribution():
+            chart = tag("div", class_="chart", id="cdf")
+            return tag("figure", tag("h3", block.title), chart, tag("figcaption", block.caption))
+    raise TypeError(type(block).__name__)
+
+
+def _pairs(pairs: Sequence[tuple[Sentence, Sentence]]) -> Markup:
+    parts = (part for name, says in pairs for part in (tag("dt", words(name)), tag("dd", words(says))))
+    return tag("dl", *parts)
+
+
+def _header(document: Document) -> Markup:
+    parts = [tag("h1", document.title)]
+    parts += [tag("p", document.about)] if document.about else []
+    parts += [tag("p", " · ".join(document.facts), class_="soft")] if document.facts else []
+    parts += [tag("p", tag("strong", name), f": {why}") for name, why in document.failures]
+    parts += [tag("p", tag("strong", "Warning"), f": {warning}") for warning in document.warnings]
+    if document.settings:
+        parts.append(_pairs(document.settings))
+    return tag("header", *parts)
+
+
+def _picture(block: Picture) -> Markup:
+    source = f"data:image/{block.kind};base64,{base64.b64encode(block.data).decode()}"
+    caption = [tag("figcaption", words(block.caption))] if block.caption else []
+    return tag("figure", tag("img", src=source, alt=block.says), *caption, class_="picture")
+
+
+def _head(column: Column) -> Sequence[Content]:
+    # keys of settings are written as they are typed
+    head = begun(column.head) if isinstance(column.head, str) and "." not in column.head else column.head
+    unit = column.metric.unit if column.metric else ""
+    return (words(head), f" ({unit})") if unit else (words(head),)
+
+
+def _number(number: Number, *, units: bool) -> Markup:
+    metric, value = number.metric, number.value
+    if number.instead:
+        return text(number.instead)
+    parts: list[Content] = [write(metric, value.mean if value.count else None, unit=units, signed=number.signed)]
+    if value.half is not None:
+        parts.append(tag("span", f" ± {metric.show(value.half)}", class_="interval"))
+    return join([text(part) for part in parts])
+
+
+def _class(cell: Cell, column: Column) -> str | None:
+    names = ["text"] if column.left else []
+    if isinstance(cell, Number) and cell.mark:
+        names.append("best unsure" if cell.mark == "unsure" else cell.mark)
+    if isinstance(cell, Phrase) and cell.tone == "words":
+        names.append("words")
+    if isinstance(cell, Judged):
+        names += [cell.tone] if cell.tone else []
+    return " ".join(names) or None
+
+
+def _title(cell: Cell) -> str | None:
+    return cell.title or None if isinstance(cell, Number | Judged) else None
+
+
+def _style(cell: Cell) -> str | None:
+    if not isinstance(cell, Number) or cell.shade is None:
+        return None
+    return f"background:{cell.shade[0]};color:{cell.shade[1]}"
+
+
+def _asset(name: str) -> str:
+    return resources.files("tidegate.output").joinpath("assets", name).read_text(encoding="utf-8")

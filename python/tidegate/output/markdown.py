@@ -1,0 +1,167 @@
+"""A document as Markdown, for places that show no page: repositories, issues, mails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from tidegate.output.document import (
+    AGAIN,
+    Beside,
+    Block,
+    Cell,
+    Cells,
+    Code,
+    Column,
+    Details,
+    Document,
+    Items,
+    Judged,
+    Number,
+    Pairs,
+    Paragraph,
+    Phrase,
+    Picture,
+    Row,
+    Section,
+    Sentence,
+    Share,
+    Table,
+    is_empty,
+)
+
+
+def markdown(document: Document, *, whole: bool = True, detail: bool = False, again: bool = True) -> str:
+    """A document as Markdown.
+
+    Args:
+        document: The document.
+        whole: Whether it has all that words and tables can say; else its answer and warnings alone, without a title.
+        detail: Whether tables of the answer alone have all rows and columns.
+        again: Whether a whole document says how to make the result again.
+    """
+    if not whole:
+        parts = [*_blocks(document.answer, whole=detail, titles=False)]
+        return "\n\n".join([*parts, *(f"Warning: {escape(warning)}" for warning in document.warnings)]) + "\n"
+    parts = [f"# {escape(document.title)}", escape(document.about), escape(" · ".join(document.facts))]
+    parts += [f"**{escape(name)}**: {escape(why)}" for name, why in document.failures]
+    parts += [f"**Warning**: {escape(warning)}" for warning in document.warnings]
+    if document.settings:
+        parts.append("\n".join(f"- {escape(name)}: {escape(value)}" for name, value in document.settings))
+    more = [block for block in document.more if again or not (isinstance(block, Section) and block.id == AGAIN)]
+    parts += _blocks((*document.opening, *document.answer, *more), whole=True)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _blocks(blocks: Iterable[Block], *, whole: bool, titles: bool = True) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case Section(detail=True) | Details() if not whole:
+                pass
+            case Details(bulk=True):
+                pass
+            case Section() | Details():
+                inside = list(_blocks(block.blocks, whole=whole, titles=titles))
+                if inside and block.title and titles:
+                    yield f"{'#' * (block.level if isinstance(block, Section) else 3)} {escape(block.title)}"
+                yield from inside
+            case Beside():
+                yield from _blocks(block.blocks, whole=whole, titles=titles)
+            case _:
+                yield from _leaf(block, whole=whole)
+
+
+def _leaf(block: Block, *, whole: bool) -> Iterator[str]:
+    match block:
+        case Cells():
+            yield table(block.table, whole=whole)
+        case Table() if whole or not is_empty(block):
+            yield table(block, whole=whole)
+        case Paragraph() if not (block.rest if whole else block.detail):
+            yield sentence(block.words)
+        case Items():
+            yield "\n".join(f"- {sentence(item)}" for item in block.items)
+        case Pairs():
+            yield "\n".join(f"- {sentence(name)}: {sentence(says)}" for name, says in block.pairs)
+        case Code():
+            yield f"```\n{block.text.strip()}\n```"
+        case Picture() if block.file:
+            yield f"![{escape(block.says)}]({block.file})"
+            yield sentence(block.caption)
+
+
+def table(table: Table, *, whole: bool = True) -> str:
+    """A table; one whose rows have metrics gets a column of units."""
+    columns = [at for at, column in enumerate(table.columns) if whole or not column.detail]
+    rows = [row for row in table.rows if whole or not row.detail]
+    units = any(row.metric is not None and row.metric.unit for row in rows)
+    heads = [_head(table.columns[at]) for at in columns]
+    signs = ["---" if not at or table.columns[place].left else "---:" for at, place in enumerate(columns)]
+    if units:
+        heads.insert(1, "unit")
+        signs.insert(1, "---")
+    below = any(row.below for row in rows)
+    if below:
+        heads.append(escape(table.below))
+        signs.append("---")
+    lines = [pipes(heads), pipes(signs)]
+    for row in rows:
+        cells = [_cell(row.cells[at], row) if at < len(row.cells) else "" for at in columns]
+        if units:
+            cells.insert(1, row.metric.unit if row.metric else "")
+        if below:
+            cells.append(escape(row.below))
+        lines.append(pipes(cells))
+    given = {cell.mark for row in rows for cell in row.cells if isinstance(cell, Number)}
+    if given & {"best", "unsure"}:
+        lines += ["", f"Bold: best{', with ? the best mean, perhaps by luck' if 'unsure' in given else ''}."]
+    return "\n".join(lines)
+
+
+def _head(column: Column) -> str:
+    unit = column.metric.unit if column.metric else ""
+    return f"{sentence(column.head)} ({unit})" if unit else sentence(column.head)
+
+
+def _cell(cell: Cell, row: Row) -> str:
+    match cell:
+        case Number():
+            text = cell.instead or cell.metric.show_interval(cell.value, signed=cell.signed)
+            bold = cell.mark in {"best", "unsure", "sure"}
+            return f"**{text}**{' ?' if cell.mark == 'unsure' else ''}" if bold else text
+        case Judged():
+            return " ".join(map(sentence, cell.words))
+        case Items():
+            return "; ".join(map(sentence, cell.items))
+        case int() | Share():
+            return str(cell)
+    text = sentence(cell)
+    return f"**{text}**" if row.kind in {"group", "first", "sum"} and text else text
+
+
+def sentence(words: Sentence) -> str:
+    """Words as Markdown; what is markup in them is shown as it is."""
+    if isinstance(words, str):
+        return escape(words)
+    if not isinstance(words, Phrase):
+        return "".join(map(sentence, words))
+    match words.tone:
+        case "code":
+            return f"`{words.text}`"
+        case "strong" | "bad":
+            return f"**{escape(words.text)}**"
+        case "small":
+            return ""
+    return escape(words.text)
+
+
+def escape(text: str) -> str:
+    """Text in Markdown as it is, in one line."""
+    for mark, shown in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`")):
+        text = text.replace(mark, shown)
+    return re.sub(r"\s+", " ", text)
+
+
+def pipes(cells: Sequence[str]) -> str:
+    """A line of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,112 @@
+"""A document as the cell of a notebook shows it: its title, the answer's tables, and a line for each note.
+
+Nothing in it knows whether the page is dark or light: lines and fills are translucent, and text has the page's colour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tidegate.output import html
+from tidegate.output.document import (
+    Beside,
+    Block,
+    Cells,
+    Column,
+    Document,
+    Items,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    is_empty,
+)
+from tidegate.output.markdown import markdown
+from tidegate.output.markup import Markup, tag
+
+if TYPE_CHECKING:
+    from tidegate._core import Table as Recorded
+
+_ROWS = 20
+"""How many lines of a long table are shown."""
+_HEAD = 10
+"""How many rows of a recorded table."""
+_STYLE = Markup(
+    ".tidegate-cell{overflow-x:auto}"
+    ".tidegate-cell p{margin:.25em 0}"
+    ".tidegate-cell .soft{opacity:.72;font-size:.9em}"
+    ".tidegate-cell table{border-collapse:collapse;margin:.4em 0;font-variant-numeric:tabular-nums}"
+    ".tidegate-cell th,.tidegate-cell td{text-align:right;white-space:nowrap;padding:.3em .9em;color:inherit;"
+    "border:0;border-bottom:1px solid rgba(128,136,150,.4)}"
+    ".tidegate-cell th:first-child,.tidegate-cell td:first-child,.tidegate-cell .text{text-align:left}"
+    ".tidegate-cell tbody th{font-weight:500}"
+    ".tidegate-cell td.best{font-weight:650;background:rgba(15,140,80,.16)}"
+    ".tidegate-cell td.best::after{content:' ★'}"
+    ".tidegate-cell td.unsure{font-weight:inherit;background:none}"
+    ".tidegate-cell td.unsure::after{content:' ☆'}"
+    ".tidegate-cell td.out{opacity:.72}"
+    ".tidegate-cell td.bad{background:rgba(200,50,40,.14)}"
+    ".tidegate-cell td.odd{background:rgba(200,140,20,.16)}"
+)
+
+
+class Shown:
+    """A result that a notebook shows by its document."""
+
+    def document(self) -> Document:
+        """The result as data."""
+        raise NotImplementedError
+
+    def to_markdown(self, *, detail: bool = False) -> str:
+        """The answer as Markdown.
+
+        Args:
+            detail: Whether tables have all rows and columns.
+        """
+        return markdown(self.document(), whole=False, detail=detail)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it."""
+        return cell(self.document())
+
+
+def cell(document: Document) -> str:
+    """A piece of a page."""
+    parts = [tag("p", tag("b", document.title), *([" · ", " · ".join(document.facts)] if document.facts else []))]
+    parts += _blocks(document.answer)
+    notes = [f"{name}: {why}" for name, why in document.failures] + [f"Warning: {w}" for w in document.warnings]
+    parts += [tag("p", note, class_="soft") for note in notes]
+    return tag("div", tag("style", _STYLE), *parts, class_="tidegate-cell")
+
+
+def _blocks(blocks: Iterable[Block]) -> Iterator[Markup]:
+    for block in blocks:
+        match block:
+            case Section(detail=False) | Beside():
+                yield from _blocks(block.blocks)
+            case Cells():
+                yield from _blocks([block.table])
+            case Table() if not is_empty(block):
+                yield html.short(block, _ROWS)
+            case Paragraph(detail=False):
+                yield tag("p", html.words(block.words), class_="soft")
+            case Items():
+                yield from (tag("p", html.words(item), class_="soft") for item in block.items)
+
+
+def of_table(table: Recorded) -> str:
+    """The first rows of a recorded table; the engine's tables call it."""
+    head = table[:_HEAD]
+    columns = [head[name].tolist() for name in table.columns]
+    rows = [Row([str(at), *map(_value, row)]) for at, row in enumerate(zip(*columns, strict=True))]
+    more = f", of which the first {_HEAD} are shown" if len(table) > _HEAD else ""
+    title = f"{len(table)} rows, {len(table.columns)} columns{more}"
+    return cell(Document(title, [Table([Column("row"), *map(Column, table.columns)], rows)]))
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.7g}" if math.isfinite(value) else "-"

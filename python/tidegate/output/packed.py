@@ -1,0 +1,41 @@
+"""Numbers packed small, as scripts of pages unpack them: whole steps, each as its difference from the one before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def pack(values: Floats, step: float) -> list[int | None]:
+    """Whole multiples of ``step``, as differences from the last known one; ``None`` where unknown.
+
+    >>> import numpy as np
+    >>> pack(np.array([1.0, 1.2, np.nan, 1.1]), 0.1)
+    [10, 2, None, -1]
+    """
+    packed: list[int | None] = []
+    last = 0
+    for value in values.tolist():
+        if math.isfinite(value):
+            now = round(value / step)
+            packed.append(now - last)
+            last = now
+        else:
+            packed.append(None)
+    return packed
+
+
+def unpack(packed: Sequence[int | None], step: float) -> Floats:
+    """The inverse of :func:`pack`, for tests and for those who read a report by program."""
+    out = np.full(len(packed), np.nan)
+    last = 0
+    for i, difference in enumerate(packed):
+        if difference is not None:
+            last += difference
+            out[i] = last * step
+    return out

@@ -1,0 +1,260 @@
+"""Rules of numbers with 95 % intervals: `udp.loss / gcc.loss >= 2 and gcc.loss < 0.2`.
+
+A rule holds or not by the means of its measures. Beside that it is *sure* where every value inside the
+95 % intervals says the same; `significant(a < b)` holds only where it is sure, which for two bare
+measures means that their intervals do not overlap. Intervals are carried through arithmetic by their
+ends, as if luck were as bad as it can be on both sides: a difference between runs that share their luck
+is better measured seed by seed, as a measure of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from tidegate.errors import InputError, did_you_mean
+from tidegate.query.grammar import Node, parse
+from tidegate.results.stats import Interval
+from tidegate.units import show
+
+_FORGIVEN = 1e-12  # of the larger side: what decimal fractions lose in binary at an exact bound
+_OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}
+_FUNCTIONS = ("abs", "max", "min", "significant")
+
+
+class Undefined(Exception):
+    """A rule that says nothing of these measures: one has no value, or stands as zero in a denominator."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number with the ends of its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, measured: Interval) -> Value:
+        """The value of a measure; without a second run its interval has no ends."""
+        half = math.inf if measured.half is None else measured.half
+        return cls(measured.mean, measured.mean - half, measured.mean + half)
+
+    def __neg__(self) -> Value:
+        return Value(-self.mean, -self.high, -self.low)
+
+    def __add__(self, other: Value) -> Value:
+        return Value(self.mean + other.mean, self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Value) -> Value:
+        return self + -other
+
+    def __mul__(self, other: Value) -> Value:
+        return self._corners(other, operator.mul)
+
+    def __truediv__(self, other: Value) -> Value:
+        if other.low <= 0 <= other.high:
+            return Value(self.mean / other.mean, -math.inf, math.inf)
+        return self._corners(other, operator.truediv)
+
+    def _corners(self, other: Value, do: Callable[[float, float], float]) -> Value:
+        mean = do(self.mean, other.mean)
+        ends = [do(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
+        if any(math.isnan(end) for end in ends):  # infinity times zero: anything
+            return Value(mean, -math.inf, math.inf)
+        return Value(mean, min(ends), max(ends))
+
+
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+
+
+class Truth(NamedTuple):
+    """Whether something holds."""
+
+    holds: bool
+    """By the means."""
+    surely: bool
+    """For all values inside the intervals."""
+    possibly: bool
+    """For some values inside the intervals."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether all values inside the intervals say the same as the means."""
+        return self.surely if self.holds else not self.possibly
+
+    def __invert__(self) -> Truth:
+        return Truth(not self.holds, not self.possibly, not self.surely)
+
+
+def _joined(parts: Iterable[Truth], how: Callable[[Iterable[bool]], bool]) -> Truth:
+    return Truth(*map(how, zip(*parts, strict=True)))
+
+
+def _compared(a: Value, sense: str, b: Value) -> Truth:
+    if sense in _OPPOSITE:
+        return ~_compared(a, _OPPOSITE[sense], b)
+    if sense == "==":
+        return _joined([_compared(a, "<=", b), _compared(b, "<=", a)], all)
+    a, b = (a, b) if sense == "<=" else (b, a)
+    return Truth(at_most(a.mean, b.mean), at_most(a.high, b.low), at_most(a.low, b.high))
+
+
+def at_most(a: float, b: float) -> bool:
+    """Whether `a <= b`, an exact bound forgiven what decimal fractions lose in binary.
+
+    >>> 0.1 + 0.2 <= 0.3, at_most(0.1 + 0.2, 0.3), at_most(0.3000001, 0.3)
+    (False, True, False)
+    """
+    scale = max(abs(a), abs(b))
+    return a <= b or (math.isfinite(scale) and a - b <= _FORGIVEN * scale)
+
+
+class Expression:
+    """A rule or a number, read once and then looked up against measures.
+
+    >>> rule = Expression("udp.loss / gcc.loss >= 2")
+    >>> rule.kind, rule.names
+    ('truth', ('udp.loss', 'gcc.loss'))
+    >>> rule.truth({"udp.loss": Interval(0.4, 0.1, 5), "gcc.loss": Interval(0.1, 0.01, 5)})
+    Truth(holds=True, surely=True, possibly=True)
+    >>> Expression("__import__('os')")
+    Traceback (most recent call last):
+    ...
+    tidegate.errors.InputError: found "__import__"; there is no such function (there are abs, max, min, significant)
+    """
+
+    def __init__(self, text: str) -> None:
+        """Reads a rule.
+
+        Raises:
+            InputError: says what in it was found and what would be right.
+        """
+        self.text = " ".join(text.split())
+        self.tree = parse(self.text, f'found {show(text)}; expected a rule such as "udp.loss / gcc.loss >= 2"')
+        _check(self.tree)
+        self.kind: Literal["number", "truth"] = "truth" if _is_truth(self.tree) else "number"
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(self.tree.names))
+
+    def truth(self, measures: Mapping[str, Interval]) -> Truth:
+        """Whether it holds.
+
+        Raises:
+            Undefined: when a measure in it has no value, or a denominator is zero.
+            InputError: when there is no such measure.
+        """
+        return _truth(self.tree, measures)
+
+    def number(self, measures: Mapping[str, Interval]) -> Value:
+        """Its value, for an expression that is a number; raises what `truth` does."""
+        return _number(self.tree, measures)
+
+    @property
+    def is_measure(self) -> bool:
+        """Whether it is the name of a measure and nothing else."""
+        return self.tree.kind == "name"
+
+    def __repr__(self) -> str:
+        return f"Expression({self.text!r})"
+
+
+def _is_truth(node: Node) -> bool:
+    return node.kind in {"comparison", "and", "or", "not"} or (node.kind, node.words) == ("call", ("significant",))
+
+
+def _check(node: Node) -> None:
+    """Whether a part and all in it is of this language, numbers where numbers and truths where truths belong.
+
+    Raises:
+        InputError: says what was found and what would be right.
+    """
+    known = {
+        "number": math.isfinite(node.number or 0.0),
+        "name": len(node.words) == 1,
+        "product": _ARITHMETIC.keys() >= {*node.words},
+    }
+    if not known.get(node.kind, node.kind in {"call", "sign", "sum", "comparison", "and", "or", "not"}):
+        raise InputError(f"found {show(node.text)}; expected numbers, measures and comparisons of them")
+    if node.kind == "call":
+        _check_call(node.words[0], len(node.parts))
+    truths = _is_truth(node) and node.kind != "comparison"
+    for part in node.parts:
+        _check(part)
+        if _is_truth(part) != truths:
+            right = "a comparison, such as gcc.loss < 0.1" if truths else "a number or a measure"
+            raise InputError(f"found {show(part.text)}; expected {right}")
+
+
+def _check_call(name: str, count: int) -> None:
+    if name not in _FUNCTIONS:
+        hint = did_you_mean(name, _FUNCTIONS) or f" (there are {', '.join(_FUNCTIONS)})"
+        raise InputError(f"found {show(name)}; there is no such function{hint}")
+    single = name in {"abs", "significant"}
+    if not count or (single and count > 1):
+        raise InputError(f"{name}: found {count} values; expected {'one' if single else 'at least one'}")
+
+
+def lookup(measures: Mapping[str, Interval], name: str) -> Interval:
+    """The measure of that name.
+
+    Raises:
+        InputError: when there is none.
+    """
+    if name not in measures:
+        hint = did_you_mean(name, measures)
+        raise InputError(f"{name}: the experiment has no such measure{hint}")
+    return measures[name]
+
+
+def _number(node: Node, measures: Mapping[str, Interval]) -> Value:
+    if node.kind == "name":
+        value = Value.of(lookup(measures, node.words[0]))
+        if math.isnan(value.mean):
+            raise Undefined(f"{node.words[0]} has no value")
+        return value
+    if node.number is not None:
+        return Value(*[node.number] * 3)
+    if node.kind == "call":
+        return _call(node.words[0], [_number(part, measures) for part in node.parts])
+    value = _number(node.parts[0], measures)
+    if node.kind == "sign":
+        return -value if node.words == ("-",) else value
+    for sign, part in zip(node.words, node.parts[1:], strict=True):
+        other = _number(part, measures)
+        if sign == "/" and other.mean == 0:
+            raise Undefined(f"{part.text} is 0, and divides")
+        value = _ARITHMETIC[sign](value, other)
+    if not math.isfinite(value.mean):
+        raise Undefined(f"{node.text} is too large a number")
+    return value
+
+
+def _call(name: str, values: Sequence[Value]) -> Value:
+    if name == "abs":
+        # the greater of a value and its opposite, and nothing below zero
+        whole = _call("max", [values[0], -values[0]])
+        return Value(abs(values[0].mean), max(whole.low, 0.0), whole.high)
+    pick = min if name == "min" else max
+    return Value(*(pick(getattr(value, end) for value in values) for end in ("mean", "low", "high")))
+
+
+def _truth(node: Node, measures: Mapping[str, Interval]) -> Truth:
+    if node.kind == "comparison":
+        values = [_number(part, measures) for part in node.parts]
+        return _joined([_compared(*each) for each in zip(values, node.words, values[1:], strict=False)], all)
+    if node.kind in {"not", "call"}:
+        inner = _truth(node.parts[0], measures)
+        return ~inner if node.kind == "not" else Truth(*[inner.holds and inner.surely] * 3)
+    # as they are read: once it is decided, what comes after need not be defined
+    seen: list[Truth] = []
+    for part in node.parts:
+        try:
+            seen.append(_truth(part, measures))
+        except Undefined:
+            if not any(truth.holds is (node.kind == "or") for truth in seen):
+                raise
+            break
+    return _joined(seen, any if node.kind == "or" else all)

@@ -1,0 +1,263 @@
+"""The document of runs: controllers side by side, every flow, the network, and what is behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tidegate.output.chart import Dot, Trail, rate_delay
+from tidegate.output.document import (
+    NOTHING,
+    SAME_BITS,
+    Beside,
+    Block,
+    Cell,
+    Column,
+    Details,
+    Distribution,
+    Document,
+    Drawing,
+    Items,
+    Number,
+    Phrase,
+    Picture,
+    Row,
+    Section,
+    Sentence,
+    Table,
+    again,
+    definitions,
+    notes,
+)
+from tidegate.output.palette import Look
+from tidegate.results.metrics import COUNTED, HEADLINE, MEMBERS, PICTURES, Metric, metric
+from tidegate.results.quality import verdict, verdict_on
+from tidegate.results.stats import Interval
+from tidegate.show import played, view
+from tidegate.show.report import _charts as charts
+from tidegate.show.report import _members as of_members
+from tidegate.show.table import ComparisonTable
+from tidegate.show.view import RunLike
+from tidegate.wording import counted, listed
+
+if TYPE_CHECKING:
+    from tidegate.show.report import Source
+
+Groups = Mapping[str, Sequence[RunLike]]
+
+_ABREAST = 8
+"""Metrics side by side in a table that is to fit a page of paper."""
+_SIDE_BY_SIDE = 8
+"""Flows of a run that terminals show as columns."""
+LINKS = (
+    "capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire", "marked", "bleached",
+)  # fmt: skip
+_RARE = {"marked", "bleached"}
+_DETAILS = (
+    "goodput_bps", "sending_rate_bps", "one_way_delay_ms_p50", "jitter_ms_mean", "freezes", "mos",
+    "convergence_time_s", "oscillation_hz", "feedback_overhead",
+)  # fmt: skip
+"""What whole documents have of each flow beside what comparisons show."""
+_CAPTIONS = {
+    "quality.png": "Each controller's first seed, means over half a second: what is seen, and what is due as encoded.",
+    "contact-sheet.png": "The moments at which what was seen was worst beside what was sent.",
+}
+
+
+def document(source: Source) -> Document:
+    """What there is to say of runs."""
+    groups = view.grouped(source.runs)
+    every = [run for members in groups.values() for run in members]
+    looks = view.looks_of(groups)
+    # a flow that is copied on its way has no far end
+    single = not any(view.subject_of(run) in view.copied(run.summary) for run in every)
+    headline = [_headline(groups, looks)] if single else []
+    pictures = [*_pictures(source), *_drawings(groups, looks, every, single=single)]
+    numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(every)]
+    alone = len(every) == 1
+    return Document(
+        _title(source, groups),
+        numbers if alone else headline,
+        [
+            *([] if alone else [*pictures, *numbers]),
+            _reproduce(source, groups),
+            _definitions(groups),
+        ],
+        _facts(source, groups),
+        failures=[(f"{name} failed", why) for name, why in source.failed.items()],
+        warnings=list(dict.fromkeys([*view.warnings(run.summary for run in every), *source.warnings])),
+        opening=[*headline, *pictures] if alone else [],
+    )
+
+
+def _title(source: Source, groups: Groups) -> str:
+    if source.title:
+        return source.title
+    first = next(iter(groups.values()))[0]
+    return f"{listed(list(groups))} on {first.summary.get('name') or 'one network'}"
+
+
+def _facts(source: Source, groups: Groups) -> list[str]:
+    first = next(iter(groups.values()))[0].summary
+    kind = "recorded" if source.recorded else "of simulated time"
+    duration, version = first.get("duration_s"), source.versions.get("tidegate")
+    return [
+        *([] if duration is None else [f"{float(duration):g} s {kind}"]),
+        counted(max(map(len, groups.values())), "seed"),
+        counted(len(first["flows"]), "flow"),
+        *([f"tidegate {version}"] if version else []),
+    ]
+
+
+def _headline(groups: Groups, looks: Mapping[str, Look]) -> Section:
+    seeds = max(map(len, groups.values()))
+    said = ["Of the subject flow."]
+    if seeds > 1:
+        said.append(f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t).")
+    if len(groups) > 1:
+        said.append("Who is best goes by paired differences, seed by seed.")
+    blocks = ComparisonTable.of(groups).blocks(looks)
+    return Section("In numbers", [*blocks, *notes(*said, detail=True)])
+
+
+def _pictures(source: Source) -> Iterator[Section]:
+    made = [
+        Picture(data, _CAPTIONS.get(name, name), file=name)
+        for name, data in source.attached.items()
+        if name.endswith(".png")
+    ]
+    if made:
+        yield Section("What viewers saw", made)
+
+
+def _drawings(groups: Groups, looks: Mapping[str, Look], every: Sequence[RunLike], *, single: bool) -> Iterator[Block]:
+    if not all(view.has(run, "series") for run in every):
+        yield from notes("The runs were recorded at level “summary”, so that there are no series to draw.")
+        return
+    if not single:
+        return
+    link = view.bottleneck(every)
+    timeline, said = charts.timeline(groups, looks, link)
+    yield Section("Over time", [timeline, *notes(*said)], id="charts")
+    several = max(map(len, groups.values())) > 1
+    caption = (
+        "Share of the packets that were at most so late"
+        + ("; each point is the mean over seeds of that quantile" if several else "")
+        + ". The dots are the 95th percentiles of the table."
+    )
+    distribution = Distribution("One-way delay, distribution", caption)
+    if len(groups) > 1:
+        better = "Better is up and to the right. Small dots: seeds; large ones: their means, as in tables."
+        chart = Drawing(rate_delay(list(_trails(groups, looks))), "Rate against delay", better)
+        yield Section("Rate and delay", [Beside([distribution, chart], "pair")])
+    elif timeline.data["cdf"]["lines"]:
+        yield Section("Delay", [distribution])
+
+
+def _trails(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Trail]:
+    for label, members in groups.items():
+        flows = [(run, view.subject_of(run)) for run in members]
+        points = [
+            (view.metric(run, flow, "one_way_delay_ms_p95"), view.metric(run, flow, "receive_rate_bps") / 1e6)
+            for run, flow in flows
+        ]
+        points = [point for point in points if all(map(math.isfinite, point))]
+        if points:
+            x, y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
+            small = [Dot(*point, size="small") for point in points] if len(points) > 1 else []
+            title = f"{label}: {y:.2f} Mbit/s, {x:.0f} ms"
+            yield Trail(looks[label], [*small, Dot(x, y, title, label, "large")], label)
+
+
+def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
+    """A row for every flow."""
+    brief = _defined(groups, (*HEADLINE, *COUNTED, *PICTURES))
+    details = _defined(groups, _DETAILS)
+    answers = _defined(groups, ("quality", "quality_network"))
+    heads = [Column("flow"), Column("controller", left=True)]
+    heads += [Column(about.label, about, detail=about not in brief) for about in (*brief, *details)]
+    heads += [Column(about.label, title=about.definition, detail=about.name != "quality") for about in answers]
+    rows: list[Row] = []
+    for label, members in groups.items():
+        if len(groups) > 1:
+            rows.append(Row([Phrase(label, look=looks[label])], kind="group"))
+        for entry in view.point_to_point(members[0]):
+            name = str(entry["flow"])
+            numbers = [
+                Number(about, replace(Interval.of(view.metric(run, name, about.name) for run in members), half=None))
+                for about in (*brief, *details)
+            ]
+            said = [_answer([view.flow_summary(run, name) for run in members], about.name) for about in answers]
+            rows.append(Row([name, str(entry.get("controller") or entry["kind"]), *numbers, *said]))
+    if any(row.kind != "group" for row in rows):
+        seeds = max(map(len, groups.values()))
+        means = f"Means over {seeds} seeds." if seeds > 1 else ""
+        yield Section(
+            "Every flow", [Table(heads, rows, "numbers", abreast=_ABREAST, stub=2, turned=_SIDE_BY_SIDE), *notes(means)]
+        )
+
+
+def _answer(flows: Sequence[Mapping[str, Any]], name: str) -> str:
+    return verdict_on(flows) if name == "quality" else verdict(flow.get(name) for flow in flows)
+
+
+def _defined(groups: Groups, names: Iterable[str]) -> list[Metric]:
+    """Those of the metrics that at least one flow or member of one run defines."""
+    summaries = [run.summary for runs in groups.values() for run in runs]
+    entries = [entry for summary in summaries for entry in (*summary["flows"], *summary.get("members", ()))]
+    return [metric(name) for name in names if any(entry.get(name) is not None for entry in entries)]
+
+
+def _network(every: Sequence[RunLike]) -> Iterator[Section]:
+    """A row for every link; nothing where there are none."""
+    links = [link for run in every for link in run.summary.get("links", ())]
+    if not links:
+        return
+    # of a recorded call's link nobody knows more than its capacity, where that is a scenario's
+    names = [name for name in LINKS if any(link.get(name) if name in _RARE else name in link for link in links)]
+    rows = []
+    for entry in every[0].summary["links"]:
+        mine = [link for link in links if link["link"] == entry["link"]]
+        cells: list[Cell] = []
+        for name in names:
+            known = [float(link[name]) for link in mine if link.get(name) is not None]
+            mean = Interval(math.fsum(known) / len(known), None, len(known)) if known else Interval.of([])
+            unlimited = "unlimited" if name == "capacity_bps" and not known else ""
+            cells.append(Number(metric(name), mean, instead=unlimited))
+        rows.append(Row([str(entry["link"]), *cells]))
+    said = ["Means over all runs."] if len(every) > 1 else []
+    said += [f"{said}." for said in played.told(run.summary for run in every)]
+    heads = [Column("link"), *(Column(metric(name).label, metric(name)) for name in names)]
+    yield Section("The network", [Table(heads, rows), *notes(*said)])
+
+
+def _reproduce(source: Source, groups: Groups) -> Section:
+    if source.recorded:
+        files = source.recorded.get("files", ())
+        lines: list[Sentence] = [
+            [f"{file['file']} ({file['format']}) ", Phrase(str(file["sha256"]), "code")] for file in files
+        ]
+        return Section("What this is made of", [Items(lines)])
+    rows = [
+        Row([label, str(view.seed_of(run)), Phrase(str(run.summary.get("digest", NOTHING)), "code")])
+        for label, members in groups.items()
+        for run in members
+    ]
+    digests = Table([Column("Controller"), Column("Seed"), Column("Digest", left=True)], rows)
+    blocks: list[Block] = [
+        *notes(f"{SAME_BITS}."),
+        Details(f"Seeds and digests ({len(rows)})", [digests]),
+    ]
+    return again(
+        {"The command that made these runs:": source.command or ""},
+        *blocks,
+        versions=source.versions,
+        text=("Scenario (TOML)", source.scenario or ""),
+    )
+
+
+def _definitions(groups: Groups) -> Section:
+    names = dict.fromkeys((*HEADLINE, *COUNTED, *PICTURES, *_DETAILS, "quality", "quality_network", *MEMBERS))
+    return Section("", [definitions(_defined(groups, names))])
