@@ -64,67 +64,24 @@ if TYPE_CHECKING:
 else:
     # loaded when they are asked for: the command line can then answer Ctrl-C before all that is there
     _PLACES = {
-        "_core": ("Stream", "Table"),
-        "comparison": ("Comparison", "compare"),
-        "comparison.sweeping": ("SweepResult", "sweep"),
-        "control": (
-            "Arrived",
-            "Controller",
-            "ControllerHost",
-            "Decision",
-            "EcnCounts",
-            "Limits",
-            "LossReport",
-            "NewFrame",
-            "Needs",
-            "Outgoing",
-            "PacketResult",
-            "Probe",
-            "ReceiverHalf",
-            "ReceiverHost",
-            "Report",
-            "Sent",
-        ),
-        "control.loop": ("controller", "receiver"),
-        "errors": (
-            "ControllerError",
-            "InputError",
-            "OutputError",
-            "RunError",
-            "ScenarioError",
-            "TidegateError",
-            "TraceError",
-        ),
-        "net.trace": ("Trace",),
-        "runs": ("Run", "run", "version"),
-        "runs.world": ("LiveWorld", "live_world"),
-        "scenario": (
-            "Audio",
-            "Back",
-            "Feedback",
-            "Flow",
-            "Link",
-            "Lte",
-            "Media",
-            "Queue",
-            "Scenario",
-            "Tcp",
-            "Udp",
-            "Users",
-        ),
-        "scenario.variants": ("scenario_for",),
-        "units": ("Duration", "Rate", "Size"),
+        "_core": "Stream Table",
+        "comparison": "Comparison compare",
+        "comparison.sweeping": "SweepResult sweep",
+        "control": "Arrived Controller ControllerHost Decision EcnCounts Limits LossReport NewFrame Needs Outgoing "
+        "PacketResult Probe ReceiverHalf ReceiverHost Report Sent sprout tfrc",
+        "control.loop": "controller receiver",
+        "errors": "ControllerError InputError OutputError RunError ScenarioError TidegateError TraceError",
+        "net": "rtcp trace wire",
+        "net.trace": "Trace",
+        "results": "metrics quality",
+        "runs": "Run lte pool run version",
+        "runs.world": "LiveWorld live_world",
+        "scenario": "Audio Back Feedback Flow Link Lte Media Queue Scenario Tcp Udp Users",
+        "scenario.variants": "scenario_for",
+        "show": "plot report",
+        "units": "Duration Rate Size",
     }
-    _PLACE = {name: place for place, names in _PLACES.items() for name in names}
-    # public modules that are inside a package; those beside this file need no line
-    _MODULES = {
-        "control": ("sprout", "tfrc"),
-        "net": ("rtcp", "trace", "wire"),
-        "results": ("metrics", "quality"),
-        "runs": ("lte", "pool"),
-        "show": ("plot", "report"),
-    }
-    _MODULE = {name: f"{package}.{name}" for package, names in _MODULES.items() for name in names}
+    _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
 
     # threads that load different parts at once would wait for each other's modules, and see them half made
     _LOADING = RLock()
@@ -137,12 +94,13 @@ else:
         if name == "__version__":
             value = import_module("tidegate.runs").version()
         elif name in _PLACE:
-            value = getattr(import_module(f"tidegate.{_PLACE[name]}"), name)
+            # a module of a package is an attribute of it once it is imported, which `fromlist` does
+            value = getattr(__import__(f"tidegate.{_PLACE[name]}", fromlist=[name]), name)
         elif name.startswith("_"):
             raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
         else:
             try:
-                value = import_module(f"tidegate.{_MODULE.get(name, name)}")
+                value = import_module(f"tidegate.{name}")
             except ModuleNotFoundError as error:
                 if error.name != f"tidegate.{name}":
                     raise

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tidegate.errors import OutputError
+from tidegate.errors import InputError, OutputError, TidegateError
 
 _LONGEST_NAME = 150  # bytes of a file name; the least limit of usual file systems is 255
 TEMPORARY = ".tidegate-"
@@ -29,6 +29,21 @@ def named(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def readable(path: Path | str, error: type[TidegateError] = InputError) -> Iterator[None]:
+    """Turns an error of the system inside it into one that names `path`, as its reader calls it.
+
+    Raises:
+        InputError: for an OSError; or `error` instead.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise error(f"{path}: there is no such file") from None
+    except OSError as found:
+        raise error(f"{path}: cannot be read: {found.strerror or found}") from None
 
 
 def sha256(path: Path) -> str:

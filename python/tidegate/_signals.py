@@ -33,7 +33,11 @@ def end_at_once() -> None:
 
 @contextmanager
 def noted() -> Iterator[threading.Event]:
-    """Makes the first signal a note, to be read in between, and the second one KeyboardInterrupt."""
+    """Makes the first signal a note, to be read in between, and the second one KeyboardInterrupt.
+
+    Raises:
+        KeyboardInterrupt: at the end, where there is a note.
+    """
     asked = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -43,6 +47,8 @@ def noted() -> Iterator[threading.Event]:
 
     with _handled(note):
         yield asked
+    if asked.is_set():
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -50,6 +51,22 @@ class OutputError(TidegateError):
 
 class RunError(TidegateError):
     """A run that could not be finished; `__cause__` holds the exception of a Python controller."""
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Puts `where` before the message of what is wrong with an input inside it.
+
+    >>> with located("--duration"):
+    ...     raise InputError("found 20; a time needs a unit")
+    Traceback (most recent call last):
+    ...
+    tidegate.errors.InputError: --duration: found 20; a time needs a unit
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

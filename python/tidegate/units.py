@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
@@ -52,6 +53,18 @@ def show(value: object) -> str:
         case _:
             text = str(value)
     return text if len(text) <= 80 else text[:77] + "..."  # noqa: PLR2004
+
+
+def _parsed(parse: Callable[[object], Any], written: core_schema.SerSchema) -> CoreSchema:
+    """How pydantic reads what `parse` does, with its message where that refuses it."""
+
+    def read(value: object) -> Any:
+        try:
+            return parse(value)
+        except InputError as error:
+            raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
+
+    return core_schema.no_info_plain_validator_function(read, serialization=written)
 
 
 class Quantity(int):
@@ -138,14 +151,7 @@ class Quantity(int):
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         """How pydantic reads and writes it: as text with a unit."""
         del source, handler
-
-        def read(value: object) -> Quantity:
-            try:
-                return cls.parse(value)
-            except InputError as error:
-                raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
-
-        return core_schema.no_info_plain_validator_function(read, serialization=core_schema.to_string_ser_schema())
+        return _parsed(cls.parse, core_schema.to_string_ser_schema())
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -254,17 +260,16 @@ class Fraction(float):
         Raises:
             InputError: says what was found and what would be right.
         """
+        right = 'expected a fraction, for example "5%" or 0.05'
         if isinstance(value, str):
             match = _NUMBER.match(value)
             if match is None or len(match[1]) > _LONGEST or match[2] != "%":
-                right = 'expected a fraction, for example "5%" or 0.05'
                 raise InputError(f"found {show(value)}; {right}")
             number = float(Decimal(match[1]) / 100)
         elif isinstance(value, int | float) and not isinstance(value, bool | Quantity):
             # a file may hold whole numbers that no float holds
             number = float(value) if abs(value) < 2**64 else math.inf
         else:
-            right = 'expected a fraction, for example "5%" or 0.05'
             raise InputError(f"found {show(value)}; {right}")
         if not 0 <= number <= 1:
             hint = f'; did you mean "{value}%"?' if 1 < number <= 100 else ""  # noqa: PLR2004
@@ -276,16 +281,7 @@ class Fraction(float):
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
         """How pydantic reads it: as a number or a percentage."""
         del source, handler
-
-        def read(value: object) -> Fraction:
-            try:
-                return cls.parse(value)
-            except InputError as error:
-                raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
-
-        return core_schema.no_info_plain_validator_function(
-            read, serialization=core_schema.plain_serializer_function_ser_schema(float)
-        )
+        return _parsed(cls.parse, core_schema.plain_serializer_function_ser_schema(float))
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

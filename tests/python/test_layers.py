@@ -117,8 +117,6 @@ FORMS = {f"tidegate.output.{form}" for form in ("html", "svg", "markup", "markdo
 """What makes HTML, Markdown or a terminal's text of documents."""
 MAY = {"cli": {"tidegate.output.terminal"}, "tidegate.show.report": {"tidegate.output.html"}}
 """Which of them a package or a module may import."""
-HAVE_THEIR_OWN: set[str] = set()
-"""Packages that still make HTML and Markdown by themselves; each goes from here as its results become documents."""
 
 
 def forms(source: str, name: str) -> set[str]:
@@ -138,7 +136,7 @@ def test_no_package_of_a_verb_imports_html_markdown_or_rich() -> None:
         for name, file in sorted(MODULES.items())
         if layer(name) not in {"output", "papers"} and (found := forms(file.read_text(encoding="utf-8"), name))
     }
-    assert {name: found for name, found in wrong.items() if layer(name) not in HAVE_THEIR_OWN} == {}
+    assert wrong == {}
 
 
 def test_a_form_where_it_has_no_business_is_named() -> None:

@@ -11,6 +11,7 @@ from tidegate.errors import ControllerError, InputError
 from tidegate.units import show
 
 Scalar = bool | int | float | str
+"""What a controller's setting may be."""
 
 Contender = str | type[Any] | tuple[str | type[Any], Mapping[str, Scalar]]
 """A name with its parts, a class, or one of them with settings."""

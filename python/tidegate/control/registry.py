@@ -25,13 +25,12 @@ from typing import Any, Protocol
 
 from tidegate import _core
 from tidegate.control import Controller, Needs, _source, classes, learned
+from tidegate.control.contenders import Scalar
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
 PROGRAM = "program:"
 """What the name of a contender begins with that is a real program: it makes a call by the wall clock."""
-
-Scalar = bool | int | float | str
 
 _UNITS: dict[str, tuple[type[Quantity], int]] = {
     "bit/s": (Rate, 1),

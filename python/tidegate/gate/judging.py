@@ -45,11 +45,6 @@ class Answer:
     """In how many seeds there is no value any more."""
 
     @property
-    def worse_by(self) -> float:
-        """By how much it is worse; negative where it is better."""
-        return self.rule.sign * (self.now - self.before)
-
-    @property
     def better(self) -> bool:
         """Whether it is better by more than the limits that hold for the other direction, in the mean."""
         return self.state == "fine" and min(self.rule.excess(self.before, 2 * self.before - self.now)) > 0

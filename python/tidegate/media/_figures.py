@@ -16,7 +16,7 @@ from tidegate.output.palette import MUTED, looks
 from tidegate.show import view
 from tidegate.show.plot import STYLE
 from tidegate.show.plot.style import finished
-from tidegate.video.clip import Picture
+from tidegate.video.clip import Picture, planes
 from tidegate.video.measures import GRADES, Floats
 
 _BIN_S = 0.5
@@ -27,10 +27,8 @@ _SHOWN = 4
 
 def rgb(picture: Picture) -> npt.NDArray[np.uint8]:
     """A picture as RGB, shape (height, width, 3), by ITU-R BT.601 with Y from 16 to 235."""
-    height = len(picture) * 2 // 3
-    width = picture.shape[1]
-    colour = picture[height:].reshape(2, height // 2, width // 2)
-    y = 1.164 * (picture[:height].astype(np.float32) - 16)
+    light, *colour = planes(picture)
+    y = 1.164 * (light.astype(np.float32) - 16)
     u, v = (plane.repeat(2, axis=0).repeat(2, axis=1).astype(np.float32) - 128 for plane in colour)
     out = np.stack([y + 1.596 * v, y - 0.392 * u - 0.813 * v, y + 2.017 * u], axis=-1)
     return np.clip(np.round(out), 0, 255).astype(np.uint8)

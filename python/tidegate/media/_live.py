@@ -11,16 +11,14 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from tidegate.errors import InputError
+from tidegate.media._sent import Ints
 from tidegate.runs import Run
 from tidegate.video.clip import Clip
 from tidegate.video.codec import Format
 from tidegate.video.openh264 import OpenH264
 from tidegate.video.settings import Settings
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,13 @@ import numpy.typing as npt
 
 from tidegate.errors import InputError
 from tidegate.media._live import Take, take
-from tidegate.media._sent import Encoding, Sent
+from tidegate.media._sent import Encoding, Ints, Sent
 from tidegate.media.ladder import Ladder
 from tidegate.runs import Run
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, FramesVideo
+from tidegate.video.measures import Floats
 from tidegate.video.settings import Settings
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

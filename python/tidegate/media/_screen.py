@@ -14,12 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tidegate.media._received import Received
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tidegate.media._sent import Ints
+from tidegate.video.measures import Floats
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,10 @@ _MEASURED = (
     "ssim",
     "latency_ms",
 )
+_MEANS = (
+    "psnr_db", "psnr_encoded_db", "psnr_own_db", "ssim", "ssim_encoded", "vmaf", "vmaf_encoded", "mos", "mos_encoded",
+)  # fmt: skip
+"""Columns whose means are metrics."""
 _FREEZE_RATIO, _FREEZE_S = 3.0, 0.15
 """A gap of max(3 x mean, mean + 150 ms) is a freeze (W3C webrtc-stats, freezeCount)."""
 
@@ -268,15 +272,7 @@ class _Judge:
         harm = self._harm()
         share = distortion(columns["mos"][counted], columns["mos_encoded"][counted])
         return {
-            "picture_psnr_db": mean("psnr_db"),
-            "picture_psnr_encoded_db": mean("psnr_encoded_db"),
-            "picture_psnr_own_db": mean("psnr_own_db"),
-            "picture_ssim": mean("ssim"),
-            "picture_ssim_encoded": mean("ssim_encoded"),
-            "picture_vmaf": mean("vmaf"),
-            "picture_vmaf_encoded": mean("vmaf_encoded"),
-            "picture_mos": mean("mos"),
-            "picture_mos_encoded": mean("mos_encoded"),
+            **{f"picture_{name}": mean(name) for name in _MEANS},
             "picture_distortion_in_interval": None if math.isnan(share) else share,
             "picture_latency_ms_mean": float(latency.mean()) if len(latency) else None,
             "picture_latency_ms_p95": float(np.quantile(latency, 0.95)) if len(latency) else None,

@@ -25,24 +25,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError
+from tidegate.media._sent import Ints
 from tidegate.results.folders import write_folder
 from tidegate.runs import pool
 from tidegate.video import codec as codecs
 from tidegate.video.cache import cache
 from tidegate.video.clip import Clip, luma
 from tidegate.video.codec import Codec, Format, filled
-from tidegate.video.measures import psnr
+from tidegate.video.measures import Floats, psnr
 from tidegate.video.settings import Settings
 
 MARK = "ladder.json"
 _FORMAT = 2
 _LARGEST_FRAME = 1_000_000
 """Bytes: RFC 8593 section 6."""
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Rung:
     """Bytes of each frame, in the order of decoding."""
     kinds: list[str]
     """I, P or B."""
-    psnr_db: npt.NDArray[np.float64]
+    psnr_db: Floats
     """Luma PSNR of each frame as it was encoded."""
     slices: tuple[Ints, Ints, Ints]
     """Of each slice: its frame, where in the frame it begins, its length."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate._files import named
+from tidegate._files import named, whole
 from tidegate.errors import InputError
 from tidegate.media._received import received, sent_by
 from tidegate.media._screen import captured_in_order, schedule, shown_in_order
@@ -19,7 +17,7 @@ from tidegate.media._sent import Sent
 from tidegate.media.judge import ticks
 from tidegate.runs import Run, pool
 from tidegate.video import extra
-from tidegate.video.clip import Picture
+from tidegate.video.clip import Picture, joined, planes
 from tidegate.video.codec.intra import black
 
 _STRIP = 24  # lines of the label above each picture
@@ -81,16 +79,8 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
     begin, end = min(one.start for one in viewers), max(one.length for one in viewers)
     if begin == end:
         raise InputError("no picture was ever due in these runs; there is nothing to show")
-    with named(target):
-        handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=".mp4", dir=target.parent)
-        os.close(handle)
-        making = Path(name)
-        try:
-            _write(making, viewers, begin, end, progress or (lambda _: None))
-            making.chmod(0o644)
-            making.replace(target)
-        finally:
-            making.unlink(missing_ok=True)
+    with named(target), whole(target) as making:
+        _write(making, viewers, begin, end, progress or (lambda _: None))
     return target
 
 
@@ -99,7 +89,7 @@ def _write(path: Path, viewers: Sequence[_Viewer], begin: int, end: int, tell: C
 
     strips = [_strip(one.label, one.sent.form.width) for one in viewers]
     lines = [one.pictures(begin) for one in viewers]
-    with av.open(str(path), "w", options={"movflags": "faststart"}) as out:
+    with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as out:
         stream = out.add_stream("libx264", rate=viewers[0].sent.clip.fps, options={"crf": _CRF, "preset": "veryfast"})
         form = viewers[0].sent.form
         stream.width = sum(one.sent.form.width for one in viewers)
@@ -112,23 +102,12 @@ def _write(path: Path, viewers: Sequence[_Viewer], begin: int, end: int, tell: C
         out.mux(stream.encode(None))
 
 
-def _planes(picture: Picture) -> list[Picture]:
-    height = len(picture) * 2 // 3
-    colour = picture[height:].reshape(2, height // 2, picture.shape[1] // 2)
-    return [picture[:height], colour[0], colour[1]]
-
-
-def _joined(planes: Sequence[Picture]) -> Picture:
-    height, width = planes[0].shape
-    return np.concatenate([plane.ravel() for plane in planes]).reshape(height * 3 // 2, width)
-
-
 def _under(strip: Picture, picture: Picture) -> Picture:
-    return _joined([np.vstack(pair) for pair in zip(_planes(strip), _planes(picture), strict=True)])
+    return joined([np.vstack(pair) for pair in zip(planes(strip), planes(picture), strict=True)])
 
 
 def _beside(pictures: Sequence[Picture]) -> Picture:
-    return _joined([np.hstack(planes) for planes in zip(*map(_planes, pictures), strict=True)])
+    return joined([np.hstack(row) for row in zip(*map(planes, pictures), strict=True)])
 
 
 def _strip(label: str, width: int) -> Picture:

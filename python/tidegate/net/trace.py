@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from tidegate._core import Trace
-from tidegate.errors import InputError, TraceError
+from tidegate._files import readable
+from tidegate.errors import InputError, TraceError, located
 from tidegate.units import Duration, Quantity, Rate
 
 Q = TypeVar("Q", bound=Quantity)
@@ -42,12 +43,8 @@ def load(
     """
     path = Path(path)
     rate = None if reference_rate is None else _named("reference_rate", Rate, reference_rate)
-    try:
+    with readable(path):
         stamp = path.stat().st_mtime_ns
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     return _load(path, stamp, format, frequency, direction, rate)
 
 
@@ -93,10 +90,8 @@ def parse(
 
 
 def _named(name: str, kind: type[Q], text: object) -> Q:
-    try:
+    with located(name):
         return kind.parse(text)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
 
 
 def contents(path: Path) -> bytes:

@@ -13,40 +13,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from tidegate.errors import InputError
 from tidegate.query import Expression
-from tidegate.scenario.model import Model, Name, one_of, shape
+from tidegate.scenario.model import Model, Name
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import show
 
 PAPER_TOML = "paper.toml"
 
 
-def _shaped(expected: str, *, lists: str, other: str, texts: str | None = None) -> Discriminator:
-    """Tells lists (and texts) from everything else, so that an error speaks of what was meant."""
-
-    def choose(value: object) -> str:
-        return lists if isinstance(value, list) else texts if texts and isinstance(value, str) else other
-
-    return shape(choose, expected)
-
-
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
-Published = Annotated[
-    Annotated[Pair, Tag("~pair")] | Annotated[Number, Tag("~number")],
-    _shaped("a number, or [least, largest]", lists="~pair", other="~number"),
-]
+Published = Annotated[Pair | Number, OneOf("a number, or [least, largest]")]
 
 
 class Tolerance(Model):
     """How far from the published number ours still agrees."""
 
     within: Annotated[
-        Annotated[list[Text], Field(min_length=1), Tag("~list")] | Annotated[Text, Tag("~text")],
-        _shaped('text such as "5%", "0.5 ms", "2 sigma" or "count", or a list of them', lists="~list", other="~text"),
+        Annotated[list[Text], Field(min_length=1)] | Text,
+        OneOf('text such as "5%", "0.5 ms", "2 sigma" or "count", or a list of them'),
     ]
     """`"5%"` of the published number, an amount in its unit (`"0.5 ms"`; `"2 points"` where the unit is %),
     `"2 sigma"` of the document's own spread, or `"count"`: the 95 % interval of the mean of rare events of which one
@@ -135,10 +124,7 @@ class Cells(Judged):
     quick: bool | None = None  # type: ignore[assignment]
 
 
-Cell = Annotated[
-    Annotated[Literal["-"], Tag("~nothing")] | Annotated[Pair, Tag("~pair")] | Annotated[Number, Tag("~number")],
-    _shaped('a number, [least, largest], or "-"', lists="~pair", texts="~nothing", other="~number"),
-]
+Cell = Annotated[Literal["-"] | Pair | Number, OneOf('a number, [least, largest], or "-"')]
 
 
 class PublishedTable(Judged):
@@ -150,12 +136,7 @@ class PublishedTable(Judged):
     row: Text
     """What the rows are, as the head of their column."""
     columns: Annotated[
-        list[
-            Annotated[
-                Annotated[Column, Tag("~table")] | Annotated[Text, Tag("~text")],
-                one_of("a name, or a table with a name", table="~table", other="~text"),
-            ]
-        ],
+        list[Annotated[Column | Text, OneOf("a name, or a table with a name")]],
         Field(min_length=1),
     ]
     rows: Annotated[dict[str, list[Cell]], Field(min_length=1)]
@@ -211,12 +192,9 @@ class Paper(Model):
     """The document's main figure, by the name of the drawing that stands for it."""
     unstated: list[Unstated] = Field(default_factory=list)
     contradicted: list[Contradicted] = Field(default_factory=list)
-    claim: list[
-        Annotated[
-            Annotated[NumberClaim, Tag("~number")] | Annotated[StatementClaim, Tag("~statement")],
-            one_of("published (a number) or agrees (a rule)", [("published", "~number"), ("agrees", "~statement")]),
-        ]
-    ] = Field(default_factory=list)
+    claim: list[Annotated[NumberClaim | StatementClaim, OneOf("published (a number) or agrees (a rule)")]] = Field(
+        default_factory=list
+    )
     table: list[PublishedTable] = Field(default_factory=list)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidegate._core import Table
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 from tidegate.recordings import _counters as counters
 from tidegate.recordings import _ends as ends
 from tidegate.recordings import _getstats as getstats
@@ -42,10 +42,8 @@ def counted(files: Sequence[File]) -> Counted:
     remarks: list[str] = []
     read: list[list[Connection]] = []
     for file in files:
-        try:
+        with located(str(file.path)):
             found = getstats.read(file.data)
-        except InputError as error:
-            raise InputError(f"{file.path}: {error}") from None
         read.append(found.connections)
         remarks += [f"{file.path.name}: {one}" for one in found.problems]
     near = max(read[0], key=_carried)
@@ -58,10 +56,8 @@ def counted(files: Sequence[File]) -> Counted:
     left = [one.name for found in read for one in found if one not in (near, far)]
     if left:
         remarks.append(f"connections beside {near.name} are left out: {', '.join(left)}")
-    try:
+    with located(str(files[0].path)):
         ways, length = ends.ways(near, far)
-    except InputError as error:
-        raise InputError(f"{files[0].path}: {error}") from None
     if far is not None:
         remarks.append("both ends' times are taken by the Unix time that they say")
     remarks += [f"{way.name}: {one}" for way in ways for one in ends.guesses(way)]

@@ -18,7 +18,7 @@ from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
 from tidegate.recordings._link import truth
 from tidegate.recordings._reading import GETSTATS, File, read
-from tidegate.runs import Run, versions
+from tidegate.runs import Kept, Run, versions
 from tidegate.runs.recorded import FORMAT
 from tidegate.show import view
 
@@ -37,28 +37,6 @@ _SESSION_CAPTURE = "packets-A.pcapng"
 
 Progress = Callable[[float], None]
 Result = TypeVar("Result")
-
-
-class _Told:
-    """The tables of an imported call, in memory."""
-
-    def __init__(self, tables: Mapping[str, Table]) -> None:
-        self._tables = tables
-
-    def names(self) -> list[str]:
-        return list(self._tables)
-
-    def get(self, name: str) -> Table:
-        return self._tables[name]
-
-    def capture(self, _side: str) -> bytes | None:
-        return None
-
-    def encoded(self, _flow: str) -> bytes | None:
-        return None
-
-    def draws(self) -> Mapping[str, Any] | None:
-        return None
 
 
 def imported(
@@ -165,7 +143,7 @@ def _with_truth(done: Run, link: str | Path) -> Run:
     tables = {**{name: done.table(name) for name in done.tables}, **found.tables}
     said = [*done.summary["warnings"], *({"key": KEY, "says": one} for one in found.remarks)]
     summary = {**done.summary, "links": list(found.links), "warnings": said}
-    return Run({**done.about, "summary": summary}, _Told(tables))
+    return Run({**done.about, "summary": summary}, Kept(tables))
 
 
 def _host(name: str) -> _core.ControllerHost:
@@ -226,7 +204,7 @@ def _run(
         "versions": dict(versions()),
         "imported": {"files": [one.about for one in files], "begun_ms": begun_ms},
     }
-    return Run(about, _Told(tables))
+    return Run(about, Kept(tables))
 
 
 def _broken(call: _core.ImportedCall, files: Sequence[File]) -> list[str]:

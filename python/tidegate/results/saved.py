@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tidegate._files import readable
 from tidegate.errors import InputError
 from tidegate.results.folders import MANIFEST, Manifest
 from tidegate.results.metrics import METRICS
@@ -26,12 +27,10 @@ def read_json(path: Path) -> Any:
     Raises:
         InputError: when it cannot be read or is no JSON.
     """
+    with readable(path):
+        data = path.read_bytes()
     try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is damaged: {error}") from None
 

@@ -1,6 +1,6 @@
 """Running a scenario: one run or many at once, on all cores."""
 
-from tidegate.runs._tables import SIDES, capture_file
+from tidegate.runs._tables import SIDES, Kept, capture_file
 from tidegate.runs._versions import build, version, versions
 from tidegate.runs.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
 from tidegate.runs.recorded import RUN_FILE, Run
@@ -9,6 +9,7 @@ __all__ = [
     "RUN_FILE",
     "SIDES",
     "FolderJob",
+    "Kept",
     "Run",
     "RunJob",
     "attempt",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tidegate import _core
@@ -124,10 +125,13 @@ class WithFiles:
 class Kept:
     """Tables of a run in memory, with all that would be in its folder."""
 
-    def __init__(self, saved: Fresh | Saved | WithFiles, encoded: Mapping[str, bytes]) -> None:
-        self._tables = {name: saved.get(name) for name in saved.names()}
-        self._captures = {side: saved.capture(side) for side in SIDES}
-        self._encoded = encoded
+    def __init__(
+        self,
+        tables: Mapping[str, Table],
+        captures: Mapping[str, bytes | None] = MappingProxyType({}),
+        encoded: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
+        self._tables, self._captures, self._encoded = tables, captures, encoded
 
     def names(self) -> list[str]:
         return list(self._tables)
@@ -136,7 +140,7 @@ class Kept:
         return self._tables[name]
 
     def capture(self, side: str) -> bytes | None:
-        return self._captures[side]
+        return self._captures.get(side)
 
     def encoded(self, flow: str) -> bytes | None:
         return self._encoded.get(flow)

@@ -21,7 +21,7 @@ import uuid
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 try:
     import dask.config
@@ -36,8 +36,8 @@ from tidegate.errors import InputError, RunError
 from tidegate.runs import pool
 from tidegate.runs._interpreter import forget, safe_path, variables
 from tidegate.runs._versions import version
-from tidegate.runs.engine import Keep
-from tidegate.runs.pool import Job, Progress
+from tidegate.runs.engine import How
+from tidegate.runs.pool import Job
 
 T = TypeVar("T")
 
@@ -186,33 +186,20 @@ class Cluster:
         """How many workers there are."""
         return len(self.client.nthreads())
 
-    def run_all(
-        self,
-        jobs: Sequence[Job[T]],
-        *,
-        workers: int | None = None,
-        processes: bool = False,
-        progress: Progress | None = None,
-        keep_going: bool = False,
-        keep: Keep | None = None,
-    ) -> list[T | BaseException]:
+    def run_all(self, jobs: Sequence[Job[T]], **how: Unpack[How]) -> list[T | BaseException]:
         """Does all jobs and returns their results in order; see [Engine][tidegate.runs.engine.Engine].
 
         How many go at once is the cluster's.
         """
-        del workers, processes
         if not jobs:
             return []
         with noted() as asked, _quietly():
             self.check_workers()
             under_way = _UnderWay(self, jobs)
             try:
-                done = under_way.finish(asked, progress, keep, keep_going=keep_going)
+                return under_way.finish(asked, how)
             finally:
                 under_way.end()
-        if asked.is_set():
-            raise KeyboardInterrupt
-        return done
 
 
 class _UnderWay:
@@ -247,9 +234,8 @@ class _UnderWay:
         number, fraction = event[1]
         self._fractions[int(number)] = float(fraction)
 
-    def finish(
-        self, asked: threading.Event, progress: Progress | None, keep: Keep | None, *, keep_going: bool
-    ) -> list[Any]:
+    def finish(self, asked: threading.Event, how: How) -> list[Any]:
+        progress, keep, keep_going = how.get("progress"), how.get("keep"), how.get("keep_going")
         missing = len(self._jobs)
         while missing:
             for number, error in self._fill():

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
 from tidegate.runs import pool
 from tidegate.runs.pool import Job, Progress
@@ -25,29 +25,27 @@ Keep = Callable[[int, Any], Any]
 """Told the number of a job and its result as soon as it is there; what it returns stands in the list instead."""
 
 
+class How(TypedDict, total=False):
+    """How jobs are done."""
+
+    workers: int | None
+    """How many at once, where the engine has a choice."""
+    processes: bool
+    """Whether jobs are busy in Python, so that threads would wait for each other."""
+    progress: Progress | None
+    """Told the fraction done, some ten times a second."""
+    keep_going: bool
+    """Whether an error is returned in its place, rather than raised at once."""
+    keep: Keep | None
+    """Called in the caller's thread for each result as it comes. Whoever writes files does it here: a job may be done
+    where the files are not."""
+
+
 class Engine(Protocol):
     """Something that does jobs."""
 
-    def run_all(
-        self,
-        jobs: Sequence[Job[T]],
-        *,
-        workers: int | None = None,
-        processes: bool = False,
-        progress: Progress | None = None,
-        keep_going: bool = False,
-        keep: Keep | None = None,
-    ) -> list[T | BaseException]:
+    def run_all(self, jobs: Sequence[Job[T]], **how: Unpack[How]) -> list[T | BaseException]:
         """Does all jobs and returns their results in order.
-
-        Args:
-            jobs: The work.
-            workers: How many at once, where the engine has a choice.
-            processes: Whether jobs are busy in Python, so that threads would wait for each other.
-            progress: Told the fraction done, some ten times a second.
-            keep_going: Whether an error is returned in its place, rather than raised at once.
-            keep: Called in the caller's thread for each result as it comes. Whoever writes files does it here: a job
-                may be done where the files are not.
 
         Raises:
             KeyboardInterrupt: when the person asks to stop; nothing of the work is under way then.
@@ -55,14 +53,8 @@ class Engine(Protocol):
         """
 
 
-class _Pool:
-    """Threads or processes of this machine."""
-
-    run_all = staticmethod(pool.run_all)
-
-
-POOL: Engine = _Pool()
-"""The engine where nobody chose another one."""
+POOL: Engine = pool
+"""The engine where nobody chose another one: threads or processes of this machine."""
 
 _chosen: ContextVar[Engine] = ContextVar("tidegate engine", default=POOL)
 
@@ -82,20 +74,10 @@ def current() -> Engine:
     return _chosen.get()
 
 
-def run_all(
-    jobs: Sequence[Job[T]],
-    *,
-    workers: int | None = None,
-    processes: bool = False,
-    progress: Progress | None = None,
-    keep_going: bool = False,
-    keep: Keep | None = None,
-) -> list[T | BaseException]:
+def run_all(jobs: Sequence[Job[T]], **how: Unpack[How]) -> list[T | BaseException]:
     """Does all jobs by the engine that was chosen; see [Engine][tidegate.runs.engine.Engine].
 
     A job whose class says `here = True` needs this machine (its encoders, its cache), and is done by the pool.
     """
     chosen = POOL if any(getattr(job, "here", False) for job in jobs) else current()
-    return chosen.run_all(
-        jobs, workers=workers, processes=processes, progress=progress, keep_going=keep_going, keep=keep
-    )
+    return chosen.run_all(jobs, **how)

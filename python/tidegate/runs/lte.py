@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tidegate import _core
 from tidegate._core import Trace
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 from tidegate.scenario.population import lower_radio, members_of
 from tidegate.scenario.radio import Lte, Users
 from tidegate.units import Duration, Speed
@@ -110,15 +110,11 @@ def trace(
     return found
 
 
-def _parsed(name: str, text: Duration | str) -> Duration:
-    try:
-        return Duration.parse(text)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-
-
 def _times(duration: Duration | str, warmup: Duration | str) -> tuple[int, int]:
-    begin, length = _parsed("warmup", warmup), _parsed("duration", duration)
+    with located("warmup"):
+        begin = Duration.parse(warmup)
+    with located("duration"):
+        length = Duration.parse(duration)
     if not _SHORTEST <= length <= _LONGEST:
         raise InputError(f'duration: found "{length}"; expected from 1ms to {Duration(_LONGEST)}')
     if begin > _LONGEST:

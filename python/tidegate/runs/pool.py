@@ -78,10 +78,7 @@ def run_all(
     if not jobs:
         return []
     with noted() as asked:
-        done = _run_all(jobs, workers, processes, progress, keep_going, keep, asked)
-    if asked.is_set():
-        raise KeyboardInterrupt
-    return done
+        return _run_all(jobs, workers, processes, progress, keep_going, keep, asked)
 
 
 def _run_all(

@@ -293,7 +293,9 @@ class Run(Shown):
         about = {key: value for key, value in self._about.items() if key != "files"}
         if isinstance(self._tables, Kept):
             return about, self._tables
-        return about, Kept(self._tables, {flow: self.encoded(flow) for flow in self.in_loop})
+        tables = {name: self._tables.get(name) for name in self.tables}
+        captures = {side: self._tables.capture(side) for side in SIDES}
+        return about, Kept(tables, captures, {flow: self.encoded(flow) for flow in self.in_loop})
 
     def __repr__(self) -> str:
         return f"<tidegate Run of {self.name}, {self.controller}, seed {self.seed}, digest {self.digest[:16]}>"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, did_you_mean, located
 from tidegate.output.progress import shown
 from tidegate.runs.jobs import engine_errors, run_of
 from tidegate.runs.recorded import Run
@@ -172,10 +172,8 @@ class LiveWorld:
         for key, kind, value in (("capacity", Rate, capacity), ("delay", Duration, delay), ("loss", Fraction, loss)):
             if value is None:
                 continue
-            try:
+            with located(f"{link}: {key}"):
                 found[key] = kind.parse(value)
-            except InputError as error:
-                raise InputError(f"{link}: {key}: {error}") from None
         if len(self._moves) + len(found) > _MOST_MOVES:
             right = f"a scenario has {_MOST_MOVES} moves at most"
             raise InputError(f"{link}: found {len(self._moves)} changes before this one; {right}")
@@ -314,10 +312,8 @@ def _nanoseconds(name: str, value: object) -> int:
         InputError: when it is neither, is negative, or is longer than any run.
     """
     if isinstance(value, str):
-        try:
+        with located(name):
             nanoseconds = int(Duration.parse(value))
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
     elif isinstance(value, Duration):
         nanoseconds = int(value)
     elif isinstance(value, int | float) and not isinstance(value, bool | Rate | Fraction):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from tidegate.scenario import _rules as rules
-from tidegate.scenario import disciplines
-from tidegate.scenario.disciplines import Discipline, Managed, managed
-from tidegate.scenario.explain import TAG, Path, Problem
-from tidegate.scenario.model import shape
+from tidegate.scenario.disciplines import WORDS, Discipline, Managed, NoBucket, managed
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
 
 
@@ -69,21 +68,12 @@ class Shaper(Bucket):
     """Its name."""
 
 
-_TABLES = ("policer", "shaper")
-
-
-def _shape(value: object) -> str | None:
-    if tag := disciplines.tag_of(value, _TABLES):
-        return tag
-    return f"{TAG}queue" if disciplines.shape_of(value) else None
-
-
 AnyDiscipline = Annotated[
-    Annotated[Discipline, Tag("~queue")] | Annotated[Policer, Tag("~policer")] | Annotated[Shaper, Tag("~shaper")],
-    shape(
-        _shape,
-        f"one of {', '.join(disciplines.WORDS)}, or a table with one of these names, or policer or shaper: "
+    NoBucket | Policer | Shaper,
+    OneOf(
+        f"one of {WORDS}, or a table with one of these names, or policer or shaper: "
         '{ name = "policer", rate = "2Mbps", burst = "60kB" }',
+        by="name",
     ),
 ]
 """What a link may have as its `discipline`."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from tidegate.scenario import _rules as rules
-from tidegate.scenario.explain import TAG, Path, Problem
-from tidegate.scenario.model import Model, shape
+from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import Model
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Fraction, Size
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ class Managed(Model):
         """The limits of its queue where the link has none."""
         return self.limit
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         for key in type(self).model_fields:
             value = getattr(self, key)
             if isinstance(value, Duration) and not value and key not in self._may_be_zero:
@@ -168,30 +168,11 @@ class DualPi2(Managed):
 
 
 _KINDS: dict[str, type[Managed]] = {"codel": Codel, "fq-codel": FqCodel, "pie": Pie, "dualpi2": DualPi2}
-WORDS = ("drop-tail", *_KINDS)
+WORDS = ", ".join(("drop-tail", *_KINDS))
 
-
-def shape_of(value: object) -> str | None:
-    """The tag of what looks like a discipline."""
-    if isinstance(value, str):
-        return f"{TAG}word" if value in WORDS else None
-    return tag_of(value, _KINDS)
-
-
-def tag_of(table: object, names: Container[str]) -> str | None:
-    """The tag of what has one of these names: a table of a file, or a model."""
-    name = table.get("name") if isinstance(table, dict) else getattr(table, "name", None)
-    # a list of what a file may have there cannot be in a set
-    return f"{TAG}{name}" if isinstance(name, str) and name in names else None
-
-
+NoBucket = Literal["drop-tail", "codel", "fq-codel", "pie", "dualpi2"] | Codel | FqCodel | Pie | DualPi2
 Discipline = Annotated[
-    Annotated[Literal["drop-tail", "codel", "fq-codel", "pie", "dualpi2"], Tag("~word")]
-    | Annotated[Codel, Tag("~codel")]
-    | Annotated[FqCodel, Tag("~fq-codel")]
-    | Annotated[Pie, Tag("~pie")]
-    | Annotated[DualPi2, Tag("~dualpi2")],
-    shape(shape_of, f'one of {", ".join(WORDS)}, or a table with one of these names: {{ name = "codel", ... }}'),
+    NoBucket, OneOf(f'one of {WORDS}, or a table with one of these names: {{ name = "codel", ... }}', by="name")
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -10,13 +10,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tidegate.errors import did_you_mean
+from tidegate.scenario.shapes import TAG, shape_of
 from tidegate.units import show
 
 Path = tuple[str | int, ...]
 """Keys and positions from the top of the file."""
-
-TAG = "~"
-"""How the tags of [one_of][tidegate.scenario.model.one_of] begin; they are no part of a path."""
 
 
 @dataclass(frozen=True)
@@ -85,33 +83,32 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
             return f"found {found}; expected {words}{hint}"
         case "value_error":
             return str(context["error"])
-    return f"found {found}; expected {_EXPECTED.get(detail['type'], _plain)(detail)}"
-
-
-def _plain(detail: ErrorDetails) -> str:
+    expected = _EXPECTED.get(detail["type"])
+    if expected is not None:
+        return f"found {found}; expected {expected.format(**context)}"
     message = detail["msg"].removeprefix("Input should be ")
-    return message[:1].lower() + message[1:]
+    return f"found {found}; expected {message[:1].lower()}{message[1:]}"
 
 
-_EXPECTED: dict[str, Callable[[ErrorDetails], str]] = {
-    "int_type": lambda _: "a whole number",
-    "int_from_float": lambda _: "a whole number",
-    "float_type": lambda _: "a number",
-    "bool_type": lambda _: "true or false",
-    "string_type": lambda _: "text",
-    "string_too_short": lambda _: "text",
-    "list_type": lambda _: "a list",
-    "tuple_type": lambda _: "a pair",
-    "missing_argument": lambda _: "a pair",
-    "too_short": lambda detail: f"at least {detail['ctx']['min_length']} in the list",
-    "too_long": lambda detail: f"at most {detail['ctx']['max_length']} in the list",
-    "dict_type": lambda _: "a table",
-    "model_type": lambda _: "a table",
-    "finite_number": lambda _: "a finite number",
-    "greater_than": lambda detail: f"a number greater than {detail['ctx']['gt']}",
-    "greater_than_equal": lambda detail: f"a number of at least {detail['ctx']['ge']}",
-    "less_than_equal": lambda detail: f"a number of at most {detail['ctx']['le']}",
-    "less_than": lambda detail: f"a number below {detail['ctx']['lt']}",
+_EXPECTED: dict[str, str] = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "string_too_short": "text",
+    "list_type": "a list",
+    "tuple_type": "a pair",
+    "missing_argument": "a pair",
+    "too_short": "at least {min_length} in the list",
+    "too_long": "at most {max_length} in the list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "finite_number": "a finite number",
+    "greater_than": "a number greater than {gt}",
+    "greater_than_equal": "a number of at least {ge}",
+    "less_than_equal": "a number of at most {le}",
+    "less_than": "a number below {lt}",
 }
 
 
@@ -122,11 +119,10 @@ def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> set[str]:
         following: list[Any] = []
         for candidate in here:
             if isinstance(step, str) and step.startswith(TAG):
-                following.extend(_tagged(candidate, step))
-                continue
-            fields = (_field(kind, step) for kind in _models(candidate))
-            following.extend(field for field in fields if field is not None)
-        here = following or here
+                following.append(shape_of(candidate, step))
+            else:
+                following.extend(_field(kind, step) for kind in _models(candidate))
+        here = [part for part in following if part is not None] or here
     return {key for kind in here for one in _models(kind) for key in _keys(one)}
 
 
@@ -146,12 +142,3 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]
-
-
-def _tagged(annotation: Any, tag: str) -> Iterator[Any]:
-    """The members of a union that stand in it under `tag`: models, or unions with tags of their own."""
-    for part in get_args(annotation):
-        if any(getattr(mark, "tag", None) == tag for mark in getattr(part, "__metadata__", ())):
-            yield part
-        else:
-            yield from _tagged(part, tag)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, Tag, create_model
+from pydantic import Field, create_model
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.buckets import AnyDiscipline
 from tidegate.scenario.disciplines import managed
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Factor, Model, Name, Nothing, lowered, one_of
+from tidegate.scenario.model import Factor, Model, Name, lowered
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Fraction, Rate, Size
 
 if TYPE_CHECKING:
@@ -29,9 +30,8 @@ class Schedule(Model):
     period: Duration | None = None
     """After this long it starts again."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.steps(self.schedule, (*path, "schedule"))
         if all(rate == 0 for _, rate in self.schedule):
             yield Problem(path, "every rate is zero; a link that never carries anything is no link")
@@ -57,10 +57,7 @@ class TraceCapacity(Model):
     """Lines a second, for formats without times (hertz)."""
     reference_rate: Rate | None = None
     """Rate that a ratio of 1 stands for, for formats that hold ratios."""
-    offset: Annotated[
-        Annotated[Duration, Tag("~duration")] | Annotated[Literal["random"], Tag("~random")],
-        one_of('a time such as "30s", or "random"', words=["random"], other="~duration"),
-    ] = Duration(0)
+    offset: Annotated[Duration | Literal["random"], OneOf('a time such as "30s", or "random"')] = Duration(0)
     """Where in the recording the run begins; with "random" each seed begins elsewhere, and both ways of the cable at
     the same place."""
     scale: Factor = 1.0
@@ -91,9 +88,8 @@ class Brownian(Model):
     outage_escape: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 1.0
     """Rate at which outages end, per second."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.order(("start", self.start), ("max", self.max), path)
         yield from rules.within((*path, "max"), self.max, _LEAST_BROWNIAN, _MOST_BROWNIAN)
         if self.sigma:
@@ -222,25 +218,9 @@ class StatusCapacity(Model):
 
 
 Capacity = Annotated[
-    Annotated[Rate, Tag("~rate")]
-    | Annotated[Literal["infinite"], Tag("~infinite")]
-    | Annotated[Literal["external"], Tag("~external")]
-    | Annotated[Schedule, Tag("~schedule")]
-    | Annotated[TraceCapacity, Tag("~trace")]
-    | Annotated[BrownianCapacity, Tag("~brownian")]
-    | Annotated[LeoCapacity, Tag("~leo")]
-    | Annotated[StatusCapacity, Tag("~statuses")],
-    one_of(
-        'a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian, leo or statuses',
-        [
-            ("schedule", "~schedule"),
-            ("trace", "~trace"),
-            ("brownian", "~brownian"),
-            ("leo", "~leo"),
-            ("statuses", "~statuses"),
-        ],
-        words=["infinite", "external"],
-        other="~rate",
+    Literal["infinite", "external"] | Rate | Schedule | TraceCapacity | BrownianCapacity | LeoCapacity | StatusCapacity,
+    OneOf(
+        'a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian, leo or statuses'
     ),
 ]
 
@@ -279,9 +259,8 @@ class MeanLoss(Model):
     burst: Annotated[float, Field(ge=1, le=1e6, allow_inf_nan=False)]
     """Mean number of packets lost in a row."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         largest = self.burst / (1 + self.burst)
         if self.mean > largest:
             what = f"found {self.mean:g}; bursts of {self.burst:g} allow at most {largest:.3g}"
@@ -308,9 +287,8 @@ class GilbertElliott(Model):
     loss_bad: Fraction = Fraction(1)
     """Loss probability in the bad state."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         if not self.to_bad and not self.to_good:
             yield Problem(path, "to_bad and to_good are both 0; the state would never change")
 
@@ -325,9 +303,8 @@ class LossSchedule(Model):
     schedule: Annotated[list[LossStep], Field(min_length=1, max_length=100_000)]
     """Pairs of a time and the loss probability from then on, in order of time."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.steps(self.schedule, (*path, "schedule"))
 
     def to_ir(self, reading: Reading) -> Any:
@@ -336,21 +313,8 @@ class LossSchedule(Model):
 
 
 Loss = Annotated[
-    Annotated[Fraction, Tag("~fraction")]
-    | Annotated[MeanLoss, Tag("~mean")]
-    | Annotated[GilbertElliott, Tag("~gilbert")]
-    | Annotated[LossSchedule, Tag("~schedule")],
-    one_of(
-        'a fraction such as "1%", or a table with mean and burst, to_bad and to_good, or schedule',
-        [
-            ("mean", "~mean"),
-            ("burst", "~mean"),
-            ("to_bad", "~gilbert"),
-            ("to_good", "~gilbert"),
-            ("schedule", "~schedule"),
-        ],
-        other="~fraction",
-    ),
+    Fraction | MeanLoss | GilbertElliott | LossSchedule,
+    OneOf('a fraction such as "1%", or a table with mean and burst, to_bad and to_good, or schedule'),
 ]
 
 
@@ -378,9 +342,8 @@ class UniformJitter(Model):
     uniform: Duration
     """The largest."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         if not self.uniform:
             yield rules.positive((*path, "uniform"), self.uniform)
 
@@ -391,23 +354,15 @@ class NormalJitter(Model):
     normal: Duration
     """Standard deviation."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         if not self.normal:
             yield rules.positive((*path, "normal"), self.normal)
 
 
 Jitter = Annotated[
-    Annotated[Nothing, Tag("~none")]
-    | Annotated[Rfc8868Jitter, Tag("~rfc8868")]
-    | Annotated[UniformJitter, Tag("~uniform")]
-    | Annotated[NormalJitter, Tag("~normal")],
-    one_of(
-        '"none", or a table with rfc8868, uniform or normal',
-        [("rfc8868", "~rfc8868"), ("uniform", "~uniform"), ("normal", "~normal")],
-        words=["none"],
-    ),
+    Literal["none"] | Rfc8868Jitter | UniformJitter | NormalJitter,
+    OneOf('"none", or a table with rfc8868, uniform or normal'),
 ]
 
 
@@ -481,14 +436,7 @@ class Link(Way, _Ends):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    back: Annotated[
-        Annotated[bool, Tag("~both")] | Annotated[Back, Tag("~back")],
-        one_of(
-            "true, false, or a table of what differs in the other direction",
-            table="~back",
-            other="~both",
-        ),
-    ] = True
+    back: Annotated[bool | Back, OneOf("true, false, or a table of what differs in the other direction")] = True
     """The other direction: the same (true), none (false), or what differs."""
 
     @property

@@ -153,12 +153,9 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
         "links": [one for link in scenario.links for one in link.to_ir(reading)],
         "flows": [one for flow in scenario.flows for one in flow.to_ir(reading)],
     }
-    if scenario.couplings:
-        ir["couplings"] = lowered(scenario.couplings, reading)
-    if scenario.moves:
-        ir["moves"] = lowered(scenario.moves, reading)
-    if scenario.sessions:
-        ir["sessions"] = lowered(scenario.sessions, reading)
+    for key in ("couplings", "moves", "sessions"):
+        if entries := getattr(scenario, key):
+            ir[key] = lowered(entries, reading)
     return ir, reading.inputs
 
 

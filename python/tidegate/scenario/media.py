@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, Tag, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from tidegate.control import registry as controllers
 from tidegate.control.classes import name_of
+from tidegate.control.contenders import Scalar
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Said, lowered, one_of, shape
+from tidegate.scenario.model import Model, Said, lowered
 from tidegate.scenario.repair import Repair
+from tidegate.scenario.shapes import OneOf
 from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, GreedyVideo, StatisticalVideo
 from tidegate.units import Duration, Rate, Size, show
 
@@ -26,9 +27,6 @@ _UDP_HEADERS = 28  # bytes of IPv4 and UDP, which a capture file has whatever th
 
 # max_paced_queue_time of kDefaultProbingScreenshareBweSettings in libwebrtc's alr_experiment.cc, 1.0,2875,80,40,-60,3
 _SCREEN_LIMIT = Duration(2_875_000_000)
-
-Scalar = bool | int | float | str
-"""What a controller's setting may be."""
 
 
 class Controller(Model):
@@ -51,30 +49,11 @@ class Controller(Model):
         return dict(self.model_extra or {})
 
 
-def _is_class(value: object) -> str:
-    # by its name: what a scenario holds can be written, and handed to another process
-    if isinstance(value, type):
-        return name_of(value)
-    raise PydanticCustomError("tidegate", "{why}", {"why": f"found {show(value)}; expected text"})
-
-
-def _controller_shape(value: object) -> str:
-    if isinstance(value, type):
-        return "~class"
-    return "~table" if isinstance(value, dict | Controller) else "~name"
-
-
 AnyController = Annotated[
-    Annotated[str, Tag("~name")]
-    | Annotated[Controller, Tag("~table")]
-    | Annotated[
-        type,
-        PlainValidator(_is_class),
-        PlainSerializer(str),
-        WithJsonSchema({"not": {}}),
-        Tag("~class"),
-    ],
-    shape(_controller_shape, 'a name such as "gcc", or a table with name'),
+    str | Controller,
+    OneOf('a name such as "gcc", or a table with name'),
+    # a class by its name: what a scenario holds can be written, and handed to another process
+    BeforeValidator(lambda value: name_of(value) if isinstance(value, type) else value),
 ]
 
 
@@ -91,12 +70,7 @@ class Feedback(Model):
     A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc, or
     ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not tell of.
     """
-    interval: Annotated[
-        Annotated[Literal["auto"], Tag("~auto")]
-        | Annotated[Literal["frame"], Tag("~frame")]
-        | Annotated[Duration, Tag("~fixed")],
-        one_of('"auto", "frame", or a time', words=["auto", "frame"], other="~fixed"),
-    ] = "auto"
+    interval: Annotated[Literal["auto", "frame"] | Duration, OneOf('"auto", "frame", or a time')] = "auto"
     """Time between two of them, counted from the first packet. By default that of libwebrtc's receiver for twcc:
     reports of 68 bytes take 5 % of what its end may send itself, but come every 50 to 250 ms; every 50 ms where it
     sends no media. Every 50 ms for ccfb. With "frame" there is one with the last packet of each frame, after 16
@@ -121,9 +95,8 @@ class Feedback(Model):
     feedback between them on marks. By default where packets bear a codepoint, and neither the format nor messages of
     the controller's own receiving half tell of marks."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         if isinstance(self.interval, Duration):
             yield from rules.timer((*path, "interval"), self.interval)
         if self.reports is not None:
@@ -155,9 +128,8 @@ class AdaptivePlayout(Model):
     max: Duration = Duration(1_000_000_000)
     """Never more."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.order(("min", self.min), ("max", self.max), path)
 
 
@@ -179,13 +151,7 @@ class Fixed(Model):
         return {"fixed": {"delay": lowered(self.fixed, reading)}}
 
 
-Playout = Annotated[
-    Annotated[Adaptive, Tag("~adaptive")] | Annotated[Fixed, Tag("~fixed")],
-    one_of(
-        "a table with adaptive or fixed",
-        [("adaptive", "~adaptive"), ("fixed", "~fixed")],
-    ),
-]
+Playout = Annotated[Adaptive | Fixed, OneOf("a table with adaptive or fixed")]
 
 Pause = Annotated[tuple[Duration, Duration], Field(strict=False)]
 
@@ -217,14 +183,7 @@ class Media(Said, Model):
     """What the video shows. With a shared screen a call sets `gcc:libwebrtc` up otherwise: it paces at the target
     itself, not at 1.1 times it, and probes every 5 s while it has little to send. Under any controller queue_limit is
     then 2.875 s if nobody says so."""
-    audio: Annotated[
-        Annotated[Literal[False], Tag("~off")] | Annotated[Audio, Tag("~on")],
-        one_of(
-            "false, or a table with rate and interval",
-            table="~on",
-            other="~off",
-        ),
-    ] = False
+    audio: Annotated[Literal[False] | Audio, OneOf("false, or a table with rate and interval")] = False
     """The audio stream."""
     feedback: Feedback = Feedback()
     """Reports from the receiver."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import (
     BaseModel,
     ConfigDict,
-    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -16,7 +15,7 @@ from pydantic import (
 )
 
 from tidegate.errors import ScenarioError
-from tidegate.scenario.explain import TAG, Path, Problem, explain
+from tidegate.scenario.explain import Path, Problem, explain
 from tidegate.units import Duration, Fraction, Quantity
 
 if TYPE_CHECKING:
@@ -99,46 +98,3 @@ def lowered(value: Any, reading: Reading) -> Any:
         case list() | tuple():
             return [lowered(one, reading) for one in value]
     return value
-
-
-def one_of(
-    expected: str,
-    keys: Iterable[tuple[str, str]] = (),
-    *,
-    words: Iterable[str] = (),
-    table: str | None = None,
-    other: str | None = None,
-) -> Discriminator:
-    """Chooses the shape of a value by what it looks like, so that errors speak of that shape only.
-
-    Args:
-        expected: What is right, for the message when no shape fits.
-        keys: For a table, the key that gives a shape away, and the shape's tag.
-        words: Strings that are shapes of their own; the tag of `x` is `~x`.
-        table: The shape of any other table.
-        other: The shape of everything that is no table.
-    """
-    by_key = dict(keys)
-    by_word = {word: f"{TAG}{word}" for word in words}
-
-    def choose(value: object) -> str | None:
-        present = type(value).model_fields if isinstance(value, Model) else value
-        if isinstance(present, Mapping):
-            return next((tag for key, tag in by_key.items() if key in present), table)
-        if isinstance(value, str) and value in by_word:
-            return by_word[value]
-        # a word that is none of them, and no quantity either: the message should name the words
-        if isinstance(value, str) and by_word and not any(character.isdigit() for character in value):
-            return None
-        return other
-
-    return shape(choose, expected)
-
-
-def shape(choose: Callable[[object], str | None], expected: str) -> Discriminator:
-    """A choice of shapes by a function, with what is right for the message when none fits."""
-    return Discriminator(choose, custom_error_type="shape", custom_error_message=expected)
-
-
-Nothing = Literal["none"]
-"""The word that switches something off."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Tag, ValidationInfo
+from pydantic import BeforeValidator, Discriminator, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Name, lowered, shape
+from tidegate.scenario.model import Model, Name, lowered
 from tidegate.units import Duration, Fraction, Rate, show
 
 if TYPE_CHECKING:
@@ -86,7 +86,11 @@ class Move(Model):
         | Annotated[Rate, Tag("~rate")]
         | Annotated[Fraction, Tag("~fraction")]
         | Annotated[Duration, Tag("~time")],
-        shape(_kind, 'a rate, a time, a fraction such as "5%", or true or false'),
+        Discriminator(
+            _kind,
+            custom_error_type="shape",
+            custom_error_message='a rate, a time, a fraction such as "5%", or true or false',
+        ),
         BeforeValidator(_of_its_key),
     ]
     """What it is from then on. The bits that are left of a packet in service go at the new capacity; delay and loss

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidegate._files import sha256
+from tidegate._files import readable, sha256
 from tidegate.errors import InputError, TidegateError, TraceError
 from tidegate.net import trace
 
@@ -154,7 +154,5 @@ def digest(path: Path) -> str:
     Raises:
         TidegateError: when it cannot be read.
     """
-    try:
+    with readable(path, TidegateError):
         return sha256(path)
-    except OSError as error:
-        raise TidegateError(f"{path}: cannot be read: {error.strerror}") from None

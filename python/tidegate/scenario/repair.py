@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, one_of
+from tidegate.scenario.model import Model
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration
 
 if TYPE_CHECKING:
@@ -60,20 +61,11 @@ class Repair(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    nack: Annotated[
-        Annotated[bool, Tag("~plain")] | Annotated[Nack, Tag("~nack")],
-        one_of("true, false, or a table with wait, requests and keep", table="~nack", other="~plain"),
-    ] = False
+    nack: Annotated[bool | Nack, OneOf("true, false, or a table with wait, requests and keep")] = False
     """Whether lost packets are asked for and sent once more."""
-    pli: Annotated[
-        Annotated[bool, Tag("~plain")] | Annotated[Pli, Tag("~pli")],
-        one_of("true, false, or a table with interval", table="~pli", other="~plain"),
-    ] = False
+    pli: Annotated[bool | Pli, OneOf("true, false, or a table with interval")] = False
     """Whether key frames are asked for when a frame is missing for good."""
-    fec: Annotated[
-        Annotated[bool, Tag("~plain")] | Annotated[Fec, Tag("~fec")],
-        one_of("false, or a table with packets and parity", table="~fec", other="~plain"),
-    ] = False
+    fec: Annotated[bool | Fec, OneOf("false, or a table with packets and parity")] = False
     """Whether packets of parity are sent along."""
 
     @property
@@ -102,9 +94,8 @@ class Repair(Model):
         ways = {"nack": self.requests, "pli": self.key_frames, "fec": fec}
         return {key: way.to_ir(reading) for key, way in ways.items() if way is not None}
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         for key, table, part in (
             ("nack", self.requests, "keep"),
             ("pli", self.key_frames, "interval"),

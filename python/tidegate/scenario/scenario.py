@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, Tag, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from tidegate.errors import InputError, ScenarioError, did_you_mean
 from tidegate.scenario import shipped, toml
@@ -18,10 +18,11 @@ from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem, dotted, explain
 from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
-from tidegate.scenario.model import NAME, Model, Name, one_of
+from tidegate.scenario.model import NAME, Model, Name
 from tidegate.scenario.moves import Move
 from tidegate.scenario.radio import Lte, Radio
 from tidegate.scenario.sessions import Session
+from tidegate.scenario.shapes import OneOf
 from tidegate.scenario.source import Source
 from tidegate.units import Duration, show
 
@@ -71,12 +72,7 @@ class Scenario(Model):
     """The run's seed."""
     seeds: dict[str, Seed] = Field(default_factory=dict)
     """Seeds of single components by name, for another luck of just these."""
-    sending_jitter: Annotated[
-        Annotated[Literal["auto"], Tag("~auto")]
-        | Annotated[Literal["off"], Tag("~off")]
-        | Annotated[Duration, Tag("~fixed")],
-        one_of('"auto", "off", or a time', words=["auto", "off"], other="~fixed"),
-    ] = "auto"
+    sending_jitter: Annotated[Literal["auto", "off"] | Duration, OneOf('"auto", "off", or a time')] = "auto"
     """Largest random delay of TCP and UDP senders, against phase effects at drop-tail queues."""
     record: Level = "series"
     """How much is kept: summary, series, or every packet."""
@@ -167,10 +163,6 @@ class Scenario(Model):
         if found:
             raise ScenarioError(one.text(where(one), named) for one in found)
         return made
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Nothing to do; cross checks need to know where they were written."""
-        del context
 
     @property
     def radios(self) -> dict[str, Radio]:

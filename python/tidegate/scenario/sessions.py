@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Name, lowered, one_of
+from tidegate.scenario.model import Model, Name, lowered
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
@@ -100,12 +101,8 @@ class Member(Model):
     """Under which profile it sends RTCP; the session's by default."""
     media: (
         Annotated[
-            Annotated[PacketMedia, Tag("~packets")] | Annotated[PictureMedia, Tag("~pictures")],
-            one_of(
-                "a table with rate and packet_size, or with rate, fps and segments",
-                [("fps", "~pictures"), ("segments", "~pictures")],
-                table="~packets",
-            ),
+            PacketMedia | PictureMedia,
+            OneOf("a table with rate and packet_size, or with rate, fps and segments", table=PacketMedia),
         ]
         | None
     ) = None

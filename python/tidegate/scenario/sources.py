@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from tidegate.scenario import _frames as frames
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Said, lowered, one_of, shape
+from tidegate.scenario.model import Model, Said, lowered
 from tidegate.scenario.reading import digest
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ class Video(Model):
     """What the application has to send: pairs of a time since the flow's start and the most that is encoded from then
     on, which `max` bounds, too; without any, `max`."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.order(("min", self.min), ("max", self.max), path)
         yield from rules.rate((*path, "max"), self.max)
         yield from rules.rates((*path, "schedule"), self.schedule)
@@ -159,9 +159,8 @@ class EncoderVideo(Model):
     max: Rate = Rate(2_500_000)
     """The encoder's largest rate."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.order(("min", self.min), ("max", self.max), path)
         yield from rules.rate((*path, "max"), self.max)
 
@@ -207,9 +206,8 @@ class CbrVideo(Model):
         """The largest rate."""
         return max(rate for _, rate in self.steps)
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together; how large a packet may be depends on the headers of its flow."""
-        del duration
         if (self.rate is None) == (not self.schedule):
             found = "neither" if self.rate is None else "both"
             yield Problem(path, f"has {found} of rate and schedule; expected exactly one")
@@ -228,27 +226,9 @@ class CbrVideo(Model):
         return {"source": {"cbr": source}, "min": int(self.max), "max": int(self.max), "fps": 0.0}
 
 
-def _video_shape(value: object) -> str | None:
-    if isinstance(value, bool):
-        return "~off"
-    source = value.get("source", "statistical") if isinstance(value, dict) else None
-    source = getattr(value, "source", source)
-    # a list of what a file may have there cannot be in a set
-    return f"~{source}" if source in ("statistical", "ideal", "greedy", "frames", "encoder", "cbr") else None
-
-
 AnyVideo = Annotated[
-    Annotated[Literal[False], Tag("~off")]
-    | Annotated[StatisticalVideo, Tag("~statistical")]
-    | Annotated[IdealVideo, Tag("~ideal")]
-    | Annotated[GreedyVideo, Tag("~greedy")]
-    | Annotated[FramesVideo, Tag("~frames")]
-    | Annotated[EncoderVideo, Tag("~encoder")]
-    | Annotated[CbrVideo, Tag("~cbr")],
-    shape(
-        _video_shape,
-        "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr",
-    ),
+    Literal[False] | StatisticalVideo | IdealVideo | GreedyVideo | FramesVideo | EncoderVideo | CbrVideo,
+    OneOf("false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr", by="source"),
 ]
 
 
@@ -264,9 +244,8 @@ class Spurts(Model):
     pause: Duration = Duration(1_587_000_000)
     """Mean length of a pause."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         for key, mean in (("talk", self.talk), ("pause", self.pause)):
             yield from rules.within((*path, key), mean, _LEAST_SPURT, _MOST_SPURT)
 
@@ -282,14 +261,7 @@ class Audio(Model):
     """The encoder's rate (RFC 8867 section 4)."""
     interval: Duration = Duration(20_000_000)
     """Time in one packet."""
-    spurts: Annotated[
-        Annotated[bool, Tag("~both")] | Annotated[Spurts, Tag("~spurts")],
-        one_of(
-            "true, false, or a table with talk and pause",
-            table="~spurts",
-            other="~both",
-        ),
-    ] = False
+    spurts: Annotated[bool | Spurts, OneOf("true, false, or a table with talk and pause")] = False
     """Whether somebody talks in spurts, and nothing is sent in between: as in ITU-T P.59 (true), or other means."""
 
     @property

@@ -6,12 +6,14 @@ accepted it already, the walk only has to find its way, not to judge.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tidegate._files import readable
 from tidegate.errors import InputError, ScenarioError
 
 Key = tuple[str | int, ...]
@@ -29,13 +31,8 @@ def read(path: Path) -> str:
     Raises:
         InputError: when it cannot be read, is no text, or is far too large.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    with readable(path), path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise InputError(f"{path}: is over {_LARGEST // 2**20} MiB long; expected a TOML file")
     try:
@@ -235,17 +232,8 @@ def _key(key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(_escaped(text)) + '"'
-
-
-def _escaped(text: str) -> Iterator[str]:
-    for char in text:
-        if char in '"\\':
-            yield "\\" + char
-        elif ord(char) < 0x20 or ord(char) == 0x7F:  # noqa: PLR2004
-            yield f"\\u{ord(char):04x}"
-        else:
-            yield char
+    # JSON escapes what TOML does, but for DEL
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def inline(value: object) -> str:

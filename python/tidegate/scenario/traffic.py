@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, one_of
+from tidegate.scenario.model import Model
+from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ class Udp(Model):
     schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
     """Pairs of a time and the rate from then on."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         if self.rate or not any(rate for _, rate in self.schedule):
             yield from rules.rate((*path, "rate"), self.rate)
         yield from rules.rates((*path, "schedule"), self.schedule)
@@ -63,9 +63,8 @@ class FileTransfer(Model):
     file: Size
     """How long it is."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         if not self.file:
             yield rules.positive((*path, "file"), self.file)
 
@@ -80,9 +79,8 @@ class WebSettings(Model):
     idle: Duration = Duration(10_000_000_000)
     """Mean idle time."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        del duration
         yield from rules.order(("min", self.min), ("max", self.max), path)
         for key, value in (("min", self.min), ("idle", self.idle)):
             if not value:
@@ -96,14 +94,7 @@ class Web(Model):
     """Their sizes and pauses."""
 
 
-Workload = Annotated[
-    Annotated[Literal["long"], Tag("~long")] | Annotated[FileTransfer, Tag("~file")] | Annotated[Web, Tag("~web")],
-    one_of(
-        '"long", or a table with file or web',
-        [("file", "~file"), ("web", "~web")],
-        words=["long"],
-    ),
-]
+Workload = Annotated[Literal["long"] | FileTransfer | Web, OneOf('"long", or a table with file or web')]
 
 
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options

@@ -12,7 +12,7 @@ from typing import Any, overload
 from tidegate._files import file_name
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, bare, written
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 from tidegate.scenario import subject
 from tidegate.scenario.scenario import Scenario, assign_all
 from tidegate.units import Duration, Rate, Size, show
@@ -146,10 +146,8 @@ def scenario_for(
     if duration is not None:
         data["duration"] = str(_named("--duration", Duration.parse, duration))
     if media_source is not None:
-        try:
+        with located("--media-source"):
             media = data["flows"][subject.of_scenario(scenario, "video")]["media"]
-        except InputError as error:
-            raise InputError(f"--media-source: {error}") from None
         media["video"] = {**(media.get("video") or {}), "source": media_source}
     _compete(data, scenario, cross, [beside] if isinstance(beside, str) else beside)
     assign_all(data, changes or {})
@@ -170,10 +168,8 @@ def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], bes
 
 
 def _named(option: str, parse: Any, text: str) -> Any:
-    try:
+    with located(option):
         return parse(text)
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
 
 
 def _queue(text: str) -> dict[str, Any]:
@@ -196,9 +192,7 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
     kind, _, rest = match["what"].partition(":")
     flow: dict[str, Any] = {key: ends[key] for key in ("from", "to") if key in ends}
     flow["name"] = _free(kind, taken)
-    for key in ("start", "stop"):
-        if match[key]:
-            flow[key] = str(_named(f"--cross {text}", Duration.parse, match[key]))
+    flow |= _times(f"--cross {text}", match)
     if match["count"]:
         flow["count"] = int(match["count"])
     match kind:
@@ -226,9 +220,7 @@ def _beside(text: str, like: Mapping[str, Any], taken: set[str]) -> dict[str, An
     for key in ("start", "stop", "count", "start_step"):
         flow.pop(key, None)
     flow["name"] = _free("beside", taken)
-    for key in ("start", "stop"):
-        if match[key]:
-            flow[key] = str(_named(f"--with {text}", Duration.parse, match[key]))
+    flow |= _times(f"--with {text}", match)
     kind, _, algorithm = match["what"].partition(":")
     if kind == "tcp":
         del flow["media"]
@@ -237,6 +229,11 @@ def _beside(text: str, like: Mapping[str, Any], taken: set[str]) -> dict[str, An
         _named("--with", partial(registry.choose, base=Path()), match["what"])
         flow["media"]["controller"] = anchored(match["what"])
     return flow
+
+
+def _times(option: str, match: re.Match[str]) -> dict[str, str]:
+    """When a flow starts and stops, as far as an option says so."""
+    return {key: str(_named(option, Duration.parse, match[key])) for key in ("start", "stop") if match[key]}
 
 
 def _free(kind: str, taken: set[str]) -> str:

@@ -8,9 +8,9 @@ import json
 import socket
 import struct
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -91,22 +91,13 @@ class Side:
 
 def inside(namespace: int, act: Callable[[], _T]) -> _T:
     """Calls `act` in a thread that is in a network namespace."""
-    done: list[_T] = []
-    failed: list[BaseException] = []
 
-    def run() -> None:
-        try:
-            _core.enter_network(namespace)
-            done.append(act())
-        except BaseException as error:  # noqa: BLE001
-            failed.append(error)
+    def run() -> _T:
+        _core.enter_network(namespace)
+        return act()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return done[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(run).result()
 
 
 def _run(command: list[str], lines: str | None = None) -> str:

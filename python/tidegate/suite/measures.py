@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.results.metrics import Metric, finite
-from tidegate.suite import _catalogue, _demands, _fairness, _rates, challenge2021, filling
+from tidegate.results.metrics.model import catalogue
+from tidegate.suite import _demands, _fairness, _rates, challenge2021, filling
 from tidegate.suite import _fairness as fairness
 from tidegate.suite import shares as sharing
-from tidegate.suite._catalogue import OF_FLOW, OF_RUN
 from tidegate.suite._rates import STARTUP, Rates, Stretch
 from tidegate.suite.shares import Floats, Shares
 
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
     from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
-_PARTS = (_catalogue, _demands, _fairness, _rates, challenge2021, filling, sharing)
+_PARTS = (_demands, _fairness, _rates, challenge2021, filling, sharing)
+_DEFINITIONS = Path(__file__).with_name("measures.toml")
 
-FILES: tuple[Path, ...] = (Path(__file__), *(Path(str(part.__file__)) for part in _PARTS))
+FILES: tuple[Path, ...] = (_DEFINITIONS, Path(__file__), *(Path(str(part.__file__)) for part in _PARTS))
 """What measures depend on beside the run: results of another state of these files are measured anew."""
 
-CATALOGUE: tuple[Metric, ...] = (*OF_FLOW, *OF_RUN)
+_BY_KIND = catalogue(_DEFINITIONS)
+CATALOGUE: tuple[Metric, ...] = (*_BY_KIND["flow"], *_BY_KIND["run"])
 """What each measure is: first those of flows, then those of the run."""
 
 _MOST_SERIES = 24
@@ -111,7 +113,7 @@ def _run_numbers(
 ) -> dict[str, float | None]:
     tcp = [str(one["flow"]) for one in run.summary["flows"] if one["kind"] == "tcp"]
     rates = [float(one["receive_rate_bps"] or 0.0) for one in run.summary["flows"] if one["kind"] == "tcp"]
-    found: dict[str, float | None] = dict.fromkeys(one.name for one in OF_RUN)
+    found: dict[str, float | None] = dict.fromkeys(one.name for one in _BY_KIND["run"])
     found["cross_rate_bps"] = sum(rates) if rates else None
     lives = [one.lives[0][0] for one in contenders if one.lives]
     if shares is None or not lives:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import IO
+
+from platformdirs import user_cache_path
 
 from tidegate._files import named
 
 
 def cache() -> Path:
     """The folder where ladders are kept: TIDEGATE_CACHE, or the user's cache folder of the platform."""
-    if own := os.environ.get("TIDEGATE_CACHE"):
-        return Path(own) / "media"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "tidegate" / "media"
+    own = os.environ.get("TIDEGATE_CACHE")
+    return (Path(own) if own else user_cache_path("tidegate", appauthor=False)) / "media"
 
 
 def scratch() -> IO[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,6 +66,19 @@ class Clip(Protocol):
 def luma(picture: Picture) -> Picture:
     """The Y plane, shape (height, width)."""
     return picture[: len(picture) * 2 // 3]
+
+
+def planes(picture: Picture) -> tuple[Picture, Picture, Picture]:
+    """The planes Y, U and V."""
+    height, width = len(picture) * 2 // 3, picture.shape[1]
+    blue, red = picture[height:].reshape(2, height // 2, width // 2)
+    return picture[:height], blue, red
+
+
+def joined(parts: Sequence[npt.NDArray[Any]]) -> Picture:
+    """The picture of these planes."""
+    height, width = parts[0].shape
+    return np.concatenate([plane.ravel() for plane in parts]).reshape(height * 3 // 2, width).astype(np.uint8)
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -154,13 +167,10 @@ class Procedural:
             noise = raw[: plane.size].reshape(plane.shape).astype(np.int64)
             plane += (noise * (2 * strength + 1) >> 8) - strength
         _bars(plane, number)
-        out = np.empty((height * 3 // 2, width), dtype=np.uint8)
-        out[:height] = np.clip(plane, 16, 235)
         half_x, half_y = np.arange(width // 2), np.arange(height // 2)[:, None]
         blue = 96 + (half_x * 64 // (width // 2) + half_y * 0 + number) % 64
         red = 96 + (half_y * 64 // (height // 2) + half_x * 0 + 2 * number) % 64
-        out[height:] = np.concatenate([blue.ravel(), red.ravel()]).reshape(height // 2, width)
-        return out
+        return joined([np.clip(plane, 16, 235), blue, red])
 
 
 def _bars(plane: npt.NDArray[np.int64], number: int) -> None:

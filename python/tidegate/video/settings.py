@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, did_you_mean, located
 from tidegate.units import show
 from tidegate.video.clip import Clip, find, parse_size
 
@@ -71,10 +71,8 @@ class Settings:
                 raise InputError(f"--media {match['clip']}: no setting {show(key)}{hint}")
             if key in values:
                 raise InputError(f"--media {match['clip']}: {key} is given twice")
-            try:
+            with located(f"--media {match['clip']}: {key}"):
                 values[key] = known[key](value)
-            except InputError as error:
-                raise InputError(f"--media {match['clip']}: {key}: {error}") from None
         return cls(clip=match["clip"], **values)
 
     def open(self, base: Path | None = None) -> Clip:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -21,7 +22,7 @@ import numpy as np
 
 from tidegate.errors import RunError
 from tidegate.video import extra
-from tidegate.video.clip import Picture
+from tidegate.video.clip import Picture, planes
 from tidegate.video.measures import Floats
 
 MODEL = "vmaf_v0.6.1"
@@ -88,13 +89,10 @@ class Vmaf:
         Raises:
             RunError: when the program has stopped.
         """
-        stacked = [original, *others]
-        height = self._form[1]
-        luma = [one[:height] for one in stacked]
-        colours = [one[height:].reshape(2, -1) for one in stacked]
         pipe = self._pipe()
         try:
-            for plane in (*luma, *(one[0] for one in colours), *(one[1] for one in colours)):
+            # one below the other: all of Y, then U, then V
+            for plane in chain.from_iterable(zip(*map(planes, [original, *others]), strict=True)):
                 pipe.write(np.ascontiguousarray(plane).data)
         except OSError:
             raise RunError(f"VMAF: {self._said()}") from None

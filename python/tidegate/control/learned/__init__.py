@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from tidegate._files import readable
 from tidegate.control import Needs
 from tidegate.control.agent import Terms
 from tidegate.errors import ControllerError
@@ -85,8 +86,5 @@ def look(kind: str, path: Path, shown: str) -> None:
 
         _alphartc.look(path, shown)
         return
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise ControllerError(f"{shown}: cannot be read: {error.strerror}") from None
+    with readable(shown, ControllerError), path.open("rb"):
+        pass

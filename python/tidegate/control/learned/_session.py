@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidegate._files import readable
 from tidegate.errors import ControllerError
 
 Floats = npt.NDArray[np.float32]
@@ -80,10 +81,8 @@ def load(path: Path, shown: str) -> Model:
     Raises:
         ControllerError: when there is none in it, or ONNX Runtime cannot run it.
     """
-    try:
+    with readable(shown, ControllerError):
         content = path.read_bytes()
-    except OSError as error:
-        raise ControllerError(f"{shown}: cannot be read: {error.strerror}") from None
     return _load(content, shown)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from tidegate.results.stats import Best, BySeed, Interval, best
@@ -84,6 +86,15 @@ class Metric:
         """
         text = self.show(interval.mean, signed=signed)
         return text if interval.half is None else f"{text} ± {self.show(interval.half)}"
+
+
+def catalogue(file: Path) -> dict[str, tuple[Metric, ...]]:
+    """The metrics that a TOML file defines, by the table that they are in."""
+    groups = tomllib.loads(file.read_text("utf-8"))
+    return {
+        group: tuple(Metric(name, **{"unit": "", **keys}) for name, keys in metrics.items())
+        for group, metrics in groups.items()
+    }
 
 
 def finite(value: Any) -> float | None:

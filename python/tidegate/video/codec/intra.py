@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.video.clip import Picture
+from tidegate.video.clip import Picture, joined, planes
 from tidegate.video.codec.contract import Coded, Format, filled
 
 _Ints = npt.NDArray[np.int64]
@@ -100,22 +100,16 @@ def black(width: int, height: int) -> Picture:
     return out
 
 
-def _planes(picture: Picture, form: Format) -> tuple[Picture, Picture, Picture]:
-    height, width = form.height, form.width
-    colour = picture[height:].reshape(2, height // 2, width // 2)
-    return picture[:height], colour[0], colour[1]
-
-
 def _rows(picture: Picture, form: Format) -> list[_Ints]:
     """Rows of macroblocks as blocks, shape (blocks, 8, 8): luma, U, V; edges are filled with their last line."""
     across, down = -(-form.width // _MACRO), -(-form.height // _MACRO)
-    planes = []
-    for plane, size in zip(_planes(picture, form), (_MACRO, _BLOCK, _BLOCK), strict=True):
+    parts = []
+    for plane, size in zip(planes(picture), (_MACRO, _BLOCK, _BLOCK), strict=True):
         filled = ((0, down * size - plane.shape[0]), (0, across * size - plane.shape[1]))
         whole = np.pad(plane, filled, mode="edge").astype(np.int64)
         blocks = whole.reshape(down, size // 8, 8, across * size // 8, 8).transpose(0, 1, 3, 2, 4)
-        planes.append(blocks.reshape(down, -1, 8, 8))
-    return list(np.concatenate(planes, axis=1))
+        parts.append(blocks.reshape(down, -1, 8, 8))
+    return list(np.concatenate(parts, axis=1))
 
 
 def _joined(rows: list[_Ints], form: Format) -> Picture:
@@ -126,12 +120,7 @@ def _joined(rows: list[_Ints], form: Format) -> Picture:
     for blocks, size in zip(np.split(every, cuts, axis=1), (_MACRO, _BLOCK, _BLOCK), strict=True):
         shaped = blocks.reshape(down, size // 8, across * size // 8, 8, 8).transpose(0, 1, 3, 2, 4)
         parts.append(shaped.reshape(down * size, across * size))
-    height, width = form.height, form.width
-    colour = [part[: height // 2, : width // 2].ravel() for part in parts[1:]]
-    out = np.empty((height * 3 // 2, width), dtype=np.uint8)
-    out[:height] = parts[0][:height, :width]
-    out[height:] = np.concatenate(colour).reshape(height // 2, width)
-    return out
+    return joined([part[: form.height // by, : form.width // by] for part, by in zip(parts, (1, 2, 2), strict=True)])
 
 
 def _forward(blocks: _Ints) -> _Ints:
