@@ -14,11 +14,12 @@ NEEDS = $(BIN)/python -c 'import sys, tomllib; project = tomllib.load(open("pypr
 
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup quick page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations coverage test-extras test-codec audit format fuzz swarm studies bench docs wheel fairness scorecards clean
+.PHONY: help setup quick stubs page test-page demo check lint wasm test test-rust test-python test-slow test-live mutations coverage test-extras test-codec audit format fuzz swarm studies bench docs wheel fairness scorecards clean
 
 help:
 	@echo "make setup      .venv with the extension built into it"
 	@echo "make quick      the same at once after a change: an extension that is built in seconds and runs slower"
+	@echo "make stubs      python/tidegate/_core.pyi: signatures and docstrings of the extension, from its source"
 	@echo "make page       the page of \`tidegate play\`; needs node and Rust's target wasm32-unknown-unknown"
 	@echo "make demo       the main job: a comparison table, a figure and a report in $(OUT)"
 	@echo "make check      lint, wasm and Rust tests: under five minutes when caches are warm"
@@ -70,6 +71,15 @@ quick: $(VENV)/.packages
 	@rm -f $(VENV)/.ready
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin develop --locked --profile quick --quiet
 
+# signatures and docstrings as the extension tells them, which compiles what of it depends on PyO3
+STUB := python/tidegate/_core.pyi
+stubs: PROFILE ?= quick
+stubs: $(VENV)/.packages
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin generate-stubs --locked --profile $(PROFILE) --features pyo3/extension-module,stubs --out target/stubs --quiet
+	@$(BIN)/python .ci/stubs.py target/stubs/tidegate/_core.pyi
+	@$(BIN)/ruff check --quiet --fix $(STUB)
+	@$(BIN)/ruff format --quiet $(STUB)
+
 page:
 	@.ci/page
 
@@ -99,6 +109,9 @@ test-rust:
 test-python: setup
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'not slow' tests python/tidegate
 	$(BIN)/python -m mypy.stubtest tidegate._core
+	@cp $(STUB) target/written.pyi
+	@$(MAKE) --no-print-directory stubs PROFILE=release
+	@cmp $(STUB) target/written.pyi || { echo "$(STUB) was not what the extension says; make stubs has written it again"; exit 1; }
 
 # in namespaces of their own; says so where they are forbidden
 LIVE := $(patsubst %,tests/python/test_%.py,shell_live shell_figures sockets_live calls_live programs_live import_live)

@@ -16,7 +16,7 @@ create_exception!(
     _core,
     Refused,
     PyValueError,
-    "A scenario that cannot be run: `place` is its dotted key, `found` what is there (a sentence where \
+    "A scenario that cannot be run.\n\n`place` is its dotted key, `found` what is there (a sentence where \
      `expected` is empty), `expected` what would be right."
 );
 

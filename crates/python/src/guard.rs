@@ -29,11 +29,9 @@ thread_local! {
 }
 
 /// Makes every panic of the extension an `InternalError`.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     note_places();
-    let py = module.py();
-    module.add("InternalError", py.get_type::<InternalError>())?;
-    py.get_type::<PanicException>().setattr("__new__", wrap_pyfunction!(internal_error, module)?)
+    py.get_type::<PanicException>().setattr("__new__", wrap_pyfunction!(internal_error, py)?)
 }
 
 /// Makes panics note their place; what they say is printed only where no exception will tell of it.

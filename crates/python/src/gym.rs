@@ -26,7 +26,7 @@ const AGENT: &str = "agent";
 const NUMBERS: usize = 1 + COUNT + 6;
 
 /// Their names.
-const NAMES: [&str; NUMBERS] = [
+pub(crate) const NAMES: [&str; NUMBERS] = [
     "time_s",
     "rate_bps",
     "sent_bps",
@@ -87,7 +87,9 @@ impl PyTerms {
     }
 }
 
-/// What decides for an agent: `decide` gets the observation and answers with an action.
+/// A controller that a function decides for, once an interval: `decide` gets the observation and answers with an action.
+///
+/// What makes a controller in Python may give one.
 #[pyclass(frozen, module = "tidegate._core", name = "AgentController")]
 pub(crate) struct PyAgentController {
     decide: Py<PyAny>,
@@ -98,6 +100,7 @@ pub(crate) struct PyAgentController {
 #[pymethods]
 impl PyAgentController {
     #[new]
+    #[pyo3(signature = (decide: "Callable[[npt.NDArray[Any]], float]", terms, start_bps))]
     fn new(decide: Py<PyAny>, terms: PyRef<'_, PyTerms>, start_bps: u64) -> Self {
         Self { decide, terms: terms.inner, start: Rate::from_bps(start_bps) }
     }
@@ -152,7 +155,7 @@ struct Inside {
     spent: Mutex<f64>,
 }
 
-/// One episode of an agent.
+/// One episode of an agent: a world in steps, in which it sets the rate of one flow.
 #[pyclass(frozen, module = "tidegate._core", name = "Episode")]
 pub(crate) struct PyEpisode {
     inside: Arc<Inside>,
@@ -226,7 +229,7 @@ impl PyEpisode {
     /// Builds the world, and runs it up to where the flow begins. The first arguments are those of `run`; the flow's
     /// controller is called "agent" in the scenario. One with another controller is only watched: its observations are zeros.
     #[new]
-    #[pyo3(signature = (scenario_json, flow, terms, start_bps, traces=Vec::new(), objects=BTreeMap::new()))]
+    #[pyo3(signature = (scenario_json, flow, terms, start_bps, traces=Vec::new(), objects: "_Objects" = BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         scenario_json: &str,
@@ -277,12 +280,14 @@ impl PyEpisode {
     }
 
     /// What is seen now: an array of shape (history, features), the newest interval last.
+    #[pyo3(signature = () -> "npt.NDArray[Any]")]
     fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         self.inside.show(|seen| shown(py, seen, self.inside.terms.history))?
     }
 
     /// One step by an action: (observation, default reward or None, whether the flow's time is over, whether its sender had
     /// stopped before, what the step came to by name).
+    #[pyo3(signature = (action) -> "tuple[npt.NDArray[Any], float | None, bool, bool, dict[str, float]]")]
     fn step<'py>(&self, py: Python<'py>, action: f64) -> PyResult<Step<'py>> {
         let done = py.detach(|| self.inside.step(action));
         let (stepped, reward) = outcome_of(py, done, &self.inside.raised)?;
@@ -319,7 +324,7 @@ type Ending = (f64, bool, bool);
 
 /// Threads that step many episodes. They wait between steps: to begin them anew took longer than a short world's step.
 #[pyclass(frozen, module = "tidegate._core")]
-struct StepThreads {
+pub(crate) struct StepThreads {
     count: usize,
     /// Those beside the caller's own, begun at the first step, and the process that has them: a fork has none.
     pool: Mutex<Option<(u32, ThreadPool)>>,
@@ -334,6 +339,7 @@ impl StepThreads {
 
     /// Steps many episodes: fills `observations` (episode, history, feature) and `values` (episode, name), and gives of each
     /// its default reward (not a number without one), whether it is over, and whether its sender had stopped.
+    #[pyo3(signature = (episodes, actions: "npt.NDArray[Any]", observations: "npt.NDArray[Any]", values: "npt.NDArray[Any]"))]
     fn step(
         &self,
         py: Python<'_>,
@@ -406,12 +412,7 @@ impl StepThreads {
     }
 }
 
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyTerms>()?;
-    module.add_class::<PyAgentController>()?;
-    module.add_class::<PyEpisode>()?;
-    module.add_class::<StepThreads>()?;
-    let features = FEATURES.map(|one| (one.name, one.unit, one.low, one.high, one.doc));
-    module.add("FEATURES", features.to_vec())?;
-    module.add("STEP_NUMBERS", NAMES.to_vec())
+/// The numbers of an agent's observation: name, unit, least and largest scaled value, what it is.
+pub(crate) fn features() -> Vec<(&'static str, &'static str, f32, f32, &'static str)> {
+    FEATURES.iter().map(|one| (one.name, one.unit, one.low, one.high, one.doc)).collect()
 }

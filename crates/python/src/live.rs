@@ -38,7 +38,7 @@ fn names(sides: Option<(Vec<String>, Vec<String>)>) -> Names {
     sides.map_or_else(usual_names, |(a, b)| [a, b])
 }
 
-/// Two devices, and a scenario's links between them.
+/// Two devices, and a scenario's links between them, by the wall clock; only where there is Linux.
 #[pyclass(frozen, module = "tidegate._core", name = "Shell")]
 pub(crate) struct PyShell {
     shell: Mutex<Option<Box<Shell>>>,
@@ -60,7 +60,7 @@ impl PyShell {
     /// file for each side; `sides` names the flows that stand for what each side sends. The other arguments are those
     /// of `run`.
     #[new]
-    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects=BTreeMap::new(), pcap=false, sides=None))]
+    #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new(), pcap=false, sides=None))]
     fn new(
         py: Python<'_>,
         folder: PathBuf,
@@ -134,11 +134,11 @@ impl PyShell {
 }
 
 /// A session once more in virtual time, from the texts of its `arrivals.csv` and `fates.csv`: the recording, and where
-/// it differs from the session, if it does; `sides` is that of the session. The other arguments are those of `run`.
+/// it differs from the session, if it does; `sides` is that of the session. The other arguments are those of `run`. Only where there is Linux.
 #[pyfunction]
-#[pyo3(signature = (arrivals_csv, fates_csv, end_ns, scenario_json, traces=Vec::new(), objects=BTreeMap::new(), sides=None))]
+#[pyo3(signature = (arrivals_csv, fates_csv, end_ns, scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new(), sides=None))]
 #[allow(clippy::too_many_arguments)]
-fn replay_session(
+pub(crate) fn replay_session(
     py: Python<'_>,
     arrivals_csv: &str,
     fates_csv: &str,
@@ -164,30 +164,21 @@ fn replay_session(
     Ok((Recording::new(outcome, Tapes::new(), begun.elapsed().as_secs_f64()), differs))
 }
 
-/// A file descriptor of a new network namespace.
+/// A file descriptor of a new network namespace; only where there is Linux.
 #[pyfunction]
-fn make_network() -> PyResult<i32> {
+pub(crate) fn make_network() -> PyResult<i32> {
     network::make().map(IntoRawFd::into_raw_fd).map_err(|error| system("a network namespace", error))
 }
 
-/// Moves the calling thread, and what it starts from now on, into a network namespace.
+/// Moves the calling thread, and what it starts from now on, into a network namespace; only where there is Linux.
 #[pyfunction]
-fn enter_network(namespace: i32) -> PyResult<()> {
+pub(crate) fn enter_network(namespace: i32) -> PyResult<()> {
     let enter = |namespace: OwnedFd| network::enter(&namespace);
     forward::descriptor(namespace).and_then(enter).map_err(|error| system("a network namespace", error))
 }
 
-/// Programs that the calling thread starts from now on have no rights in the namespaces.
+/// Programs that the calling thread starts from now on have no rights in the namespaces; only where there is Linux.
 #[pyfunction]
-fn drop_rights() -> PyResult<()> {
+pub(crate) fn drop_rights() -> PyResult<()> {
     network::drop_rights().map_err(|error| system("capabilities", error))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyShell>()?;
-    module.add_function(wrap_pyfunction!(replay_session, module)?)?;
-    module.add_function(wrap_pyfunction!(make_network, module)?)?;
-    module.add_function(wrap_pyfunction!(enter_network, module)?)?;
-    module.add_function(wrap_pyfunction!(drop_rights, module)?)?;
-    Ok(())
 }

@@ -1,98 +1,144 @@
-//! The equations of NADA as functions for Python.
+//! The equations of NADA as functions for Python: `tidegate.control.nada`.
 
+use crate::arguments::json;
 use crate::errors::bad;
 use crate::tfrc::number;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tidegate_controllers::nada::settings::Settings;
 use tidegate_controllers::nada::signals::Losses;
 use tidegate_controllers::nada::{congestion, rate, shaping};
 
-fn settings(preset: &str, json: &str) -> PyResult<Settings> {
-    let overrides = serde_json::from_str(json).map_err(|error| bad(format!("settings: {error}")))?;
-    Settings::with(preset, &overrides).map_err(|error| bad(error.to_string()))
+fn with(preset: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Settings> {
+    Settings::with(preset, &json(settings)?).map_err(|error| bad(error.to_string()))
 }
 
 fn from_zero(name: &str, value: f64) -> PyResult<f64> {
     number(name, value, 0.0, false, f64::INFINITY)
 }
 
-/// The queueing delay as it counts: `tidegate.control.nada.equivalent_delay`.
+/// The queueing delay as it counts, in ms: warped by equation (1) if there were losses lately.
+///
+/// Args:
+///     queueing_ms: Queueing delay d_queue in ms.
+///     loss_int: Mean loss interval in packets; None if there was no loss.
+///     since_loss: Packets since the last loss. From `multiloss` intervals on, within one more, the warped delay
+///         goes back linearly to what it is (RFC 8698 section 4.2).
+///     preset: Whose settings.
+///     settings: Other values of them.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-fn nada_equivalent_delay(
-    preset: &str,
-    settings_json: &str,
+#[pyo3(signature = (queueing_ms, *, loss_int=None, since_loss=0.0, preset="rfc8698", **settings: "float"))]
+pub(crate) fn nada_equivalent_delay(
     queueing_ms: f64,
-    losses: Option<(f64, f64)>,
+    loss_int: Option<f64>,
+    since_loss: f64,
+    preset: &str,
+    settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<f64> {
-    let set = settings(preset, settings_json)?;
-    let losses = match losses {
+    let set = with(preset, settings)?;
+    let losses = match loss_int {
         None => None,
-        Some((mean, since)) => Some(Losses {
+        Some(mean) => Some(Losses {
             mean: number("loss_int", mean, 0.0, true, f64::INFINITY)?,
-            since: from_zero("since_loss", since)?,
+            since: from_zero("since_loss", since_loss)?,
         }),
     };
     Ok(congestion::equivalent(from_zero("queueing_ms", queueing_ms)?, losses, &set))
 }
 
-/// The aggregate congestion signal: `tidegate.control.nada.congestion_signal`.
+/// The aggregate congestion signal x_curr in ms (equation (2)).
+///
+/// Args:
+///     delay_ms: What `equivalent_delay` says.
+///     p_mark: Smoothed marking ratio, 0 to 1.
+///     p_loss: Smoothed loss ratio, 0 to 1.
+///     preset: Whose settings.
+///     settings: Other values of them.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-fn nada_congestion_signal(
-    preset: &str,
-    settings_json: &str,
+#[pyo3(signature = (delay_ms, *, p_mark=0.0, p_loss=0.0, preset="rfc8698", **settings: "float"))]
+pub(crate) fn nada_congestion_signal(
     delay_ms: f64,
-    marks: f64,
-    loss: f64,
+    p_mark: f64,
+    p_loss: f64,
+    preset: &str,
+    settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<f64> {
-    let set = settings(preset, settings_json)?;
+    let set = with(preset, settings)?;
     let [marks, loss] =
-        [("p_mark", marks), ("p_loss", loss)].map(|(name, p)| number(name, p, 0.0, false, 1.0));
+        [("p_mark", p_mark), ("p_loss", p_loss)].map(|(name, p)| number(name, p, 0.0, false, 1.0));
     Ok(congestion::aggregate(from_zero("delay_ms", delay_ms)?, marks?, loss?, &set))
 }
 
-/// By which part ramp-up goes above the receive rate: `tidegate.control.nada.gamma`.
+/// By which part above the receive rate accelerated ramp-up goes, at a round trip of `rtt_ms` (equation (3)).
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-fn nada_gamma(preset: &str, settings_json: &str, rtt_ms: f64) -> PyResult<f64> {
-    Ok(rate::gamma(from_zero("rtt_ms", rtt_ms)?, &settings(preset, settings_json)?))
+#[pyo3(signature = (rtt_ms, *, preset="rfc8698", **settings: "float"))]
+pub(crate) fn nada_gamma(rtt_ms: f64, preset: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult<f64> {
+    Ok(rate::gamma(from_zero("rtt_ms", rtt_ms)?, &with(preset, settings)?))
 }
 
-/// A gradual update before it is clipped: `tidegate.control.nada.gradual_update`.
+/// The reference rate after a gradual update, in bit/s, before it is clipped (equations (5) to (7)).
+///
+/// Args:
+///     r_ref_bps: The rate before it.
+///     signal_ms: The congestion signal x_curr.
+///     before_ms: That of the update before, x_prev.
+///     delta_ms: Time since then.
+///     rmax_bps: The largest rate of the flow, RMAX.
+///     preset: Whose settings.
+///     settings: Other values of them.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-fn nada_gradual_update(
-    preset: &str,
-    settings_json: &str,
+#[pyo3(signature = (r_ref_bps, signal_ms, before_ms, delta_ms, *, rmax_bps, preset="rfc8698", **settings: "float"))]
+pub(crate) fn nada_gradual_update(
     r_ref_bps: f64,
     signal_ms: f64,
     before_ms: f64,
     delta_ms: f64,
     rmax_bps: f64,
+    preset: &str,
+    settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<f64> {
-    let set = settings(preset, settings_json)?;
+    let set = with(preset, settings)?;
     let (rate, most) = (from_zero("r_ref_bps", r_ref_bps)?, from_zero("rmax_bps", rmax_bps)?);
     let (x, before) = (from_zero("signal_ms", signal_ms)?, from_zero("before_ms", before_ms)?);
     Ok(rate::gradual(rate, x, before, from_zero("delta_ms", delta_ms)?, most, &set))
 }
 
-/// What the encoder and the pacer get: `tidegate.control.nada.shaped_rates`.
+/// Rates of the encoder and of the pacer in bit/s, r_vin and r_send (equations (11) to (14)).
+///
+/// Args:
+///     r_ref_bps: The reference rate.
+///     buffer_bytes: What waits in the rate shaping buffer.
+///     rmin_bps: The least rate of the flow, RMIN.
+///     rmax_bps: Its largest rate, RMAX.
+///     preset: Whose settings.
+///     settings: Other values of them.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-fn nada_shaped_rates(
-    preset: &str,
-    settings_json: &str,
+#[pyo3(signature = (r_ref_bps, buffer_bytes, *, rmin_bps=0.0, rmax_bps, preset="rfc8698", **settings: "float"))]
+pub(crate) fn nada_shaped_rates(
     r_ref_bps: f64,
     buffer_bytes: f64,
     rmin_bps: f64,
     rmax_bps: f64,
+    preset: &str,
+    settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(f64, f64)> {
-    let set = settings(preset, settings_json)?;
+    let set = with(preset, settings)?;
     let (rate, waiting) = (from_zero("r_ref_bps", r_ref_bps)?, from_zero("buffer_bytes", buffer_bytes)?);
     let (least, most) = (from_zero("rmin_bps", rmin_bps)?, from_zero("rmax_bps", rmax_bps)?);
     Ok(shaping::rates(rate, waiting, least, most, &set))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(nada_equivalent_delay, module)?)?;
-    module.add_function(wrap_pyfunction!(nada_congestion_signal, module)?)?;
-    module.add_function(wrap_pyfunction!(nada_gamma, module)?)?;
-    module.add_function(wrap_pyfunction!(nada_gradual_update, module)?)?;
-    module.add_function(wrap_pyfunction!(nada_shaped_rates, module)?)
 }

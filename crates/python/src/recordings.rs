@@ -54,9 +54,9 @@ impl PyImported {
     }
 }
 
-/// What kind of recording a file is: "event log" or "capture".
+/// What kind of recording a file is: "event log" or "capture"; ValueError for none that can be imported.
 #[pyfunction]
-fn recording_format(data: &[u8]) -> PyResult<&'static str> {
+pub(crate) fn recording_format(data: &[u8]) -> PyResult<&'static str> {
     match import::format(data) {
         Ok(Format::EventLog) => Ok("event log"),
         Ok(Format::Capture) => Ok("capture"),
@@ -64,11 +64,12 @@ fn recording_format(data: &[u8]) -> PyResult<&'static str> {
     }
 }
 
-/// Imports the event logs of one end, and of the other one; an error is a pair of the number of the file and what is wrong
-/// with it. `same_clock`: whether both ends had one.
+/// Imports the event logs of one end, and of the other one. `same_clock`: whether both ends had one.
+///
+/// ValueError for a file that is wrong: its place among them, and what is wrong with it.
 #[pyfunction]
-#[pyo3(signature = (files, same_clock, replay=None))]
-fn import_event_logs(
+#[pyo3(signature = (files: "Sequence[bytes]", same_clock, replay=None))]
+pub(crate) fn import_event_logs(
     py: Python<'_>,
     files: Vec<Vec<u8>>,
     same_clock: bool,
@@ -79,11 +80,12 @@ fn import_event_logs(
     imported(py, same_clock, replay, read)
 }
 
-/// Imports the captures of one place, and of a second one; an error is a pair of the number of the file among both and what
-/// is wrong with it.
+/// Imports the captures of one place, and of a second one. `same_clock`: whether both had one.
+///
+/// ValueError for a file that is wrong: its place among both, and what is wrong with it.
 #[pyfunction]
-#[pyo3(signature = (near, far, same_clock, replay=None))]
-fn import_captures(
+#[pyo3(signature = (near: "Sequence[bytes]", far: "Sequence[bytes]", same_clock, replay=None))]
+pub(crate) fn import_captures(
     py: Python<'_>,
     near: Vec<Vec<u8>>,
     far: Vec<Vec<u8>>,
@@ -115,12 +117,4 @@ fn imported(
     });
     let wrong = |wrong: Wrong| PyValueError::new_err((wrong.file, wrong.problem.to_string()));
     done.map(|inner| PyImported { inner }).map_err(wrong)
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyImported>()?;
-    module.add_function(wrap_pyfunction!(recording_format, module)?)?;
-    module.add_function(wrap_pyfunction!(import_event_logs, module)?)?;
-    module.add_function(wrap_pyfunction!(import_captures, module)?)?;
-    Ok(())
 }

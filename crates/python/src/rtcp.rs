@@ -66,10 +66,10 @@ impl PySchedule {
 impl PySchedule {
     #[new]
     #[pyo3(signature = (
-        profile="avp",
+        profile: "Literal['avp', 'avpf']" = "avp",
         *,
         session_bandwidth,
-        uniform,
+        uniform: "Callable[[], float] | Iterable[float]",
         minimum=5_000_000_000,
         first_size=100,
         l=0.5,
@@ -129,7 +129,7 @@ impl PySchedule {
     }
 
     /// The timer has gone off (RFC 3550 section 6.3.6, RFC 4585 section 3.5.3): what to do now.
-    #[pyo3(signature = (now_ns, waiting=false))]
+    #[pyo3(signature = (now_ns, waiting=false) -> "Literal['nothing', 'regular', 'minimal', 'early', 'goodbye']")]
     fn expire(&mut self, py: Python<'_>, now_ns: i64, waiting: bool) -> PyResult<&'static str> {
         let now = time(now_ns)?;
         let due = self.with(py, |schedule, uniform| schedule.expire(now, waiting, uniform))?;
@@ -154,7 +154,7 @@ impl PySchedule {
     }
 
     /// Wants to send feedback on what was seen now: what becomes of it, and when (RFC 4585 section 3.5.2).
-    #[pyo3(signature = (now_ns, rtt_ns=None))]
+    #[pyo3(signature = (now_ns, rtt_ns=None) -> "tuple[Literal['early', 'regular', 'discard'], int | None]")]
     fn feedback(
         &mut self,
         py: Python<'_>,

@@ -186,10 +186,14 @@ pub(crate) fn prepare_with(
     }
 }
 
-/// Runs a scenario to its end; the arguments are those of [`prepare`]. `progress`, if any, is called with
-/// the share of simulated time that is done.
+/// Runs a scenario to its end.
+///
+/// `scenario_json` is as in the crate's `scenario` module, with `traces` by index. `objects` are the factories of
+/// controllers in Python by key (called once a flow, they give the controller or a pair of controller and receiver half),
+/// and of what iterates over pictures for encoders in the loop. `progress`, if any, is called with the share of simulated
+/// time that is done.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new(), progress=None))]
+#[pyo3(signature = (scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new(), progress: "Callable[[float], object] | None" = None))]
 pub(crate) fn run(
     py: Python<'_>,
     scenario_json: &str,

@@ -117,12 +117,13 @@ fn left(
     Ok((recording, told.to_string()))
 }
 
-/// Sends the only flow of a scenario to another machine, and stays until the call is over.
+/// Sends the only flow of a scenario over UDP to another machine, and stays until the call is over; only where there is
+/// Linux. Gives the recording and how it went, as JSON.
 ///
 /// `objects` are as in `run`; `about` is for the other side. `progress` is called every 50 ms with a phase (waiting, media,
 /// exchange) and a share, and says whether to go on. `capture` is a file for what this side sees.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, peer, key, max_rate_bps, about="", bind=None, objects=BTreeMap::new(), progress=None, capture=None))]
+#[pyo3(signature = (scenario_json, peer, key, max_rate_bps, about="", bind=None, objects: "_Objects" = BTreeMap::new(), progress: "Callable[[str, float], bool] | None" = None, capture=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn live_send(
     py: Python<'_>,
@@ -172,7 +173,7 @@ pub(crate) fn live_send(
 
 /// Waits for a call on `bind`, answers it, and stays until it is over; see `live_send`.
 #[pyfunction]
-#[pyo3(signature = (bind, key, max_rate_bps, about="", progress=None, capture=None))]
+#[pyo3(signature = (bind, key, max_rate_bps, about="", progress: "Callable[[str, float], bool] | None" = None, capture=None))]
 pub(crate) fn live_receive(
     py: Python<'_>,
     bind: &str,

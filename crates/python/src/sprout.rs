@@ -1,45 +1,96 @@
-//! Sprout's forecasts as a function for Python.
+//! Sprout's forecasts as a function for Python: `tidegate.control.sprout`.
 
+use crate::arguments::json;
 use crate::errors::bad;
 use numpy::PyArray2;
 use pyo3::prelude::*;
-use serde_json::Value;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use tidegate_controllers::sprout::settings::Settings;
 use tidegate_controllers::sprout::{ENTRY, EWMA, ticks};
 use tidegate_core::Span;
 
-/// Forecasts of a series of ticks: `tidegate.sprout.forecasts`.
+/// The whole number in `value`, an int or a float of Python, from 0 to `most`; `bounds` says so.
+fn whole(name: &str, index: usize, value: &Bound<'_, PyAny>, most: u64, bounds: &str) -> PyResult<u64> {
+    let number = if value.is_instance_of::<PyBool>() {
+        None
+    } else if value.is_instance_of::<PyInt>() {
+        value.extract::<u64>().ok()
+    } else if let Ok(float) = value.cast::<PyFloat>() {
+        Some(float.value()).filter(|value| *value >= 0.0 && value.fract() == 0.0).map(|value| value as u64)
+    } else {
+        None
+    };
+    let wrong =
+        || bad(format!("{name}[{index}]: found {value}; expected a whole number of at least 0{bounds}"));
+    number.filter(|number| *number <= most).ok_or_else(wrong)
+}
+
+/// The whole numbers in `values`, what NumPy takes for an array of one dimension.
+fn whole_numbers(name: &str, values: &Bound<'_, PyAny>, most: u64, bounds: &str) -> PyResult<Vec<u64>> {
+    let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
+    let dimensions: usize = array.getattr("ndim")?.extract()?;
+    if dimensions != 1 {
+        return Err(bad(format!("{name}: found {dimensions} dimensions; expected one, the ticks")));
+    }
+    let values = array.call_method0("tolist")?;
+    values.try_iter()?.enumerate().map(|(index, value)| whole(name, index, &value?, most, bounds)).collect()
+}
+
+/// Packets that the link will have delivered 20, 40, ... 160 ms after the end of each tick.
+///
+/// The receiver begins without knowledge at the first tick, as keithw/sprout does.
+///
+/// Args:
+///     bytes_per_tick: What came in each tick of 20 ms, shape (ticks,); 0: nothing came.
+///     time_to_next_ms: How long the sender says that it will be silent at most, with what came in a tick: one number,
+///         or one for each tick, from 0 to 65535 (the original's field has 16 bits). An empty tick that begins before
+///         that says nothing of the link.
+///     controller: Which of the two.
+///     settings: Settings of the controller other than its preset's: `confidence`, `packet`, `average_weight`.
+///
+/// Returns:
+///     Cumulative packets, shape (ticks, 8).
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-fn sprout_forecasts<'py>(
+#[pyo3(
+    signature = (bytes_per_tick, *, time_to_next_ms=None, controller="sprout", **settings),
+    text_signature = "(bytes_per_tick, *, time_to_next_ms=20, controller=\"sprout\", **settings)"
+)]
+pub(crate) fn sprout_forecasts<'py>(
     py: Python<'py>,
+    bytes_per_tick: &Bound<'py, PyAny>,
+    time_to_next_ms: Option<&Bound<'py, PyAny>>,
     controller: &str,
-    settings: &str,
-    bytes_per_tick: Vec<u64>,
-    time_to_next_ms: Vec<u16>,
+    settings: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let bytes = whole_numbers("bytes_per_tick", bytes_per_tick, 1 << 53, "")?;
+    let (name, most, bounds) = ("time_to_next_ms", u64::from(u16::MAX), " and at most 65535");
+    let silences = match time_to_next_ms {
+        None => vec![20; bytes.len()],
+        Some(value) if value.is_instance_of::<PyInt>() && bytes.is_empty() => Vec::new(),
+        Some(value) if value.is_instance_of::<PyInt>() => {
+            vec![whole(name, 0, value, most, bounds)?; bytes.len()]
+        }
+        Some(values) => whole_numbers(name, values, most, bounds)?,
+    };
     let found = [ENTRY.name, EWMA.name].into_iter().find(|name| *name == controller);
     let Some(name) = found else {
         let known = format!("`{}` or `{}`", ENTRY.name, EWMA.name);
         return Err(bad(format!("controller: found `{controller}`; expected {known}")));
     };
-    if time_to_next_ms.len() != bytes_per_tick.len() {
-        let (found, expected) = (time_to_next_ms.len(), bytes_per_tick.len());
+    if silences.len() != bytes.len() {
+        let (found, expected) = (silences.len(), bytes.len());
         return Err(bad(format!("time_to_next_ms: found {found}; expected {expected}, one for each tick")));
     }
-    let overrides: Value =
-        serde_json::from_str(settings).map_err(|error| bad(format!("settings: {error}")))?;
-    let settings =
-        Settings::with(name, ENTRY.default_preset(), &overrides).map_err(|error| bad(error.to_string()))?;
-    let silences: Vec<Span> =
-        time_to_next_ms.iter().map(|&millis| Span::from_millis(i64::from(millis))).collect();
-    let forecasts = py.detach(|| ticks::replay(&settings, &bytes_per_tick, &silences));
+    let settings = Settings::with(name, ENTRY.default_preset(), &json(settings)?)
+        .map_err(|error| bad(error.to_string()))?;
+    let silences: Vec<Span> = silences.iter().map(|&millis| Span::from_millis(millis as i64)).collect();
+    let forecasts = py.detach(|| ticks::replay(&settings, &bytes, &silences));
     let rows: Vec<Vec<u32>> = forecasts.iter().map(|forecast| forecast.to_vec()).collect();
     if rows.is_empty() {
         return Ok(PyArray2::zeros(py, [0, tidegate_controllers::sprout::forecast::TICKS], false));
     }
     PyArray2::from_vec2(py, &rows).map_err(|error| bad(error.to_string()))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(sprout_forecasts, module)?)
 }

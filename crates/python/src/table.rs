@@ -91,6 +91,7 @@ fn given(values: &Bound<'_, PyAny>) -> PyResult<Column> {
 impl Table {
     /// A table of columns of equal length: arrays of float64, uint64 or uint32, or lists of words.
     #[staticmethod]
+    #[pyo3(signature = (columns: "Sequence[tuple[str, npt.NDArray[np.float64 | np.uint64 | np.uint32] | list[str]]]"))]
     fn of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
         let arrays = columns.iter().map(|(name, values)| Ok((name, array(given(values)?))));
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
@@ -114,6 +115,7 @@ impl Table {
     }
 
     /// One column as a NumPy array; words become an array of strings.
+    #[pyo3(signature = (column) -> "npt.NDArray[Any]")]
     fn to_numpy<'py>(&self, py: Python<'py>, column: &str) -> PyResult<Bound<'py, PyAny>> {
         let array = self.column(column)?;
         Ok(match array.data_type() {
@@ -174,7 +176,7 @@ impl Table {
         Ok(cells.into_any())
     }
 
-    /// The table as a `pandas.DataFrame`.
+    /// The table as a `pandas.DataFrame`; ImportError says what to install.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let columns = PyDict::new(py);
         for name in self.columns() {
@@ -183,7 +185,7 @@ impl Table {
         library(py, "pandas")?.call_method1("DataFrame", (columns,))
     }
 
-    /// The table as a `polars.DataFrame`.
+    /// The table as a `polars.DataFrame`; ImportError says what to install.
     fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         library(slf.py(), "polars")?.call_method1("DataFrame", (slf,))
     }
@@ -253,6 +255,7 @@ impl Table {
     }
 
     /// Its first rows, for a notebook.
+    #[pyo3(signature = () -> "str")]
     fn _repr_html_<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tidegate.output.notebook")?.call_method1("of_table", (slf,))
     }
@@ -275,15 +278,16 @@ fn write(batch: &RecordBatch, to: impl std::io::Write + Send) -> PyResult<()> {
     Ok(())
 }
 
-/// Reads a Parquet file that [`Table::write_parquet`] wrote; whatever is in it, a wrong one is an error.
+/// Reads a Parquet file that `Table.write_parquet` wrote; whatever is in it, a wrong one is an error.
 #[pyfunction]
 pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
     let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
     table(py, file).map_err(|why| bad(format!("{path}: not a Parquet file of tidegate: {why}")))
 }
 
-/// The table in the bytes of a Parquet file.
+/// The table in the bytes of a Parquet file of tidegate; ValueError where they are none.
 #[pyfunction]
+#[pyo3(signature = (file: "bytes"))]
 pub(crate) fn table_of(py: Python<'_>, file: Vec<u8>) -> PyResult<Table> {
     table(py, Bytes::from(file)).map_err(|why| bad(format!("not a table of tidegate: {why}")))
 }

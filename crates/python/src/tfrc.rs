@@ -1,5 +1,6 @@
-//! The formulas of TFRC as functions for Python.
+//! The formulas of TFRC as functions for Python: `tidegate.control.tfrc`.
 
+use crate::arguments::Numbers;
 use crate::errors::bad;
 use pyo3::prelude::*;
 use tidegate_controllers::tfrc::equation;
@@ -31,19 +32,48 @@ fn path(segment: f64, rtt: f64, b: f64, t_rto: Option<f64>) -> PyResult<(f64, f6
     Ok((segment, rtt, positive("b", b)?, t_rto))
 }
 
-/// TCP's rate under loss in bytes/s: `tidegate.tfrc.throughput`.
+/// The rate of a TCP under loss, in bytes/s (RFC 5348 section 3.1).
+///
+/// Args:
+///     segment_bytes: Segment size s, above 0.
+///     rtt_s: Round-trip time R in seconds, above 0.
+///     p: Loss event rate, 0 to 1; with 0 there is no limit and the answer is infinite.
+///     b: Packets acknowledged by one ACK.
+///     t_rto_s: Retransmission timeout in seconds; 4 R by default.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-#[pyo3(signature = (segment_bytes, rtt_s, p, b=1.0, t_rto_s=None))]
-fn tfrc_throughput(segment_bytes: f64, rtt_s: f64, p: f64, b: f64, t_rto_s: Option<f64>) -> PyResult<f64> {
+#[pyo3(signature = (segment_bytes, rtt_s, p, *, b=1.0, t_rto_s=None))]
+pub(crate) fn tfrc_throughput(
+    segment_bytes: f64,
+    rtt_s: f64,
+    p: f64,
+    b: f64,
+    t_rto_s: Option<f64>,
+) -> PyResult<f64> {
     let p = number("p", p, 0.0, false, 1.0)?;
     let (segment, rtt, b, t_rto) = path(segment_bytes, rtt_s, b, t_rto_s)?;
     Ok(equation::throughput(segment, rtt, p, b, t_rto))
 }
 
-/// Its inverse: `tidegate.tfrc.loss_event_rate`.
+/// The loss event rate under which `throughput` is `rate` bytes/s: its inverse, for RFC 5348 section 6.3.1.
+///
+/// Args:
+///     segment_bytes: Segment size s, above 0.
+///     rtt_s: Round-trip time R in seconds, above 0.
+///     rate: Bytes/s, above 0.
+///     b: Packets acknowledged by one ACK.
+///     t_rto_s: Retransmission timeout in seconds; 4 R by default.
+///
+/// Returns:
+///     p from 1e-18 to 1: one of these ends where the equation does not give such a rate.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-#[pyo3(signature = (segment_bytes, rtt_s, rate, b=1.0, t_rto_s=None))]
-fn tfrc_loss_event_rate(
+#[pyo3(signature = (segment_bytes, rtt_s, rate, *, b=1.0, t_rto_s=None))]
+pub(crate) fn tfrc_loss_event_rate(
     segment_bytes: f64,
     rtt_s: f64,
     rate: f64,
@@ -55,9 +85,10 @@ fn tfrc_loss_event_rate(
     Ok(equation::loss_event_rate(segment, rtt, rate, b, t_rto))
 }
 
-/// Bytes in the first round trip: `tidegate.tfrc.initial_window`.
+/// Bytes in the first round trip: min(4 MSS, max(2 MSS, 4380)) (RFC 5348 section 4.2, RFC 3390).
 #[pyfunction]
-fn tfrc_initial_window(mss_bytes: f64) -> PyResult<f64> {
+#[pyo3(signature = (mss_bytes=1460.0))]
+pub(crate) fn tfrc_initial_window(mss_bytes: f64) -> PyResult<f64> {
     Ok(equation::initial_window(positive("mss_bytes", mss_bytes)?))
 }
 
@@ -80,54 +111,70 @@ fn history(intervals: &[f64], discounts: Option<&[f64]>) -> PyResult<(f64, Vec<C
     Ok((from_zero("intervals[0]", open)?, closed.collect::<PyResult<_>>()?))
 }
 
-/// The average loss interval in packets: `tidegate.tfrc.mean_interval`.
+/// The average loss interval in packets; the loss event rate is one over it (RFC 5348 sections 5.4 and 5.5).
+///
+/// Args:
+///     intervals: I_0 (open), I_1, I_2 and so on: those beyond I_8 do not count.
+///     discounts: DF_1, DF_2 and so on, above 0 and at most 1: what earlier discounting left of each closed
+///         interval's weight; 1 by default.
+///     discounting: Whether a long I_0 discounts the closed intervals now.
+///     threshold: By this factor at most.
+///
+/// Returns:
+///     Infinite if there is no closed interval.
+///
+/// Raises:
+///     ValueError: With what is wrong and what would be right.
 #[pyfunction]
-#[pyo3(signature = (intervals, discounts=None, threshold=None))]
-fn tfrc_mean_interval(
-    intervals: Vec<f64>,
-    discounts: Option<Vec<f64>>,
-    threshold: Option<f64>,
+#[pyo3(signature = (intervals: "Iterable[float]", *, discounts: "Iterable[float] | None" = None, discounting=false, threshold=0.25))]
+pub(crate) fn tfrc_mean_interval(
+    intervals: Numbers,
+    discounts: Option<Numbers>,
+    discounting: bool,
+    threshold: f64,
 ) -> PyResult<f64> {
     let (open, closed) = history(&intervals, discounts.as_deref())?;
-    let factor = match threshold {
-        None => 1.0,
-        Some(threshold) => {
-            intervals::discount(open, &closed, number("threshold", threshold, 0.0, false, 1.0)?)
-        }
+    let factor = if discounting {
+        intervals::discount(open, &closed, number("threshold", threshold, 0.0, false, 1.0)?)
+    } else {
+        1.0
     };
     Ok(intervals::mean(Some(open), &closed, factor))
 }
 
-/// How much the past counts: `tidegate.tfrc.discount_factor`.
+/// The general discount factor DF: 2 I_mean / I_0 once that is below 1, and at least `threshold`.
+///
+/// RFC 5348 section 5.5; I_mean is that of the closed intervals. Arguments as of `mean_interval`.
 #[pyfunction]
-#[pyo3(signature = (intervals, discounts=None, threshold=0.25))]
-fn tfrc_discount_factor(intervals: Vec<f64>, discounts: Option<Vec<f64>>, threshold: f64) -> PyResult<f64> {
+#[pyo3(signature = (intervals: "Iterable[float]", *, discounts: "Iterable[float] | None" = None, threshold=0.25))]
+pub(crate) fn tfrc_discount_factor(
+    intervals: Numbers,
+    discounts: Option<Numbers>,
+    threshold: f64,
+) -> PyResult<f64> {
     let (open, closed) = history(&intervals, discounts.as_deref())?;
     Ok(intervals::discount(open, &closed, number("threshold", threshold, 0.0, false, 1.0)?))
 }
 
-/// What small packets may use in bytes/s: `tidegate.tfrc.small_packet_rate`.
+/// What small packets may use of `rate` bytes/s, each charged with a header (RFC 4828 section 3), in bytes/s.
 #[pyfunction]
-#[pyo3(signature = (rate, size_bytes, header_bytes=40.0))]
-fn tfrc_small_packet_rate(rate: f64, size_bytes: f64, header_bytes: f64) -> PyResult<f64> {
+#[pyo3(signature = (rate, size_bytes, *, header_bytes=40.0))]
+pub(crate) fn tfrc_small_packet_rate(rate: f64, size_bytes: f64, header_bytes: f64) -> PyResult<f64> {
     let (size, header) = (positive("size_bytes", size_bytes)?, from_zero("header_bytes", header_bytes)?);
     Ok(from_zero("rate", rate)? * equation::small_packet_share(size, header))
 }
 
-/// A loss interval of small packets: `tidegate.tfrc.small_packet_interval`.
+/// The length of a closed loss interval for small packets, in packets (RFC 4828 section 3).
+///
+/// `packets` over `lost` where the interval lasted for at most two round trips, else all `packets`.
 #[pyfunction]
-fn tfrc_small_packet_interval(packets: f64, lost: f64, lasted_s: f64, rtt_s: f64) -> PyResult<f64> {
+pub(crate) fn tfrc_small_packet_interval(
+    packets: f64,
+    lost: f64,
+    lasted_s: f64,
+    rtt_s: f64,
+) -> PyResult<f64> {
     let (packets, lost) = (positive("packets", packets)?, from_zero("lost", lost)?);
     let (lasted, rtt) = (from_zero("lasted_s", lasted_s)?, positive("rtt_s", rtt_s)?);
     Ok(intervals::small_packet_length(packets, lost, lasted, rtt))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(tfrc_throughput, module)?)?;
-    module.add_function(wrap_pyfunction!(tfrc_loss_event_rate, module)?)?;
-    module.add_function(wrap_pyfunction!(tfrc_initial_window, module)?)?;
-    module.add_function(wrap_pyfunction!(tfrc_mean_interval, module)?)?;
-    module.add_function(wrap_pyfunction!(tfrc_discount_factor, module)?)?;
-    module.add_function(wrap_pyfunction!(tfrc_small_packet_rate, module)?)?;
-    module.add_function(wrap_pyfunction!(tfrc_small_packet_interval, module)?)
 }

@@ -40,6 +40,7 @@ fn described(spec: &RadioSpec) -> lte::survey::Described<'_> {
 /// nanoseconds, and for each user and cell the gain in dB, users one after the other.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
+#[pyo3(signature = (spec_json, seed, begin_ns, end_ns) -> "tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64], npt.NDArray[np.uint64], npt.NDArray[np.float64]]")]
 pub(crate) fn lte_survey<'py>(
     py: Python<'py>,
     spec_json: &str,
@@ -68,7 +69,7 @@ impl PyTrace {
     /// Reads the bytes of a trace file. Raises ValueError with file, line, what was found and what
     /// would be right.
     #[staticmethod]
-    #[pyo3(signature = (name, data, format=None, frequency_hz=None, direction=None, reference_rate=None))]
+    #[pyo3(signature = (name, data, format=None, frequency_hz=None, direction: "Literal['down', 'up'] | None" = None, reference_rate=None))]
     fn parse(
         py: Python<'_>,
         name: &str,
@@ -94,10 +95,11 @@ impl PyTrace {
         Ok(Self { inner: Arc::new(trace), format: format.name().to_owned() })
     }
 
-    /// Generates a trace: kind "brownian", the rate process of the Sprout paper. Rates are in bit/s;
-    /// sigma is the standard deviation that the rate gains in one second.
+    /// A cellular link by the process of Winstein et al. (NSDI 2013, the Sprout paper): kind "brownian".
+    ///
+    /// Rates are in bit/s; sigma is the standard deviation that the rate gains in one second.
     #[staticmethod]
-    #[pyo3(signature = (kind, seed, duration_ns, *, start=None, max=None, sigma=None, outage_escape=None))]
+    #[pyo3(signature = (kind: "Literal['brownian']", seed, duration_ns, *, start=None, max=None, sigma=None, outage_escape=None))]
     #[allow(clippy::too_many_arguments)]
     fn generate(
         py: Python<'_>,
@@ -154,7 +156,7 @@ impl PyTrace {
     fn format(&self) -> &str {
         &self.format
     }
-    /// "opportunities" or "rates".
+    /// Either "opportunities" of delivery, or "rates": a schedule of them.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.inner.capacity {
@@ -180,6 +182,7 @@ impl PyTrace {
 
     /// Mean capacity in bins: (times in s, rates in bit/s).
     #[allow(clippy::type_complexity)]
+    #[pyo3(signature = (bin_ns) -> "tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]")]
     fn series<'py>(
         &self,
         py: Python<'py>,
@@ -225,7 +228,7 @@ impl PyTrace {
     }
 }
 
-/// Random substreams for Python, the same ones that the engine draws from.
+/// A random substream, named by seed, component and purpose: the one that the engine draws from.
 #[pyclass(module = "tidegate._core", name = "Stream")]
 pub(crate) struct PyStream {
     /// None while it is the engine's.

@@ -57,7 +57,7 @@ impl PyPacket {
     fn link(&self, py: Python<'_>) -> Option<Py<PyString>> {
         self.names.links.get(&self.node).map(|name| name.clone_ref(py))
     }
-    /// "video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram".
+    /// One of "video", "audio", "padding", "retransmission", "repair", "rtcp", "data", "ack" or "datagram".
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         PyString::intern(py, self.packet.kind.name())
@@ -152,7 +152,7 @@ enum State {
     Over(&'static str),
 }
 
-/// A run that is run piece by piece.
+/// A scenario that is run piece by piece; external links and flows are for whoever drives it.
 ///
 /// Times are nanoseconds from its beginning; those that are given must not go back.
 #[pyclass(frozen, module = "tidegate._core", name = "World")]
@@ -249,7 +249,7 @@ fn running(state: &mut State) -> PyResult<&mut Run> {
 impl PyWorld {
     /// Builds the world of a scenario; the arguments are those of `run`.
     #[new]
-    #[pyo3(signature = (scenario_json, traces=Vec::new(), objects=BTreeMap::new()))]
+    #[pyo3(signature = (scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         scenario_json: &str,
@@ -308,7 +308,7 @@ impl PyWorld {
     /// Does what is to be done up to and including `until_ns`, and stops after an event in which packets were
     /// handed over: those that wait at external links, and those that arrived on external flows. An empty list
     /// says that nothing is left to do up to then. `holder` is who their `forward` and `drop` call.
-    #[pyo3(signature = (until_ns, holder=None))]
+    #[pyo3(signature = (until_ns, holder: "object" = None))]
     fn run_until(&self, py: Python<'_>, until_ns: i64, holder: Option<Py<PyAny>>) -> PyResult<Vec<PyPacket>> {
         let mut state = self.lock()?;
         let run = running(&mut state)?;

@@ -55,7 +55,9 @@ fn a_link_never_pauses_while_something_waits_and_nothing_is_held() {
                 size: 1000,
                 start: Time::from_micros(start),
                 stop: Time::from_secs(1),
-                pattern: Pattern::Constant(Rate::from_mbps(8)),
+                pattern: Pattern::Cbr,
+                rate: Rate::from_mbps(8),
+                schedule: None,
                 jitter: Span::ZERO,
             };
             UdpSource::new(format!("source {flow}"), 1, settings).unwrap()

@@ -9,7 +9,7 @@ use tidegate_core::record::Nothing;
 use tidegate_core::{
     Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Size, Span, Stream, Time,
 };
-use tidegate_sim::link::capacity::{Recorded, Service, Steps};
+use tidegate_sim::link::capacity::{Recorded, Server, Steps};
 use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::{Link, LinkSettings};
 
@@ -222,11 +222,11 @@ fn rates_agree_with_work_done() {
         }
         let period = steps[steps.len() - 1].0 + 1 + luck.below(30_000_000) as i64;
         let service = if steps.len() == 1 && round % 2 == 0 {
-            Service::Constant(Rate::from_bps(steps[0].1))
+            Server::constant(Rate::from_bps(steps[0].1))
         } else {
             let rates: Vec<_> =
                 steps.iter().map(|&(at, rate)| (Time::from_nanos(at), Rate::from_bps(rate))).collect();
-            Service::Schedule(Steps::new(&rates, Some(Span::from_nanos(period))).unwrap())
+            Server::schedule(Steps::new(&rates, Some(Span::from_nanos(period))).unwrap())
         };
         let expected = by_work(&steps, period, &queue, &arrivals);
         let settings = LinkSettings::new(service, delay).with_queue(queue);
@@ -253,7 +253,7 @@ fn opportunities_agree_with_mahimahi() {
         millis.push(millis[millis.len() - 1] + 1);
         let bytes = if luck.chance(0.5) { 1504 } else { 1 + luck.below(5000) as u32 };
         let expected = by_opportunities(&millis, u64::from(bytes), &queue, &arrivals);
-        let service = Service::Opportunities(Recorded::new(millis, bytes).unwrap());
+        let service = Server::opportunities(Recorded::new(millis, bytes).unwrap());
         let settings = LinkSettings::new(service, delay).with_queue(queue);
         let count = compare(&expected, settings, &arrivals, &mut luck);
         carried += count;

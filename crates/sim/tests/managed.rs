@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
-use tidegate_sim::link::capacity::{Recorded, Service, Steps};
+use tidegate_sim::link::capacity::{Recorded, Server, Steps};
 use tidegate_sim::link::loss::Loss;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{LinkService, Scenario};
@@ -149,7 +149,9 @@ fn through(settings: LinkSettings) -> World {
         size: 1000,
         start: Time::ZERO,
         stop: Time::from_millis(20),
-        pattern: Pattern::Constant(Rate::from_mbps(8)),
+        pattern: Pattern::Cbr,
+        rate: Rate::from_mbps(8),
+        schedule: None,
         jitter: Span::ZERO,
     };
     let nodes: Vec<Box<dyn Node>> = vec![
@@ -234,10 +236,10 @@ fn a_capacity_that_changes_by_itself_ends_where_the_driver_gives_another() {
     let (at, ms) = (Time::from_micros, Time::from_millis);
     // 1000 bytes a packet: 8 Mbit/s until 3 ms, then an outage, which the driver ends at 20 ms
     let steps = Steps::new(&[(Time::ZERO, Rate::from_mbps(8)), (ms(3), Rate::ZERO)], None).unwrap();
-    let schedule = Service::Schedule(steps);
+    let schedule = Server::schedule(steps);
     // a packet of 1504 bytes every millisecond: 12.032 Mbit/s
     let every: Vec<u32> = (1..=1000).collect();
-    let trace = Service::Opportunities(Recorded::new(every, 1504).unwrap());
+    let trace = Server::opportunities(Recorded::new(every, 1504).unwrap());
     for (service, change, expected, mean) in [
         // three packets, then from 20 ms on one each 4 ms, and the fifth from 26 ms on in 1 ms
         (schedule.clone(), at(20_000), [1_000, 2_000, 3_000, 24_000, 27_000], 1_000_000),

@@ -188,7 +188,9 @@ fn two_of_a_kind(names: [&str; 2], pitch: Span, queue: DropTail) -> Vec<(Time, F
             size: size as u32,
             start: Time::ZERO,
             stop: Time::ZERO + pitch.scaled(10_000.0),
-            pattern: Pattern::Constant(rate),
+            pattern: Pattern::Cbr,
+            rate,
+            schedule: None,
             jitter: Span::ZERO,
         };
         Box::new(UdpSource::new(names[flow as usize], 1, settings).unwrap())

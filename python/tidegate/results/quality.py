@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from tidegate import _core
+from tidegate._core import mos, r_factor
+
+__all__ = ["G711_BPL", "G711_CONCEALED_BPL", "MET", "mos", "r_factor", "verdict", "verdict_on"]
 
 G711_BPL = 4.3
 """Robustness to loss of G.711 without concealment (ITU-T G.113 appendix I)."""
@@ -20,33 +22,6 @@ G711_CONCEALED_BPL = 25.1
 """With the concealment of G.711 appendix I (ITU-T G.113 appendix I)."""
 MET = "met"
 """`quality` of a flow of which nothing is over the limits; else it names what is."""
-
-
-def r_factor(delay_ms: float, loss_fraction: float, *, ie: float = 0.0, bpl: float = G711_CONCEALED_BPL) -> float:
-    """The rating R of speech by the E-model, everything but delay, loss and codec at its default.
-
-    Args:
-        delay_ms: From mouth to ear, in milliseconds, at least 0.
-        loss_fraction: What is missing at the ear, at random, 0 to 1.
-        ie: Equipment impairment of the codec, 0 to 95; 0 for G.711.
-        bpl: Robustness of the codec to loss, above 0.
-
-    Returns:
-        R: 93.2 with neither delay nor loss; may be negative.
-
-    Raises:
-        ValueError: With what is wrong and what would be right.
-    """
-    return _core.r_factor(delay_ms, loss_fraction, ie, bpl)
-
-
-def mos(rating: float) -> float:
-    """The mean opinion score, 1 to 4.5, of a rating R (G.107 annex B).
-
-    Raises:
-        ValueError: When the rating is not a number.
-    """
-    return _core.mos(rating)
 
 
 def verdict(found: Iterable[str | None], network: Iterable[str | None] = ()) -> str:

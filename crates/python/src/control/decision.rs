@@ -87,7 +87,7 @@ pub(crate) struct PyNeeds {
 #[pymethods]
 impl PyNeeds {
     #[new]
-    #[pyo3(signature = (feedback="per-packet", ecn="off", counts="rtp", interval="usual"))]
+    #[pyo3(signature = (feedback: "_Feedback" = "per-packet", ecn: "_Ecn" = "off", counts: "_Counts" = "rtp", interval: "_Interval" = "usual"))]
     fn new(feedback: &str, ecn: &str, counts: &str, interval: &str) -> PyResult<Self> {
         let kinds = FeedbackKind::ALL.map(FeedbackKind::name);
         let uses = EcnUse::ALL.map(EcnUse::name);
@@ -154,7 +154,7 @@ pub(crate) struct PyProbe {
 #[pymethods]
 impl PyProbe {
     #[new]
-    #[pyo3(signature = (id, rate_bps, length_ns, min_packets=1, spacing_ns=None))]
+    #[pyo3(signature = (id, rate_bps: "float", length_ns: "int", min_packets=1, spacing_ns: "int | None" = None))]
     fn new(
         id: u32,
         rate_bps: &Bound<'_, PyAny>,
@@ -254,7 +254,7 @@ pub(crate) struct PyDecision {
 #[pymethods]
 impl PyDecision {
     #[new]
-    #[pyo3(signature = (target_bps, pacing_bps=None, padding_bps=None, min_gap_ns=None, window=None, alarm_ns=None, probes=None, pace_audio=false, heartbeat_ns=None, drain_queue=false, pushback_bps=None, burst_ns=None))]
+    #[pyo3(signature = (target_bps: "float", pacing_bps: "float | None" = None, padding_bps: "float | None" = None, min_gap_ns: "int | None" = None, window: "int | None" = None, alarm_ns: "int | None" = None, probes: "Sequence[Probe] | None" = None, pace_audio=false, heartbeat_ns: "int | None" = None, drain_queue=false, pushback_bps: "float | None" = None, burst_ns: "int | None" = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         target_bps: &Bound<'_, PyAny>,

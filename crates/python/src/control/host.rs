@@ -132,6 +132,7 @@ fn urgency_name(urgency: Urgency) -> (&'static str, Option<i64>) {
 impl PyReceiverHost {
     /// A data packet has arrived; answers how soon the half wants to speak: ("none" | "regular" |
     /// "early" | "now", for "early" the nanoseconds within which).
+    #[pyo3(signature = (now_ns, packet) -> "tuple[_Urgency, int | None]")]
     fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
         let stamp = packet.stamp();
         let arrived = packet.to_core(stamp.as_ref());
@@ -143,10 +144,12 @@ impl PyReceiverHost {
         held(&self.host).needs_true_delay()
     }
     /// Its alarm is due.
+    #[pyo3(signature = (now_ns) -> "tuple[_Urgency, int | None]")]
     fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
         unpack(held(&self.host).alarm(Time::from_nanos(now_ns))).map(urgency_name)
     }
     /// What it has to say, as RTCP packets (see ``tidegate.wire``).
+    #[pyo3(signature = (now_ns) -> "list[_Packet]")]
     fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
         let said = unpack(held(&self.host).message(Time::from_nanos(now_ns)))?;
         crate::wire::packets_to_python(py, &said)

@@ -12,31 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use tidegate_core::Rate;
 
-/// Adds the classes and functions of the contract to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<report::PyPacketResult>()?;
-    module.add_class::<report::PyLossReport>()?;
-    module.add_class::<report::PyEcnCounts>()?;
-    module.add_class::<report::PyReport>()?;
-    module.add_class::<decision::PyLimits>()?;
-    module.add_class::<decision::PyNeeds>()?;
-    module.add_class::<decision::PyProbe>()?;
-    module.add_class::<decision::PyDecision>()?;
-    module.add_class::<packets::PySent>()?;
-    module.add_class::<packets::PyNewFrame>()?;
-    module.add_class::<packets::PyOutgoing>()?;
-    module.add_class::<packets::PyArrived>()?;
-    module.add_class::<host::PyControllerHost>()?;
-    module.add_class::<host::PyReceiverHost>()?;
-    module.add_function(wrap_pyfunction!(host::controller, module)?)?;
-    module.add_function(wrap_pyfunction!(host::receiver, module)?)?;
-    module.add_function(wrap_pyfunction!(host::controllers_json, module)?)?;
-    module.add_function(wrap_pyfunction!(host::controller_defaults, module)?)?;
-    module.add_function(wrap_pyfunction!(host::controller_needs, module)?)?;
-    module.add_function(wrap_pyfunction!(host::check_controller, module)?)?;
-    Ok(())
-}
-
 /// A rate from Python: a non-negative finite number of bit/s.
 pub(crate) fn rate_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     let wrong = || bad(format!("{what}: {} is not a number of bit/s", describe(value)));

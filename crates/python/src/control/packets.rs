@@ -62,7 +62,7 @@ pub(crate) struct PyNewFrame {
     video: bool,
     /// Bytes of its packets: payload and RTP header with extensions, without IP and UDP, but for a stamp.
     size: u64,
-    /// Bytes that wait in the pacer, this frame included.
+    /// Bytes that wait in the pacer, this frame included; by default its size.
     backlog: u64,
     /// How long the packet of media that has waited longest in the pacer has waited by now, in nanoseconds.
     pacer_delay_ns: i64,
@@ -177,7 +177,7 @@ pub(crate) struct PyArrived {
 #[pymethods]
 impl PyArrived {
     #[new]
-    #[pyo3(signature = (sequence, size, abs_send_time, *, ssrc=0, rtp_sequence=None, timestamp=0, marker=false, ecn=0, extension=None, true_delay_ns=None, header=12, padding=0, payload_type=96))]
+    #[pyo3(signature = (sequence, size, abs_send_time, *, ssrc=0, rtp_sequence=None, timestamp=0, marker=false, ecn=0, extension: "tuple[int, bytes] | None" = None, true_delay_ns=None, header=12, padding=0, payload_type=96))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         sequence: Option<u64>,

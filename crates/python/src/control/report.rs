@@ -150,7 +150,7 @@ pub(crate) struct PyReport {
 #[pymethods]
 impl PyReport {
     #[new]
-    #[pyo3(signature = (packets=Vec::new(), *, in_flight=0, backlog=0, pacer_delay_ns=0, report_rtt_ns=None, packet_rtt_ns=None, ecn=None, loss=None, remb_bps=None, messages=Vec::new(), reporter=0))]
+    #[pyo3(signature = (packets=Vec::new(), *, in_flight=0, backlog=0, pacer_delay_ns=0, report_rtt_ns=None, packet_rtt_ns=None, ecn=None, loss=None, remb_bps=None, messages: "Sequence[tuple[str, bytes]]" = Vec::new(), reporter=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         packets: Vec<PyRef<'_, PyPacketResult>>,

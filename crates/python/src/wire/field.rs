@@ -2,8 +2,12 @@
 
 use super::{ReportBlock, TwccStatus};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+#[cfg(feature = "stubs")]
+use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple};
+use std::convert::Infallible;
+use std::marker::PhantomData;
 
 /// Bytes from any Python object with the buffer protocol.
 pub(crate) struct Octets<'py>(Bound<'py, PyBytes>);
@@ -22,6 +26,28 @@ impl<'py> FromPyObject<'_, 'py> for Octets<'py> {
         }
         let view = PyMemoryView::from(&value)?;
         Ok(Self(view.call_method0("tobytes")?.cast_into()?))
+    }
+}
+
+/// The argument for a field of type `T`, which is read when its name is known.
+pub(super) struct Given<'py, T>(Bound<'py, PyAny>, PhantomData<T>);
+
+impl<T: Field> Given<'_, T> {
+    /// The value of the field `field` of the class `class`.
+    pub(super) fn read(&self, class: &str, field: &str) -> PyResult<T> {
+        T::read(&self.0).map_err(|Wrong { place, expected, found, range }| {
+            let message = format!("{class}.{field}{place} must be {expected}, found {found}");
+            if range { PyValueError::new_err(message) } else { PyTypeError::new_err(message) }
+        })
+    }
+}
+
+impl<'py, T: IntoPyObject<'py>> FromPyObject<'_, 'py> for Given<'py, T> {
+    type Error = Infallible;
+    #[cfg(feature = "stubs")]
+    const INPUT_TYPE: PyStaticExpr = T::OUTPUT_TYPE;
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> Result<Self, Infallible> {
+        Ok(Self(value.to_owned(), PhantomData))
     }
 }
 
@@ -52,14 +78,6 @@ impl Wrong {
         self.place.insert_str(0, &format!("[{index}]"));
         self
     }
-}
-
-/// The value of the field `field` of the class `class`.
-pub(super) fn read<T: Field>(value: &Bound<'_, PyAny>, class: &str, field: &str) -> PyResult<T> {
-    T::read(value).map_err(|Wrong { place, expected, found, range }| {
-        let message = format!("{class}.{field}{place} must be {expected}, found {found}");
-        if range { PyValueError::new_err(message) } else { PyTypeError::new_err(message) }
-    })
 }
 
 /// What a field can hold.

@@ -5,7 +5,7 @@ mod field;
 
 use crate::errors::bad;
 use convert::{from_python, to_python, twcc_to_python};
-use field::Octets;
+use field::{Given, Octets};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
 use tidegate_core::RemoteTime;
@@ -31,9 +31,9 @@ macro_rules! wire_class {
         impl $name {
             #[new]
             #[allow(clippy::too_many_arguments)]
-            fn new($($field: Bound<'_, PyAny>),*) -> PyResult<Self> {
+            fn new($($field: Given<'_, $ty>),*) -> PyResult<Self> {
                 let name = stringify!($name);
-                Ok(Self { $($field: field::read(&$field, name, stringify!($field))?),* })
+                Ok(Self { $($field: $field.read(name, stringify!($field))?),* })
             }
 
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -289,6 +289,8 @@ impl<'py> IntoPyObject<'py> for TwccStatus {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
+    #[cfg(feature = "stubs")]
+    const OUTPUT_TYPE: pyo3::inspect::PyStaticExpr = pyo3::inspect::PyStaticExpr::Name { id: "_TwccStatus" };
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         Ok(match self {
             Self::NotReceived => py.None().into_bound(py),
@@ -315,9 +317,12 @@ pub(crate) fn packets_from_python(values: &Bound<'_, PyAny>) -> PyResult<Vec<rtc
     values.try_iter()?.map(|value| from_python(&value?)).collect()
 }
 
-/// The RTCP packets of a compound or reduced-size packet (RFC 3550, RFC 5506), which may be any buffer. Raises
-/// ValueError with what is wrong and where.
+/// The RTCP packets of a compound or reduced-size packet (RFC 3550, RFC 5506).
+///
+/// `data` may be any object with the buffer protocol: bytes, bytearray, memoryview, array. ValueError says what is wrong
+/// and where.
 #[pyfunction]
+#[pyo3(signature = (data: "Buffer") -> "list[_Packet]")]
 pub(crate) fn decode<'py>(py: Python<'py>, data: Octets<'py>) -> PyResult<Bound<'py, PyList>> {
     packets_to_python(py, &rtcp::decode(data.as_bytes()).map_err(bad)?)
 }
@@ -325,6 +330,7 @@ pub(crate) fn decode<'py>(py: Python<'py>, data: Octets<'py>) -> PyResult<Bound<
 /// The bytes of RTCP packets, one after the other. Only the last one is padded with the padding bit (RFC 3550
 /// section 6.4.1). A value that its field cannot carry is a ValueError.
 #[pyfunction]
+#[pyo3(signature = (packets: "Sequence[_Packet]"))]
 pub(crate) fn encode<'py>(py: Python<'py>, packets: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let mut out = Vec::new();
     rtcp::encode(&packets_from_python(packets)?, &mut out).map_err(bad)?;
@@ -333,6 +339,7 @@ pub(crate) fn encode<'py>(py: Python<'py>, packets: &Bound<'py, PyAny>) -> PyRes
 
 /// An RTP packet from its bytes, which may be any buffer. Raises ValueError with what is wrong and where.
 #[pyfunction]
+#[pyo3(signature = (data: "Buffer"))]
 pub(crate) fn decode_rtp(data: Octets<'_>) -> PyResult<Rtp> {
     let data = data.as_bytes();
     let (header, payload) = rtp::Header::decode(data).map_err(bad)?;
@@ -386,16 +393,15 @@ impl TwccBuilder {
     #[new]
     #[pyo3(signature = (sender_ssrc, media_ssrc, feedback_count=None))]
     fn new(
-        sender_ssrc: &Bound<'_, PyAny>,
-        media_ssrc: &Bound<'_, PyAny>,
-        feedback_count: Option<&Bound<'_, PyAny>>,
+        sender_ssrc: Given<'_, u32>,
+        media_ssrc: Given<'_, u32>,
+        feedback_count: Option<Given<'_, u8>>,
     ) -> PyResult<Self> {
         let name = "TwccBuilder";
         Ok(Self(rtcp::TwccBuilder {
-            sender_ssrc: field::read(sender_ssrc, name, "sender_ssrc")?,
-            media_ssrc: field::read(media_ssrc, name, "media_ssrc")?,
-            feedback_count: feedback_count
-                .map_or(Ok(0), |count| field::read(count, name, "feedback_count"))?,
+            sender_ssrc: sender_ssrc.read(name, "sender_ssrc")?,
+            media_ssrc: media_ssrc.read(name, "media_ssrc")?,
+            feedback_count: feedback_count.map_or(Ok(0), |count| count.read(name, "feedback_count"))?,
         }))
     }
 
@@ -424,36 +430,17 @@ impl TwccBuilder {
         )
     }
 
-    /// Feedback on all packets from `begin` to the last of `arrivals`: (transport-wide sequence number without
-    /// wraps, arrival in nanoseconds of the receiver's clock), ascending by number. Times are rounded to 250 us.
-    fn build(&mut self, begin: &Bound<'_, PyAny>, arrivals: &Bound<'_, PyAny>) -> PyResult<Vec<Twcc>> {
-        let begin: u32 = field::read(begin, "build", "begin")?;
-        let arrivals: Vec<(u32, i64)> = field::read(arrivals, "build", "arrivals")?;
+    /// Feedback on all packets from `begin` to the last of `arrivals`.
+    ///
+    /// An arrival is (transport-wide sequence number without wraps, time in nanoseconds of the receiver's clock), and
+    /// they ascend by number; packets between them were not received. Times are rounded to 250 us. What one feedback
+    /// packet cannot say (a step of more than 8.19 s, 65535 packets) begins another one.
+    #[pyo3(signature = (begin, arrivals: "Iterable[tuple[int, int]]"))]
+    fn build(&mut self, begin: Given<'_, u32>, arrivals: Given<'_, Vec<(u32, i64)>>) -> PyResult<Vec<Twcc>> {
+        let begin = begin.read("build", "begin")?;
+        let arrivals = arrivals.read("build", "arrivals")?;
         let arrivals: Vec<_> =
             arrivals.iter().map(|&(n, at)| (u64::from(n), RemoteTime::from_nanos(at))).collect();
         Ok(self.0.build(u64::from(begin), &arrivals).into_iter().map(twcc_to_python).collect())
     }
-}
-
-/// Adds the classes to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ReportBlock>()?;
-    module.add_class::<SenderReport>()?;
-    module.add_class::<ReceiverReport>()?;
-    module.add_class::<Sdes>()?;
-    module.add_class::<Bye>()?;
-    module.add_class::<App>()?;
-    module.add_class::<Nack>()?;
-    module.add_class::<Pli>()?;
-    module.add_class::<Sli>()?;
-    module.add_class::<Fir>()?;
-    module.add_class::<Remb>()?;
-    module.add_class::<Twcc>()?;
-    module.add_class::<Ccfb>()?;
-    module.add_class::<EcnFeedback>()?;
-    module.add_class::<ExtendedReport>()?;
-    module.add_class::<Unknown>()?;
-    module.add_class::<Rtp>()?;
-    module.add_class::<TwccBuilder>()?;
-    Ok(())
 }

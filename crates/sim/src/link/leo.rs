@@ -12,7 +12,7 @@
 //! Both ways of a cable change at the same time, and share round trips; their capacities are drawn apart.
 
 use super::LinkSettings;
-use super::capacity::{Service, Steps};
+use super::capacity::{Server, Steps};
 use super::loss::Loss;
 use super::phases::Phases;
 use crate::refusal::{Refusal, ensure, ensure_probability};
@@ -121,7 +121,7 @@ impl Leo {
         }
         let loss = if plain.loss == Phases::default() { Phases::new(losses, None)? } else { plain.loss };
         Ok(LinkSettings {
-            service: Service::Schedule(Steps::new(&rates, None)?),
+            server: Server::schedule(Steps::new(&rates, None)?),
             // the mean of a lognormal draw
             nominal: Some(self.median.scaled(math::exp(self.sigma * self.sigma / 2.0))),
             delay: Phases::new(delays, None)?,
@@ -210,7 +210,8 @@ mod tests {
         let (there, back) = (link(&starlink(), "dish", 1, 400), link(&starlink(), "dish.back", 1, 400));
         assert_eq!(there.delay, back.delay);
         let logarithms = |link: &LinkSettings| {
-            let Service::Schedule(steps) = &link.service else { panic!("steps") };
+            let Server::Schedule(service) = &link.server else { panic!("steps") };
+            let steps = service.steps();
             let all: Vec<f64> = steps.rates().map(|(_, rate)| math::ln(rate.as_bps_f64() / 10e6)).collect();
             let mean = all.iter().sum::<f64>() / all.len() as f64;
             let variance = all.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / all.len() as f64;

@@ -25,7 +25,7 @@ pub use managed::ManagedLink;
 pub use medium::EcnPath;
 
 use crate::refusal::{Refusal, ensure};
-use capacity::{Server, Service};
+use capacity::Server;
 use jitter::Jitter;
 use loss::Loss;
 use medium::Medium;
@@ -41,8 +41,8 @@ use tidegate_core::{Rate, Span};
 pub struct LinkSettings {
     /// How fast it puts packets on the medium.
     #[serde(skip)]
-    pub service: Service,
-    /// The rate that a queue limit in time is computed from; `None`: [`Service::nominal_rate`].
+    pub server: Server,
+    /// The rate that a queue limit in time is computed from; `None`: [`Server::nominal_rate`].
     #[serde(skip)]
     pub nominal: Option<Rate>,
     /// How much it holds while the medium is busy.
@@ -62,16 +62,16 @@ pub struct LinkSettings {
 }
 
 impl LinkSettings {
-    /// A link with `service` and propagation `delay`, an endless queue, and nothing lost.
+    /// A link with `server` and propagation `delay`, an endless queue, and nothing lost.
     #[must_use]
-    pub fn new(service: Service, delay: Span) -> Self {
-        Self { service, delay: Phases::constant(delay), ..Self::default() }
+    pub fn new(server: Server, delay: Span) -> Self {
+        Self { server, delay: Phases::constant(delay), ..Self::default() }
     }
 
     /// A link of constant `rate` and propagation `delay` with an endless queue, and nothing lost.
     #[must_use]
     pub fn constant(rate: Rate, delay: Span) -> Self {
-        Self::new(Service::constant(rate), delay)
+        Self::new(Server::constant(rate), delay)
     }
 
     /// This, with `queue`.
@@ -101,16 +101,16 @@ impl LinkSettings {
     /// The rate that a queue limit in time is computed from.
     #[must_use]
     pub fn nominal_rate(&self) -> Rate {
-        self.nominal.unwrap_or_else(|| self.service.nominal_rate())
+        self.nominal.unwrap_or_else(|| self.server.nominal_rate())
     }
 
     /// The transmitter and the medium of the link called `name` in the run with `seed`.
-    fn parts(self, name: &str, seed: u64) -> Result<(Server, Medium), Refusal> {
+    fn parts(mut self, name: &str, seed: u64) -> Result<(Server, Medium), Refusal> {
         let build = || -> Result<(Server, Medium), Refusal> {
-            let server = self.service.start(seed, name)?;
-            let overload = server.statuses().map(|statuses| OverloadLoss::new(statuses, seed, name));
+            let server = std::mem::take(&mut self.server);
+            let overload = server.status_process().map(|statuses| OverloadLoss::new(statuses, seed, name));
             if overload.is_some() {
-                let limited = !self.queue.resolve(self.service.nominal_rate()).is_unlimited();
+                let limited = !self.queue.resolve(server.nominal_rate()).is_unlimited();
                 ensure(!limited, || lossless("queue"))?;
                 ensure(self.discipline == Discipline::DropTail, || lossless("discipline"))?;
                 ensure(self.loss == Phases::default(), || lossless("loss"))?;

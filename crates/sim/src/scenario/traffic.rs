@@ -1,6 +1,7 @@
 //! Traffic that competes with media: UDP and TCP.
 
 use crate::traffic::tcp::{Variant, Workload};
+use crate::traffic::udp::Pattern;
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
@@ -9,7 +10,7 @@ use tidegate_core::{Rate, Span, Time};
 #[serde(deny_unknown_fields)]
 pub struct UdpSpec {
     /// When packets are sent.
-    pub pattern: UdpPattern,
+    pub pattern: Pattern,
     /// Mean rate while on.
     pub rate: Rate,
     /// Bytes on the wire of a packet.
@@ -17,23 +18,6 @@ pub struct UdpSpec {
     /// From each time on another rate; empty: `rate` for ever.
     #[serde(default)]
     pub schedule: Vec<(Time, Rate)>,
-}
-
-/// When UDP packets are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UdpPattern {
-    /// At equal distances.
-    Cbr,
-    /// At exponential distances.
-    Poisson,
-    /// At equal distances while on; times on and off are exponential.
-    OnOff {
-        /// Mean time on.
-        on: Span,
-        /// Mean time off.
-        off: Span,
-    },
 }
 
 /// TCP.

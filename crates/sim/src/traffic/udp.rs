@@ -3,6 +3,7 @@
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use crate::refusal::{Refusal, ensure};
 use crate::traffic::sending_jitter::SendingJitter;
+use serde::Deserialize;
 use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
@@ -22,31 +23,32 @@ pub struct UdpSettings {
     pub stop: Time,
     /// When packets leave.
     pub pattern: Pattern,
+    /// The rate, while on, of what [`UdpSettings::size`] counts.
+    pub rate: Rate,
+    /// With [`Pattern::Cbr`], a rate that changes instead, by the time since the start; a packet leaves whenever enough
+    /// for one more has come together, the first one as soon as the rate is not zero.
+    pub schedule: Option<Steps>,
     /// Each packet leaves up to this much later, order kept.
     pub jitter: Span,
 }
 
-/// When packets leave. Rates count what [`UdpSettings::size`] counts.
-#[derive(Clone, Debug, PartialEq)]
+/// When packets leave.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// At equal intervals, the first one at the start.
-    Constant(Rate),
-    /// As a Poisson process of this mean rate.
-    Poisson(Rate),
-    /// At `peak` during exponential on-times, not at all during exponential off-times; in the on or the
+    Cbr,
+    /// As a Poisson process.
+    Poisson,
+    /// At the rate during exponential on-times, not at all during exponential off-times; in the on or the
     /// off state at the start with the probability of the long run. A packet leaves whenever the on-time
-    /// for one more has passed, so that the mean rate is exactly `peak * on / (on + off)`.
+    /// for one more has passed, so that the mean rate is exactly `rate * on / (on + off)`.
     OnOff {
-        /// The rate during on-times.
-        peak: Rate,
         /// Mean length of an on-time.
         on: Span,
         /// Mean length of an off-time.
         off: Span,
     },
-    /// At a rate that changes, by the time since the start; a packet leaves whenever enough for one more
-    /// has come together, the first one as soon as the rate is not zero.
-    Schedule(Steps),
 }
 
 /// A source of UDP datagrams.
@@ -80,19 +82,19 @@ enum Clock {
 
 impl Clock {
     fn new(settings: &UdpSettings, seed: u64, name: &str) -> Result<Self, Refusal> {
-        let UdpSettings { size, start, .. } = *settings;
+        let UdpSettings { size, start, rate, .. } = *settings;
         let luck = || Stream::new(seed, name, "departures");
-        Ok(match &settings.pattern {
-            Pattern::Constant(rate) => Self::Constant(Constant::idle_until(*rate, start)),
-            Pattern::Poisson(rate) => {
+        Ok(match (settings.pattern, &settings.schedule) {
+            (Pattern::Cbr, Some(steps)) => {
+                Self::Schedule { start, pace: Box::new(Schedule::new(steps.clone())) }
+            }
+            (Pattern::Cbr, None) => Self::Constant(Constant::idle_until(rate, start)),
+            (Pattern::Poisson, _) => {
                 let mean = f64::from(size) * WORK_PER_BYTE as f64 / rate.as_bps_f64();
                 Self::Poisson { ideal: start, mean, luck: luck() }
             }
-            Pattern::OnOff { peak, on, off } => {
-                Self::OnOff(Box::new(OnOff::new(start, size, *peak, (*on, *off), luck())?))
-            }
-            Pattern::Schedule(steps) => {
-                Self::Schedule { start, pace: Box::new(Schedule::new(steps.clone())) }
+            (Pattern::OnOff { on, off }, _) => {
+                Self::OnOff(Box::new(OnOff::new(start, size, rate, (on, off), luck())?))
             }
         })
     }
@@ -267,7 +269,15 @@ mod tests {
     use super::*;
     use tidegate_core::record::Nothing;
 
-    fn source(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Result<UdpSource, Refusal> {
+    /// Pattern, rate, and the schedule in its place.
+    type Sending = (Pattern, Rate, Option<Steps>);
+
+    const fn cbr(rate: Rate) -> Sending {
+        (Pattern::Cbr, rate, None)
+    }
+
+    fn source(sending: Sending, size: u32, jitter: Span, stop: Time) -> Result<UdpSource, Refusal> {
+        let (pattern, rate, schedule) = sending;
         let settings = UdpSettings {
             flow: FlowId(3),
             route: RouteId(0),
@@ -275,13 +285,15 @@ mod tests {
             start: Time::from_secs(1),
             stop,
             pattern,
+            rate,
+            schedule,
             jitter,
         };
         UdpSource::new("udp", 1, settings)
     }
 
-    fn departures(pattern: Pattern, size: u32, jitter: Span, stop: Time) -> Vec<Time> {
-        let mut source = source(pattern, size, jitter, stop).unwrap();
+    fn departures(sending: Sending, size: u32, jitter: Span, stop: Time) -> Vec<Time> {
+        let mut source = source(sending, size, jitter, stop).unwrap();
         let mut out = Outbox::new(1, Box::new(Nothing));
         while let Some(at) = source.next_wakeup() {
             source.advance(at, &mut out);
@@ -294,18 +306,19 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_exact_and_ends_at_its_stop() {
-        let sent = departures(Pattern::Constant(Rate::from_mbps(7)), 1500, Span::ZERO, Time::from_secs(61));
+        let sent = departures(cbr(Rate::from_mbps(7)), 1500, Span::ZERO, Time::from_secs(61));
         // 60 s * 7 Mbit/s / 12 kbit, the first at the start and none at the stop
         assert_eq!(sent.len(), 35_000);
         assert_eq!(sent[0], Time::from_secs(1));
         assert_eq!(sent[7].as_nanos(), 1_000_000_000 + 12_000_000);
         assert_eq!(sent[34_993].as_nanos(), 1_000_000_000 + 4999 * 12_000_000);
-        assert_eq!(departures(Pattern::Constant(Rate::ZERO), 1500, Span::ZERO, Time::MAX), []);
+        assert_eq!(departures(cbr(Rate::ZERO), 1500, Span::ZERO, Time::MAX), []);
     }
 
     #[test]
     fn poisson_has_its_rate_and_dispersion() {
-        let sent = departures(Pattern::Poisson(Rate::from_mbps(12)), 1500, Span::ZERO, Time::from_secs(201));
+        let sent =
+            departures((Pattern::Poisson, Rate::from_mbps(12), None), 1500, Span::ZERO, Time::from_secs(201));
         // 200 000 expected, with a deviation of 447
         assert!(sent.len().abs_diff(200_000) < 1600, "{}", sent.len());
         let mut seconds = [0.0_f64; 200];
@@ -314,13 +327,13 @@ mod tests {
         let variance = seconds.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>() / 199.0;
         // the index of dispersion is 1, with a deviation of sqrt(2/199) = 0.1
         assert!((variance / mean - 1.0).abs() < 0.35, "{}", variance / mean);
-        assert_eq!(departures(Pattern::Poisson(Rate::ZERO), 1500, Span::ZERO, Time::MAX), []);
+        assert_eq!(departures((Pattern::Poisson, Rate::ZERO, None), 1500, Span::ZERO, Time::MAX), []);
     }
 
     #[test]
     fn on_off_has_its_mean_rate_and_keeps_quiet_between() {
         let (on, off) = (Span::from_millis(500), Span::from_millis(1500));
-        let pattern = Pattern::OnOff { peak: Rate::from_mbps(2), on, off };
+        let pattern = (Pattern::OnOff { on, off }, Rate::from_mbps(2), None);
         let sent = departures(pattern, 1000, Span::ZERO, Time::from_secs(40_001));
         // 0.5 Mbit/s are 62.5 packets/s; 20 000 cycles make a standard error near 1 %
         let rate = sent.len() as f64 / 40_000.0;
@@ -330,7 +343,7 @@ mod tests {
         assert!(gaps.iter().all(|gap| *gap >= Span::from_millis(4)));
         let quiet: Vec<_> = gaps.iter().filter(|gap| **gap > Span::from_millis(4)).collect();
         assert!(quiet.len().abs_diff(20_000) < 600, "{} off-times", quiet.len());
-        let tiny = Pattern::OnOff { peak: Rate::from_bps(1), on: Span::from_nanos(1), off };
+        let tiny = (Pattern::OnOff { on: Span::from_nanos(1), off }, Rate::from_bps(1), None);
         assert!(source(tiny, 1500, Span::ZERO, Time::MAX).is_err());
     }
 
@@ -338,15 +351,15 @@ mod tests {
     fn a_schedule_is_followed_by_the_byte() {
         let at = Time::from_millis;
         let rates = [(at(0), Rate::ZERO), (at(100), Rate::from_kbps(80)), (at(300), Rate::from_kbps(8000))];
-        let pattern = Pattern::Schedule(Steps::new(&rates, None).unwrap());
+        let scheduled = (Pattern::Cbr, Rate::ZERO, Some(Steps::new(&rates, None).unwrap()));
         // 1000 B: at 1.1 s, one every 100 ms until 1.3 s, then one every 1 ms
-        let sent = departures(pattern, 1000, Span::ZERO, at(1303));
+        let sent = departures(scheduled, 1000, Span::ZERO, at(1303));
         assert_eq!(sent, [1100, 1200, 1300, 1301, 1302].map(at));
     }
 
     #[test]
     fn jitter_delays_and_keeps_order() {
-        let (rate, stop) = (Pattern::Constant(Rate::from_mbps(12)), Time::from_secs(11));
+        let (rate, stop) = (cbr(Rate::from_mbps(12)), Time::from_secs(11));
         let ideal = departures(rate.clone(), 1500, Span::ZERO, stop);
         let max = Span::from_millis(5);
         let sent = departures(rate, 1500, max, stop);
@@ -358,7 +371,7 @@ mod tests {
 
     #[test]
     fn settings_out_of_range_are_refused() {
-        let rate = Pattern::Constant(Rate::from_mbps(1));
+        let rate = cbr(Rate::from_mbps(1));
         assert!(source(rate.clone(), 0, Span::ZERO, Time::MAX).is_err());
         assert!(source(rate, 1, Span::from_nanos(-1), Time::MAX).is_err());
     }

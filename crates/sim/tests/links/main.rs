@@ -6,7 +6,7 @@ use std::any::Any;
 use tidegate_core::NodeId;
 use tidegate_core::record::Backlog;
 use tidegate_core::{Cause, FlowId, Node, Packet, Port, Rate, Recorder, RouteId, Size, Span, Time};
-use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Service, Steps};
+use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Server, Steps};
 use tidegate_sim::link::jitter::Jitter;
 use tidegate_sim::link::loss::{GilbertElliott, Loss};
 use tidegate_sim::link::phases::Phases;
@@ -63,9 +63,17 @@ impl Recorder for Waits {
     }
 }
 
+/// A pattern and its rate.
+type Sending = (Pattern, Rate);
+
 /// Runs a source through a link into a sink and checks conservation: what was recorded, and how many
 /// packets are still in the link.
-fn record<R: Recorder + Default>(pattern: Pattern, size: u32, link: LinkSettings, until: Time) -> (R, u64) {
+fn record<R: Recorder + Default>(
+    (pattern, rate): Sending,
+    size: u32,
+    link: LinkSettings,
+    until: Time,
+) -> (R, u64) {
     let settings = UdpSettings {
         flow: FlowId(0),
         route: RouteId(0),
@@ -73,6 +81,8 @@ fn record<R: Recorder + Default>(pattern: Pattern, size: u32, link: LinkSettings
         start: Time::ZERO,
         stop: until,
         pattern,
+        rate,
+        schedule: None,
         jitter: Span::ZERO,
     };
     let nodes: Vec<Box<dyn Node>> = vec![
@@ -89,14 +99,14 @@ fn record<R: Recorder + Default>(pattern: Pattern, size: u32, link: LinkSettings
     (*record.downcast().unwrap(), inside)
 }
 
-fn run(pattern: Pattern, size: u32, link: LinkSettings, until: Time) -> Seen {
-    let (seen, inside) = record::<Seen>(pattern, size, link, until);
+fn run(sending: Sending, size: u32, link: LinkSettings, until: Time) -> Seen {
+    let (seen, inside) = record::<Seen>(sending, size, link, until);
     assert_eq!(seen.sent, seen.arrived.len() as u64 + seen.dropped.iter().sum::<u64>() + inside);
     seen
 }
 
-fn mbps(rate: u64) -> Pattern {
-    Pattern::Constant(Rate::from_mbps(rate))
+fn mbps(rate: u64) -> Sending {
+    (Pattern::Cbr, Rate::from_mbps(rate))
 }
 
 fn at(millis: i64) -> Time {
@@ -106,7 +116,7 @@ fn at(millis: i64) -> Time {
 #[test]
 fn an_idle_link_takes_size_over_rate_and_propagation() {
     let link = LinkSettings::constant(Rate::from_mbps(1), Span::from_millis(20));
-    let seen = run(Pattern::Constant(Rate::from_kbps(100)), 1200, link, Time::from_secs(10));
+    let seen = run((Pattern::Cbr, Rate::from_kbps(100)), 1200, link, Time::from_secs(10));
     // 1200 B at 100 kbit/s: one packet every 96 ms; the 105th is sent at 9.984 s and still under way
     assert_eq!(seen.arrived.len(), 104);
     for (at, packet) in &seen.arrived {
@@ -191,7 +201,7 @@ fn the_mean_wait_is_that_of_m_d_1() {
     for (rho, seconds) in [(0.5, 200), (0.8, 600), (0.9, 1500)] {
         let rate = Rate::from_mbps(100);
         let link = LinkSettings::constant(rate, Span::from_millis(1));
-        let poisson = Pattern::Poisson(rate.scaled(rho));
+        let poisson = (Pattern::Poisson, rate.scaled(rho));
         let (waits, _) = record::<Waits>(poisson, 1250, link, Time::from_secs(seconds));
         let expected = rho / (2.0 * 10_000.0 * (1.0 - rho));
         let mean = waits.sum.as_secs_f64() / waits.count as f64;
@@ -209,7 +219,7 @@ fn a_scheduled_link_carries_the_integral_of_its_rate() {
         (at(800), Rate::from_kbps(600)),
     ];
     let steps = Steps::new(&steps, Some(Span::from_secs(1))).unwrap();
-    let settings = LinkSettings::new(Service::Schedule(steps), Span::from_millis(10));
+    let settings = LinkSettings::new(Server::schedule(steps), Span::from_millis(10));
     let settings = settings.with_queue(DropTail::time(Span::from_millis(300)));
     // 0.4 + 0.5 + 0.12 Mbit in each second; 1.02 Mbit/s over 300 ms are 38250 B, thus 25 packets
     let mut link = Link::new("link", 1, settings.clone()).unwrap();
@@ -229,8 +239,8 @@ fn a_scheduled_link_carries_the_integral_of_its_rate() {
     assert_eq!(seen.backlog.iter().map(|backlog| backlog.packets).max(), Some(25));
     // an idle link with an outage: what comes in it waits for its end, and that is waiting
     let steps = Steps::new(&[(at(0), Rate::ZERO), (at(50), Rate::from_mbps(12))], None).unwrap();
-    let settings = LinkSettings::new(Service::Schedule(steps), Span::from_millis(10));
-    let seen = run(Pattern::Constant(Rate::from_kbps(600)), 1500, settings, at(71));
+    let settings = LinkSettings::new(Server::schedule(steps), Span::from_millis(10));
+    let seen = run((Pattern::Cbr, Rate::from_kbps(600)), 1500, settings, at(71));
     let seen: Vec<_> = seen.arrived.iter().map(|(at, packet)| (*at, packet.queued)).collect();
     // sent at 0, 20, 40 and 60 ms
     let ms = Span::from_millis;
@@ -242,7 +252,7 @@ fn a_recorded_link_carries_its_opportunities_to_the_packet() {
     // 15 opportunities in 100 ms, in bunches and with gaps
     let millis = [0, 1, 1, 1, 7, 8, 30, 30, 31, 64, 65, 66, 90, 90, 100];
     let list = Recorded::new(millis, 1504).unwrap();
-    let settings = LinkSettings::new(Service::Opportunities(list), Span::from_millis(10));
+    let settings = LinkSettings::new(Server::opportunities(list), Span::from_millis(10));
     let mut link = Link::new("link", 1, settings.clone()).unwrap();
     assert_eq!(link.nominal_rate(), Rate::from_bps(15 * 1504 * 8 * 10));
     let series = link.capacity_series(at(0), at(200), Span::from_millis(50));
@@ -266,9 +276,10 @@ fn a_recorded_link_carries_its_opportunities_to_the_packet() {
 
 #[test]
 fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
-    let settings = LinkSettings::new(Service::Brownian(BrownianSettings::default()), Span::ZERO);
+    let settings =
+        LinkSettings::new(Server::brownian(BrownianSettings::default(), 5, "cell").unwrap(), Span::ZERO);
     let until = Time::from_secs(100);
-    let series = |pattern: Pattern| {
+    let series = |(pattern, rate): Sending| {
         let mut link = Link::new("cell", 5, settings.clone()).unwrap();
         let mut source = UdpSource::new(
             "source",
@@ -280,6 +291,8 @@ fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
                 start: Time::ZERO,
                 stop: until,
                 pattern,
+                rate,
+                schedule: None,
                 jitter: Span::ZERO,
             },
         )
@@ -302,7 +315,7 @@ fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
         (link.capacity_series(Time::ZERO, until, Span::from_secs(1)), left)
     };
     let (busy, left) = series(mbps(40));
-    let (idle, rare) = series(Pattern::Constant(Rate::from_kbps(100)));
+    let (idle, rare) = series((Pattern::Cbr, Rate::from_kbps(100)));
     assert_eq!(busy, idle);
     assert!(busy.iter().any(|(_, rate)| *rate > Rate::from_mbps(2)));
     // saturated, a packet leaves at each opportunity: the truth is what was carried, second by second
@@ -349,7 +362,7 @@ fn losses_use_the_link_and_have_their_statistics() {
 fn jitter_of_rfc_8868_keeps_order_and_bound_behind_a_queue() {
     let link =
         LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(50)).with_jitter(Jitter::RFC_8868);
-    let seen = run(Pattern::Poisson(Rate::from_mbps(9)), 1500, link, Time::from_secs(200));
+    let seen = run((Pattern::Poisson, Rate::from_mbps(9)), 1500, link, Time::from_secs(200));
     assert!(seen.arrived.len() > 140_000);
     assert!(seen.arrived.windows(2).all(|pair| pair[1].1.sequence == pair[0].1.sequence + 1));
     // at least the serialisation of a packet, 1 ms, between two arrivals
@@ -415,13 +428,11 @@ fn what_is_never_served_stays_inside() {
 #[test]
 fn settings_out_of_range_are_refused_with_the_name_of_the_link() {
     let good = LinkSettings::constant(Rate::from_mbps(1), Span::ZERO);
-    let brownian = BrownianSettings { max: -1.0, ..BrownianSettings::default() };
     for bad in [
         LinkSettings { delay: Phases::constant(Span::from_millis(-1)), ..good.clone() },
         LinkSettings { byte_error: 1.5, ..good.clone() },
         good.clone().with_loss(Loss::Bernoulli(-0.1)),
-        good.clone().with_jitter(Jitter::Uniform(Span::from_millis(-1))),
-        LinkSettings { service: Service::Brownian(brownian), ..good },
+        good.with_jitter(Jitter::Uniform(Span::from_millis(-1))),
     ] {
         let error = Link::new("uplink", 1, bad).unwrap_err();
         assert!(error.place.starts_with("uplink."), "{error}");

@@ -99,7 +99,7 @@ impl BrownianSettings {
 
 /// The process itself, in time order, whatever the traffic does.
 #[derive(Clone, Debug)]
-pub(crate) struct Brownian {
+pub struct Brownian {
     settings: BrownianSettings,
     luck: Stream,
     /// The present rate in opportunities per second; zero in an outage.

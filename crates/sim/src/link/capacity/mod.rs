@@ -41,29 +41,74 @@ pub struct Served {
     pub finish: Time,
 }
 
-/// The service of a link, as it is asked for.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub enum Service {
+/// The transmitter of a link.
+#[derive(Clone, Debug, Default)]
+pub enum Server {
     /// Every packet takes no time at all.
     #[default]
     Infinite,
     /// One rate; [`Rate::ZERO`] serves nothing, ever.
-    Constant(Rate),
+    Constant(Constant),
+    /// One rate, until the driver says otherwise.
+    Variable(Box<Variable>),
+    /// A schedule, a trace or a random process, and the rate that the driver has set in its place.
+    Replaced(Box<Replaced>),
     /// A rate that changes at given times.
-    Schedule(Steps),
+    Schedule(Box<Schedule>),
     /// Recorded opportunities.
-    Opportunities(Recorded),
-    /// The rate process of the Sprout paper.
-    Brownian(BrownianSettings),
+    Opportunities(Box<Opportunities<Playback>>),
+    /// The rate process of the Sprout paper, twice: once to tell the record the capacity, once for the packets.
+    Brownian {
+        /// For the record.
+        replay: Box<Replay>,
+        /// For the packets.
+        now: Box<Opportunities<Brownian>>,
+    },
     /// One of several capacities at a time. Packets take no time and never wait: what is too much is lost.
-    Statuses(Statuses),
+    Statuses(Box<StatusReplay>),
 }
 
-impl Service {
+impl Server {
     /// Service at `rate`; [`Rate::MAX`] means that it takes no time.
     #[must_use]
     pub const fn constant(rate: Rate) -> Self {
-        if rate.as_bps() == Rate::MAX.as_bps() { Self::Infinite } else { Self::Constant(rate) }
+        if rate.as_bps() == Rate::MAX.as_bps() { Self::Infinite } else { Self::Constant(Constant::new(rate)) }
+    }
+
+    /// Service at the rates of `steps`.
+    #[must_use]
+    pub fn schedule(steps: Steps) -> Self {
+        Self::Schedule(Box::new(Schedule::new(steps)))
+    }
+
+    /// Service at the opportunities of `list`.
+    #[must_use]
+    pub fn opportunities(list: Recorded) -> Self {
+        let bytes = list.bytes();
+        Self::Opportunities(Box::new(Opportunities::new(Playback::new(list), bytes)))
+    }
+
+    /// Service by the rate process of the Sprout paper, on the link called `name` in the run with `seed`.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn brownian(settings: BrownianSettings, seed: u64, name: &str) -> Result<Self, Refusal> {
+        settings.check()?;
+        let process = Brownian::new(settings, Stream::new(seed, name, "service"));
+        Ok(Self::Brownian {
+            replay: Box::new(Replay::new(process.clone())),
+            now: Box::new(Opportunities::new(process, settings.bytes)),
+        })
+    }
+
+    /// The statuses of the link called `name` in the run with `seed`.
+    ///
+    /// # Errors
+    /// When a setting is out of its range.
+    pub fn statuses(settings: Statuses, seed: u64, name: &str) -> Result<Self, Refusal> {
+        settings.check()?;
+        let start = StatusProcess::new(settings, Stream::new(seed, name, "status"));
+        Ok(Self::Statuses(Box::new(StatusReplay { process: start.clone(), start, asked: Time::ZERO })))
     }
 
     /// The rate that a queue limit in time is computed from: the constant rate, the mean of one round of
@@ -73,61 +118,16 @@ impl Service {
     pub fn nominal_rate(&self) -> Rate {
         match self {
             Self::Infinite => Rate::MAX,
-            Self::Constant(rate) => *rate,
-            Self::Schedule(steps) => steps.nominal_rate(),
-            Self::Opportunities(list) => list.mean_rate(),
-            Self::Brownian(settings) => settings.mean_rate(),
-            Self::Statuses(settings) => settings.mean_rate(),
+            Self::Constant(service) => service.rate(),
+            Self::Variable(service) => service.rate(),
+            Self::Replaced(service) => service.before().nominal_rate(),
+            Self::Schedule(service) => service.steps().nominal_rate(),
+            Self::Opportunities(service) => service.instants.list.mean_rate(),
+            Self::Brownian { now, .. } => now.instants.settings().mean_rate(),
+            Self::Statuses(replay) => replay.start.settings().mean_rate(),
         }
     }
 
-    /// The transmitter of the link called `name` in the run with `seed`.
-    pub(crate) fn start(&self, seed: u64, name: &str) -> Result<Server, Refusal> {
-        Ok(match self {
-            Self::Infinite => Server::Infinite,
-            Self::Constant(rate) => Server::Constant(Constant::new(*rate)),
-            Self::Schedule(steps) => Server::Schedule(Box::new(Schedule::new(steps.clone()))),
-            Self::Opportunities(list) => {
-                Server::Opportunities(Box::new(Opportunities::new(Playback::new(list.clone()), list.bytes())))
-            }
-            Self::Brownian(settings) => {
-                settings.check()?;
-                let process = Brownian::new(*settings, Stream::new(seed, name, "service"));
-                Server::Brownian {
-                    replay: Box::new(Replay::new(process.clone())),
-                    now: Box::new(Opportunities::new(process, settings.bytes)),
-                }
-            }
-            Self::Statuses(settings) => {
-                settings.check()?;
-                let luck = Stream::new(seed, name, "status");
-                let start = StatusProcess::new(settings.clone(), luck);
-                Server::Statuses(Box::new(StatusReplay { process: start.clone(), start, asked: Time::ZERO }))
-            }
-        })
-    }
-}
-
-/// The transmitter of a link at work.
-#[derive(Clone, Debug)]
-pub(crate) enum Server {
-    Infinite,
-    Constant(Constant),
-    /// One rate, until the driver says otherwise.
-    Variable(Box<Variable>),
-    /// A schedule, a trace or a random process, and the rate that the driver has set in its place.
-    Replaced(Box<Replaced>),
-    Schedule(Box<Schedule>),
-    Opportunities(Box<Opportunities<Playback>>),
-    /// The process twice: once to tell the record the capacity, once for the packets.
-    Brownian {
-        replay: Box<Replay>,
-        now: Box<Opportunities<Brownian>>,
-    },
-    Statuses(Box<StatusReplay>),
-}
-
-impl Server {
     /// Serves a packet of `size` bytes that came at `now`, after all that came before.
     #[inline]
     pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
@@ -237,7 +237,7 @@ impl Server {
 
     /// The capacities, from the beginning, of a link that loses what it cannot carry; `None` for one that lets
     /// packets wait.
-    pub(crate) fn statuses(&self) -> Option<StatusProcess> {
+    pub(crate) fn status_process(&self) -> Option<StatusProcess> {
         match self {
             Self::Statuses(replay) => Some(replay.start.clone()),
             _ => None,
@@ -256,7 +256,7 @@ impl Server {
 
 /// A second copy of a Brownian process, which runs from the beginning to tell its capacity.
 #[derive(Clone, Debug)]
-pub(crate) struct Replay {
+pub struct Replay {
     start: Brownian,
     process: Brownian,
     /// The next opportunity, and up to where it has been asked.
@@ -290,7 +290,7 @@ impl Replay {
 /// A second copy of the statuses, which runs from the first one to tell the capacity; packets meet the copy of the
 /// medium.
 #[derive(Clone, Debug)]
-pub(crate) struct StatusReplay {
+pub struct StatusReplay {
     start: StatusProcess,
     process: StatusProcess,
     asked: Time,

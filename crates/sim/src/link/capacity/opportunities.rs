@@ -17,7 +17,7 @@ pub const MAHIMAHI_BYTES: u32 = 1504;
 const MILLI: i64 = 1_000_000;
 
 /// Instants of service in time order, each given out once.
-pub(crate) trait Instants {
+pub trait Instants {
     /// The next one not given out, in nanoseconds; `i64::MAX` if there is none.
     fn next(&mut self) -> i64;
     /// The first one not given out that is later than `now`; those before it are lost.
@@ -26,7 +26,7 @@ pub(crate) trait Instants {
 
 /// A transmitter that serves up to `bytes` at each of its instants.
 #[derive(Clone, Debug)]
-pub(crate) struct Opportunities<I> {
+pub struct Opportunities<I> {
     pub(crate) instants: I,
     bytes: u32,
     /// The opportunity in use, and how much of it is left.
@@ -134,7 +134,7 @@ impl Recorded {
 
 /// A recorded list as it is played, and how far it has got.
 #[derive(Clone, Debug)]
-pub(crate) struct Playback {
+pub struct Playback {
     pub(crate) list: Recorded,
     period: i64,
     origin: i64,

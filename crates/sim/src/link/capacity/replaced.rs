@@ -6,7 +6,7 @@ use tidegate_core::{Rate, Time};
 
 /// What a link had until its driver said otherwise, and the rate that it has had since.
 #[derive(Clone, Debug)]
-pub(crate) struct Replaced {
+pub struct Replaced {
     before: Server,
     at: Time,
     pub(super) after: Variable,

@@ -7,7 +7,7 @@ use tidegate_core::{Rate, Time};
 ///
 /// Exact, as [`super::Constant`] is: whole nanoseconds and the work of the one that has begun.
 #[derive(Clone, Debug)]
-pub(crate) struct Variable {
+pub struct Variable {
     rate: u64,
     /// Whole nanoseconds of the exact end of the last service; `i64::MAX` for never.
     done: i64,
@@ -29,6 +29,11 @@ impl Variable {
     /// A transmitter that has had `rate` since `now`, when nothing of its own was going on.
     pub(super) fn since(now: Time, rate: Rate) -> Self {
         Self { done: now.as_nanos(), ..Self::new(rate) }
+    }
+
+    /// The present rate.
+    pub(super) const fn rate(&self) -> Rate {
+        Rate::from_bps(self.rate)
     }
 
     /// Takes over `work` that is left of a packet from the transmitter before; says when it is done.

@@ -11,7 +11,7 @@ mod text;
 mod write;
 
 use crate::link::LinkSettings;
-use crate::link::capacity::{Brownian, BrownianSettings, Instants, Recorded, Service, Steps};
+use crate::link::capacity::{Brownian, BrownianSettings, Instants, Recorded, Server, Steps};
 use crate::link::loss::Loss;
 use crate::link::phases::Phases;
 use crate::refusal::Refusal;
@@ -251,12 +251,12 @@ impl Trace {
         }
     }
 
-    /// The service of a link that follows it.
+    /// The transmitter of a link that follows it.
     #[must_use]
-    pub fn service(&self) -> Service {
+    pub fn server(&self) -> Server {
         match &self.capacity {
-            Capacity::Opportunities(list) => Service::Opportunities(list.clone()),
-            Capacity::Rates(steps) => Service::Schedule(steps.clone()),
+            Capacity::Opportunities(list) => Server::opportunities(list.clone()),
+            Capacity::Rates(steps) => Server::schedule(steps.clone()),
         }
     }
 
@@ -275,7 +275,7 @@ impl Trace {
             Some(told) if plain.loss == Phases::default() => told.clone(),
             _ => plain.loss,
         };
-        Ok(LinkSettings { service: self.service(), delay, loss, ..plain })
+        Ok(LinkSettings { server: self.server(), delay, loss, ..plain })
     }
 
     /// One stretch after the other. Losses and delays count as told if any stretch tells them.

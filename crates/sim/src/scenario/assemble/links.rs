@@ -2,7 +2,7 @@
 
 use super::{Builder, Refusal};
 use crate::engine::external::ExternalLink;
-use crate::link::capacity::{BrownianSettings, Service, Steps};
+use crate::link::capacity::{BrownianSettings, Constant, Server, Steps};
 use crate::link::queue::Discipline;
 use crate::link::trace::Trace;
 use crate::link::{Link, LinkSettings, ManagedLink};
@@ -42,7 +42,7 @@ impl Builder<'_> {
                 leo.link(settings, &spec.name, seeds, self.scenario.duration)
             }
             capacity => {
-                settings.service = service(capacity)?;
+                settings.server = server(capacity, self.seed(&spec.name), &spec.name)?;
                 Ok(settings)
             }
         }
@@ -100,14 +100,14 @@ impl Builder<'_> {
     }
 }
 
-/// The service of a link that does not follow a trace.
-fn service(capacity: &Capacity) -> Result<Service, Refusal> {
+/// The transmitter of the link called `name` in the run with `seed`, which does not follow a trace.
+fn server(capacity: &Capacity, seed: u64, name: &str) -> Result<Server, Refusal> {
     Ok(match capacity {
         Capacity::Infinite | Capacity::External | Capacity::Trace { .. } | Capacity::Leo(_) => {
-            Service::Infinite
+            Server::Infinite
         }
-        Capacity::Constant(rate) => Service::Constant(*rate),
-        Capacity::Schedule { steps, period } => Service::Schedule(Steps::new(steps, *period)?),
+        Capacity::Constant(rate) => Server::Constant(Constant::new(*rate)),
+        Capacity::Schedule { steps, period } => Server::schedule(Steps::new(steps, *period)?),
         Capacity::Brownian(spec) => {
             let defaults = BrownianSettings::default();
             let packets = |rate: Rate| rate.as_bps_f64() / (f64::from(defaults.bytes) * 8.0);
@@ -118,9 +118,8 @@ fn service(capacity: &Capacity) -> Result<Service, Refusal> {
                 initial: Some(packets(spec.start)),
                 ..defaults
             };
-            settings.check()?;
-            Service::Brownian(settings)
+            Server::brownian(settings, seed, name)?
         }
-        Capacity::Statuses(statuses) => Service::Statuses(statuses.clone()),
+        Capacity::Statuses(statuses) => Server::statuses(statuses.clone(), seed, name)?,
     })
 }

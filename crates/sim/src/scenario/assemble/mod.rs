@@ -20,7 +20,8 @@ use crate::scenario::external::External;
 use crate::scenario::moves::{Moves, of_flows};
 use crate::scenario::run::Run;
 use crate::scenario::tightest_link::capacity;
-use crate::scenario::{AccessSpec, Capacity, FlowKind, FlowSpec, Scenario, SendingJitter, UdpPattern};
+use crate::scenario::{AccessSpec, Capacity, FlowKind, FlowSpec, Scenario, SendingJitter};
+use crate::traffic::udp::Pattern;
 use graph::Graph;
 pub use makers::{EncoderMaker, Halves, Maker, Makers, Wanted, from_registry, no_encoder};
 pub use media::ends;
@@ -273,9 +274,9 @@ pub fn label(kind: &FlowKind) -> String {
         FlowKind::Media(media) if media.controller.preset.is_empty() => media.controller.name.clone(),
         FlowKind::Media(media) => format!("{}:{}", media.controller.name, media.controller.preset),
         FlowKind::Udp(udp) => match udp.pattern {
-            UdpPattern::Cbr => "cbr".to_owned(),
-            UdpPattern::Poisson => "poisson".to_owned(),
-            UdpPattern::OnOff { .. } => "on_off".to_owned(),
+            Pattern::Cbr => "cbr".to_owned(),
+            Pattern::Poisson => "poisson".to_owned(),
+            Pattern::OnOff { .. } => "on_off".to_owned(),
         },
         FlowKind::Tcp(tcp) => format!("{:?}", tcp.algorithm).to_lowercase(),
         FlowKind::External => "external".to_owned(),

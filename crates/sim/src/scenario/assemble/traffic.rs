@@ -3,7 +3,7 @@
 use super::{Builder, Refusal};
 use crate::engine::external::{ExternalSink, ExternalSource};
 use crate::link::capacity::Steps;
-use crate::scenario::{ExternalFlow, FlowKind, FlowSpec, TcpSpec, UdpPattern, UdpSpec};
+use crate::scenario::{ExternalFlow, FlowKind, FlowSpec, TcpSpec, UdpSpec};
 use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 use crate::traffic::udp::{Pattern, UdpSettings, UdpSource};
@@ -20,14 +20,7 @@ impl Builder<'_> {
         path: &[(NodeId, Port)],
         jitter: Option<Span>,
     ) -> Result<(), Refusal> {
-        let pattern = match udp.pattern {
-            UdpPattern::Cbr if !udp.schedule.is_empty() => {
-                Pattern::Schedule(Steps::new(&udp.schedule, None)?)
-            }
-            UdpPattern::Cbr => Pattern::Constant(udp.rate),
-            UdpPattern::Poisson => Pattern::Poisson(udp.rate),
-            UdpPattern::OnOff { on, off } => Pattern::OnOff { peak: udp.rate, on, off },
-        };
+        let changing = udp.pattern == Pattern::Cbr && !udp.schedule.is_empty();
         let route = self.route(path, self.next_node(1));
         let settings = UdpSettings {
             flow: id,
@@ -35,7 +28,9 @@ impl Builder<'_> {
             size: udp.packet_size,
             start: flow.start,
             stop: flow.stop.unwrap_or(Time::MAX),
-            pattern,
+            pattern: udp.pattern,
+            rate: udp.rate,
+            schedule: changing.then(|| Steps::new(&udp.schedule, None)).transpose()?,
             jitter: jitter.unwrap_or(Span::ZERO),
         };
         let source = UdpSource::new(&flow.name, self.seed(&flow.name), settings)
