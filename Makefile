@@ -114,13 +114,13 @@ test-python: setup
 	@cmp $(STUB) target/written.pyi || { echo "$(STUB) was not what the extension says; make stubs has written it again"; exit 1; }
 
 # in namespaces of their own; says so where they are forbidden
-LIVE := $(patsubst %,tests/python/test_%.py,shell_live shell_figures sockets_live calls_live programs_live import_live)
+LIVE := $(patsubst %,tests/python/%.py,shell/test_shell_live shell/test_shell_figures runs/test_sockets_live shell/test_calls_live shell/test_programs_live recordings/test_import_live)
 test-live: setup
 	$(BIN)/python -m pytest -q $(LIVE)
 
 # what goes by the clock has the machine for itself; the page has a verb of its own
-TIMED := $(LIVE) tests/python/test_cluster.py tests/python/test_dataset.py
-PAGE := $(wildcard tests/python/test_page*.py)
+TIMED := $(LIVE) tests/python/runs/test_cluster.py tests/python/results/test_dataset.py
+PAGE := $(wildcard tests/python/show/test_page*.py)
 test-slow: setup
 	cargo test --locked --workspace --exclude tidegate-python --tests --quiet -- --ignored
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'slow and not mutation' $(patsubst %,--ignore=%,$(TIMED) $(PAGE)) tests
@@ -138,7 +138,7 @@ coverage: setup
 test-extras: setup
 	@$(NEEDS) notebooks onnx > $(VENV)/extras.txt
 	$(BIN)/python $(PIP) -r $(VENV)/extras.txt 'onnx>=1.17' 'pandas>=2.2'
-	$(BIN)/python -m pytest -q tests/python/test_onnx.py tests/python/test_notebooks.py tests/python/test_notebook_values.py
+	$(BIN)/python -m pytest -q tests/python/control/test_onnx.py tests/python/whole/test_notebooks.py tests/python/output/test_notebook_values.py
 
 # where the page cannot be built, its tests say so and skip
 test-page: setup
@@ -146,7 +146,7 @@ test-page: setup
 	@$(NEEDS) page > $(VENV)/page.txt
 	$(BIN)/python $(PIP) -r $(VENV)/page.txt
 	@[ ! -d page/node_modules ] || npm --prefix page test --silent
-	$(BIN)/python -m pytest -q tests/python/test_play.py $(PAGE)
+	$(BIN)/python -m pytest -q tests/python/show/test_play.py $(PAGE)
 
 # beside the other build: its extension would be in the way of the default one's tests
 test-codec: $(VENV)/.tools
@@ -156,7 +156,7 @@ test-codec: $(VENV)/.tools
 	$(BIN)/maturin build --locked --release --quiet --features codec-openh264 --out .cache/codec
 	$(PYTHON) -m venv .cache/codec/venv
 	.cache/codec/venv/bin/python $(PIP) "$$(ls .cache/codec/*.whl)[media,test]"
-	.cache/codec/venv/bin/python -m pytest -q tests/python/test_media_codec.py
+	.cache/codec/venv/bin/python -m pytest -q tests/python/media/test_media_codec.py
 
 audit: setup
 	@.ci/audit
@@ -176,12 +176,12 @@ studies: setup
 
 fairness: setup
 	$(BIN)/python studies/fairness.py
-	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q tests/python/test_fairness.py
+	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q tests/python/whole/test_fairness.py
 	$(BIN)/python docs/make_figures.py fairness
 
 scorecards: setup
 	$(BIN)/python studies/scorecards.py
-	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q -m 'not slow' tests/python/test_scorecards.py
+	TIDEGATE_BLESS=1 $(BIN)/python -m pytest -q -m 'not slow' tests/python/suite/test_scorecards.py
 
 swarm: setup
 	$(BIN)/python tests/python/swarm.py --seconds $(or $(SWARM_SECONDS),60) --out out/swarm

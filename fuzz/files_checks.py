@@ -1,6 +1,7 @@
 """What must hold of files that Python reads, whatever they hold: the result is a value or an error of tidegate's.
 
-`files.py` fuzzes these functions; `tests/python/test_fuzzed.py` calls them with a thousand mutations of each corpus.
+`files.py` fuzzes these functions; `tests/python/whole/test_fuzzed.py` calls them with a thousand mutations of each
+corpus.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A study makes a table of the documentation from hundreds of runs. A run can be repeated to the bit, so its numbers need not be
 measured at every test: `studies/kept/STUDY.jsonl` holds them, and tables are written from the file. Tests repeat a sample of the
-runs of each study, and one study as a whole, another one after each commit (`tests/python/test_studies.py`).
+runs of each study, and one study as a whole, another one after each commit (`tests/python/whole/test_studies.py`).
 `make studies STUDY=NAME` measures all numbers of a study again and writes its file and its tables.
 """
 

@@ -163,9 +163,11 @@ class ComparisonTable(Shown):
                 cells = (answers.get(label, FAILED) for label in self.controllers)
                 rows.append(TableRow([about.label, *cells], about, name != "quality", "words"))
         yield Table(heads, rows, "headline", abreast=_ABREAST)
-        said = [(name, f" {why}.") for name, why in self.too_little.items()]
-        said += [(name, f" failed: {why}") for name, why in self.failed.items()]
-        yield from (Paragraph([Phrase(name, "code"), why], "soft") for name, why in said)
+        for name, why in self.too_little.items():
+            yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
+        for name, why in self.failed.items():
+            # whole documents begin with it
+            yield Paragraph([Phrase(name, "code"), f" failed: {why}"], "soft", rest=True)
         yield from notes(*(f"{share}." for share in self.recordings))
 
     def _row(self, row: Row, *, detail: bool = False) -> TableRow:

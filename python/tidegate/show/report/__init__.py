@@ -107,7 +107,7 @@ def _sourced(source: Any) -> Source:
         return source
     runs = getattr(source, "runs", None)
     if runs is None:
-        runs = {view.controller_of(source): [source]}
+        runs = {getattr(source, "controller", None) or view.controller_of(source): [source]}
     first = next((run for members in runs.values() for run in members), None)
     # what a run folder's run.json says; absent from things that only look like a run
     about = getattr(first, "about", {})

@@ -73,7 +73,7 @@ def document(source: Source) -> Document:
     looks = view.looks_of(groups)
     # a flow that is copied on its way has no far end
     single = not any(view.subject_of(run) in view.copied(run.summary) for run in every)
-    headline = [_headline(groups, looks)] if single else []
+    headline = [_headline(groups, source.failed, looks)] if single else []
     pictures = [*_pictures(source), *_drawings(groups, looks, every, single=single)]
     numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(every)]
     alone = len(every) == 1
@@ -111,14 +111,14 @@ def _facts(source: Source, groups: Groups) -> list[str]:
     ]
 
 
-def _headline(groups: Groups, looks: Mapping[str, Look]) -> Section:
+def _headline(groups: Groups, failed: Mapping[str, str], looks: Mapping[str, Look]) -> Section:
     seeds = max(map(len, groups.values()))
     said = ["Of the subject flow."]
     if seeds > 1:
         said.append(f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t).")
     if len(groups) > 1:
         said.append("Who is best goes by paired differences, seed by seed.")
-    blocks = ComparisonTable.of(groups).blocks(looks)
+    blocks = ComparisonTable.of(groups, failed).blocks(looks)
     return Section("In numbers", [*blocks, *notes(*said, detail=True)])
 
 

@@ -1,0 +1,291 @@
+"""Colours of contenders: those that come with tidegate keep theirs, and one's own take what is free in the picture."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.legend import Legend
+
+from support import synthetic_runs as synthetic
+from support.suite_results import made
+from tidegate import plot, report
+from tidegate.control.registry import registry
+from tidegate.media import Judged
+from tidegate.media._figures import quality
+from tidegate.output import html
+from tidegate.output.palette import DASHES, HUES, KNOWN, OWN, look, looks
+
+Groups = Mapping[str, Sequence[synthetic.SyntheticRun]]
+LOOKS = {
+    "gcc": (0, 0), "gcc:libwebrtc": (2, 2), "gcc:draft-02": (0, 2), "gcc:aiortc": (0, 3), "gcc:beta=0.8": (0, 4),
+    "gcc:draft-02,beta=0.9": (0, 1), "gcc-remb": (5, 0), "gcc-remb:aiortc": (5, 1), "fixed": (1, 0),
+    "fixed:1Mbps": (1, 4), "fixed:2Mbps": (1, 2), "fixed:700kbps": (2, 1), "tfrc": (4, 0), "tfrc-sp": (6, 0),
+    "scream": (1, 1), "scream:libwebrtc": (2, 4), "scream-v1": (1, 3), "sprout": (2, 0), "sprout:bulk": (3, 4),
+    "sprout-ewma": (2, 3), "nada": (3, 1), "nada:ns3-rmcat": (3, 3), "lookup_table": (3, 0),
+    "lookup_table:none": (3, 2), "rrb-simd": (7, 0),
+}  # fmt: skip
+"""Variants of all schemes in one picture, as they have been drawn since colours of one's own were hashes."""
+EIGHT = ("gcc", "gcc-remb", "fixed", "tfrc", "tfrc-sp", "sprout", "nada", "rrb-simd")
+"""Schemes of eight hues."""
+
+
+def hues(labels: Sequence[str]) -> list[int]:
+    return [own.hue for own in looks(labels).values()]
+
+
+def names(number: int) -> list[str]:
+    """Random names of classes, also with the place of a file or a setting."""
+    draw = random.Random(33)
+    letters = string.ascii_letters + string.digits + "_"
+    classes = ["".join(draw.choices(string.ascii_letters, k=1) + draw.choices(letters, k=9)) for _ in range(number)]
+    forms = (
+        "{}",
+        "python:mine.py:{}",
+        "python:/home/me/{}.py:Mine",
+        "{}:gain=2",
+        "onnx:models/{}.onnx",
+        "program:./{}",
+    )
+    return [form.format(name) for form, name in zip(itertools.cycle(forms), classes, strict=False)]
+
+
+def test_every_scheme_has_a_hue_of_its_own_choice_and_keeps_it() -> None:
+    assert set(KNOWN) == set(registry())
+    assert {label: (own.hue, own.dash) for label, own in looks(LOOKS).items()} == LOOKS
+    beside = looks([*LOOKS, *names(12)])
+    assert {label: (beside[label].hue, beside[label].dash) for label in LOOKS} == LOOKS
+    assert sorted(look(label).hue for label in EIGHT) == list(range(len(HUES)))
+
+
+@pytest.mark.parametrize("others", [("gcc", "nada", "scream"), ("fixed:1Mbps", "gcc:draft-02"), EIGHT[:7]])
+def test_a_class_of_ones_own_has_a_hue_that_nobody_else_has(others: tuple[str, ...]) -> None:
+    for name in names(2000):
+        *theirs, own = hues([*others, name])
+        assert own not in theirs, name
+        assert theirs == [look(label).hue for label in others]
+
+
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_several_have_different_hues_in_whatever_order(number: int) -> None:
+    every = names(100 * number)
+    for at in range(0, len(every), number):
+        labels = ["gcc", *every[at : at + number], "nada", "scream"]
+        own = looks(labels)
+        assert len(set(hues(labels))) == len(labels), labels
+        for order in itertools.islice(itertools.permutations(labels), 0, 5040, 97):
+            assert looks(order) == own
+
+
+def test_those_of_schemes_that_many_compare_are_taken_last() -> None:
+    every = names(200)
+    often = {look(label).hue for label in ("gcc", "fixed", "nada", "scream")}
+    assert not often & {*OWN}
+    for at in range(0, len(every), len(OWN)):
+        assert sorted(hues(every[at : at + len(OWN)])) == sorted(OWN)
+
+
+def test_where_no_hue_is_free_the_line_tells_them_apart_and_hues_are_shared_evenly() -> None:
+    for name in names(200):
+        own = looks([*EIGHT, name])
+        assert len(set(own.values())) == len(own)
+        assert [own[label] for label in EIGHT] == [look(label) for label in EIGHT]
+    everybody = looks([*registry(), *names(len(HUES) * len(DASHES) - len(registry()))])
+    assert len(set(everybody.values())) == len(everybody) == len(HUES) * len(DASHES)
+    for number in range(1, 3 * len(HUES)):
+        lines = Counter(hues(names(number)))
+        assert len(lines) == min(number, len(HUES))
+        assert max(lines.values()) - min(lines.values()) <= 1
+    # more than there are looks: no end of them, and none is refused
+    assert len(looks(names(100))) == 100
+
+
+def test_it_keeps_its_colour_where_it_may_wherever_its_file_lies() -> None:
+    for name in ("Mine", "Aimd"):
+        same = (name, f"python:mine.py:{name}", f"python:/home/me/mine.py:{name}", f"python:__main__:{name}")
+        assert len({look(label) for label in same}) == 1
+        for others in (["gcc"], ["fixed", "gcc", "nada"], ["scream"]):
+            assert all(looks([*others, label])[label] == look(name) for label in same)
+    assert look("onnx:a/m.onnx") == look("onnx:/b/m.onnx") != look("onnx:a/n.onnx")
+
+
+# --- all places that colour contenders ------------------------------------------------------------
+
+Colours = dict[str, set[str]]
+
+
+def legend_of(legend: Legend | None) -> Colours:
+    assert legend is not None
+    handles = zip(legend.legend_handles, legend.get_texts(), strict=True)
+    return {text.get_text(): {to_hex(cast("Any", line).get_color())} for line, text in handles}
+
+
+def on_sheet(groups: Groups) -> Colours:
+    axes = plot.comparison(groups).axes
+    shown = legend_of(axes[len(groups)].get_legend())
+    for label, ax in zip(groups, axes, strict=False):
+        (heading,) = [text for text in ax.texts if text.get_text() == label]
+        shown[label] |= {to_hex(heading.get_color())}
+    return shown
+
+
+def of_delays(groups: Groups) -> Colours:
+    return legend_of(plot.delay_cdf(groups).axes[0].get_legend())
+
+
+def of_points(groups: Groups) -> Colours:
+    return {text.get_text(): {to_hex(text.get_color())} for text in plot.rate_delay_scatter(groups).axes[0].texts[:-1]}
+
+
+def on_page(groups: Groups) -> Colours:
+    text = report.html(report.Source(groups))
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    charts = json.loads(data[1])["timeline"]
+    shown: Colours = {label: set() for label in groups}
+    for column in charts["columns"]:
+        shown[column["label"]] |= {flow["colour"][0] for flow in column["flows"]}
+    for line in charts["cdf"]["lines"]:
+        shown[line["label"]].add(line["colour"][0])
+    for label in groups:
+        heads = re.findall(rf'<p[^>]*style="--light:(\S+?);--dark:\S+?"[^>]*>{label}</p>', text)
+        swatches = re.findall(rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>{label}</th>', text)
+        dots = re.findall(rf'<text[^>]*style="--light:(\S+?);--dark:\S+?"[^>]*>{label}</text>', text)
+        # of each flow's table there may be several parts
+        assert (len(heads) > 1, len(swatches) >= 2, len(dots) <= 1) == (True, True, True), label
+        shown[label] |= {*heads, *swatches, *dots}
+    return shown
+
+
+def of_video(groups: Groups) -> Colours:
+    columns = ("t_s", "psnr_encoded_db", "psnr_db", "vmaf", "vmaf_encoded", "latency_ms")
+    values = {name: np.linspace(30.0, 40.0, 9) for name in columns}
+    video = {
+        label: Judged(cast("Any", runs[0]), "subject", cast("Any", None), values, {}, ())
+        for label, runs in groups.items()
+    }
+    shown = legend_of(quality(video).legends[0])
+    del shown["as encoded"]
+    return shown
+
+
+def on_suite_page(groups: Groups) -> Colours:
+    result = made(tuple(groups))
+    rows = {
+        (case, label): {seed: _under(row, groups[label][0]) for seed, row in some.items()}
+        for (case, label), some in result.rows.items()
+    }
+    text = html.page(replace(result, rows=rows).document())
+    styles = re.findall(r'style="--light:(\S+?);--dark:\S+?"[^>]* data-name="([^"]+)"', text)
+    shown: Colours = {label: {colour} for colour, label in styles}
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    for contender in json.loads(data[1])["cells"]["controllers"]:
+        shown[contender["name"]].add(contender["light"])
+    return shown
+
+
+def _under(row: Mapping[str, Any], run: synthetic.SyntheticRun) -> dict[str, Any]:
+    call, *others = row["flows"]
+    return {**row, "flows": [{**call, "controller": run.summary["flows"][0]["controller"]}, *others]}
+
+
+def _swept(groups: Groups) -> Any:
+    """A sweep over two delays and the contenders, of a flow beside another one."""
+    rows = []
+    for delay, (label, (run,)) in itertools.product(("2ms", "9ms"), groups.items()):
+        flow = {**run.summary["flows"][0], "flow": "call"}
+        summary = {**run.summary, "flows": [{**flow, "flow": "subject", "controller": "sprout"}, flow]}
+        settings = {"links.up.delay": delay, "flows.call.media.controller": label}
+        rows.append({"settings": settings, "seed": 1, "digest": "1", "summary": summary})
+    return SimpleNamespace(
+        keys=["links.up.delay", "flows.call.media.controller"], rows=rows, name="swept", failed=(), planned=len(rows), scenario="", command="",
+        verdicts={},
+    )  # fmt: skip
+
+
+def of_sweep(groups: Groups) -> Colours:
+    return legend_of(plot.sweep(_swept(groups)).legends[0])
+
+
+def on_sweep_page(groups: Groups) -> Colours:
+    text = report.html(_swept(groups))
+    shown: Colours = {}
+    for label in groups:
+        named = rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>(?:<b>)?{label}</(?:b|td)>'
+        shown[label] = {*re.findall(named, text)}
+    return shown
+
+
+PLACES: list[Callable[[Groups], Colours]] = [
+    on_sheet, of_delays, of_points, on_page, of_video, on_suite_page, of_sweep, on_sweep_page,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("ran", "expected"),
+    [
+        # a name of its own beside those of schemes, whatever its file is called in a run
+        (
+            {"gcc": "gcc", "nada": "nada", "scream": "scream", "Mine": "python:/tmp/mine.py:Mine"},
+            {"gcc": "gcc", "nada": "nada", "scream": "scream", "Mine": "Mine"},
+        ),
+        # people's words for schemes, and for a class of theirs
+        (
+            {"GCC": "gcc", "SCReAM": "scream", "NADA": "nada", "ours": "python:mine.py:Mine"},
+            {"GCC": "gcc", "SCReAM": "scream", "NADA": "nada", "ours": "Mine"},
+        ),
+        # words that mean another scheme than ran, and classes that are called like one
+        (
+            {"fixed": "gcc", "gcc": "nada", "scream": "python:__main__:scream"},
+            {"fixed": "gcc", "gcc": "nada", "scream": "python:__main__:scream"},
+        ),
+        ({"tfrc": "python:__main__:tfrc", "tfrc@2": "tfrc"}, {"tfrc": "python:__main__:tfrc", "tfrc@2": "tfrc"}),
+        # a variant's label says more than its run does
+        (
+            {"gcc:beta=0.8": "gcc", "fixed:1Mbps": "fixed"},
+            {"gcc:beta=0.8": "gcc:beta=0.8", "fixed:1Mbps": "fixed:1Mbps"},
+        ),
+    ],
+    ids=["own", "words", "others", "namesakes", "variants"],
+)
+def test_each_place_gives_a_label_the_colour_of_what_ran(
+    place: Callable[[Groups], Colours], ran: dict[str, str], expected: dict[str, str]
+) -> None:
+    groups = {label: [synthetic.under(controller)] for label, controller in ran.items()}
+    own = looks(expected.values())
+    assert place(groups) == {label: {own[controller].colour} for label, controller in expected.items()}
+    assert len({own[controller].hue for controller in expected.values()}) == len(expected)
+
+
+def test_one_scheme_under_several_labels_has_its_hue_and_a_dash_each() -> None:
+    groups = {label: [synthetic.under("gcc")] for label in ("before", "after", "gcc")}
+    (ax,) = plot.delay_cdf(groups).axes
+    lines = {str(line.get_label()): line for line in ax.lines if str(line.get_label()) in groups}
+    assert {to_hex(line.get_color()) for line in lines.values()} == {look("gcc").colour}
+    assert {label: line.is_dashed() for label, line in lines.items()} == {"before": True, "after": True, "gcc": False}
+
+
+def test_a_label_of_several_controllers_goes_by_their_scheme_or_its_own_name() -> None:
+    some = [synthetic.under("gcc"), synthetic.under("gcc:draft-02", 2)]
+    assert of_delays({"GCC": some}) == {"GCC": {look("gcc").colour}}
+    mixed = [synthetic.under("gcc"), synthetic.under("nada", 2)]
+    assert of_delays({"both": mixed, "gcc": some}) == {"both": {look("both").colour}, "gcc": {look("gcc").colour}}
+
+
+def test_one_run_by_itself_has_its_colour_of_comparisons() -> None:
+    run = synthetic.under("python:/home/me/mine.py:Mine")
+    received = plot.time_series(run).axes[1].lines[-1]
+    assert to_hex(received.get_color()) == look("Mine").colour == looks(["gcc", "nada", "Mine"])["Mine"].colour
