@@ -15,6 +15,7 @@ from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
+from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.output.progress import shown
@@ -29,7 +30,7 @@ from tidegate.scenario.reading import Files
 from tidegate.scenario.scenario import Level
 from tidegate.scenario.variants import DEFAULT, with_controller
 from tidegate.show import view
-from tidegate.show.table import ComparisonTable, flows_csv
+from tidegate.show.table import ComparisonTable
 
 if TYPE_CHECKING:
     from tidegate.shell import LiveJob
@@ -115,7 +116,7 @@ class Comparison(Shown):
 
     def to_csv(self) -> str:
         """As CSV, a line for each controller, seed and flow with all its metrics, in the summary's own units."""
-        return flows_csv(["controller"], (([name], run.summary) for name, some in self.runs.items() for run in some))
+        return csv.flows(["controller"], (([name], run.summary) for name, some in self.runs.items() for run in some))
 
     def save(self, folder: str | Path) -> Path:
         """Writes table, picture, report and runs into a folder, whole or not at all.

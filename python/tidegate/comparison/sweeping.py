@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import itertools
@@ -16,6 +15,7 @@ from tidegate import _core
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, contenders
 from tidegate.errors import InputError, RunError
+from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.output.progress import shown
@@ -33,7 +33,6 @@ from tidegate.scenario.reading import Files
 from tidegate.scenario.variants import anchored
 from tidegate.show import sweeps
 from tidegate.show.sweeps import Swept
-from tidegate.show.table import flows_csv
 
 _MOST_RUNS = 1_000_000
 
@@ -99,19 +98,16 @@ class SweepResult(Shown):
             dict.fromkeys(name for row in self.rows for name in (*sweeps.of_subject(row), *sweeps.of_sessions(row)))
         )
         numbers = [name for name in metrics if any(sweeps.value(row, name) is not None for row in self.rows)]
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.keys, "seed", "digest", "flow", *numbers])
+        rows = []
         for row in self.rows:
-            values = [sweeps.value(row, name) for name in numbers]
-            plain = ["" if value is None else repr(value) for value in values]
             settings = [row["settings"][key] for key in self.keys]
-            writer.writerow([*settings, row["seed"], row["digest"], sweeps.of_subject(row)["flow"], *plain])
-        return out.getvalue()
+            values = [sweeps.value(row, name) for name in numbers]
+            rows.append([*settings, row["seed"], row["digest"], sweeps.of_subject(row)["flow"], *values])
+        return csv.lines([*self.keys, "seed", "digest", "flow", *numbers], rows)
 
     def flows_csv(self) -> str:
         """Every flow of every finished run as one line, with all its metrics."""
-        return flows_csv(
+        return csv.flows(
             self.keys, (([row["settings"][key] for key in self.keys], row["summary"]) for row in self.rows)
         )
 

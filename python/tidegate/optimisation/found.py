@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any, Self
 from tidegate.errors import InputError
 from tidegate.optimisation.goals import Goal, Limit, Numbers
 from tidegate.optimisation.space import Setting, Values
+from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.query import Series
@@ -129,17 +128,14 @@ class SearchResult(Shown):
 
     def to_csv(self) -> str:
         """A line for each try: what was chosen, and the mean of each number over seeds and cases."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
         names = list(dict.fromkeys(name for one in self.tries for name in one.numbers))
-        writer.writerow(["try", *(one.key for one in self.settings), "goal", "limits_held", *names, "why"])
+        rows = []
         for number, one in enumerate(self.tries, 1):
             means = [_mean(one.numbers.get(name, {})) for name in names]
             chosen = [one.values.get(setting.key, "") for setting in self.settings]
-            goal = "" if one.goal is None else repr(one.goal)
-            plain = ["" if mean is None else repr(mean) for mean in means]
-            writer.writerow([number, *chosen, goal, str(one.held).lower(), *plain, one.why])
-        return out.getvalue()
+            rows.append([number, *chosen, one.goal, str(one.held).lower(), *means, one.why])
+        heads = ["try", *(one.key for one in self.settings), "goal", "limits_held", *names, "why"]
+        return csv.lines(heads, rows)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

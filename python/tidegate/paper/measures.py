@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TypeAlias
 
+from tidegate.output import csv
 from tidegate.results.stats import Interval
 
 
@@ -123,14 +122,12 @@ class Table:
     def to_csv(self) -> str:
         """As CSV with all digits; a column of intervals has a second one with half their width."""
         wide = [any(isinstance(row[at], Interval | Measure) for row in self.rows) for at in range(len(self.columns))]
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
         heads = zip(self.columns, wide, strict=True)
-        writer.writerow([name for head, two in heads for name in (head, f"{head}: half_interval_95")[: 1 + two]])
-        for row in self.rows:
-            cells = zip(map(_digits, row), wide, strict=True)
-            writer.writerow([text for texts, two in cells for text in texts[: 1 + two]])
-        return out.getvalue()
+        rows = (zip(map(_digits, row), wide, strict=True) for row in self.rows)
+        return csv.lines(
+            (name for head, two in heads for name in (head, f"{head}: half_interval_95")[: 1 + two]),
+            ([text for texts, two in cells for text in texts[: 1 + two]] for cells in rows),
+        )
 
 
 def _digits(cell: CellValue) -> tuple[str, str]:

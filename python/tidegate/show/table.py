@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tidegate.output import csv
 from tidegate.output.document import Block, Column, Document, Number, Paragraph, Phrase, Table, notes
 from tidegate.output.document import Row as TableRow
 from tidegate.output.notebook import Shown
@@ -183,16 +182,15 @@ class ComparisonTable(Shown):
 
     def to_csv(self) -> str:
         """As CSV, one line for each metric and controller, in the summary's own units."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["metric", "controller", "mean", "half_interval_95", "runs"])
-        for row in self.rows:
-            for name in self.controllers:
-                cell = row.cells[name]
-                mean = repr(cell.mean) if cell.count else ""
-                half = "" if cell.half is None else repr(cell.half)
-                writer.writerow([row.key, name, mean, half, cell.count])
-        return out.getvalue()
+        return csv.lines(
+            ["metric", "controller", "mean", "half_interval_95", "runs"],
+            (
+                [row.key, name, cell.mean if cell.count else None, cell.half, cell.count]
+                for row in self.rows
+                for name in self.controllers
+                for cell in [row.cells[name]]
+            ),
+        )
 
     def to_data(self) -> list[dict[str, Any]]:
         """As plain data, in the summary's own units."""
@@ -209,36 +207,6 @@ class ComparisonTable(Shown):
             for row in self.rows
             for name in self.controllers
         ]
-
-
-def flows_csv(keys: Sequence[str], runs: Iterable[tuple[Sequence[str], Mapping[str, Any]]]) -> str:
-    """A line for each run and flow as CSV: what the run is one of, its seed, the flow, and all metrics that one has.
-
-    Args:
-        keys: The names of what tells runs of the same seed apart.
-        runs: For each run the values of these, and its summary.
-    """
-    rows = [(values, summary, flow) for values, summary in runs for flow in summary["flows"]]
-    names = dict.fromkeys(name for _, _, flow in rows for name in flow if name not in _FLOW)
-    metrics = [name for name in names if any(_plain(flow.get(name)) for _, _, flow in rows)]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*keys, "seed", "digest", "flow", "kind", "flow_controller", *metrics])
-    for values, summary, flow in rows:
-        about = [summary["seed"], summary.get("digest", ""), flow["flow"], flow["kind"], flow.get("controller") or ""]
-        writer.writerow([*values, *about, *(_plain(flow.get(name)) for name in metrics)])
-    return out.getvalue()
-
-
-_FLOW = {"flow", "kind", "controller"}
-
-
-def _plain(value: Any) -> str:
-    """A metric as it stands in a file; nothing where it has no value."""
-    if isinstance(value, str):
-        return value
-    number = finite(value)
-    return "" if number is None else repr(number)
 
 
 def _flow(run: RunLike, name: str) -> Mapping[str, Any]:

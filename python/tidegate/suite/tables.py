@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tidegate.output import csv
 from tidegate.output.junit import Case, xml
 from tidegate.results.metrics import finite
 
@@ -51,16 +50,12 @@ def to_csv(result: SuiteResult) -> str:
             )
         rows.append({**about, "flow": "", "contender": "", **_numbers(row["measures"]["run"])})
     names = dict.fromkeys(name for row in rows for name in row)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(names), restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    return csv.lines(names, ([row.get(name) for name in names] for row in rows))
 
 
-def _numbers(values: Mapping[str, object]) -> dict[str, str]:
-    found = {name: finite(value) for name, value in values.items()}
-    return {name: repr(value) for name, value in found.items() if value is not None}
+def _numbers(values: Mapping[str, object]) -> dict[str, float]:
+    numbers = {name: finite(value) for name, value in values.items()}
+    return {name: value for name, value in numbers.items() if value is not None}
 
 
 def junit(result: SuiteResult) -> str:

@@ -148,6 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn the_window_is_the_mean_of_two_to_the_byte() {
+        let (settings, mut window) = (Settings::default(), Window::default());
+        window.report(Span::from_millis(50));
+        window.size = Some(30_001);
+        window.resize(&settings, Rate::from_bps(1_000_020));
+        assert_eq!(window.size, Some(40_001), "of 30 001 and of 400 ms at this rate, 50 001");
+    }
+
+    #[test]
     fn what_is_newer_than_the_newest_report_is_in_flight() {
         let mut window = Window::default();
         (0..10).for_each(|sequence| window.sent(sequence, Size::from_bytes(100)));
