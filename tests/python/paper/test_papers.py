@@ -466,7 +466,7 @@ def test_every_paper_in_the_package_can_be_read() -> None:
 @pytest.mark.parametrize("key", shipped.names())
 def test_each_shipped_paper_has_a_test_that_nothing_differs_without_a_reason(key: str) -> None:
     """It is in the paper's own file, where the minutes of work are done that its other tests look at."""
-    text = (ROOT / "tests" / "python" / f"test_{key}.py").read_text("utf-8")
+    text = (ROOT / "tests" / "python" / "papers" / f"test_{key}.py").read_text("utf-8")
     assert f'PaperStudy("{key}").result()' in text
     assert "result.unexplained == []" in text
 
