@@ -1,4 +1,4 @@
-"""Writes `python/tidegate/_core.pyi`: what the extension says of itself, and what `crates/python/beside.pyi` adds.
+"""Writes the stub of the extension: what it says of itself, and what `crates/python/beside.pyi` adds.
 
 `maturin generate-stubs` reads signatures and docstrings from the built extension. Here names become those that people
 write (`int` for `SupportsIndex`), what every object has is left out, and a member of a class of `beside.pyi` takes the
@@ -95,10 +95,10 @@ def merged(generated: ast.Module, beside: ast.Module) -> ast.Module:
 
 
 def main() -> None:
-    """Writes what comes of the file that is the only argument."""
+    """Writes what comes of the file that is the first argument into the second."""
     generated = Plain().visit(ast.parse(Path(sys.argv[1]).read_text("utf-8")))
     text = ast.unparse(ast.fix_missing_locations(merged(generated, ast.parse(BESIDE.read_text("utf-8")))))
-    (ROOT / "python" / "tidegate" / "_core.pyi").write_text(text + "\n", "utf-8")
+    Path(sys.argv[2]).write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":
