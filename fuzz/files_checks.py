@@ -18,7 +18,7 @@ from tidegate import Comparison, Run, Scenario, _core, report, run
 from tidegate.errors import TidegateError
 from tidegate.paper import _mutations as mutations
 from tidegate.paper import reading
-from tidegate.paper._model import PAPER_TOML
+from tidegate.paper.claims import PAPER_TOML
 from tidegate.query.intervals import Expression, Undefined
 from tidegate.recordings import imported
 from tidegate.results import Results

@@ -28,7 +28,7 @@ from tidegate.output.document import (
     Table,
 )
 from tidegate.paper import words
-from tidegate.paper._model import Claim, Kind
+from tidegate.paper.claims import Claim, Kind
 from tidegate.paper.measures import SHOWN_FROM, CellValue, Measure
 from tidegate.paper.verdicts import Backing, Judgement, Verdict, filled
 from tidegate.results.stats import Interval

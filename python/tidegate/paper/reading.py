@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import InputError
-from tidegate.paper._model import (
+from tidegate.paper.claims import (
     PAPER_TOML,
     Bound,
     Claim,

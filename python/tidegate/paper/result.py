@@ -19,7 +19,7 @@ from tidegate.output.notebook import Shown
 from tidegate.paper import _mutations as mutations
 from tidegate.paper import document as documents
 from tidegate.paper import shipped, words
-from tidegate.paper._model import Document, Kind
+from tidegate.paper.claims import Document, Kind
 from tidegate.paper.experiment import Experiment, Outcome, Plan
 from tidegate.paper.measures import Measure, Table
 from tidegate.paper.reading import load

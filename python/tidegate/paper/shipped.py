@@ -11,7 +11,7 @@ from types import ModuleType
 
 from tidegate import _shipped
 from tidegate.errors import InputError, TidegateError, did_you_mean
-from tidegate.paper._model import PAPER_TOML
+from tidegate.paper.claims import PAPER_TOML
 from tidegate.paper.experiment import Experiment
 
 FOLDER = _shipped.PAPERS

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tidegate.errors import InputError
-from tidegate.paper._model import Claim, Phrase
+from tidegate.paper.claims import Claim, Phrase
 from tidegate.paper.measures import Measure
 from tidegate.query.intervals import Expression, Truth, Undefined, at_most, lookup
 from tidegate.results.stats import Interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tidegate.output.document import NOTHING
-from tidegate.paper._model import Claim, PublishedTable
+from tidegate.paper.claims import Claim, PublishedTable
 from tidegate.paper.measures import CellValue, Measure, Table
 from tidegate.paper.verdicts import Backing, Judgement, Verdict
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tidegate.errors import InputError
 from tidegate.output.document import NOTHING
 from tidegate.paper import Backing, Judgement, Measure, Verdict, words
-from tidegate.paper._model import Bound, Claim, Phrase
+from tidegate.paper.claims import Bound, Claim, Phrase
 from tidegate.paper.verdicts import judge
 from tidegate.query.intervals import Expression, Truth, Undefined, Value
 from tidegate.results.stats import Interval

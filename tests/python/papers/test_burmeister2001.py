@@ -11,7 +11,7 @@ from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import run
 from tidegate.paper import Result, Verdict
-from tidegate.paper._model import Claim
+from tidegate.paper.claims import Claim
 from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001 import dithering, losses, multicast, unicast
 from tidegate.papers.burmeister2001.groups import Seen

@@ -14,7 +14,7 @@ from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import run
 from tidegate.paper import Backing, Measure, Result, Verdict
-from tidegate.paper._model import Claim
+from tidegate.paper.claims import Claim
 from tidegate.paper.reading import load
 from tidegate.papers.vardhan import improvements, scenarios
 from tidegate.papers.vardhan.counts import Count
