@@ -113,12 +113,9 @@ def _change(number: Number) -> str:
     """The difference with its sign and interval, and what is to be known of it."""
     if number.same:
         return "same"
-    mean, half = number.difference.mean, number.difference.half
-    if math.isnan(mean):
+    if math.isnan(number.difference.mean):
         return "no value in B" if number.a.count else "no value in A"
-    text = f"{mean * number.metric.scale:+.{number.metric.digits}f}"
-    if half is not None:
-        text += f" ± {number.metric.show(half)}"
+    text = number.metric.show_interval(number.difference, signed=True)
     if number.one_sided:
         text += f", {number.one_sided} with one value"
     return text if number.paired else f"{text}, unpaired"

@@ -79,11 +79,8 @@ def _least(answer: Answer) -> str:
 
 
 def _signed(answer: Answer, amount: float) -> str:
-    about = answer.rule.metric
-    if not math.isfinite(amount):
-        return "-"
-    share = f" ({amount / abs(answer.before):+.1%})" if answer.before else ""
-    return f"{amount * about.scale:+.{about.digits}f}{share}"
+    share = f" ({amount / abs(answer.before):+.1%})" if answer.before and math.isfinite(amount) else ""
+    return f"{answer.rule.metric.show(amount, signed=True)}{share}"
 
 
 def _limit(answer: Answer) -> str:

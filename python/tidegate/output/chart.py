@@ -141,6 +141,17 @@ def rate_delay(trails: Sequence[Trail], size: Literal["small", "big", "wide"] = 
     )
 
 
+def rate_title(name: str, delay: float, rate: float) -> str:
+    """What a dot of rate against delay says of itself."""
+    return f"{name}: {rate:.2f} Mbit/s, {delay:.0f} ms"
+
+
+def mean_dot(name: str, dots: Sequence[Dot]) -> Dot:
+    """The mean of dots of rate against delay: large, with its name."""
+    x, y = (math.fsum(axis) / len(dots) for axis in zip(*((dot.x, dot.y) for dot in dots), strict=True))
+    return Dot(x, y, rate_title(name, x, y), name, "large")
+
+
 @dataclass(frozen=True)
 class Ellipse:
     """Where about two fifths of normally distributed points lie: one standard deviation in every direction.

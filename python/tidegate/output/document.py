@@ -7,7 +7,7 @@ the cell of a notebook of it. Nothing here knows any of these forms.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from tidegate.output.chart import Chart
@@ -165,6 +165,11 @@ class Column:
     detail: bool = False
     """Whether only whole documents have it, and short forms do not."""
 
+    @property
+    def unit(self) -> str:
+        """The unit as it stands behind the head; nothing where its numbers have none."""
+        return f" ({self.metric.unit})" if self.metric and self.metric.unit else ""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -198,10 +203,33 @@ class Table:
     """Terminals have metrics as rows where there are at most so many rows."""
     most: int = 0
     """Rows that are shown; all by default."""
-    name: str = ""
-    """What files of it are called."""
     below: str = ""
     """What the sentences below rows are, as the head of a column in forms that have them in one."""
+
+    def only(self, places: Sequence[int]) -> Table:
+        """Some of its columns; rows that have not a cell for each column stay as they are."""
+        rows = [
+            replace(row, cells=[row.cells[place] for place in places]) if len(row.cells) == len(self.columns) else row
+            for row in self.rows
+        ]
+        return replace(self, columns=[self.columns[place] for place in places], rows=rows)
+
+    @property
+    def brief(self) -> Table:
+        """It without what whole documents alone have."""
+        shown = self.only([place for place, column in enumerate(self.columns) if not column.detail])
+        return replace(shown, rows=[row for row in shown.rows if not row.detail])
+
+    @property
+    def has_units(self) -> bool:
+        """Whether rows have units of their own."""
+        return any(row.metric is not None and row.metric.unit for row in self.rows)
+
+    @property
+    def marks(self) -> set[str]:
+        """The marks that some of its numbers have and a reader has to be told: `best`, `unsure`."""
+        given = {str(cell.mark) for row in self.rows for cell in row.cells if isinstance(cell, Number)}
+        return given & {"best", "unsure"}
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def is_page(head: bytes) -> bool:
     return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
 
 
-def write(about: Metric, value: float | None, *, unit: bool = True, signed: bool = False) -> str:
+def quantity(about: Metric, value: float | None, *, unit: bool = True, signed: bool = False) -> str:
     """A value, with its unit; a dash where there is none."""
     number = about.show(value, signed=signed)
     if number == "-":
@@ -103,15 +103,11 @@ def words(sentence: Sentence) -> Markup:
 
 def short(table: Table, most: int) -> Markup:
     """A table without details and drawings, of which so many rows are shown; marks say what they mean."""
-    columns = [at for at, column in enumerate(table.columns) if not column.detail]
-    rows = [
-        replace(row, cells=[_briefly(row.cells[at]) for at in columns if at < len(row.cells)])
-        for row in table.rows
-        if not row.detail
-    ]
-    heads = [replace(table.columns[at], head=_undrawn(table.columns[at].head)) for at in columns]
-    chosen = replace(table, columns=heads, rows=rows, most=most, kind="")
-    return join([_Page().one_table(chosen), _marks(rows)])
+    brief = table.brief
+    heads = [replace(column, head=_undrawn(column.head)) for column in brief.columns]
+    rows = [replace(row, cells=[_briefly(cell) for cell in row.cells]) for row in brief.rows]
+    chosen = replace(brief, columns=heads, rows=rows, most=most, kind="")
+    return join([_Page().one_table(chosen), _marks(chosen)])
 
 
 def _briefly(cell: Cell) -> Cell:
@@ -129,11 +125,10 @@ def _undrawn(part: Words) -> Words:
     return part if isinstance(part, str) else replace(part, look=None)
 
 
-def _marks(rows: Sequence[Row]) -> Markup:
-    given = {cell.mark for row in rows for cell in row.cells if isinstance(cell, Number)}
-    if not given & {"best", "unsure"}:
+def _marks(table: Table) -> Markup:
+    if not table.marks:
         return Markup("")
-    return tag("p", f"★ best{', ☆ the best mean, perhaps by luck' if 'unsure' in given else ''}.", class_="soft")
+    return tag("p", f"★ best{', ☆ the best mean, perhaps by luck' if 'unsure' in table.marks else ''}.", class_="soft")
 
 
 class _Page:
@@ -142,6 +137,7 @@ class _Page:
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
         self.cells: Cells | None = None
+        self.buttons = False
         self.card = 0  # how much of the page stands before what is said of these
 
     def render(self, document: Document) -> str:
@@ -161,7 +157,7 @@ class _Page:
             if data["note"]:
                 body.insert(self.card, tag("p", data["note"], class_="soft"))
             body.append(tag("dialog", id="cell", aria_label="A case and a controller"))
-        scripts = [*self._scripts(), program] if self.data or self._buttons else []
+        scripts = [*self._scripts(), program] if self.data or self.buttons else []
         policy = POLICY.format(_SCRIPTS if scripts else "")
         head = [
             tag("meta", charset="utf-8"),
@@ -182,8 +178,6 @@ class _Page:
         if "timeline" in self.data:
             # its licence asks to go with every copy, and the page is one
             yield tag("script", Markup(f"/*\n{_asset('uplot/LICENSE')}\n*/\n{_asset('uplot/uPlot.iife.min.js')}"))
-
-    _buttons = False
 
     def block(self, block: Block) -> Markup:
         """A block as HTML."""
@@ -215,16 +209,9 @@ class _Page:
         each = math.ceil(beside / parts) if beside else 1
         made = []
         for at in range(table.stub, table.stub + parts * each, each):
-            chosen = [*range(table.stub), *range(at, min(at + each, len(table.columns)))]
-            rows = [
-                replace(row, cells=[row.cells[place] for place in chosen])
-                if len(row.cells) == len(table.columns)
-                else row
-                for row in table.rows
-            ]
-            part = replace(table, columns=[table.columns[place] for place in chosen], rows=rows)
+            part = table.only([*range(table.stub), *range(at, min(at + each, len(table.columns)))])
             made.append(tag("div", self.one_table(part), class_="scroll"))
-        return join([*made, _marks(table.rows)])
+        return join([*made, _marks(table)])
 
     def one_table(self, table: Table) -> Markup:
         heads = [tag("th", *_head(column), scope="col", class_="text" if column.left else None,
@@ -302,7 +289,7 @@ class _Page:
         caption = [tag("figcaption", block.caption)] if block.caption else []
         drawn = svg.drawing(chart)
         if chart.legend:
-            self._buttons = True
+            self.buttons = True
             named = {trail.name: words(Phrase(trail.name, "label", look=trail.look)) for trail in chart.trails}
             drawn = tag("div", drawn, svg.legend(chart.trails, named), class_="beside")
         return tag("figure", *title, drawn, *caption)
@@ -373,15 +360,14 @@ def _picture(block: Picture) -> Markup:
 def _head(column: Column) -> Sequence[Content]:
     # keys of settings are written as they are typed
     head = begun(column.head) if isinstance(column.head, str) and "." not in column.head else column.head
-    unit = column.metric.unit if column.metric else ""
-    return (words(head), f" ({unit})") if unit else (words(head),)
+    return words(head), column.unit
 
 
 def _number(number: Number, *, units: bool) -> Markup:
     metric, value = number.metric, number.value
     if number.instead:
         return text(number.instead)
-    parts: list[Content] = [write(metric, value.mean if value.count else None, unit=units, signed=number.signed)]
+    parts: list[Content] = [quantity(metric, value.mean if value.count else None, unit=units, signed=number.signed)]
     if value.half is not None:
         parts.append(tag("span", f" ± {metric.show(value.half)}", class_="interval"))
     return join([text(part) for part in parts])

@@ -12,7 +12,6 @@ from tidegate.output.document import (
     Cell,
     Cells,
     Code,
-    Column,
     Details,
     Document,
     Items,
@@ -92,35 +91,27 @@ def _leaf(block: Block, *, whole: bool) -> Iterator[str]:
 
 def table(table: Table, *, whole: bool = True) -> str:
     """A table; one whose rows have metrics gets a column of units."""
-    columns = [at for at, column in enumerate(table.columns) if whole or not column.detail]
-    rows = [row for row in table.rows if whole or not row.detail]
-    units = any(row.metric is not None and row.metric.unit for row in rows)
-    heads = [_head(table.columns[at]) for at in columns]
-    signs = ["---" if not at or table.columns[place].left else "---:" for at, place in enumerate(columns)]
-    if units:
+    table = table if whole else table.brief
+    heads = [f"{sentence(column.head)}{column.unit}" for column in table.columns]
+    signs = ["---" if not at or column.left else "---:" for at, column in enumerate(table.columns)]
+    if table.has_units:
         heads.insert(1, "unit")
         signs.insert(1, "---")
-    below = any(row.below for row in rows)
+    below = any(row.below for row in table.rows)
     if below:
         heads.append(escape(table.below))
         signs.append("---")
     lines = [pipes(heads), pipes(signs)]
-    for row in rows:
-        cells = [_cell(row.cells[at], row) if at < len(row.cells) else "" for at in columns]
-        if units:
+    for row in table.rows:
+        cells = [_cell(cell, row) for cell in row.cells] + [""] * (len(table.columns) - len(row.cells))
+        if table.has_units:
             cells.insert(1, row.metric.unit if row.metric else "")
         if below:
             cells.append(escape(row.below))
         lines.append(pipes(cells))
-    given = {cell.mark for row in rows for cell in row.cells if isinstance(cell, Number)}
-    if given & {"best", "unsure"}:
-        lines += ["", f"Bold: best{', with ? the best mean, perhaps by luck' if 'unsure' in given else ''}."]
+    if table.marks:
+        lines += ["", f"Bold: best{', with ? the best mean, perhaps by luck' if 'unsure' in table.marks else ''}."]
     return "\n".join(lines)
-
-
-def _head(column: Column) -> str:
-    unit = column.metric.unit if column.metric else ""
-    return f"{sentence(column.head)} ({unit})" if unit else sentence(column.head)
 
 
 def _cell(cell: Cell, row: Row) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,6 @@ from tidegate.output.document import (
     Cell,
     Cells,
     Code,
-    Column,
     Document,
     Items,
     Judged,
@@ -126,18 +126,16 @@ def show(document: Document, *, detail: bool = False, hint: str = "") -> None:
         detail: Whether tables have all rows and columns.
         hint: How a person gets to see what is left out, such as `--all shows more`.
     """
-    first = True
-    for block in _flat(document.answer, detail=detail):
-        if not first:
+    for at, block in enumerate(_flat(document.answer, detail=detail)):
+        if at:
             console().print()
-        first = not _print(block, detail=detail, hint=hint) and first
+        _print(block, detail=detail, hint=hint)
 
 
 def marks(document: Document) -> str:
     """What the marks of numbers mean, where there are any."""
-    tables = (block for block in _flat(document.answer) if isinstance(block, Table))
-    given = {c.mark for table in tables for row in table.rows for c in row.cells if isinstance(c, Number)}
-    if not given & {"best", "unsure"}:
+    given = {mark for block in _flat(document.answer) if isinstance(block, Table) for mark in block.marks}
+    if not given:
         return ""
     return "* best" + (", *? best mean, perhaps by luck" if "unsure" in given else "")
 
@@ -160,11 +158,11 @@ def _flat(blocks: Iterable[Block], *, detail: bool = False) -> Iterator[Block]:
                 yield block
 
 
-def _print(block: Block, *, detail: bool, hint: str) -> bool:
+def _print(block: Block, *, detail: bool, hint: str) -> None:
     to = console()
     match block:
         case Table():
-            print_table(_table(block, detail=detail), block.stub)
+            print_table(_table(replace(block, most=0) if detail else block.brief), block.stub)
         case Paragraph():
             to.print(f"{plain(block.words)}{f'; {hint}' if block.rest and hint else ''}", soft_wrap=True)
         case Items():
@@ -173,41 +171,32 @@ def _print(block: Block, *, detail: bool, hint: str) -> bool:
             to.print("\n".join(f"{plain(name)}: {plain(says)}" for name, says in block.pairs), soft_wrap=True)
         case Code():
             to.print(block.text, soft_wrap=True)
-    return True
 
 
-def _table(table: Table, *, detail: bool = False) -> RichTable:
-    columns = [at for at, column in enumerate(table.columns) if detail or not column.detail]
-    rows = [row for row in table.rows if detail or not row.detail]
-    units = any(row.metric is not None and row.metric.unit for row in rows)
-    heads = [_head(table.columns[at]) for at in columns] + (["unit"] if units else [])
-    many = len(rows) > table.turned
-    shown = rows if detail else rows[: table.most or None]
+def _table(table: Table) -> RichTable:
+    heads = [f"{plain(column.head)}{column.unit}" for column in table.columns]
+    heads += ["unit"] if table.has_units else []
+    shown = table.rows[: table.most or None]
     lines: list[list[str | Text]] = []
     for row in shown:
-        cells = row.cells if len(row.cells) < len(table.columns) else [row.cells[at] for at in columns]
-        lines.append([_cell(cell, row) for cell in cells] + ([row.metric.unit if row.metric else ""] if units else []))
-    if len(shown) < len(rows):
-        lines.append([f"and {len(rows) - len(shown)} more"])
-    if table.turned and not many:
+        unit = [row.metric.unit if row.metric else ""] if table.has_units else []
+        lines.append([*(_cell(cell, row) for cell in row.cells), *unit])
+    if len(shown) < len(table.rows):
+        lines.append([f"and {len(table.rows) - len(shown)} more"])
+    if table.turned and len(table.rows) <= table.turned:
         # a few stand side by side, as controllers do in a comparison; many are a line each
         heads, *lines = [list(line) for line in zip(*[heads, *lines], strict=True)]
         made = plain_table(*map(str, heads))
     else:
         made = plain_table(*map(broken if table.kind == "numbers" else str, heads))
-        for at, place in enumerate(columns):
-            if table.columns[place].left:
-                made.columns[at].justify = "left"
+        for column, drawn in zip(table.columns, made.columns, strict=False):
+            if column.left:
+                drawn.justify = "left"
                 if table.kind == "prose":
-                    made.columns[at].no_wrap, made.columns[at].overflow = False, "fold"
+                    drawn.no_wrap, drawn.overflow = False, "fold"
     for line in lines:
         made.add_row(*line)
     return made
-
-
-def _head(column: Column) -> str:
-    unit = column.metric.unit if column.metric else ""
-    return f"{plain(column.head)} ({unit})" if unit else plain(column.head)
 
 
 def _cell(cell: Cell, row: Row) -> str | Text:

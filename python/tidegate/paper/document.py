@@ -221,7 +221,7 @@ def _published(result: Result) -> Iterator[Block]:
         heads = [Column(Phrase(head)) for head in (table.row, *(head.title for head in table.heads))]
         judged = [(row, [by_cell.get((table.id, row, head.name)) for head in table.heads]) for row in table.rows]
         rows = [Row([row, *(_cell(judgement, result.mutations) for judgement in cells)]) for row, cells in judged]
-        made = Table(heads, rows, "document", name=table.id)
+        made = Table(heads, rows, "document")
         title = f"{table.where}: {table.text}"
         if {judgement.claim.kind for _, cells in judged for judgement in cells if judgement} == {Kind.SETTING}:
             folded.append(Details(f"{title} (settings read back)", [made]))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tidegate.comparison.doubts import NAMED
-from tidegate.output.chart import Dot, Trail, rate_delay
+from tidegate.output.chart import Dot, Trail, mean_dot, rate_delay, rate_title
 from tidegate.output.document import (
     NOTHING,
     SAME_BITS,
@@ -246,15 +244,11 @@ def _trail(result: SuiteResult, score: Score, look: Look) -> Trail:
     for case in result.suite.cases:
         delay, rate = (result.interval(case.name, name, m, of[m]) for m in ("one_way_delay_ms_p95", "receive_rate_bps"))
         if delay.count and rate.count and delay.mean > 0:
-            dots.append(_dot(f"{name}, {case.name}", delay.mean, rate.mean / 1e6))
+            x, y = delay.mean, rate.mean / 1e6
+            dots.append(Dot(x, y, rate_title(f"{name}, {case.name}", x, y), size="small"))
     if dots:
-        x, y = (math.fsum(axis) / len(dots) for axis in zip(*((dot.x, dot.y) for dot in dots), strict=True))
-        dots.append(replace(_dot(name, x, y), label=name, size="large"))
+        dots.append(mean_dot(name, dots))
     return Trail(look, dots, name, spread=True, beside="no rank" if score.rank is None else f"rank {score.rank}")
-
-
-def _dot(whose: str, delay: float, rate: float) -> Dot:
-    return Dot(delay, rate, f"{whose}: {rate:.2f} Mbit/s, {delay:.0f} ms", size="small")
 
 
 def _worst(result: SuiteResult, every: Sequence[Score], names: Names) -> Iterator[Block]:

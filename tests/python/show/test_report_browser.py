@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import chromium
 from support import synthetic_runs as synthetic
+from support.chromium import browser
 from tidegate import report
+
+__all__ = ["browser"]  # a fixture
 
 pytestmark = pytest.mark.slow
 
@@ -36,15 +38,6 @@ SECOND_SEED = """(() => {
 })()"""
 # A frame later everything asked for has been painted.
 RENDERED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
-    program = chromium.find()
-    if program is None:
-        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
-    with chromium.Browser(program, tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import chromium
+from support.chromium import browser
 from support.suite_results import TWELVE, made, rendered
+
+__all__ = ["browser"]  # a fixture
 
 pytestmark = pytest.mark.slow
 
 FOCUSED = "document.activeElement.dataset.at"
 HEADING = "document.querySelector('dialog h2')?.textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
-    program = chromium.find()
-    if program is None:
-        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
-    with chromium.Browser(program, tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 @pytest.fixture

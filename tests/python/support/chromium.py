@@ -8,9 +8,12 @@ import select
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import pytest
 
 FLAGS = (
     "--headless",
@@ -170,3 +173,13 @@ class Browser:
     def requests(self) -> list[str]:
         """Addresses asked for since the page was opened."""
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for the tests of a module."""
+    program = find()
+    if program is None:
+        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
+    with Browser(program, tmp_path_factory.mktemp("profile")) as page:
+        yield page

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.output.document import Document
+from tidegate.output.files import write_page
 from tidegate.output.html import is_page, page
-from tidegate.results.folders import add_file
 from tidegate.show import view
 from tidegate.show.report import _runs as of_runs
 from tidegate.show.report import _swept as swept
@@ -92,7 +92,7 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
         OutputError: If the file cannot be written.
     """
     target = Path(path)
-    add_file(target.parent, target.name, html(source))
+    write_page(target, document(source))
     return target
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.output.chart import Dot, Trail, rate_delay
+from tidegate.output.chart import Dot, Trail, mean_dot, rate_delay
 from tidegate.output.document import (
     NOTHING,
     SAME_BITS,
@@ -38,14 +38,13 @@ from tidegate.results.stats import Interval
 from tidegate.show import played, view
 from tidegate.show.report import _charts as charts
 from tidegate.show.report import _members as of_members
+from tidegate.show.report._charts import Groups
 from tidegate.show.table import ComparisonTable
 from tidegate.show.view import RunLike
 from tidegate.wording import counted, listed
 
 if TYPE_CHECKING:
     from tidegate.show.report import Source
-
-Groups = Mapping[str, Sequence[RunLike]]
 
 _ABREAST = 8
 """Metrics side by side in a table that is to fit a page of paper."""
@@ -165,10 +164,8 @@ def _trails(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Trail]:
         ]
         points = [point for point in points if all(map(math.isfinite, point))]
         if points:
-            x, y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
-            small = [Dot(*point, size="small") for point in points] if len(points) > 1 else []
-            title = f"{label}: {y:.2f} Mbit/s, {x:.0f} ms"
-            yield Trail(looks[label], [*small, Dot(x, y, title, label, "large")], label)
+            small = [Dot(*point, size="small") for point in points]
+            yield Trail(looks[label], [*(small if len(small) > 1 else []), mean_dot(label, small)], label)
 
 
 def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
@@ -228,7 +225,7 @@ def _network(every: Sequence[RunLike]) -> Iterator[Section]:
             cells.append(Number(metric(name), mean, instead=unlimited))
         rows.append(Row([str(entry["link"]), *cells]))
     said = ["Means over all runs."] if len(every) > 1 else []
-    said += [f"{said}." for said in played.told(run.summary for run in every)]
+    said += [f"{share}." for share in played.told(run.summary for run in every)]
     heads = [Column("link"), *(Column(metric(name).label, metric(name)) for name in names)]
     yield Section("The network", [Table(heads, rows), *notes(*said)])
 
@@ -258,6 +255,6 @@ def _reproduce(source: Source, groups: Groups) -> Section:
     )
 
 
-def _definitions(groups: Groups) -> Section:
+def _definitions(groups: Groups) -> Details:
     names = dict.fromkeys((*HEADLINE, *COUNTED, *PICTURES, *_DETAILS, "quality", "quality_network", *MEMBERS))
-    return Section("", [definitions(_defined(groups, names))])
+    return definitions(_defined(groups, names))
