@@ -255,7 +255,7 @@ def query(command, text=""):
 
 
 def note(text):
-    """Progress, for whoever waits: standard error only."""
+    """Progress, on standard error only."""
     print(f"[bench] {text}", file=sys.stderr, flush=True)
 
 

@@ -61,7 +61,7 @@ def _flow(name: str, scheme: str, start: int) -> dict[str, Any]:
     table = {"name": name, "start": f"{start}s"}
     if kind == "tcp":
         return {**table, "tcp": {"algorithm": algorithm}}
-    # the encoder could use twice the link, so that nobody is limited by what there is to send
+    # the encoder could use twice the link, so that no flow is limited by its source
     return {**table, "media": {"controller": scheme, "video": {"max": "8Mbps"}}}
 
 

@@ -15,7 +15,7 @@ from tidegate.runs.jobs import attempt
 from tidegate.suite import Suite, numbers
 
 NULLS = ("gcc", "gcc:beta=0.850001", "gcc:beta=0.850002", "gcc:beta=0.849999")
-"""The same for whoever looks at means, and other runs."""
+"""The same for a verdict by means, over other runs."""
 SLOWER = "gcc:beta=0.75"
 """Beside TCP it has 11 to 12 % less."""
 SEEDS, CHUNK = 200, 10

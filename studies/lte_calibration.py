@@ -37,7 +37,7 @@ VARIANTS = {
 def outcome(variant: str, case: int) -> dict[str, float]:
     """Ten users a cell, all with full buffers, over the seeds.
 
-    `efficiency` is that of a cell, and `edge` that of the user below whom are 5 % of all, in bits a second and hertz; `fairness` is
+    `efficiency` is that of a cell, and `edge` the fifth percentile of users, in bits a second and hertz; `fairness` is
     Jain's index of the users' rates.
     """
     network = lte.full_buffers(10, case=case, **VARIANTS[variant])  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def beside(case: int, outer_loop: bool) -> tuple[npt.NDArray[np.float64], npt.ND
 
 
 def still(case: int, outer_loop: bool = True) -> Lte:
-    """The network that ns-3 can do, too: one antenna, nothing fades, nobody moves; five users a cell."""
+    """The network that ns-3 can do, too: one antenna, no fading, no moving users; five users a cell."""
     plain = {"antennas": "1x1", "fading": "none", "speed": "0km/h", "interferers": 0}
     return lte.full_buffers(5, case=case, outer_loop=outer_loop, **plain)
 

@@ -102,7 +102,7 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
         ),
     },
     "burmeister2001": {
-        "no suppression": Mutation("nobody waits for others before reporting (l = k = 0)", sessions(_at_once)),
+        "no suppression": Mutation("no member waits for others before it reports (l = k = 0)", sessions(_at_once)),
         "AVP": Mutation("all members use AVP: no early feedback, 5 s between reports", sessions(_as_avp)),
         "interval": Mutation("AVP's least interval is 2.5 s instead of 5", sessions(_twice_as_often)),
     },

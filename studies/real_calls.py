@@ -219,7 +219,7 @@ def estimate_of(line: Mapping[str, Any]) -> float:
 
 
 def measure(run: Run, case: Case, flow: str, times: Floats, estimates: Floats) -> Measured:
-    """What is stated of a run, whoever made it.
+    """States of a run, of a program or of tidegate.
 
     Args:
         run: The session's replay, or the simulation.

@@ -111,13 +111,13 @@ def sentences(record: Sequence[Cell], schemes: Sequence[str]) -> Iterator[tuple[
         never = [scheme for scheme in schemes if asked[scheme] and not breaking[scheme]]
         most = max(schemes, key=lambda scheme: breaking[scheme])
         if not breaking[most]:
-            kept = f"All that could run keep it ({_listed(never)})" if absent else "Everybody keeps it"
+            kept = f"All that could run keep it ({_listed(never)})" if absent else "All keep it"
             yield f"{kept}.", rule.name
             continue
         kept = (
             f"{_listed(never)} {'keeps' if len(never) == 1 else 'keep'} it everywhere"
             if never
-            else "nobody keeps it everywhere"
+            else "none keeps it everywhere"
         )
         cases = len(asked[most])
         others = ", ".join(f"{scheme} {count}" for scheme, count in breaking.items() if count and scheme != most)

@@ -1,4 +1,4 @@
-//! Fuzzes what a session reads from the network: handshake messages behind a tag that is right, as whoever has the key
+//! Fuzzes what a session reads from the network: handshake messages behind a tag that is right, as a holder of the key
 //! could send them, and as they are; control messages; sealed datagrams.
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What must hold of what a session reads from the network: handshake messages behind a tag that is right, as whoever has
+//! What must hold of what a session reads from the network: handshake messages behind a tag that is right, as a holder of
 //! the key could send them, and as they are; control messages; sealed datagrams.
 
 use flate2::Compression;

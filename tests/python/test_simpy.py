@@ -181,7 +181,7 @@ def test_worlds_hand_on_what_arrives() -> None:
 
 
 def through(far: dict[str, Any]) -> Scenario:
-    """All kinds of flows over a narrow link and one that is in somebody's hands; much falls together."""
+    """All kinds of flows over a narrow link and one that a driver holds; many events coincide."""
     links = [
         Link(
             **{"name": "narrow", "from": "left", "to": "middle"}, capacity="8Mbps", delay="1ms", queue={"packets": 20}

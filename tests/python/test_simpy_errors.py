@@ -110,8 +110,8 @@ def test_wrong_use_is_told() -> None:
     env.run(until="5s")
     with pytest.raises(InputError, match="this world has finished"):
         world.feed("y", 100)
-    nobody = World(env, scenario)
-    nobody.feed("y", 100)
+    world = World(env, scenario)
+    world.feed("y", 100)
     with pytest.raises(RunError, match=r"links\.far: nobody takes its packets; set `out` before the environment runs"):
         env.run(until="6s")
     with pytest.raises(InputError, match=r"found Environment as the environment; expected a tidegate\.simpy\.Env"):

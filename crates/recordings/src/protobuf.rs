@@ -1,5 +1,5 @@
 //! The wire format of protocol buffers (<https://protobuf.dev/programming-guides/encoding/>), as much of it as event
-//! logs use. Forty lines of it do not justify a code generator and its runtime, and each error has its place.
+//! logs use (`docs/design/live.md`, D115: no code generator).
 
 use crate::problem::Problem;
 

@@ -2,7 +2,7 @@
 
 /// Takes `part` away from `count`, which is so many of `what`.
 ///
-/// Release builds do not check arithmetic (`docs/DESIGN.md` says what that would cost); here a count that fell below zero
+/// Release builds do not check arithmetic (`docs/design/engine.md`, D40, has the cost); here a count that fell below zero
 /// would go on as an enormous one, and every figure made of it would be wrong.
 ///
 /// # Panics

@@ -82,7 +82,7 @@ def test_everything_that_is_exported_is_there() -> None:
 
 
 def test_type_checkers_see_the_same_names_as_python() -> None:
-    """The package lists its names twice: imports for type checkers, and places for whoever asks at run time."""
+    """The package lists its names twice: imports for type checkers, and modules for lookups at run time."""
     (block, *_) = [part for part in ast.parse(inspect.getsource(tidegate)).body if isinstance(part, ast.If)]
     listed = {
         alias.name: part.module for part in block.body if isinstance(part, ast.ImportFrom) for alias in part.names

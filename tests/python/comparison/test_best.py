@@ -83,7 +83,7 @@ def test_nobody_is_best_by_not_sending(cli: Cli) -> None:
 
     alone = tidegate.compare(["gcc", "fixed:30kbps"], Scenario.parse(CALL))
     best = {row.key for row in alone.table.rows if row.best.labels}
-    assert best == {"receive_rate_bps", "utilisation"}, "there is nobody else to be compared with but in rates"
+    assert best == {"receive_rate_bps", "utilisation"}, "only in rates is there another to compare with"
 
 
 def test_what_people_see_says_the_same(cli: Cli, tmp_path: Any) -> None:

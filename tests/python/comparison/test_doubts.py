@@ -85,7 +85,7 @@ def test_seeds_that_change_only_noise_are_named(link: dict[str, Any], others: li
     assert keys(made, "fixed:1Mbps", "fixed:500kbps", seeds=2) == (["seed"] if told else [])
     assert keys(made, "fixed:1Mbps", "fixed:500kbps") == [], "of one seed there are no intervals"
     drawn = {name for name in tidegate.run(made, 1, record="summary").draws if not name.startswith("call.")}
-    assert bool(drawn) != told, "whoever else draws"
+    assert bool(drawn) != told, "other components draw"
 
 
 def test_a_recording_of_which_little_is_played_is_named(tmp_path: Path) -> None:

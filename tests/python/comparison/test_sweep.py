@@ -35,7 +35,7 @@ def test_a_result_under_the_name_of_another_is_not_taken(small: Scenario, tmp_pa
     again = sweep(small, GRID, out=out, seeds=2)
     assert again.resumed == 3
     assert again.to_csv() == done.to_csv()
-    # what was there is nobody's loss
+    # files that were there before stay
     assert other.with_name(f"{other.name}.kept-1").read_bytes() == one.read_bytes()
     # a number in it that was changed
     one.write_text(one.read_text().replace('"packets_sent": ', '"packets_sent": 1'))

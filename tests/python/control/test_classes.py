@@ -141,7 +141,7 @@ def test_the_folder_says_what_the_class_was(notebook: Any, tmp_path: Path) -> No
     assert "classes" not in tidegate.run(with_controller(SCENARIO, "fixed:1Mbps")).about
     with pytest.raises(InputError, match="this process has to define it"):
         Scenario.parse(again.scenario.to_toml().replace(":Mine", ":Other")).check()
-    # a class whose text nobody has goes by its name
+    # a class without source text goes by its name
     del sys.modules["__main__"].Mine
     with pytest.raises(InputError, match="Mine: is of a notebook or a script: this process has to define it"):
         tidegate.run(again.scenario)
@@ -199,7 +199,7 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
     with monkeypatch.context() as other:
         other.setattr(engine, "current", object)
         assert by_processes(True, [Lowered(with_controller(SCENARIO, mine))], 2, 2)
-    # where nobody says so, threads do it
+    # threads are the default
     assert tidegate.compare([mine, "gcc"], SCENARIO, seeds=2, processes=None, workers=2).seeds == [1, 2]
 
 

@@ -106,7 +106,7 @@ CONTEXT = {
     "unchanged": "answer `None`",
     "last": "what you answered last",
     "note": "`self.internals[name] = value`",
-    "wants_notes": "`self.internals` is read only where somebody wants it",
+    "wants_notes": "`self.internals` is read only if the scenario asks for it",
     "fail": "raise an exception",
 }
 """What a call can use, and what does that in Python."""

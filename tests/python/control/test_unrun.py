@@ -229,7 +229,7 @@ def test_a_folder_of_a_paper_is_judged_before_its_code_runs(cli: Cli, tmp_path: 
     (folder / "experiment.py").write_text(CODE)
     with pytest.raises(InputError, match="defines no class"):
         shipped.experiment(folder)
-    assert (folder / "marker").exists()  # the code of a paper is run by whoever runs the paper
+    assert (folder / "marker").exists()  # running a paper runs its code
     (folder / "marker").unlink()
     (folder / "paper.toml").write_text("x = 1\n")
     assert cli("paper", "paper", "--quick").code == 2

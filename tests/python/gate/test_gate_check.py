@@ -149,7 +149,7 @@ def test_a_check_is_a_document(here: Path) -> None:
 
 def test_what_more_seeds_cannot_decide_is_undecided_and_fails_only_if_strict(here: Path, cli: Cli) -> None:
     assert cli("check", "gcc.json", "gcc", "--suite", "short.toml", "--cases", "tcp", "--write").code == 0
-    # whoever competes is in it without being asked for, so that a rule about it needs no other baseline
+    # competing flows are in it without a request, so that a rule about them needs no other baseline
     kept = json.loads((here / "gcc.json").read_text())["cases"]["tcp"]["values"]
     assert "tcp receive_rate_bps" in kept
     # other runs with the same mean are neither surely worse nor surely no worse than exactly this mean

@@ -213,7 +213,7 @@ def scores(scenario: Scenario, *, of_the_moment: bool) -> dict[str, float]:
 def greedy_source(scenario: Scenario) -> Scenario:
     """The scenario with a source that fills any rate, so that nothing but the action bounds it."""
     flow = next(flow.name for flow in scenario.flows if flow.media is not None)
-    # RTCP gets a share of the session bandwidth, which is the largest rate where nobody says so
+    # RTCP gets a share of the session bandwidth, which is by default the largest rate
     changes = {"video": {"source": "greedy", "max": "200Mbps"}, "max_rate": "200Mbps", "feedback.bandwidth": "2.5Mbps"}
     return scenario.with_changes({f"flows.{flow}.media.{key}": value for key, value in changes.items()})
 
@@ -472,7 +472,7 @@ def test_the_trained_example_is_the_same_controller_as_an_onnx_model(tmp_path: A
     seen, _, _ = drive(env, lambda step: rng.uniform(-1, 0.6), options={"seed": 2})
     session = onnxruntime.InferenceSession(str(tmp_path / "policy.onnx"))
     actions = [session.run(None, {"seen": one.reshape(1, -1)})[0].item() for one in seen]
-    # the model computes in float32, and whoever takes its action cuts it
+    # the model computes in float32, and the environment clips its action
     assert np.clip(actions, -1, 1) == pytest.approx([decide(one) for one in seen], abs=1e-5)
     assert len(set(actions)) > 50, "it decides something"
     run = tidegate.run(home(**{"flows.call.media.controller": f"onnx:{tmp_path / 'policy.onnx'}"}), seed=2)
@@ -489,7 +489,7 @@ def test_random_scenarios_give_observations_inside_their_space(tmp_path: Any) ->
             env.reset(seed=seed)
         except InputError as error:
             assert str(error)
-            continue  # no call in it, or one that nobody can steer
+            continue  # no call in it, or one that no agent can steer
         rng = np.random.default_rng(seed)
         seen, _, infos = drive(env, lambda step, rng=rng: rng.uniform(-1, 1), seed=seed)
         assert all(env.observation_space.contains(one) for one in seen), seed
@@ -500,7 +500,7 @@ def test_random_scenarios_give_observations_inside_their_space(tmp_path: Any) ->
 
 
 def test_how_far_an_agent_may_go_changes_nothing_of_the_feedback() -> None:
-    # RTCP is 5 % of the session bandwidth, which is the largest rate where nobody says so (RFC 3550 section 6.2)
+    # RTCP is 5 % of the session bandwidth, which is by default the largest rate (RFC 3550 section 6.2)
     shares = []
     for most in ("2.5Mbps", "200Mbps"):
         env = CallEnv(home(), rate=("30kbps", most))

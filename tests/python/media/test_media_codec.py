@@ -209,7 +209,7 @@ def test_a_picture_loss_indication_brings_a_key_frame() -> None:
     assert len(asked) >= 1
     # 10 ms back, and the next picture of 25 a second
     assert 0.010 <= keys[1] - asked[0] <= 0.010 + 0.040 + 1e-6
-    assert plain[0].table("frames").to_numpy("key").sum() == 1, "nobody asked, and there are no groups"
+    assert plain[0].table("frames").to_numpy("key").sum() == 1, "no key frame was requested, and there are no groups"
     # behind the loss: whole again, and not
     whole, broken = (judge(done, vmaf_every=0).columns for done, _ in (with_pli, plain))
     assert whole["psnr_db"][-25:].tolist() == whole["psnr_encoded_db"][-25:].tolist()

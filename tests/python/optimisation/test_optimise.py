@@ -361,7 +361,7 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
         (("links.cable.delay=1ms:2ms", "links.cable.delay=1ms:3ms"), "links.cable.delay: is given twice"),
         (("links.cable.delay=1ms:2ms", "--cases", "5*"), "--cases: are of a suite; name it with --suite"),
         (("controller.beta=0.5:0.9", "--suite", "smoke"), "--suite: whose settings? Name the controller"),
-        (("links.cable.delay=1ms:2ms", "--subject-to", "nobody loss < 1%"), "there is no flow nobody; there are call"),
+        (("links.cable.delay=1ms:2ms", "--subject-to", "absent loss < 1%"), "there is no flow absent; there are call"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, cli: Cli, argv: Sequence[str], why: str) -> None:

@@ -101,8 +101,8 @@ def test_where_no_hue_is_free_the_line_tells_them_apart_and_hues_are_shared_even
         own = looks([*EIGHT, name])
         assert len(set(own.values())) == len(own)
         assert [own[label] for label in EIGHT] == [look(label) for label in EIGHT]
-    everybody = looks([*registry(), *names(len(HUES) * len(DASHES) - len(registry()))])
-    assert len(set(everybody.values())) == len(everybody) == len(HUES) * len(DASHES)
+    all_looks = looks([*registry(), *names(len(HUES) * len(DASHES) - len(registry()))])
+    assert len(set(all_looks.values())) == len(all_looks) == len(HUES) * len(DASHES)
     for number in range(1, 3 * len(HUES)):
         lines = Counter(hues(names(number)))
         assert len(lines) == min(number, len(HUES))

@@ -35,7 +35,7 @@ FOLDER = ROOT / "python" / "tidegate" / "papers" / "hermanns2013"
 
 
 def quiet(done: float) -> bool:
-    """Nobody watches, and nobody stops it."""
+    """The encoder runs free: without observer and without limit."""
     return True
 
 

@@ -342,7 +342,7 @@ def test_a_call_of_chromium() -> None:
     # a busy browser stamps some late, in one place or the other
     assert np.quantile(np.abs(differences - np.median(differences)), 0.9) < 3
     assert abs(np.median(differences)) < 3
-    # 20 ms of path each way, by clocks that nobody set
+    # 20 ms of path each way, by clocks that were never set
     assert 18 < other["one_way_delay_ms_min"] < 22
     decisions = run.table("decisions")
     targets = decisions.to_numpy("target_bps")[decisions.to_numpy("t_s") > 0.5]

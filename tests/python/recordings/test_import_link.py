@@ -166,9 +166,9 @@ class Canary:
 Estimator = Canary
 """
 FLOWS = {
-    "code of somebody's": '{ name = "call", count = 2, media = { controller = "python:canary.py:Canary" } }',
-    "code of somebody's, in a table": '{ media = { controller = { name = "python:canary.py:Canary", gain = 1 } } }',
-    "an estimator of somebody's": '{ name = "call", media = { controller = "alphartc:canary.py" } }',
+    "foreign code": '{ name = "call", count = 2, media = { controller = "python:canary.py:Canary" } }',
+    "foreign code, in a table": '{ media = { controller = { name = "python:canary.py:Canary", gain = 1 } } }',
+    "a foreign estimator": '{ name = "call", media = { controller = "alphartc:canary.py" } }',
     "a model that is not there": '{ name = "call", media = { controller = "onnx:none.onnx" } }',
     "a name with a dot": '{ name = "a.call", media = {} }',
     "no name": "{ media = {} }",
@@ -237,11 +237,11 @@ def test_a_scenario_of_any_flows_has_the_capacity_of_its_links(
     done = cli("import", "near.log", "far.log", "--link", scenarios[name], "--out", "call")
     assert done.code == 0, done.err
     assert "the capacity is that of the scenario" in done.err
-    assert not (tmp_path / "ran").exists(), "nobody's code runs"
+    assert not (tmp_path / "ran").exists(), "no foreign code runs"
 
 
 @pytest.mark.parametrize("format_", ["event logs", "getStats", "capture"])
-@pytest.mark.parametrize("name", ["shipped", "code of somebody's"])
+@pytest.mark.parametrize("name", ["shipped", "foreign code"])
 def test_every_format_has_the_capacity_of_a_scenario(
     format_: str, name: str, scenarios: dict[str, str], tmp_path: Path, cli: Cli
 ) -> None:
@@ -258,7 +258,7 @@ def test_every_format_has_the_capacity_of_a_scenario(
     assert (again.code, again.err) == (0, done.err)
     assert all(set(link) <= {"link", "capacity_bps"} for link in json.loads(again.out)["links"])
     assert cli("report", "call").code == 0
-    assert not (tmp_path / "ran").exists(), "nobody's code runs"
+    assert not (tmp_path / "ran").exists(), "no foreign code runs"
 
 
 def own_links(kind: str, folder: Path) -> tidegate.Scenario:

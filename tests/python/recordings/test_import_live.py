@@ -63,7 +63,7 @@ def test_a_session_s_captures_have_exactly_its_links_losses(tmp_path: Path) -> N
     assert mine.sum() == 540
     lost = mine & (table.to_numpy("fate") == "lost")
     assert len(dropped) > 20, "by the queue and by the wire"
-    # of what was sent last nobody saw whether it would still have come
+    # whether the last packets sent would still have arrived was not observed
     unknown = set(table.to_numpy("rtp_sequence")[mine & (table.to_numpy("fate") == "unknown")].astype(int).tolist())
     assert unknown <= {(65000 + number) % 65536 for number in range(510, 541)}
     assert set(table.to_numpy("rtp_sequence")[lost].astype(int).tolist()) == dropped - unknown

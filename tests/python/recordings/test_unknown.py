@@ -1,4 +1,4 @@
-"""Numbers that nobody knew: absent from pages, pictures, tables, cells and JSON, and never a crash or a "nan".
+"""Unknown numbers: absent from pages, pictures, tables, cells and JSON, and never a crash or a "nan".
 
 Recordings of one place do not tell when packets were sent, or whether they arrived; in a run nothing may arrive, or nothing be
 counted.

@@ -1,4 +1,4 @@
-"""Results in folders: whole or not at all, and nothing that is somebody else's is lost."""
+"""Results in folders: whole or not at all, and no foreign file is lost."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def test_a_note_survives_in_a_comparison(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "o" / "runs" / "fixed-seed1" / "report.html").exists()
     for notes in ("notes.txt", "runs/fixed-seed1/notes.txt"):
         assert (tmp_path / "o" / notes).read_text() == "mine"
-    # a run that somebody put there is theirs
+    # a run that a person put there is theirs
     run(Scenario.parse(PLAIN)).save(tmp_path / "o" / "mine")
     assert cli(*argv).code == 0
     assert Run.load(tmp_path / "o" / "mine").seed == 1

@@ -75,7 +75,7 @@ def test_what_exceeds_the_controllers_rate_waits_and_is_then_skipped() -> None:
     assert call["sender_skipped_frames"] == pytest.approx(skipped, abs=2)
     assert call["sender_delay_ms_p50"] == pytest.approx(500, rel=0.05)
     assert call["quality_network"] == "met", "the network carries all that it gets"
-    assert call["quality"] == "loss, delay", "whoever listens does not get it"
+    assert call["quality"] == "loss, delay", "the listener does not get it"
 
 
 def test_g711_is_160_bytes_every_20_ms() -> None:
@@ -204,7 +204,7 @@ def test_the_verdict_names_what_is_over(link: dict[str, Any], verdict: str) -> N
             "jitter": metrics["jitter_ms_mean"] > 30,
         }
         assert verdict == (", ".join(name for name, is_over in over.items() if is_over) or "met")
-    assert run.metrics("tcp")["quality"] is None, "nobody calls over TCP"
+    assert run.metrics("tcp")["quality"] is None, "a TCP flow is no call"
 
 
 def test_speech_is_rated_from_capture_to_playout() -> None:
@@ -214,7 +214,7 @@ def test_speech_is_rated_from_capture_to_playout() -> None:
     heard = np.isfinite(rendered)
     delay = float(np.mean((rendered - captured)[heard])) * 1e3
     assert 100 < delay < 200
-    # those that nobody could have heard yet do not count
+    # those that were not yet played out do not count
     known = heard | (captured + (rendered - captured)[heard].max() < 100)
     loss = 1 - heard.sum() / known.sum()
     assert 0.02 < loss < 0.04

@@ -94,11 +94,11 @@ def test_who_is_best() -> None:
     assert best({"a": far}, "lower") == Best(), "alone"
     assert best({"a": far, "b": {1: None, 2: math.nan}}, "lower") == Best()
     same = {1: 1.0, 2: 1.0}
-    assert best({"a": same, "b": same}, "lower", margin=0.05) == Best(), "nobody stands out"
+    assert best({"a": same, "b": same}, "lower", margin=0.05) == Best(), "no key stands out"
 
 
 def test_noise_is_no_merit() -> None:
-    """A star went to whoever's interval overlapped with the best one's: the wider, the likelier."""
+    """A star went to each interval that overlapped with the best: the wider, the likelier."""
     # frame delays as they were: sprout had a star and gcc, which is better, had none
     first = spread(5700.0, 60.0, [1, 2, 4, 5, 3])
     gcc, sprout = spread(5780.0, 0.0, [0] * 5), spread(5823.0, 65.0, [5, 2, 1, 4, 3])
@@ -108,7 +108,7 @@ def test_noise_is_no_merit() -> None:
     assert "gcc" in found.labels or "sprout" not in found.labels
     for margin in (0.0, 0.01, 0.02, 0.05, 0.5):
         labels = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower", margin=margin).labels
-        assert "sprout" not in labels or "gcc" in labels, "nobody stands after one that is better and out"
+        assert "sprout" not in labels or "gcc" in labels, "no key is in behind a better one that is out"
     # ten controllers on two seeds: 743 ± 368 was starred beside 281.5 ± 0
     ten = {"tfrc": spread(743.0, 368.0, [1, 2]), "gcc": spread(281.5, 0.0, [0, 0])}
     ten |= {f"other{n}": spread(300.0 + 100 * n, 50.0, [n % 2, 1 - n % 2]) for n in range(8)}

@@ -275,7 +275,7 @@ def test_a_worker_that_is_not_like_this_machine_is_refused(net: Callable[..., Ne
 
 def test_a_worker_that_goes_away_while_it_is_asked_is_not_missed(net: Callable[..., Net]) -> None:
     network = net()
-    # it ends as soon as somebody wants to know what it has
+    # it ends as soon as its results are asked for
     network.worker("import os\nimport tidegate.runs._remote as r\nr.signature = lambda: os._exit(1)\n")
     network.worker()
     with distributed.Client(network.address, timeout=240) as client:

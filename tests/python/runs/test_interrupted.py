@@ -1,4 +1,4 @@
-"""Signals, closed streams, failures of one among several: nothing is lost, and nobody sees a traceback."""
+"""Signals, closed streams, failures of one among several: nothing is lost, and no traceback is printed."""
 
 from __future__ import annotations
 

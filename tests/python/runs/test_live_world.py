@@ -163,7 +163,7 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
     wrong(lambda world: world.step(-1), "seconds: found -1")
     wrong(lambda world: world.step(until="1s"), "until: found 1 s; it stands at 2 s already")
     wrong(lambda world: world.step(until="5"), "until: found")
-    wrong(lambda world: world.metrics("nobody"), "nobody: no such flow")
+    wrong(lambda world: world.metrics("absent"), "absent: no such flow")
     with pytest.raises(KeyError, match="no such table"):
         live_world(short()).table("packets")
     external = Scenario.from_dict(
@@ -204,7 +204,7 @@ def test_whoever_asks_is_told_how_far_it_is() -> None:
 
 
 def test_ctrl_c_leaves_a_world_that_goes_on() -> None:
-    # days of simulated time, which nobody waits for
+    # days of simulated time, too long to wait for
     scenario = Scenario.load("home-broadband", {"duration": "1000000s", "record": "summary"})
     world = live_world(scenario)
     threading.Timer(0.3, _thread.interrupt_main).start()

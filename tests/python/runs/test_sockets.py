@@ -34,7 +34,7 @@ def key(tmp_path: Path) -> Path:
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port that nobody uses just now."""
+    """A port that is free just now."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as one:
         one.bind((address, 0))
@@ -243,7 +243,7 @@ def test_forged_and_replayed_datagrams_are_counted_and_change_nothing(key: Path)
     thread = threading.Thread(target=lambda: received.append(sockets.receive(f"127.0.0.1:{port}", secret)), daemon=True)
     thread.start()
     count = 0
-    # what comes before its socket is there, nobody counts
+    # packets that come before its socket is open are not counted
     end = time.monotonic() + 20
     while f":{port:04X} " not in Path("/proc/net/udp").read_text() and time.monotonic() < end:
         time.sleep(0.01)

@@ -50,7 +50,7 @@ def session_of_a_call(folder: Path, duration: str, *more: str) -> subprocess.Com
     key.write_bytes(os.urandom(32))
     key.chmod(0o600)
     tidegate = f"{shlex.quote(sys.executable)} -m tidegate"
-    # whoever receives says when it is there; that is what the sender waits for
+    # the receiver says when it is ready; the sender waits for that
     receives = (
         f"{tidegate} live receive --bind $TIDEGATE_ADDRESS:5004 --key call.key --wait 60s --out received 2> there"
     )

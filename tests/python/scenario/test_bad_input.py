@@ -179,7 +179,7 @@ CASES = [
          "scenario: flows.tcp.start: found \"20s\"; expected before the run's end (2s)"),
     Case("beside", (*TOY, "--with", "@3s"), '--with: found "@3s"; expected a controller or a TCP, such as nada, '
          "scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"),
-    Case("beside whom", (*TOY, "--with", "gc"), "--with: gc: no such controller; did you mean gcc?"),
+    Case("an unknown competitor", (*TOY, "--with", "gc"), "--with: gc: no such controller; did you mean gcc?"),
     Case("beside late", (*TOY, "--with", "gcc@20s"),
          "scenario: flows.beside.start: found \"20s\"; expected before the run's end (2s)"),
     Case("link and capacity", ("compare", "gcc", "--link", "x", "--capacity", "1Mbps"),

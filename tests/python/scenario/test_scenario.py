@@ -465,7 +465,7 @@ def test_a_queue_limit_counts_the_packet_in_service_wherever_it_is_said() -> Non
 @pytest.mark.parametrize(
     ("media", "said"),
     [
-        # the default of each, which means something else where somebody wrote it
+        # the default of each, which means something else where it is written out
         ({"video": {"source": "greedy", "max": "2.5Mbps"}, "max_rate": "9Mbps"}, "max"),
         ({"video": {"source": "frames", "ladder": "sizes", "group": 10, "skip": 20}}, "skip"),
         ({"min_rate": "30kbps", "video": {"source": "ideal", "min": "1kbps", "max": "31kbps"}}, "min_rate"),

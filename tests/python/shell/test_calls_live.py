@@ -56,8 +56,8 @@ def place() -> Iterator[Place]:
     # pytest's own folders are closed to other users
     with tempfile.TemporaryDirectory(prefix="tidegate-test-") as name:
         folder = Path(name)
-        nobody: list[str] = []
-        plain = (nobody, sys.executable, dict(os.environ))
+        no_arguments: list[str] = []
+        plain = (no_arguments, sys.executable, dict(os.environ))
         user, python, env = ordinary_user(folder) if os.geteuid() == 0 else plain
         yield Place(folder, user, {**env, "PYTHON": python, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
 
@@ -160,7 +160,7 @@ def check_losses(call: Path, names: str, out: Path) -> None:
     numbers, fate, sent, arrived = (table[name] for name in ("rtp_sequence", "fate", "sent_s", "arrived_s"))
     # what was under way when the recordings ended has been lost for one place only
     found = [int(one) for one in numbers[fate == "lost"] if int(one) not in under_way]
-    # nobody can tell of what would have come after their end, had it come as late as the latest
+    # packets sent within the largest delay before the end may have arrived after it
     untold = fate == "unknown"
     assert np.all(sent[untold] > np.nanmax(arrived) - np.nanmax(arrived - sent) - 0.002)
     assert sorted(found) == sorted(gone - {int(one) for one in numbers[untold]})

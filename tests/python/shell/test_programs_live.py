@@ -184,7 +184,7 @@ def test_a_suite_has_programs_beside_controllers_and_goes_on_where_it_was(tmp_pa
     result = SuiteResult.load(tmp_path / "out")
     cell = result.cell("link", SENDER)
     assert cell.state == "pass"
-    # of its frames nobody knows anything
+    # nothing is known of its frames
     assert [one.rule.name for one in cell.checks] == ["receive_rate_bps"]
     assert len(result.cell("link", "gcc").checks) == 2
     assert result.cell("two", SENDER).state == "not run"

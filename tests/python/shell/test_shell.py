@@ -180,7 +180,7 @@ def test_whatever_is_in_a_cell_a_replay_says_a_line_or_works(
     cells[cell % len(cells)] = found
     lines[line] = ",".join(cells)
     file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
-    # whoever reads it: an answer, or an error that the command line says in a line with exit code 2
+    # each command that reads it gives an answer, or an error that the command line says in a line with exit code 2
     for read in (lambda: replay(tmp_path, live), lambda: streams(tmp_path)):
         try:
             read()
@@ -255,8 +255,8 @@ def test_each_limit_makes_a_session_noisy() -> None:
         (["home-broadband", "--seed", "-1", "--", "true", "--", "true"], "--seed"),
         (["home-broadband", "--set", "links.uplink.delay", "--", "true", "--", "true"], "expected KEY=VALUE"),
         (["home-broadband", "--set", "links.x.delay=1ms", "--", "true", "--", "true"], "links.x"),
-        (["--enter", "nobody"], "--enter nobody: no such session; there is none"),
-        (["--enter", "nobody:X"], "--enter nobody:X: found end X; expected a letter from A to H"),
+        (["--enter", "absent"], "--enter absent: no such session; there is none"),
+        (["--enter", "absent:X"], "--enter absent:X: found end X; expected a letter from A to H"),
         (["home-broadbant", "--", "true", "--", "true"], "did you mean home-broadband"),
         (["home-broadband", "--call", "x", "--", "true", "--", "true"], "--call x: home-broadband has no such flow"),
         (["home-broadband", "--record", "x", "--", "true", "--", "true"], "--record: found x; expected"),

@@ -1,4 +1,4 @@
-"""Sessions in real namespaces: packets through links, nobody gets out, nothing stays.
+"""Sessions in real namespaces: packets through links, no packet gets out, nothing stays.
 
 Everything is sent within namespaces that the session makes, and lasts some seconds. Skips where they are forbidden.
 """
@@ -89,7 +89,7 @@ def test_packets_take_the_time_of_the_links_and_the_replay_is_exact(tmp_path: Pa
     assert again.digest == run.digest == summary["digest"]
 
 
-# to whom it can send, and who answers
+# the addresses that it can send to, and those that answer
 ASK = """
 import os, socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((os.environ["TIDEGATE_ADDRESS"], 5004)); s.settimeout(0.1)
@@ -409,7 +409,7 @@ def test_with_none_one_end_is_here_and_the_other_is_entered_by_name(tmp_path: Pa
     assert process.returncode == 0, err
     assert "here is A" in out
     assert "tidegate shell --enter home-broadband" in err
-    # 100 bytes from B, and the answer of A, where nobody listens: an ICMP message
+    # 100 bytes from B, and the answer of A, on a closed port: an ICMP message
     run = Run.load(tmp_path / "run")
     assert run.metrics("B-1")["packets_received"] == 1
     assert not list((tmp_path / "tidegate").iterdir())

@@ -373,7 +373,7 @@ def test_a_seed_that_is_typed_stays_while_something_else_changes(opened: Open) -
     page = opened()
     to(page, 2)
     page.locator("#seed").fill("7")
-    # what a run that plays does beside whoever types
+    # a run that plays while the user types
     page.evaluate("document.getElementById('loss').click()")
     listed(page, 1)
     page.wait_for_timeout(100)

@@ -1,4 +1,4 @@
-"""The engine for browsers gives the digests that everybody else gets."""
+"""The engine for browsers gives the digests of every other build."""
 
 from __future__ import annotations
 

@@ -96,6 +96,6 @@ def test_fingers_find_what_they_look_for(opened: Open) -> None:
 
 def test_how_things_stand_where_nothing_can_be_played(opened: Open, tmp_path: Path) -> None:
     file = tmp_path / "other.html"
-    file.write_text(play.page(play.payload(Scenario.load("lte-cell"), refused="nobody can drag it")))
+    file.write_text(play.page(play.payload(Scenario.load("lte-cell"), refused="its links cannot be dragged")))
     page = opened(at=file.as_uri())
-    assert page.evaluate("tidegate.state()") == {"situation": "lte-cell", "refused": "nobody can drag it"}
+    assert page.evaluate("tidegate.state()") == {"situation": "lte-cell", "refused": "its links cannot be dragged"}

@@ -1,4 +1,4 @@
-"""Whatever somebody does on the page of `tidegate play`, what is seen afterwards is what the play alone determines."""
+"""After any actions on the page of `tidegate play`, it shows what the play alone determines."""
 
 from __future__ import annotations
 

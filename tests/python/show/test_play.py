@@ -185,7 +185,7 @@ def test_a_page_of_what_cannot_be_played_says_so_and_has_the_lessons(
     assert "mine.py:Mine is a file, and a browser has no Python" in first["refused"]
     assert first["refused"].replace(" ", "") in "".join(told.err.split())
     assert [one["lesson"]["number"] for one in others] == [1, 2, 3, 4, 5, 6, 7]
-    # a file is for somebody else, who cannot change the scenario
+    # a file is for another reader, who cannot change the scenario
     assert cli("play", "lte-cell", "--out", "play.html").code == 2
     assert not (tmp_path / "play.html").exists()
 
@@ -324,7 +324,7 @@ def test_it_serves_the_page_to_this_machine_and_nothing_else() -> None:
             assert ask(port, method="HEAD")[:2] == (200, "")
             for path in ("/favicon.ico", "/../pyproject.toml", "/page.html"):
                 assert ask(port, path)[:2] == (404, f"there is one page here: {server.address}\n")
-            # a name of somebody else's that leads to this machine
+            # a foreign name that resolves to this machine
             for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
                 status, text, _ = ask(port, host=host)
                 assert status == 421

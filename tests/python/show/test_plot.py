@@ -149,8 +149,8 @@ def test_internals_are_named_and_unknown_names_are_refused() -> None:
 def test_what_cannot_be_drawn_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="no run was given"):
         plot.comparison([])
-    with pytest.raises(ValueError, match="no flow 'nobody'"):
-        plot.time_series(synthetic.run(), flow="nobody")
+    with pytest.raises(ValueError, match="no flow 'absent'"):
+        plot.time_series(synthetic.run(), flow="absent")
     bare = synthetic.run()
     bare._tables = {}
     with pytest.raises(ValueError, match="has no series: record it at level"):

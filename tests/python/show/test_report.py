@@ -212,7 +212,7 @@ def test_a_run_without_a_scenario_is_not_asked_for_it() -> None:
     class Imported(tidegate.Run):
         @property
         def scenario(self) -> tidegate.Scenario:
-            raise AssertionError("nobody has to ask for it")
+            raise AssertionError("it is made without a request")
 
     made = tidegate.run(tidegate.scenario_for(duration="2s"))
     assert "<h1" in report.html(Imported(made.about, made._tables))

@@ -314,7 +314,7 @@ def test_6_2_is_the_basic_case_with_a_queue_that_marks(name: str, discipline: st
     found = link(marking, "bottleneck")["settings"]["discipline"]
     assert list(found) == [discipline]
     assert found[discipline].get("ecn", True)
-    # who uses ECN marks its packets, and nobody else
+    # contenders with ECN set the codepoint, and no others
     assert {flow["kind"]["media"]["ecn"] for flow in of_kind(marking, "media")} == {"off"}  # those of gcc
     for ir in (plain, marking):
         ir["name"] = ""
@@ -405,7 +405,7 @@ def test_cellular_cases_are_what_rfc_8869_says(name: str, wireless: Suite) -> No
         assert load.tcp is not None
         assert isinstance(load.tcp.workload, Web)
         web = load.tcp.workload.web
-        # whoever loads without delay pauses for the mean pause between two files
+        # a download without queueing delay pauses for the mean pause between two files
         assert others.count * web.max * 8 / (web.idle / S) / 21 == most * 1e6
         found.add((callers.arrival.rate, round(lte.speed / 1000), str(link.delay)))
     expected = {(Frequency.parse(f"{one}/s"), speed, wire) for one in intensities for speed in speeds for wire in WIRES}

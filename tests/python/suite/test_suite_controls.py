@@ -1,6 +1,6 @@
 """Controls of the rules that ship: senders whose worth is known, and rules that are wrong on purpose.
 
-The oracle passes whatever can be passed; senders that do not adapt fail; and each rule has somebody who breaks it.
+The oracle passes whatever can be passed; senders that do not adapt fail; and each rule is broken by some contender.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def breakers(result: SuiteResult) -> Mapping[str, Mapping[str, list[str]]]:
 def complaints(
     result: SuiteResult, expected: Mapping[str, str], free: frozenset[tuple[str, str]] = frozenset()
 ) -> list[str]:
-    """What is wrong with the rules of a suite: the oracle that fails, a control that passes, a rule that nobody breaks.
+    """What is wrong with the rules of a suite: the oracle that fails, a control that passes, a rule that no contender breaks.
 
     Args:
         result: The suite with all controls.
@@ -102,7 +102,7 @@ def complaints(
             found += [f"the oracle breaks {check.rule.name} in {cell.case}: {check.text}" for check in cell.broken]
     broken = breakers(result)
     for rule in result.suite.rules:
-        who, _, where = expected.get(rule.name, "somebody nowhere").partition(" ")
+        who, _, where = expected.get(rule.name, "none nowhere").partition(" ")
         if not any(fnmatchcase(case, where) for case in broken[rule.name].get(who, [])):
             found.append(f"{who} does not break {rule.name} in {where}")
     return found
@@ -136,8 +136,8 @@ def test_rules_of_smoke_tell_the_oracle_from_those_that_do_not_adapt(smoke: Suit
 WRONG = {
     "the other direction": ('name = "useful-rate"', "at_least = 0.5", "at_most = 0.5", "the oracle breaks useful-rate in 5.1"),
     "another unit": ('name = "low-delay"', "at_most = 100", "at_most = 0.1", "the oracle breaks low-delay in 5.1"),
-    "a limit that nobody meets": ('name = "frames-in-time"', "at_most = 400", "at_most = 40", "the oracle breaks frames-in-time in 5.1"),
-    "a limit that everybody meets": ('name = "low-loss"', "at_most = 0.02", "at_most = 2", "does not break low-loss"),
+    "a limit that no contender meets": ('name = "frames-in-time"', "at_most = 400", "at_most = 40", "the oracle breaks frames-in-time in 5.1"),
+    "a limit that all contenders meet": ('name = "low-loss"', "at_most = 0.02", "at_most = 2", "does not break low-loss"),
     "the sum instead of the worst": (
         'name = "no-starvation"', 'metric = "share_min_5s"', 'metric = "share_min_5s"\nof = "sum"', "break no-starvation"
     ),
@@ -193,7 +193,7 @@ RMCAT_FREE = frozenset({("fixed:700kbps", where) for where in ("5.6*", "6.2-5.6*
 def test_rules_of_rmcat_tell_the_oracle_from_those_that_do_not_adapt(tmp_path: Path) -> None:
     result = control("rmcat", tmp_path)
     itself = {rule.name for rule in result.suite.rules if rule.relative_to is not None}
-    told = [one for one in complaints(result, RMCAT, RMCAT_FREE) if not one.startswith("somebody")]
+    told = [one for one in complaints(result, RMCAT, RMCAT_FREE) if not one.startswith("none")]
     assert told == []
     assert {rule.name for rule in result.suite.rules} - set(RMCAT) == itself
     assert result.count("oracle", "pass") == len(result.suite.cases)

@@ -399,7 +399,7 @@ def test_fairness_is_the_least_ratio_once_rates_have_had_time_to_converge() -> N
     found = two(lambda time: 0.1 * M if time < 10 else 1.5 * M, lambda time: 0.5 * M).run
     assert [found[f"fairness_min_{one}s"] for one in (1, 5, 20)] == pytest.approx([1 / 3] * 3)
     turned = two(lambda time: 0.5 * M, lambda time: 1.5 * M).run
-    assert turned["fairness_min_20s"] == pytest.approx(1 / 3), "whoever has less"
+    assert turned["fairness_min_20s"] == pytest.approx(1 / 3), "the smaller share"
     x = np.array([1.5, 0.5])
     assert found["jain_min_20s"] == pytest.approx(x.sum() ** 2 / (2 * (x**2).sum()))
 

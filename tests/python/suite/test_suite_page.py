@@ -305,7 +305,7 @@ def test_markdown_says_what_the_page_says() -> None:
         "## The worst case of each", "## Cases that were not run", "## Rules", "## Warnings",
         "### What runs warn of (1)", "### What the numbers mean",
     ]  # fmt: skip
-    assert "networks that nobody ran" in text
+    assert "networks that were never run" in text
     assert "Source: here · 8 cases, 7 of them run · 3 controllers · 3 seeds" in text
     assert "| 5.0,delay=0ms | **✓ pass** delay 20.0 ms |" in text
     assert f"| wifi | {NOTHING} not run: no node |  |  |" in text

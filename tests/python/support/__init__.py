@@ -139,7 +139,7 @@ def interrupt(
 
 
 def handles(process: subprocess.Popen[str], number: signal.Signals) -> bool:
-    """Whether a process has a handler for a signal, by what Linux says of it; elsewhere nobody knows, and it counts as one."""
+    """Whether a process has a handler for a signal, by Linux' /proc; on other systems it is unknown, and counts as one."""
     try:
         status = Path(f"/proc/{process.pid}/status").read_text()
     except OSError:

@@ -78,7 +78,7 @@ class Browser:
             for domain in ("Page", "Runtime", "Log", "Network"):
                 self.call(f"{domain}.enable")
         except BaseException:
-            # nobody else would end it, and a process that is left warns in whatever test comes next
+            # no other code ends it, and a process that goes on warns in the next test
             self._close()
             raise
         return self

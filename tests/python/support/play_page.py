@@ -99,7 +99,7 @@ def at_time(page: Any, comparison: str) -> None:
 
 
 def to(page: Any, seconds: float) -> None:
-    """Goes to a time of the run, as whoever moves the slider does."""
+    """Goes to a time of the run, as a user with the slider does."""
     page.locator("#time").evaluate(
         "(one, ms) => { one.value = ms; one.dispatchEvent(new Event('input', {bubbles: true}));"
         " one.dispatchEvent(new Event('change', {bubbles: true})); }",

@@ -1,4 +1,4 @@
-"""A suite's result that nobody had to wait for, and its page."""
+"""A suite's result made up without runs, and its page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TWELVE = (
 
 
 RULES = """
-description = "networks that nobody ran"
+description = "networks that were never run"
 source = "here"
 
 [[cases]]
@@ -84,7 +84,7 @@ def made(
     names: Mapping[str, str] | None = None,
     **kwargs: Any,
 ) -> SuiteResult:
-    """A result that nobody had to wait for: each controller a little slower than the one before, cases ever longer."""
+    """A result without runs: each controller a little slower than the one before, cases ever longer."""
     whole = Suite.parse(RULES, "mine.toml")
     every = [Case(f"5.{at},delay={10 * at}ms", f"title {at}", "RFC 8867", None) for at in range(cases)]
     every += [Case(name, title, "", None) for name, title in (names or {}).items()]

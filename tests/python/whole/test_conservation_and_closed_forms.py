@@ -206,7 +206,7 @@ def check_opportunities(file: Path, duration: int, offset: int = 0) -> int:
     times = np.concatenate([lines + number * period for number in range(rounds + 1)])
     due = times[(times >= offset * 1000) & (times < (offset + duration) * 1000)] - offset * 1000
     done = over_trace(file, duration, offset)
-    # before the first packet is there nobody can take an opportunity
+    # before the first packet no opportunity can be taken
     missed = (due == 0).sum()
     carried = round(link(done)["carried_bps"] * duration / 8 / OPPORTUNITY)
     assert len(due) - missed - 1 <= carried <= len(due) + 1, file.name

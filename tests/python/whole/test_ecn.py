@@ -158,7 +158,7 @@ def test_a_path_that_drops_lets_nothing_through_that_bears_a_codepoint(service: 
 
 @pytest.mark.parametrize("form", ["twcc", "none"])
 def test_receivers_report_marks_that_their_feedback_does_not_tell(form: str) -> None:
-    """RFC 6679's reports, and none of them where nobody asks for them."""
+    """RFC 6679's reports, and none unless requested."""
     controller = listener("ect0")
     codel = {"name": "codel", "ecn": True}
     run = tidegate.run(scenario(controller, codel, feedback={"format": form}), record="packets")

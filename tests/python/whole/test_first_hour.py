@@ -1,4 +1,4 @@
-"""What somebody meets in the first hour: documents that are true, tables that fit, names of every kind."""
+"""The first hour of a user: documents that are true, tables that fit, names of every kind."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_examples_in_the_pages_are_those_that_are_tested() -> None:
     found = 0
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         text = page.read_text()
-        assert "--8<--" not in text, f"{page} shows a marker to whoever reads it in the clone"
+        assert "--8<--" not in text, f"{page} shows a marker to readers of the clone"
         for name, code in re.findall(r'^``` {\.python title="(.*?)"}\n(.*?)^```$', text, re.DOTALL | re.MULTILINE):
             if (ROOT / "docs" / "examples" / name).is_file():
                 assert code == (ROOT / "docs" / "examples" / name).read_text(), f"{page}: {name}"

@@ -88,7 +88,7 @@ def test_a_drop_of_the_capacity(label: str) -> None:
     # what is received is averaged over 0.5 s (draft), 1 s (aiortc, robust) or a few windows of 150 ms
     between(first, below, first + 1.3, "decreases follow the received rate, which takes its window to fall")
     # the excess is at most 2.5 / 1 - 1 = 1.5 s of queue a second, and lasts until the target is below the capacity
-    # and the packets on their way (50 ms) have arrived; 0.1 s of it come before anybody can know
+    # and the packets on their way (50 ms) have arrived; 0.1 s of it come before any feedback can tell
     between(0.1 * 1100, peak, (below + 0.05) * 1500, "the excess of at most 1.5 times the capacity, while it lasts")
     # it drains at 1 - 0.85 of the capacity or a little faster (less 5 kb/s, and the received rate is below the capacity
     # by its headers), and more slowly as the rate grows again
@@ -152,7 +152,7 @@ def test_much_loss_lowers_the_rate_by_half_of_it(preset: str) -> None:
     row = rows("loss")[f"{preset}, 12 %, from 2Mbps"]
     # never faster than with every sample above 10 %, whose mean is then 12.7 %; and three quarters of them are
     between(2000 * 0.92**10, row["at 10 s (kb/s)"], 2000 * 0.94**4, "x0.94 in most seconds")
-    between(30, row["at 90 s (kb/s)"], 2000 * 0.94**40, "nobody stops it before its minimum of 30 kbit/s")
+    between(30, row["at 90 s (kb/s)"], 2000 * 0.94**40, "nothing stops it before its minimum of 30 kbit/s")
 
 
 def test_aiortc_does_not_hear_of_losses() -> None:

@@ -91,7 +91,7 @@ def test_a_private_module_is_imported_by_its_own_package_alone() -> None:
 
 
 def test_modules_import_only_what_stands_below_them() -> None:
-    """For type checkers, too: whoever reads a package needs only those below it."""
+    """For type checkers, too: a reader of a package needs only those below it."""
     rows = order()
     wrong = [
         problem

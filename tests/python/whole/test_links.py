@@ -1,4 +1,4 @@
-"""Links of the documentation: files and headings that are there, for whoever reads it in a clone or on GitHub."""
+"""Links of the documentation: files and headings that exist, in a clone and on GitHub."""
 
 from __future__ import annotations
 
@@ -37,10 +37,16 @@ def prose(text: str) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of headings, as GitHub makes them: lower case, no punctuation, a hyphen for each space."""
+    """Anchors of headings.
+
+    GitHub makes them of the text: lower case, no punctuation, a hyphen for each space. A heading of a decision begins with
+    one of its own, `<a id="d12"></a>`, for GitHub and the site alike.
+    """
     text = re.sub(r"^( *)(```+|~~~+).*?^\1\2 *$", "", text, flags=re.DOTALL | re.MULTILINE)
     found: set[str] = set()
-    for heading in re.findall(r"^#+ +(.*?) *#*$", text, re.MULTILINE):
+    for explicit, heading in re.findall(r'^#+ +(?:<a id="([\w-]+)"></a>)?(.*?) *#*$', text, re.MULTILINE):
+        if explicit:
+            found.add(explicit)
         plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
         own = base = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
         number = 0
@@ -81,16 +87,18 @@ def test_pages_have_nothing_that_only_the_site_understands() -> None:
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:
-    (tmp_path / "other.md").write_text("# One & two: `three`\n\n## Again\n\n## Again\n")
+    (tmp_path / "other.md").write_text('# One & two: `three`\n\n## Again\n\n## Again\n\n## <a id="d7"></a>D7: Title\n')
     page = tmp_path / "page.md"
     page.write_text(
         "# Top\n[a](other.md#one--two-three) [b](other.md#again-1) [c](#top) [d](https://example.org/x)\n"
         "`[e](f.md)`\n```\n[g](h.md)\n```\n[i](gone.md) [j](other.md#again-2) ![k](gone.png)\n"
+        "[l](other.md#d7) [m](other.md#d7-title) [n](other.md#d8)\n"
     )
     assert dead(page) == [
         "gone.md: there is no such file",
         "other.md#again-2: other.md has no such heading",
         "gone.png: there is no such file",
+        "other.md#d8: other.md has no such heading",
     ]
 
 

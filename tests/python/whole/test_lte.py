@@ -80,7 +80,7 @@ def test_arrivals_are_poisson_and_their_own_luck() -> None:
     assert abs(len(starts) - 1200) < 125
     gaps = np.diff(starts)
     assert 0.88 < gaps.std() / gaps.mean() < 1.12
-    # others in the network change nobody's arrivals
+    # other users in the network do not change arrivals
     fewer = lower(Scenario.parse(text.replace("count = 3", "count = 1")), seed=1)
     assert [
         user["start"] / 1e9 for user in fewer.ir["radios"][0]["users"] if user["name"].startswith("caller")

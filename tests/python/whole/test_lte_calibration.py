@@ -13,7 +13,7 @@ def test_a_cell_carries_what_is_published() -> None:
 
 
 def test_geometry_ends_where_the_own_site_disturbs() -> None:
-    """Two sectors of the own site 20 dB down: nobody hears better than 17 dB."""
+    """Two sectors of the own site 20 dB down: no user has more than 17 dB."""
     for case in (1, 3):
         assert geometry(case)["largest"] < 17.0
         assert geometry(case)["95%"] > 14.0

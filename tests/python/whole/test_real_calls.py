@@ -56,7 +56,7 @@ def shown(number: str, value: float) -> str:
 
 PACED = "gcc:libwebrtc,burst=0ms"
 BESIDE = {"wrtc": ("gcc", PACED, f"{PACED}+jitter"), "chromium": ("gcc", "gcc+jitter")}
-"""Whom each program is compared with."""
+"""The controller that each program is compared with."""
 
 
 def gaps(program: str) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Same seed, same bits; another flow's luck is nobody else's business."""
+"""Same seed, same bits; a flow's random draws change no other flow."""
 
 from __future__ import annotations
 

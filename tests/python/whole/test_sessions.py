@@ -175,7 +175,7 @@ def test_losses_are_all_accounted_for(once: Run) -> None:
         sent = mine & np.isin(what, ["early", "regular"])
         if sent.any():
             assert one["waiting_ms_mean"] == pytest.approx(waited[sent].mean(), rel=1e-9)
-    # the trunk drops one copy for all: everybody behind it misses the same
+    # the trunk drops one copy for all: all members behind it miss the same
     assert len({one["losses"] for one in listeners}) == 1
     assert listeners[0]["losses"] > 5
     assert speaker["losses"] == 0
@@ -274,7 +274,7 @@ def test_a_sweep_has_the_sums_of_sessions(group: Scenario, tmp_path: Path) -> No
     for row, result in zip(rows, done.rows, strict=True):
         total = sum(one["rtcp_share"] for one in result["summary"]["members"])
         assert float(row["group.rtcp_share"]) == pytest.approx(total, rel=1e-12)
-    # who does not wait spares nobody
+    # a member that does not wait suppresses no report
     waits: dict[str, list[float]] = {row["sessions.group.avpf.l"]: [] for row in rows}
     for row in rows:
         waits[row["sessions.group.avpf.l"]].append(float(row["group.waiting_ms_mean"]))

@@ -44,7 +44,7 @@ def test_the_link_is_shared_and_used(label: str) -> None:
     row = rows("fairness")[label]
     # all that is carried is one or the other, but for RTCP (of 5 s, some 100 bytes a call)
     between(
-        row["utilisation"] - 0.01, (row["TFRC"] + row["TCP"]) / 2, row["utilisation"] + 1e-9, "nobody else is there"
+        row["utilisation"] - 0.01, (row["TFRC"] + row["TCP"]) / 2, row["utilisation"] + 1e-9, "no other flow is there"
     )
     # a packet may have begun before the 200 s
     between(

@@ -25,7 +25,7 @@ RETIRED = {
     "fork": "a replicator",
     "settle": "acknowledged, decided, known: whatever is meant",
 }
-"""Words that meant something to nobody but us, and what is said instead."""
+"""Words of a private dialect, and the field's words."""
 
 STAYS = {
     "tests/python/whole/test_tidy.py": dict.fromkeys(RETIRED, "this list"),

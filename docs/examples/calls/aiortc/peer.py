@@ -34,7 +34,7 @@ CLOCK = Fraction(1, 90_000)
 
 
 class Estimate:
-    """What the receiver's REMB messages say, bit/s: aiortc hands that to its encoder, and tells nobody else."""
+    """What the receiver's REMB messages say, bit/s: aiortc hands that to its encoder, for itself alone."""
 
     def __init__(self) -> None:
         self.rate: int | None = None

@@ -37,7 +37,7 @@ def flags(end: End, profile: Path, logs: Path) -> list[str]:
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
-        # nobody sees the window, which must not slow its clock down
+        # the window is hidden, which must not slow its clock down
         "--disable-background-timer-throttling",
         "--disable-backgrounding-occluded-windows",
         "--disable-renderer-backgrounding",

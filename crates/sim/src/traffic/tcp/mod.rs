@@ -247,6 +247,8 @@ mod tests {
         assert!(spoilt(|s| s.granularity = Span::from_nanos(-1)).starts_with("granularity"));
         assert!(spoilt(|s| s.min_rto = Span::ZERO).starts_with("min_rto"));
         assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));
+        let ecn_with_bbr = |s: &mut TcpSettings| (s.variant, s.ecn) = (Variant::Bbr, true);
+        assert!(spoilt(ecn_with_bbr).starts_with("ecn: found ECN with bbr"));
         assert!(spoilt(|s| s.delayed_ack = Some(Span::ZERO)).starts_with("delayed_ack"));
         assert!(spoilt(|s| s.stop = Some(Time::from_nanos(-1))).starts_with("stop"));
         assert!(spoilt(|s| s.workload = Workload::File(0)).starts_with("workload"));
