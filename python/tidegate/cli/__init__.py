@@ -60,21 +60,18 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-runs.add_to(app)
-play.add_to(app)
-sweeps.add_to(app)
-optimise.add_to(app)
-suites.add_to(app)
-gates.add_to(app)
-diffs.add_to(app)
-recordings.add_to(app)
-shell.add_to(app)
-sockets.add_to(app)
-results.add_to(app)
-reports.add_to(app)
-papers.add_to(app)
-media.add_to(app)
-look.add_to(app)
+_COMMANDS = (
+    runs.run, runs.compare, play.play, sweeps.sweep, optimise.optimise, gates.check, diffs.diff, recordings.import_,
+    shell.shell, sockets.gap, results.results, reports.report, papers.paper, look.controllers, look.version,
+)  # fmt: skip
+for _command in _COMMANDS:
+    app.command(_command.__name__.rstrip("_"))(_command)
+_GROUPS = {
+    "suite": suites.suites, "live": sockets.live_app, "media": media.media_app, "scenario": look.scenario_app,
+    "trace": look.trace_app,
+}  # fmt: skip
+for _name, _group in _GROUPS.items():
+    app.add_typer(_group, name=_name)
 
 
 class _Told(logging.Handler):

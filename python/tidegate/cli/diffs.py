@@ -12,11 +12,6 @@ from tidegate.cli.terminal import print_json
 from tidegate.errors import InputError
 
 
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(diff)
-
-
 def diff(
     a: Annotated[Path, typer.Argument(metavar="A", help="What `run`, `compare`, `sweep` or `suite run` wrote.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="Another folder of the same kind.")],

@@ -11,17 +11,12 @@ import typer
 
 from tidegate.cli.completing import complete_controllers, complete_suites
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Force, Workers
-from tidegate.cli.terminal import print_json, results_only, say, stoppable
+from tidegate.cli.options import AsJson, Cases, Force, Traces, Workers, refuse
+from tidegate.cli.terminal import print_json, results_only, say_remarks, stoppable
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from tidegate.output.junit import Case
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(check)
 
 
 def check(
@@ -51,12 +46,8 @@ def check(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="At most so many seeds: 80, or as many as the baseline has.")
     ] = None,
-    cases: Annotated[
-        list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
-    ] = [],  # noqa: B006
-    traces: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
-    ] = None,
+    cases: Cases = [],  # noqa: B006
+    traces: Traces = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder that keeps the runs; the same again does no run twice.")
     ] = None,
@@ -99,7 +90,8 @@ def check(
         check_target(junit, "JUnit XML", lambda file: b"<testsuites" in file.read_bytes()[:200], force=force)
     bars = partial(progress, shown=not as_json)
     if write:
-        _refuse_with_write({"--strict": strict, "--junit": junit, "--github": github, "--all": every})
+        of_checks = {"--strict": strict, "--junit": junit, "--github": github, "--all": every}
+        refuse(of_checks, "{}: is for checks; --write makes a baseline and compares nothing")
         if controller is None or suite is None:
             missing = "a controller" if controller is None else "--suite SUITE"
             right = f"tidegate check {baseline} {controller or 'CONTROLLER'} --suite {suite or 'smoke'} --write"
@@ -107,36 +99,21 @@ def check(
         made = Suite.load(suite, traces=traces)
         with results_only(), stoppable("stopped; no baseline was written"), engine_of(engine, scheduler, jobs):
             done = checking.write(
-                baseline,
-                controller,
-                made,
-                named=suite,
-                rules=fail_if,
-                seeds=seeds or LOOKS[-1],
-                cases=cases,
-                out=out,
-                workers=jobs,
-                progress=bars,
-                force=force,
-            )
+                baseline, controller, made, named=suite, rules=fail_if, seeds=seeds or LOOKS[-1], cases=cases,
+                out=out, workers=jobs, progress=bars, force=force,
+            )  # fmt: skip
         told = f"{len(done.cases)} cases of {made.name}, {done.seeds} seeds, {controller}"
         console().print(f"written to {baseline}: {told}", soft_wrap=True)
         return
     known = Baseline.load(baseline)
-    _same_suite(known.suite, suite)
+    if suite is not None and Path(suite).stem != Path(known.suite).stem:
+        raise InputError(f"--suite {suite}: the baseline is of {known.suite}; expected that, or another baseline")
+    again = shlex.join(["tidegate", "check", str(baseline), known.controller, "--suite", known.suite, "--write"])
     with results_only(), stoppable("stopped"), engine_of(engine, scheduler, jobs):
         outcome = checking.check(
-            known,
-            Suite.load(known.suite if suite is None else suite, traces=traces),
-            controller,
-            rules=fail_if,
-            cases=cases,
-            seeds=seeds,
-            out=out,
-            workers=jobs,
-            progress=bars,
-            made_by=f": {_command(baseline, known.controller, known.suite)}",
-        )
+            known, Suite.load(suite or known.suite, traces=traces), controller, rules=fail_if, cases=cases,
+            seeds=seeds, out=out, workers=jobs, progress=bars, made_by=f": {again}",
+        )  # fmt: skip
     document, tests = outcome.document(), outcome.cases(strict=strict)
     if junit is not None:
         write_file(junit, xml("tidegate check", {f"{outcome.suite}: {outcome.controller}": tests}))
@@ -147,8 +124,7 @@ def check(
         show(document, detail=every)
     if github:
         _annotate(tests, err=as_json)
-    for warning in document.warnings:
-        say(warning)
+    say_remarks(document.remarks)
     if not outcome.passed(strict=strict):
         raise RunError("\n".join([outcome.verdict, *(f"{case}: {why}" for case, why in document.failures)]))
 
@@ -161,18 +137,3 @@ def _annotate(tests: list[Case], *, err: bool) -> None:
     for case in sorted(tests, key=lambda case: order.index(case.word)):
         if case.state != "passed":
             typer.echo(annotation(case), err=err)
-
-
-def _command(baseline: Path, controller: str, suite: str) -> str:
-    return shlex.join(["tidegate", "check", str(baseline), controller, "--suite", suite, "--write"])
-
-
-def _refuse_with_write(options: dict[str, object]) -> None:
-    for name, value in options.items():
-        if value:
-            raise InputError(f"{name}: is for checks; --write makes a baseline and compares nothing")
-
-
-def _same_suite(known: str, suite: str | None) -> None:
-    if suite is not None and Path(suite).stem != Path(known).stem:
-        raise InputError(f"--suite {suite}: the baseline is of {known}; expected that, or another baseline")

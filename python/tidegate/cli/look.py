@@ -11,7 +11,7 @@ import typer
 
 from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force, ScenarioName
-from tidegate.cli.terminal import print_json, results_only
+from tidegate.cli.terminal import print_json, print_names, results_only
 from tidegate.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -21,21 +21,11 @@ if TYPE_CHECKING:
 
 scenario_app = typer.Typer(help="List, show and check scenarios.", no_args_is_help=True, rich_markup_mode=None)
 trace_app = typer.Typer(
-    help="Look at recorded networks, convert and generate them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Look at recorded networks, convert and generate them.", no_args_is_help=True, rich_markup_mode=None
 )
 
 _BARS = "▁▂▃▄▅▆▇█"
 _BAR_COLUMNS = 60
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
-    app.add_typer(scenario_app, name="scenario")
-    app.add_typer(trace_app, name="trace")
-    app.command()(controllers)
-    app.command()(version)
 
 
 @scenario_app.command("list")
@@ -45,7 +35,6 @@ def list_(as_json: AsJson = False) -> None:
     Example: tidegate scenario list
     """
     from tidegate import _shipped
-    from tidegate.output.terminal import console
     from tidegate.scenario import Scenario
 
     every = [Scenario.load(name) for name in _shipped.scenarios()]
@@ -53,10 +42,7 @@ def list_(as_json: AsJson = False) -> None:
         keys = ("name", "description", "source")
         print_json([{key: getattr(one, key) for key in keys} for one in every])
         return
-    to = console()
-    width = max((len(one.name) for one in every), default=0)
-    for one in every:
-        to.print(f"{one.name:{width}}  {one.description}", soft_wrap=True)
+    print_names({one.name: one.description for one in every})
 
 
 @scenario_app.command()
@@ -118,16 +104,11 @@ def schema_() -> None:
 
 To = Annotated[str | None, typer.Option(help="mahimahi or csv; as the name's suffix says by default.")]
 TraceFile = Annotated[Path, typer.Argument(help="A recorded network; .gz is unpacked.")]
-Format = Annotated[str | None, typer.Option(help="Format of the file; found out from its contents by default.")]
 Direction = Annotated[
-    str | None,
-    typer.Option(help="down or up, for formats that hold both; by default what their users take."),
+    str | None, typer.Option(help="down or up, for formats that hold both; by default what their users take.")
 ]
 Frequency = Annotated[float | None, typer.Option(help="Lines a second, for formats without times.")]
-Reference = Annotated[
-    str | None,
-    typer.Option(help="Rate that a ratio of 1 stands for, for formats that hold ratios."),
-]
+Reference = Annotated[str | None, typer.Option(help="Rate that a ratio of 1 stands for, for formats that hold ratios.")]
 
 
 def _load(file: Path, form: str | None, direction: str | None, frequency: float | None, reference: str | None) -> Trace:
@@ -135,13 +116,7 @@ def _load(file: Path, form: str | None, direction: str | None, frequency: float 
 
     match direction:
         case "down" | "up" | None:
-            return traces.load(
-                file,
-                format=form,
-                direction=direction,
-                frequency=frequency,
-                reference_rate=reference,
-            )
+            return traces.load(file, format=form, direction=direction, frequency=frequency, reference_rate=reference)
     raise InputError(f"--direction: found {direction}; expected down or up")
 
 
@@ -222,15 +197,7 @@ def convert(
     _write(_load(file, format_, direction, frequency, reference_rate), out, form)
 
 
-_SUFFIXES = {
-    ".csv": "csv",
-    ".trace": "mahimahi",
-    ".mahimahi": "mahimahi",
-    ".mm": "mahimahi",
-    ".up": "mahimahi",
-    ".down": "mahimahi",
-    "": "mahimahi",
-}
+_SUFFIXES = {".csv": "csv", **dict.fromkeys((".trace", ".mahimahi", ".mm", ".up", ".down", ""), "mahimahi")}
 
 
 def _form(out: Path, to: str | None, *, force: bool) -> str:
@@ -305,23 +272,13 @@ def generate(
     match model:
         case "brownian":
             one = traces.generate(
-                seed=seed,
-                duration=duration,
-                start=start,
-                max=largest,
-                sigma=sigma,
-                outage_escape=outage_escape,
+                seed=seed, duration=duration, start=start, max=largest, sigma=sigma, outage_escape=outage_escape
             )
         case "lte":
             one = lte.trace(
-                seed=seed,
-                duration=duration,
-                case=case,
-                bandwidth=bandwidth,
-                antennas=antennas,
-                speed=speed,
+                seed=seed, duration=duration, case=case, bandwidth=bandwidth, antennas=antennas, speed=speed,
                 users=users,
-            )
+            )  # fmt: skip
         case _:
             hint = did_you_mean(model, ["brownian", "lte"])
             raise InputError(f"{model}: no such model; there are brownian and lte{hint}")
@@ -348,7 +305,7 @@ def controllers(
     Example: tidegate controllers gcc
     """
     from tidegate.control import registry
-    from tidegate.output.terminal import console, plain_table, print_table
+    from tidegate.output.terminal import console, print_rows
 
     known = registry.registry()
     if names and len(names) > 1:
@@ -362,12 +319,8 @@ def controllers(
         return
     to = console()
     if chosen is None:
-        table = plain_table("controller", "presets", "summary")
-        table.columns[1].justify = table.columns[2].justify = "left"
-        table.columns[1].no_wrap = table.columns[2].no_wrap = False
-        for one in known.values():
-            table.add_row(one["name"], ", ".join(one["presets"]), one["summary"])
-        print_table(table)
+        rows = [(one["name"], ", ".join(one["presets"]), one["summary"]) for one in known.values()]
+        print_rows(["controller", "presets", "summary"], rows, words={1, 2}, folded={1, 2})
         to.print("\nAny class of your own: python:file.py:Class")
         to.print("Any model: onnx:model.onnx; any Estimator written for AlphaRTC: alphartc:file.py")
         return
@@ -381,9 +334,7 @@ def controllers(
         if called:
             to.print(f"a scenario's call with a {content} has {called} where it says nothing else")
     to.print("")
-    table = plain_table("setting", "value", "unit", "meaning")
-    table.columns[-1].justify = table.columns[-2].justify = "left"
-    table.columns[-1].no_wrap = False
+    lines = []
     values = {**one["defaults"][preset], **chosen.settings}
     settings = registry.settings_of(chosen.name, preset)
     alike = [other for other in one["presets"] if registry.settings_of(chosen.name, other) == settings]
@@ -391,8 +342,8 @@ def controllers(
         here = _value(values.get(setting["name"]))
         there = {other: _value(one["defaults"][other].get(setting["name"])) for other in alike if other != preset}
         others = "".join(f"; {other}: {value}" for other, value in there.items() if value != here)
-        table.add_row(setting["name"], here, setting["unit"], f"{setting['doc']}{others}")
-    print_table(table)
+        lines.append((setting["name"], here, setting["unit"], f"{setting['doc']}{others}"))
+    print_rows(["setting", "value", "unit", "meaning"], lines, words={2, 3}, folded={3})
 
 
 def _value(value: object) -> str:

@@ -8,19 +8,14 @@ from typing import Annotated
 import typer
 
 from tidegate._signals import raised
-from tidegate.cli.options import AsJson, Force
-from tidegate.cli.terminal import print_json, say, stoppable
+from tidegate.cli.options import AsJson, Force, say_what_media_lacks
+from tidegate.cli.terminal import print_json, stoppable
 
 media_app = typer.Typer(
     help="Real video: which clips there are, and films of what viewers saw.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
-    app.add_typer(media_app, name="media")
 
 
 @media_app.command()
@@ -31,43 +26,28 @@ def clips(as_json: AsJson = False) -> None:
 
     Example: tidegate media clips
     """
-    from tidegate.output.terminal import console, plain_table, print_table
+    from tidegate.output.terminal import console, print_rows
     from tidegate.video import cache, clip, extra, openh264, settings
 
     found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
     if extra.has("av"):
         found += [clip.find(name) for name in clip.named()]
     if as_json:
-        print_json(
-            {
-                "clips": [
-                    {"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found
-                ],
-                "settings": dict(settings.table()),
-                "encoders_in_the_loop": [openh264.NAME] if openh264.is_in() else [],
-                "cache": str(cache.cache()),
-            }
-        )
+        every = [{"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found]
+        encoders = [openh264.NAME] if openh264.is_in() else []
+        about = {"settings": dict(settings.table()), "encoders_in_the_loop": encoders, "cache": str(cache.cache())}
+        print_json({"clips": every, **about})
         return
-    table = plain_table("clip", "size", "frames/s")
-    for one in found:
-        table.add_row(one.name, f"{one.width}x{one.height}", f"{float(one.fps):.5g}")
-    print_table(table)
+    rows = ((one.name, f"{one.width}x{one.height}", f"{float(one.fps):.5g}") for one in found)
+    print_rows(["clip", "size", "frames/s"], rows)
     to = console()
     to.print("\nOr the path of a video file. Settings, as in --media bikes:size=320x136,group=24:\n")
-    lines = plain_table("setting", "what it is")
-    lines.columns[1].justify = "left"
-    for name, doc in settings.table():
-        lines.add_row(name, doc)
-    print_table(lines)
+    print_rows(["setting", "what it is"], settings.table(), words={1})
+    encoder = f"codec={openh264.NAME}, an encoder in the loop, is in this build."
     absent = f"There is no encoder in the loop in this build; build with: {openh264.BUILD}"
-    to.print(
-        f"\ncodec={openh264.NAME}, an encoder in the loop, is in this build." if openh264.is_in() else f"\n{absent}",
-        soft_wrap=True,
-    )
+    to.print(f"\n{encoder if openh264.is_in() else absent}", soft_wrap=True)
     to.print(f"\nEncoded clips are kept in {cache.cache()} and may be removed.", soft_wrap=True)
-    if missing := extra.missing():
-        say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
+    say_what_media_lacks()
 
 
 @media_app.command()

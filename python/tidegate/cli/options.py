@@ -5,7 +5,7 @@ A shell waits for this file at each press of Tab: it loads nothing but the engin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegate import _core
-from tidegate.cli.completing import complete_keys, scenarios
+from tidegate.cli.completing import complete_keys, complete_suites, scenarios
 from tidegate.cli.terminal import say
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 
 if TYPE_CHECKING:
     from tidegate.shell import LiveJob
@@ -56,6 +56,54 @@ Force = Annotated[bool, typer.Option("--force", help="Write over a file of anoth
 Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
 
 
+Seed = Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")]
+Record = Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")]
+RunFolder = Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")]
+ScenarioIfAny = Annotated[
+    str | None,
+    typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
+]
+SuiteInstead = Annotated[
+    str | None, typer.Option(metavar="SUITE", help="A suite instead of a scenario.", autocompletion=complete_suites)
+]
+Cases = Annotated[
+    list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
+]
+CasesOfSuite = Annotated[
+    list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases of the suite: '5.1*'.")
+]
+Traces = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
+]
+
+
+def check_record(record: str | None, media: str | None = None) -> None:
+    """Whether `--record` is a level, and the one that `--media` needs.
+
+    Raises:
+        InputError: when it is not.
+    """
+    if record not in {None, "summary", "series", "packets"}:
+        raise InputError(f"--record: found {record}; expected summary, series or packets")
+    if media is not None and record not in {None, "packets"}:
+        raise InputError(f"--record: found {record}; --media needs packets")
+
+
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """Refuses options that do not go with others.
+
+    Args:
+        options: The options and their values, as they were given.
+        why: The message, with `{}` for the first of them that was given.
+
+    Raises:
+        InputError: when there is such an option.
+    """
+    for name, value in options.items():
+        if value:
+            raise InputError(why.format(name))
+
+
 def captured(pcap: bool, out: Path | None) -> dict[str, Any]:
     """What `--pcap` changes in a scenario.
 
@@ -94,10 +142,8 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
             raise InputError(f"--set {key}: is given twice")
         given[key] = plain_value(text)
     if duration is not None:
-        try:
+        with located("--duration"):
             Duration.parse(duration)
-        except InputError as error:
-            raise InputError(f"--duration: {error}") from None
     for key, value in {"duration": duration, "seed": seed}.items():
         if value is None:
             continue
@@ -105,20 +151,6 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
             raise InputError(f"--{key} {value}: --set {key} names it, too; expected one of the two")
         given[key] = value
     return given
-
-
-def values_of(key: str, text: str) -> list[str]:
-    """The values of a `--set KEY=A,B,C`, ranges spread out.
-
-    Raises:
-        InputError: says what was found and what would be right.
-    """
-    from tidegate.query import ranges
-
-    try:
-        return ranges.values(text)
-    except InputError as error:
-        raise InputError(f"--set {key}={text}: {error}") from None
 
 
 def say_how_long(sessions: Sequence[LiveJob]) -> None:
@@ -131,6 +163,14 @@ def say_how_long(sessions: Sequence[LiveJob]) -> None:
 
     check_surroundings()
     say(how_long(sessions))
+
+
+def say_what_media_lacks() -> None:
+    """Says what `--media` is without, where its extra is not installed."""
+    from tidegate.video import extra
+
+    if missing := extra.missing():
+        say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
 
 
 def say_what_code_is_run(file: str, named: Sequence[str]) -> None:

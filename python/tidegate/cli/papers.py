@@ -9,18 +9,13 @@ import typer
 
 from tidegate import _shipped
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Workers
-from tidegate.cli.terminal import print_json, results_only, stoppable, typed
+from tidegate.cli.options import AsJson, Workers, refuse
+from tidegate.cli.terminal import print_json, print_names, results_only, stoppable, typed
 from tidegate.errors import InputError
 
 
 def _keys(incomplete: str) -> list[str]:
     return [name for name in ["list", *_shipped.papers()] if name.startswith(incomplete)]
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(paper)
 
 
 def paper(
@@ -53,18 +48,9 @@ def paper(
     if quick and full:
         raise InputError("--quick and --full: give one of them")
     if key == "list":
-        options = {
-            "--quick": quick,
-            "--full": full,
-            "--out": out,
-            "--seeds": seeds,
-            "--jobs": jobs,
-            "--engine": engine,
-            "--scheduler": scheduler,
-        }
-        for option, value in options.items():
-            if value:
-                raise InputError(f"list: nothing is run, and {option} says how; give the key of a paper")
+        how = {"--quick": quick, "--full": full, "--out": out, "--seeds": seeds}
+        where = {"--jobs": jobs, "--engine": engine, "--scheduler": scheduler}
+        refuse({**how, **where}, "list: nothing is run, and {} says how; give the key of a paper")
         _list(as_json=as_json)
         return
     with engine_of(engine, scheduler, jobs):
@@ -72,7 +58,6 @@ def paper(
 
 
 def _list(*, as_json: bool) -> None:
-    from tidegate.output.terminal import console
     from tidegate.paper import list_papers
 
     every = list_papers()
@@ -85,10 +70,12 @@ def _list(*, as_json: bool) -> None:
             ]
         )
         return
-    width = max((len(one.key) for one in every), default=0)
-    for one in every:
-        said = f"{one.paper.title} ({', '.join(one.paper.authors)}, {one.paper.year}; {len(one.claims)} claims)"
-        console().print(f"{one.key:{width}}  {said}", soft_wrap=True)
+    print_names(
+        {
+            one.key: f"{one.paper.title} ({', '.join(one.paper.authors)}, {one.paper.year}; {len(one.claims)} claims)"
+            for one in every
+        }
+    )
 
 
 def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: int | None, as_json: bool) -> None:

@@ -10,17 +10,12 @@ import typer
 
 from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers, scenarios
-from tidegate.cli.options import Force, Sets, changes
+from tidegate.cli.options import Force, Seed, Sets, changes
 from tidegate.cli.terminal import say, stoppable
 from tidegate.errors import InputError
 
 _DEFAULT = "home-broadband"
 _MOST = 2  # that the page shows side by side
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(play)
 
 
 def play(
@@ -41,7 +36,7 @@ def play(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where it is served; 0 for a free port.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve it, and open nothing.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
+    seed: Seed = None,
     set_: Sets = [],  # noqa: B006
     force: Force = False,
 ) -> None:

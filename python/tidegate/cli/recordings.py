@@ -10,12 +10,7 @@ import typer
 from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force
-from tidegate.cli.terminal import print_json, print_run, say, stoppable
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command("import")(import_)
+from tidegate.cli.terminal import print_json, print_run, say, say_remarks, stoppable
 
 
 def import_(
@@ -89,7 +84,7 @@ def import_(
     if trace is not None and found_capacity is not None:
         write_file(trace, found_capacity.to_csv())
     if as_json:
-        print_json({"digest": done.digest, "seed": done.seed, **done.summary})
+        print_json(done.to_data())
     else:
         print_run(done)
         found = agreement(done)
@@ -105,5 +100,4 @@ def import_(
             f"{trace}: a lower bound of the capacity; a queue stood {found_capacity.stood:.1%} of the time, and "
             "only then is it what the link gave this call"
         )
-    for one in done.warnings:
-        say(one)
+    say_remarks(done.remarks)

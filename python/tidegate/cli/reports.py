@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from tidegate.runs import Run
 
 
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(report)
-
-
 def report(
     folder: Annotated[Path, typer.Argument(help="What `run`, `compare`, `sweep`, `optimise` or `suite run` wrote.")],
     out: Annotated[
@@ -61,13 +56,13 @@ def report(
     if isinstance(source, SuiteResult) and is_sweep(source):
         source = SuiteSweep.of(source)
     target = out or folder / ("index.html" if isinstance(source, SuiteResult) else "report.html")
-    if picture and isinstance(source, SearchResult | SuiteResult):
+    if not picture:
+        write_page(target, source.document())
+    elif isinstance(source, SearchResult | SuiteResult):
         what = "a search" if isinstance(source, SearchResult) else "a suite's result"
         raise InputError(f"--out {out}: {what} has no picture; expected .html")
-    if picture and not isinstance(source, SearchResult | SuiteResult):
-        _draw(source, target)
     else:
-        write_page(target, source.document())
+        _draw(source, target)
     console().print(f"written to {target}")
 
 

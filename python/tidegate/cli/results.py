@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import itertools
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +17,8 @@ from tidegate.errors import InputError
 
 if TYPE_CHECKING:
     from tidegate._core import Table
+    from tidegate.query import Where
     from tidegate.results.metrics import Metric
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(results)
 
 
 def results(
@@ -44,6 +43,7 @@ def results(
 
     Example: tidegate results out/sweep --where 'controller == "gcc" and delay_p95 > 100ms'
     """
+    from tidegate.output.terminal import console
     from tidegate.query import Where, column_of
     from tidegate.results import dataset
 
@@ -51,33 +51,36 @@ def results(
         raise InputError("--csv and --json: give one of them")
     every = dataset.tables(folder)
     controller, first = next(every)
-    kinds: dict[str, str] = {
-        dataset.CONTROLLER: "U",
-        **{name: first[:1].to_numpy(name).dtype.kind for name in first.columns},
-    }
+    kinds = {dataset.CONTROLLER: "U", **{name: first[:1].to_numpy(name).dtype.kind for name in first.columns}}
     about = _catalogue()
     condition = None if where is None else Where(where, kinds, about)
+    asked = () if condition is None else condition.names
     if columns is not None:
         shown = [column_of(one.strip(), kinds, about) for one in columns.split(",")]
     else:
-        shown = _default(kinds, first)
-    if columns is None and condition is not None:
-        shown = list(dict.fromkeys([*shown, *condition.names]))
-    found = _Found(shown, condition, as_csv, None if as_csv else limit)
-    found.take(controller, first)
-    for name, table in every:
-        needed = {*shown, *(condition.names if condition is not None else ())} - {"controller"}
-        if missing := sorted(needed - {*table.columns}):
+        shown = list(dict.fromkeys([*_default(kinds, first), *asked]))
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if as_csv:
+        writer.writerow(shown)
+    count = total = 0
+    rows: list[dict[str, Any]] = []
+    for name, table in itertools.chain([(controller, first)], every):
+        if missing := sorted({*shown, *asked} - {dataset.CONTROLLER, *table.columns}):
             raise InputError(
                 f"{folder}: a file of it has no {missing[0]}, as others have; the same sweep again writes it anew"
             )
-        found.take(name, table)
-    if as_csv:
-        return
+        values, places = _matching(name, table, [*shown, *asked], condition)
+        total, count = total + len(table), count + len(places)
+        if as_csv:
+            writer.writerows(_row(values, shown, at).values() for at in places)
+        else:
+            rows += [_row(values, shown, at) for at in places[: limit - len(rows)]]
     if as_json:
-        print_json({"runs": found.total, "found": found.count, "rows": found.rows})
-        return
-    _print(found, about, limit)
+        print_json({"runs": total, "found": count, "rows": rows})
+    elif not as_csv:
+        _print(shown, rows, about)
+        more = f", {limit} of them printed (--limit, --csv)" if count > limit else ""
+        console().print(f"\n{count} of {total} runs{more}")
 
 
 def _catalogue() -> dict[str, Metric]:
@@ -87,7 +90,7 @@ def _catalogue() -> dict[str, Metric]:
     return {**METRICS, **{name: numbers.about(name) for name in numbers.known()}}
 
 
-def _default(kinds: dict[str, str], first: Table) -> list[str]:
+def _default(kinds: Mapping[str, str], first: Table) -> list[str]:
     """What a run is of, and what comparisons show of it."""
     from tidegate.results.metrics import HEADLINE
 
@@ -96,58 +99,27 @@ def _default(kinds: dict[str, str], first: Table) -> list[str]:
     return ["controller", *settings, "seed", *(name for name in HEADLINE if name in kinds)]
 
 
-class _Found:
-    """The rows that are wanted: counted, and as many kept as are printed."""
+def _matching(controller: str, table: Table, names: Iterable[str], where: Where | None) -> tuple[dict[str, Any], Any]:
+    """Columns of a table, and the places of the rows that are wanted."""
+    import numpy as np
 
-    def __init__(self, shown: Sequence[str], where: Any, as_csv: bool, limit: int | None) -> None:
-        self.shown, self._where, self._limit = list(shown), where, limit
-        self.rows: list[dict[str, Any]] = []
-        self.count = self.total = 0
-        self._writer = None
-        if as_csv:
-            import csv
-            import sys
-
-            self._writer = csv.writer(sys.stdout, lineterminator="\n")
-            self._writer.writerow(self.shown)
-
-    def take(self, controller: str, table: Table) -> None:
-        """Looks through some rows."""
-        import numpy as np
-
-        self.total += len(table)
-        names = {*self.shown, *(self._where.names if self._where else ())}
-        columns = {name: table.to_numpy(name) for name in names if name != "controller"}
-        if "controller" in names:
-            columns["controller"] = np.full(len(table), controller)
-        mask = np.ones(len(table), bool) if self._where is None else self._where(columns)
-        self.count += int(mask.sum())
-        for row in self._rows(columns, np.flatnonzero(mask)):
-            if self._writer is not None:
-                self._writer.writerow("" if value is None else value for value in row.values())
-            else:
-                self.rows.append(row)
-
-    def _rows(self, columns: dict[str, Any], places: Any) -> Iterator[dict[str, Any]]:
-        if self._limit is not None:
-            places = places[: self._limit - len(self.rows)]
-        for at in places:
-            row = {name: columns[name][at].item() for name in self.shown}
-            yield {name: None if value != value else value for name, value in row.items()}  # noqa: PLR0124
+    columns = {name: table.to_numpy(name) for name in names if name != "controller"}
+    columns["controller"] = np.full(len(table), controller)
+    return columns, np.arange(len(table)) if where is None else np.flatnonzero(where(columns))
 
 
-def _print(found: _Found, about: dict[str, Metric], limit: int) -> None:
-    from tidegate.output.terminal import broken, console, plain_table, print_table
+def _row(columns: dict[str, Any], shown: Sequence[str], at: int) -> dict[str, Any]:
+    row = {name: columns[name][at].item() for name in shown}
+    return {name: None if value != value else value for name, value in row.items()}  # noqa: PLR0124
 
-    heads = [f"{about[one].label} ({about[one].unit})" if one in about else one for one in found.shown]
-    first = sum(one not in about for one in found.shown)
-    table = plain_table(*map(broken, heads))
-    for row in found.rows:
-        table.add_row(*(_cell(value, about.get(name)) for name, value in row.items()))
-    if found.rows:
-        print_table(table, first)
-    more = f", {limit} of them printed (--limit, --csv)" if found.count > limit else ""
-    console().print(f"\n{found.count} of {found.total} runs{more}")
+
+def _print(shown: Sequence[str], rows: list[dict[str, Any]], about: dict[str, Metric]) -> None:
+    from tidegate.output.terminal import broken, print_rows
+
+    heads = [f"{about[one].label} ({about[one].unit})" if one in about else one for one in shown]
+    cells = ([_cell(value, about.get(name)) for name, value in row.items()] for row in rows)
+    if rows:
+        print_rows([*map(broken, heads)], cells, first=sum(one not in about for one in shown))
 
 
 def _cell(value: Any, about: Metric | None) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,36 +16,30 @@ from tidegate.cli.options import (
     AsJson,
     Media,
     Pcap,
+    Record,
+    RunFolder,
     ScenarioName,
+    Seed,
     Sets,
     Workers,
     captured,
     changes,
+    check_record,
     say_how_long,
     say_what_code_is_run,
+    say_what_media_lacks,
 )
-from tidegate.cli.terminal import print_json, print_run, results_only, say, stoppable, typed, warn
-from tidegate.errors import InputError, RunError
-
-if TYPE_CHECKING:
-    from tidegate.comparison import Comparison
-    from tidegate.runs import Run, RunJob
-    from tidegate.scenario import Scenario
-
-
-def add_to(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
-    app.command()(run)
-    app.command()(compare)
+from tidegate.cli.terminal import print_json, print_run, results_only, say_remarks, stoppable, typed
+from tidegate.errors import RunError
 
 
 def run(
     scenario: ScenarioName,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
-    record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
+    seed: Seed = None,
+    record: Record = None,
     set_: Sets = [],  # noqa: B006
     media: Media = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")] = None,
+    out: RunFolder = None,
     pcap: Pcap = False,
     as_json: AsJson = False,
 ) -> None:
@@ -56,55 +49,41 @@ def run(
 
     Example: tidegate run home-broadband --set flows.call.media.controller=gcc:draft-02 --out my-run
     """
-    from tidegate.output.terminal import console
+    from tidegate.media.chain import Chain
+    from tidegate.output.terminal import console, progress
     from tidegate.results.folders import check_folder
     from tidegate.runs import RUN_FILE, RunJob
+    from tidegate.runs.jobs import execute
     from tidegate.scenario import Scenario
 
-    if record not in {None, "summary", "series", "packets"}:
-        raise InputError(f"--record: found {record}; expected summary, series or packets")
+    check_record(record, media)
     made = Scenario.load(scenario, {**changes(set_), **captured(pcap, out)})
     if out is not None:
         check_folder(out, RUN_FILE)
     say_what_code_is_run(scenario, made.code)
-    if media is not None and record not in {None, "packets"}:
-        raise InputError(f"--record: found {record}; --media needs packets")
-    with results_only():
+    if media is not None:
+        say_what_media_lacks()
+    with (
+        results_only(),
+        stoppable("stopped; nothing was written"),
+        raised() if media is not None else nullcontext(),
+        progress(made.name, shown=not as_json) as tell,
+    ):
         if media is None:
-            (done,) = _execute([RunJob(made, seed, record)], made.name, shown=not as_json)
+            (done,) = execute([RunJob(made, seed, record)], progress=tell)
         else:
-            done = _run_with_media(made, seed, media, shown=not as_json)
+            chain = Chain(media, progress=tell)
+            fed = execute([RunJob(chain.feed(made), seed, "packets")], progress=chain.running)
+            (done,) = (judged.judged_run() for judged in chain.judge(fed))
     if out is not None:
         done.save(out)
     if as_json:
-        print_json({"digest": done.digest, "seed": done.seed, **done.summary})
-        warn(done.warnings, made)
-        return
-    print_run(done)
-    warn(done.warnings, made)
-    if out is not None:
+        print_json(done.to_data())
+    else:
+        print_run(done)
+    say_remarks(done.remarks, made)
+    if out is not None and not as_json:
         console().print(f"\nwritten to {out}")
-
-
-def _run_with_media(made: Scenario, seed: int | None, media: str, *, shown: bool) -> Run:
-    from tidegate.media.chain import Chain
-    from tidegate.output.terminal import progress
-    from tidegate.runs import RunJob
-    from tidegate.runs.jobs import execute
-
-    _say_what_is_missing()
-    with stoppable("stopped; nothing was written"), raised(), progress(made.name, shown=shown) as tell:
-        chain = Chain(media, progress=tell)
-        done = execute([RunJob(chain.feed(made), seed, "packets")], progress=chain.running)
-        (judged,) = chain.judge(done)
-        return judged.judged_run()
-
-
-def _say_what_is_missing() -> None:
-    from tidegate.video import extra
-
-    if missing := extra.missing():
-        say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
 
 
 def compare(
@@ -178,20 +157,13 @@ def compare(
     from tidegate.scenario.variants import scenario_for
 
     made = scenario_for(
-        base=scenario,
-        link=link,
-        capacity=capacity,
-        delay=delay,
-        queue=queue,
-        cross=cross,
-        beside=beside,
-        media_source=media_source,
-        changes={**changes(set_, duration=duration), **captured(pcap, out)},
-    )
+        base=scenario, link=link, capacity=capacity, delay=delay, queue=queue, cross=cross, beside=beside,
+        media_source=media_source, changes={**changes(set_, duration=duration), **captured(pcap, out)},
+    )  # fmt: skip
     if out is not None:
         check_folder(out, comparison.COMPARISON_FILE)
     if media is not None:
-        _say_what_is_missing()
+        say_what_media_lacks()
     if scenario is not None:
         compared = subject.of_scenario(made, "controller")
         others = made.model_copy(update={"flows": [flow for at, flow in enumerate(made.flows) if at != compared]})
@@ -207,44 +179,23 @@ def compare(
         progress(f"{len(names) * seeds} runs", shown=not as_json) as tell,
     ):
         done = comparison.compare(
-            names,
-            made,
-            seeds=seeds,
-            workers=jobs,
-            processes=None,
-            progress=tell,
-            command=typed(),
-            media=media,
+            names, made, seeds=seeds, workers=jobs, processes=None, progress=tell, command=typed(), media=media
         )
         if out is not None:
             done.save(out)
+    to = console()
     if as_json:
         print_json(done.to_data())
-        warn(done.warnings, made)
-        _tell_failures(done)
-        return
-    to = console()
-    last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
-    document = done.document()
-    to.print(f"{made.name}, {made.duration}, {'; '.join(filter(None, [last, marks(document)]))}\n")
-    show(document)
-    warn(done.warnings, made)
-    if out is not None:
+    else:
+        last = f"seeds 1 to {seeds}, mean ± 95 % interval" if seeds > 1 else "seed 1"
+        document = done.document()
+        to.print(f"{made.name}, {made.duration}, {'; '.join(filter(None, [last, marks(document)]))}\n")
+        show(document)
+    say_remarks(done.remarks, made)
+    if out is not None and not as_json:
         names = ["table.md", "table.csv", "runs.csv", "comparison.png", "report.html", *done.attached]
         to.print(f"\nwritten to {out}: {', '.join(name for name in names if not name.startswith('quality-'))}, runs/")
-    _tell_failures(done)
-
-
-def _tell_failures(done: Comparison) -> None:
     if done.failed:
         sys.stdout.flush()
         why = [f"{name}: {reason}" for name, reason in done.failed.items()]
         raise RunError("\n".join([f"{len(why)} of {len(done.table.controllers)} controllers failed:", *why]))
-
-
-def _execute(jobs: Sequence[RunJob], what: str, *, shown: bool) -> list[Run]:
-    from tidegate.output.terminal import progress
-    from tidegate.runs.jobs import execute
-
-    with stoppable("stopped; nothing was written"), progress(what, shown=shown) as tell:
-        return execute(jobs, progress=tell)

@@ -5,29 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from tidegate.cli.completing import scenarios
-from tidegate.cli.options import AsJson, Sets, changes, say_what_code_is_run
-from tidegate.cli.terminal import print_json, print_run, results_only, say, warn
+from tidegate.cli.options import (
+    AsJson,
+    Record,
+    ScenarioIfAny,
+    Seed,
+    Sets,
+    captured,
+    changes,
+    check_record,
+    say_what_code_is_run,
+)
+from tidegate.cli.terminal import print_json, print_run, results_only, say, say_remarks
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
     from tidegate.shell import Programs, Session
 
 
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(shell)
-
-
 def shell(
-    scenario: Annotated[
-        str | None,
-        typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
-    ] = None,
+    scenario: ScenarioIfAny = None,
     programs: Annotated[
         list[str],
         typer.Argument(
@@ -48,8 +49,8 @@ def shell(
         str | None,
         typer.Option(help="The session ends then: by default with the scenario, and after an hour with a shell."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
-    record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
+    seed: Seed = None,
+    record: Record = None,
     realtime: Annotated[
         str, typer.Option(help="auto: a real-time priority where it may be had; off: none.", metavar="auto|off")
     ] = "auto",
@@ -77,10 +78,8 @@ def shell(
         _enter(enter, [*([scenario] if scenario else []), *programs])
     if scenario is None:
         raise InputError("found no scenario; expected tidegate shell SCENARIO -- PROGRAM A -- PROGRAM B")
-    if pcap and out is None:
-        raise InputError("--pcap: needs a folder for the files: --out DIR")
-    if record not in {None, "summary", "series", "packets"}:
-        raise InputError(f"--record: found {record}; expected summary, series or packets")
+    captured(pcap, out)
+    check_record(record)
     if realtime not in {"auto", "off"}:
         raise InputError(f"--realtime: found {realtime}; expected auto or off")
     who = _programs(programs)
@@ -98,31 +97,22 @@ def shell(
     say_what_code_is_run(scenario, made.code)
     if at_terminal:
         _invite(made.name, who)
-    with (
-        results_only(),
-        session(
-            made,
-            who,
-            call=call,
-            seed=seed,
-            record=record,
-            realtime="off" if realtime == "off" else "auto",
-            pcap=pcap,
-        ) as done,
-    ):
+    priority: Literal["auto", "off"] = "off" if realtime == "off" else "auto"
+    at_ends = session(made, who, call=call, seed=seed, record=record, realtime=priority, pcap=pcap)
+    with results_only(), at_ends as done:
         if out is not None:
             done.save(out)
     if as_json:
         kind, against = done.verdict
         about = {key: value for key, value in done.about.items() if key != "flows"}
         session_json = {**about, "verdict": kind, "against": against, "replay_differs": done.differs}
-        print_json({"digest": done.run.digest, "seed": done.run.seed, "session": session_json, **done.run.summary})
+        print_json({"session": session_json, **done.run.to_data()})
     else:
         print_run(done.run)
         _print_session(done)
         if out is not None:
             console().print(f"\nwritten to {out}")
-    warn(done.run.warnings, made)
+    say_remarks(done.run.remarks, made)
     _end(done)
 
 

@@ -13,9 +13,20 @@ import typer
 
 from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers, scenarios
-from tidegate.cli.options import AsJson, Media, Sets, changes, say_what_code_is_run
-from tidegate.cli.terminal import print_json, print_run, results_only, say, stoppable, warn
-from tidegate.errors import InputError, RunError
+from tidegate.cli.options import (
+    AsJson,
+    Media,
+    Record,
+    RunFolder,
+    Seed,
+    Sets,
+    changes,
+    check_record,
+    say_what_code_is_run,
+    say_what_media_lacks,
+)
+from tidegate.cli.terminal import print_json, print_run, results_only, say, say_remarks, stoppable
+from tidegate.errors import InputError, RunError, located
 
 if TYPE_CHECKING:
     from tidegate.runs import Run
@@ -33,21 +44,13 @@ Key = Annotated[
     typer.Option("--key", metavar="FILE", help="A file with what both sides hold: 16 bytes or more, mode 0600."),
 ]
 MaxRate = Annotated[str, typer.Option("--max-rate", metavar="RATE", help="More is never sent: from 50kbps to 1Gbps.")]
-Out = Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")]
 Pcap = Annotated[
     bool,
     typer.Option("--pcap", help="Write what this side saw to packets-SIDE.pcapng, for Wireshark; needs --out."),
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
-    app.add_typer(live_app, name="live")
-    live_app.command()(send)
-    live_app.command()(receive)
-    app.command()(gap)
-
-
+@live_app.command()
 def send(
     peer: Annotated[str, typer.Argument(metavar="ADDRESS:PORT", help="Where `tidegate live receive` is.")],
     key: Key,
@@ -63,15 +66,15 @@ def send(
         typer.Option(help="Instead of the scenario's: gcc, python:mine.py:Mine.", autocompletion=complete_controllers),
     ] = None,
     duration: Annotated[str | None, typer.Option(help="How long, such as 30s.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")] = None,
-    record: Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")] = None,
+    seed: Seed = None,
+    record: Record = None,
     set_: Sets = [],  # noqa: B006
     media: Media = None,
     max_rate: MaxRate = "20Mbps",
     bind: Annotated[
         str | None, typer.Option(metavar="ADDRESS:PORT", help="From where; any free port by default.")
     ] = None,
-    out: Out = None,
+    out: RunFolder = None,
     pcap: Pcap = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,10 +89,7 @@ def send(
     from tidegate.runs import RUN_FILE, sockets
     from tidegate.scenario.variants import with_controller
 
-    if record not in {None, "summary", "series", "packets"}:
-        raise InputError(f"--record: found {record}; expected summary, series or packets")
-    if media is not None and record not in {None, "packets"}:
-        raise InputError(f"--record: found {record}; --media needs packets")
+    check_record(record, media)
     _check_pcap(pcap, out)
     made = sockets.scenario_of(scenario, changes(set_, duration=duration))
     if controller is not None:
@@ -115,6 +115,7 @@ def send(
         _finish(done, out, file, as_json=as_json, other=peer)
 
 
+@live_app.command()
 def receive(
     bind: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="At which address and port of this machine.")],
     key: Key,
@@ -122,7 +123,7 @@ def receive(
         str | None, typer.Option(help="How long to wait for a call, such as 60s; for ever by default.")
     ] = None,
     max_rate: MaxRate = "20Mbps",
-    out: Out = None,
+    out: RunFolder = None,
     pcap: Pcap = False,
     as_json: AsJson = False,
 ) -> None:
@@ -139,12 +140,8 @@ def receive(
     _check_pcap(pcap, out)
     rate = _rate(max_rate)
     sockets.address(bind)
-    patience = None
-    if wait is not None:
-        try:
-            patience = float(Duration.parse(wait)) / 1e9
-        except (ValueError, InputError) as error:
-            raise InputError(f"--wait: {error}") from None
+    with located("--wait"):
+        patience = None if wait is None else Duration.parse(wait).seconds
     secret = sockets.read_key(key)
     if out is not None:
         check_folder(out, RUN_FILE)
@@ -172,7 +169,7 @@ def gap(
     Example: tidegate gap sent --scenario lte-one-call
     """
     from tidegate.comparison import gap as gaps
-    from tidegate.output.terminal import console, plain_table, print_table
+    from tidegate.output.terminal import console, print_rows
     from tidegate.runs import Run
     from tidegate.scenario import Scenario
 
@@ -189,14 +186,14 @@ def gap(
     if as_json:
         print_json(found.to_data())
     else:
-        table = plain_table("", "live", "simulated", "limit", "")
-        for line in found.lines:
-            held = {True: "holds", False: "does not hold", None: ""}[line.within]
-            table.add_row(line.label, line.show(line.live), line.show(line.simulated), line.limit, held)
-        print_table(table)
+        held = {True: "holds", False: "does not hold", None: ""}
+        rows = (
+            (one.label, one.show(one.live), one.show(one.simulated), one.limit, held[one.within]) for one in found.lines
+        )
+        print_rows(["", "live", "simulated", "limit", ""], rows)
         if network is None and live.name == "call":
             console().print("\nthe network is taken as 1 Gbps without delay; --scenario says what it was")
-    warn(found.simulated.warnings, found.simulated.scenario)
+    say_remarks(found.simulated.remarks, found.simulated.scenario)
     if exit_code and not found.within:
         raise typer.Exit(1)
 
@@ -205,10 +202,8 @@ def _rate(text: str) -> Any:
     from tidegate.runs import sockets
     from tidegate.units import Rate
 
-    try:
+    with located("--max-rate"):
         rate = Rate.parse(text)
-    except (ValueError, InputError) as error:
-        raise InputError(f"--max-rate: {error}") from None
     return sockets.capped(rate)
 
 
@@ -230,11 +225,10 @@ def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
     """The scenario with a clip, encoded before anybody is called."""
     from tidegate.media.feeding import with_clip, with_encoder
     from tidegate.output.terminal import progress
-    from tidegate.video import extra, openh264
+    from tidegate.video import openh264
     from tidegate.video.settings import Settings
 
-    if missing := extra.missing():
-        say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
+    say_what_media_lacks()
     settings = Settings.parse(media)
     if settings.codec == openh264.NAME:
         return with_encoder(made, settings)
@@ -293,12 +287,11 @@ def _finish(done: Run, out: Path | None, capture: Path | None, *, as_json: bool,
     if out is not None:
         done.save(out, also=[capture] if capture else [])
     if as_json:
-        print_json({"digest": done.digest, "seed": done.seed, **done.summary, "live": told})
+        print_json({**done.to_data(), "live": told})
     else:
         print_run(done)
         _print_health(told)
-    for one in done.warnings:
-        say(f"warning: {one}")
+    say_remarks(done.remarks)
     if out is not None and not as_json:
         console().print(f"\nwritten to {out}")
     kept = f"; what was recorded until then is in {out}" if out is not None else ""
@@ -312,25 +305,25 @@ def _finish(done: Run, out: Path | None, capture: Path | None, *, as_json: bool,
 
 
 def _print_health(told: dict[str, Any]) -> None:
-    from tidegate.output.terminal import console, plain_table, print_table
+    from tidegate.output.terminal import console, print_rows
 
     to = console()
     to.print()
-    table = plain_table("side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored")
     mine, theirs = ("sender", "receiver") if told["side"] == "sender" else ("receiver", "sender")
-    for side, health in ((mine, told["own"]), (theirs, told["other"])):
-        if health is None:
-            continue
-        p50, p99, worst = health["late_ms"]
-        counts = [str(health["unsent"]), str(health["capped"]), str(sum(health["ignored"].values()))]
-        judged = "quiet" if p99 <= _NOISY_MS else "noisy"
-        table.add_row(side, str(health["wakeups"]), f"{p50:.2f}", f"{p99:.2f}", f"{worst:.2f}", judged, *counts)
-    print_table(table)
+    rows = [_health(side, told[of]) for side, of in ((mine, "own"), (theirs, "other")) if told[of] is not None]
+    heads = ["side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored"]
+    print_rows(heads, rows)
     if told["least_round_trip_ms"] is not None:
         least = f"{told['least_round_trip_ms']:.3f} ms"
         to.print(f"\nleast round trip {least}; one-way delays take both directions to be equally fast")
         to.print(_clocks(told))
     to.print(f"quiet: wakeups late by at most {_NOISY_MS:.0f} ms at the 99th percentile")
+
+
+def _health(side: str, health: dict[str, Any]) -> list[str]:
+    late, p99 = [f"{late:.2f}" for late in health["late_ms"]], health["late_ms"][1]
+    counts = health["unsent"], health["capped"], sum(health["ignored"].values())
+    return [side, str(health["wakeups"]), *late, "quiet" if p99 <= _NOISY_MS else "noisy", *map(str, counts)]
 
 
 def _clocks(told: dict[str, Any]) -> str:

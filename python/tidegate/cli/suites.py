@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,8 @@ import typer
 from tidegate import _shipped
 from tidegate.cli.completing import complete_controllers, complete_suites
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Workers, say_how_long
-from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed
+from tidegate.cli.options import AsJson, Cases, Workers, say_how_long
+from tidegate.cli.terminal import kept_runs, print_json, print_names, results_only, say, stoppable, typed
 from tidegate.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -33,24 +34,16 @@ Traces = Annotated[
 suites = typer.Typer(no_args_is_help=True, help="Many controllers on many networks, judged by rules.")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Puts the commands on the command line."""
-    app.add_typer(suites, name="suite")
-
-
 @suites.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the suites that come with tidegate."""
-    from tidegate.output.terminal import console
     from tidegate.suite import Suite
 
     every = [Suite.load(name) for name in _shipped.suites()]
     if as_json:
         print_json([{"name": one.name, "cases": len(one.cases), "description": one.table.description} for one in every])
         return
-    width = max(len(one.name) for one in every)
-    for one in every:
-        console().print(f"{one.name:{width}}  {len(one.cases):3} cases  {one.table.description}", soft_wrap=True)
+    print_names({one.name: f"{len(one.cases):3} cases  {one.table.description}" for one in every})
 
 
 @suites.command()
@@ -59,7 +52,7 @@ def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
 
     Example: tidegate suite show rmcat
     """
-    from tidegate.output.terminal import console, plain_table, print_table
+    from tidegate.output.terminal import console, print_rows
     from tidegate.suite import Suite
 
     made = Suite.load(suite, traces=traces)
@@ -69,12 +62,8 @@ def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
         return
     to = console()
     to.print(f"{made.name}: {made.table.description}\n", soft_wrap=True)
-    table = plain_table("case", "", "")
-    for column in table.columns:
-        column.justify = "left"
-    for case in made.cases:
-        table.add_row(case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source)
-    print_table(table)
+    rows = ((one.name, one.title, f"not run: {one.not_run}" if one.not_run else one.source) for one in made.cases)
+    print_rows(["case", "", ""], rows, words={1, 2})
     for rule in made.rules:
         to.print(f"\n{rule.name}: {rule.says}", soft_wrap=True)
         to.print(f"  {' '.join(rule.cases)}; {rule.source}{'; ' if rule.why else ''}{rule.why}", soft_wrap=True)
@@ -127,9 +116,7 @@ def run(
         typer.Option(help="Folder for page and tables; the same again does only what changed. SUITE by default."),
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as the suite says by default.")] = None,
-    cases: Annotated[
-        list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
-    ] = [],  # noqa: B006
+    cases: Cases = [],  # noqa: B006
     baseline: Annotated[
         str | None, typer.Option(metavar="CONTROLLER", help="Whom the others are compared with, seed by seed.")
     ] = None,
@@ -162,17 +149,9 @@ def run(
     check_folder(out, SUITE_FILE, exchanged=False)
     if sessions := plan.sessions(out):
         say_how_long(sessions)
-    try:
-        with (
-            results_only(),
-            engine_of(engine, scheduler, jobs),
-            progress(f"{len(plan.points)} runs", shown=not as_json) as tell,
-        ):
-            result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
-    except KeyboardInterrupt:
-        kept, total = plan.kept(out)
-        what = f"{kept} of {total} runs are done and kept in {out}"
-        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    bar = progress(f"{len(plan.points)} runs", shown=not as_json)
+    with stoppable(partial(kept_runs, plan, out)), results_only(), engine_of(engine, scheduler, jobs), bar as tell:
+        result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
     if as_json:
         print_json(_data(result))
     else:
@@ -199,36 +178,27 @@ def run(
 def _data(result: SuiteResult) -> dict[str, object]:
     from tidegate.suite.scores import scores
 
+    cells = [
+        {
+            **{key: getattr(cell, key) for key in ("case", "controller", "state", "why")},
+            "checks": [
+                {
+                    "rule": one.rule.name,
+                    "passed": one.passed,
+                    "mean": one.value.mean,
+                    "half_interval_95": one.value.half,
+                }
+                for one in cell.checks
+            ],
+        }
+        for cell in result.cells
+    ]
+    noisy = [dict(zip(("case", "controller", "seed", "against"), one, strict=True)) for one in result.noisy]
+    of_score = ("controller", "rank", "passed", "of")
+    ranked = [{**{key: getattr(one, key) for key in of_score}, **one.means} for one in scores(result)]
     return {
-        "suite": result.suite.name,
-        "baseline": result.baseline,
-        "cells": [
-            {
-                "case": cell.case,
-                "controller": cell.controller,
-                "state": cell.state,
-                "why": cell.why,
-                "checks": [
-                    {
-                        "rule": one.rule.name,
-                        "passed": one.passed,
-                        "mean": one.value.mean,
-                        "half_interval_95": one.value.half,
-                    }
-                    for one in cell.checks
-                ],
-            }
-            for cell in result.cells
-        ],
-        "noisy": [
-            {"case": case, "controller": controller, "seed": seed, "against": why}
-            for case, controller, seed, why in result.noisy
-        ],
-        "scores": [
-            {"controller": one.controller, "rank": one.rank, "passed": one.passed, "of": one.of, **one.means}
-            for one in scores(result)
-        ],
-    }
+        "suite": result.suite.name, "baseline": result.baseline, "cells": cells, "noisy": noisy, "scores": ranked,
+    }  # fmt: skip
 
 
 def _print(result: SuiteResult) -> None:

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.completing import complete_controllers, complete_keys, complete_suites, scenarios
+from tidegate.cli.completing import complete_controllers, complete_keys
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Workers, pair, say_what_code_is_run, values_of
-from tidegate.cli.terminal import Stopped, print_json, results_only, say, typed, warn
-from tidegate.errors import InputError, RunError
+from tidegate.cli.options import (
+    AsJson,
+    CasesOfSuite,
+    ScenarioIfAny,
+    SuiteInstead,
+    Traces,
+    Workers,
+    pair,
+    refuse,
+    say_what_code_is_run,
+)
+from tidegate.cli.terminal import kept_runs, print_json, results_only, say, say_remarks, stoppable, typed
+from tidegate.errors import InputError, RunError, located
 
 if TYPE_CHECKING:
     from tidegate.comparison.sweeping import SweepResult
-    from tidegate.suite.sweeping import SuiteSweep
+    from tidegate.suite.sweeping import SuiteSweep, SweepPlan
 
 By = AbstractContextManager[None]
 """The engine that was asked for, not yet begun."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Puts the command on the command line."""
-    app.command()(sweep)
-
-
 def sweep(
-    scenario: Annotated[
-        str | None,
-        typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
-    ] = None,
+    scenario: ScenarioIfAny = None,
     *,
     set_: Annotated[
         list[str],
@@ -48,10 +51,7 @@ def sweep(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="How many seeds of each combination: 1, or what the suite says.")
     ] = None,
-    suite: Annotated[
-        str | None,
-        typer.Option(metavar="SUITE", help="A suite instead of a scenario.", autocompletion=complete_suites),
-    ] = None,
+    suite: SuiteInstead = None,
     controller: Annotated[
         str | None,
         typer.Option(
@@ -60,12 +60,8 @@ def sweep(
             autocompletion=complete_controllers,
         ),
     ] = None,
-    cases: Annotated[
-        list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases of the suite: '5.1*'.")
-    ] = [],  # noqa: B006
-    traces: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
-    ] = None,
+    cases: CasesOfSuite = [],  # noqa: B006
+    traces: Traces = None,
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
@@ -85,21 +81,28 @@ def sweep(
 
     Example: tidegate sweep --suite smoke --controller gcc --set controller.beta=0.7:0.9:5 --out DIR
     """
+    from tidegate.query import ranges
+    from tidegate.suite import Suite
+    from tidegate.suite.sweeping import SweepPlan
+
     grid: dict[str, list[str]] = {}
     for text in set_:
         key, values = pair(text)
         if key in grid:
             raise InputError(f"--set {key}: is given twice; write {key}=A,B")
-        grid[key] = values_of(key, values)
+        with located(f"--set {text}"):
+            grid[key] = ranges.values(values)
     by = engine_of(engine, scheduler, jobs)
     if suite is not None:
         if scenario is not None:
             raise InputError(f"{scenario}: does not go with --suite, which has its own scenarios")
-        _over_suite(suite, grid, controller, out, seeds, cases, traces, jobs, by, as_json=as_json)
+        with results_only():
+            whole = Suite.load(suite, traces=traces)
+            plan = SweepPlan.of(whole, grid, controller, seeds=seeds, cases=cases)
+        _over_suite(plan, out, jobs, by, as_json=as_json)
         return
     of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}
-    if given := next((name for name, value in of_suites.items() if value), None):
-        raise InputError(f"{given}: is for suites; name one with --suite")
+    refuse(of_suites, "{}: is for suites; name one with --suite")
     if scenario is None:
         raise InputError("name what is swept: a scenario (see tidegate scenario list), or a suite with --suite")
     _in_scenario(scenario, grid, out, seeds or 1, jobs, by, as_json=as_json)
@@ -120,70 +123,49 @@ def _in_scenario(
     with results_only():
         plan = sweeping.Plan.of(made, grid, seeds_from(seeds), typed())
     check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
-    try:
-        with results_only(), by, progress(f"{len(plan.points)} runs", shown=not as_json) as tell:
-            result = plan.run(out, workers=jobs, processes=None, progress=tell)
-    except KeyboardInterrupt:
-        kept, total = plan.kept(out)
-        what = f"{kept} of {total} runs are done and kept in {out}"
-        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    bar = progress(f"{len(plan.points)} runs", shown=not as_json)
+    with stoppable(partial(kept_runs, plan, out)), results_only(), by, bar as tell:
+        result = plan.run(out, workers=jobs, processes=None, progress=tell)
     if as_json:
         print_json({"runs": result.rows, "failed": result.failed, "resumed": result.resumed})
     elif result.rows:
         _print_sweep(result)
-        written = ["report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"]
-        there = ", ".join(name for name in written if (out / name).is_file())
-        console().print(f"\nwritten to {out}: {there}, results/, runs.parquet/")
-    warn(view.warnings(row["summary"] for row in result.rows), made)
+        console().print(_written(out, "report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"))
+    say_remarks(view.remarks(row["summary"] for row in result.rows), made)
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
     if result.failed:
         raise RunError("\n".join([f"{len(result.failed)} of {len(plan.points)} runs failed:", *result.failed]))
 
 
-def _over_suite(
-    name: str,
-    grid: dict[str, list[str]],
-    controller: str | None,
-    out: Path,
-    seeds: int | None,
-    cases: list[str],
-    traces: Path | None,
-    jobs: int | None,
-    by: By,
-    *,
-    as_json: bool,
-) -> None:
+def _over_suite(plan: SweepPlan, out: Path, jobs: int | None, by: By, *, as_json: bool) -> None:
     from tidegate.output.terminal import console, progress
     from tidegate.results.folders import check_folder
-    from tidegate.suite import SUITE_FILE, Suite
-    from tidegate.suite.sweeping import SweepPlan
+    from tidegate.suite import SUITE_FILE
 
-    with results_only():
-        whole = Suite.load(name, traces=traces)
-        plan = SweepPlan.of(whole, grid, controller, seeds=seeds, cases=cases)
     check_folder(out, SUITE_FILE, exchanged=False)
     count = len({point.key for point in plan.plan.points})
-    try:
-        with results_only(), by, progress(f"{count} runs", shown=not as_json) as tell:
-            result, made = plan.run(out, workers=jobs, progress=tell, command=typed())
-    except KeyboardInterrupt:
-        kept, total = plan.plan.kept(out)
-        what = f"{kept} of {total} runs are done and kept in {out}"
-        raise Stopped(f"stopped; {what}; the same command goes on from there") from None
+    bar = progress(f"{count} runs", shown=not as_json)
+    with stoppable(partial(kept_runs, plan.plan, out)), results_only(), by, bar as tell:
+        result, made = plan.run(out, workers=jobs, progress=tell, command=typed())
     if as_json:
         print_json(_combinations(made))
     elif made.rows:
         _print_sweep(made)
-        written = ["report.html", "sweep.png", "summary.md", "summary.csv", "index.html", "scorecard.md", "scores.csv"]
-        there = ", ".join(name for name in written if (out / name).is_file())
-        console().print(f"\nwritten to {out}: {there}, junit.xml, results/, runs.parquet/", soft_wrap=True)
+        files = ["report.html", "sweep.png", "summary.md", "summary.csv", "index.html", "scorecard.md", "scores.csv"]
+        console().print(_written(out, *files, "junit.xml"), soft_wrap=True)
     for why, some in Counter(case.not_run for case in result.suite.cases if case.not_run).items():
         say(f"{some} {'case was' if some == 1 else 'cases were'} not run: {why}")
     if result.resumed:
         say(f"{result.resumed} of {count} runs were there already")
     if made.failed:
         raise RunError("\n".join([f"{len(made.failed)} of {len(result.cells)} cells failed:", *made.failed]))
+
+
+def _written(out: Path, *files: str) -> str:
+    """The files of a sweep that are there."""
+    there = [name for name in files if (out / name).is_file()]
+    return f"\nwritten to {out}: {', '.join([*there, 'results/', 'runs.parquet/'])}"
 
 
 def _combinations(made: SuiteSweep) -> dict[str, object]:

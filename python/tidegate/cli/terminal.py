@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
+    from tidegate.comparison.sweeping import Plan
+    from tidegate.results.remarks import Remarks
     from tidegate.runs import Run
     from tidegate.scenario import Scenario
+    from tidegate.suite import Plan as SuitePlan
 
 
 class Stopped(TidegateError):
@@ -28,12 +32,14 @@ def say(message: str) -> None:
     sys.stderr.flush()
 
 
-def warn(warnings: Sequence[str], made: Scenario) -> None:
-    """Says what runs of a scenario warn of, with file and line of the setting where they are known."""
+def say_remarks(remarks: Remarks, scenario: Scenario | None = None) -> None:
+    """Prints warnings and notes on standard error, with file and line of the setting where they are known."""
     sys.stdout.flush()
-    for one in warnings:
-        where = made.where(one.partition(": ")[0])
-        say(f"warning: {where}{': ' if where else ''}{one}{_of_way_back(one.partition(': ')[0], made)}")
+    for kind, sentence in remarks.brief.named:
+        key = sentence.partition(": ")[0]
+        where = scenario.where(key) if scenario else ""
+        of_way_back = _of_way_back(key, scenario) if scenario else ""
+        say(f"{kind.lower()}: {where}{': ' if where else ''}{sentence}{of_way_back}")
 
 
 def _of_way_back(key: str, made: Scenario) -> str:
@@ -68,24 +74,33 @@ def _plain(data: Any) -> Any:
     return data
 
 
+def print_names(about: Mapping[str, str]) -> None:
+    """Prints names, and what there is to say of each beside it."""
+    from tidegate.output.terminal import console
+
+    width = max(map(len, about), default=0)
+    for name, says in about.items():
+        console().print(f"{name:{width}}  {says}", soft_wrap=True)
+
+
 def typed() -> str:
     """What was typed, for the record."""
     return shlex.join(["tidegate", *sys.argv[1:]])
 
 
-class stoppable:  # noqa: N801
-    """Turns Ctrl-C into a sentence."""
+@contextmanager
+def stoppable(sentence: str | Callable[[], str]) -> Iterator[None]:
+    """Turns Ctrl-C into a sentence, which may be made only then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(sentence if isinstance(sentence, str) else sentence()) from None
 
-    def __init__(self, sentence: str) -> None:
-        self.sentence = sentence
 
-    def __enter__(self) -> None:
-        """Begins."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Says the sentence if it was Ctrl-C."""
-        if isinstance(error, KeyboardInterrupt):
-            raise Stopped(self.sentence) from None
+def kept_runs(plan: Plan | SuitePlan, out: Path) -> str:
+    """A sentence for the plan of a sweep or a suite that was stopped: how many of its runs its folder keeps."""
+    kept, total = plan.kept(out)
+    return f"stopped; {kept} of {total} runs are done and kept in {out}; the same command goes on from there"
 
 
 def print_run(done: Run) -> None:

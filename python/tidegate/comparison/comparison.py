@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +20,7 @@ from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.output.progress import shown
 from tidegate.results.folders import write_folder
+from tidegate.results.remarks import Remarks
 from tidegate.results.saved import Contents, read_json
 from tidegate.runs import Run, RunJob, pool, versions
 from tidegate.runs.jobs import attempt, by_processes
@@ -52,8 +53,8 @@ class Comparison(Shown):
     """Further files by their names: of real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Why the runs of a controller are not there, by its name."""
-    warnings: Sequence[str] = field(init=False)
-    """What its runs warn of, and what they cannot tell: the key of a setting, and a sentence about it."""
+    remarks: Remarks = field(init=False)
+    """Warnings and notes of its runs, and questions that it cannot answer."""
     table: ComparisonTable = field(init=False)
     """Means over seeds with 95 % intervals."""
 
@@ -63,12 +64,21 @@ class Comparison(Shown):
         object.__setattr__(self, "runs", named)
         every = [run for some in named.values() for run in some]
         seen = {name: [{**run.summary, **_session(run)} for run in some] for name, some in named.items()}
-        warnings = [
-            *view.warnings(run.summary for run in every),
-            *doubts(self.scenario, list(dict.fromkeys(run.subject for run in every)), seen),
-        ]
-        object.__setattr__(self, "warnings", warnings)
-        object.__setattr__(self, "table", ComparisonTable.of(named, self.failed, warnings))
+        remarks = view.remarks(run.summary for run in every)
+        doubted = doubts(self.scenario, list(dict.fromkeys(run.subject for run in every)), seen)
+        remarks = replace(remarks, sentences=[*remarks.sentences, *doubted])
+        object.__setattr__(self, "remarks", remarks)
+        object.__setattr__(self, "table", ComparisonTable.of(named, self.failed, remarks))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Remarks, [notes][tidegate.Comparison.notes] included: `KEY: SENTENCE`, with the key of a setting."""
+        return list(self.remarks.sentences)
+
+    @property
+    def notes(self) -> list[str]:
+        """Those of the [warnings][tidegate.Comparison.warnings] that leave the numbers as they are."""
+        return self.remarks.notes
 
     @property
     def controllers(self) -> list[str]:
@@ -100,7 +110,8 @@ class Comparison(Shown):
             "scenario": self.scenario.name,
             "controllers": self.controllers,
             "failed": dict(self.failed),
-            "warnings": list(self.warnings),
+            "warnings": self.warnings,
+            "notes": self.notes,
             "seeds": self.seeds,
             "command": self.command,
             "versions": dict(versions()),
@@ -231,13 +242,7 @@ def compare(
     """
     every = contenders(controllers)
     labels = list(every)
-    match scenario:
-        case None:
-            base = Scenario.load(DEFAULT)
-        case Scenario():
-            base = scenario
-        case _:
-            base = Scenario.load(scenario)
+    base = scenario if isinstance(scenario, Scenario) else Scenario.load(DEFAULT if scenario is None else scenario)
     chosen = seeds_of(seeds)
     sessions = sessions_of(labels, base, chosen, record)
     if sessions:

@@ -119,14 +119,11 @@ def with_media_of(live: Run, scenario: Scenario) -> Scenario:
 
 def median_target(run: Run) -> float | None:
     """The median over time of the target of a run's subject in bit/s, from its first decision to its end."""
-    if not view.has(run, "decisions"):
-        return None
-    got = view.rows(run, "decisions", "flow", run.subject, ("t_s", "target_bps"))
-    times = np.asarray(got["t_s"], float)
+    times, targets = view.curve(run, "decisions", "flow", run.subject, "target_bps")
     if not len(times):
         return None
     at = np.arange(times[0], float(run.summary["duration_s"]), _STEP)
-    return float(np.median(view.step_at(times, np.asarray(got["target_bps"], float), at))) if len(at) else None
+    return float(np.median(view.step_at(times, targets, at))) if len(at) else None
 
 
 def _lines(live: Run, simulated: Run) -> list[Line]:

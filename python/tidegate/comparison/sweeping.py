@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,10 +95,8 @@ class SweepResult(Shown):
 
     def to_csv(self) -> str:
         """Every finished run as one line, with all metrics of its subject, and sums of its sessions."""
-        metrics = list(
-            dict.fromkeys(name for row in self.rows for name in (*sweeps.of_subject(row), *sweeps.of_sessions(row)))
-        )
-        numbers = [name for name in metrics if any(sweeps.value(row, name) is not None for row in self.rows)]
+        names = dict.fromkeys(name for row in self.rows for name in (*sweeps.of_subject(row), *sweeps.of_sessions(row)))
+        numbers = [name for name in names if any(sweeps.value(row, name) is not None for row in self.rows)]
         rows = []
         for row in self.rows:
             settings = [row["settings"][key] for key in self.keys]
@@ -192,12 +191,9 @@ def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
         InputError: when a key leads nowhere, a value does not fit, two combinations are the same, or there are too
             many.
     """
-    count = len(seeds)
     every = _named(grid)
-    for values in every.values():
-        count *= len(values)
-        if count > _MOST_RUNS:
-            raise InputError(f"that makes more than {_MOST_RUNS} runs")
+    if len(seeds) * math.prod(map(len, every.values())) > _MOST_RUNS:
+        raise InputError(f"that makes more than {_MOST_RUNS} runs")
     found = []
     files = Files()
     variants: dict[str, Mapping[str, str]] = {}
@@ -260,8 +256,15 @@ class Plan:
         Raises:
             OutputError: when results cannot be written.
         """
-        with shown(progress, f"{len(self.points)} runs") as tell:
-            return _run(self, Path(out), workers, processes, tell)
+        results = Results(Path(out))
+        scenarios = {id(point.lowered): point.lowered.scenario for point in self.points}
+        variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
+        classes = {name: text for point in self.points for name, text in point.lowered.inputs.here.items()}
+        about = {"command": self.command, "scenario": self.scenario.to_toml(), "grid": dict(self.grid)}
+        about |= {"classes": classes} if classes else {}
+        about["results"] = [point.key for point in self.points]
+        with shown(progress, f"{len(self.points)} runs") as tell, results.begun(about, variants, self.seeds):
+            return _run(results, self, workers, processes, tell)
 
     def __repr__(self) -> str:
         keys = f" over {', '.join(self.grid)}" if self.grid else ""
@@ -345,34 +348,18 @@ def sweep(
 
 
 def _run(
-    plan: Plan, folder: Path, workers: int | None, processes: bool | None, progress: pool.Progress | None
-) -> SweepResult:
-    base, grid, every = plan.scenario, plan.grid, plan.points
-    results = Results(folder)
-    scenarios = {id(point.lowered): point.lowered.scenario for point in every}
-    variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
-    classes = {name: text for point in every for name, text in point.lowered.inputs.here.items()}
-    about = {"command": plan.command, "scenario": base.to_toml(), "grid": dict(grid)}
-    about |= {"classes": classes} if classes else {}
-    with results.begun({**about, "results": [point.key for point in every]}, variants, plan.seeds):
-        return _run_in(results, plan, workers, processes, progress)
-
-
-def _run_in(
     results: Results, plan: Plan, workers: int | None, processes: bool | None, progress: pool.Progress | None
 ) -> SweepResult:
     base, grid, every = plan.scenario, plan.grid, plan.points
     table = _dataset(results.folder, plan)
     points = {point.key: point for point in every}
     there = {key for key in points if results.read(key) is not None}
-    known = table.begin(there)
-    for key in sorted(there - known):
+    for key in sorted(there - table.begin(there)):
         if (found := results.read(key)) is not None:
             table.add(_row(plan, points[key], found))
-    missing = {key: point for key, point in points.items() if key not in there}
-    for key in missing:
-        results.clear_way(key)
-    jobs = [SweepJob(point) for point in missing.values()]
+    jobs = [SweepJob(point) for key, point in points.items() if key not in there]
+    for job in jobs:
+        results.clear_way(job.point.key)
     processes = by_processes(processes, (point.lowered for point in every), len(every), workers)
 
     def keep(number: int, row: Mapping[str, Any]) -> Path:
@@ -391,8 +378,7 @@ def _run_in(
         if isinstance(outcome, BaseException):
             if not isinstance(outcome, RunError | InputError | _core.InternalError):
                 raise outcome
-            given = ", ".join(f"{key}={value}" for key, value in job.point.settings.items())
-            failed.append(f"{given or base.name}, seed {job.point.seed}: {outcome}")
+            failed.append(f"{_shown(job.point.settings) or base.name}, seed {job.point.seed}: {outcome}")
     # the settings are those of this sweep: another spelling of a value is the same run
     read = ((point, results.read(point.key)) for point in every)
     rows = [{**found, "settings": dict(point.settings)} for point, found in read if found is not None]

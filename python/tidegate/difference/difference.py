@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -240,7 +240,7 @@ class Difference(Shown):
             "a": self.a.title,
             "b": self.b.title,
             "differs": self.differs,
-            "settings": [{"key": setting.key, "a": setting.a, "b": setting.b} for setting in self.settings],
+            "settings": [asdict(setting) for setting in self.settings],
             "only_a": [self._named(place) for place in self.only_a],
             "only_b": [self._named(place) for place in self.only_b],
             "verdicts": [{**self._named(answer.where.parts), "a": answer.a, "b": answer.b} for answer in self.answers],

@@ -17,7 +17,6 @@ from tidegate.runs import Run
 from tidegate.show import sweeps, view
 from tidegate.show.report import LINKS
 from tidegate.show.sweeps import Swept
-from tidegate.show.table import ComparisonTable
 from tidegate.suite import SuiteResult, numbers
 from tidegate.suite.scores import SHOWN
 from tidegate.suite.tables import short
@@ -138,14 +137,13 @@ def _of_comparison(result: Comparison) -> Side:
         "comparison",
         f"{result.scenario.name}: {', '.join(result.table.controllers)}; {_seeds(result.seeds)}",
         Settings.of_scenario(result.scenario).without("seed").beside(about),
-        {(one,): _of_table(result.table, one) for one in result.controllers},
+        {
+            (one,): {row.key: Series(row.label, row.metric, row.values[one]) for row in result.table.rows}
+            for one in result.controllers
+        },
         {(one,): f"failed: {result.failed[one]}" if one in result.failed else says for one, says in verdicts},
         {(one,): {run.seed: Made.of(run.about) for run in some} for one, some in result.runs.items()},
     )
-
-
-def _of_table(table: ComparisonTable, controller: str) -> dict[str, Series]:
-    return {row.key: Series(row.label, row.metric, row.values[controller]) for row in table.rows}
 
 
 def _of_sweep(result: SweepResult) -> Side:

@@ -77,16 +77,8 @@ class Baseline:
             OutputError: when it cannot be written, or the file is something else.
         """
         check_file(path, force=force)
-        head = {
-            "about": _ABOUT,
-            "format": _FORMAT,
-            "suite": self.suite,
-            "controller": self.controller,
-            "seeds": self.seeds,
-            "only": list(self.only),
-            "rules": list(self.rules),
-            "versions": dict(self.versions),
-        }
+        kept = ("suite", "controller", "seeds", "only", "rules", "versions")
+        head = {"about": _ABOUT, "format": _FORMAT, **{name: getattr(self, name) for name in kept}}
         lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
         cases = []
         for name, one in self.cases.items():

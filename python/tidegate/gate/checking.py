@@ -101,11 +101,7 @@ class Outcome(Shown):
                     "rule": answer.rule.text,
                     "metric": answer.rule.metric.name,
                     "of": answer.rule.of,
-                    "state": answer.state,
-                    "better": answer.better,
-                    "seeds": answer.seeds,
-                    "before": answer.before,
-                    "now": answer.now,
+                    **{key: getattr(answer, key) for key in ("state", "better", "seeds", "before", "now")},
                     "worse_by_at_least": answer.bound,
                     "without_value": answer.lost,
                 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tidegate.output.document import Cell, Column, Document, Paragraph, Phrase, Row, Table, definitions
 from tidegate.output.junit import Case
+from tidegate.results.remarks import Remarks
 
 if TYPE_CHECKING:
     from tidegate.gate.checking import Outcome
@@ -34,7 +35,7 @@ def document(outcome: Outcome) -> Document:
         [definitions(answer.rule.metric for answer in outcome.answers)],
         [f"{len(outcome.answers)} questions in {len(cases)} cases", f"{outcome.runs} runs"],
         failures=list(outcome.failed.items()),
-        warnings=[f"{case} was not run: {why}" for case, why in outcome.not_run.items()],
+        remarks=Remarks([f"{case} was not run: {why}" for case, why in outcome.not_run.items()]),
     )
 
 

@@ -19,9 +19,6 @@ class Question:
     case: str
     rule: Rule
 
-    def __hash__(self) -> int:
-        return hash((self.case, self.rule.text))
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -116,22 +113,12 @@ class _Pairs:
         gained = sum(before is None and now is not None for before, now in self.every)
         return Evidence.of([self.rule.excess(*pair) for pair in self.both], self.lost, gained)
 
-    @property
-    def means(self) -> tuple[float, float]:
-        if not self.both:
-            return math.nan, math.nan
-        before, now = (math.fsum(column) / len(self.both) for column in zip(*self.both, strict=True))
-        return before, now
-
     def answer(self, question: Question, state: State, level: float) -> Answer:
-        bound = self._bound(level)
-        return Answer(question.case, self.rule, state, self.seeds, *self.means, bound, self.lost)
-
-    def _bound(self, level: float) -> float:
-        """What the worsening is above at a level: the excess over the limit that is exceeded least, and that limit."""
-        if not self.both:
-            return math.nan
-        samples = [Sample(column) for column in zip(*(self.rule.excess(*pair) for pair in self.both), strict=True)]
-        before, now = self.means
-        worse = self.rule.sign * (now - before)
-        return min(one.lower_bound(level) + worse - one.mean for one in samples)
+        before = now = bound = math.nan
+        if self.both:
+            before, now = (math.fsum(column) / len(self.both) for column in zip(*self.both, strict=True))
+            # what the worsening is above at the level: the excess over the limit that is exceeded least, and that limit
+            samples = [Sample(column) for column in zip(*(self.rule.excess(*pair) for pair in self.both), strict=True)]
+            worse = self.rule.sign * (now - before)
+            bound = min(one.lower_bound(level) + worse - one.mean for one in samples)
+        return Answer(question.case, self.rule, state, self.seeds, before, now, bound, self.lost)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 from tidegate.query import Condition, Series, parse
 from tidegate.results.metrics import METRICS, Metric
 
@@ -69,12 +69,10 @@ class Rule:
         if {"<", ">"} & {*cases}:
             raise InputError(wrong)
         tree = parse(asked, wrong)
-        try:
+        with located(f"--fail-if {text!r}"):
             parts = tree.parts if tree.kind == "and" else (tree,)
             limits = tuple(Condition.worsening(part, catalogue) for part in parts)
             series, sign = _about(limits)
-        except InputError as error:
-            raise InputError(f"--fail-if {text!r}: {error}") from None
         patterns = tuple(name.strip() for name in (cases or "*").split(","))
         return cls(plain, series.metric, sign, limits, series.of or "worst", patterns)
 

@@ -24,6 +24,7 @@ from tidegate.output.document import (
     notes,
 )
 from tidegate.output.palette import Look
+from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Interval
 from tidegate.wording import counted
 
@@ -64,7 +65,7 @@ def document(result: SearchResult) -> Document:
         ],
         facts,
         failures=failures,
-        warnings=[nearest] if result.best is None and len(failed) < len(result.tries) else [],
+        remarks=Remarks([nearest] if result.best is None and len(failed) < len(result.tries) else []),
         settings=[
             ("sought", result.goal.text),
             *(("has to hold", limit.text) for limit in result.limits),

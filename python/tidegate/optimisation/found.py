@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,18 +44,12 @@ class Tried:
 
     def to_data(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "values": dict(self.values),
-            "numbers": {name: {case: list(some) for case, some in one.items()} for name, one in self.numbers.items()},
-            "goal": self.goal,
-            "over": list(self.over),
-            "why": self.why,
-        }
+        return asdict(self)
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Self:
         """From plain data."""
-        return cls(data["values"], data["numbers"], data["goal"], tuple(data["over"]), data["why"])
+        return cls(**{**data, "over": tuple(data["over"])})
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,10 +84,9 @@ class SearchResult(Shown):
     """What it was made with."""
 
     def __repr__(self) -> str:
-        best = self.best
-        values = (
-            "none for which all limits hold" if best is None else ", ".join(f"{k}={v}" for k, v in best.values.items())
-        )
+        values = "none for which all limits hold"
+        if self.best is not None:
+            values = ", ".join(f"{key}={value}" for key, value in self.best.values.items())
         return f"<tidegate SearchResult of {self.name}: {len(self.tries)} tries, the best {values}>"
 
     def document(self) -> Document:
@@ -105,11 +98,7 @@ class SearchResult(Shown):
     @property
     def best(self) -> Tried | None:
         """The best of those for which all limits hold; the first of equals."""
-        found: Tried | None = None
-        for one in self.tries:
-            if one.held and (found is None or self.goal.better(one.goal or 0.0, found.goal or 0.0)):
-                found = one
-        return found
+        return min((one for one in self.tries if one.held), key=self._rank, default=None)
 
     @property
     def shown(self) -> list[Series]:
@@ -122,9 +111,21 @@ class SearchResult(Shown):
     @property
     def ranked(self) -> list[Tried]:
         """Those that did not fail: the best first, and those for which a limit does not hold last."""
-        sign = -1 if self.goal.best == "highest" else 1
-        done = [one for one in self.tries if one.goal is not None]
-        return sorted(done, key=lambda one: (sum(max(0.0, over) for over in one.over), sign * (one.goal or 0.0)))
+        return sorted((one for one in self.tries if one.goal is not None), key=self._rank)
+
+    def _rank(self, tried: Tried) -> tuple[float, float]:
+        """How far limits are not held, then the goal, the better the lower."""
+        goal = tried.goal or 0.0
+        return sum(max(0.0, over) for over in tried.over), -goal if self.goal.best == "highest" else goal
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data, numbers in the summary's own units."""
+        told = {"best": self.best, "checked": self.checked, "unchanged": self.unchanged}
+        return {
+            **{name: one.to_data() if one else None for name, one in told.items()},
+            "importances": dict(self.importances),
+            "tries": [one.to_data() for one in self.tries],
+        }
 
     def to_csv(self) -> str:
         """A line for each try: what was chosen, and the mean of each number over seeds and cases."""
@@ -153,6 +154,7 @@ class SearchResult(Shown):
         try:
             asked = about["question"]
             catalogue = {name: numbers.about(name) for name in numbers.known()} if "suite" in asked else METRICS
+            unchanged, checked = (Tried.of_data(found[key]) if found[key] else None for key in ("unchanged", "checked"))
             return cls(
                 str(about["name"]),
                 tuple(Setting.parse(text) for text in asked["settings"]),
@@ -160,8 +162,8 @@ class SearchResult(Shown):
                 tuple(Limit.parse(text, catalogue) for text in asked["limits"]),
                 tuple(asked["seeds"]),
                 tuple(map(Tried.of_data, found["tries"])),
-                Tried.of_data(found["unchanged"]) if found["unchanged"] else None,
-                Tried.of_data(found["checked"]) if found["checked"] else None,
+                unchanged,
+                checked,
                 dict(found["importances"]),
                 str(found["again"]),
                 str(asked.get("scenario") or asked.get("suite")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Self
 
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 from tidegate.query import Condition, Series, parse
 from tidegate.results.metrics import Metric
 from tidegate.results.stats import Interval
@@ -39,10 +39,8 @@ class Goal:
         name = tree.parts[0] if tree.kind == "best" else tree
         if name.kind != "name":
             raise InputError(wrong)
-        try:
+        with located("--for"):
             series = Series.named(name, catalogue)
-        except InputError as error:
-            raise InputError(f"--for: {error}") from None
         usual = {"higher": "highest", "lower": "lowest"}.get(series.metric.better)
         best = tree.words[0] if tree.kind == "best" else usual
         if best is None:
@@ -84,10 +82,8 @@ class Limit:
         pairs = list(tree.pairs)
         if len(pairs) != 1 or pairs[0][0].kind != "name" or not {"<", "<=", ">", ">="}.issuperset(tree.words):
             raise InputError(wrong)
-        try:
+        with located(f"--subject-to {text!r}"):
             return cls(" ".join(text.split()), Condition.level(*pairs[0], catalogue))
-        except InputError as error:
-            raise InputError(f"--subject-to {text!r}: {error}") from None
 
     @property
     def series(self) -> Series:

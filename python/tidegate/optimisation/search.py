@@ -86,34 +86,20 @@ class Search:
         if importlib.util.find_spec("optuna") is None:
             raise InputError(f"a search needs Optuna: {INSTALL}")
         chosen = _settings(settings)
-        made = cls(
-            task,
-            chosen,
-            Goal.parse(goal, task.catalogue),
-            tuple(Limit.parse(text, task.catalogue) for text in limits),
-            tuple(seeds_from(seeds)),
-            "",
-            command,
-        )
+        sought = Goal.parse(goal, task.catalogue)
+        bounds = tuple(Limit.parse(text, task.catalogue) for text in limits)
+        made = cls(task, chosen, sought, bounds, tuple(seeds_from(seeds)), "", command)
         # both ends of all settings: a key or a value that does not fit is found before any run
         runs = [run for values in made._corners() for run in task.runs(values, made.seeds)]
         text = " ".join([build(), *(run.key for run in runs)])
         return replace(made, identity=hashlib.sha256(text.encode()).hexdigest()[:32])
 
     def _corners(self) -> Iterator[Values]:
-        for last in (False, True):
-            yield {
-                one.key: one.value(one.high if last else one.low) if one.ends else one.choices[-last]
-                for one in self.settings
-            }
+        yield {one.key: one.value(one.low) if one.ends else one.choices[0] for one in self.settings}
+        yield {one.key: one.value(one.high) if one.ends else one.choices[-1] for one in self.settings}
 
     def run(
-        self,
-        out: str | Path,
-        *,
-        tries: int = 100,
-        workers: int | None = None,
-        progress: pool.Progress | None = None,
+        self, out: str | Path, *, tries: int = 100, workers: int | None = None, progress: pool.Progress | None = None
     ) -> SearchResult:
         """Does tries until there are so many in the folder, those of earlier calls among them.
 
@@ -206,12 +192,9 @@ class _Running:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        highest = self.search.goal.best == "highest"
+        direction = "maximize" if self.search.goal.best == "highest" else "minimize"
         study = optuna.create_study(
-            study_name="tidegate",
-            storage=self._storage(),
-            direction="maximize" if highest else "minimize",
-            load_if_exists=True,
+            study_name="tidegate", storage=self._storage(), direction=direction, load_if_exists=True
         )
         self._take_up(study)
         (unchanged,) = self._try([{}], self.search.seeds, 0, 0)
@@ -219,8 +202,9 @@ class _Running:
             # chosen anew for each few, so that a search that goes on chooses as one that was never stopped
             study.sampler = optuna.samplers.TPESampler(seed=done)
             count = min(_ABREAST - done % _ABREAST, self.wanted - done)
-            asked = [study.ask(self._distributions()) for _ in range(count)]
-            chosen = [self._values(trial.params) for trial in asked]
+            settings = self.search.settings
+            asked = [study.ask({one.key: one.distribution() for one in settings}) for _ in range(count)]
+            chosen = [{one.key: one.value(trial.params[one.key]) for one in settings} for trial in asked]
             for trial, one in zip(asked, self._try(chosen, self.search.seeds, done, self.wanted), strict=True):
                 trial.set_user_attr("tried", one.to_data())
                 if one.goal is None:
@@ -272,12 +256,6 @@ class _Running:
         tried = ((one.state, Tried.of_data(one.user_attrs["tried"])) for one in trials if "tried" in one.user_attrs)
         # one that was stopped between its runs and their telling is done again
         return [one for found, one in tried if found == state.COMPLETE or one.goal is None]
-
-    def _distributions(self) -> dict[str, Any]:
-        return {one.key: one.distribution() for one in self.search.settings}
-
-    def _values(self, params: Mapping[str, Any]) -> Values:
-        return {one.key: one.value(params[one.key]) for one in self.search.settings}
 
     def _try(self, chosen: Sequence[Values], seeds: Sequence[int], done: int, of: int) -> list[Tried]:
         """Runs what is not there of some tries, all at once."""
@@ -347,15 +325,10 @@ class _Running:
         return replace(made, again=task.again(made.best.values) if made.best else "")
 
     def _write(self, result: SearchResult) -> None:
-        data = {
-            "format": _FORMAT,
-            "tries": [one.to_data() for one in result.tries],
-            "unchanged": result.unchanged.to_data() if result.unchanged else None,
-            "checked": result.checked.to_data() if result.checked else None,
-            "importances": dict(result.importances),
-            "again": result.again,
-        }
-        add_file(self.results.folder, TRIES_FILE, json.dumps(data) + "\n")
+        data = result.to_data()
+        kept = {key: data[key] for key in ("tries", "unchanged", "checked", "importances")}
+        text = json.dumps({"format": _FORMAT, **kept, "again": result.again})
+        add_file(self.results.folder, TRIES_FILE, text + "\n")
 
 
 def made_with() -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Self
 
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
 from tidegate.query import ranges
 from tidegate.query.ranges import End, Range
 
@@ -44,13 +44,11 @@ class Setting:
         key, equals, given = (part.strip() for part in text.partition("="))
         if not equals or not key or not given:
             raise InputError(f"{text}: expected {_FORMS}")
-        try:
+        with located(key):
             match ranges.read(given):
                 case [Range(count=None) as ends]:
                     return cls(key, given, (), ends.rising())
             choices = tuple(dict.fromkeys(ranges.values(given)))
-        except InputError as error:
-            raise InputError(f"{key}: {error}") from None
         if len(choices) < 2:  # noqa: PLR2004
             raise InputError(f"{text}: one value leaves nothing to choose; expected {_FORMS}")
         return cls(key, given, choices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from tidegate.comparison import sweeping
 from tidegate.comparison.sweeping import SweepJob
@@ -37,30 +37,6 @@ class One:
     """The work."""
     busy: Any
     """Its scenario, to be asked whether it is busy in Python."""
-
-
-class Task(Protocol):
-    """What is tried."""
-
-    @property
-    def name(self) -> str:
-        """The name of the scenario or suite."""
-
-    @property
-    def catalogue(self) -> Mapping[str, Metric]:
-        """The numbers that there are."""
-
-    def runs(self, values: Values, seeds: Sequence[int]) -> list[One]:
-        """The runs of a try."""
-
-    def number(self, row: Row, series: Series) -> float | None:
-        """A number of a finished run."""
-
-    def again(self, values: Values) -> str:
-        """What to type for these values."""
-
-    def to_data(self) -> dict[str, Any]:
-        """What is written down of it."""
 
 
 @dataclass(frozen=True)
@@ -176,3 +152,7 @@ class SuiteTask:
         """Its text, its cases, and who runs."""
         cases = [case.name for case in self.suite.cases]
         return {"suite": self.suite.text, "cases": cases, "controller": self.controller}
+
+
+Task: TypeAlias = ScenarioTask | SuiteTask
+"""What is tried."""

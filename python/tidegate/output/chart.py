@@ -97,6 +97,11 @@ class Trail:
     beside: str = ""
     """What the legend says of it beside its name."""
 
+    @property
+    def drawn(self) -> list[Dot]:
+        """The dots that have a place."""
+        return [dot for dot in self.dots if math.isfinite(dot.x + dot.y)]
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -126,7 +131,7 @@ def rate_delay(trails: Sequence[Trail], size: Literal["small", "big", "wide"] = 
         legend: Whether names stand beside it.
         beside: Trails of other charts that are to have the same axes.
     """
-    dots = [dot for trail in (*trails, *beside) for dot in trail.dots if math.isfinite(dot.x + dot.y)]
+    dots = [dot for trail in (*trails, *beside) for dot in trail.drawn]
     delays = [dot.x for dot in dots if dot.x > 0] or [1.0]
     fastest = max((dot.y for dot in dots), default=1.0) * 1.15 or 1.0
     log = max(delays) > _LOG_RATIO * min(delays)

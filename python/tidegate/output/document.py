@@ -6,13 +6,14 @@ the cell of a notebook of it. Nothing here knows any of these forms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from tidegate.output.chart import Chart
 from tidegate.output.palette import Look
 from tidegate.results.metrics import Metric
+from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Interval
 
 NOTHING = "\N{EN DASH}"
@@ -329,8 +330,8 @@ class Document:
     """What the title is about, in a sentence."""
     failures: Sequence[tuple[str, str]] = ()
     """Who or what failed, and why."""
-    warnings: Sequence[str] = ()
-    """What a reader has to know before the numbers."""
+    remarks: Remarks = field(default_factory=Remarks)
+    """Warnings, which forms show beside the title, and notes, which they show after the answer."""
     settings: Sequence[tuple[str, str]] = ()
     """What was chosen or varied, and its values."""
     opening: Sequence[Block] = ()
@@ -346,6 +347,29 @@ def notes(*sentences: str, detail: bool = False) -> list[Block]:
     """
     said = " ".join(sentence for sentence in sentences if sentence)
     return [Paragraph(said, "soft", detail)] if said else []
+
+
+def brief(blocks: Iterable[Block], *, detail: bool = False) -> Iterator[Block]:
+    """Blocks that short forms have and words and tables can say, one after the other.
+
+    Args:
+        blocks: The answer of a document.
+        detail: Whether to have what whole documents alone have, too.
+    """
+    for block in blocks:
+        match block:
+            case Section() if not block.detail or detail:
+                yield from brief(block.blocks, detail=detail)
+            case Beside():
+                yield from brief(block.blocks, detail=detail)
+            case Cells():
+                yield from brief([block.table], detail=detail)
+            case Table() if detail or not is_empty(block):
+                yield block
+            case Paragraph() if not (block.rest if detail else block.detail):
+                yield block
+            case Items() | Pairs() | Code():
+                yield block
 
 
 def is_empty(table: Table) -> bool:

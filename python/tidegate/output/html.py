@@ -143,7 +143,8 @@ class _Page:
     def render(self, document: Document) -> str:
         """The whole page."""
         body = [_header(document)]
-        for block in (*document.opening, *document.answer, *document.more):
+        noted = [Paragraph(f"Note: {note}", "soft") for note in document.remarks.brief.notes]
+        for block in (*document.opening, *document.answer, *noted, *document.more):
             body.append(self.block(block))
             self.card = self.card or (len(body) if self.cells is not None else 0)
         styles = [tag("style", Markup(_asset("page.css")))]
@@ -345,7 +346,7 @@ def _header(document: Document) -> Markup:
     parts += [tag("p", document.about)] if document.about else []
     parts += [tag("p", " · ".join(document.facts), class_="soft")] if document.facts else []
     parts += [tag("p", tag("strong", name), f": {why}") for name, why in document.failures]
-    parts += [tag("p", tag("strong", "Warning"), f": {warning}") for warning in document.warnings]
+    parts += [tag("p", tag("strong", "Warning"), f": {warning}") for warning in document.remarks.brief.warnings]
     if document.settings:
         parts.append(_pairs(document.settings))
     return tag("header", *parts)

@@ -39,14 +39,9 @@ def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
     root = ET.Element("testsuites", name=_printable(name))
     for suite, cases in suites.items():
         states = Counter(case.state for case in cases)
-        counts = {
-            "tests": len(cases),
-            "failures": states["failure"],
-            "errors": states["error"],
-            "skipped": states["skipped"],
-        }
-        about = {"name": _printable(suite), **{key: str(count) for key, count in counts.items()}}
-        group = ET.SubElement(root, "testsuite", about)
+        counts = {"failures": states["failure"], "errors": states["error"], "skipped": states["skipped"]}
+        about = {key: str(count) for key, count in {"tests": len(cases), **counts}.items()}
+        group = ET.SubElement(root, "testsuite", {"name": _printable(suite), **about})
         for case in cases:
             test = ET.SubElement(group, "testcase", classname=_printable(case.group), name=_printable(case.name))
             if case.state != "passed":

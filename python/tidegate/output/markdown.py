@@ -41,14 +41,17 @@ def markdown(document: Document, *, whole: bool = True, detail: bool = False, ag
     """
     if not whole:
         parts = [*_blocks(document.answer, whole=detail, titles=False)]
-        return "\n\n".join([*parts, *(f"Warning: {escape(warning)}" for warning in document.warnings)]) + "\n"
+        return "\n\n".join([*parts, *(f"{kind}: {escape(text)}" for kind, text in document.remarks.brief.named)]) + "\n"
     parts = [f"# {escape(document.title)}", escape(document.about), escape(" · ".join(document.facts))]
     parts += [f"**{escape(name)}**: {escape(why)}" for name, why in document.failures]
-    parts += [f"**Warning**: {escape(warning)}" for warning in document.warnings]
+    remarks = document.remarks.brief
+    parts += [f"**Warning**: {escape(warning)}" for warning in remarks.warnings]
     if document.settings:
         parts.append("\n".join(f"- {escape(name)}: {escape(value)}" for name, value in document.settings))
     more = [block for block in document.more if again or not (isinstance(block, Section) and block.id == AGAIN)]
-    parts += _blocks((*document.opening, *document.answer, *more), whole=True)
+    parts += _blocks((*document.opening, *document.answer), whole=True)
+    parts += [f"**Note**: {escape(note)}" for note in remarks.notes]
+    parts += _blocks(more, whole=True)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.output import html
 from tidegate.output.document import (
-    Beside,
     Block,
-    Cells,
     Column,
     Document,
     Items,
     Paragraph,
     Row,
-    Section,
     Table,
-    is_empty,
+    brief,
 )
 from tidegate.output.markdown import markdown
 from tidegate.output.markup import Markup, tag
@@ -76,21 +73,17 @@ def cell(document: Document) -> str:
     """A piece of a page."""
     parts = [tag("p", tag("b", document.title), *([" · ", " · ".join(document.facts)] if document.facts else []))]
     parts += _blocks(document.answer)
-    notes = [f"{name}: {why}" for name, why in document.failures] + [f"Warning: {w}" for w in document.warnings]
-    parts += [tag("p", note, class_="soft") for note in notes]
+    remarks = [*document.failures, *document.remarks.brief.named]
+    parts += [tag("p", f"{name}: {text}", class_="soft") for name, text in remarks]
     return tag("div", tag("style", _STYLE), *parts, class_="tidegate-cell")
 
 
 def _blocks(blocks: Iterable[Block]) -> Iterator[Markup]:
-    for block in blocks:
+    for block in brief(blocks):
         match block:
-            case Section(detail=False) | Beside():
-                yield from _blocks(block.blocks)
-            case Cells():
-                yield from _blocks([block.table])
-            case Table() if not is_empty(block):
+            case Table():
                 yield html.short(block, _ROWS)
-            case Paragraph(detail=False):
+            case Paragraph():
                 yield tag("p", html.words(block.words), class_="soft")
             case Items():
                 yield from (tag("p", html.words(item), class_="soft") for item in block.items)

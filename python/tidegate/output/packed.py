@@ -32,10 +32,5 @@ def pack(values: Floats, step: float) -> list[int | None]:
 
 def unpack(packed: Sequence[int | None], step: float) -> Floats:
     """The inverse of :func:`pack`, for tests and for those who read a report by program."""
-    out = np.full(len(packed), np.nan)
-    last = 0
-    for i, difference in enumerate(packed):
-        if difference is not None:
-            last += difference
-            out[i] = last * step
-    return out
+    known = np.array([difference is not None for difference in packed], bool)
+    return np.where(known, np.cumsum([difference or 0 for difference in packed]) * step, np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -18,8 +18,7 @@ Progress = Callable[[float], None]
 _PATIENCE = 1.0  # seconds without a bar
 
 
-@contextmanager
-def shown(progress: Progress | bool | None, what: str) -> Iterator[Progress | None]:
+def shown(progress: Progress | bool | None, what: str) -> AbstractContextManager[Progress | None]:
     """Whom to tell how far work is: a function of the caller's, a bar that is drawn for True, or nobody.
 
     Args:
@@ -34,20 +33,14 @@ def shown(progress: Progress | bool | None, what: str) -> Iterator[Progress | No
             raise InputError(
                 f"progress: found {progress!r}; expected True, or a function that is told the fraction done"
             )
-        yield progress or None
-        return
+        return nullcontext(progress or None)
     # rich takes a while to load, and draws in notebooks only with ipywidgets
     from rich.console import Console
 
     console = Console(stderr=True)
     if console.is_jupyter:
-        with _in_notebook(what) as tell:
-            yield tell
-    elif sys.stderr.isatty():
-        with _on_terminal(what, console) as tell:
-            yield tell
-    else:
-        yield None
+        return _in_notebook(what)
+    return _on_terminal(what, console) if sys.stderr.isatty() else nullcontext()
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -51,12 +50,7 @@ def drawing(chart: Chart) -> Markup:
     """A chart as SVG."""
     frame = _frame(chart)
     places = [
-        [
-            (dot, frame.at(chart.x.part(dot.x), chart.y.part(dot.y)))
-            for dot in trail.dots
-            if math.isfinite(dot.x + dot.y)
-        ]
-        for trail in chart.trails
+        [(dot, frame.at(chart.x.part(dot.x), chart.y.part(dot.y))) for dot in trail.drawn] for trail in chart.trails
     ]
     over = _RADIUS["large"]  # a dot at the end of an axis is whole
     inside = tag("rect", x=frame.left - over, y=frame.top - over, width=frame.right - frame.left + 2 * over,

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from tidegate.output.document import (
-    Beside,
     Block,
     Cell,
-    Cells,
     Code,
     Document,
     Items,
@@ -25,12 +23,12 @@ from tidegate.output.document import (
     Pairs,
     Paragraph,
     Row,
-    Section,
     Share,
     Table,
-    is_empty,
+    brief,
     plain,
 )
+from tidegate.output.progress import Progress
 from tidegate.output.progress import shown as bar
 
 _PIPE_WIDTH = 200  # columns where the output is no terminal
@@ -46,64 +44,59 @@ def _console(width: int | None) -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def print_table(table: RichTable, first: int = 1) -> None:
-    """A table with all its numbers: on a terminal that is too narrow, its columns are told in several parts.
+def print_rows(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    words: Collection[int] = (),
+    folded: Collection[int] = (),
+    first: int = 1,
+) -> None:
+    """Prints a table with all its numbers: on a terminal that is too narrow, its columns are told in several parts.
 
     Args:
-        table: The table.
-        first: How many of its columns say what a line is, and are in each part.
+        heads: The heads of its columns.
+        rows: Its cells; a row with fewer of them than there are heads ends early.
+        words: Which columns stand at the left, as the first one does.
+        folded: Which columns are broken into lines where there is no room; with such there is one part.
+        first: How many columns say what a row is, and are in each part.
     """
-    to = console()
-    if all(column.no_wrap for column in table.columns):
-        parts = _split(table, to.width, first) if sys.stdout.isatty() else [table]
-        to = _console(max(to.width, *(_width(part) for part in parts)))
-        for number, part in enumerate(parts):
-            if number:
-                to.print()
-            to.print(part)
-        return
-    to.print(table)
+    every = list(rows)
+
+    def drawn(columns: Iterable[int]) -> RichTable:
+        table = RichTable(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+        for at in columns:
+            justify: Literal["left", "right"] = "left" if not at or at in words else "right"
+            overflow: Literal["fold", "ellipsis"] = "fold" if at in folded else "ellipsis"
+            table.add_column(heads[at], justify=justify, no_wrap=at not in folded, overflow=overflow)
+        for row in every:
+            table.add_row(*(row[at] for at in columns if at < len(row)))
+        return table
+
+    to, stub = console(), [*range(first)]
+    parts = [[*range(len(heads))]]
+    if sys.stdout.isatty() and not folded:
+        parts = [[*stub]]
+        for at in range(first, len(heads)):
+            if parts[-1] != stub and _width(drawn([*parts[-1], at])) > to.width:
+                parts.append([*stub])
+            parts[-1].append(at)
+    tables = [drawn(part) for part in parts]
+    if not folded:
+        to = _console(max(to.width, *map(_width, tables)))
+    for number, table in enumerate(tables):
+        if number:
+            to.print()
+        to.print(table)
 
 
 def _width(table: RichTable) -> int:
     return _console(_WIDEST).measure(table).maximum
 
 
-def _split(table: RichTable, width: int, first: int) -> list[RichTable]:
-    """A table's columns in parts that fit, the first ones in each of them."""
-    parts: list[RichTable] = []
-    said, chosen = [*range(first)], list[int]()
-    for number in range(first, len(table.columns)):
-        if chosen and _width(_part(table, [*said, *chosen, number])) > width:
-            parts.append(_part(table, [*said, *chosen]))
-            chosen = []
-        chosen.append(number)
-    return [*parts, _part(table, [*said, *chosen])]
-
-
-def _part(table: RichTable, columns: Sequence[int]) -> RichTable:
-    cells = [list(column.cells) for column in table.columns]
-    part = plain_table(*(str(table.columns[number].header) for number in columns))
-    for place, number in enumerate(columns):
-        part.columns[place].justify = table.columns[number].justify
-    for row in range(table.row_count):
-        part.add_row(*(cells[number][row] for number in columns))
-    return part
-
-
-@contextmanager
-def progress(what: str, *, shown: bool) -> Iterator[Any]:
+def progress(what: str, *, shown: bool) -> AbstractContextManager[Progress | None]:
     """A bar with the time left, for work of more than a second on a terminal."""
-    with bar(shown, what) as tell:
-        yield tell
-
-
-def plain_table(*heads: str) -> RichTable:
-    """A table without frills: the first column left, the others right."""
-    table = RichTable(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number else "left", no_wrap=True)
-    return table
+    return bar(shown, what)
 
 
 def broken(head: str) -> str:
@@ -126,7 +119,7 @@ def show(document: Document, *, detail: bool = False, hint: str = "") -> None:
         detail: Whether tables have all rows and columns.
         hint: How a person gets to see what is left out, such as `--all shows more`.
     """
-    for at, block in enumerate(_flat(document.answer, detail=detail)):
+    for at, block in enumerate(brief(document.answer, detail=detail)):
         if at:
             console().print()
         _print(block, detail=detail, hint=hint)
@@ -134,35 +127,17 @@ def show(document: Document, *, detail: bool = False, hint: str = "") -> None:
 
 def marks(document: Document) -> str:
     """What the marks of numbers mean, where there are any."""
-    given = {mark for block in _flat(document.answer) if isinstance(block, Table) for mark in block.marks}
+    given = {mark for block in brief(document.answer) if isinstance(block, Table) for mark in block.marks}
     if not given:
         return ""
     return "* best" + (", *? best mean, perhaps by luck" if "unsure" in given else "")
-
-
-def _flat(blocks: Iterable[Block], *, detail: bool = False) -> Iterator[Block]:
-    """Blocks that a terminal shows, one after the other."""
-    for block in blocks:
-        match block:
-            case Section() if not block.detail or detail:
-                yield from _flat(block.blocks, detail=detail)
-            case Beside():
-                yield from _flat(block.blocks, detail=detail)
-            case Cells():
-                yield block.table
-            case Table() if detail or not is_empty(block):
-                yield block
-            case Paragraph() if not (block.rest if detail else block.detail):
-                yield block
-            case Items() | Pairs() | Code():
-                yield block
 
 
 def _print(block: Block, *, detail: bool, hint: str) -> None:
     to = console()
     match block:
         case Table():
-            print_table(_table(replace(block, most=0) if detail else block.brief), block.stub)
+            _print_table(replace(block, most=0) if detail else block.brief)
         case Paragraph():
             to.print(f"{plain(block.words)}{f'; {hint}' if block.rest and hint else ''}", soft_wrap=True)
         case Items():
@@ -173,7 +148,7 @@ def _print(block: Block, *, detail: bool, hint: str) -> None:
             to.print(block.text, soft_wrap=True)
 
 
-def _table(table: Table) -> RichTable:
+def _print_table(table: Table) -> None:
     heads = [f"{plain(column.head)}{column.unit}" for column in table.columns]
     heads += ["unit"] if table.has_units else []
     shown = table.rows[: table.most or None]
@@ -185,18 +160,12 @@ def _table(table: Table) -> RichTable:
         lines.append([f"and {len(table.rows) - len(shown)} more"])
     if table.turned and len(table.rows) <= table.turned:
         # a few stand side by side, as controllers do in a comparison; many are a line each
-        heads, *lines = [list(line) for line in zip(*[heads, *lines], strict=True)]
-        made = plain_table(*map(str, heads))
-    else:
-        made = plain_table(*map(broken if table.kind == "numbers" else str, heads))
-        for column, drawn in zip(table.columns, made.columns, strict=False):
-            if column.left:
-                drawn.justify = "left"
-                if table.kind == "prose":
-                    drawn.no_wrap, drawn.overflow = False, "fold"
-    for line in lines:
-        made.add_row(*line)
-    return made
+        turned, *lines = [list(line) for line in zip(*[heads, *lines], strict=True)]
+        print_rows([*map(str, turned)], lines, first=table.stub)
+        return
+    words = {at for at, column in enumerate(table.columns) if column.left}
+    heads = [*map(broken, heads)] if table.kind == "numbers" else heads
+    print_rows(heads, lines, words=words, folded=words if table.kind == "prose" else (), first=table.stub)
 
 
 def _cell(cell: Cell, row: Row) -> str | Text:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, did_you_mean, located
 from tidegate.query.conditions import Condition, Series
 from tidegate.query.grammar import Node, parse
 from tidegate.query.names import amount, find
@@ -21,13 +21,8 @@ Mask = npt.NDArray[np.bool_]
 _Rows: TypeAlias = Callable[[Mapping[str, Column]], Mask]
 
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 _VALUES = {"number", "amount", "text", "sign", "product"}  # `2/s` is a product
 _EXAMPLE = "'controller == \"gcc\" and delay_p95 > 100ms'"
 
@@ -57,10 +52,8 @@ class Where:
         self.conditions: list[Condition] = []
         """What is asked of metrics, in order."""
         self._names: dict[str, None] = {}
-        try:
+        with located("--where"):
             self._rows = self._read(parse(text, f"found {show(text)}; expected a condition such as {_EXAMPLE}"))
-        except InputError as error:
-            raise InputError(f"--where: {error}") from None
         self.names = tuple(self._names)
         """The columns that it is about."""
 

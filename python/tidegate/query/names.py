@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from tidegate.errors import InputError, did_you_mean
+from tidegate.errors import InputError, did_you_mean, located
 from tidegate.results.metrics import METRICS, Metric
 from tidegate.units import Duration, Frequency, Quantity, Rate, Size
 
@@ -69,14 +69,13 @@ def amount(text: str, metric: Metric | None = None) -> float:
     >>> amount("10ms", METRICS["one_way_delay_ms_p95"]), amount("2%", METRICS["loss_fraction"]), amount("150%")
     (10.0, 0.02, 1.5)
     """
-    unit = "%" if metric is None else metric.unit
-    try:
-        if unit in _QUANTITIES:
-            quantity, size = _QUANTITIES[unit]
+    if metric is None:
+        return _plain(text, share=True)
+    with located(metric.name):
+        if metric.unit in _QUANTITIES:
+            quantity, size = _QUANTITIES[metric.unit]
             return int(quantity.parse(text)) * size
-        return _plain(text, share=unit == "%")
-    except InputError as error:
-        raise InputError(f"{metric.name}: {error}" if metric else str(error)) from None
+        return _plain(text, share=metric.unit == "%")
 
 
 def _plain(text: str, *, share: bool) -> float:

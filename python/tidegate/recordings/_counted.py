@@ -28,6 +28,8 @@ class Counted:
     summary: Mapping[str, Any]
     tables: Mapping[str, Table]
     remarks: Sequence[str]
+    damage: Sequence[str]
+    """Records that could not be parsed."""
     begun_ms: int | None
 
 
@@ -40,12 +42,13 @@ def counted(files: Sequence[File]) -> Counted:
     if len(files) > 2:  # noqa: PLR2004
         raise InputError(f"{files[2].path}: found {len(files)} files of getStats; expected one of each end of the call")
     remarks: list[str] = []
+    damage: list[str] = []
     read: list[list[Connection]] = []
     for file in files:
         with located(str(file.path)):
             found = getstats.read(file.data)
         read.append(found.connections)
-        remarks += [f"{file.path.name}: {one}" for one in found.problems]
+        damage += [f"{file.path.name}: {problem}" for problem in found.problems]
     near = max(read[0], key=_carried)
     others = [one for one in read[0] if one is not near] if len(files) == 1 else read[1]
     far = max((one for one in others if _belong(near, one)), key=_carried, default=None)
@@ -74,7 +77,7 @@ def counted(files: Sequence[File]) -> Counted:
         "links": [],
         "fairness": {},
     }
-    return Counted(summary, tables, [_UNSURE, *remarks], begun)
+    return Counted(summary, tables, [_UNSURE, *remarks], damage, begun)
 
 
 def _carried(one: Connection) -> tuple[float, float]:

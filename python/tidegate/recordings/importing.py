@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -87,12 +87,11 @@ def imported(
                 "log or a capture"
             )
         of = _patiently(partial(counted, some), tell, _READ)
-        done = _run(some, of.summary, of.tables, of.remarks, of.begun_ms)
+        done = _run(some, of.summary, of.tables, of.remarks, of.begun_ms, of.damage)
     else:
         call = _patiently(partial(_call, near, distant, same_clock, replay), tell, _READ)
         tables = {name: _patiently(partial(call.table, name), tell, _MADE) for name in call.table_names()}
-        remarks = [*call.remarks, *_broken(call, some)]
-        done = _run(some, json.loads(call.summary_json()), tables, remarks, call.begun_ms)
+        done = _run(some, json.loads(call.summary_json()), tables, call.remarks, call.begun_ms, _broken(call, some))
     if link is not None:
         done = _patiently(partial(_with_truth, done, link), tell, _MADE)
     tell(1.0)
@@ -141,8 +140,8 @@ def _with_truth(done: Run, link: str | Path) -> Run:
         captured = imported([capture])
     found = truth(done, link, captured)
     tables = {**{name: done.table(name) for name in done.tables}, **found.tables}
-    said = [*done.summary["warnings"], *({"key": KEY, "says": one} for one in found.remarks)]
-    summary = {**done.summary, "links": list(found.links), "warnings": said}
+    remarks = {key: [*done.summary[key], *_remarks(found.remarks)] for key in ("warnings", "notes")}
+    summary = {**done.summary, "links": list(found.links), **remarks}
     return Run({**done.about, "summary": summary}, Kept(tables))
 
 
@@ -189,9 +188,16 @@ def _run(
     tables: Mapping[str, Table],
     remarks: Sequence[str],
     begun_ms: int | None,
+    damage: Sequence[str] = (),
 ) -> Run:
     name = files[0].path.name.partition(".")[0] or "recording"
-    summary = {"name": name, "seed": 0, **metrics, "warnings": [{"key": KEY, "says": one} for one in remarks]}
+    summary = {
+        "name": name,
+        "seed": 0,
+        **metrics,
+        "warnings": _remarks([*remarks, *damage]),
+        "notes": _remarks(remarks),
+    }
     about = {
         "format": FORMAT,
         "name": name,
@@ -205,6 +211,10 @@ def _run(
         "imported": {"files": [one.about for one in files], "begun_ms": begun_ms},
     }
     return Run(about, Kept(tables))
+
+
+def _remarks(sentences: Iterable[str]) -> list[dict[str, str]]:
+    return [{"key": KEY, "says": sentence} for sentence in sentences]
 
 
 def _broken(call: _core.ImportedCall, files: Sequence[File]) -> list[str]:

@@ -102,10 +102,10 @@ def _check_summary(summary: Any) -> None:
     _expect("summary.flows", [], bool(summary["flows"]), "at least one")
     for key, value in summary.items():
         match value:
-            case list() if key == "warnings":
+            case list() if key in {"warnings", "notes"}:
                 for number, one in enumerate(value):
                     right = isinstance(one, dict) and {"key", "says"} <= one.keys() and all(map(_is_text, one.values()))
-                    _expect(f"summary.warnings[{number}]", one, right, "key and says, as text")
+                    _expect(f"summary.{key}[{number}]", one, right, "key and says, as text")
             case list() if key == "recordings":
                 _check_recordings(value)
             case list() if key in {*_LISTS, "sessions"}:

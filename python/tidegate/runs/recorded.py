@@ -15,6 +15,7 @@ from tidegate.errors import InputError, OutputError, did_you_mean
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.results.folders import write_folder
+from tidegate.results.remarks import Remarks
 from tidegate.results.saved import check_run, read_json
 from tidegate.runs._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
 from tidegate.scenario import Scenario, subject
@@ -83,8 +84,23 @@ class Run(Shown):
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever reads the numbers has to know: each with the key of the setting that it is about."""
-        return view.warnings([self.summary])
+        """Remarks on the run, [notes][tidegate.Run.notes] included: `KEY: SENTENCE`, with the key of a setting."""
+        return list(self.remarks.sentences)
+
+    @property
+    def notes(self) -> list[str]:
+        """Those of the [warnings][tidegate.Run.warnings] that leave the numbers as they are."""
+        return self.remarks.notes
+
+    @property
+    def remarks(self) -> Remarks:
+        """Warnings and notes of the run."""
+        return view.remarks([self.summary])
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data: what `--json` prints."""
+        notes = [dict(zip(("key", "says"), note.split(": ", 1), strict=True)) for note in self.notes]
+        return {"digest": self.digest, "seed": self.seed, **self.summary, "notes": notes}
 
     @property
     def about(self) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tidegate.results.metrics import finite, metric
-from tidegate.results.stats import Interval, could_carry
+from tidegate.results.stats import could_carry
 from tidegate.show import view
 from tidegate.show.view import RunLike
 
@@ -20,18 +20,14 @@ def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
     What could be carried is the rate of the best contender that lost at most a tenth, and no more than an equal share
     of the tightest link on the way: who takes more than that is no measure for the others.
     """
-    rates = {label: _mean(runs, "receive_rate_bps") for label, runs in groups.items()}
-    losses = {label: _mean(runs, "loss_fraction") for label, runs in groups.items()}
+    rates = {label: view.mean(runs, "receive_rate_bps") for label, runs in groups.items()}
+    losses = {label: view.mean(runs, "loss_fraction") for label, runs in groups.items()}
     known = {label: rate for label, rate in rates.items() if math.isfinite(rate)}
     shares = [share for runs in groups.values() for run in runs if (share := _equal_share(run)) is not None]
     most, enough = could_carry(known, losses, math.fsum(shares) / len(shares) if shares else math.inf)
     show, unit = metric("receive_rate_bps").show, metric("receive_rate_bps").unit
     why = f"less than half of the {show(most)} that could be: its delay, loss and freezes are not compared"
     return {label: f"carried {show(rate)} {unit}, {why}" for label, rate in known.items() if rate < enough}
-
-
-def _mean(runs: Sequence[RunLike], name: str) -> float:
-    return Interval.of(view.metric(run, view.subject_of(run), name) for run in runs).mean
 
 
 def _equal_share(run: RunLike) -> float | None:

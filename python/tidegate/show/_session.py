@@ -43,7 +43,7 @@ def session(run: RunLike, flow: str) -> Session:
         series=series,
         goodput_bps=view.on_grid(*_goodput(run, flow, series.width), series.t),
         acked_bps=_binned(*_noted(run, flow, "acked_bytes"), series),
-        encoder_bps=_binned(*_captured(run, flow), series),
+        encoder_bps=_binned(*view.curve(run, "frames", "flow", flow, "size", "captured_s"), series),
         round_trip=_first_of(run, flow, "round_trip_ms", "rtt_ms"),
         pacer=_noted(run, flow, "pacer_backlog"),
         frames=_frames(run, flow),
@@ -62,16 +62,16 @@ def queues(run: RunLike) -> Mapping[str, tuple[Floats, Floats]]:
 def _goodput(run: RunLike, flow: str, width: float) -> tuple[Floats, Floats]:
     if "goodput_bps" not in view.keep(run).table("series"):
         return np.empty(0), np.empty(0)
-    got = view.rows(run, "series", "flow", flow, ("t_s", "goodput_bps"))
-    return np.asarray(got["t_s"], float) + width / 2, np.asarray(got["goodput_bps"], float)
+    begin, goodput = view.curve(run, "series", "flow", flow, "goodput_bps")
+    return begin + width / 2, goodput
 
 
 def _noted(run: RunLike, flow: str, name: str) -> tuple[Floats, Floats]:
     if not view.has(run, "internals"):
         return np.empty(0), np.empty(0)
-    got = view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
-    mine = got["name"] == name
-    return np.asarray(got["t_s"][mine], float), np.asarray(got["value"][mine], float)
+    mine = view.rows(run, "internals", "flow", flow, ("name",))["name"] == name
+    at, value = view.curve(run, "internals", "flow", flow, "value")
+    return at[mine], value[mine]
 
 
 def _first_of(run: RunLike, flow: str, *names: str) -> tuple[Floats, Floats]:
@@ -79,28 +79,17 @@ def _first_of(run: RunLike, flow: str, *names: str) -> tuple[Floats, Floats]:
     return next((one for one in found if len(one[0])), (np.empty(0), np.empty(0)))
 
 
-def _captured(run: RunLike, flow: str) -> tuple[Floats, Floats]:
-    if not view.has(run, "frames"):
-        return np.empty(0), np.empty(0)
-    got = view.rows(run, "frames", "flow", flow, ("captured_s", "size"))
-    return np.asarray(got["captured_s"], float), np.asarray(got["size"], float)
-
-
 def _frames(run: RunLike, flow: str) -> tuple[Floats, Floats]:
     if not view.has(run, "frames"):
         return np.empty(0), np.empty(0)
-    got = view.rows(run, "frames", "flow", flow, ("captured_s", "rendered_s", "video"))
-    video = np.asarray(got["video"], bool)
-    captured = np.asarray(got["captured_s"], float)[video]
-    return captured, (np.asarray(got["rendered_s"], float)[video] - captured) * 1e3
+    captured, rendered = view.curve(run, "frames", "flow", flow, "rendered_s", "captured_s")
+    video = np.asarray(view.rows(run, "frames", "flow", flow, ("video",))["video"], bool)
+    return captured[video], (rendered - captured)[video] * 1e3
 
 
 def _freezes(run: RunLike, flow: str) -> tuple[Floats, Floats]:
-    if not view.has(run, "freezes"):
-        return np.empty(0), np.empty(0)
-    got = view.rows(run, "freezes", "flow", flow, ("t_s", "length_s"))
-    ends = np.asarray(got["t_s"], float)
-    return ends - np.asarray(got["length_s"], float), ends
+    ends, length = view.curve(run, "freezes", "flow", flow, "length_s")
+    return ends - length, ends
 
 
 def _binned(t: Floats, size: Floats, series: FlowSeries) -> Floats:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from tidegate.output import palette
 from tidegate.output.palette import Look
 from tidegate.results.metrics import HEADLINE, Metric, finite, metric
+from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Interval
 from tidegate.scenario import subject
 from tidegate.show import view
@@ -213,9 +214,9 @@ class Swept:
         return {RATE, DELAY} <= {*self.names} and len(self.combinations) > 1
 
     @property
-    def warnings(self) -> list[str]:
-        """What its runs warn of, each once."""
-        return view.warnings(row["summary"] for one in self.combinations for row in one.rows)
+    def remarks(self) -> Remarks:
+        """Warnings and notes of its runs, each once."""
+        return view.remarks(row["summary"] for one in self.combinations for row in one.rows)
 
     @property
     def judged(self) -> bool:

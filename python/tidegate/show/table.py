@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from tidegate.output import csv
@@ -13,6 +13,7 @@ from tidegate.output.document import Row as TableRow
 from tidegate.output.notebook import Shown
 from tidegate.results.metrics import COUNTED, HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict, verdict_on
+from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Best, BySeed, Interval
 from tidegate.show import _carried, played, view
 from tidegate.show.view import RunLike
@@ -71,8 +72,8 @@ class ComparisonTable(Shown):
     """By controller whether its subject was fit for a call; see [verdict][tidegate.results.quality.verdict]."""
     too_little: Mapping[str, str] = field(default_factory=dict)
     """Who carried too little for its delay, loss and freezes to be compared, and how little in words."""
-    warnings: Sequence[str] = ()
-    """What the runs warn of, and what they cannot tell."""
+    remarks: Remarks = field(default_factory=Remarks)
+    """Warnings and notes of the runs, and questions that they cannot answer."""
     recordings: Sequence[str] = ()
     """How much the runs play of recorded networks."""
     details: Sequence[Row] = ()
@@ -85,43 +86,34 @@ class ComparisonTable(Shown):
         cls,
         runs: Mapping[str, Sequence[RunLike]],
         failed: Mapping[str, str] | None = None,
-        warnings: Sequence[str] = (),
+        remarks: Remarks | None = None,
     ) -> ComparisonTable:
         """Over the runs of each controller, with a column for each that failed."""
         failed = failed or {}
         little = _carried.too_little(runs)
 
-        def row(key: str, about: Metric, label: str, value: Callable[[RunLike], float | None]) -> Row:
-            values = {name: view.by_seed(some, value) for name, some in runs.items()}
-            compared = frozenset() if key in _carried.RATES else frozenset(little)
-            return Row(key, label, about, {**values, **{name: {} for name in failed}}, compared)
+        def row(name: str, part: Callable[[RunLike], Mapping[str, Any]], place: str = "", of: str = "") -> Row:
+            """A metric of a part of each summary."""
+            about, key = metric(name), f"{place}{name}"
+            values = {
+                label: view.by_seed(some, lambda run: finite(part(run).get(name))) for label, some in runs.items()
+            }
+            idle = frozenset() if key in _carried.RATES else frozenset(little)
+            return Row(key, f"{about.label}{of}", about, {**values, **{label: {} for label in failed}}, idle)
 
-        def of_subject(name: str) -> Row:
-            about = metric(name)
-            return row(
-                name, about, about.label, lambda run: finite(view.flow_summary(run, view.subject_of(run)).get(name))
-            )
-
-        def of_flow(flow: str) -> Row:
-            about = metric("receive_rate_bps")
-            label = f"{about.label} of {flow}"
-            return row(f"{flow}:{about.name}", about, label, lambda run: finite(_flow(run, flow).get(about.name)))
-
-        def of_all(name: str) -> Row:
-            about = metric(name)
-            return row(
-                f"fairness:{name}", about, about.label, lambda run: finite(run.summary.get("fairness", {}).get(name))
-            )
+        def fairness(run: RunLike) -> Mapping[str, Any]:
+            return dict(run.summary.get("fairness", {}))
 
         every = [run for some in runs.values() for run in some]
         first = next(iter(runs.values()))[0]
         # what stands for a call of a real program has a flow of its own for what comes back
         names = [str(entry["flow"]) for entry in first.summary["flows"]]
         others = [name for name in names if name != view.subject_of(first) and all(_flow(run, name) for run in every)]
-        rows = [of_subject(name) for name in (*HEADLINE, *PICTURES)]
-        rows += [*map(of_flow, others), of_all("jain_5s")]
-        details = [*map(of_subject, _DETAILS), of_all("ratio_5s")]
-        subjects = {name: [view.flow_summary(run, view.subject_of(run)) for run in some] for name, some in runs.items()}
+        rows = [row(name, _subject) for name in (*HEADLINE, *PICTURES)]
+        rows += [row("receive_rate_bps", partial(_flow, name=flow), f"{flow}:", f" of {flow}") for flow in others]
+        rows.append(row("jain_5s", fairness, "fairness:"))
+        details = [*(row(name, _subject) for name in _DETAILS), row("ratio_5s", fairness, "fairness:")]
+        subjects = {name: [*map(_subject, some)] for name, some in runs.items()}
         verdicts = {name: verdict_on(some) for name, some in subjects.items()}
         networks = {name: verdict(flow.get("quality_network") for flow in some) for name, some in subjects.items()}
         return cls(
@@ -130,23 +122,14 @@ class ComparisonTable(Shown):
             failed,
             verdicts | dict.fromkeys(failed, FAILED),
             little,
-            warnings,
+            remarks or Remarks(),
             played.told(run.summary for run in every),
             [one for one in details if any(cell.count for cell in one.cells.values())],
             networks,
         )
 
-    def cell(self, row: Row, controller: str) -> str:
-        """The text of a cell: mean and interval, or that the controller failed."""
-        return FAILED if controller in self.failed else row.metric.show_interval(row.cells[controller])
-
     def __repr__(self) -> str:
         return f"<tidegate ComparisonTable of {', '.join(self.controllers)}: {len(self.rows)} metrics>"
-
-    @property
-    def unsure(self) -> bool:
-        """Whether somebody has the best mean of a row perhaps by luck."""
-        return any(row.best.labels and not row.best.sure for row in self.rows)
 
     def blocks(self, looks: Mapping[str, Any] | None = None) -> Iterator[Block]:
         """As blocks of a document.
@@ -178,19 +161,16 @@ class ComparisonTable(Shown):
 
     def document(self) -> Document:
         """The table as a document."""
-        return Document(", ".join(self.controllers), list(self.blocks()), warnings=self.warnings)
+        return Document(", ".join(self.controllers), list(self.blocks()), remarks=self.remarks)
 
     def to_csv(self) -> str:
         """As CSV, one line for each metric and controller, in the summary's own units."""
-        return csv.lines(
-            ["metric", "controller", "mean", "half_interval_95", "runs"],
-            (
-                [row.key, name, cell.mean if cell.count else None, cell.half, cell.count]
-                for row in self.rows
-                for name in self.controllers
-                for cell in [row.cells[name]]
-            ),
-        )
+        rows = [
+            [row.key, name, finite(cell.mean), cell.half, cell.count]
+            for row in self.rows
+            for name, cell in row.cells.items()
+        ]
+        return csv.lines(["metric", "controller", "mean", "half_interval_95", "runs"], rows)
 
     def to_data(self) -> list[dict[str, Any]]:
         """As plain data, in the summary's own units."""
@@ -198,15 +178,19 @@ class ComparisonTable(Shown):
             {
                 "metric": row.key,
                 "controller": name,
-                "mean": row.cells[name].mean if row.cells[name].count else None,
-                "half_interval_95": row.cells[name].half,
-                "runs": row.cells[name].count,
+                "mean": finite(cell.mean),
+                "half_interval_95": cell.half,
+                "runs": cell.count,
                 "best": name in row.best.labels,
                 "sure": row.best.sure if name in row.best.labels else None,
             }
             for row in self.rows
-            for name in self.controllers
+            for name, cell in row.cells.items()
         ]
+
+
+def _subject(run: RunLike) -> Mapping[str, Any]:
+    return view.flow_summary(run, view.subject_of(run))
 
 
 def _flow(run: RunLike, name: str) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ names are those of the recording (see ``docs/results.md``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -15,6 +16,8 @@ import numpy.typing as npt
 
 from tidegate.output import palette
 from tidegate.results.metrics import MEMBERS
+from tidegate.results.remarks import Remarks
+from tidegate.results.stats import Interval
 from tidegate.scenario import subject
 from tidegate.show import _breakers
 
@@ -42,7 +45,6 @@ Runs: TypeAlias = Mapping[str, Sequence[RunLike]] | Sequence[RunLike]
 class FlowSeries:
     """The series of one flow on the recording's bins. Missing values are NaN."""
 
-    name: str
     t: Floats
     """Middle of each bin, in seconds."""
     sending_bps: Floats
@@ -52,7 +54,6 @@ class FlowSeries:
     delay_ms: Floats
     """Mean one-way delay of the packets that arrived in the bin."""
     delay_max_ms: Floats
-    queueing_ms: Floats
     loss: Floats
     """Lost packets as a fraction of those that were received or lost in the bin; NaN if none was."""
     arrived: Floats
@@ -67,7 +68,7 @@ class _Kept:
     def __init__(self, run: RunLike) -> None:
         self.summary = run.summary
         self._run = run
-        self._tables: dict[str, Any] = {}
+        self._tables: dict[str, dict[str, npt.NDArray[Any]]] = {}
 
     def table(self, name: str) -> dict[str, npt.NDArray[Any]]:
         if name not in self._tables:
@@ -77,8 +78,7 @@ class _Kept:
             # the same in all rows, and known
             columns = [name for name in (table if names is None else names) if name not in {"controller", "seed"}]
             self._tables[name] = {column: np.asarray(read(column)) for column in columns}
-        found: dict[str, npt.NDArray[Any]] = self._tables[name]
-        return found
+        return self._tables[name]
 
 
 def keep(run: RunLike) -> RunLike:
@@ -90,9 +90,7 @@ def grouped(runs: Runs) -> dict[str, list[RunLike]]:
     """Runs by label, kept; sequences are grouped by their subject's controller."""
     groups: dict[str, list[RunLike]] = {}
     if isinstance(runs, Mapping):
-        for label, members in runs.items():
-            if len(members):
-                groups[str(label)] = [keep(run) for run in members]
+        groups = {str(label): [keep(run) for run in members] for label, members in runs.items() if len(members)}
     else:
         for run in runs:
             groups.setdefault(controller_of(run), []).append(keep(run))
@@ -143,11 +141,10 @@ def member(run: RunLike, flow: str) -> Mapping[str, Any]:
     return next((one for one in run.summary.get("members", ()) if one["flow"] == flow), {})
 
 
-def warnings(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What runs with these summaries warn of, each once: the key of a setting, and a sentence about it."""
-    some = list(summaries)
-    told = (f"{one['key']}: {one['says']}" for summary in some for one in summary.get("warnings", ()))
-    return [*dict.fromkeys(told), *_breakers.told(some)]
+def remarks(summaries: Iterable[Mapping[str, Any]]) -> Remarks:
+    """Gathers the warnings and notes of runs with these summaries, each once."""
+    listed = list(summaries)
+    return Remarks.of(listed, *_breakers.told(listed))
 
 
 def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -179,14 +176,25 @@ def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def controller_of(run: RunLike) -> str:
     """Label of the subject's controller."""
-    flow = flow_summary(run, subject_of(run))
-    return str(flow.get("controller") or flow["kind"])
+    return label_of(run, subject_of(run))
 
 
 def metric(run: RunLike, flow: str, name: str) -> float:
     """One metric of one flow; NaN where the run could not define it."""
     value = flow_summary(run, flow).get(name)
     return float("nan") if value is None else float(value)
+
+
+def mean(runs: Iterable[RunLike], name: str) -> float:
+    """The mean of one metric of the subjects of those runs that define it; NaN if none does."""
+    return Interval.of(metric(run, subject_of(run), name) for run in runs).mean
+
+
+def delay_and_rate(runs: Iterable[RunLike]) -> list[tuple[float, float]]:
+    """The 95th percentile of the delay (ms) and the rate (Mbit/s) of the subject of each run that defines both."""
+    flows = ((run, subject_of(run)) for run in runs)
+    points = [(metric(*one, "one_way_delay_ms_p95"), metric(*one, "receive_rate_bps") / 1e6) for one in flows]
+    return [point for point in points if all(map(math.isfinite, point))]
 
 
 def has(run: RunLike, name: str) -> bool:
@@ -205,45 +213,38 @@ def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str])
     return {name: source[name][mask] for name in columns}
 
 
+def curve(run: RunLike, table: str, key: str, value: str, column: str, at: str = "t_s") -> tuple[Floats, Floats]:
+    """A column of numbers over time (s), of the same rows as :func:`rows`; empty where the run has no such table."""
+    if not has(run, table):
+        return np.empty(0), np.empty(0)
+    got = rows(run, table, key, value, (at, column))
+    return np.asarray(got[at], float), np.asarray(got[column], float)
+
+
 def flow_series(run: RunLike, flow: str) -> FlowSeries:
     """The series of one flow; a :class:`ValueError` where the run was recorded without series."""
     if not has(run, "series"):
         raise ValueError(
             f"run {run.summary.get('name', '?')!r} has no series: record it at level 'series' or 'packets'"
         )
-    names = (
-        "t_s",
-        "sending_rate_bps",
-        "receive_rate_bps",
-        "one_way_delay_ms_mean",
-        "one_way_delay_ms_max",
-        "queueing_delay_ms_mean",
-        "packets_lost",
-        "packets_arrived",
-    )
-    got = {k: np.asarray(v, dtype=np.float64) for k, v in rows(run, "series", "flow", flow, names).items()}
+    read = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values()))
     # what happens at the very last instant opens a bin of no width, whose rates would mean nothing
-    end = float(run.summary.get("duration_s") or np.inf)
-    got = {name: values[got["t_s"] < end] for name, values in got.items()}
-    start = got["t_s"]
+    inside = read["t_s"] < float(run.summary.get("duration_s") or np.inf)
+    start = np.asarray(read["t_s"], float)[inside]
+    got = {name: np.asarray(read[column], float)[inside] for name, column in _SERIES.items()}
     width = bin_width(start)
-    known = got["packets_lost"] + got["packets_arrived"]
+    known = got["lost"] + got["arrived"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        loss = np.where(known > 0, got["packets_lost"] / known, np.nan)
-    return FlowSeries(
-        name=flow,
-        t=start + width / 2,
-        sending_bps=got["sending_rate_bps"],
-        receive_bps=got["receive_rate_bps"],
-        target_bps=_target(run, flow, start + width),
-        delay_ms=got["one_way_delay_ms_mean"],
-        delay_max_ms=got["one_way_delay_ms_max"],
-        queueing_ms=got["queueing_delay_ms_mean"],
-        loss=loss,
-        arrived=got["packets_arrived"],
-        lost=got["packets_lost"],
-        width=width,
-    )
+        loss = np.where(known > 0, got["lost"] / known, np.nan)
+    target = step_at(*curve(run, "decisions", "flow", flow, "target_bps"), start + width)
+    return FlowSeries(t=start + width / 2, target_bps=target, loss=loss, width=width, **got)
+
+
+_SERIES = {
+    "sending_bps": "sending_rate_bps", "receive_bps": "receive_rate_bps", "delay_ms": "one_way_delay_ms_mean",
+    "delay_max_ms": "one_way_delay_ms_max", "lost": "packets_lost", "arrived": "packets_arrived",
+}  # fmt: skip
+"""Series of a flow by the columns in which they are recorded."""
 
 
 def bin_width(t: Floats) -> float:
@@ -256,13 +257,6 @@ def end_of(t: Floats) -> float:
     return float(t[-1] + bin_width(t) / 2) if len(t) > 1 else 1.0
 
 
-def _target(run: RunLike, flow: str, at: Floats) -> Floats:
-    if not has(run, "decisions"):
-        return np.full(len(at), np.nan)
-    got = rows(run, "decisions", "flow", flow, ("t_s", "target_bps"))
-    return step_at(np.asarray(got["t_s"], float), np.asarray(got["target_bps"], float), at)
-
-
 def step_at(t: Floats, values: Floats, at: Floats) -> Floats:
     """A step function, ``values`` from each ``t`` on, read at ``at``; NaN before the first."""
     index = np.searchsorted(t, at, side="right") - 1
@@ -273,18 +267,12 @@ def step_at(t: Floats, values: Floats, at: Floats) -> Floats:
 
 def truth(run: RunLike, link: str) -> tuple[Floats, Floats]:
     """Capacity of a link over time: steps, each valid from its time (s) on, in bit/s."""
-    if not has(run, "truth"):
-        return np.empty(0), np.empty(0)
-    got = rows(run, "truth", "link", link, ("t_s", "capacity_bps"))
-    return np.asarray(got["t_s"], float), np.asarray(got["capacity_bps"], float)
+    return curve(run, "truth", "link", link, "capacity_bps")
 
 
 def queue(run: RunLike, link: str) -> tuple[Floats, Floats]:
     """Queue of a link over time: (s, bytes)."""
-    if not has(run, "queues"):
-        return np.empty(0), np.empty(0)
-    got = rows(run, "queues", "link", link, ("t_s", "bytes"))
-    return np.asarray(got["t_s"], float), np.asarray(got["bytes"], float)
+    return curve(run, "queues", "link", link, "bytes")
 
 
 def bottleneck(runs: Iterable[RunLike]) -> str | None:
@@ -312,12 +300,10 @@ def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:
     """Whether all runs saw the same capacity: else a median over them is a picture of nothing."""
     if link is None:
         return True
-    first_t, first = truth(runs[0], link)
-    for run in runs[1:]:
-        t, values = truth(run, link)
-        if len(t) != len(first_t) or not (np.array_equal(t, first_t) and np.array_equal(values, first)):
-            return False
-    return True
+    first = truth(runs[0], link)
+    return all(
+        np.array_equal(one, other) for run in runs[1:] for one, other in zip(truth(run, link), first, strict=True)
+    )
 
 
 def on_grid(series_t: Floats, values: Floats, grid: Floats) -> Floats:
@@ -371,11 +357,10 @@ def delay_quantiles(run: RunLike, flow: str) -> Floats:
     for a run without the table ``quantiles`` out of its packets or bins.
     """
     if has(run, "quantiles"):
-        got = rows(run, "quantiles", "flow", flow, ("share", "one_way_delay_ms"))
-        quantiles = np.asarray(got["one_way_delay_ms"], float)
+        _, quantiles = curve(run, "quantiles", "flow", flow, "one_way_delay_ms", "share")
         # all unknown where a recording does not tell when packets were sent, or when they arrived
         return quantiles if np.isfinite(quantiles).all() else np.empty(0)
-    delay, weight, _ = delays(run, flow)
+    delay, weight = delays(run, flow)
     if not len(delay):
         return np.empty(0)
     order = np.argsort(delay)
@@ -395,8 +380,8 @@ def mean_quantiles(runs: Sequence[RunLike], flow: str) -> Floats:
     return np.mean(known, axis=0) if known else np.empty(0)
 
 
-def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
-    """One-way delays in ms and their weights, and whether they are single packets.
+def delays(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+    """One-way delays in ms and their weights.
 
     From the ``packets`` table where the run has one, else the mean of each bin weighted by its
     packets.
@@ -407,10 +392,10 @@ def delays(run: RunLike, flow: str) -> tuple[Floats, Floats, bool]:
         media = ~np.isin(got["kind"], ("rtcp", "ack"))
         delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[media] * 1e3
         delay = delay[np.isfinite(delay)]
-        return delay, np.ones(len(delay)), True
+        return delay, np.ones(len(delay))
     series = flow_series(run, flow)
     known = np.isfinite(series.delay_ms) & (series.arrived > 0)
-    return series.delay_ms[known], series.arrived[known], False
+    return series.delay_ms[known], series.arrived[known]
 
 
 def looks_of(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, palette.Look]:

@@ -113,7 +113,9 @@ def test_doubts_are_told_wherever_warnings_are(tmp_path: Path, cli: Cli) -> None
     assert ": seed: it changes nothing but the noise" in told.err
     assert f"Warning: {MAX}: {rate}" in (tmp_path / "out" / "table.md").read_text("utf-8")
     assert f"{MAX}: {rate}" in (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert json.loads(cli(*argv, "--json").out)["warnings"][0].startswith(f"{MAX}: {rate}")
+    data = json.loads(cli(*argv, "--json").out)
+    assert data["warnings"][0].startswith(f"{MAX}: {rate}")
+    assert data["notes"] == data["warnings"][1:], "a note is among the warnings, as ever, and by itself"
     loaded = tidegate.Comparison.load(tmp_path / "out")
     assert len(loaded.warnings) == 2
     assert f"{MAX}: {rate}" in report.html(loaded)

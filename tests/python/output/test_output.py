@@ -31,6 +31,7 @@ from tidegate.output.document import (
 from tidegate.output.html import page
 from tidegate.output.palette import Look
 from tidegate.results.metrics import metric
+from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Interval
 
 RATE, LOSS = metric("receive_rate_bps"), metric("loss_fraction")
@@ -60,7 +61,7 @@ WHOLE = Document(
     ],
     ["3 seeds", "2 flows"],
     failures=[("tfrc failed", "it <b>"), ("Failed", "too")],
-    warnings=["mind & this"],
+    remarks=Remarks(["mind & this", "seed: it varies little"]),
     settings=[("delay", "1ms, 2ms")],
 )
 
@@ -77,6 +78,12 @@ def test_a_page_has_every_word_once_and_as_text() -> None:
     assert "★ best, ☆ the best mean, perhaps by luck." in body
     # too small to be seen in its digits, and no value at all
     assert re.search(rf"&lt; 0.01 %.*{NOTHING}", body, re.DOTALL)
+    assert (
+        body.index("mind &amp; this")
+        < body.index("b|ad")
+        < body.index("Note: seed: it varies little")
+        < body.index("Behind")
+    )
     assert "<script" not in text, "nothing in it needs one"
 
 
@@ -88,11 +95,14 @@ def test_markdown_says_the_same_with_units_in_a_column() -> None:
     assert "b\\|ad &lt;i>" in text
     assert "![A caption](a.png)" in text
     assert "- an `item`" in text
+    assert (
+        text.index("mind &amp; this") < text.index("| loss |") < text.index("**Note**: seed: ") < text.index("Behind")
+    )
     short = markdown.markdown(WHOLE, whole=False)
     assert "a detail" in text
     assert "a detail" not in short
     assert "A note." not in short
-    assert short.endswith("Short.\n\nWarning: mind &amp; this\n")
+    assert short.endswith("Short.\n\nWarning: mind &amp; this\n\nNote: seed: it varies little\n")
 
 
 def test_a_terminal_has_the_answer_alone(capsys: pytest.CaptureFixture[str]) -> None:

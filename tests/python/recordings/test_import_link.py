@@ -251,7 +251,7 @@ def test_every_format_has_the_capacity_of_a_scenario(
     assert "capacity (Mbit/s)" in done.out
     told = tidegate.Run.load("call").warnings
     assert "the capacity is that of the scenario" in told[-1]
-    assert done.err == "".join(f"tidegate: {one}\n" for one in told)
+    assert done.err == "".join(f"tidegate: note: {one}\n" for one in told)
     table = tidegate.Run.load("call").table("truth")
     assert set(table.to_numpy("controller")) == {"recorded"}
     again = cli(*argv, "--json")

@@ -559,9 +559,7 @@ def test_a_narrow_terminal_hides_no_number(monkeypatch: pytest.MonkeyPatch, caps
     from tidegate.output import terminal
 
     monkeypatch.setattr(terminal, "_PIPE_WIDTH", 20)
-    table = terminal.plain_table("flow", "a long head", "another long head")
-    table.add_row("call", "1234567.89", "2345678.90")
-    terminal.print_table(table)
+    terminal.print_rows(["flow", "a long head", "another long head"], [["call", "1234567.89", "2345678.90"]])
     shown = capsys.readouterr().out
     assert "another long head" in shown
     assert "2345678.90" in shown

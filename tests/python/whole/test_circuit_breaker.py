@@ -83,7 +83,7 @@ def test_it_is_told_wherever_warnings_are(tmp_path: Path, cli: Cli) -> None:
     """On standard error with the line of the flow, in summaries, in reports, and of several runs in one sentence."""
     file = call(tmp_path, "fixed:10Mbps", 'circuit_breaker = "watch"')
     told = cli("run", str(file), "--json", "--out", "out")
-    assert told.err.startswith(f"tidegate: warning: {file}:13: flows.call.media.circuit_breaker: fixed would ")
+    assert told.err.startswith(f"tidegate: note: {file}:13: flows.call.media.circuit_breaker: fixed would ")
     (flow,) = json.loads(told.out)["flows"]
     assert flow["circuit_breaker"] == "congestion"
     saved = tidegate.Run.load(tmp_path / "out")

@@ -40,8 +40,7 @@ def lessons() -> list[Lesson]:
     ['Ramp and probes', 'A step down', 'Buffer bloat']
     """
     told = tomllib.loads((FOLDER / "lessons.toml").read_text(encoding="utf-8"))["lessons"]
-    made = []
-    for number, words in enumerate(told, 1):
-        scenario = Scenario.load(FOLDER / f"{words.pop('scenario')}.toml")
-        made.append(Lesson(number=number, scenario=scenario, **words))
-    return made
+    return [
+        Lesson(number, **{**words, "scenario": Scenario.load(FOLDER / f"{words['scenario']}.toml")})
+        for number, words in enumerate(told, 1)
+    ]

@@ -218,11 +218,11 @@ def _title(link: Link, name: str) -> str:
     """A queue in a few words."""
     here = link.ways[link.names.index(name)]
     queue: Queue = limits(here)
-    room = [f"{queue.time}" if queue.time is not None else "", f"{queue.bytes}" if queue.bytes is not None else ""]
-    room.append(f"{queue.packets} packets" if queue.packets is not None else "")
+    packets = None if queue.packets is None else f"{queue.packets} packets"
+    room = [str(limit) for limit in (queue.time, queue.bytes, packets) if limit is not None]
     discipline = _plain(here["discipline"])
     known = discipline if isinstance(discipline, str) else discipline["name"]
-    return f"its own: {', '.join(filter(None, [known, *room]))}"
+    return f"its own: {', '.join([known, *room])}"
 
 
 def _download(document: Mapping[str, Any], scenario: Scenario, at: int) -> dict[str, Any] | None:

@@ -13,12 +13,14 @@ from tidegate.output.palette import MUTED, looks
 from tidegate.show import _session, view
 from tidegate.show.plot.session import draw_queues
 from tidegate.show.plot.style import (
+    ABOVE,
     STYLE,
+    TARGET,
     delay_axis,
     draw_capacity,
+    draw_loss,
     finished,
     headline,
-    loss_axis,
     new_figure,
     rate_legend,
 )
@@ -54,13 +56,7 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         rate.plot(series.t, series.receive_bps / 1e6, color=colour)
         has_target = bool(np.isfinite(series.target_bps).any())
         if has_target:
-            rate.plot(
-                series.t,
-                series.target_bps / 1e6,
-                color="#222222",
-                linewidth=1.0,
-                linestyle=(0, (3, 2)),
-            )
+            rate.plot(series.t, series.target_bps / 1e6, **TARGET)
         rate.set_ylabel("Rate (Mbit/s)")
         rate.set_ylim(bottom=0)
         rate_legend(rate, colour, link=link if seen else None, cross=bool(others), target=has_target)
@@ -68,17 +64,10 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
         delay.plot(series.t, series.delay_ms, color=colour)
         delay.set_ylabel("One-way delay (ms)")
         delay_axis(delay, [series.delay_ms, series.delay_max_ms])
-        delay.legend(
-            handles=[
-                Line2D([], [], color=colour, label="mean of the bin"),
-                Line2D([], [], color=colour, alpha=0.5, linewidth=0.8, label="largest"),
-            ],
-            loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2,
-        )  # fmt: skip
-        width = view.bin_width(series.t)
-        loss.bar(series.t, np.nan_to_num(series.loss) * 100, width=width, color=colour)
-        loss.set_ylabel("Loss (%)")
-        loss_axis(loss, [series.loss])
+        mean = Line2D([], [], color=colour, label="mean of the bin")
+        most = Line2D([], [], color=colour, alpha=0.5, linewidth=0.8, label="largest")
+        delay.legend(handles=[mean, most], ncols=2, borderaxespad=0.2, **ABOVE)
+        draw_loss(loss, series, colour)
         draw_queues(queue, _session.queues(run))
         queue.set_xlabel("Time (s)")
         queue.set_xlim(0, end)

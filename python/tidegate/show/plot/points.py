@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import matplotlib as mpl
@@ -52,15 +51,8 @@ def delay_cdf(runs: Runs) -> Figure:
             ax.plot(float(delay[_AT_95]), 0.95, one.marker, color=one.colour, markersize=6)
             known += [float(value) for value in delay if value > 0]
         ax.axhline(0.95, color="#999999", linewidth=0.8, linestyle=":")
-        ax.text(
-            1.01,
-            0.95,
-            "95th pct.",
-            transform=ax.get_yaxis_transform(),
-            va="center",
-            fontsize=9,
-            color="#666666",
-        )
+        beside = ax.get_yaxis_transform()
+        ax.text(1.01, 0.95, "95th pct.", transform=beside, va="center", fontsize=9, color="#666666")
         ax.set_ylim(0, 1.01)
         if known:
             ax.set_xscale("log")
@@ -92,55 +84,25 @@ def rate_delay_scatter(runs: Runs) -> Figure:
         ax = figure.subplots()
         every: list[tuple[float, float]] = []
         for label, members in groups.items():
-            points = [
-                (
-                    view.metric(run, view.subject_of(run), "one_way_delay_ms_p95"),
-                    view.metric(run, view.subject_of(run), "receive_rate_bps") / 1e6,
-                )
-                for run in members
-            ]
-            points = [point for point in points if all(math.isfinite(value) for value in point)]
+            points = view.delay_and_rate(members)
             if not points:
                 continue
+            colour, marker = look[label].colour, look[label].marker
             x, y = (np.array(axis) for axis in zip(*points, strict=True))
             if len(points) > 1:
-                ax.scatter(x, y, s=22, color=look[label].colour, marker=look[label].marker, alpha=0.5, linewidths=0)
-            ax.scatter(
-                x.mean(),
-                y.mean(),
-                s=130,
-                color=look[label].colour,
-                marker=look[label].marker,
-                edgecolors="white",
-                linewidths=1.2,
-                zorder=3,
-            )
+                ax.scatter(x, y, s=22, color=colour, marker=marker, alpha=0.5, linewidths=0)
+            mean = x.mean(), y.mean()
+            ax.scatter(*mean, s=130, color=colour, marker=marker, edgecolors="white", linewidths=1.2, zorder=3)
             ax.annotate(
-                label,
-                (x.mean(), y.mean()),
-                xytext=(0, 11),
-                textcoords="offset points",
-                color=look[label].colour,
-                ha="center",
-                fontsize=12,
-                fontweight="bold",
-                zorder=4,
-            )
+                label, mean, xytext=(0, 11), textcoords="offset points", color=colour, ha="center", fontsize=12,
+                fontweight="bold", zorder=4,
+            )  # fmt: skip
             every.extend(points)
         reversed_delay_axis(ax, [point[0] for point in every])
         ax.set_ylim(0, max((point[1] for point in every), default=1.0) * 1.18)
         ax.set_ylabel("Mean receive rate (Mbit/s)")
         ax.set_xlabel("One-way delay, 95th percentile (ms)")
-        ax.text(
-            0.985,
-            0.975,
-            "better ↗",
-            transform=ax.transAxes,
-            ha="right",
-            va="top",
-            color="#777777",
-            fontsize=12,
-        )
+        ax.text(0.985, 0.975, "better ↗", transform=ax.transAxes, ha="right", va="top", color="#777777", fontsize=12)
         ax.set_title("Rate against delay")
     return finished(figure)
 

@@ -9,12 +9,22 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
-from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, DASHES, HUES, MUTED, Look, looks
+from tidegate.output.palette import DASHES, HUES, MUTED, Look, looks
 from tidegate.show import _session, view
 from tidegate.show._session import Session
-from tidegate.show.plot.style import STYLE, delay_axis, draw_capacity, finished, headline, loss_axis, new_figure
+from tidegate.show.plot.style import (
+    ABOVE,
+    STYLE,
+    TARGET,
+    capacity_patch,
+    delay_axis,
+    draw_capacity,
+    draw_loss,
+    finished,
+    headline,
+    new_figure,
+)
 from tidegate.show.view import Floats, RunLike
 
 _FREEZE = "#d03030"
@@ -50,8 +60,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     rows += [("frame", 1.0)] if len(known.frames[0]) else []
     rows += [("loss", 0.6)]
     rows += [("queue", 0.9)] if queues else []
-    t = known.series.t
-    end = view.end_of(t)
+    end = view.end_of(known.series.t)
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 1.5 + 1.75 * sum(height for _, height in rows))
         made = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
@@ -66,10 +75,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
             axes["pacer"].set_ylim(bottom=0)
         if "frame" in axes:
             _frames(axes["frame"], known, colour)
-        loss = axes["loss"]
-        loss.bar(t, np.nan_to_num(known.series.loss) * 100, width=known.series.width, color=colour)
-        loss.set_ylabel("Loss (%)")
-        loss_axis(loss, [known.series.loss])
+        draw_loss(axes["loss"], known.series, colour)
         if "queue" in axes:
             draw_queues(axes["queue"], queues)
         made[-1, 0].set_xlabel("Time (s)")
@@ -96,7 +102,7 @@ def _legend(ax: Axes) -> None:
     """Above the axes, in one line; none where nothing is drawn."""
     handles, _ = ax.get_legend_handles_labels()
     if handles:
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2, fontsize=9)
+        ax.legend(ncols=len(handles), borderaxespad=0.2, fontsize=9, **ABOVE)
 
 
 def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
@@ -107,7 +113,7 @@ def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
         ("received", known.series.receive_bps, {"color": colour, "linewidth": 1.6}),
         ("acknowledged", known.acked_bps, {"color": HUES[2], "linewidth": 0.9, "linestyle": _DASHES[3]}),
         ("goodput", known.goodput_bps, {"color": HUES[3], "linewidth": 0.9, "linestyle": _DASHES[1]}),
-        ("target", known.series.target_bps, {"color": "#222222", "linewidth": 1.1, "linestyle": (0, (3, 2))}),
+        ("target", known.series.target_bps, {**TARGET, "linewidth": 1.1}),
     ]
     for label, values, style in lines:
         if np.isfinite(values).any():
@@ -117,15 +123,10 @@ def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
     top = max((float(np.quantile(values, 0.995)) for values in every if len(values)), default=1.0)
     # a link far wider than the flow would press it to the floor
     ax.set_ylim(0, min(ax.get_ylim()[1], 2.2e-6 * top) or 1.0)
-    handles, labels = ax.get_legend_handles_labels()
-    if link is not None:
-        handles.append(Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE))
-        labels.append(f"capacity of {link} (truth)")
+    handles = [*ax.get_legend_handles_labels()[0], *([] if link is None else [capacity_patch(link)])]
     if handles:
-        ax.legend(
-            handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=len(handles), borderaxespad=0.2,
-            fontsize=9, columnspacing=1.2, handlelength=1.8,
-        )  # fmt: skip
+        close: dict[str, Any] = {"borderaxespad": 0.2, "fontsize": 9, "columnspacing": 1.2, "handlelength": 1.8}
+        ax.legend(handles=handles, ncols=len(handles), **close, **ABOVE)
 
 
 def _delays(ax: Axes, known: Session, colour: str) -> None:
@@ -145,9 +146,8 @@ def _frames(ax: Axes, known: Session, colour: str) -> None:
     ax.plot(at, delay, ".", color=colour, markersize=2.5, label="capture to screen")
     never = ~np.isfinite(delay)
     if never.any():
-        ax.plot(
-            at[never], np.zeros(int(never.sum())), "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown"
-        )
+        ground = np.zeros(int(never.sum()))
+        ax.plot(at[never], ground, "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown")
     for number, (begin, stop) in enumerate(zip(*known.freezes, strict=True)):
         ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "picture stands still")
     ax.set_ylabel("Frame delay (ms)")

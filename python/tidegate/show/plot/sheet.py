@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -13,10 +14,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from tidegate.output.document import NOTHING
 from tidegate.output.palette import MUTED, Look
 from tidegate.show import view
 from tidegate.show.plot.style import (
     STYLE,
+    TARGET,
     delay_axis,
     draw_capacity,
     finished,
@@ -27,8 +30,8 @@ from tidegate.show.plot.style import (
     rate_legend,
 )
 from tidegate.show.view import Floats, RunLike, Runs
+from tidegate.wording import listed
 
-_NOTHING = "\N{EN DASH}"
 _MEGA = 1e6
 _ONE_COLUMN = 6  # controllers of a legend beside a panel
 
@@ -82,45 +85,35 @@ def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
                 other = view.flow_series(run, entry["flow"])
                 total += np.nan_to_num(view.on_grid(other.t, other.receive_bps, grid))
         cross.append(total)
-    return _Panel(
-        label=label,
-        t=grid,
-        receive=_Band.of([view.on_grid(s.t, s.receive_bps, grid) for s in subject]),
-        target=_Band.of([view.on_grid(s.t, s.target_bps, grid) for s in subject]),
-        cross=_Band.of(cross),
-        delay=_Band.of([view.on_grid(s.t, s.delay_ms, grid) for s in subject]),
-        loss=_Band.of([view.on_grid(s.t, s.loss, grid) for s in subject]),
-        drawn=len(drawn),
-    )
 
+    def band(name: str) -> _Band:
+        return _Band.of([view.on_grid(one.t, getattr(one, name), grid) for one in subject])
 
-def _mean(runs: Sequence[RunLike], metric: str) -> float:
-    values = [view.metric(run, view.subject_of(run), metric) for run in runs]
-    known = [value for value in values if math.isfinite(value)]
-    return sum(known) / len(known) if known else math.nan
+    bands = band("receive_bps"), band("target_bps"), _Band.of(cross), band("delay_ms"), band("loss")
+    return _Panel(label, grid, *bands, drawn=len(drawn))
 
 
 def _megabits(value: float) -> str:
-    if not math.isfinite(value):
-        return _NOTHING
     return f"{value / 1e6:.2f} Mbit/s" if value >= _MEGA else f"{value / 1e3:.0f} kbit/s"
 
 
 def _milliseconds(value: float) -> str:
-    return _NOTHING if not math.isfinite(value) else f"{value:.0f} ms"
+    return f"{value:.0f} ms"
 
 
 def _percent(value: float) -> str:
-    if not math.isfinite(value):
-        return _NOTHING
-    percent = value * 100
-    small, large = (
-        0.01,
-        10.0,
-    )  # below it nothing would be left in two digits; above it they are enough
+    # below the one nothing would be left in two digits; above the other they are enough
+    percent, small, large = value * 100, 0.01, 10.0
     if 0 < percent < small:
         return f"< {small:g} %"
     return f"{percent:.2g} %" if 0 < percent < large else f"{percent:.0f} %"
+
+
+_FACTS = (
+    ("goodput_bps", _megabits, "goodput"), ("one_way_delay_ms_p95", _milliseconds, "delay, 95th pct."),
+    ("loss_fraction", _percent, "packets lost"), ("utilisation", _percent, "of capacity"),
+)  # fmt: skip
+"""Means that stand beside a controller's panel."""
 
 
 def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object) -> None:
@@ -135,42 +128,19 @@ def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | No
         ax.plot(panel.t, panel.cross.middle / 1e6, color=MUTED, linewidth=1.1)
     _band(ax, panel.t, panel.receive, colour, 1e-6)
     if np.isfinite(panel.target.middle).any():
-        ax.plot(
-            panel.t,
-            panel.target.middle / 1e6,
-            color="#222222",
-            linewidth=1.0,
-            linestyle=(0, (3, 2)),
-        )
+        ax.plot(panel.t, panel.target.middle / 1e6, **TARGET)
     ax.set_ylabel("Rate (Mbit/s)")
 
 
-def _aside(ax: Axes, label: str, colour: str, facts: Sequence[tuple[str, str]]) -> None:
+def _aside(ax: Axes, label: str, colour: str, runs: Sequence[RunLike]) -> None:
     """A controller's name and figures to the right of its panel, clear of the data."""
-    ax.text(
-        1.02,
-        0.98,
-        label,
-        transform=ax.transAxes,
-        va="top",
-        color=colour,
-        fontsize=13,
-        fontweight="bold",
-    )
-    for i, (value, what) in enumerate(facts):
-        y = 0.76 - 0.19 * i
-        ax.text(
-            1.105,
-            y,
-            value,
-            transform=ax.transAxes,
-            va="top",
-            ha="right",
-            fontsize=11,
-            fontweight="bold",
-            color="#222222",
-        )
-        ax.text(1.115, y, what, transform=ax.transAxes, va="top", fontsize=10, color="#555555")
+    write = partial(ax.text, transform=ax.transAxes, va="top")
+    write(1.02, 0.98, label, color=colour, fontsize=13, fontweight="bold")
+    for number, (name, show, says) in enumerate(_FACTS):
+        y, mean = 0.76 - 0.19 * number, view.mean(runs, name)
+        text = show(mean) if math.isfinite(mean) else NOTHING
+        write(1.105, y, text, ha="right", fontsize=11, fontweight="bold", color="#222222")
+        write(1.115, y, says, fontsize=10, color="#555555")
 
 
 def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
@@ -184,18 +154,12 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
 
 
 def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
-    names = list(groups)
-    if len(names) > _ONE_COLUMN:
-        names = [f"{len(names)} controllers"]
-    joined = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{joined} on “{run.summary.get('name', 'one network')}”"
+    names = listed(list(groups)) if len(groups) <= _ONE_COLUMN else f"{len(groups)} controllers"
+    return f"{names} on “{run.summary.get('name', 'one network')}”"
 
 
 def _share_rate_axis(
-    axes: Sequence[Axes],
-    panels: Sequence[_Panel],
-    groups: dict[str, list[RunLike]],
-    link: str | None,
+    axes: Sequence[Axes], panels: Sequence[_Panel], groups: dict[str, list[RunLike]], link: str | None
 ) -> None:
     """The same rate axis for all: it holds the flows, and the capacity where that is near."""
     flows = largest([panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels])
@@ -210,27 +174,19 @@ def _share_rate_axis(
         ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
 
 
-def _shared(
-    ax: Axes,
-    panels: Sequence[_Panel],
-    look: dict[str, Look],
-    what: str,
-    scale: float,
-    *,
-    legend: bool = True,
-) -> None:
+def _shared(ax: Axes, panels: Sequence[_Panel], look: dict[str, Look], what: str, scale: float) -> None:
     for panel in panels:
         one = look[panel.label]
         _band(ax, panel.t, getattr(panel, what), one.colour, scale, linewidth=1.3, linestyle=one.linestyle)
-    if legend:
-        handles = [
-            Line2D([], [], color=look[panel.label].colour, linestyle=look[panel.label].linestyle, label=panel.label)
-            for panel in panels
-        ]
-        ax.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
-            ncols=1 + (len(panels) > _ONE_COLUMN), fontsize=10 if len(panels) <= _ONE_COLUMN else 8.5,
-        )  # fmt: skip
+
+
+def _legend(ax: Axes, look: dict[str, Look]) -> None:
+    """Whose lines those of the panels that controllers share are, beside them."""
+    handles = [Line2D([], [], color=one.colour, linestyle=one.linestyle, label=label) for label, one in look.items()]
+    ax.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
+        ncols=1 + (len(look) > _ONE_COLUMN), fontsize=10 if len(look) <= _ONE_COLUMN else 8.5,
+    )  # fmt: skip
 
 
 def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:
@@ -261,28 +217,22 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         for ax, panel in zip(grid[:k], panels, strict=True):
             members = groups[panel.label]
             _rate_panel(ax, panel, members, link, hue[panel.label])
-            facts = [
-                (_megabits(_mean(members, "goodput_bps")), "goodput"),
-                (_milliseconds(_mean(members, "one_way_delay_ms_p95")), "delay, 95th pct."),
-                (_percent(_mean(members, "loss_fraction")), "packets lost"),
-                (_percent(_mean(members, "utilisation")), "of capacity"),
-            ]
-            _aside(ax, panel.label, hue[panel.label], facts)
+            _aside(ax, panel.label, hue[panel.label], members)
         _share_rate_axis(grid[:k], panels, groups, link)
         has_target = any(np.isfinite(panel.target.middle).any() for panel in panels)
         has_cross = any((panel.cross.high > 0).any() for panel in panels)
         rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
         _shared(grid[k], panels, look, "delay", 1.0)
+        _legend(grid[k], look)
         grid[k].set_ylabel("One-way delay (ms)")
         delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
-        _shared(grid[k + 1], panels, look, "loss", 100.0, legend=False)
+        _shared(grid[k + 1], panels, look, "loss", 100.0)
         grid[k + 1].set_ylabel("Loss (%)")
         loss_axis(grid[k + 1], [panel.loss.high for panel in panels])
         grid[k + 1].set_xlabel("Time (s)")
         grid[k + 1].set_xlim(0, end)
         figure.align_ylabels(grid)
-        note = _seeds(groups, panels)
         headline(figure, title or _headline(groups, everything[0]))
-        if note:
+        if note := _seeds(groups, panels):
             figure.supxlabel(note, x=0.01, ha="left", fontsize=9.5, color="#555555")
     return finished(figure)

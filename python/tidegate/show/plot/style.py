@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from tidegate.output.palette import CAPACITY_EDGE, CAPACITY_FILL, MUTED
 from tidegate.show import view
-from tidegate.show.view import Floats, RunLike
+from tidegate.show.view import Floats, FlowSeries, RunLike
 
 STYLE: dict[Any, Any] = {
     "font.size": 11,
@@ -44,6 +44,11 @@ STYLE: dict[Any, Any] = {
     "savefig.facecolor": "white",
 }
 """How all figures of tidegate look, for ``matplotlib.rc_context``."""
+
+TARGET: dict[str, Any] = {"color": "#222222", "linewidth": 1.0, "linestyle": (0, (3, 2))}
+"""The line of a controller's target."""
+ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
+"""A legend above its axes."""
 
 # Past this ratio between the slowest and the quickest packet a linear axis shows only one of the
 # two.
@@ -107,31 +112,22 @@ def draw_capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
     return True
 
 
+def capacity_patch(link: str) -> Patch:
+    """What stands for a link's capacity in a legend."""
+    return Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE, label=f"capacity of {link} (truth)")
+
+
 def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target: bool) -> None:
     """A legend of the lines of a rate axis, above it."""
     handles: list[Line2D | Patch] = []
     if link is not None:
-        handles.append(
-            Patch(
-                facecolor=CAPACITY_FILL,
-                edgecolor=CAPACITY_EDGE,
-                label=f"capacity of {link} (truth)",
-            )
-        )
+        handles.append(capacity_patch(link))
     if target:
-        handles.append(Line2D([], [], color="#222222", linewidth=1.0, linestyle=(0, (3, 2)), label="target"))
+        handles.append(Line2D([], [], label="target", **TARGET))
     handles.append(Line2D([], [], color=colour, label="receive rate"))
     if cross:
         handles.append(Line2D([], [], color=MUTED, linewidth=1.1, label="other flows, received"))
-    ax.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0, 1.0),
-        ncols=len(handles),
-        borderaxespad=0.2,
-        columnspacing=1.6,
-        handlelength=1.8,
-    )
+    ax.legend(handles=handles, ncols=len(handles), borderaxespad=0.2, columnspacing=1.6, handlelength=1.8, **ABOVE)
 
 
 def headline(figure: Figure, words: str) -> None:
@@ -156,18 +152,19 @@ def plain_log(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def draw_loss(ax: Axes, series: FlowSeries, colour: str) -> None:
+    """The loss of a flow in each bin."""
+    ax.bar(series.t, np.nan_to_num(series.loss) * 100, width=series.width, color=colour)
+    ax.set_ylabel("Loss (%)")
+    loss_axis(ax, [series.loss])
+
+
 def loss_axis(ax: Axes, fractions: Sequence[view.Floats]) -> None:
     """A loss axis, at least one percent high so that a single loss looks small; says so where none was lost."""
     top = largest(fractions)
     ax.set_ylim(0, max(1.0, top * 105))
     if not top:
         ax.text(
-            0.5,
-            0.5,
-            "no packet was lost",
-            transform=ax.transAxes,
-            ha="center",
-            va="center",
-            color="#777777",
+            0.5, 0.5, "no packet was lost", transform=ax.transAxes, ha="center", va="center", color="#777777",
             bbox={"facecolor": "white", "edgecolor": "none"},
-        )
+        )  # fmt: skip

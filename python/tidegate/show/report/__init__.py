@@ -15,6 +15,7 @@ from typing import Any
 from tidegate.output.document import Document
 from tidegate.output.files import write_page
 from tidegate.output.html import is_page, page
+from tidegate.results.remarks import Remarks
 from tidegate.show import view
 from tidegate.show.report import _runs as of_runs
 from tidegate.show.report import _swept as swept
@@ -39,8 +40,8 @@ class Source:
     """What made them: tidegate, Python, the platform."""
     attached: Mapping[str, bytes] = field(default_factory=dict)
     """Files that belong to them; PNG pictures are shown."""
-    warnings: Sequence[str] = ()
-    """What is to be said beside what the runs warn of themselves."""
+    remarks: Remarks | None = None
+    """Warnings and notes; of things without them those of their runs' summaries."""
     recorded: Mapping[str, Any] = field(default_factory=dict)
     """Of a call that was recorded elsewhere: the files."""
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -111,14 +112,11 @@ def _sourced(source: Any) -> Source:
     first = next((run for members in runs.values() for run in members), None)
     # what a run folder's run.json says; absent from things that only look like a run
     about = getattr(first, "about", {})
+    said = ("title", "command", "attached", "remarks", "failed")
     return Source(
-        runs=dict(runs),
-        title=getattr(source, "title", None),
-        command=getattr(source, "command", None),
+        dict(runs),
         scenario=about.get("scenario"),
         versions=dict(about.get("versions", {})),
         recorded=about.get("imported", {}),
-        attached=getattr(source, "attached", {}),
-        warnings=getattr(source, "warnings", ()),
-        failed=getattr(source, "failed", {}),
+        **{name: getattr(source, name) for name in said if hasattr(source, name)},
     )

@@ -21,22 +21,16 @@ _LOG_RATIO = 30.0
 _CDF_POINTS = 240
 
 _QUANTITIES = (
-    (
-        "rate",
-        "Rate against capacity",
-        "Received by the far end, the controller's target, and the capacity that there was.",
-    ),
+    ("rate", "Rate against capacity",
+     "Received by the far end, the controller's target, and the capacity that there was."),
     ("delay", "One-way delay", "From the wire to arrival: mean of each bin, and its largest."),
     ("trip", "Round trip", "The largest of the bin, as reports have it."),
     ("pacer", "Waiting at the sender", "Media in the pacer: the most in the bin."),
-    (
-        "frame",
-        "Frame delay",
-        "From capture to the screen: the largest of the bin; where the picture stood still is shaded.",
-    ),
+    ("frame", "Frame delay",
+     "From capture to the screen: the largest of the bin; where the picture stood still is shaded."),
     ("loss", "Packets lost", "Of the packets that were received or lost in the bin."),
     ("queue", "Queues", "Bytes waiting at each link."),
-)
+)  # fmt: skip
 _OF_ONE = {"trip", "pacer", "frame"}
 """What only a report on one controller shows."""
 
@@ -48,13 +42,8 @@ def data(groups: Groups, looks: Mapping[str, Look], link: str | None) -> dict[st
     for label, members in groups.items():
         subjects = _media(members[0]) if single else [view.subject_of(members[0])]
         hues, dash = _hues(subjects, looks[label]), [2 * length for length in looks[label].dashes]
-        columns.append(
-            {
-                "label": label,
-                "flows": [{"name": name, "colour": hues[name], "dash": dash} for name in subjects],
-                "panels": [],
-            }
-        )
+        flows = [{"name": name, "colour": hues[name], "dash": dash} for name in subjects]
+        columns.append({"label": label, "flows": flows, "panels": []})
     used = 0
     for place in range(max(len(members) for members in groups.values())):
         new = [
@@ -92,11 +81,7 @@ def data(groups: Groups, looks: Mapping[str, Look], link: str | None) -> dict[st
         for flow in column["flows"]
         if len(of := delays[label, flow["name"]])
     ]
-    return {
-        "columns": columns,
-        "cdf": {"x": [float(f"{v:.6g}") for v in grid], "lines": lines},
-        "logDelay": bool(wide),
-    }
+    return {"columns": columns, "cdf": {"x": [float(f"{v:.6g}") for v in grid], "lines": lines}, "logDelay": bool(wide)}
 
 
 def _media(run: RunLike) -> list[str]:
@@ -124,11 +109,8 @@ def timeline(groups: Groups, looks: Mapping[str, Look], link: str | None) -> tup
     drawn = data(groups, looks, link)
     columns = drawn["columns"]
     seeds = [panel["seed"] for panel in columns[0]["panels"]]
-    quantities = [
-        quantity
-        for quantity in _QUANTITIES
-        if not (quantity[0] in _OF_ONE and len(groups) > 1) and _drawn(columns, quantity[0])
-    ]
+    possible = [quantity for quantity in _QUANTITIES if quantity[0] not in _OF_ONE or len(groups) == 1]
+    quantities = [quantity for quantity in possible if _drawn(columns, quantity[0])]
     notes = [f"Bins of {columns[0]['panels'][0]['dt'] * 1e3:g} ms; a point stands at the beginning of its bin."]
     if link:
         notes.append(f"Capacity is the truth of link {link}, mean of each bin.")

@@ -39,12 +39,10 @@ def section(groups: Mapping[str, Sequence[RunLike]]) -> Iterator[Section]:
             rows += [_row(members, member) for member in some[:SHOWN]]
             rows += [Row([f"and {len(some) - SHOWN} more"], kind="group")] if len(some) > SHOWN else []
             rows.append(_sum(members, session, len(some)))
-    said = []
-    if len(runs) > len(groups):
-        said.append("Means over seeds.")
+    said = "Means over seeds." if len(runs) > len(groups) else ""
     drawn = list(_drawings(runs[0]))
     beside = [Beside(drawn, "pair")] if drawn else []
-    yield Section("Members of sessions", [Table(heads, rows, "numbers", stub=2), *notes(*said), *beside])
+    yield Section("Members of sessions", [Table(heads, rows, "numbers", stub=2), *notes(said), *beside])
 
 
 def _row(runs: Sequence[RunLike], member: Mapping[str, Any]) -> Row:
@@ -84,9 +82,7 @@ def _drawings(run: RunLike) -> Iterator[Drawing]:
         )
 
 
-def _lines(
-    curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, level: float | None = None
-) -> Chart:  # fmt: skip
+def _lines(curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, level: float | None = None) -> Chart:
     """A line for each session, in a colour of its own; its name stands at its end."""
     every = [point for curve in curves.values() for point in curve]
     widest = max((a for a, _ in every), default=1.0) or 1.0

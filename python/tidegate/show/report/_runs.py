@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -79,14 +78,10 @@ def document(source: Source) -> Document:
     return Document(
         _title(source, groups),
         numbers if alone else headline,
-        [
-            *([] if alone else [*pictures, *numbers]),
-            _reproduce(source, groups),
-            _definitions(groups),
-        ],
+        [*([] if alone else [*pictures, *numbers]), _reproduce(source, groups), _definitions(groups)],
         _facts(source, groups),
         failures=[(f"{name} failed", why) for name, why in source.failed.items()],
-        warnings=list(dict.fromkeys([*view.warnings(run.summary for run in every), *source.warnings])),
+        remarks=source.remarks or view.remarks(run.summary for run in every),
         opening=[*headline, *pictures] if alone else [],
     )
 
@@ -112,21 +107,15 @@ def _facts(source: Source, groups: Groups) -> list[str]:
 
 def _headline(groups: Groups, failed: Mapping[str, str], looks: Mapping[str, Look]) -> Section:
     seeds = max(map(len, groups.values()))
-    said = ["Of the subject flow."]
-    if seeds > 1:
-        said.append(f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t).")
-    if len(groups) > 1:
-        said.append("Who is best goes by paired differences, seed by seed.")
+    means = f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t)." if seeds > 1 else ""
+    best = "Who is best goes by paired differences, seed by seed." if len(groups) > 1 else ""
     blocks = ComparisonTable.of(groups, failed).blocks(looks)
-    return Section("In numbers", [*blocks, *notes(*said, detail=True)])
+    return Section("In numbers", [*blocks, *notes("Of the subject flow.", means, best, detail=True)])
 
 
 def _pictures(source: Source) -> Iterator[Section]:
-    made = [
-        Picture(data, _CAPTIONS.get(name, name), file=name)
-        for name, data in source.attached.items()
-        if name.endswith(".png")
-    ]
+    files = source.attached.items()
+    made = [Picture(data, _CAPTIONS.get(name, name), file=name) for name, data in files if name.endswith(".png")]
     if made:
         yield Section("What viewers saw", made)
 
@@ -141,11 +130,8 @@ def _drawings(groups: Groups, looks: Mapping[str, Look], every: Sequence[RunLike
     timeline, said = charts.timeline(groups, looks, link)
     yield Section("Over time", [timeline, *notes(*said)], id="charts")
     several = max(map(len, groups.values())) > 1
-    caption = (
-        "Share of the packets that were at most so late"
-        + ("; each point is the mean over seeds of that quantile" if several else "")
-        + ". The dots are the 95th percentiles of the table."
-    )
+    means = "; each point is the mean over seeds of that quantile" if several else ""
+    caption = f"Share of the packets that were at most so late{means}. The dots are the 95th percentiles of the table."
     distribution = Distribution("One-way delay, distribution", caption)
     if len(groups) > 1:
         better = "Better is up and to the right. Small dots: seeds; large ones: their means, as in tables."
@@ -157,14 +143,8 @@ def _drawings(groups: Groups, looks: Mapping[str, Look], every: Sequence[RunLike
 
 def _trails(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Trail]:
     for label, members in groups.items():
-        flows = [(run, view.subject_of(run)) for run in members]
-        points = [
-            (view.metric(run, flow, "one_way_delay_ms_p95"), view.metric(run, flow, "receive_rate_bps") / 1e6)
-            for run, flow in flows
-        ]
-        points = [point for point in points if all(map(math.isfinite, point))]
-        if points:
-            small = [Dot(*point, size="small") for point in points]
+        small = [Dot(*point, size="small") for point in view.delay_and_rate(members)]
+        if small:
             yield Trail(looks[label], [*(small if len(small) > 1 else []), mean_dot(label, small)], label)
 
 
@@ -191,9 +171,8 @@ def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
     if any(row.kind != "group" for row in rows):
         seeds = max(map(len, groups.values()))
         means = f"Means over {seeds} seeds." if seeds > 1 else ""
-        yield Section(
-            "Every flow", [Table(heads, rows, "numbers", abreast=_ABREAST, stub=2, turned=_SIDE_BY_SIDE), *notes(means)]
-        )
+        table = Table(heads, rows, "numbers", abreast=_ABREAST, stub=2, turned=_SIDE_BY_SIDE)
+        yield Section("Every flow", [table, *notes(means)])
 
 
 def _answer(flows: Sequence[Mapping[str, Any]], name: str) -> str:
@@ -219,9 +198,8 @@ def _network(every: Sequence[RunLike]) -> Iterator[Section]:
         mine = [link for link in links if link["link"] == entry["link"]]
         cells: list[Cell] = []
         for name in names:
-            known = [float(link[name]) for link in mine if link.get(name) is not None]
-            mean = Interval(math.fsum(known) / len(known), None, len(known)) if known else Interval.of([])
-            unlimited = "unlimited" if name == "capacity_bps" and not known else ""
+            mean = replace(Interval.of(link.get(name) for link in mine), half=None)
+            unlimited = "unlimited" if name == "capacity_bps" and not mean.count else ""
             cells.append(Number(metric(name), mean, instead=unlimited))
         rows.append(Row([str(entry["link"]), *cells]))
     said = ["Means over all runs."] if len(every) > 1 else []
@@ -243,13 +221,10 @@ def _reproduce(source: Source, groups: Groups) -> Section:
         for run in members
     ]
     digests = Table([Column("Controller"), Column("Seed"), Column("Digest", left=True)], rows)
-    blocks: list[Block] = [
-        *notes(f"{SAME_BITS}."),
-        Details(f"Seeds and digests ({len(rows)})", [digests]),
-    ]
     return again(
         {"The command that made these runs:": source.command or ""},
-        *blocks,
+        *notes(f"{SAME_BITS}."),
+        Details(f"Seeds and digests ({len(rows)})", [digests]),
         versions=source.versions,
         text=("Scenario (TOML)", source.scenario or ""),
     )

@@ -64,7 +64,7 @@ def document(sweep: SweepLike) -> Document:
         ],
         _facts(sweep, swept),
         failures=failures,
-        warnings=swept.warnings,
+        remarks=swept.remarks,
         settings=[(key, ", ".join(some)) for key, some in values.items()],
         opening=[_drawings(swept)] if swept.drawn else [],
     )

@@ -47,11 +47,7 @@ def _fold(values: Floats, k: int) -> Floats:
 
 
 def _mean(values: Floats, k: int) -> Floats:
-    folded = _fold(values, k)
-    known = np.isfinite(folded)
-    count = known.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.where(count > 0, np.where(known, folded, 0).sum(axis=1) / count, np.nan)
+    return _weighted(values, np.ones(len(values)), k)
 
 
 def _weighted(values: Floats, weights: Floats, k: int) -> Floats:
@@ -63,8 +59,9 @@ def _weighted(values: Floats, weights: Floats, k: int) -> Floats:
 
 
 def _largest(values: Floats, k: int) -> Floats:
-    folded = np.where(np.isfinite(_fold(values, k)), _fold(values, k), -np.inf).max(axis=1)
-    return np.where(np.isfinite(folded), folded, np.nan)
+    folded = _fold(values, k)
+    largest = np.where(np.isfinite(folded), folded, -np.inf).max(axis=1)
+    return np.where(np.isfinite(largest), largest, np.nan)
 
 
 def _last(values: Floats, k: int) -> Floats:

@@ -1,0 +1,75 @@
+"""Remarks on runs: warnings, which are reasons to doubt numbers, and notes, which help to interpret them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_NOTE = re.compile(r"(^|\.)circuit_breaker$|^seed$|\.capacity\.trace$")
+"""Keys of remarks that leave the numbers as they are."""
+_EACH = 2
+"""Remarks of a kind that are shown in full."""
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Sentences about runs, each `KEY: SENTENCE` with the key of the setting that it is about."""
+
+    sentences: Sequence[str] = ()
+    """Warnings and notes, in the order in which they came up."""
+    marked: Sequence[str] = ()
+    """Those that are notes whatever their key: remarks on how the numbers of a recording were made."""
+
+    @classmethod
+    def of(cls, summaries: Iterable[Mapping[str, Any]], *more: str) -> Remarks:
+        """Gathers the remarks of runs from their summaries, each once, and `more`."""
+        listed = list(summaries)
+        sentences = [_sentence(remark) for summary in listed for remark in summary.get("warnings", ())]
+        marked = [_sentence(remark) for summary in listed for remark in summary.get("notes", ())]
+        return cls(list(dict.fromkeys([*sentences, *more])), marked)
+
+    @property
+    def notes(self) -> list[str]:
+        """Remarks that help to interpret the numbers."""
+        return [sentence for sentence in self.sentences if self._is_note(sentence)]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons to doubt the numbers."""
+        return [sentence for sentence in self.sentences if not self._is_note(sentence)]
+
+    def _is_note(self, sentence: str) -> bool:
+        return sentence in self.marked or _NOTE.search(sentence.partition(": ")[0]) is not None
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Warnings, then notes, each after what it is called."""
+        return [("Warning", text) for text in self.warnings] + [("Note", text) for text in self.notes]
+
+    @property
+    def brief(self) -> Remarks:
+        """The same with the first ones of each kind, and the number of others like these."""
+        kinds: dict[tuple[str, str], list[str]] = {}
+        for sentence in self.sentences:
+            kinds.setdefault(_kind(sentence), []).append(sentence)
+        sentences = []
+        for alike in kinds.values():
+            first = alike[:_EACH] if len(alike) > _EACH + 1 else alike
+            sentences += first
+            if rest := len(alike) - len(first):
+                sentences[-1] += f" (and {rest} more like this)"
+        marked = [sentence for sentence in sentences if sentence.partition(" (and ")[0] in self.marked]
+        return Remarks(sentences, [*self.marked, *marked])
+
+
+def _sentence(remark: Mapping[str, Any] | str) -> str:
+    return remark if isinstance(remark, str) else f"{remark['key']}: {remark['says']}"
+
+
+def _kind(sentence: str) -> tuple[str, str]:
+    """Returns what remarks of a kind share: the last part of the key, and the words without numbers and names."""
+    key, _, says = sentence.partition(": ")
+    last = key.rpartition(".")[2]
+    return last, "" if last == "circuit_breaker" else re.sub(r"\d+(\.\d+)?", "#", says)
