@@ -42,7 +42,7 @@ def list_(as_json: AsJson = False) -> None:
         keys = ("name", "description", "source")
         print_json([{key: getattr(one, key) for key in keys} for one in every])
         return
-    print_names({one.name: one.description for one in every})
+    print_names({scenario.name: scenario.description for scenario in every})
 
 
 @scenario_app.command()
@@ -319,7 +319,7 @@ def controllers(
         return
     to = console()
     if chosen is None:
-        rows = [(one["name"], ", ".join(one["presets"]), one["summary"]) for one in known.values()]
+        rows = [(entry["name"], ", ".join(entry["presets"]), entry["summary"]) for entry in known.values()]
         print_rows(["controller", "presets", "summary"], rows, words={1, 2}, folded={1, 2})
         to.print("\nAny class of your own: python:file.py:Class")
         to.print("Any model: onnx:model.onnx; any Estimator written for AlphaRTC: alphartc:file.py")

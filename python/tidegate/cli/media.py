@@ -33,12 +33,13 @@ def clips(as_json: AsJson = False) -> None:
     if extra.has("av"):
         found += [clip.find(name) for name in clip.named()]
     if as_json:
-        every = [{"name": one.name, "width": one.width, "height": one.height, "fps": float(one.fps)} for one in found]
+        names = ("name", "width", "height")
+        every = [{**{name: getattr(each, name) for name in names}, "fps": float(each.fps)} for each in found]
         encoders = [openh264.NAME] if openh264.is_in() else []
         about = {"settings": dict(settings.table()), "encoders_in_the_loop": encoders, "cache": str(cache.cache())}
         print_json({"clips": every, **about})
         return
-    rows = ((one.name, f"{one.width}x{one.height}", f"{float(one.fps):.5g}") for one in found)
+    rows = ((each.name, f"{each.width}x{each.height}", f"{float(each.fps):.5g}") for each in found)
     print_rows(["clip", "size", "frames/s"], rows)
     to = console()
     to.print("\nOr the path of a video file. Settings, as in --media bikes:size=320x136,group=24:\n")

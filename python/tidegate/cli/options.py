@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 ScenarioName = Annotated[
-    str,
-    typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
+    str, typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios)
 ]
 Sets = Annotated[
     list[str],
@@ -60,8 +59,7 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's
 Record = Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")]
 RunFolder = Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")]
 ScenarioIfAny = Annotated[
-    str | None,
-    typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios),
+    str | None, typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios)
 ]
 SuiteInstead = Annotated[
     str | None, typer.Option(metavar="SUITE", help="A suite instead of a scenario.", autocompletion=complete_suites)

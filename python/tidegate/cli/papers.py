@@ -70,12 +70,11 @@ def _list(*, as_json: bool) -> None:
             ]
         )
         return
-    print_names(
-        {
-            one.key: f"{one.paper.title} ({', '.join(one.paper.authors)}, {one.paper.year}; {len(one.claims)} claims)"
-            for one in every
-        }
-    )
+    names = {}
+    for each in every:
+        authors = ", ".join(each.paper.authors)
+        names[each.key] = f"{each.paper.title} ({authors}, {each.paper.year}; {len(each.claims)} claims)"
+    print_names(names)
 
 
 def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: int | None, as_json: bool) -> None:
@@ -90,11 +89,7 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
         out = Path(f"{name}-{'quick' if quick else 'full'}")
     if out is not None:
         check_folder(out, papers.PAPER_FILE)
-    with (
-        results_only(),
-        stoppable("stopped; nothing was written"),
-        progress(name, shown=not as_json) as tell,
-    ):
+    with results_only(), stoppable("stopped; nothing was written"), progress(name, shown=not as_json) as tell:
         result = papers.run(key, quick=quick, seeds=seeds, workers=jobs, progress=tell, command=typed())
         if out is not None:
             result.save(out)

@@ -56,29 +56,29 @@ def results(
     condition = None if where is None else Where(where, kinds, about)
     asked = () if condition is None else condition.names
     if columns is not None:
-        shown = [column_of(one.strip(), kinds, about) for one in columns.split(",")]
+        selected = [column_of(name.strip(), kinds, about) for name in columns.split(",")]
     else:
-        shown = list(dict.fromkeys([*_default(kinds, first), *asked]))
+        selected = list(dict.fromkeys([*_default(kinds, first), *asked]))
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if as_csv:
-        writer.writerow(shown)
+        writer.writerow(selected)
     count = total = 0
     rows: list[dict[str, Any]] = []
     for name, table in itertools.chain([(controller, first)], every):
-        if missing := sorted({*shown, *asked} - {dataset.CONTROLLER, *table.columns}):
+        if missing := sorted({*selected, *asked} - {dataset.CONTROLLER, *table.columns}):
             raise InputError(
                 f"{folder}: a file of it has no {missing[0]}, as others have; the same sweep again writes it anew"
             )
-        values, places = _matching(name, table, [*shown, *asked], condition)
+        values, places = _matching(name, table, [*selected, *asked], condition)
         total, count = total + len(table), count + len(places)
         if as_csv:
-            writer.writerows(_row(values, shown, at).values() for at in places)
+            writer.writerows(_row(values, selected, at).values() for at in places)
         else:
-            rows += [_row(values, shown, at) for at in places[: limit - len(rows)]]
+            rows += [_row(values, selected, at) for at in places[: limit - len(rows)]]
     if as_json:
         print_json({"runs": total, "found": count, "rows": rows})
     elif not as_csv:
-        _print(shown, rows, about)
+        _print(selected, rows, about)
         more = f", {limit} of them printed (--limit, --csv)" if count > limit else ""
         console().print(f"\n{count} of {total} runs{more}")
 
@@ -108,18 +108,18 @@ def _matching(controller: str, table: Table, names: Iterable[str], where: Where 
     return columns, np.arange(len(table)) if where is None else np.flatnonzero(where(columns))
 
 
-def _row(columns: dict[str, Any], shown: Sequence[str], at: int) -> dict[str, Any]:
-    row = {name: columns[name][at].item() for name in shown}
+def _row(columns: dict[str, Any], names: Sequence[str], at: int) -> dict[str, Any]:
+    row = {name: columns[name][at].item() for name in names}
     return {name: None if value != value else value for name, value in row.items()}  # noqa: PLR0124
 
 
-def _print(shown: Sequence[str], rows: list[dict[str, Any]], about: dict[str, Metric]) -> None:
+def _print(names: Sequence[str], rows: list[dict[str, Any]], about: dict[str, Metric]) -> None:
     from tidegate.output.terminal import broken, print_rows
 
-    heads = [f"{about[one].label} ({about[one].unit})" if one in about else one for one in shown]
+    heads = [f"{about[name].label} ({about[name].unit})" if name in about else name for name in names]
     cells = ([_cell(value, about.get(name)) for name, value in row.items()] for row in rows)
     if rows:
-        print_rows([*map(broken, heads)], cells, first=sum(one not in about for one in shown))
+        print_rows([*map(broken, heads)], cells, first=sum(name not in about for name in names))
 
 
 def _cell(value: Any, about: Metric | None) -> str:

@@ -40,13 +40,11 @@ _STOPPED = 130
 _NOISY_MS = 5.0  # lateness at the 99th percentile from which on a result says more of the machine than of the network
 
 Key = Annotated[
-    Path,
-    typer.Option("--key", metavar="FILE", help="A file with what both sides hold: 16 bytes or more, mode 0600."),
+    Path, typer.Option("--key", metavar="FILE", help="A file with what both sides hold: 16 bytes or more, mode 0600.")
 ]
 MaxRate = Annotated[str, typer.Option("--max-rate", metavar="RATE", help="More is never sent: from 50kbps to 1Gbps.")]
 Pcap = Annotated[
-    bool,
-    typer.Option("--pcap", help="Write what this side saw to packets-SIDE.pcapng, for Wireshark; needs --out."),
+    bool, typer.Option("--pcap", help="Write what this side saw to packets-SIDE.pcapng, for Wireshark; needs --out.")
 ]
 
 
@@ -57,8 +55,7 @@ def send(
     scenario: Annotated[
         str | None,
         typer.Option(
-            help="Whose subject is sent, and what `tidegate gap` simulates: a file or a name.",
-            autocompletion=scenarios,
+            help="Whose subject is sent, and what `tidegate gap` simulates: a file or a name.", autocompletion=scenarios
         ),
     ] = None,
     controller: Annotated[
@@ -188,7 +185,8 @@ def gap(
     else:
         held = {True: "holds", False: "does not hold", None: ""}
         rows = (
-            (one.label, one.show(one.live), one.show(one.simulated), one.limit, held[one.within]) for one in found.lines
+            (line.label, line.show(line.live), line.show(line.simulated), line.limit, held[line.within])
+            for line in found.lines
         )
         print_rows(["", "live", "simulated", "limit", ""], rows)
         if network is None and live.name == "call":

@@ -43,7 +43,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         print_json([{"name": one.name, "cases": len(one.cases), "description": one.table.description} for one in every])
         return
-    print_names({one.name: f"{len(one.cases):3} cases  {one.table.description}" for one in every})
+    print_names({suite.name: f"{len(suite.cases):3} cases  {suite.table.description}" for suite in every})
 
 
 @suites.command()
@@ -62,7 +62,7 @@ def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
         return
     to = console()
     to.print(f"{made.name}: {made.table.description}\n", soft_wrap=True)
-    rows = ((one.name, one.title, f"not run: {one.not_run}" if one.not_run else one.source) for one in made.cases)
+    rows = ((case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source) for case in made.cases)
     print_rows(["case", "", ""], rows, words={1, 2})
     for rule in made.rules:
         to.print(f"\n{rule.name}: {rule.says}", soft_wrap=True)
@@ -183,19 +183,19 @@ def _data(result: SuiteResult) -> dict[str, object]:
             **{key: getattr(cell, key) for key in ("case", "controller", "state", "why")},
             "checks": [
                 {
-                    "rule": one.rule.name,
-                    "passed": one.passed,
-                    "mean": one.value.mean,
-                    "half_interval_95": one.value.half,
+                    "rule": check.rule.name,
+                    "passed": check.passed,
+                    "mean": check.value.mean,
+                    "half_interval_95": check.value.half,
                 }
-                for one in cell.checks
+                for check in cell.checks
             ],
         }
         for cell in result.cells
     ]
-    noisy = [dict(zip(("case", "controller", "seed", "against"), one, strict=True)) for one in result.noisy]
+    noisy = [dict(zip(("case", "controller", "seed", "against"), session, strict=True)) for session in result.noisy]
     of_score = ("controller", "rank", "passed", "of")
-    ranked = [{**{key: getattr(one, key) for key in of_score}, **one.means} for one in scores(result)]
+    ranked = [{**{key: getattr(score, key) for key in of_score}, **score.means} for score in scores(result)]
     return {
         "suite": result.suite.name, "baseline": result.baseline, "cells": cells, "noisy": noisy, "scores": ranked,
     }  # fmt: skip

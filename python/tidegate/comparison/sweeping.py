@@ -258,7 +258,7 @@ class Plan:
         """
         results = Results(Path(out))
         scenarios = {id(point.lowered): point.lowered.scenario for point in self.points}
-        variants = [hashlib.sha256(one.to_toml().encode()).hexdigest()[:16] for one in scenarios.values()]
+        variants = [hashlib.sha256(each.to_toml().encode()).hexdigest()[:16] for each in scenarios.values()]
         classes = {name: text for point in self.points for name, text in point.lowered.inputs.here.items()}
         about = {"command": self.command, "scenario": self.scenario.to_toml(), "grid": dict(self.grid)}
         about |= {"classes": classes} if classes else {}

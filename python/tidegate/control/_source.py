@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
-from tidegate.errors import ControllerError
+from tidegate.errors import ControllerError, did_you_mean
 
 
 def file_of(module: str) -> Path | None:
@@ -33,6 +33,11 @@ def file_of(module: str) -> Path | None:
     if spec is None:
         raise ControllerError(f"{module}: cannot be imported: No module named {name!r}")
     return Path(spec.origin) if spec.origin is not None and spec.origin.endswith(".py") else None
+
+
+def no_class(shown: str, name: str, known: Iterable[str]) -> ControllerError:
+    """The error for a module without a class of this name; `known` are those that it has."""
+    return ControllerError(f"{shown}: there is no class {name} in it{did_you_mean(name, known)}")
 
 
 def names(file: Path | None, shown: str) -> list[str] | None:

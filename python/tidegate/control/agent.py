@@ -12,7 +12,7 @@ sees what the environment showed to the agent, number by number, and so decides 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -86,14 +86,7 @@ class Terms:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, to be kept beside a policy."""
-        low, high = self.bounds
-        return {
-            "interval": str(self.interval),
-            "action": self.action,
-            "rate": [low, high],
-            "factor": self.factor,
-            "history": self.history,
-        }
+        return {**asdict(self), "interval": str(self.interval), "rate": list(self.bounds)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -102,7 +95,7 @@ class Terms:
         Raises:
             InputError: when it is something else.
         """
-        known = {"interval", "action", "rate", "factor", "history"}
+        known = {one.name for one in fields(cls)}
         if not known >= set(data):
             raise InputError(
                 f"terms: found {', '.join(sorted(set(data) - known))}; expected {', '.join(sorted(known))}"

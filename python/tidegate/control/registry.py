@@ -16,7 +16,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -190,10 +190,9 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
     if name in learned.KINDS:
         return _learned(text, preset, settings, base, run_code=run_code)
     entry = _entry(name)
-    for part in filter(None, (part.strip() for part in rest.split(","))):
-        key, equals, value = part.partition("=")
-        if equals:
-            settings = {**settings, key.strip(): _scalar(value.strip())}
+    for part, key, value in _parts(rest):
+        if key is not None:
+            settings = {**settings, key: _scalar(value)}
         elif part in entry["presets"]:
             preset = part
         elif len(entry["settings"]) == 1:
@@ -203,6 +202,13 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
     if preset and preset not in entry["presets"]:
         raise _unknown_preset(name, preset, entry["presets"])
     return Choice(name, preset, _checked(name, preset or entry["presets"][0], settings))
+
+
+def _parts(text: str) -> Iterator[tuple[str, str | None, str]]:
+    """The parts behind a name; each with key and value where it is `key=value`."""
+    for part in filter(None, map(str.strip, text.split(","))):
+        key, equals, value = part.partition("=")
+        yield part, key.strip() if equals else None, value.strip()
 
 
 def _checked(name: str, preset: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -302,12 +308,14 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
     if not run_code:
         names = _source.names(source or _source.file_of(where), where)
         if names is not None and match["name"] not in names:
-            raise _no_class(where, match["name"], names)
+            raise _source.no_class(where, match["name"], names)
         return Choice(name, settings=given, is_run=False)
     module = _load_file(source, where) if source else _import(where)
     made_by = classes.attribute(module, match["name"])
     if not callable(made_by):
-        raise _no_class(where, match["name"], [name for name, item in vars(module).items() if isinstance(item, type)])
+        raise _source.no_class(
+            where, match["name"], [name for name, item in vars(module).items() if isinstance(item, type)]
+        )
     if isinstance(made_by, type):
         _check_class(made_by, name)
     _check_settings(made_by, given, name)
@@ -317,11 +325,10 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
 def _given(text: str, settings: Mapping[str, Scalar], parts: str | None) -> dict[str, Scalar]:
     """Settings of a controller that is a file: those of its table, and those behind its name."""
     given = dict(settings)
-    for part in filter(None, (part.strip() for part in (parts or "").split(","))):
-        key, equals, value = part.partition("=")
-        if not equals:
+    for part, key, value in _parts(parts or ""):
+        if key is None:
             raise ControllerError(f"{text}: found {show(part)}; expected key=value")
-        given[key.strip()] = _scalar(value.strip())
+        given[key] = _scalar(value)
     return given
 
 
@@ -344,10 +351,6 @@ def _learned(text: str, preset: str, settings: Mapping[str, Scalar], base: Path,
     made_by = learned.maker(kind, source, where)
     made_by.check(given)
     return Choice(name, settings=given, made_by=made_by, source=source)
-
-
-def _no_class(where: str, name: str, known: Iterable[str]) -> ControllerError:
-    return ControllerError(f"{where}: there is no class {name} in it{did_you_mean(name, known)}")
 
 
 _STAMP = "_tidegate_stamp"  # of the file that a module was read from: a changed one is read anew

@@ -138,8 +138,8 @@ def _of_comparison(result: Comparison) -> Side:
         f"{result.scenario.name}: {', '.join(result.table.controllers)}; {_seeds(result.seeds)}",
         Settings.of_scenario(result.scenario).without("seed").beside(about),
         {
-            (one,): {row.key: Series(row.label, row.metric, row.values[one]) for row in result.table.rows}
-            for one in result.controllers
+            (name,): {row.key: Series(row.label, row.metric, row.values[name]) for row in result.table.rows}
+            for name in result.controllers
         },
         {(one,): f"failed: {result.failed[one]}" if one in result.failed else says for one, says in verdicts},
         {(one,): {run.seed: Made.of(run.about) for run in some} for one, some in result.runs.items()},
@@ -163,9 +163,7 @@ def _of_sweep(result: SweepResult) -> Side:
         place = tuple(f"{key}={one.settings[key]}" for key in sorted(swept.varied))
         series[place] = {
             name: Series(
-                sweeps.label(name),
-                sweeps.about(name),
-                {int(row["seed"]): sweeps.value(row, name) for row in one.rows},
+                sweeps.label(name), sweeps.about(name), {int(row["seed"]): sweeps.value(row, name) for row in one.rows}
             )
             for name in swept.names
         }

@@ -120,5 +120,5 @@ class _Pairs:
             # what the worsening is above at the level: the excess over the limit that is exceeded least, and that limit
             samples = [Sample(column) for column in zip(*(self.rule.excess(*pair) for pair in self.both), strict=True)]
             worse = self.rule.sign * (now - before)
-            bound = min(one.lower_bound(level) + worse - one.mean for one in samples)
+            bound = min(sample.lower_bound(level) + worse - sample.mean for sample in samples)
         return Answer(question.case, self.rule, state, self.seeds, before, now, bound, self.lost)

@@ -206,24 +206,24 @@ def step_errors() -> Iterator[None]:
         raise InputError(f"step: {error}") from None
 
 
+@dataclass
 class Episode:
     """An episode under way, with what it was made from."""
 
-    def __init__(self, core: _core.Episode, scenario: Scenario, made: RunInput, flow: str) -> None:
-        self.core = core
-        self.scenario = scenario
-        self.flow = flow
-        self._made = made
+    core: _core.Episode
+    scenario: Scenario
+    made: RunInput
+    flow: str
 
     @property
     def seed(self) -> int:
         """The world's seed."""
-        return int(self._made.ir["seed"])
+        return int(self.made.ir["seed"])
 
     def finish(self) -> Run:
         """Ends it where it is, and gives its run."""
         with engine_errors(self.scenario):
-            return run_of(self.scenario, self._made, self.core.finish()).under("agent")
+            return run_of(self.scenario, self.made, self.core.finish()).under("agent")
 
 
 def rewards_of(

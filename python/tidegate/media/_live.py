@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from tidegate.errors import InputError
-from tidegate.media._sent import Ints
 from tidegate.runs import Run
 from tidegate.video.clip import Clip
 from tidegate.video.codec import Format
+from tidegate.video.measures import Ints
 from tidegate.video.openh264 import OpenH264
 from tidegate.video.settings import Settings
 

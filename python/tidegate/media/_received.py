@@ -22,13 +22,17 @@ import numpy.typing as npt
 
 from tidegate.errors import InputError
 from tidegate.media._live import Take, take
-from tidegate.media._sent import Encoding, Ints, Sent
-from tidegate.media.ladder import Ladder
+from tidegate.media.ladder import Ladder, Rung
 from tidegate.runs import Run
 from tidegate.scenario.media import Media
 from tidegate.scenario.sources import EncoderVideo, FramesVideo
-from tidegate.video.measures import Floats
+from tidegate.video.measures import Floats, Ints
 from tidegate.video.settings import Settings
+
+Sent = Ladder | Take
+"""Where the frames of a flow are from: a ladder of encodings, or what an encoder in the loop made."""
+Encoding = Rung | Take
+"""A clip, encoded once."""
 
 
 @dataclass(frozen=True)

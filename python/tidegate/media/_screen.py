@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidegate.media._received import Received
-from tidegate.media._sent import Ints
-from tidegate.video.measures import Floats
+from tidegate.video.measures import Floats, Ints
 
 
 @dataclass(frozen=True)

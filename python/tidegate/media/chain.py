@@ -8,8 +8,7 @@ from typing import Any
 
 from tidegate._files import file_names
 from tidegate.media import _figures as figures
-from tidegate.media._received import sent_by
-from tidegate.media._sent import Sent
+from tidegate.media._received import Sent, sent_by
 from tidegate.media.feeding import with_clip, with_encoder
 from tidegate.media.judge import Judged, JudgeJob
 from tidegate.runs import Run, pool

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from tidegate.media._decode import Pair, pairs
 from tidegate.media._live import Take
-from tidegate.media._received import Received, received, sent_by
+from tidegate.media._received import Received, Sent, received, sent_by
 from tidegate.media._screen import Schedule, captured_in_order, schedule, shown_in_order
-from tidegate.media._sent import Sent
+from tidegate.output import csv
 from tidegate.runs import Run, pool
 from tidegate.video import vmaf as vmafs
 from tidegate.video.clip import Clip, Picture, luma
@@ -96,11 +96,8 @@ class Judged:
 
     def to_csv(self) -> str:
         """The columns, a line a tick."""
-        names = list(self.columns)
-        lines = [",".join(names)]
-        rows = zip(*(self.columns[name].tolist() for name in names), strict=True)
-        lines += [",".join(map(_cell, row)) for row in rows]
-        return "\n".join(lines) + "\n"
+        rows = zip(*(values.tolist() for values in self.columns.values()), strict=True)
+        return csv.lines(self.columns, (map(_cell, row) for row in rows))
 
 
 def _cell(value: float) -> str:

@@ -28,14 +28,13 @@ import numpy as np
 
 from tidegate._files import named, write_file
 from tidegate.errors import InputError, OutputError
-from tidegate.media._sent import Ints
 from tidegate.results.folders import write_folder
 from tidegate.runs import pool
 from tidegate.video import codec as codecs
 from tidegate.video.cache import cache
 from tidegate.video.clip import Clip, luma
 from tidegate.video.codec import Codec, Format, filled
-from tidegate.video.measures import Floats, psnr
+from tidegate.video.measures import Floats, Ints, psnr
 from tidegate.video.settings import Settings
 
 MARK = "ladder.json"
@@ -75,7 +74,7 @@ class Rung:
         return self.rate
 
     def places(self, number: int) -> tuple[Ints, Ints]:
-        """Where in a frame its slices begin, and how long they are, in bytes."""
+        """Where in a frame its slices begin, and how long they are, in bytes; packets are cut from its beginning."""
         span = slice(self._firsts[number], self._firsts[number + 1])
         return self.slices[1][span], self.slices[2][span]
 

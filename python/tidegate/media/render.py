@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from tidegate._files import named, whole
 from tidegate.errors import InputError
-from tidegate.media._received import received, sent_by
+from tidegate.media._received import Sent, received, sent_by
 from tidegate.media._screen import captured_in_order, schedule, shown_in_order
-from tidegate.media._sent import Sent
 from tidegate.media.judge import ticks
 from tidegate.runs import Run, pool
 from tidegate.video import extra

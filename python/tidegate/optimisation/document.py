@@ -55,7 +55,9 @@ def document(result: SearchResult) -> Document:
         [_best(result)],
         [
             _search(result),
-            _slices(result),
+            Section(
+                "Setting by setting", [Beside([Drawing(_slice(result, each), each.key) for each in result.settings])]
+            ),
             again(
                 {"To see the best in full:": result.again, "The search:": result.command},
                 versions=result.versions,
@@ -148,11 +150,6 @@ def _history(result: SearchResult) -> Chart:
         [*best, *_dots(result, lambda tried: number[id(tried)])],
         "Value of each try, and the best so far",
     )
-
-
-def _slices(result: SearchResult) -> Section:
-    drawn = [Drawing(_slice(result, setting), setting.key) for setting in result.settings]
-    return Section("Setting by setting", [Beside(drawn)])
 
 
 def _slice(result: SearchResult, setting: Setting) -> Chart:

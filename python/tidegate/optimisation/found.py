@@ -98,7 +98,7 @@ class SearchResult(Shown):
     @property
     def best(self) -> Tried | None:
         """The best of those for which all limits hold; the first of equals."""
-        return min((one for one in self.tries if one.held), key=self._rank, default=None)
+        return min((tried for tried in self.tries if tried.held), key=self._rank, default=None)
 
     @property
     def shown(self) -> list[Series]:
@@ -111,20 +111,20 @@ class SearchResult(Shown):
     @property
     def ranked(self) -> list[Tried]:
         """Those that did not fail: the best first, and those for which a limit does not hold last."""
-        return sorted((one for one in self.tries if one.goal is not None), key=self._rank)
+        return sorted((tried for tried in self.tries if tried.goal is not None), key=self._rank)
 
     def _rank(self, tried: Tried) -> tuple[float, float]:
-        """How far limits are not held, then the goal, the better the lower."""
+        """The rank of a try: how far limits are not held, then the goal, the better the lower."""
         goal = tried.goal or 0.0
         return sum(max(0.0, over) for over in tried.over), -goal if self.goal.best == "highest" else goal
 
     def to_data(self) -> dict[str, Any]:
         """As plain data, numbers in the summary's own units."""
-        told = {"best": self.best, "checked": self.checked, "unchanged": self.unchanged}
+        singled_out = {"best": self.best, "checked": self.checked, "unchanged": self.unchanged}
         return {
-            **{name: one.to_data() if one else None for name, one in told.items()},
+            **{name: tried.to_data() if tried else None for name, tried in singled_out.items()},
             "importances": dict(self.importances),
-            "tries": [one.to_data() for one in self.tries],
+            "tries": [tried.to_data() for tried in self.tries],
         }
 
     def to_csv(self) -> str:

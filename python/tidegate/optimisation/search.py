@@ -95,8 +95,8 @@ class Search:
         return replace(made, identity=hashlib.sha256(text.encode()).hexdigest()[:32])
 
     def _corners(self) -> Iterator[Values]:
-        yield {one.key: one.value(one.low) if one.ends else one.choices[0] for one in self.settings}
-        yield {one.key: one.value(one.high) if one.ends else one.choices[-1] for one in self.settings}
+        yield {each.key: each.value(each.low) if each.ends else each.choices[0] for each in self.settings}
+        yield {each.key: each.value(each.high) if each.ends else each.choices[-1] for each in self.settings}
 
     def run(
         self, out: str | Path, *, tries: int = 100, workers: int | None = None, progress: pool.Progress | None = None
@@ -190,6 +190,7 @@ class _Running:
 
     def run(self) -> SearchResult:
         import optuna
+        from optuna.trial import TrialState
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         direction = "maximize" if self.search.goal.best == "highest" else "minimize"
@@ -203,12 +204,12 @@ class _Running:
             study.sampler = optuna.samplers.TPESampler(seed=done)
             count = min(_ABREAST - done % _ABREAST, self.wanted - done)
             settings = self.search.settings
-            asked = [study.ask({one.key: one.distribution() for one in settings}) for _ in range(count)]
-            chosen = [{one.key: one.value(trial.params[one.key]) for one in settings} for trial in asked]
+            asked = [study.ask({each.key: each.distribution() for each in settings}) for _ in range(count)]
+            chosen = [{each.key: each.value(trial.params[each.key]) for each in settings} for trial in asked]
             for trial, one in zip(asked, self._try(chosen, self.search.seeds, done, self.wanted), strict=True):
                 trial.set_user_attr("tried", one.to_data())
                 if one.goal is None:
-                    study.tell(trial, state=_states().FAIL)
+                    study.tell(trial, state=TrialState.FAIL)
                     continue
                 for limit, over in zip(self.search.limits, one.over, strict=True):
                     trial.set_constraint(limit.text, over)
@@ -241,21 +242,23 @@ class _Running:
 
     def _take_up(self, study: optuna.Study) -> None:
         """What was under way when a search was stopped is done again, if others that were chosen with it are done."""
-        state = _states()
-        begun = study.get_trials(deepcopy=False, states=(state.RUNNING,))
+        from optuna.trial import TrialState
+
+        begun = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         for one in begun:
-            study.tell(one.number, state=state.FAIL)
+            study.tell(one.number, state=TrialState.FAIL)
         # where none is done, all will be chosen again, and will be the same
         if len(self._finished(study)) % _ABREAST:
             for one in begun:
                 study.enqueue_trial(one.params)
 
     def _finished(self, study: optuna.Study) -> list[Tried]:
-        state = _states()
-        trials = study.get_trials(deepcopy=False, states=(state.COMPLETE, state.FAIL))
+        from optuna.trial import TrialState
+
+        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
         tried = ((one.state, Tried.of_data(one.user_attrs["tried"])) for one in trials if "tried" in one.user_attrs)
         # one that was stopped between its runs and their telling is done again
-        return [one for found, one in tried if found == state.COMPLETE or one.goal is None]
+        return [one for found, one in tried if found == TrialState.COMPLETE or one.goal is None]
 
     def _try(self, chosen: Sequence[Values], seeds: Sequence[int], done: int, of: int) -> list[Tried]:
         """Runs what is not there of some tries, all at once."""
@@ -334,13 +337,6 @@ class _Running:
 def made_with() -> dict[str, str]:
     """What results are made with, Optuna among it."""
     return {**versions(), "optuna": importlib.metadata.version("optuna")}
-
-
-def _states() -> Any:
-    """Optuna's states of a trial."""
-    from optuna.trial import TrialState
-
-    return TrialState
 
 
 def _importances(study: optuna.Study) -> dict[str, float]:

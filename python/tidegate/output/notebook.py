@@ -10,16 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tidegate.output import html
-from tidegate.output.document import (
-    Block,
-    Column,
-    Document,
-    Items,
-    Paragraph,
-    Row,
-    Table,
-    brief,
-)
+from tidegate.output.document import Block, Column, Document, Items, Paragraph, Row, Table, brief
 from tidegate.output.markdown import markdown
 from tidegate.output.markup import Markup, tag
 

@@ -32,5 +32,5 @@ def pack(values: Floats, step: float) -> list[int | None]:
 
 def unpack(packed: Sequence[int | None], step: float) -> Floats:
     """The inverse of :func:`pack`, for tests and for those who read a report by program."""
-    known = np.array([difference is not None for difference in packed], bool)
-    return np.where(known, np.cumsum([difference or 0 for difference in packed]) * step, np.nan)
+    there = np.array([difference is not None for difference in packed], bool)
+    return np.where(there, np.cumsum([difference or 0 for difference in packed]) * step, np.nan)

@@ -6,9 +6,9 @@ measures the same; [run][tidegate.paper.run] does the work and judges. See `docs
 
 from __future__ import annotations
 
-from tidegate.paper.experiment import Experiment, Outcome, Plan, Then
+from tidegate.paper.experiment import Experiment, Outcome, Plan, Then, group_seeds
 from tidegate.paper.figures import Drawing, Sheet
-from tidegate.paper.measures import Measure, Table
+from tidegate.paper.measures import Measure, Quantity, Table
 from tidegate.paper.result import PAPER_FILE, Result, list_papers, run
 from tidegate.paper.verdicts import Backing, Judgement, Verdict
 
@@ -21,11 +21,13 @@ __all__ = [
     "Measure",
     "Outcome",
     "Plan",
+    "Quantity",
     "Result",
     "Sheet",
     "Table",
     "Then",
     "Verdict",
+    "group_seeds",
     "list_papers",
     "run",
 ]

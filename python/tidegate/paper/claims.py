@@ -303,3 +303,9 @@ class Document:
     """What each contradicted setting gives."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each claim."""
+
+    @property
+    def printed(self) -> dict[str, float]:
+        """The document's single numbers by the measure that each is held against."""
+        claims = self.claims
+        return {one.measure: one.published for one in claims if one.measure and isinstance(one.published, int | float)}

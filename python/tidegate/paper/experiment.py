@@ -89,3 +89,15 @@ class Then(Generic[T, U]):
     def __call__(self, tick: Tick) -> U:
         """Does the job and keeps what is asked for."""
         return self.keep(self.job(tick))
+
+
+def group_seeds(done: Mapping[Any, T]) -> dict[Any, list[T]]:
+    """Results whose keys end in a seed, by the rest of their keys: those of all seeds together, in the order of jobs.
+
+    >>> group_seeds({("gcc", 1): 0.1, ("gcc", 2): 0.3, ("udp", 1): 0.5})
+    {('gcc',): [0.1, 0.3], ('udp',): [0.5]}
+    """
+    groups: dict[Any, list[T]] = {}
+    for key, result in done.items():
+        groups.setdefault(key[:-1], []).append(result)
+    return groups

@@ -175,11 +175,10 @@ class Sheet:
         categories = self._categories
         for label, values in self._bars.items():
             at = np.array([categories.index(key) for key in values], dtype=float) + self._offset(label)
-            means = [one.mean for one in values.values()]
-            halves = [one.half or 0.0 for one in values.values()]
-            ax.bar(
-                at, means, self._width * 0.92, yerr=halves, color=hue[label], label=label, capsize=3, ecolor="#444444"
-            )
+            means = [interval.mean for interval in values.values()]
+            halves = [interval.half or 0.0 for interval in values.values()]
+            width, colour = self._width * 0.92, hue[label]
+            ax.bar(at, means, width, yerr=halves, color=colour, label=label, capsize=3, ecolor="#444444")
         if categories:
             ax.set_xticks(range(len(categories)), categories)
             ax.grid(visible=False, axis="x")
@@ -200,13 +199,9 @@ class Sheet:
         if self.ylog:
             ax.set_yscale("log")
             plain_log(ax.yaxis)
-        ax.set_xlim(*self.xlim)
-        ax.set_ylim(*self.ylim)
+        ax.set(xlim=self.xlim, ylim=self.ylim, xlabel=self.x, ylabel=self.y, title=self.title)
         if not self._bars and not self.xlog:
             ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
-        ax.set_xlabel(self.x)
-        ax.set_ylabel(self.y)
-        ax.set_title(self.title)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0)
 

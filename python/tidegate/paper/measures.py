@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from tidegate.output import csv
 from tidegate.results.stats import Interval
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,36 @@ class Measure:
         return f"{value.mean:.{places}f} ± {value.half:.{places}f}"
 
 
+@dataclass(frozen=True)
+class Quantity(Generic[T]):
+    """Something that is measured of each run."""
+
+    take: Callable[[T], float]
+    """Its value of a run; NaN where the run has none."""
+    unit: str = ""
+    about: str = ""
+    """What it is, in a few words."""
+    head: str = ""
+    """Heading of its column in tables."""
+
+    def over(self, runs: Iterable[T]) -> Measure:
+        """The measure of runs, one a seed.
+
+        >>> Quantity(len, "letters").over(["ab", "abcd"]).show(), Quantity(len).over([]).show()
+        ('3 letters', 'no value')
+        """
+        return Measure.of(map(self.take, runs), self.unit, self.about)
+
+    def less(self, runs: Iterable[T], others: Iterable[T], about: str = "") -> Measure:
+        """How much less the second ones have, run by run on the same luck.
+
+        >>> Quantity(float, "s").less([3, 5], [1, 3]).show()
+        '2 s'
+        """
+        pairs = zip(runs, others, strict=True)
+        return Measure.of((self.take(run) - self.take(other) for run, other in pairs), self.unit, about)
+
+
 SHOWN_FROM = 3
 """Values from which on an interval is shown: of two it is 12.7 standard errors wide either way, and says nothing."""
 
@@ -110,6 +142,16 @@ class Table:
     """Headings of the columns, with units."""
     rows: Sequence[Sequence[CellValue]]
 
+    @classmethod
+    def of(cls, name: str, title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
+        """A table of rows that each have all cells by the heading of their column.
+
+        >>> Table.of("loss", "Loss", [{"": "gcc", "loss (%)": 2}, {"": "nada", "loss (%)": 1}]).columns
+        ['', 'loss (%)']
+        """
+        cells = list(rows)
+        return cls(name, title, list(cells[0]), [list(row.values()) for row in cells])
+
     def __post_init__(self) -> None:
         """Checks its shape."""
         for row in self.rows:
@@ -118,6 +160,26 @@ class Table:
             for cell in row:
                 if not isinstance(cell, str | Real | Interval | Measure | None):
                     raise TypeError(f"table {self.name}: found {cell!r}; expected text, a number or a Measure")
+
+    @classmethod
+    def of_quantities(
+        cls,
+        name: str,
+        title: str,
+        head: str,
+        runs: Mapping[str, Iterable[T]],
+        quantities: Iterable[Quantity[T]],
+    ) -> Table:
+        """A row for each label, a column for each quantity of its runs; `head` is that of the labels.
+
+        >>> Table.of_quantities("a", "A", "who", {"nada": ["ab"]}, [Quantity(len, head="letters")]).columns
+        ['who', 'letters']
+        """
+        columns = list(quantities)
+        rows: list[list[CellValue]] = [
+            [label, *(quantity.over(of_label) for quantity in columns)] for label, of_label in runs.items()
+        ]
+        return cls(name, title, [head, *(quantity.head for quantity in columns)], rows)
 
     def to_csv(self) -> str:
         """As CSV with all digits; a column of intervals has a second one with half their width."""

@@ -20,6 +20,7 @@ from tidegate.paper.claims import (
     Document,
     Judged,
     Kind,
+    NumberClaim,
     Paper,
     Phrase,
     PublishedTable,
@@ -78,17 +79,19 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def claims(self, place: KeyPath) -> Iterator[Claim]:
-        if place[0] == "table":
-            yield from self._table(self.paper.table[int(place[1])], place)
-            return
-        claim = self.paper.claim[int(place[1])]
+        kind, at = place
+        if kind == "table":
+            yield from self._table(self.paper.table[int(at)], place)
+        else:
+            yield self._claim(self.paper.claim[int(at)], place)
+
+    def _claim(self, claim: NumberClaim | StatementClaim, place: KeyPath) -> Claim:
+        judged: dict[str, Any] = {"quick": claim.quick, "kind": Kind(claim.kind or "result")}
         if isinstance(claim, StatementClaim):
-            rules = self._rules(claim, place, {})
-            agrees = self._rule(claim.agrees, (*place, "agrees"), {})
-            kind = Kind(claim.kind or "result")
-            yield Claim(claim.id, claim.where, claim.text, agrees=agrees, quick=claim.quick, kind=kind, **rules)
-            return
-        yield Claim(
+            judged |= self._rules(claim, place)
+            agrees = self._rule(claim.agrees, (*place, "agrees"))
+            return Claim(claim.id, claim.where, claim.text, agrees=agrees, **judged)
+        return Claim(
             claim.id,
             claim.where,
             claim.text,
@@ -98,9 +101,8 @@ class _Reader:
             self._bound(claim.tolerance, claim.unit, claim.sigma, claim.published, (*place, "tolerance")),
             claim.measure,
             _digits(claim.published) if claim.digits is None else claim.digits,
-            quick=claim.quick,
-            kind=Kind(claim.kind or "result"),
-            **self._rules(claim, place, {}),
+            **judged,
+            **self._rules(claim, place),
         )
 
     def _table(self, table: PublishedTable, place: KeyPath) -> Iterator[Claim]:
@@ -123,34 +125,32 @@ class _Reader:
                     yield self._cell(table, place, row, head, number, (*where, column))
 
     def _cell(self, table: PublishedTable, place: KeyPath, row: str, head: Column, number: Any, at: KeyPath) -> Claim:
-        special = [
-            (place_of, cells)
-            for place_of, cells in (((*place, "cells", n), cells) for n, cells in enumerate(table.cells))
+        levels: list[tuple[KeyPath, Any]] = [
+            ((*place, "cells", position), cells)
+            for position, cells in reversed(list(enumerate(table.cells)))
             if (cells.rows is None or row in cells.rows) and (cells.columns is None or head.name in cells.columns)
         ]
-        levels: list[tuple[KeyPath, Any]] = [*reversed(special), ((*place, "columns", at[-1]), head), (place, table)]
+        levels += [((*place, "columns", at[-1]), head), (place, table)]
 
         def first(key: str) -> tuple[KeyPath, Any]:
-            found = (((*level, key), getattr(one, key, None)) for level, one in levels)
-            return next((pair for pair in found if pair[1] is not None), ((), None))
+            """The nearest level that has it."""
+            return next((pair for pair in levels if getattr(pair[1], key, None) is not None), ((), None))
 
         filled = {"row": row, "column": head.name}
-        unit = table.unit if head.unit is None else head.unit
-        tolerance_at, tolerance = first("tolerance")
-        if tolerance is None:
+        unit = head.unit or ""
+        tolerance_at, tolerant = first("tolerance")
+        if tolerant is None:
             self._wrong((*place, "tolerance"), "is missing (in the table, its column or its cells)")
         # a reason and what backs it belong together: both are taken from where the reason stands
-        reason_at, reason = first("reason")
-        backed = next((one for level, one in levels if (*level, "reason") == reason_at), None)
+        reason_at, reasoned = first("reason")
         trend_at, trend = first("trend")
         rules: dict[str, Any] = {
-            "trend": None if trend is None else self._rule(trend, trend_at, filled),
-            "reason": None if reason is None else self._phrase(reason, reason_at, filled),
-            "because": None
-            if backed is None or backed.because is None
-            else self._rule(backed.because, (*reason_at[:-1], "because"), filled),
+            "trend": self._rule(trend and trend.trend, (*trend_at, "trend"), **filled),
+            "reason": self._phrase(reasoned and reasoned.reason, (*reason_at, "reason"), **filled),
+            "because": self._rule(reasoned and reasoned.because, (*reason_at, "because"), **filled),
         }
         column = [one[table.heads.index(head)] for one in table.rows.values() if len(one) == len(table.heads)]
+        _, kind = first("kind")
         return Claim(
             f"{table.id}/{row}/{head.name}",
             table.where,
@@ -158,12 +158,12 @@ class _Reader:
             self._published(number, at),
             unit,
             None,
-            None if tolerance is None else self._bound(tolerance, unit, None, number, tolerance_at),
+            tolerant and self._bound(tolerant.tolerance, unit, None, number, (*tolerance_at, "tolerance")),
             _fill(table.measure, filled),
             max(_digits(one) for one in column) if head.digits is None else head.digits,
-            quick=first("quick")[1],
-            kind=Kind(first("kind")[1] or "result"),
-            group="" if reason is None else ".".join(map(str, reason_at)),
+            quick=first("quick")[1].quick,
+            kind=Kind(kind.kind if kind else "result"),
+            group=".".join(map(str, (*reason_at, "reason"))) if reasoned else "",
             cell=(table.id, row, head.name),
             **rules,
         )
@@ -171,23 +171,25 @@ class _Reader:
     def gives(self) -> Iterator[Phrase]:
         """What stated settings that were not run would give."""
         for at, one in enumerate(self.paper.contradicted):
-            phrase = self._phrase(one.gives, ("contradicted", at, "gives"), {})
+            phrase = self._phrase(one.gives, ("contradicted", at, "gives"))
             if phrase is not None:
                 yield phrase
 
-    def _rules(self, one: Judged, place: KeyPath, filled: Mapping[str, str]) -> dict[str, Any]:
+    def _rules(self, one: Judged, place: KeyPath) -> dict[str, Any]:
         self._backed(one, place)
         return {
-            "trend": None if one.trend is None else self._rule(one.trend, (*place, "trend"), filled),
-            "because": None if one.because is None else self._rule(one.because, (*place, "because"), filled),
-            "reason": None if one.reason is None else self._phrase(one.reason, (*place, "reason"), filled),
+            "trend": self._rule(one.trend, (*place, "trend")),
+            "because": self._rule(one.because, (*place, "because")),
+            "reason": self._phrase(one.reason, (*place, "reason")),
         }
 
     def _backed(self, one: Judged, place: KeyPath) -> None:
         if one.because is not None and one.reason is None:
             self._wrong((*place, "because"), "backs a reason, and there is none; give reason")
 
-    def _rule(self, text: str, place: KeyPath, filled: Mapping[str, str]) -> Expression | None:
+    def _rule(self, text: str | None, place: KeyPath, **filled: str) -> Expression | None:
+        if text is None:
+            return None
         try:
             rule = Expression(_fill(text, filled))
         except InputError as error:
@@ -199,9 +201,9 @@ class _Reader:
             self._wrong(place, f"found {show(text)}; it speaks of no measure, and would be a verdict by hand")
         return rule
 
-    def _phrase(self, text: str, place: KeyPath, filled: Mapping[str, str]) -> Phrase | None:
+    def _phrase(self, text: str | None, place: KeyPath, **filled: str) -> Phrase | None:
         try:
-            return Phrase.read(_fill(text, filled))
+            return None if text is None else Phrase.read(_fill(text, filled))
         except InputError as error:
             self._wrong(place, str(error))
             return None

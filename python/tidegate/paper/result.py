@@ -108,11 +108,8 @@ class Result(Shown):
             "took_s": round(self.took_s, 3),
             "command": self.command,
             "versions": dict(self.versions),
-            "counts": {str(verdict): count for verdict, count in self.counts.items()},
-            "counts_by_kind": {
-                str(kind): {str(verdict): count for verdict, count in counts.items()}
-                for kind, counts in self.counts_by_kind.items()
-            },
+            "counts": self.counts,
+            "counts_by_kind": self.counts_by_kind,
             "mutations": {} if self.mutations is None else dict(self.mutations.about),
             "claims": [_claim(one, self.mutations) for one in self.judgements],
             "measures": {name: _measure(one) for name, one in self.outcome.measures.items()},

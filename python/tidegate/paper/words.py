@@ -108,8 +108,7 @@ def beside(table: PublishedTable, by_cell: ByCell) -> Table:
     """A table of the document, each of its numbers with ours at its side."""
     heads = [table.row]
     for head in table.heads:
-        suffix = f" ({head.unit})" if head.unit else ""
-        heads += [f"{head.name}{suffix}, published", f"{head.name}{suffix}, ours", f"{head.name}, verdict"]
+        heads += [f"{head.title}, published", f"{head.title}, ours", f"{head.name}, verdict"]
     rows: list[list[CellValue]] = []
     for name in table.rows:
         cells: list[CellValue] = [name]

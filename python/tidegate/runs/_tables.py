@@ -41,26 +41,20 @@ class Fresh:
     """Tables of a recording in memory."""
 
     def __init__(self, recording: _core.Recording, capture: bool) -> None:
-        self._recording = recording
-        self._capture = capture
-
-    def names(self) -> list[str]:
-        return list(self._recording.table_names())
+        self._recording, self._has_capture = recording, capture
+        self.names, self.encoded = recording.table_names, recording.encoded
 
     def get(self, name: str) -> Table:
         table = self._recording.table(name)
         return _as_asked(table) if _CONTROLLERS in table.columns else table
 
     def capture(self, side: str) -> bytes | None:
-        if not self._capture:
+        if not self._has_capture:
             return None
         try:
             return bytes(self._recording.pcapng(side))
         except ValueError as error:
             raise RunError(f"no capture file: {error}") from None
-
-    def encoded(self, flow: str) -> bytes | None:
-        return self._recording.encoded(flow)
 
     def draws(self) -> Mapping[str, Any] | None:
         found: Mapping[str, Any] = json.loads(self._recording.draws_json())
@@ -81,11 +75,13 @@ class Saved(Contents):
             raise InputError(f"{file}: cannot be read: {error}") from None
 
     def capture(self, side: str) -> bytes | None:
-        file = self.file(capture_file(side))
-        return file.read_bytes() if file.is_file() else None
+        return self._bytes(capture_file(side))
 
     def encoded(self, flow: str) -> bytes | None:
-        file = self.file(stream_file(flow))
+        return self._bytes(stream_file(flow))
+
+    def _bytes(self, name: str) -> bytes | None:
+        file = self.file(name)
         return file.read_bytes() if file.is_file() else None
 
     def draws(self) -> Mapping[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from typing import Any
@@ -105,15 +106,17 @@ def _serve(connection: Connection, done: Any, stopped: Any, quiet: bool, path: s
 
 
 def _outcome(number: int, job: Any, done: Any, stopped: Any) -> tuple[bool, Any]:
-    def tick(fraction: float) -> bool:
-        done[number] = fraction
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        return True
-
     try:
-        return True, job(tick)
+        return True, job(partial(tell, done, stopped, number))
     except BaseException as error:  # noqa: BLE001
         # where it was, for whoever looks for a bug: a traceback does not travel
         error.add_note(traceback.format_exc())
         return False, error
+
+
+def tell(done: Any, stopped: Any, number: int, fraction: float) -> bool:
+    """Notes how far a job is, by its number in `done`; stops it when `stopped` is set."""
+    done[number] = fraction
+    if stopped.is_set():
+        raise KeyboardInterrupt
+    return True

@@ -79,7 +79,8 @@ class Cluster:
         try:
             with _quietly():
                 self.client = self._connected(scheduler, workers)
-                self._check_scheduler()
+                theirs = self.client.run_on_scheduler(distributed.versions.get_versions)
+                _same_version("the scheduler", theirs["packages"]["distributed"])
                 self.check_workers()
         except BaseException:
             self.close()
@@ -134,10 +135,6 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         """Lets go of the scheduler."""
         self.close()
-
-    def _check_scheduler(self) -> None:
-        theirs = str(self.client.run_on_scheduler(_probe_distributed()))
-        _same_version("the scheduler", theirs)
 
     def check_workers(self) -> None:
         """Whether all workers give the results that this machine would give; those that come later are asked then.
@@ -212,8 +209,8 @@ class _UnderWay:
         self._remote, self._wire = remote, wire
         self._cluster, self._client, self._jobs = cluster, cluster.client, jobs
         self._packer = wire.Packer()
-        self._todo = deque([number] for number in range(len(jobs)))
-        """Numbers of jobs that go together at least; those of a batch that cannot be packed go alone."""
+        self._todo = deque(range(len(jobs)))
+        """Numbers of jobs; those of a batch that cannot be packed go alone."""
         self._batches: dict[Any, list[int]] = {}
         self._parts: dict[str, Any] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -266,26 +263,23 @@ class _UnderWay:
             self._threads = max(1, sum(self._client.nthreads().values()))
             self._looked = time.monotonic()
         while self._todo and len(self._batches) < _AHEAD * self._threads + 1:
-            numbers = [number for _ in range(self._size()) for number in self._next()]
+            numbers = [self._todo.popleft() for _ in range(min(self._size(), len(self._todo)))]
             try:
                 self._submit(numbers)
             except InputError as error:
                 if len(numbers) > 1:
                     self._alone.update(numbers)
-                    self._todo.extendleft([number] for number in reversed(numbers))
+                    self._todo.extendleft(reversed(numbers))
                 else:
                     yield numbers[0], error
         if self._suspects and not self._todo and not self._batches:
             self._watched = self._suspects.popleft()
             self._submit([self._watched])
 
-    def _next(self) -> list[int]:
-        return self._todo.popleft() if self._todo else []
-
     def _size(self) -> int:
         """How many jobs the next batch has: a second of work, and less towards the end."""
         total, count = self._seconds
-        if not count or self._todo[0][0] in self._alone:
+        if not count or self._todo[0] in self._alone:
             return 1
         share = math.ceil(len(self._todo) / (_AHEAD * self._threads))
         return max(1, min(_MOST, share, round(_BATCH * count / max(total, 1e-6))))
@@ -424,15 +418,6 @@ def _probe() -> Callable[[], dict[str, Any]]:
         except Exception as error:  # noqa: BLE001
             return {**found, "lacks": f"{type(error).__name__}: {error}"}
         return {**found, "signature": dict(signature())}
-
-    return probe
-
-
-def _probe_distributed() -> Callable[[], str]:
-    def probe() -> str:
-        import distributed as theirs
-
-        return str(theirs.__version__)
 
     return probe
 

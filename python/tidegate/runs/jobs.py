@@ -188,20 +188,13 @@ def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, work
     return asked
 
 
-def execute(
-    jobs: Sequence[RunJob],
-    *,
-    workers: int | None = None,
-    processes: bool = False,
-    progress: pool.Progress | None = None,
-) -> list[Run]:
-    """Does the runs, at once over threads or processes, and returns them in order.
+def execute(jobs: Sequence[RunJob], *, progress: pool.Progress | None = None) -> list[Run]:
+    """Does the runs, at once, and returns them in order.
 
     Raises:
         RunError: when a run fails.
     """
-    done = attempt(jobs, workers=workers, processes=processes, progress=progress)
-    return [run for run in done if isinstance(run, Run)]
+    return [run for run in attempt(jobs, progress=progress) if isinstance(run, Run)]
 
 
 def attempt(
@@ -212,7 +205,9 @@ def attempt(
     progress: pool.Progress | None = None,
     keep_going: bool = False,
 ) -> list[Run | BaseException]:
-    """Does the runs as `execute` does; with `keep_going`, an error stands in the place of each run that failed.
+    """Does the runs, at once over threads or processes, and returns them in order.
+
+    With `keep_going`, an error stands in the place of each run that failed.
 
     Raises:
         RunError: when a run fails, and not to keep going; when a process of a run went away.

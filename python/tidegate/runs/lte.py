@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tidegate import _core
 from tidegate._core import Trace
 from tidegate.errors import InputError, located
+from tidegate.scenario.lower import check_seed
 from tidegate.scenario.population import lower_radio, members_of
 from tidegate.scenario.radio import Lte, Users
 from tidegate.units import Duration, Speed
@@ -123,8 +124,7 @@ def _times(duration: Duration | str, warmup: Duration | str) -> tuple[int, int]:
 
 
 def _call(function: Any, lte: Lte, seed: int, begin: int, end: int) -> Any:
-    if not 0 <= seed < 2**64:
-        raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
+    check_seed("seed", seed)
     plain = lower_radio(lte, {group.name: members_of(group, lte.name, seed, end) for group in lte.users})
     try:
         return function(json.dumps(plain), seed, begin, end)

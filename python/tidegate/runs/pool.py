@@ -14,15 +14,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from tidegate._signals import noted
 from tidegate.output import progress as bars
 from tidegate.runs._interpreter import safe_path
-from tidegate.runs._worker import ProcessEnded, Worker
+from tidegate.runs._worker import ProcessEnded, Worker, tell
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -77,41 +77,29 @@ def run_all(
     """
     if not jobs:
         return []
-    with noted() as asked:
-        return _run_all(jobs, workers, processes, progress, keep_going, keep, asked)
-
-
-def _run_all(
-    jobs: Sequence[Job[T]],
-    workers: int | None,
-    processes: bool,
-    progress: Progress | None,
-    keep_going: bool,
-    keep: Callable[[int, T], Any] | None,
-    asked: threading.Event,
-) -> list[T | BaseException]:
     count = max(1, min(workers or cores(), len(jobs)))
-    team: _Team = _Processes(count, len(jobs)) if processes else _Threads(count, len(jobs))
-    try:
+    with noted() as asked, ExitStack() as at_the_end:
+        team = _Processes(count, len(jobs)) if processes else _Team(count, [0.0] * len(jobs), threading.Event())
+        at_the_end.callback(team.stop)
         # callbacks rather than `wait`, which looks at every one of a hundred thousand futures each time
-        ended: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
-        for number, job in enumerate(jobs):
-            team.submit(number, job).add_done_callback(partial(_note, ended, number))
+        ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        missing = {team.executor.submit(team.work, number, job): number for number, job in enumerate(jobs)}
+        for future in missing:
+            future.add_done_callback(ended.put)
         outcomes: list[Any] = [None] * len(jobs)
-        missing, told = len(jobs), 0.0
+        told = 0.0
         while missing:
-            done = taken(ended)
-            missing -= len(done)
+            done = {missing.pop(future): future for future in taken(ended)}
             # what is finished is kept also where it was the last thing before the person had enough
-            for number, future in done:
+            for number, future in done.items():
                 error = future.exception()
                 outcomes[number] = error or (future.result() if keep is None else keep(number, future.result()))
             if asked.is_set():
                 raise KeyboardInterrupt
             if progress is not None and (not missing or time.monotonic() - told >= _BEAT):
-                progress(team.fraction())
+                progress(sum(team.done[:]) / len(jobs))
                 told = time.monotonic()
-            errors = [future.exception() for _, future in done]
+            errors = [future.exception() for future in done.values()]
             # SIGTERM for a whole group reaches the processes, too, and maybe before us
             if any(isinstance(error, ProcessEnded) for error in errors) and asked.wait(_BEAT):
                 raise KeyboardInterrupt
@@ -120,12 +108,6 @@ def _run_all(
         if progress is not None:
             progress(1.0)
         return outcomes
-    finally:
-        team.stop()
-
-
-def _note(ended: queue.SimpleQueue[tuple[int, Future[Any]]], number: int, future: Future[Any]) -> None:
-    ended.put((number, future))
 
 
 def taken(ended: queue.SimpleQueue[T]) -> list[T]:
@@ -138,105 +120,80 @@ def taken(ended: queue.SimpleQueue[T]) -> list[T]:
     return found
 
 
-class _Team(Protocol):
-    def submit(self, number: int, job: Job[Any]) -> Future[Any]: ...
+class _Team:
+    """Threads that do a job each.
 
-    def fraction(self) -> float: ...
+    Args:
+        count: How many.
+        done: The part of each job that is done.
+        stopped: Set when jobs are to stop.
+        initializer: Called in each thread before its first job.
+    """
 
-    def stop(self) -> None: ...
-
-
-class _Threads:
-    def __init__(self, count: int, jobs: int) -> None:
-        self.executor: Executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate")
-        self.done = [0.0] * jobs
-        self.stopped = threading.Event()
+    def __init__(self, count: int, done: Any, stopped: Any, initializer: Callable[[], None] | None = None) -> None:
+        self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=initializer)
+        self.done, self.stopped = done, stopped
         self.busy: set[int] = set()
 
-    def submit(self, number: int, job: Job[Any]) -> Future[Any]:
-        return self.executor.submit(self._work, number, job)
-
-    def _work(self, number: int, job: Job[Any]) -> Any:
+    def work(self, number: int, job: Job[Any]) -> Any:
+        """Does a job."""
         thread = threading.get_ident()
         self.busy.add(thread)
         try:
-            result = job(lambda fraction: self._tick(number, fraction))
+            result = self._do(number, job)
         finally:
             self.busy.discard(thread)
         self.done[number] = 1.0
         return result
 
-    def _tick(self, number: int, fraction: float) -> bool:
-        self.done[number] = fraction
-        if self.stopped.is_set():
-            raise KeyboardInterrupt
-        return True
-
-    def fraction(self) -> float:
-        return sum(self.done) / len(self.done)
+    def _do(self, number: int, job: Job[Any]) -> Any:
+        return job(partial(tell, self.done, self.stopped, number))
 
     def stop(self) -> None:
+        """Stops all jobs, and waits for them."""
         self.stopped.set()
         self.executor.shutdown(wait=False, cancel_futures=True)
-        if not _within_grace(lambda: not self.busy):
-            # a controller in Python that does not come back: Ctrl-C reaches the main thread only
-            for thread in tuple(self.busy):
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+        end = time.monotonic() + _GRACE
+        while self.busy and time.monotonic() < end:
+            time.sleep(_BEAT / 10)
+        for thread in tuple(self.busy):
+            self._break(thread)
         self.executor.shutdown(wait=True)
 
-
-def _within_grace(over: Callable[[], bool]) -> bool:
-    """Whether `over` comes true in time."""
-    end = time.monotonic() + _GRACE
-    while not over() and time.monotonic() < end:
-        time.sleep(_BEAT / 10)
-    return over()
+    def _break(self, thread: int) -> None:
+        # a controller in Python that does not come back: Ctrl-C reaches the main thread only
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 
-class _Processes:
+class _Processes(_Team):
     """A thread for each process: it hands over jobs, waits for answers, and begins another process where one ended."""
 
     def __init__(self, count: int, jobs: int) -> None:
         # a forked child would inherit the locks of threads that it does not have
         self.context = multiprocessing.get_context("spawn")
         with safe_path():  # they begin a process that keeps track of them
-            self.done = self.context.Array("d", jobs)
-            self.stopped = self.context.Event()
+            super().__init__(count, self.context.Array("d", jobs), self.context.Event(), _block_interrupts)
         self.workers: dict[int, Worker] = {}
-        self.executor = ThreadPoolExecutor(count, thread_name_prefix="tidegate", initializer=_block_interrupts)
-        self.futures: set[Future[Any]] = set()
 
-    def submit(self, number: int, job: Job[Any]) -> Future[Any]:
-        future = self.executor.submit(self._work, number, job)
-        self.futures.add(future)
-        future.add_done_callback(self.futures.discard)  # and its result with it
-        return future
-
-    def _work(self, number: int, job: Job[Any]) -> Any:
+    def _do(self, number: int, job: Job[Any]) -> Any:
         if self.stopped.is_set():
             raise KeyboardInterrupt
         thread = threading.get_ident()
         worker = self.workers.get(thread)
         if worker is None or not worker.is_alive():
             worker = self.workers[thread] = Worker(self.context, self.done, self.stopped)
-        result = worker.do(number, job)
-        self.done[number] = 1.0
-        return result
-
-    def fraction(self) -> float:
-        done: list[float] = self.done[:]
-        return sum(done) / len(done)
+        return worker.do(number, job)
 
     def stop(self) -> None:
-        self.stopped.set()
-        self.executor.shutdown(wait=False, cancel_futures=True)
-        if not _within_grace(lambda: all(future.done() for future in tuple(self.futures))):
-            # a controller in Python that does not come back; it has written nothing that matters
-            for worker in list(self.workers.values()):
-                worker.terminate()
-        self.executor.shutdown(wait=True)
+        """Stops all jobs, and ends the processes."""
+        super().stop()
         for worker in self.workers.values():
             worker.end(_GRACE)
+
+    def _break(self, thread: int) -> None:
+        # a controller in Python that does not come back; it has written nothing that matters
+        if thread in self.workers:
+            self.workers[thread].terminate()
 
 
 def _block_interrupts() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any
 
 from tidegate.errors import InputError
+from tidegate.scenario.lower import check_seed
 
 _MOST_SEEDS = 100_000
 
@@ -37,8 +37,7 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
         raise InputError("seeds: found none; expected at least one")
     known: set[Any] = set()
     for number, seed in enumerate(chosen):
-        if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
-            raise InputError(f"seeds[{number}]: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
+        check_seed(f"seeds[{number}]", seed)
         if seed in known:
             raise InputError(f"seeds: {seed} is named twice; the same luck again says nothing new")
         known.add(seed)

@@ -47,14 +47,12 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _times(scenario: Scenario) -> Iterator[Problem]:
-    if not scenario.duration:
-        yield rules.positive(("duration",), scenario.duration)
-    elif scenario.warmup >= scenario.duration:
+    yield from rules.POSITIVE.problems(("duration",), scenario.duration)
+    if scenario.warmup >= scenario.duration > 0:
         what = f'found "{scenario.warmup}"; expected less than the duration ({scenario.duration})'
         yield Problem(("warmup",), what)
-    if not scenario.bin:
-        yield rules.positive(("bin",), scenario.bin)
-    elif scenario.record != "summary":
+    yield from rules.POSITIVE.problems(("bin",), scenario.bin)
+    if scenario.bin and scenario.record != "summary":
         members = sum(member.count for session in scenario.sessions for member in session.members)
         series = sum(flow.count for flow in scenario.flows) + members + 2 * len(scenario.links)
         if scenario.duration / scenario.bin * series > rules.MOST_BINS:
@@ -72,7 +70,7 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
             # members are flows, too: SESSION.MEMBER
             seen = {}
         for kind, radio in scenario.radios.items() if key == "links" else ():
-            if radio.name in _link_names(scenario.links):
+            if any(radio.name in link.names for link in scenario.links):
                 yield Problem((kind, "name"), f'"{radio.name}" is the name of a link; names are unique')
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
@@ -94,10 +92,6 @@ def _seeds(scenario: Scenario) -> Iterator[Problem]:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
             yield Problem(("seeds", name), f"no link, flow or member has that name{hint}")
-
-
-def _link_names(links: Sequence[Link]) -> set[str]:
-    return {name for link in links for name in _all_names(link)}
 
 
 def _all_names(entry: Link | Flow | Session) -> list[str]:

@@ -17,7 +17,7 @@ from tidegate.units import Duration, Rate, Size
 class Bucket(Managed):
     """What a policer and a shaper have in common: in any time t at most rate t + burst passes (RFC 2698 section 3)."""
 
-    rate: Rate
+    rate: Annotated[Rate, rules.POSITIVE]
     """How fast tokens come in: what passes in the long run."""
     burst: Annotated[Size, Field(ge=1)]
     """How many bytes of tokens the bucket holds; it is full at first."""
@@ -35,13 +35,10 @@ class Bucket(Managed):
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        if not self.rate:
-            yield rules.positive((*path, "rate"), self.rate)
+        yield from super().problems(path, duration)
         if self.peak_rate is not None and self.peak_rate < self.rate:
             what = f'found "{self.peak_rate}"; expected at least the rate ({self.rate})'
             yield Problem((*path, "peak_rate"), what)
-        if isinstance(self.discipline, Managed):
-            yield from self.discipline.problems((*path, "discipline"), duration)
 
     def to_ir(self, reading: Any) -> Any:
         """As the engine takes it: under its name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -57,12 +57,16 @@ class Coupling(Model):
             what = f"found {len(self.priorities)} for {len(self.flows)} flows; expected one for each, or none at all"
             yield Problem((*path, "priorities"), what)
 
+    def each(self, names: Mapping[str, Sequence[str]]) -> list[tuple[str, float]]:
+        """Every flow with its priority, where those in `names` stand for several alike."""
+        priorities = self.priorities or [1.0] * len(self.flows)
+        pairs = zip(self.flows, priorities, strict=True)
+        return [(one, priority) for name, priority in pairs for one in names.get(name, [name])]
+
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
-        flows = {flow.name: flow.names for flow in reading.scenario.flows}
-        priorities = self.priorities or [1.0] * len(self.flows)
-        named = [[one, priority] for name, priority in zip(self.flows, priorities, strict=True) for one in flows[name]]
-        return {"flows": named, "algorithm": self.algorithm}
+        names = {flow.name: flow.names for flow in reading.scenario.flows}
+        return {"flows": [list(pair) for pair in self.each(names)], "algorithm": self.algorithm}
 
 
 def problems(couplings: Sequence[Coupling], flows: Sequence[Flow]) -> Iterator[Problem]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from tidegate.scenario import _rules as rules
-from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model
 from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Fraction, Size
@@ -18,7 +16,9 @@ if TYPE_CHECKING:
 
 
 # of what is computed again and again, so that a run ends: as in queue/ticks.rs
-_LEAST_PERIOD = Duration(10_000)
+_PERIOD = rules.Bounds(Duration(10_000), positive=True)
+
+_Time = Annotated[Duration, rules.POSITIVE]
 
 
 class Managed(Model):
@@ -30,21 +30,9 @@ class Managed(Model):
     limit: ClassVar[dict[str, Any]]
     """The limits of its queue where the link has none: keys of [Queue][tidegate.scenario.links.Queue]."""
 
-    _may_be_zero: ClassVar[frozenset[str]] = frozenset()
-    _least: ClassVar[dict[str, Duration]] = {}
-
     def limits(self) -> dict[str, Any]:
         """The limits of its queue where the link has none."""
         return self.limit
-
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        for key in type(self).model_fields:
-            value = getattr(self, key)
-            if isinstance(value, Duration) and not value and key not in self._may_be_zero:
-                yield rules.positive((*path, key), value)
-            elif key in self._least and value < self._least[key]:
-                yield Problem((*path, key), f'found "{value}"; expected at least {self._least[key]}')
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: under its name."""
@@ -64,15 +52,15 @@ class Codel(Managed):
 
     name: Literal["codel"]
     """Its name."""
-    target: Duration = Duration(5_000_000)
+    target: _Time = Duration(5_000_000)
     """How long packets may wait (TARGET, RFC 8289 section 4.4)."""
-    interval: Duration = Duration(100_000_000)
+    interval: _Time = Duration(100_000_000)
     """For how long the shortest wait must be above the target before anything is dropped (INTERVAL, section 4.3)."""
     maxpacket: Size = Size(1500)
     """With at most so many bytes behind the packet that goes nothing is dropped: the MTU (section 5.3)."""
     ecn: bool = True
     """Whether packets of ECN-capable transports are marked instead of dropped."""
-    ce_threshold: Duration | None = None
+    ce_threshold: Annotated[Duration | None, rules.POSITIVE] = None
     """Whoever waits longer than this is marked, if its transport is ECN-capable (RFC 8290 section 5.2.7)."""
 
 
@@ -87,9 +75,9 @@ class FqCodel(Managed):
 
     name: Literal["fq-codel"]
     """Its name."""
-    target: Duration = Duration(5_000_000)
+    target: _Time = Duration(5_000_000)
     """How long packets may wait in each queue (RFC 8290 section 5.2.2)."""
-    interval: Duration = Duration(100_000_000)
+    interval: _Time = Duration(100_000_000)
     """For how long the shortest wait must be above the target before anything is dropped (section 5.2.1)."""
     quantum: Annotated[Size, Field(gt=0, le=2**30)] = Size(1514)
     """How many bytes a queue sends in a turn (section 5.2.4)."""
@@ -99,7 +87,7 @@ class FqCodel(Managed):
     """With at most so many bytes behind the packet that goes CoDel drops nothing: the MTU (RFC 8289 section 5.3)."""
     ecn: bool = True
     """Whether packets of ECN-capable transports are marked instead of dropped (section 5.2.6)."""
-    ce_threshold: Duration | None = None
+    ce_threshold: Annotated[Duration | None, rules.POSITIVE] = None
     """Whoever waits longer than this is marked, if its transport is ECN-capable (section 5.2.7)."""
 
 
@@ -109,17 +97,14 @@ _Gain = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 class Pie(Managed):
     """PIE (RFC 8033): drops or marks what comes in at random, with a probability that holds the wait at a target."""
 
-    _may_be_zero = frozenset({"max_burst"})
-    _least: ClassVar = {"t_update": _LEAST_PERIOD}
-
     # RFC 8033 says none; this is the default of Linux (`pie_init` in net/sched/sch_pie.c)
     limit: ClassVar = {"packets": 1000}
 
     name: Literal["pie"]
     """Its name."""
-    qdelay_ref: Duration = Duration(15_000_000)
+    qdelay_ref: _Time = Duration(15_000_000)
     """The wait that it aims at (QDELAY_REF, RFC 8033 section 4.2)."""
-    t_update: Duration = Duration(15_000_000)
+    t_update: Annotated[Duration, _PERIOD] = Duration(15_000_000)
     """How often the probability is computed; at least 10us (T_UPDATE, section 4.2)."""
     max_burst: Duration = Duration(150_000_000)
     """For how long after a time without congestion nothing is dropped (MAX_BURST, section 4.4)."""
@@ -142,18 +127,15 @@ class Pie(Managed):
 class DualPi2(Managed):
     """DualPI2 (RFC 9332, appendix A): a queue for L4S (ECT(1), CE) and one for all others, coupled for equal shares."""
 
-    _may_be_zero = frozenset({"min_th", "range"})
-    # it computes every target or rtt_max / 3, whichever is shorter
-    _least: ClassVar = {"target": _LEAST_PERIOD, "rtt_max": Duration(30_000)}
-
     # RFC 9332 figure 2, line 5
     limit: ClassVar = {"time": Duration(250_000_000)}
 
     name: Literal["dualpi2"]
     """Its name."""
-    target: Duration = Duration(15_000_000)
+    target: Annotated[Duration, _PERIOD] = Duration(15_000_000)
     """The wait that the PI controller aims at; at least 10us (RFC 9332 figure 2)."""
-    rtt_max: Duration = Duration(100_000_000)
+    # it computes every target or rtt_max / 3, whichever is shorter
+    rtt_max: Annotated[Duration, rules.Bounds(Duration(30_000), positive=True)] = Duration(100_000_000)
     """The longest round trip that it is stable with; gains and interval follow from it. At least 30us (RTT_max)."""
     k: Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)] = 2.0
     """The coupling factor: L4S is marked with k p', where all others are dropped or marked with p'^2."""

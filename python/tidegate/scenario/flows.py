@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.media import Media
-from tidegate.scenario.model import Model, Name, lowered
+from tidegate.scenario.model import Model, Name, lowered, numbered
 from tidegate.scenario.traffic import External, Tcp, Udp
 from tidegate.units import Duration
 
@@ -63,7 +63,7 @@ class Flow(Model):
     @property
     def names(self) -> list[str]:
         """What the flows that this table stands for are called, without their way back."""
-        return [self.name] if self.count == 1 else [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+        return numbered(self.name, self.count)
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""

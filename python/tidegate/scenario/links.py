@@ -18,21 +18,20 @@ from tidegate.units import Duration, Fraction, Rate, Size
 if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
 
-RateStep = Annotated[tuple[Duration, Rate], Field(strict=False)]
 LossStep = Annotated[tuple[Duration, Fraction], Field(strict=False)]
 
 
 class Schedule(Model):
     """A capacity that changes in steps."""
 
-    schedule: Annotated[list[RateStep], Field(min_length=1, max_length=100_000)]
+    schedule: Annotated[list[rules.RateStep], Field(min_length=1, max_length=100_000), rules.InSteps()]
     """Pairs of a time and the rate from then on, in order of time, the first at 0s."""
     period: Duration | None = None
     """After this long it starts again."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        yield from rules.steps(self.schedule, (*path, "schedule"))
+        yield from super().problems(path, duration)
         if all(rate == 0 for _, rate in self.schedule):
             yield Problem(path, "every rate is zero; a link that never carries anything is no link")
         last = self.schedule[-1][0]
@@ -81,19 +80,19 @@ class Brownian(Model):
 
     start: Rate = Rate(5_000_000)
     """Rate at the beginning."""
-    max: Rate = Rate(12_000_000)
+    max: Annotated[Rate, rules.Bounds(_LEAST_BROWNIAN, _MOST_BROWNIAN)] = Rate(12_000_000)
     """Largest rate; the paper's 1000 packets of 1500 bytes a second."""
     sigma: Rate = Rate(2_400_000)
     """Standard deviation of the change over one second; the paper's 200 packets of 1500 bytes."""
     outage_escape: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 1.0
     """Rate at which outages end, per second."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         yield from rules.order(("start", self.start), ("max", self.max), path)
-        yield from rules.within((*path, "max"), self.max, _LEAST_BROWNIAN, _MOST_BROWNIAN)
+        yield from super().problems(path, duration)
         if self.sigma:
-            yield from rules.within((*path, "sigma"), self.sigma, Rate(1_200), _MOST_BROWNIAN)
+            yield from rules.Bounds(Rate(1_200), _MOST_BROWNIAN).problems((*path, "sigma"), self.sigma)
 
 
 class BrownianCapacity(Model):
@@ -113,11 +112,11 @@ class Leo(Model):
     measurement behind it. docs/networks.md says more of it.
     """
 
-    median: Rate
+    median: Annotated[Rate, rules.POSITIVE]
     """Median of the capacities; one is drawn for each interval, lognormal."""
     sigma: _Deviation = 0.5
     """Standard deviation of their natural logarithms."""
-    interval: Duration = Duration(15_000_000_000)
+    interval: Annotated[Duration, rules.POSITIVE] = Duration(15_000_000_000)
     """How long a way through the sky is kept."""
     round_trip: Duration = Duration(19_000_000)
     """The least round trip, over both ways of the cable; half of it comes on top of the delay of each."""
@@ -136,11 +135,10 @@ class Leo(Model):
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        if not self.median:
-            yield rules.positive((*path, "median"), self.median)
+        yield from super().problems(path, duration)
         if not self.interval:
-            yield rules.positive((*path, "interval"), self.interval)
-        elif duration / self.interval > rules.MOST_BINS:
+            return
+        if duration / self.interval > rules.MOST_BINS:
             what = f'found "{self.interval}"; that makes more than {rules.MOST_BINS} intervals, one after the other'
             yield Problem((*path, "interval"), what)
         elif self.handover >= self.interval:
@@ -158,10 +156,6 @@ class LeoCapacity(Model):
     leo: Leo
     """Its settings."""
 
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        yield from self.leo.problems((*path, "leo"), duration)
-
 
 class Status(Model):
     """One status of a link."""
@@ -174,7 +168,7 @@ class Status(Model):
     """How likely it is drawn; those of all statuses sum to 1."""
 
 
-_LEAST_STATUS, _LONGEST_WINDOW = Duration(100_000), Duration(60 * 10**9)
+_LEAST_STATUS = Duration(100_000)
 _ROUNDING = 1e-9  # how far probabilities may sum to something else than 1: that of decimal fractions
 
 
@@ -186,20 +180,17 @@ class StatusCapacity(Model):
 
     statuses: Annotated[list[Status], Field(min_length=1, max_length=1000)]
     """What can be drawn."""
-    interval: Duration
+    interval: Annotated[Duration, rules.Bounds(_LEAST_STATUS)]
     """How long a status lasts; the first one is drawn at 0s."""
-    rate_window: Duration = Duration(0)
+    rate_window: Annotated[Duration, rules.Bounds(most=Duration(60 * 10**9))] = Duration(0)
     """Over how long the offered rate is measured; 0s: since the last earlier instant at which a packet came."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        if self.interval < _LEAST_STATUS:
-            yield Problem((*path, "interval"), f'found "{self.interval}"; expected at least {_LEAST_STATUS}')
-        elif duration / self.interval > rules.MOST_BINS:
+        yield from super().problems(path, duration)
+        if self.interval >= _LEAST_STATUS and duration / self.interval > rules.MOST_BINS:
             what = f'found "{self.interval}"; that makes more than {rules.MOST_BINS} statuses, one after the other'
             yield Problem((*path, "interval"), what)
-        if self.rate_window > _LONGEST_WINDOW:
-            yield Problem((*path, "rate_window"), f'found "{self.rate_window}"; expected at most {_LONGEST_WINDOW}')
         names = [one.name for one in self.statuses]
         for position, name in enumerate(names):
             if name in names[:position]:
@@ -300,12 +291,8 @@ class GilbertElliott(Model):
 class LossSchedule(Model):
     """Independent losses whose probability changes in steps."""
 
-    schedule: Annotated[list[LossStep], Field(min_length=1, max_length=100_000)]
+    schedule: Annotated[list[LossStep], Field(min_length=1, max_length=100_000), rules.InSteps()]
     """Pairs of a time and the loss probability from then on, in order of time."""
-
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        yield from rules.steps(self.schedule, (*path, "schedule"))
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: a kind of loss from each time on."""
@@ -339,25 +326,15 @@ class Rfc8868Jitter(Model):
 class UniformJitter(Model):
     """Uniform jitter; packets may overtake each other."""
 
-    uniform: Duration
+    uniform: Annotated[Duration, rules.POSITIVE]
     """The largest."""
-
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        if not self.uniform:
-            yield rules.positive((*path, "uniform"), self.uniform)
 
 
 class NormalJitter(Model):
     """Normal around the delay, but no packet arrives before it was sent; packets may overtake each other."""
 
-    normal: Duration
+    normal: Annotated[Duration, rules.POSITIVE]
     """Standard deviation."""
-
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        if not self.normal:
-            yield rules.positive((*path, "normal"), self.normal)
 
 
 Jitter = Annotated[

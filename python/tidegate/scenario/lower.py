@@ -89,11 +89,8 @@ class Lowered:
         Raises:
             InputError: when they are not usable, or nobody is in the scenario's radio network.
         """
-        given: Any = seed  # in a notebook it may be anything
-        if given is not None and (
-            isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) < 2**64
-        ):
-            raise InputError(f"seed: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
+        if seed is not None:
+            check_seed("seed", seed)
         if record not in {None, "summary", "series", "packets"}:
             raise InputError(f"record: found {record!r}; expected summary, series or packets")
         scenario, (ir, inputs) = self.scenario, self._lowered()
@@ -106,6 +103,16 @@ class Lowered:
         if level not in self._hashes:
             self._hashes[level] = _hash(ir, inputs, scenario)
         return RunInput(_populated(ir, scenario) if scenario.radios else ir, inputs, self._hashes[level])
+
+
+def check_seed(where: str, seed: object) -> None:
+    """Whether `seed` is one; in a notebook it may be anything.
+
+    Raises:
+        InputError: when it is none.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
+        raise InputError(f"{where}: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
 
 
 _numbers = itertools.count()

@@ -70,19 +70,19 @@ class Feedback(Model):
     A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc, or
     ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not tell of.
     """
-    interval: Annotated[Literal["auto", "frame"] | Duration, OneOf('"auto", "frame", or a time')] = "auto"
+    interval: Annotated[Literal["auto", "frame"] | Duration, OneOf('"auto", "frame", or a time'), rules.TIMER] = "auto"
     """Time between two of them, counted from the first packet. By default that of libwebrtc's receiver for twcc:
     reports of 68 bytes take 5 % of what its end may send itself, but come every 50 to 250 ms; every 50 ms where it
     sends no media. Every 50 ms for ccfb. With "frame" there is one with the last packet of each frame, after 16
     packets, and 40 ms after the last one, which is the rule of SCReAM's receiver; under a controller that needs it
     (`scream`, `scream-v1`) it is the default."""
-    reports: Duration | None = None
+    reports: Annotated[Duration | None, rules.TIMER] = None
     """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
     section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
     profile: Literal["free", "avp", "avpf"] = "free"
     """When RTCP may be sent: feedback whenever there is some and reports by RFC 3550, as WebRTC does in effect (free);
     all by RFC 3550 section 6.3, with the reports (avp); feedback early where RFC 4585 section 3.5 lets it (avpf)."""
-    bandwidth: Rate | None = None
+    bandwidth: Annotated[Rate | None, rules.SENDING_RATE] = None
     """The session bandwidth, of which RTCP of both ends gets 5 % (RFC 3550 section 6.2); by default max_rate."""
     reduced_size: bool = False
     """Under avpf, whether early packets are feedback alone (RFC 5506), without a report and its sender's name."""
@@ -95,14 +95,9 @@ class Feedback(Model):
     feedback between them on marks. By default where packets bear a codepoint, and neither the format nor messages of
     the controller's own receiving half tell of marks."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        if isinstance(self.interval, Duration):
-            yield from rules.timer((*path, "interval"), self.interval)
-        if self.reports is not None:
-            yield from rules.timer((*path, "reports"), self.reports)
-        if self.bandwidth is not None:
-            yield from rules.rate((*path, "bandwidth"), self.bandwidth)
+        yield from super().problems(path, duration)
         if self.profile == "avpf":
             if self.reports is not None:
                 yield Problem((*path, "reports"), f'found "{self.reports}"; profile "avpf" has rr_interval instead')
@@ -270,11 +265,10 @@ class Media(Said, Model):
     def _bounds(self, path: Path) -> Iterator[Problem]:
         low, top = self.least_rate, self.largest_rate
         if self.max_rate is not None:
-            yield from rules.rate((*path, "max_rate"), self.max_rate)
+            yield from rules.SENDING_RATE.problems((*path, "max_rate"), self.max_rate)
         if not top:
             return  # it was said of max_rate, or is of the sources
-        if not low:
-            yield rules.positive((*path, "min_rate"), low)
+        yield from rules.POSITIVE.problems((*path, "min_rate"), low)
         yield from rules.order(("min_rate", low), ("max_rate", top), path)
         if "start_rate" in self.model_fields_set and not low <= self.start_rate <= top:
             what = f'found "{self.start_rate}"; expected between {low} and {top}'
@@ -299,7 +293,8 @@ class Media(Said, Model):
         # parity protects the header extensions, too
         marks *= 2 if self.repair.fec else 1
         headers = max(self.overhead, _UDP_HEADERS) + _RTP_HEADER + marks + self.repair.added
-        yield from rules.within((*path, "payload"), self.payload, Size(64), Size(rules.IP_PACKET - headers))
+        bounds = rules.Bounds(Size(64), Size(rules.IP_PACKET - headers))
+        yield from bounds.problems((*path, "payload"), self.payload)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from tidegate.errors import ScenarioError
+from tidegate.scenario._rules import Rule
 from tidegate.scenario.explain import Path, Problem, explain
 from tidegate.units import Duration, Fraction, Quantity
 
@@ -71,11 +72,14 @@ class Model(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together in the table at `path`, in a run of `duration`; by default in those inside it."""
+        """What does not fit in the table at `path`, in a run of `duration`: by the rules of its keys, and inside it."""
         for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
+            value, here = getattr(self, name), (*path, field.alias or name)
+            for rule in field.metadata:
+                if isinstance(rule, Rule):
+                    yield from rule.problems(here, value)
             if isinstance(value, Model):
-                yield from value.problems((*path, field.alias or name), duration)
+                yield from value.problems(here, duration)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: its keys under their own names, in base units, files read by `reading`."""
@@ -84,6 +88,11 @@ class Model(BaseModel):
     def to_dict(self) -> dict[str, Any]:
         """As plain data with units, as in a file; only what differs from the defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def numbered(name: str, count: int) -> list[str]:
+    """What several alike are called: NAME-1, NAME-2 and so on; one alone has the name itself."""
+    return [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
 
 
 def lowered(value: Any, reading: Reading) -> Any:

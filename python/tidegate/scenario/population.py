@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate._core import Stream
 from tidegate.errors import InputError
 from tidegate.scenario.explain import Path, Problem
+from tidegate.scenario.model import numbered
 from tidegate.scenario.radio import Radio, Users
 from tidegate.units import Duration, Frequency
 
@@ -59,9 +60,7 @@ def members_of(group: Users, network: str, seed: int, end: int, room: int = MOST
 def _members(group: Users, network: str, seed: int, end: int, room: int) -> Iterator[Member]:
     start, stop = int(group.start), None if group.stop is None else int(group.stop)
     if group.arrival is None:
-        for number in range(1, group.count + 1):
-            name = f"{group.name}-{number}" if group.several else group.name
-            yield Member(name, start, stop, stop)
+        yield from (Member(name, start, stop, stop) for name in numbered(group.name, group.count))
         return
     luck = Stream(seed, network, f"{group.name} arrivals")
     mean = 1 / group.arrival.rate.per_second
@@ -139,8 +138,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
                 yield Problem((*path, "name"), what)
             seen[group.name] = position + 1
             yield from _group(group, path, scenario.duration)
-        for place, what in radio.faults():
-            yield Problem((key, *place), what)
+        yield from radio.problems((key,), scenario.duration)
         yield from _templates(scenario, {group.name: group for group in radio.users})
 
 
@@ -153,14 +151,11 @@ def _group(group: Users, path: Path, duration: Duration) -> Iterator[Problem]:
         return
     if group.count > 1:
         yield Problem((*path, "count"), "belongs to users who are there from the start, and these arrive")
-    if not group.arrival.rate:
-        yield Problem((*path, "arrival", "rate"), f'found "{group.arrival.rate}"; expected more than zero')
-    elif group.arrival.rate.per_second * duration.seconds > MOST:
+    if group.arrival.rate.per_second * duration.seconds > MOST:
         most = Frequency(int(MOST / max(duration.seconds, 1) * Frequency.units["/s"]))
         what = f'found "{group.arrival.rate}"; expected at most {most}, or more than {MOST} users come'
         yield Problem((*path, "arrival", "rate"), what)
-    if not group.arrival.stay:
-        yield Problem((*path, "arrival", "stay"), f'found "{group.arrival.stay}"; expected more than zero')
+    yield from group.problems(path, duration)
 
 
 def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Problem]:

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
+from tidegate.scenario import _rules as rules
+from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, Name
 from tidegate.units import Duration, Frequency, Size, Speed
+
+_AT_MOST_A_MINUTE = rules.Bounds(most=Duration(60 * 10**9))
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 
@@ -24,7 +28,7 @@ class RadioQueue(Model):
     """In packets."""
     bytes: Size | None = None
     """In bytes."""
-    age: Duration | None = None
+    age: Annotated[Duration | None, rules.POSITIVE] = None
     """A packet that has waited longer is dropped (PDCP's discard timer)."""
 
 
@@ -37,18 +41,18 @@ class Handover(Model):
 
     hysteresis: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 3.0
     """How many dB better the other cell must be ..."""
-    trigger: Duration = Duration(200_000_000)
+    trigger: Annotated[Duration, _AT_MOST_A_MINUTE] = Duration(200_000_000)
     """... for how long; cells are compared every 100 ms ..."""
-    interruption: Duration = Duration(30_000_000)
+    interruption: Annotated[Duration, _AT_MOST_A_MINUTE] = Duration(30_000_000)
     """... and how long nothing is sent then."""
 
 
 class Arrival(Model):
     """Users that come and go: a Poisson process, and the same stay for all."""
 
-    rate: Frequency
+    rate: Annotated[Frequency, rules.POSITIVE]
     """How many come, in the whole network."""
-    stay: Duration
+    stay: Annotated[Duration, rules.POSITIVE]
     """How long each one stays."""
 
 
@@ -104,12 +108,8 @@ class Radio(Protocol):
     def access(self) -> dict[str, Any]:
         """The kind of network and its settings, as the engine takes them."""
 
-    def faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """The settings that are out of their range: their keys, and what is wrong and right."""
-
-
-_MINUTE = 60 * 10**9  # ns
-_FASTEST = 500_000  # metres an hour
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """The settings that are out of their range."""
 
 
 class Lte(Model):
@@ -141,7 +141,7 @@ class Lte(Model):
     """Antennas of a cell and of a user; 2x2 is transmit diversity, one stream."""
     fading: Literal["tu6", "epa", "eva", "flat", "none"] = "tu6"
     """Multipath profile: Typical Urban, Extended Pedestrian A, Extended Vehicular A, one path, or no fast fading."""
-    speed: Speed = Speed(3_000)
+    speed: Annotated[Speed, rules.Bounds(most=Speed(500_000))] = Speed(3_000)
     """How fast users walk or drive, straight on."""
     interferers: Annotated[int, Field(ge=0, le=6)] = 2
     """So many of a user's strongest interferers fade fast; the others are there at their mean strength."""
@@ -149,7 +149,7 @@ class Lte(Model):
     """Proportional fair over subbands of 5 resource blocks, or the whole carrier to one user after the other."""
     outer_loop: bool = True
     """Whether a loop moves what reports say until first transmissions fail one time in ten."""
-    window: Duration = Duration(300_000_000)
+    window: Annotated[Duration, rules.Bounds(Duration(1_000_000))] = Duration(300_000_000)
     """Window of the proportional-fair average."""
     queue: RadioQueue = RadioQueue(packets=1000)
     """Limits of each user's queue, in each direction."""
@@ -173,19 +173,6 @@ class Lte(Model):
             },
         }
         return {"lte": settings}
-
-    def faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """The settings that are out of their range."""
-        if self.window < Duration(1_000_000):
-            yield ("window",), f'found "{self.window}"; expected at least 1ms'
-        for key in ("trigger", "interruption"):
-            value = getattr(self.handover, key)
-            if value > _MINUTE:
-                yield ("handover", key), f'found "{value}"; expected at most {Duration(_MINUTE)}'
-        if self.queue.age == 0:
-            yield ("queue", "age"), f'found "{self.queue.age}"; expected more than zero'
-        if self.speed > _FASTEST:
-            yield ("speed",), f'found "{self.speed}"; expected at most 500km/h'
 
 
 # 6 bits a symbol with the code of the best CQI (TS 36.213 table 7.2.3-1), on all of an uplink's elements of a subframe

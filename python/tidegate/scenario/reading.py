@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -89,9 +90,14 @@ class Reading:
         """The link whose directions are being read."""
         self._indices: dict[str, int] = {}
 
-    def at(self, key: str) -> _Place:
+    @contextmanager
+    def at(self, key: str) -> Iterator[None]:
         """Puts the key before the message of whatever goes wrong inside."""
-        return _Place(self.scenario, key)
+        try:
+            yield
+        except InputError as error:
+            where = self.scenario.where(key)
+            raise type(error)(f"{where + ': ' if where else ''}{key}: {error}") from error.__cause__
 
     def trace(self, capacity: TraceCapacity) -> int:
         """The number of a recorded network among those of the scenario."""
@@ -118,31 +124,9 @@ class Reading:
                 self.inputs.here[name], self.inputs.files[name] = text, code
 
 
-class _Place:
-    """Puts the key before the message of whatever goes wrong inside."""
-
-    def __init__(self, scenario: Scenario, key: str) -> None:
-        self.scenario = scenario
-        self.key = key
-
-    def __enter__(self) -> None:
-        """Begins the place."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Names the place in an error that leaves it."""
-        if isinstance(error, InputError):
-            where = self.scenario.where(self.key)
-            raise type(error)(f"{where + ': ' if where else ''}{self.key}: {error}") from error.__cause__
-
-
 def _load(path: Path, capacity: TraceCapacity) -> trace.Trace:
-    loaded = trace.load(
-        path,
-        format=capacity.format,
-        frequency=capacity.frequency,
-        direction=capacity.direction,
-        reference_rate=capacity.reference_rate,
-    )
+    how = {key: getattr(capacity, key) for key in ("format", "frequency", "direction", "reference_rate")}
+    loaded = trace.load(path, **how)
     if loaded.mean_rate == 0:
         raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
     return loaded

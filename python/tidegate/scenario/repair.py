@@ -103,7 +103,7 @@ class Repair(Model):
             if table is not None and not getattr(table, part):
                 yield Problem((*path, key, part), f'found "{getattr(table, part)}"; expected more than nothing')
         if (pli := self.key_frames) is not None and pli.interval:
-            yield from rules.timer((*path, "pli", "interval"), pli.interval)
+            yield from rules.TIMER.problems((*path, "pli", "interval"), pli.interval)
         if self.fec is True:
             yield Problem((*path, "fec"), "found true; expected false, or a table with packets and parity")
         elif isinstance(self.fec, Fec) and self.fec.parity > self.fec.packets:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Name, lowered
+from tidegate.scenario.model import Model, Name, lowered, numbered
 from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
 
@@ -124,7 +124,7 @@ class Member(Model):
     @property
     def names(self) -> list[str]:
         """What the members that this table stands for are called."""
-        return [self.name] if self.count == 1 else [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+        return numbered(self.name, self.count)
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
@@ -155,11 +155,11 @@ class Session(Model):
 
     name: Name
     """Its name; unique among sessions and flows."""
-    bandwidth: Rate
+    bandwidth: Annotated[Rate, rules.POSITIVE]
     """The session bandwidth, of which RTCP may use 5 % (RFC 3550 section 6.2)."""
     profile: Profile = "avpf"
     """Under which profile members send RTCP that do not say otherwise."""
-    minimum: Duration = Duration(5_000_000_000)
+    minimum: Annotated[Duration, rules.POSITIVE] = Duration(5_000_000_000)
     """The least time between two reports under AVP, before its randomisation (RFC 3550 section 6.2)."""
     avpf: Avpf = Avpf()
     """What RFC 4585 leaves to the session."""
@@ -170,10 +170,7 @@ class Session(Model):
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        if not self.bandwidth:
-            yield rules.positive((*path, "bandwidth"), self.bandwidth)
-        if not self.minimum:
-            yield rules.positive((*path, "minimum"), self.minimum)
+        yield from super().problems(path, duration)
         yield from rules.order(("overhead", self.overhead), ("the most", rules.MOST_OVERHEAD), path)
         count = sum(member.count for member in self.members)
         if not _LEAST_MEMBERS <= count <= _MOST_MEMBERS:

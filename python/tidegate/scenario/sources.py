@@ -27,20 +27,18 @@ class Video(Model):
 
     min: Rate = Rate(150_000)
     """The encoder's least rate (RFC 8867 section 4)."""
-    max: Rate = Rate(2_500_000)
+    max: Annotated[Rate, rules.SENDING_RATE] = Rate(2_500_000)
     """The encoder's largest rate."""
     fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 30.0
     """Frames a second."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
+    schedule: rules.SendingSchedule = Field(default_factory=list)
     """What the application has to send: pairs of a time since the flow's start and the most that is encoded from then
     on, which `max` bounds, too; without any, `max`."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
-        yield from rules.rate((*path, "max"), self.max)
-        yield from rules.rates((*path, "schedule"), self.schedule)
-        yield from rules.steps(self.schedule, (*path, "schedule"))
+        yield from super().problems(path, duration)
         for position, (_, rate) in enumerate(self.schedule):
             if rate < self.min:
                 what = f'found "{rate}"; expected at least min ({self.min})'
@@ -69,20 +67,12 @@ class StatisticalVideo(Video):
     """How long after a change of rate the next one is ignored."""
     transient_frames: Annotated[int, Field(ge=1, le=10_000)] = 8
     """Length of a transient in frames (K_d)."""
-    burst: Size = Size(13_500)
+    burst: Annotated[Size, rules.Bounds(most=Size(frames.LARGEST), positive=True)] = Size(13_500)
     """Size of the first frame of a transient (K_B)."""
     scale_t: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
     """Laplace scale of the normalised frame interval."""
     scale_b: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
     """Laplace scale of the normalised frame size."""
-
-    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        yield from super().problems(path, duration)
-        if not self.burst:
-            yield rules.positive((*path, "burst"), self.burst)
-        if self.burst > frames.LARGEST:
-            yield Problem((*path, "burst"), f'found "{self.burst}"; expected at most {Size(frames.LARGEST)}')
 
 
 class IdealVideo(Video):
@@ -156,13 +146,13 @@ class EncoderVideo(Model):
     """The clip and how it is encoded, as --media takes it; frames come at its own rate."""
     min: Rate = Rate(150_000)
     """The encoder's least rate."""
-    max: Rate = Rate(2_500_000)
+    max: Annotated[Rate, rules.SENDING_RATE] = Rate(2_500_000)
     """The encoder's largest rate."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
-        yield from rules.rate((*path, "max"), self.max)
+        yield from super().problems(path, duration)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it; whoever runs it brings the pictures."""
@@ -189,9 +179,9 @@ class CbrVideo(Model):
 
     source: Literal["cbr"]
     """The kind of source."""
-    rate: Rate | None = None
+    rate: Annotated[Rate | None, rules.SENDING_RATE] = None
     """Its rate, headers included; this or a schedule."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
+    schedule: rules.SendingSchedule = Field(default_factory=list)
     """Pairs of a time since the flow's start and the rate from then on."""
     packet_size: Size
     """Bytes on the wire of a packet, headers included."""
@@ -206,16 +196,13 @@ class CbrVideo(Model):
         """The largest rate."""
         return max(rate for _, rate in self.steps)
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together; how large a packet may be depends on the headers of its flow."""
         if (self.rate is None) == (not self.schedule):
             found = "neither" if self.rate is None else "both"
             yield Problem(path, f"has {found} of rate and schedule; expected exactly one")
             return
-        if self.rate is not None:
-            yield from rules.rate((*path, "rate"), self.rate)
-        yield from rules.rates((*path, "schedule"), self.schedule)
-        yield from rules.steps(self.schedule, (*path, "schedule"))
+        yield from super().problems(path, duration)
         if self.schedule and not self.max:
             yield Problem((*path, "schedule"), "every rate is zero; a source that never sends anything is no source")
 
@@ -233,21 +220,16 @@ AnyVideo = Annotated[
 
 
 # long enough that their ends can be counted, and within a day
-_LEAST_SPURT, _MOST_SPURT = Duration(1_000_000), Duration(86_400 * 10**9)
+_Spurt = Annotated[Duration, rules.Bounds(Duration(1_000_000), Duration(86_400 * 10**9))]
 
 
 class Spurts(Model):
     """Talk spurts and pauses of exponential lengths; the means are those of ITU-T P.59, table 1."""
 
-    talk: Duration = Duration(1_004_000_000)
+    talk: _Spurt = Duration(1_004_000_000)
     """Mean length of a talk spurt."""
-    pause: Duration = Duration(1_587_000_000)
+    pause: _Spurt = Duration(1_587_000_000)
     """Mean length of a pause."""
-
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        for key, mean in (("talk", self.talk), ("pause", self.pause)):
-            yield from rules.within((*path, key), mean, _LEAST_SPURT, _MOST_SPURT)
 
 
 class Audio(Model):
@@ -257,9 +239,9 @@ class Audio(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    rate: Rate = Rate(20_000)
+    rate: Annotated[Rate, rules.SENDING_RATE] = Rate(20_000)
     """The encoder's rate (RFC 8867 section 4)."""
-    interval: Duration = Duration(20_000_000)
+    interval: Annotated[Duration, rules.TIMER] = Duration(20_000_000)
     """Time in one packet."""
     spurts: Annotated[bool | Spurts, OneOf("true, false, or a table with talk and pause")] = False
     """Whether somebody talks in spurts, and nothing is sent in between: as in ITU-T P.59 (true), or other means."""
@@ -273,12 +255,10 @@ class Audio(Model):
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        yield from rules.rate((*path, "rate"), self.rate)
-        yield from rules.timer((*path, "interval"), self.interval)
+        yield from super().problems(path, duration)
         if self.rate * self.interval > frames.LARGEST * 8 * 10**9:
             what = f'found "{self.interval}"; that makes packets of more than {Size(frames.LARGEST)}'
             yield Problem((*path, "interval"), what)
-        yield from super().problems(path, duration)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""

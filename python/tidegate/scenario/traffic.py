@@ -28,22 +28,20 @@ class Udp(Model):
     """Packets at equal intervals (cbr), at exponential ones (poisson), or at equal ones while on (on_off)."""
     rate: Rate
     """Mean rate while on."""
-    packet_size: Size = Size(1500)
+    packet_size: Annotated[Size, rules.Bounds(Size(1), Size(rules.IP_PACKET))] = Size(1500)
     """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
     on: Duration | None = None
     """Mean time on, for on_off."""
     off: Duration | None = None
     """Mean time off, for on_off."""
-    schedule: list[Annotated[tuple[Duration, Rate], Field(strict=False)]] = Field(default_factory=list)
+    schedule: rules.SendingSchedule = Field(default_factory=list)
     """Pairs of a time and the rate from then on."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         if self.rate or not any(rate for _, rate in self.schedule):
-            yield from rules.rate((*path, "rate"), self.rate)
-        yield from rules.rates((*path, "schedule"), self.schedule)
-        yield from rules.steps(self.schedule, (*path, "schedule"))
-        yield from rules.within((*path, "packet_size"), self.packet_size, Size(1), Size(rules.IP_PACKET))
+            yield from rules.SENDING_RATE.problems((*path, "rate"), self.rate)
+        yield from super().problems(path, duration)
         for key, value in (("on", self.on), ("off", self.off)):
             if self.pattern == "on_off" and not value:
                 yield Problem((*path, key), 'is needed with pattern "on_off", and more than zero')
@@ -60,31 +58,24 @@ class Udp(Model):
 class FileTransfer(Model):
     """One file."""
 
-    file: Size
+    file: Annotated[Size, rules.POSITIVE]
     """How long it is."""
-
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
-        if not self.file:
-            yield rules.positive((*path, "file"), self.file)
 
 
 class WebSettings(Model):
     """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
 
-    min: Size = Size(30_000)
+    min: Annotated[Size, rules.POSITIVE] = Size(30_000)
     """Least size."""
     max: Size = Size(50_000)
     """Largest size."""
-    idle: Duration = Duration(10_000_000_000)
+    idle: Annotated[Duration, rules.POSITIVE] = Duration(10_000_000_000)
     """Mean idle time."""
 
-    def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
-        for key, value in (("min", self.min), ("idle", self.idle)):
-            if not value:
-                yield rules.positive((*path, key), value)
+        yield from super().problems(path, duration)
 
 
 class Web(Model):
@@ -98,8 +89,8 @@ Workload = Annotated[Literal["long"] | FileTransfer | Web, OneOf('"long", or a t
 
 
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
-_WIDEST_WINDOW = 65_535 << 14  # bytes, RFC 7323 section 2.3
-_LONGEST_RTO = 60 * 10**9  # ns; RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
+_WIDEST_WINDOW = Size(65_535 << 14)  # bytes, RFC 7323 section 2.3
+_LONGEST_RTO = Duration(60 * 10**9)  # RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
 
 
 class Tcp(Model):
@@ -116,7 +107,7 @@ class Tcp(Model):
     """What it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
     """Initial window in segments (RFC 6928)."""
-    min_rto: Duration = Duration(1_000_000_000)
+    min_rto: Annotated[Duration, rules.POSITIVE] = Duration(1_000_000_000)
     """Least retransmission time-out (RFC 6298)."""
     delayed_ack: bool = False
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
@@ -135,29 +126,20 @@ class Tcp(Model):
     ecn: bool = False
     """Whether data are sent ECN-capable: a queue that can mark then marks them instead of dropping, and the sender
     reacts as to a loss (RFC 3168). Off by default, as for the connections that Linux opens."""
-    receive_window: Size = Size(6_291_456)
+    receive_window: Annotated[Size, rules.Bounds(most=_WIDEST_WINDOW)] = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
-    packet_size: Size = Size(1500)
+    packet_size: Annotated[Size, rules.Bounds(Size(_TCP_HEADERS + 1), Size(rules.IP_PACKET))] = Size(1500)
     """Bytes on the wire of a full segment."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """What does not fit together."""
-        least, most = Size(_TCP_HEADERS + 1), Size(rules.IP_PACKET)
-        yield from rules.within((*path, "packet_size"), self.packet_size, least, most)
+        yield from super().problems(path, duration)
         if self.receive_window < self.packet_size:
             what = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
             yield Problem((*path, "receive_window"), what)
-        elif self.receive_window > _WIDEST_WINDOW:
-            what = f'found "{self.receive_window}"; expected at most {Size(_WIDEST_WINDOW)}'
-            yield Problem((*path, "receive_window"), what)
         if self.ecn and self.algorithm == "bbr":
             yield Problem((*path, "ecn"), "found true with bbr, whose version 1 does not answer marks; expected false")
-        if not self.min_rto:
-            yield rules.positive((*path, "min_rto"), self.min_rto)
-        elif self.min_rto > _LONGEST_RTO:
-            what = f'found "{self.min_rto}"; expected at most the largest time-out ({Duration(_LONGEST_RTO)})'
-            yield Problem((*path, "min_rto"), what)
-        yield from super().problems(path, duration)
+        yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
 
 
 class External(Model):

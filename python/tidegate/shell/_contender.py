@@ -9,8 +9,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -169,7 +169,7 @@ class LiveJob:
             right = "" if status else "; expected that it goes on until SIGTERM"
             raise RunError(f"{label}: at side {name} it {how}{when}{right}; {held.last_words(name)}")
         if not held.sent:
-            raise RunError(f"{label}: side A sent nothing to {_peer()}; {held.last_words('A')}")
+            raise RunError(f"{label}: side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); {held.last_words('A')}")
 
     def _run(self, held: _Held, tries: int) -> Run:
         """The run of a session, under the name and with the columns of a simulated one."""
@@ -204,10 +204,6 @@ class LiveJob:
 
 
 _UNKNOWN = ("discarded_late", "feedback_rate_bps", "feedback_overhead", "convergence_time_s")
-
-
-def _peer() -> str:
-    return "10.77.0.2 (TIDEGATE_PEER)"
 
 
 class _Folder:
@@ -264,27 +260,23 @@ def _is_plain(file: Path) -> bool:
     return file.is_file() and not file.is_symlink()
 
 
-class _ticking:  # noqa: N801
+@contextmanager
+def _ticking(tell: Tell | None, seconds: float) -> Iterator[None]:
     """Tells the fraction of `seconds` that is over, until it is left."""
+    over = threading.Event()
 
-    def __init__(self, tell: Tell | None, seconds: float) -> None:
-        self._tell, self._seconds = tell, seconds
-        self._over = threading.Event()
-
-    def __enter__(self) -> None:
-        """Begins."""
-        if self._tell is not None:
-            threading.Thread(target=self._run, args=(self._tell,), daemon=True).start()
-
-    def _run(self, tell: Tell) -> None:
+    def run(tell: Tell) -> None:
         waited = 0.0
-        while not self._over.wait(_BEAT):
+        while not over.wait(_BEAT):
             waited += _BEAT
-            tell(min(1.0, waited / self._seconds))
+            tell(min(1.0, waited / seconds))
 
-    def __exit__(self, *_: object) -> None:
-        """No more."""
-        self._over.set()
+    if tell is not None:
+        threading.Thread(target=run, args=(tell,), daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def attempt(

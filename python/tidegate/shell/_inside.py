@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,26 +41,24 @@ _QUIET = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.
 """Signals of a terminal that are for the programs, not for us."""
 
 
+@dataclass(eq=False)
 class Program:
     """A program at one end."""
 
-    def __init__(
-        self, name: str, network: int, argv: list[str], *, terminal: bool, told: dict[str, str], output: str | None
-    ) -> None:
-        self.name = name
-        self.network = network
-        self.argv = argv
-        self.terminal = terminal
-        self.told = told
-        """What it finds in its environment."""
-        self.output = output
-        """The file of what it prints; None: where we print."""
-        self.pid: int | None = None
-        self.status: int | None = None
-        self.stopped = False
-        """Whether we have ended it."""
-        self.ended: float | None = None
-        """When it has, by the monotonic clock."""
+    name: str
+    network: int
+    argv: list[str]
+    terminal: bool
+    told: dict[str, str]
+    """What it finds in its environment."""
+    output: str | None
+    """The file of what it prints; None: where we print."""
+    pid: int | None = None
+    status: int | None = None
+    stopped: bool = False
+    """Whether we have ended it."""
+    ended: float | None = None
+    """When it has, by the monotonic clock."""
 
     def start(self) -> None:
         """Starts it, in its network and without rights in the namespaces."""

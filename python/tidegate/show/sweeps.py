@@ -79,6 +79,12 @@ class Combination:
         """The mean of a number over its runs."""
         return Interval.of(value(row, name) for row in self.rows)
 
+    @property
+    def point(self) -> tuple[float, float]:
+        """Its mean delay (ms) and rate (Mbit/s), of which figures are."""
+        delay, rate = (self.mean(name).mean * metric(name).scale for name in (DELAY, RATE))
+        return delay, rate
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -88,6 +94,11 @@ class Panel:
     """What all in it have in common, of the settings that are varied."""
     lines: Mapping[str, Sequence[Combination]]
     """Combinations by controller, in order of the first setting."""
+
+    @property
+    def combinations(self) -> list[Combination]:
+        """Those of all controllers."""
+        return [combination for line in self.lines.values() for combination in line]
 
 
 @dataclass(frozen=True)

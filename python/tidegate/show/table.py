@@ -92,11 +92,11 @@ class ComparisonTable(Shown):
         failed = failed or {}
         little = _carried.too_little(runs)
 
-        def row(name: str, part: Callable[[RunLike], Mapping[str, Any]], place: str = "", of: str = "") -> Row:
+        def row(name: str, part: Callable[[RunLike], Mapping[str, Any]], prefix: str = "", of: str = "") -> Row:
             """A metric of a part of each summary."""
-            about, key = metric(name), f"{place}{name}"
+            about, key = metric(name), f"{prefix}{name}"
             values = {
-                label: view.by_seed(some, lambda run: finite(part(run).get(name))) for label, some in runs.items()
+                label: view.by_seed(several, lambda run: finite(part(run).get(name))) for label, several in runs.items()
             }
             idle = frozenset() if key in _carried.RATES else frozenset(little)
             return Row(key, f"{about.label}{of}", about, {**values, **{label: {} for label in failed}}, idle)
@@ -113,7 +113,7 @@ class ComparisonTable(Shown):
         rows += [row("receive_rate_bps", partial(_flow, name=flow), f"{flow}:", f" of {flow}") for flow in others]
         rows.append(row("jain_5s", fairness, "fairness:"))
         details = [*(row(name, _subject) for name in _DETAILS), row("ratio_5s", fairness, "fairness:")]
-        subjects = {name: [*map(_subject, some)] for name, some in runs.items()}
+        subjects = {name: [*map(_subject, several)] for name, several in runs.items()}
         verdicts = {name: verdict_on(some) for name, some in subjects.items()}
         networks = {name: verdict(flow.get("quality_network") for flow in some) for name, some in subjects.items()}
         return cls(

@@ -193,7 +193,7 @@ def mean(runs: Iterable[RunLike], name: str) -> float:
 def delay_and_rate(runs: Iterable[RunLike]) -> list[tuple[float, float]]:
     """The 95th percentile of the delay (ms) and the rate (Mbit/s) of the subject of each run that defines both."""
     flows = ((run, subject_of(run)) for run in runs)
-    points = [(metric(*one, "one_way_delay_ms_p95"), metric(*one, "receive_rate_bps") / 1e6) for one in flows]
+    points = [(metric(*flow, "one_way_delay_ms_p95"), metric(*flow, "receive_rate_bps") / 1e6) for flow in flows]
     return [point for point in points if all(map(math.isfinite, point))]
 
 
@@ -302,7 +302,7 @@ def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:
         return True
     first = truth(runs[0], link)
     return all(
-        np.array_equal(one, other) for run in runs[1:] for one, other in zip(truth(run, link), first, strict=True)
+        np.array_equal(mine, theirs) for run in runs[1:] for mine, theirs in zip(truth(run, link), first, strict=True)
     )
 
 

@@ -106,7 +106,11 @@ def with_oracle(scenario: Scenario, contenders: Sequence[str]) -> Scenario:
     for flow, table in zip(scenario.flows, data["flows"], strict=True):
         tables += list(_alone(flow, table, shares)) if flow.name in contenders else [table]
     names = {flow.name: flow.names for flow in scenario.flows if flow.name in contenders}
-    couplings = [_expanded(coupling, names) for coupling in data.get("couplings", ())]
+    couplings = []
+    for coupling in scenario.couplings:
+        each = coupling.each(names)
+        flows, priorities = [one for one, _ in each], [priority for _, priority in each]
+        couplings.append({**coupling.to_dict(), "flows": flows, "priorities": priorities})
     return Scenario.from_dict({**data, "flows": tables, "couplings": couplings}, scenario.base)
 
 
@@ -136,13 +140,3 @@ def _plan(shares: Shares, flow: str) -> str:
         if whole > 0 and (not found or found[-1][1] != whole):
             found.append((round(time * 1e9), whole))
     return " ".join(f"{rate}@{time}" for time, rate in found) or "1@0"
-
-
-def _expanded(coupling: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    priorities = coupling.get("priorities") or [1.0] * len(coupling["flows"])
-    each = [
-        (one, priority)
-        for flow, priority in zip(coupling["flows"], priorities, strict=True)
-        for one in names.get(flow, [flow])
-    ]
-    return {**coupling, "flows": [one for one, _ in each], "priorities": [priority for _, priority in each]}

@@ -373,12 +373,7 @@ class SuiteJob:
             "flows": [flow for flow in flows if flow["flow"] not in unjudged],
             **{key: run.summary.get(key, []) for key in ("links", "warnings", "recordings")},
             **({} if run.session is None else {"session": dict(run.session)}),
-            "measures": {
-                "flows": measured.flows,
-                "run": measured.run,
-                "events": measured.events,
-                "series": measured.series,
-            },
+            "measures": vars(measured),
         }
         kept: dict[str, Any] = json.loads(json.dumps(row))
         return kept

@@ -59,9 +59,13 @@ def scores(result: SuiteResult) -> list[Score]:
         differences = {name: result.paired(name, one, result.baseline, of) for name, of in SHOWN}
         rank = 1 + sum(_above(result, other, one) for other in inside if other != one) if one in inside else None
         found.append(Score(one, rank, out[one], result.count(one, "pass"), ran, means[one], differences))
-    return sorted(
-        found, key=lambda one: (-one.passed, one.rank or math.inf, -_or_least(one.means["power"]), one.controller)
-    )
+    return sorted(found, key=_place)
+
+
+def _place(score: Score) -> tuple[int, float, float, str]:
+    """Where a controller stands among others; one without a power behind those with one."""
+    power = score.means["power"]
+    return -score.passed, score.rank or math.inf, -power if math.isfinite(power) else math.inf, score.controller
 
 
 def _above(result: SuiteResult, one: str, other: str) -> bool:
@@ -76,8 +80,12 @@ def _too_little(means: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
     What could be carried is what the best one carried of its share, of those that did not simply flood; and where no
     share is known, its rate.
     """
-    name = "share_fraction" if all(_known(each["share_fraction"]) for each in means.values()) else "receive_rate_bps"
-    known = {one: each[name] for one, each in means.items() if _known(each[name])}
+    name = (
+        "share_fraction"
+        if all(math.isfinite(each["share_fraction"]) for each in means.values())
+        else "receive_rate_bps"
+    )
+    known = {one: each[name] for one, each in means.items() if math.isfinite(each[name])}
     losses = {one: each["loss_fraction"] for one, each in means.items()}
     _, enough = could_carry(known, losses, 1.0 if name == "share_fraction" else math.inf)
     about = numbers.about(name)
@@ -99,14 +107,6 @@ def _mean(result: SuiteResult, controller: str, name: str, of: str) -> float:
     cases = [result.interval(case.name, controller, name, of) for case in result.suite.cases]
     known = [one.mean for one in cases if one.count]
     return math.fsum(known) / len(known) if known else math.nan
-
-
-def _known(value: float) -> bool:
-    return math.isfinite(value)
-
-
-def _or_least(value: float) -> float:
-    return value if _known(value) else -math.inf
 
 
 def label(name: str) -> str:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tidegate.video.clip import Picture
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 MOST_DB = 60.0
 """PSNR of equal pictures, and of any that are more alike than this: libvmaf's cap for 8 bits (integer_psnr.c)."""

@@ -49,6 +49,6 @@ class OpenH264:
     """What decodes the bits of OpenH264: ffmpeg's decoder, as for x264."""
 
     def decoder(self, header: bytes, form: Format) -> H264Decoder:
-        """See [Decoding][tidegate.media._sent.Decoding]."""
+        """A decoder that has seen nothing yet."""
         del form  # it is in the header
         return H264Decoder(header)

@@ -12,7 +12,7 @@ from papers import PaperStudy
 from support import ROOT, shared
 from tidegate.paper import Backing, Result, Verdict
 from tidegate.paper.reading import load
-from tidegate.papers.hermanns2013.alone import LARGEST, SETTLED_S, TICK_S, Alone, AloneJob, Ticks
+from tidegate.papers.hermanns2013.alone import LARGEST, SETTLED_S, TICK_S, Alone, Ticks, job
 from tidegate.papers.hermanns2013.cells import (
     CALL_S,
     CALLERS,
@@ -142,7 +142,7 @@ def test_calls_are_taken_out_of_a_run_as_they_are() -> None:
 
 @cache
 def alone(key: str, seed: int) -> Alone:
-    return AloneJob({**CALLERS, **GREEDY_CALLERS}[key], seed)(quiet)
+    return job({**CALLERS, **GREEDY_CALLERS}[key], seed)(quiet)
 
 
 @pytest.mark.parametrize("key", ["sprout", "bulk"])
@@ -188,7 +188,7 @@ def test_its_rate_moves_twice_as_much() -> None:
 def test_it_is_not_the_time_between_frames(fps: int) -> None:
     """A frame in every tick, all of one size: nothing is periodic on Sprout's clock, and it falls all the same."""
     video = {**EQUAL["flows.call.media.video"], "fps": fps}
-    one = AloneJob(Caller("", "sprout", {"flows.call.media.video": video}), 1)(quiet)
+    one = job(Caller("", "sprout", {"flows.call.media.video": video}), 1)(quiet)
     assert one.empty < 0.05
     assert one.mean < 1.5 * alone("least", 1).mean
 

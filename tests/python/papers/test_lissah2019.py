@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,12 @@ from papers import PaperStudy
 from support import ROOT, shared
 from tidegate import paper, run
 from tidegate.output.markdown import markdown
-from tidegate.paper import Backing, Plan, Result, Sheet, Verdict
+from tidegate.paper import Backing, Plan, Result, Sheet, Verdict, group_seeds
 from tidegate.paper.reading import load
 from tidegate.papers.lissah2019 import pictures
-from tidegate.papers.lissah2019.experiment import LABELS, OPEN, PUBLISHED_MOS, loss_for
+from tidegate.papers.lissah2019.experiment import OPEN, PUBLISHED_MOS, loss_for
 from tidegate.papers.lissah2019.kept import Kept, simple_mos
-from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, SENDERS, scenario
+from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, SENDERS, scenario
 from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, Seen
 from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, Viewed
 from tidegate.runs import Run
@@ -292,13 +293,13 @@ def invented(psnr: float, kept: Kept) -> Seen:
 def viewed(shaped: Run) -> Viewed:
     """Of invented pictures: 40 dB with the table, 30 with the others, one more with each seed."""
     plan, kept = Plan(True, [1, 2, 3, 4]), Kept.of(shaped)
-    done: dict[object, object] = {}
+    done: dict[Any, object] = {}
     for key, job in pictures.jobs(plan):
         if isinstance(job, PictureJob):
             done[key] = invented((40 if job.name == "table" else 30) + job.seed, kept)
     for octave, label in enumerate(pictures.RATES):
         done["encoded", label] = Encoded(125e3 * 2**octave, np.full(FRAMES, 33.0 + 4 * octave))
-    return Viewed(plan, done, "", LABELS)
+    return Viewed(group_seeds(done), "")
 
 
 def test_measures_of_pictures_are_as_by_hand(viewed: Viewed) -> None:
@@ -322,7 +323,7 @@ def test_measures_of_pictures_are_as_by_hand(viewed: Viewed) -> None:
 
 
 def test_without_pictures_the_same_measures_have_no_value(viewed: Viewed) -> None:
-    without = dict(Viewed(viewed.plan, {}, "nothing is installed", LABELS).measures())
+    without = dict(Viewed({}, "nothing is installed").measures())
     measures = dict(viewed.measures())
     assert {name: one.unit for name, one in without.items()} == {name: one.unit for name, one in measures.items()}
     assert not any(one.value.count for one in without.values())

@@ -24,7 +24,7 @@ from typing import Any
 
 from tidegate.control import Arrived, Controller, ReceiverHalf, _source
 from tidegate.control.learned._receiving import Estimating, Follower, SendTimes, checked
-from tidegate.errors import ControllerError, did_you_mean
+from tidegate.errors import ControllerError
 from tidegate.units import show
 
 CLASS = "Estimator"
@@ -46,11 +46,7 @@ def look(path: Path, shown: str) -> None:
     """
     names = _source.names(path, shown)
     if names is not None and CLASS not in names:
-        raise _no_class(shown, names)
-
-
-def _no_class(shown: str, names: list[str]) -> ControllerError:
-    return ControllerError(f"{shown}: there is no class {CLASS} in it{did_you_mean(CLASS, names)}")
+        raise _source.no_class(shown, CLASS, names)
 
 
 def maker(path: Path, shown: str) -> Maker:
@@ -87,7 +83,7 @@ class Maker:
             module = self._import()
         found = getattr(module, CLASS, None)
         if not isinstance(found, type):
-            raise _no_class(shown, [name for name, one in vars(module).items() if isinstance(one, type)])
+            raise _source.no_class(shown, CLASS, [name for name, one in vars(module).items() if isinstance(one, type)])
         self._class: type[Any] = found
         for method in METHODS:
             if not callable(getattr(found, method, None)):

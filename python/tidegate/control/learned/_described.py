@@ -10,8 +10,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from tidegate import _core
 from tidegate.control import Needs
 from tidegate.control.agent import Terms, controller
-from tidegate.control.learned._session import Floats, Model, Tensor
+from tidegate.control.learned._session import Floats, Model, OfModel, Tensor
 from tidegate.errors import ControllerError, InputError, did_you_mean
 
 TERMS, OBSERVATION, START = "tidegate.terms", "tidegate.observation", "tidegate.start"
@@ -34,14 +33,13 @@ def metadata(terms: Terms, start_bps: int = _START_BPS, observation: Sequence[st
     return {TERMS: json.dumps(terms.to_dict()), OBSERVATION: names, START: json.dumps(start_bps)}
 
 
-class Described:
+class Described(OfModel):
     """A model that decides once an interval, as its metadata says, checked."""
 
     needs = Needs()
-    beside: Mapping[str, Path] = {}
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        super().__init__(model)
         self._terms = self._read_terms()
         self._columns = self._read_columns()
         self._start = self._read_start()
@@ -116,11 +114,6 @@ class Described:
         if not np.isfinite(found):
             raise self._wrong(f"its action is {found}; expected a number from -1 to 1")
         return found
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Has no settings."""
-        for key in settings:
-            raise ControllerError(f"onnx:{self._model.shown}: {key}: there is no such setting; a model has none")
 
     def __call__(self, **settings: Any) -> _core.AgentController:
         """The controller."""

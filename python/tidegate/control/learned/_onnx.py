@@ -12,7 +12,7 @@ from tidegate.control import Arrived, Controller, ReceiverHalf
 from tidegate.control.learned import challenge2024
 from tidegate.control.learned._described import TERMS, Described
 from tidegate.control.learned._receiving import Estimating, Follower, checked
-from tidegate.control.learned._session import Floats, Model, Tensor, load
+from tidegate.control.learned._session import Floats, Model, OfModel, Tensor, load
 from tidegate.errors import ControllerError
 
 _OBS, _STATES = "obs", {"hidden_states": "state_out", "cell_states": "cell_out"}
@@ -36,14 +36,13 @@ def maker(path: Path, shown: str) -> Challenge2024 | Described:
     return Challenge2024(model)
 
 
-class Challenge2024:
+class Challenge2024(OfModel):
     """A model with the contract of the challenge of MMSys 2024, checked."""
 
     needs = Follower.needs
-    beside: Mapping[str, Path] = {}
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        super().__init__(model)
         inputs = {one.name: one for one in model.inputs}
         outputs = [one.name for one in model.outputs]
         for name in inputs:
@@ -101,11 +100,6 @@ class Challenge2024:
                 )
                 raise self._wrong(wrong)
         return float(estimate.reshape(-1)[0]), after
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Has no settings."""
-        for key in settings:
-            raise ControllerError(f"onnx:{self._model.shown}: {key}: there is no such setting; a model has none")
 
     def __call__(self, **settings: Any) -> tuple[Controller, ReceiverHalf]:
         """Both halves."""

@@ -75,6 +75,20 @@ class Model:
         return f"{'; '.join(map(str, self.inputs))} -> {'; '.join(map(str, self.outputs))}"
 
 
+class OfModel:
+    """What makers of controllers that are models have in common: they have no settings, and no files beside."""
+
+    beside: Mapping[str, Path] = {}
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Has no settings."""
+        for key in settings:
+            raise ControllerError(f"onnx:{self._model.shown}: {key}: there is no such setting; a model has none")
+
+
 def load(path: Path, shown: str) -> Model:
     """The model in a file; the same one for the same content, because it holds nothing of a run.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import Seen, session
+from tidegate.papers.burmeister2001.groups import Part, Seen, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, cables
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -125,28 +126,17 @@ def _rms(deviations: npt.ArrayLike) -> float:
 
 def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
     """The runs."""
-    made: dict[Any, Then[Run, Seen]] = {}
-    for seed in plan.seeds:
-        for number in LOSERS:
-            for value in GRID:
-                for rule, parameter, redraw in (("k", "k", False), ("l", "l", True), ("l of RFC 4585", "l", False)):
-                    scenario = CHOSEN.scenario(parameter, value, number, redraw=redraw)
-                    made["dither", rule, value, number, seed] = Then(RunJob(scenario, seed), Seen.of)
-    return made
+    rules = (("k", "k", False), ("l", "l", True), ("l of RFC 4585", "l", False))
+    return {
+        ("dither", rule, value, number, seed): Then(
+            RunJob(CHOSEN.scenario(parameter, value, number, redraw=redraw), seed), Seen.of
+        )
+        for seed, number, value, (rule, parameter, redraw) in product(plan.seeds, LOSERS, GRID, rules)
+    }
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(Part):
     """What they came to."""
-
-    plan: Plan
-    done: Mapping[Any, Seen]
-    published: Mapping[str, float]
-
-    def value(self, rule: str, what: str, value: str, number: int) -> Measure:
-        """A cell."""
-        seen = [outcome(self.done["dither", rule, value, number, seed], number)[what] for seed in self.plan.seeds]
-        return Measure.of(seen, "s" if what == "delay" else "")
 
     @cached_property
     def cells(self) -> dict[tuple[str, str, int], Measure]:
@@ -155,19 +145,22 @@ class Results:
         for table, (parameter, what) in TABLES.items():
             for rule in ("k",) if parameter == "k" else ("l", "l of RFC 4585"):
                 name = table + rule.removeprefix(parameter)
-                for value in GRID:
-                    for number in LOSERS:
-                        made[name, value, number] = self.value(rule, what, value, number)
+                for value, number in product(GRID, LOSERS):
+                    seen = [outcome(run, number)[what] for run in self.runs["dither", rule, value, number]]
+                    made[name, value, number] = Measure.of(seen, "s" if what == "delay" else "")
         return made
 
     def column(self, table: str, number: int) -> list[float]:
         """Ours."""
         return [self.cells[table, value, number].value.mean for value in GRID]
 
-    def single(self, table: str, number: int, seed: int) -> list[float]:
-        """Ours of one seed."""
+    def singles(self, table: str, number: int) -> list[list[float]]:
+        """Ours of each seed."""
         rule, what = TABLES[table]
-        return [outcome(self.done["dither", rule, value, number, seed], number)[what] for value in GRID]
+        return [
+            [outcome(self.done["dither", rule, value, number, seed], number)[what] for value in GRID]
+            for seed in self.plan.seeds
+        ]
 
     def printed(self, table: str, number: int) -> list[float] | None:
         """The document's, but for what is a copy."""
@@ -179,77 +172,50 @@ class Results:
         """All that claims speak of."""
         for (table, value, number), measure in self.cells.items():
             yield f"{table}/{value}/{number}", measure
-        for table in TABLES:
-            for number in LOSERS:
-                printed = self.printed(table, number)
-                if printed is None:
-                    continue
-                for who, values in (("ours", self.column(table, number)), ("printed", printed)):
-                    name = f"{table}.{number}.{who}"
-                    yield f"{name}.rho", Measure.exact(rho(values), "", "Spearman's rank correlation with k or l")
-                    yield (
-                        f"{name}.step",
-                        Measure.exact(saturation(values), "", "place of the first value near the last"),
-                    )
-                swapped = np.subtract(self.column(table, {2: 3, 3: 2}.get(number, number)), printed)
-                yield (
-                    f"{table}.{number}.swapped",
-                    Measure.exact(_rms(swapped), "", "deviation from scenario 2 for 3 and 3 for 2"),
-                )
-                single = [saturation(self.single(table, number, seed)) for seed in self.plan.seeds]
-                yield f"{table}.{number}.single.least", Measure.exact(min(single), "", "the same of single runs")
-                yield f"{table}.{number}.single.most", Measure.exact(max(single), "", "the same of single runs")
-                off = np.subtract(self.column(table, number), printed)
-                yield f"{table}.{number}.rms", Measure.exact(_rms(off), "", "deviation")
+        correlation, step = "Spearman's rank correlation with k or l", "place of the first value near the last"
+        for table, number in product(TABLES, LOSERS):
+            printed = self.printed(table, number)
+            if printed is None:
+                continue
+            ours = self.column(table, number)
+            swapped = np.subtract(self.column(table, {2: 3, 3: 2}.get(number, number)), printed)
+            single = [saturation(values) for values in self.singles(table, number)]
+            for name, amount, about in (
+                ("ours.rho", rho(ours), correlation),
+                ("ours.step", saturation(ours), step),
+                ("printed.rho", rho(printed), correlation),
+                ("printed.step", saturation(printed), step),
+                ("swapped", _rms(swapped), "deviation from scenario 2 for 3 and 3 for 2"),
+                ("single.least", min(single), "the same of single runs"),
+                ("single.most", max(single), "the same of single runs"),
+                ("rms", _rms(np.subtract(ours, printed)), "deviation"),
+            ):
+                yield f"{table}.{number}.{name}", Measure.exact(amount, "", about)
 
     def tables(self) -> Iterator[Table]:
         """Columns compared, and RFC 4585's l beside the document's."""
         rows: list[list[CellValue]] = []
-        for table in TABLES:
-            for number in LOSERS:
-                printed = self.printed(table, number)
-                if printed is None:
-                    rows.append([table, number, *["left out: a copy of table 9's"], *[None] * 5])
-                    continue
-                ours = self.column(table, number)
-                columns = printed, ours
-                rows.append(
-                    [
-                        table,
-                        number,
-                        "yes" if abs(rho(printed)) > 0.8 else "no",  # noqa: PLR2004
-                        *(rho(one) for one in columns),
-                        *(GRID[saturation(one)] for one in columns),
-                        _rms(np.subtract(ours, printed)),
-                    ]
-                )
-        heads = [
-            "table",
-            "scenario",
-            "judged",
-            "rho, published",
-            "rho, ours",
-            "saturates at, published",
-            "ours",
-            "rms deviation",
+        for table, number in product(TABLES, LOSERS):
+            printed, ours = self.printed(table, number), self.column(table, number)
+            if printed is None:
+                rows.append([table, number, "left out: a copy of table 9's", *[None] * 5])
+            else:
+                judged = "yes" if abs(rho(printed)) > 0.8 else "no"  # noqa: PLR2004
+                steps = GRID[saturation(printed)], GRID[saturation(ours)]
+                deviation = _rms(np.subtract(ours, printed))
+                rows.append([table, number, judged, rho(printed), rho(ours), *steps, deviation])
+        heads = ["table", "scenario", "judged", "rho, published", "rho, ours", "saturates at, published", "ours"]
+        title = "Tables 7 to 13 by column: order, and the first value within 5 % of that at 4"
+        yield Table("columns", title, [*heads, "rms deviation"], rows)
+        of_l = [table for table, (parameter, _) in TABLES.items() if parameter == "l"]
+        rules = {"": ", interval redrawn", " of RFC 4585": ", RFC 4585"}
+        columns = list(product(LOSERS, rules))
+        rows = [
+            [table, value, *(self.cells[f"{table}{rule}", value, number] for number, rule in columns)]
+            for table, value in product(of_l, GRID)
         ]
-        yield Table(
-            "columns", "Tables 7 to 13 by column: order, and the first value within 5 % of that at 4", heads, rows
-        )
-        other: list[list[CellValue]] = []
-        for table, (parameter, _) in TABLES.items():
-            if parameter == "l":
-                for value in GRID:
-                    cells = (
-                        self.cells[f"{table}{rule}", value, number]
-                        for number in LOSERS
-                        for rule in ("", " of RFC 4585")
-                    )
-                    other.append([table, value, *cells])
-        names = [f"scenario {number}{rule}" for number in LOSERS for rule in (", interval redrawn", ", RFC 4585")]
-        yield Table(
-            "rules-of-l", "Tables 10 to 13 by the document's rule and by RFC 4585's", ["table", "l", *names], other
-        )
+        heads = ["table", "l", *(f"scenario {number}{rules[rule]}" for number, rule in columns)]
+        yield Table("rules-of-l", "Tables 10 to 13 by the document's rule and by RFC 4585's", heads, rows)
 
     def figures(self) -> Iterator[Drawing]:
         """Each table as a figure."""
@@ -265,7 +231,7 @@ class Results:
             sheet = Sheet(where, f"{label} by {parameter}", parameter, label, ylim=(0, None))
             for number in LOSERS:
                 name = f"scenario {number}"
-                sheet.series(name, x, [self.single(table, number, seed) for seed in self.plan.seeds])
+                sheet.series(name, x, self.singles(table, number))
                 printed = self.printed(table, number)
                 if printed is not None:
                     sheet.published(name, x, printed)

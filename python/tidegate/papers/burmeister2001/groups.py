@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from tidegate.paper import Plan, group_seeds
 from tidegate.papers.burmeister2001.topologies import Cable, links
 from tidegate.runs import Run
 from tidegate.scenario import Scenario, Session
@@ -126,3 +128,18 @@ def _member(row: Mapping[str, Any]) -> Member:
         waiting_s=seconds("waiting"),
         report_delay_s=seconds("loss_report_delay"),
     )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Results of a part of the document, held against published numbers."""
+
+    plan: Plan
+    done: Mapping[Any, Seen]
+    published: Mapping[str, float]
+    """By the measure that each is held against."""
+
+    @cached_property
+    def runs(self) -> Mapping[Any, list[Seen]]:
+        """By their keys, one a seed."""
+        return group_seeds(self.done)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Plan, Quantity, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import Member, Seen, session
+from tidegate.papers.burmeister2001.groups import Member, Part, Seen, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, agents, cables
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -22,7 +23,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 """Who loses."""
 TABLES = {"table4": False, "table5": True}
 """Whether those that lose know the round-trip time."""
-COLUMNS = ("sent", "fbsp", "disc", "sum", "mwt")
 
 
 @dataclass(frozen=True)
@@ -99,105 +99,90 @@ def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
     return {key: Then(RunJob(scenario, seed), Seen.of) for key, (scenario, seed) in made.items()}
 
 
-def _of(member: Member, column: str) -> float | None:
-    counts = {"sent": member.sent, "fbsp": member.suppressed, "disc": member.discarded, "sum": member.losses}
-    return member.waiting_s if column == "mwt" else counts[column]
+COLUMNS: Mapping[str, Quantity[Member]] = {
+    "sent": Quantity(lambda member: member.sent, "losses"),
+    "fbsp": Quantity(lambda member: member.suppressed, "losses"),
+    "disc": Quantity(lambda member: member.discarded, "losses"),
+    "sum": Quantity(lambda member: member.losses, "losses"),
+    "mwt": Quantity(lambda member: math.nan if member.waiting_s is None else member.waiting_s, "s"),
+}
+"""Of tables 4 and 5."""
 
 
-def waiting(seen: Seen, kind: str) -> float:
+Members = Sequence[Member]
+"""Those who lose, in one run."""
+
+
+def _sum(members: Members, name: str) -> int:
+    return sum(getattr(member, name) for member in members)
+
+
+def _part(members: Members, name: str) -> float:
+    return _sum(members, name) / _sum(members, "losses")
+
+
+def _each(members: Members) -> float:
+    return _sum(members, "sent") * len(members) / _sum(members, "losses")
+
+
+def _waiting_s(members: Members) -> float:
     """Mean waiting time of all reports sent."""
-    members = [seen.members[name] for name in KINDS[kind]]
-    return sum(one.sent * (one.waiting_s or 0.0) for one in members) / sum(one.sent for one in members)
+    return sum(member.sent * (member.waiting_s or 0.0) for member in members) / _sum(members, "sent")
 
 
-def reports(seen: Seen, kind: str) -> int:
-    """Reports that were sent, of all members together."""
-    return sum(seen.members[name].sent for name in KINDS[kind])
+TOGETHER: Mapping[str, Quantity[Members]] = {
+    "reports": Quantity(lambda members: _sum(members, "sent"), "losses", "loss reports sent, of all members"),
+    "detected": Quantity(lambda members: _sum(members, "losses"), "losses", "losses seen, by each member for itself"),
+    "share": Quantity(lambda members: _part(members, "sent"), "", "reports sent of losses seen"),
+    "each": Quantity(_each, "", "reports that are sent of one loss"),
+    "discarded": Quantity(lambda members: _part(members, "discarded"), "", "part of the losses discarded as too late"),
+}
+CHOICES: Mapping[str, Quantity[Members]] = {
+    "mwt": Quantity(_waiting_s, "s"),
+    "suppressed": Quantity(lambda members: _part(members, "suppressed")),
+}
+"""What is measured of each choice."""
 
 
-def detected(seen: Seen, kind: str) -> int:
-    """Losses that were seen, by each member for itself."""
-    return sum(seen.members[name].losses for name in KINDS[kind])
-
-
-def discarded(seen: Seen, kind: str) -> float:
-    """The part of all losses whose report would have come too late."""
-    return sum(seen.members[name].discarded for name in KINDS[kind]) / detected(seen, kind)
-
-
-def suppressed(seen: Seen, kind: str) -> float:
-    """The part of all losses whose report was suppressed."""
-    members = [seen.members[name] for name in KINDS[kind]]
-    return sum(one.suppressed for one in members) / sum(one.losses for one in members)
-
-
-@dataclass(frozen=True)
-class Results:
+class Results(Part):
     """What they came to."""
 
-    plan: Plan
-    done: Mapping[Any, Seen]
-    published: Mapping[str, float]
-
-    def runs(self, label: str, table: str, kind: str) -> list[Seen]:
-        """Of all seeds that there are."""
-        keys = (("losses", label, table, kind, seed) for seed in self.plan.seeds)
-        return [self.done[key] for key in keys if key in self.done]
+    def losers(self, label: str, table: str, kind: str) -> list[Members]:
+        """Those who lose, in each of the runs that there are."""
+        runs = self.runs.get(("losses", label, table, kind), [])
+        return [[run.members[name] for name in KINDS[kind]] for run in runs]
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """All that claims speak of."""
-        for table in TABLES:
-            for kind, losers in KINDS.items():
-                runs = self.runs("as chosen", table, kind)
-                for name in losers:
-                    for column in COLUMNS:
-                        unit = "s" if column == "mwt" else "losses"
-                        values = [_of(one.members[name], column) for one in runs]
-                        yield f"{table}/{name}/{kind}.{column}", Measure.of(values, unit)
-                runs = self.runs("as chosen", table, kind)
-                sent, seen = ([count(one, kind) for one in runs] for count in (reports, detected))
-                yield f"{table}.{kind}.reports", Measure.of(sent, "losses", "loss reports sent, of all members")
-                yield f"{table}.{kind}.detected", Measure.of(seen, "losses", "losses seen, by each member for itself")
-                each = [one * len(losers) / all_of_them for one, all_of_them in zip(sent, seen, strict=True)]
-                shares = [one / all_of_them for one, all_of_them in zip(sent, seen, strict=True)]
-                yield f"{table}.{kind}.share", Measure.of(shares, "", "reports sent of losses seen")
-                yield f"{table}.{kind}.each", Measure.of(each, "", "reports that are sent of one loss")
-                gone = Measure.of(
-                    [discarded(one, kind) for one in runs], "", "part of the losses discarded as too late"
-                )
-                yield f"{table}.{kind}.discarded", gone
-                yield f"{table}.{kind}.interval", Measure.of([self.interval(one) for one in runs], "s")
-        for label in ("as chosen", RFC, *AROUND):
-            for table in TABLES:
-                for kind in KINDS:
-                    runs = self.runs(label, table, kind)
-                    if runs:
-                        yield f"{table}.{kind}.{label}.mwt", Measure.of([waiting(one, kind) for one in runs], "s")
-                        share = Measure.of([suppressed(one, kind) for one in runs])
-                        yield f"{table}.{kind}.{label}.suppressed", share
-
-    def interval(self, seen: Seen) -> float:
-        """Mean time between RTCP packets of A5."""
-        return CHOSEN.until_s / seen.members["A5"].packets
+        for table, (kind, names) in product(TABLES, KINDS.items()):
+            losers = self.losers("as chosen", table, kind)
+            for (number, agent), (name, column) in product(enumerate(names), COLUMNS.items()):
+                yield f"{table}/{agent}/{kind}.{name}", column.over(members[number] for members in losers)
+            for name, quantity in TOGETHER.items():
+                yield f"{table}.{kind}.{name}", quantity.over(losers)
+            # mean time between RTCP packets of A5
+            intervals = [CHOSEN.until_s / members[names.index("A5")].packets for members in losers]
+            yield f"{table}.{kind}.interval", Measure.of(intervals, "s")
+        for label, table, kind in product(("as chosen", RFC, *AROUND), TABLES, KINDS):
+            if losers := self.losers(label, table, kind):
+                for name, quantity in CHOICES.items():
+                    yield f"{table}.{kind}.{label}.{name}", quantity.over(losers)
 
     def tables(self) -> Iterator[Table]:
         """What the choices do, and RFC 4585 in table 5."""
         made = dict(self.measures())
-        rows: list[list[CellValue]] = []
-        for label in ("as chosen", RFC, *AROUND):
-            cells = [
-                made.get(f"{table}.{kind}.{label}.{what}")
-                for table in TABLES
-                for kind in KINDS
-                for what in (("mwt", "suppressed") if kind == "shared" else ("mwt",))
-            ]
-            if any(cell is not None for cell in cells):
-                rows.append([label, *cells])
-        heads = [
-            f"table {table[-1]}, {what}"
-            for table in TABLES
-            for what in ("shared: waiting (s)", "shared: suppressed", "distributed: waiting (s)")
+        cells = {
+            "shared: waiting (s)": "shared.{}.mwt",
+            "shared: suppressed": "shared.{}.suppressed",
+            "distributed: waiting (s)": "distributed.{}.mwt",
+        }
+        columns = list(product(TABLES, cells))
+        rows: list[list[CellValue]] = [
+            [label, *(made[f"{table}.{cells[head].format(label)}"] for table, head in columns)]
+            for label in ("as chosen", RFC, *AROUND)
+            if self.losers(label, "table4", "shared")
         ]
+        heads = [f"table {table[-1]}, {head}" for table, head in columns]
         title = "Tables 4 and 5 by RFC 4585, which makes nothing of the round-trip time, and with one choice changed"
         yield Table("choices-losses", title, ["choice", *heads], rows)
 
@@ -205,10 +190,8 @@ class Results:
         """Waiting times by agent."""
         made = dict(self.measures())
         for table, rtt in TABLES.items():
-            knows = "with" if rtt else "without"
-            sheet = Sheet(
-                f"Table {table[-1]}", f"Waiting time {knows} round-trip times", "Agent", "Mean waiting time (s)"
-            )
+            title = f"Waiting time {'with' if rtt else 'without'} round-trip times"
+            sheet = Sheet(f"Table {table[-1]}", title, "Agent", "Mean waiting time (s)")
             for kind, losers in KINDS.items():
                 names = {name: f"{table}/{name}/{kind}.mwt" for name in losers}
                 sheet.bars(f"{kind} losses", {agent: made[name] for agent, name in names.items()})

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import PACKET, Seen, media, rate, session
+from tidegate.papers.burmeister2001.groups import PACKET, Part, Seen, media, rate, session
 from tidegate.papers.burmeister2001.topologies import TREES, Cable, agents
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -82,113 +82,83 @@ interval, of mean Td, later.
 """
 
 
+NOTES = (
+    f"""RFC 4585 keeps 5 % where feedback is rarer than regular packets. An early packet ends an interval that nobody \
+reconsiders, so that with one after each regular packet {5 * EARLY_BOUND:.2f} % get through.""",
+    """In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less undoes \
+that: without jitter, packets and a full queue stay in step, and more RTCP is lost.""",
+)
+"""What the tables do not say by themselves."""
+
+
 def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
     """The runs; for a quick look one seed is enough, and AVP alone, with the least share, is left out."""
     seeds = plan.seeds[: 1 if plan.quick else SEEDS]
     made: dict[Any, Scenario] = {
         ("share", setting, seed): setting.scenario()
-        for setting in SETTINGS
-        for seed in seeds
+        for setting, seed in product(SETTINGS, seeds)
         if not (plan.quick and setting.profile == "AVP")
     }
     for loss, values in TOO_MUCH.items():
-        for value in values:
-            for bandwidth in PACKET:
-                setting = Setting("T-16", bandwidth, loss, "AVPF", "one")
-                made["too much", loss, value, bandwidth, seeds[0]] = setting.scenario(float(value))
+        for value, bandwidth in product(values, PACKET):
+            setting = Setting("T-16", bandwidth, loss, "AVPF", "one")
+            made["too much", loss, value, bandwidth, seeds[0]] = setting.scenario(float(value))
     return {key: Then(RunJob(scenario, key[-1]), Seen.of) for key, scenario in made.items()}
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(Part):
     """What they came to."""
-
-    plan: Plan
-    done: Mapping[Any, Seen]
-    published: Mapping[str, float]
 
     def share(self, setting: Setting) -> Measure:
         """RTCP of all members in % of the session bandwidth."""
-        keys = (("share", setting, seed) for seed in self.plan.seeds)
-        return Measure.of([self.done[key].share for key in keys if key in self.done], "%")
+        return Measure.of([seen.share for seen in self.runs.get(("share", setting), [])], "%")
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """All that claims speak of."""
+        shares = {setting: share for setting in SETTINGS if (share := self.share(setting).value).count}
         for loss in LOSSES:
-            shares = (self.share(one).value for one in SETTINGS if one.loss == loss)
-            most = max(share.mean for share in shares if share.count)
+            most = max(share.mean for setting, share in shares.items() if setting.loss == loss)
             yield f"share.{loss}", Measure.exact(most, "%", "largest share of all trees, profiles and bandwidths")
-        avpf = [self.share(one).value.mean for one in SETTINGS if one.profile == "AVPF"]
+        avpf = [share.mean for setting, share in shares.items() if setting.profile == "AVPF"]
         yield "share.least", Measure.exact(min(avpf), "%", "smallest share of groups of AVPF")
         yield "share.most", Measure.exact(max(avpf), "%", "largest share of groups of AVPF")
-        known = {one: self.share(one).value for one in SETTINGS if one.loss == "none"}
-        others = [share.mean for one, share in known.items() if share.count and _kind(one) != LARGEST]
-        largest = [share.mean for one, share in known.items() if share.count and _kind(one) == LARGEST]
+        lossless = {setting: share.mean for setting, share in shares.items() if setting.loss == "none"}
+        others = [share for setting, share in lossless.items() if _kind(setting) != LARGEST]
+        largest = [share for setting, share in lossless.items() if _kind(setting) == LARGEST]
         yield "share.none.stated", Measure.exact(max(largest), "%", "T-16 at 20 kb/s with several senders, no losses")
         yield "share.none.others", Measure.exact(max(others), "%", "the largest of all other settings without losses")
-        high = [one.share for key, one in self.done.items() if key[0] == "too much"]
+        high = [seen.share for key, seen in self.done.items() if key[0] == "too much"]
         yield "share.too much", Measure.exact(max(high), "%", "largest share with more losses")
-        yield (
-            "share.bound",
-            Measure.exact(5 * EARLY_BOUND, "%", "where each regular packet is followed by an early one"),
-        )
-
-    def notes(self) -> Iterator[str]:
-        """What the tables do not say by themselves."""
-        yield (
-            "RFC 4585 keeps 5 % where feedback is rarer than regular packets. An early packet ends an interval that"
-            f" nobody reconsiders, so that with one after each regular packet {5 * EARLY_BOUND:.2f} % get through."
-        )
-        yield (
-            "In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less"
-            " undoes that: without jitter, packets and a full queue stay in step, and more RTCP is lost."
-        )
+        bound = Measure.exact(5 * EARLY_BOUND, "%", "where each regular packet is followed by an early one")
+        yield "share.bound", bound
 
     def tables(self) -> Iterator[Table]:
         """All shares."""
+        kinds = list(product(LOSSES, PROFILES))
         rows: list[list[CellValue]] = [
-            [
-                topology,
-                bandwidth,
-                senders,
-                *(
-                    self.share(Setting(topology, bandwidth, loss, profile, senders))
-                    for loss, profile in product(LOSSES, PROFILES)
-                ),
-            ]
-            for topology, bandwidth, senders in product(TREES, PACKET, SENDERS)
+            [tree, bandwidth, senders, *(self.share(Setting(tree, bandwidth, *kind, senders)) for kind in kinds)]
+            for tree, bandwidth, senders in product(TREES, PACKET, SENDERS)
         ]
-        heads = [
-            "tree",
-            "session bandwidth",
-            "senders",
-            *(f"{loss}: {profile}" for loss, profile in product(LOSSES, PROFILES)),
-        ]
+        heads = ["tree", "session bandwidth", "senders", *(f"{loss}: {profile}" for loss, profile in kinds)]
         yield Table("shares", "Section 5.2: RTCP of all members in % of the session bandwidth", heads, rows)
-        more: list[list[CellValue]] = []
-        for loss, values in TOO_MUCH.items():
-            for value in values:
-                seen = [self.done["too much", loss, value, bandwidth, self.plan.seeds[0]] for bandwidth in PACKET]
-                more.append([loss, value, *(one.share for one in seen)])
+        rows = [
+            [loss, value, *(self.runs["too much", loss, value, bandwidth][0].share for bandwidth in PACKET)]
+            for loss, values in TOO_MUCH.items()
+            for value in values
+        ]
+        heads = ["losses by", "byte error rate, or link over session bandwidth", *PACKET]
         title = "T-16, AVPF, one sender: RTCP in % of the session bandwidth with more and more losses"
-        yield Table(
-            "more-losses", title, ["losses by", "byte error rate, or link over session bandwidth", *PACKET], more
-        )
+        yield Table("more-losses", title, heads, rows)
 
     def figures(self) -> Iterator[Drawing]:
         """Shares of AVPF alone."""
-        sheet = Sheet(
-            "Section 5.2", "RTCP of AVPF groups", "Tree", "Largest share of the session bandwidth (%)", ylim=(4.9, 5.15)
-        )
-        for loss in LOSSES:
-            most = {
-                tree: max(
-                    (self.share(Setting(tree, *rest)) for rest in product(PACKET, [loss], ["AVPF"], SENDERS)), key=_mean
-                )
-                for tree in TREES
-            }
-            sheet.bars(loss, most)
-            sheet.published(loss, ["T-16"], [{"none": 5.06, "byte errors": 5.07, "congestion": 5.09}[loss]])
+        axis = "Largest share of the session bandwidth (%)"
+        sheet = Sheet("Section 5.2", "RTCP of AVPF groups", "Tree", axis, ylim=(4.9, 5.15))
+        for loss, printed in (("none", 5.06), ("byte errors", 5.07), ("congestion", 5.09)):
+            groups = {tree: product([tree], PACKET, [loss], ["AVPF"], SENDERS) for tree in TREES}
+            shares = {tree: [self.share(Setting(*group)) for group in groups[tree]] for tree in TREES}
+            sheet.bars(loss, {tree: max(of_tree, key=_mean) for tree, of_tree in shares.items()})
+            sheet.published(loss, ["T-16"], [printed])
         yield sheet.drawing(
             "shares", "The largest of six groups each. Marks: the largest in the document, of all trees."
         )

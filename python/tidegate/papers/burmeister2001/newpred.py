@@ -6,18 +6,19 @@ compete with TCP for it.
 
 from __future__ import annotations
 
-import itertools
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then, group_seeds
 from tidegate.paper.measures import CellValue
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Avpf, Flow, Link, Member, Scenario, Session, Tcp
@@ -111,12 +112,13 @@ class Variant:
             members=[Member(name=first, node="left", media=media), Member(name=second, node="right")],
         )
 
-    def links_with(self, middle: Link) -> list[Link]:
+    def links_with(self, delay_ms: int, capacity: str, **middle: Any) -> list[Link]:
         """Links 1 to 3."""
         around = {"capacity": self.links, "delay": f"{EDGE_MS}ms"}
+        between: dict[str, Any] = {"capacity": capacity, "delay": f"{delay_ms}ms", **middle}
         return [
             Link(name="link1", from_="left", to="router1", **around),
-            middle,
+            Link(name="link2", from_="router1", to="router2", **between),
             Link(name="link3", from_="router2", to="right", **around),
         ]
 
@@ -143,16 +145,8 @@ for its end, once in a session."""
 def constant_loss(one: ParameterSet, delay_ms: int, loss: float, duration: str, variant: Variant = FOUND) -> Scenario:
     """A run of simulation A."""
     back: Any = True if variant.losses_back else {"loss": "0%"}
-    middle = Link(
-        name="link2",
-        from_="router1",
-        to="router2",
-        capacity=variant.links,
-        delay=f"{delay_ms}ms",
-        loss=loss,
-        back=back,
-    )
-    return _scenario("simulation-a", duration, variant.links_with(middle), variant.session(one), warmup=SETTLED)
+    links = variant.links_with(delay_ms, variant.links, loss=loss, back=back)
+    return _scenario("simulation-a", duration, links, variant.session(one), warmup=SETTLED)
 
 
 @dataclass(frozen=True)
@@ -193,14 +187,7 @@ WARM_UP = "20s"
 
 def congested(one: ParameterSet, delay_ms: int, duration: str, rules: Congestion = AS_CHOSEN) -> Scenario:
     """A run of simulation B."""
-    middle = Link(
-        name="link2",
-        from_="router1",
-        to="router2",
-        capacity=rules.capacity,
-        delay=f"{delay_ms}ms",
-        queue={"packets": rules.queue},
-    )
+    links = FOUND.links_with(delay_ms, rules.capacity, queue={"packets": rules.queue})
     tcp = Tcp(
         algorithm=rules.algorithm,
         receive_window=rules.window,
@@ -210,27 +197,21 @@ def congested(one: ParameterSet, delay_ms: int, duration: str, rules: Congestion
         handshake=True,
         options=False,
     )
-    forward = FLOWS // 2 if rules.both_ways else FLOWS
-    flows = [_ftp("ftp", forward, "left", "right", tcp)]
-    if rules.both_ways:
-        flows.append(_ftp("ftp-back", FLOWS - forward, "right", "left", tcp))
-    return _scenario("simulation-b", duration, FOUND.links_with(middle), FOUND.session(one), flows, warmup=WARM_UP)
+    ways = {"ftp": ("left", "right"), "ftp-back": ("right", "left")} if rules.both_ways else {"ftp": ("left", "right")}
+    flows = [
+        Flow(name=name, from_=begin, to=end, count=FLOWS // len(ways), start_step="100ms", tcp=tcp)
+        for name, (begin, end) in ways.items()
+    ]
+    return _scenario("simulation-b", duration, links, FOUND.session(one), flows=flows, warmup=WARM_UP)
 
 
-def _ftp(name: str, count: int, begin: str, end: str, tcp: Tcp) -> Flow:
-    return Flow(name=name, from_=begin, to=end, count=count, start_step="100ms", tcp=tcp)
-
-
-def _scenario(
-    name: str, duration: str, links: list[Link], session: Session, flows: Sequence[Flow] = (), **keys: Any
-) -> Scenario:
+def _scenario(name: str, duration: str, links: list[Link], session: Session, **keys: Any) -> Scenario:
     return Scenario(
         name=name,
         source="draft-burmeister-avt-rtcp-feedback-sim-00 section 9",
         duration=duration,
         record="summary",
         links=links,
-        flows=list(flows),
         sessions=[session],
         **keys,
     )
@@ -287,29 +268,21 @@ def _duration(one: ParameterSet) -> str:
 
 def jobs(plan: Plan) -> dict[Any, Then[Run, Kept]]:
     """The runs of section 9, under keys that begin with `newpred`."""
-    done = {}
-    for (kind, variant, one, *rest, seed), scenario in _scenarios(plan):
-        done["newpred", kind, variant, one, *rest, seed] = Then(RunJob(scenario, seed), Kept.of)
-    return done
+    return {("newpred", *key): Then(RunJob(scenario, key[-1]), Kept.of) for key, scenario in _scenarios(plan)}
 
 
 def _scenarios(plan: Plan) -> Iterator[tuple[tuple[Any, ...], Scenario]]:
-    first = plan.seeds[:1]
     for name, variant in VARIANTS.items():
-        if plan.quick and variant != FOUND:
-            continue
-        for seed in plan.seeds[:SEEDS_OF_A] if variant == FOUND else first:
-            for one, delay, loss in itertools.product(TABLE_14, DELAYS_MS, LOSSES):
-                yield (
-                    ("a", name, one, delay, loss, seed),
-                    constant_loss(one, delay, loss, _duration(one), variant),
-                )
+        if variant == FOUND or not plan.quick:
+            seeds = plan.seeds[: SEEDS_OF_A if variant == FOUND else 1]
+            for seed, one, delay, loss in product(seeds, TABLE_14, DELAYS_MS, LOSSES):
+                yield ("a", name, one, delay, loss, seed), constant_loss(one, delay, loss, _duration(one), variant)
     for name, rules in CONGESTIONS.items():
-        if plan.quick and rules != AS_CHOSEN:
-            continue
-        whole = rules == AS_CHOSEN and not plan.quick
-        for seed in plan.seeds[:SEEDS_OF_B] if whole else first:
-            for one, delay in itertools.product(TABLE_14 if whole else FEW, DELAYS_MS):
+        if rules == AS_CHOSEN or not plan.quick:
+            whole = rules == AS_CHOSEN and not plan.quick
+            for seed, one, delay in product(
+                plan.seeds[: SEEDS_OF_B if whole else 1], TABLE_14 if whole else FEW, DELAYS_MS
+            ):
                 yield ("b", name, one, delay, seed), congested(one, delay, "320s" if whole else "220s", rules)
 
 
@@ -319,34 +292,31 @@ OFFSET_MS = (50.0, 100.0)
 """What simulation B adds (section 9.2.2)."""
 
 
+@dataclass(frozen=True)
 class Results:
     """Waiting times of both simulations; `done` has results under the keys of `jobs`."""
 
-    def __init__(self, plan: Plan, done: Mapping[Any, Any]) -> None:
-        """Sorts them."""
-        self._plan = plan
-        self._done: dict[Any, Kept] = {key[1:]: one for key, one in done.items() if key[0] == "newpred"}
+    plan: Plan
+    done: Mapping[Any, Any]
 
-    def waiting(self, variant: str, one: ParameterSet, delay: int, loss: float, seed: int) -> float:
-        """Of simulation A, in ms."""
-        return self._done["a", variant, one, delay, loss, seed].recovery_ms - round_trip_ms(one, delay)
+    @cached_property
+    def runs(self) -> Mapping[Any, list[Kept]]:
+        """By their keys, one a seed."""
+        return {key[1:]: runs for key, runs in group_seeds(self.done).items() if key[0] == "newpred"}
 
-    def _seeds(self, variant: str) -> Sequence[int]:
-        return self._plan.seeds[: SEEDS_OF_A if variant == "as found" else 1]
+    def waiting(self, variant: str, one: ParameterSet, delay: int, loss: float) -> list[float]:
+        """Of simulation A, in ms, one a seed."""
+        return [run.recovery_ms - round_trip_ms(one, delay) for run in self.runs["a", variant, one, delay, loss]]
 
     def cell(self, bandwidth: int, loss: float, variant: str = "as found") -> npt.NDArray[np.float64]:
         """Waiting times of a cell of figure 3, shape (seeds, lines)."""
         sets = [one for one in TABLE_14 if one.bandwidth == bandwidth]
-        return np.array(
-            [
-                [self.waiting(variant, one, delay, loss, seed) for one in sets for delay in DELAYS_MS]
-                for seed in self._seeds(variant)
-            ]
-        )
+        lines = [self.waiting(variant, one, delay, loss) for one, delay in product(sets, DELAYS_MS)]
+        return np.array(list(zip(*lines, strict=True)))
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """What claims speak of."""
-        for bandwidth, loss in itertools.product(BANDWIDTHS, LOSSES):
+        for bandwidth, loss in product(BANDWIDTHS, LOSSES):
             lines = self.cell(bandwidth, loss)
             name = f"{bandwidth}k/{loss:g}"
             yield f"newpred/{name}", Measure.of(lines.mean(axis=1), "ms", "mean over parameter sets and delays")
@@ -356,11 +326,10 @@ class Results:
             sets = [one.without_rtcp_ms for one in TABLE_14 if one.bandwidth == bandwidth]
             yield f"newpred.floor/{bandwidth}k", Measure.exact(float(np.mean(sets)), "ms", "without waiting for RTCP")
         for rule, holds in (("middle", _middle_inside), ("overlap", _overlaps), ("lines", _all_inside)):
-            for kind in ("two_sided", "one_sided"):
-                cells = [key for key in PUBLISHED if (PUBLISHED[key][0] > 0) == (kind == "two_sided")]
-                share = float(np.mean([holds(self.cell(*key), PUBLISHED[key]) for key in cells]))
-                yield f"newpred.{kind}.{rule}", Measure.exact(share, "", f"share of {len(cells)} cells of figure 3")
-        beyond = [float(self.cell(*key).mean()) - band[1] for key, band in PUBLISHED.items() if not band[0]]
+            for kind, bands in (("two_sided", TWO_SIDED), ("one_sided", ONE_SIDED)):
+                share = float(np.mean([holds(self.cell(*key), band) for key, band in bands.items()]))
+                yield f"newpred.{kind}.{rule}", Measure.exact(share, "", f"share of {len(bands)} cells of figure 3")
+        beyond = [float(self.cell(*key).mean()) - most for key, (_, most) in ONE_SIDED.items()]
         yield "newpred.one_sided.excess", Measure.exact(max(beyond), "ms", "the largest mean less its bound")
         offsets = self.offsets("as chosen")
         inside = [OFFSET_MS[0] <= one.offset <= OFFSET_MS[1] for one in offsets]
@@ -370,18 +339,17 @@ class Results:
         left = [one.offset - one.queue for one in offsets]
         yield "newpred.b.rest", Measure.of(left, "ms", "offset less the time in queues")
         explained = float(np.mean([abs(one) <= UNEXPLAINED_MS for one in left]))
-        yield (
-            "newpred.b.explained",
-            Measure.exact(explained, "", f"offset is the queue's give or take {UNEXPLAINED_MS:g} ms"),
-        )
+        about = f"offset is the queue's give or take {UNEXPLAINED_MS:g} ms"
+        yield "newpred.b.explained", Measure.exact(explained, "", about)
 
     def offsets(self, rules: str) -> list[Offset]:
         """Of simulation B against simulation A at the same loss, setting by setting, over seeds."""
-        found: dict[tuple[ParameterSet, int], list[Kept]] = {}
-        for key, kept in self._done.items():
-            if key[:2] == ("b", rules) and math.isfinite(kept.recovery_ms):
-                found.setdefault(key[2:4], []).append(kept)
-        return [self._offset(one, delay, runs) for (one, delay), runs in found.items()]
+        offsets = []
+        for (kind, name, one, delay, *_), runs in self.runs.items():
+            finite = [run for run in runs if math.isfinite(run.recovery_ms)]
+            if (kind, name) == ("b", rules) and finite:
+                offsets.append(self._offset(one, delay, finite))
+        return offsets
 
     def _offset(self, one: ParameterSet, delay: int, runs: Sequence[Kept]) -> Offset:
         # a run counts by its losses
@@ -390,22 +358,16 @@ class Results:
             float(np.average([getattr(run, name) for run in runs], weights=weights))
             for name in ("loss", "queue_ms", "recovery_ms")
         )
-        at = [
-            float(np.nanmean([self.waiting("as found", one, delay, p, seed) for seed in self._seeds("as found")]))
-            for p in LOSSES
-        ]
+        at = [float(np.nanmean(self.waiting("as found", one, delay, p))) for p in LOSSES]
         same = float(np.interp(math.log(loss), np.log(LOSSES), at))
         return Offset(one, delay, loss, queue, recovery - round_trip_ms(one, delay) - same)
 
     def tables(self) -> Iterator[Table]:
         """Every line of simulation A, simulation B setting by setting, and what other choices make of both."""
-        rows: list[list[CellValue]] = []
-        for one, delay in itertools.product(TABLE_14, DELAYS_MS):
-            cells = [
-                Measure.of(self.waiting("as found", one, delay, loss, seed) for seed in self._seeds("as found"))
-                for loss in LOSSES
-            ]
-            rows.append([f"{one}-{delay}", *cells])
+        rows: list[list[CellValue]] = [
+            [f"{one}-{delay}", *(Measure.of(self.waiting("as found", one, delay, loss)) for loss in LOSSES)]
+            for one, delay in product(TABLE_14, DELAYS_MS)
+        ]
         heads = ["line", *(f"{loss:g}" for loss in LOSSES)]
         yield Table("newpred-lines", "Simulation A: mean waiting time in ms by loss rate, each line", heads, rows)
         yield Table(
@@ -414,69 +376,51 @@ class Results:
             ["setting", "loss", "in queues (ms)", "offset (ms)"],
             [[f"{o.one}-{o.delay}", o.loss, o.queue, o.offset] for o in self.offsets("as chosen")],
         )
-        if self._plan.quick:
+        if self.plan.quick:
             return
         rows = []
         for name in VARIANTS:
-            shares: list[CellValue] = [
-                sum(
-                    _middle_inside(self.cell(*key, name)[:1], PUBLISHED[key])
-                    for key in PUBLISHED
-                    if (PUBLISHED[key][0] > 0) == two_sided
-                )
-                for two_sided in (True, False)
-            ]
-            rows.append([name, *shares])
-        yield Table(
-            "newpred-variants",
-            "Simulation A otherwise, one seed: cells of figure 3 whose middle is inside",
-            ["what", "of 28 with a band", "of 21 with a bound"],
-            rows,
-        )
-        rows = []
+            counts = (
+                sum(_middle_inside(self.cell(*key, name)[:1], band) for key, band in bands.items())
+                for bands in (TWO_SIDED, ONE_SIDED)
+            )
+            rows.append([name, *counts])
+        heads = ["what", "of 28 with a band", "of 21 with a bound"]
+        title = "Simulation A otherwise, one seed: cells of figure 3 whose middle is inside"
+        yield Table("newpred-variants", title, heads, rows)
+        otherwise = []
         for name in CONGESTIONS:
             few = [one for one in self.offsets(name) if one.one in FEW]
             offset = np.array([one.offset for one in few])
-            inside = float(np.mean((offset >= OFFSET_MS[0]) & (offset <= OFFSET_MS[1])))
-            losses = [one.loss for one in few]
-            rest = float(np.mean([one.offset - one.queue for one in few]))
-            rows.append([name, min(losses), max(losses), float(offset.mean()), rest, inside])
-        yield Table(
-            "newpred-congestion",
-            "Simulation B otherwise, sessions of 32, 128 and 384 kbit/s",
-            ["what", "least loss", "most", "offset (ms)", "less the queue (ms)", "settings inside 50 to 100 ms"],
-            rows,
-        )
+            otherwise.append(
+                {
+                    "what": name,
+                    "least loss": min(one.loss for one in few),
+                    "most": max(one.loss for one in few),
+                    "offset (ms)": float(offset.mean()),
+                    "less the queue (ms)": float(np.mean([one.offset - one.queue for one in few])),
+                    "settings inside 50 to 100 ms": float(np.mean((offset >= OFFSET_MS[0]) & (offset <= OFFSET_MS[1]))),
+                }
+            )
+        title = "Simulation B otherwise, sessions of 32, 128 and 384 kbit/s"
+        yield Table.of("newpred-congestion", title, otherwise)
 
     def figures(self) -> Iterator[Drawing]:
         """Figure 3 as lines with the document's bands, and simulation B."""
-        sheet = Sheet(
-            "Figure 3",
-            "NEWPRED: mean waiting time",
-            x="Packet loss rate",
-            y="Mean waiting time (ms)",
-            xlog=True,
-            ylog=True,
-        )
+        title, axis = "NEWPRED: mean waiting time", "Mean waiting time (ms)"
+        sheet = Sheet("Figure 3", title, "Packet loss rate", axis, xlog=True, ylog=True)
         for one in TABLE_14:
-            values = [
-                [np.mean([self.waiting("as found", one, delay, loss, seed) for delay in DELAYS_MS]) for loss in LOSSES]
-                for seed in self._seeds("as found")
-            ]
-            sheet.series(str(one), LOSSES, values)
+            by_delay = [[self.waiting("as found", one, delay, loss) for loss in LOSSES] for delay in DELAYS_MS]
+            sheet.series(str(one), LOSSES, np.mean(by_delay, axis=0).T)
         for bandwidth in BANDWIDTHS:
-            bands = {loss: PUBLISHED[bandwidth, loss] for loss in LOSSES if PUBLISHED[bandwidth, loss][0] > 0}
+            bands = {loss: band for (of, loss), band in TWO_SIDED.items() if of == bandwidth}
             if bands:
                 x = [loss for loss in bands for _ in range(2)]
                 sheet.published(f"{bandwidth}k, ends of the band", x, [end for band in bands.values() for end in band])
         caption = "Lines: ours, each the mean of five delays. Marks: both ends of the document's bands."
         yield sheet.drawing("newpred-figure-3", caption)
-        sheet = Sheet(
-            "Section 9.2.2",
-            "NEWPRED beside 64 TCP flows",
-            x="Time in queues, there and back (ms)",
-            y="Waiting time beyond simulation A's (ms)",
-        )
+        x_axis, y_axis = "Time in queues, there and back (ms)", "Waiting time beyond simulation A's (ms)"
+        sheet = Sheet("Section 9.2.2", "NEWPRED beside 64 TCP flows", x_axis, y_axis)
         offsets = self.offsets("as chosen")
         for delay in DELAYS_MS:
             mine = [one for one in offsets if one.delay == delay]
@@ -516,6 +460,8 @@ def _published() -> dict[tuple[int, float], tuple[float, float]]:
 
 PUBLISHED = _published()
 """Figure 3: the band of each bandwidth and loss rate, in ms; from 0 where only a bound is printed."""
+TWO_SIDED = {key: band for key, band in PUBLISHED.items() if band[0] > 0}
+ONE_SIDED = {key: band for key, band in PUBLISHED.items() if not band[0]}
 
 
 def _middle_inside(lines: npt.NDArray[np.float64], band: tuple[float, float]) -> bool:

@@ -15,7 +15,8 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from tidegate.paper import Then
@@ -54,33 +55,26 @@ def named(one: Chosen) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Key:
-    """A run."""
-
-    candidate: int
-    parameter: str
-    value: str
-    scenario: int
+Tried = Mapping[tuple[int, str, str, int], Seen]
+"""Runs by candidate, parameter, value and scenario."""
+Numbers = Mapping[tuple[str, str, int], float]
+"""The document's by table, value and scenario."""
 
 
-def run(tried: Sequence[Chosen], grid: Sequence[str], seed: int) -> Mapping[Key, Seen]:
+def run(tried: Sequence[Chosen], grid: Sequence[str], seed: int) -> Tried:
     """All of them."""
     jobs = {
-        Key(number, parameter, value, scenario): Then(
+        (number, parameter, value, scenario): Then(
             RunJob(one.scenario(parameter, value, scenario, redraw=parameter == "l"), seed), Seen.of
         )
-        for number, one in enumerate(tried)
-        for parameter in ("k", "l")
-        for value in grid
-        for scenario in LOSERS
+        for (number, one), parameter, value, scenario in product(enumerate(tried), ("k", "l"), grid, LOSERS)
     }
     results = engine.run_all(list(jobs.values()))
     return {key: seen for key, seen in zip(jobs, results, strict=True) if isinstance(seen, Seen)}
 
 
-def published() -> Mapping[tuple[str, str, int], float]:
-    """The document's numbers by table, value and scenario."""
+def published() -> Numbers:
+    """The document's numbers but for those of a copy."""
     found = {}
     for claim in load(Path(__file__).parent).claims:
         if claim.cell is not None and claim.cell[0] in TABLES and isinstance(claim.published, int | float):
@@ -91,28 +85,19 @@ def published() -> Mapping[tuple[str, str, int], float]:
     return found
 
 
-def deviation(
-    done: Mapping[Key, Seen],
-    candidate: int,
-    scenarios: Sequence[int],
-    grid: Sequence[str],
-    printed: Mapping[tuple[str, str, int], float],
-) -> float:
+def deviation(done: Tried, candidate: int, scenarios: Sequence[int], grid: Sequence[str], printed: Numbers) -> float:
     """Root mean square over the printed numbers of some scenarios."""
-    squares = [
-        (outcome(done[Key(candidate, parameter, value, scenario)], scenario)[what] - printed[table, value, scenario])
-        ** 2
-        for table, (parameter, what) in TABLES.items()
-        for value in grid
-        for scenario in scenarios
+    off = [
+        outcome(done[candidate, parameter, value, scenario], scenario)[what] - printed[table, value, scenario]
+        for (table, (parameter, what)), value, scenario in product(TABLES.items(), grid, scenarios)
         if (table, value, scenario) in printed
     ]
-    known = [one for one in squares if not math.isnan(one)]
+    known = [one**2 for one in off if not math.isnan(one)]
     return math.sqrt(math.fsum(known) / len(known)) if known else math.inf
 
 
 def left_out(
-    done: Mapping[Key, Seen], count: int, grid: Sequence[str], printed: Mapping[tuple[str, str, int], float]
+    done: Tried, count: int, grid: Sequence[str], printed: Numbers
 ) -> Iterator[tuple[int, int, float, float, float]]:
     """Each scenario left out, what the others choose, its deviation there and here, and the least here."""
     for scenario in LOSERS:

@@ -85,14 +85,6 @@ def links(topology: str, cable: Mapping[str, Cable] | Cable) -> list[Link]:
     for parent, child in edges(topology):
         one = cable if isinstance(cable, Cable) else cable[child]
         keys: dict[str, Any] = {} if one.queue is None else {"queue": {"packets": one.queue}}
-        link = Link(
-            name=f"{parent}-{child}",
-            from_=parent,
-            to=child,
-            capacity=one.capacity,
-            delay=one.delay,
-            byte_error=one.byte_error,
-            **keys,
-        )
-        made.append(link)
+        keys |= {"capacity": one.capacity, "delay": one.delay, "byte_error": one.byte_error}
+        made.append(Link(name=f"{parent}-{child}", from_=parent, to=child, **keys))
     return made

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
-from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import PACKET, UNTIL_S, Member, Seen, byte_error, media, rate, session
+from tidegate.paper import Drawing, Measure, Plan, Quantity, Sheet, Table, Then
+from tidegate.papers.burmeister2001.groups import PACKET, UNTIL_S, Member, Part, Seen, byte_error, media, rate, session
 from tidegate.papers.burmeister2001.topologies import Cable
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -54,8 +55,12 @@ class Row:
         ]
         return session("t2", "T-2", cable, bandwidth, members, until=f"{until_s}s")
 
+    def congested(self, factor: float) -> Scenario:
+        """The same over a link whose rate is that of the session times a factor, and which loses by congestion."""
+        return self.scenario(0.0, capacity=f"{rate(self.bandwidth) * factor:.0f}bps", queue=QUEUE)
 
-ROWS = [Row(bandwidth, senders, avp) for bandwidth in PACKET for avp in AVP_AGENTS for senders in SENDERS]
+
+ROWS = [Row(bandwidth, senders, avp) for bandwidth, avp, senders in product(PACKET, AVP_AGENTS, SENDERS)]
 """Of table 1 and of table 2, in their order."""
 
 QUEUE = 20
@@ -87,10 +92,7 @@ DRAWS = 100
 def feedback(bandwidth: str, loss: str, profile: str) -> Scenario:
     """A run behind table 3: A1 sends, A2 receives."""
     row = Row(bandwidth, "1", PROFILES[profile])
-    if loss != "cong.":
-        return row.scenario(float(loss))
-    capacity = f"{rate(bandwidth) * CONGESTED[bandwidth, profile]:.0f}bps"
-    return row.scenario(0.0, capacity=capacity, queue=QUEUE)
+    return row.congested(CONGESTED[bandwidth, profile]) if loss == "cong." else row.scenario(float(loss))
 
 
 VARIANTS = ("RFC 4585", "regular packets only", "dithering, l = 0.5", "dithering, l = 1")
@@ -135,17 +137,14 @@ def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
             made["table1", row.name, seed] = row.scenario(0.0, until_s), seed
             made["table2", row.name, seed] = row.scenario(LOSS, until_s), seed
         for bandwidth in BANDWIDTHS:
-            for loss in LOSSES:
-                for profile in PROFILES:
-                    made["table3", bandwidth, loss, profile, seed] = feedback(bandwidth, loss, profile), seed
-            for loss in LOSSES[:2]:
-                for name in VARIANTS[1:] if seed == plan.seeds[0] else ():
-                    made["variant", name, bandwidth, loss, seed] = variant(name, bandwidth, loss), seed
-        for bandwidth, (profile, factors) in SCAN.items():
-            for factor in factors if seed == plan.seeds[0] else ():
-                capacity = f"{rate(bandwidth) * factor:.0f}bps"
-                row = Row(bandwidth, "1", PROFILES[profile])
-                made["capacity", bandwidth, factor, seed] = row.scenario(0.0, capacity=capacity, queue=QUEUE), seed
+            for loss, profile in product(LOSSES, PROFILES):
+                made["table3", bandwidth, loss, profile, seed] = feedback(bandwidth, loss, profile), seed
+            for loss, name in product(LOSSES[:2], VARIANTS[1:]) if seed == plan.seeds[0] else ():
+                made["variant", name, bandwidth, loss, seed] = variant(name, bandwidth, loss), seed
+        for bandwidth, (profile, factors) in SCAN.items() if seed == plan.seeds[0] else ():
+            row = Row(bandwidth, "1", PROFILES[profile])
+            for factor in factors:
+                made["capacity", bandwidth, factor, seed] = row.congested(factor), seed
         for delay in PATIENCE:
             made["patience", delay, seed] = patient(delay), seed
         for draw in range(DRAWS):
@@ -162,122 +161,9 @@ def _name(bandwidth: str, loss: str) -> str:
     return f"{bandwidth}, {loss}"
 
 
-@dataclass(frozen=True)
-class Results:
-    """What they came to."""
-
-    plan: Plan
-    done: Mapping[Any, Seen]
-    published: Mapping[str, float]
-
-    def over_seeds(self, *key: Any, take: Callable[[Seen], float | None], unit: str = "") -> Measure:
-        """A number of the runs under a key."""
-        keys = ((*key, seed) for seed in self.plan.seeds)
-        return Measure.of([take(self.done[one]) for one in keys if one in self.done], unit)
-
-    def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
-        for table in ("table1", "table2"):
-            most = 0.0
-            for row in ROWS:
-                for agent in ("A1", "A2"):
-                    share = self.over_seeds(table, row.name, take=_share_of(agent), unit="%")
-                    yield f"{table}/{row.name}/{agent}", share
-                total = self.over_seeds(table, row.name, take=lambda one: one.share, unit="%")
-                most = max(most, total.value.mean)
-                yield f"{table}/{row.name}/sum", total
-            yield f"{table}.most", Measure.exact(most, "%", "largest sum of a row")
-        for bandwidth in BANDWIDTHS:
-            for loss in LOSSES:
-                for profile in PROFILES:
-                    name = f"table3/{_name(bandwidth, loss)}/{profile}"
-                    for what, take, unit in _STATISTICS:
-                        yield f"{name}.{what}", self.statistic(bandwidth, loss, profile, take, unit)
-            for loss in LOSSES[:2]:
-                name = _name(bandwidth, loss)
-                yield f"blocked/{name}", self.statistic(bandwidth, loss, "avpf", _blocked, "s")
-                for rule in VARIANTS[1:]:
-                    key = ("variant", rule, bandwidth, loss)
-                    yield f"{rule}/{name}", self.over_seeds(*key, take=_waiting, unit="s")
-        yield from self.scans()
-
-    def scans(self) -> Iterator[tuple[str, Measure]]:
-        """What other settings than those chosen do to table 3."""
-        for delay in PATIENCE:
-            for what, take, unit in _STATISTICS:
-                yield f"patience/{delay}/{what}", self.over_seeds("patience", delay, take=take, unit=unit)
-        for bandwidth, (_, factors) in SCAN.items():
-            counts = [
-                self.over_seeds("capacity", bandwidth, factor, take=lambda one: _receiver(one).sent).value.mean
-                for factor in factors
-            ]
-            yield f"capacity/{bandwidth}/least", Measure.exact(min(counts), "losses")
-            yield f"capacity/{bandwidth}/most", Measure.exact(max(counts), "losses")
-        means = [_waiting(self.done["rare", draw, seed]) for seed in self.plan.seeds for draw in range(DRAWS)]
-        spread = float(np.std([mean for mean in means if mean is not None], ddof=1))
-        yield "rare.sigma", Measure.exact(spread, "s", "standard deviation of single runs")
-
-    def statistic(
-        self, bandwidth: str, loss: str, profile: str, take: Callable[[Seen], float | None], unit: str
-    ) -> Measure:
-        """A number of table 3."""
-        if (bandwidth, loss, profile) != (*RARE, "avpf"):
-            return self.over_seeds("table3", bandwidth, loss, profile, take=take, unit=unit)
-        found = [[self.done["rare", draw, seed] for draw in range(DRAWS)] for seed in self.plan.seeds]
-        # a mean of waiting times is one over losses, the others are over runs
-        weigh: Callable[[Seen], float] = (lambda one: _receiver(one).sent) if unit == "s" else lambda _: 1.0
-        return Measure.of(
-            [
-                math.fsum(weigh(one) * (take(one) or 0.0) for one in draws) / math.fsum(map(weigh, draws))
-                for draws in found
-            ],
-            unit,
-        )
-
-    def tables(self) -> Iterator[Table]:
-        """Table 3 under other rules."""
-        made = dict(self.measures())
-        rows: list[list[CellValue]] = []
-        for bandwidth in BANDWIDTHS:
-            for loss in LOSSES[:2]:
-                name = _name(bandwidth, loss)
-                others: list[CellValue] = [made[f"{rule}/{name}"] for rule in VARIANTS[1:]]
-                rows.append([name, made[f"table3/{name}/avpf.mwt"], made[f"blocked/{name}"], *others])
-        heads = [
-            "session bandwidth, loss",
-            f"{VARIANTS[0]} (s)",
-            "at most, in closed form (s)",
-            *(f"{one} (s)" for one in VARIANTS[1:]),
-        ]
-        yield Table("waiting-rules", "Mean waiting time of table 3 under other rules", heads, rows)
-        heads = ["max_feedback_delay", "sent (losses)", "discarded (losses)", "mean waiting time (s)"]
-        rows = [[delay, *(made[f"patience/{delay}/{what}"] for what, *_ in _STATISTICS)] for delay in PATIENCE]
-        title = "Section 6.1: what max_feedback_delay trades, AVPF at 20 kb/s with a loss of 0.01"
-        yield Table("patience", title, heads, rows)
-
-    def figures(self) -> Iterator[Drawing]:
-        """Table 3's waiting times."""
-        made = dict(self.measures())
-        sheet = Sheet(
-            "Table 3",
-            "Waiting time from detection to sending",
-            "Session bandwidth, packet loss",
-            "Mean waiting time (s)",
-            ylog=True,
-        )
-        for profile in PROFILES:
-            rows = {f"{b}\n{loss}": f"table3/{_name(b, loss)}/{profile}.mwt" for b in BANDWIDTHS for loss in LOSSES}
-            sheet.bars(profile.upper(), {row: made[name] for row, name in rows.items()})
-            sheet.published(profile.upper(), list(rows), [self.published[name] for name in rows.values()])
-        yield sheet.drawing("table3", "Marks: the document's.")
-
-
-def _share_of(agent: str) -> Callable[[Seen], float]:
-    return lambda seen: seen.members[agent].share
-
-
-def _waiting(seen: Seen) -> float | None:
-    return _receiver(seen).waiting_s
+def _waiting_s(seen: Seen) -> float:
+    waiting_s = _receiver(seen).waiting_s
+    return math.nan if waiting_s is None else waiting_s
 
 
 def _blocked(seen: Seen) -> float:
@@ -295,9 +181,93 @@ def _blocked(seen: Seen) -> float:
     return member.losses / UNTIL_S * 7 * interval**2 / 6 + first**2 / 2 / UNTIL_S
 
 
-_STATISTICS: Sequence[tuple[str, Callable[[Seen], float | None], str]] = (
-    ("sent", lambda seen: _receiver(seen).sent, "losses"),
-    ("disc", lambda seen: _receiver(seen).discarded, "losses"),
-    ("mwt", _waiting, "s"),
-)
+WAITING = Quantity(_waiting_s, "s", head="mean waiting time (s)")
+BLOCKED = Quantity(_blocked, "s")
+STATISTICS: Mapping[str, Quantity[Seen]] = {
+    "sent": Quantity(lambda seen: _receiver(seen).sent, "losses", head="sent (losses)"),
+    "disc": Quantity(lambda seen: _receiver(seen).discarded, "losses", head="discarded (losses)"),
+    "mwt": WAITING,
+}
 """Columns of table 3."""
+
+
+class Results(Part):
+    """What they came to."""
+
+    def measures(self) -> Iterator[tuple[str, Measure]]:
+        """All that claims speak of."""
+        for table in ("table1", "table2"):
+            sums = []
+            for row in ROWS:
+                runs = self.runs[table, row.name]
+                for agent in ("A1", "A2"):
+                    shares = [seen.members[agent].share for seen in runs]
+                    yield f"{table}/{row.name}/{agent}", Measure.of(shares, "%")
+                sums.append(Measure.of([seen.share for seen in runs], "%"))
+                yield f"{table}/{row.name}/sum", sums[-1]
+            most = max(total.value.mean for total in sums)
+            yield f"{table}.most", Measure.exact(most, "%", "largest sum of a row")
+        for bandwidth in BANDWIDTHS:
+            for loss, profile, (name, quantity) in product(LOSSES, PROFILES, STATISTICS.items()):
+                statistic = self.statistic(bandwidth, loss, profile, quantity)
+                yield f"table3/{_name(bandwidth, loss)}/{profile}.{name}", statistic
+            for loss in LOSSES[:2]:
+                row_name = _name(bandwidth, loss)
+                yield f"blocked/{row_name}", self.statistic(bandwidth, loss, "avpf", BLOCKED)
+                for rule in VARIANTS[1:]:
+                    yield f"{rule}/{row_name}", WAITING.over(self.runs["variant", rule, bandwidth, loss])
+        for delay, (name, quantity) in product(PATIENCE, STATISTICS.items()):
+            yield f"patience/{delay}/{name}", quantity.over(self.runs["patience", delay])
+        for bandwidth, (_, factors) in SCAN.items():
+            sent = [_receiver(self.runs["capacity", bandwidth, factor][0]).sent for factor in factors]
+            yield f"capacity/{bandwidth}/least", Measure.exact(min(sent), "losses")
+            yield f"capacity/{bandwidth}/most", Measure.exact(max(sent), "losses")
+        means = [_waiting_s(seen) for draws in self.rare for seen in draws]
+        spread = float(np.std([mean for mean in means if not math.isnan(mean)], ddof=1))
+        yield "rare.sigma", Measure.exact(spread, "s", "standard deviation of single runs")
+
+    @property
+    def rare(self) -> list[list[Seen]]:
+        """The runs of the cell with the fewest losses, by seed."""
+        return [[self.done["rare", draw, seed] for draw in range(DRAWS)] for seed in self.plan.seeds]
+
+    def statistic(self, bandwidth: str, loss: str, profile: str, quantity: Quantity[Seen]) -> Measure:
+        """A number of table 3."""
+        if (bandwidth, loss, profile) != (*RARE, "avpf"):
+            return quantity.over(self.runs["table3", bandwidth, loss, profile])
+        means = []
+        for draws in self.rare:
+            # a mean of waiting times is one over losses, the others are over runs
+            weights = [_receiver(seen).sent if quantity.unit == "s" else 1.0 for seen in draws]
+            values = [0.0 if math.isnan(value) else value for value in map(quantity.take, draws)]
+            means.append(math.fsum(map(operator.mul, weights, values)) / math.fsum(weights))
+        return Measure.of(means, quantity.unit)
+
+    def tables(self) -> Iterator[Table]:
+        """Table 3 under other rules."""
+        made = dict(self.measures())
+        names = [_name(bandwidth, loss) for bandwidth, loss in product(BANDWIDTHS, LOSSES[:2])]
+        rows = (
+            {
+                "session bandwidth, loss": name,
+                f"{VARIANTS[0]} (s)": made[f"table3/{name}/avpf.mwt"],
+                "at most, in closed form (s)": made[f"blocked/{name}"],
+                **{f"{rule} (s)": made[f"{rule}/{name}"] for rule in VARIANTS[1:]},
+            }
+            for name in names
+        )
+        yield Table.of("waiting-rules", "Mean waiting time of table 3 under other rules", rows)
+        runs = {delay: self.runs["patience", delay] for delay in PATIENCE}
+        title = "Section 6.1: what max_feedback_delay trades, AVPF at 20 kb/s with a loss of 0.01"
+        yield Table.of_quantities("patience", title, "max_feedback_delay", runs, STATISTICS.values())
+
+    def figures(self) -> Iterator[Drawing]:
+        """Table 3's waiting times."""
+        made = dict(self.measures())
+        title, axis = "Waiting time from detection to sending", "Mean waiting time (s)"
+        sheet = Sheet("Table 3", title, "Session bandwidth, packet loss", axis, ylog=True)
+        for profile in PROFILES:
+            rows = {f"{b}\n{loss}": f"table3/{_name(b, loss)}/{profile}.mwt" for b, loss in product(BANDWIDTHS, LOSSES)}
+            sheet.bars(profile.upper(), {row: made[name] for row, name in rows.items()})
+            sheet.published(profile.upper(), list(rows), [self.published[name] for name in rows.values()])
+        yield sheet.drawing("table3", "Marks: the document's.")

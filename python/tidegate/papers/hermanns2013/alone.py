@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidegate.paper import Then
 from tidegate.papers.hermanns2013.cells import Caller, unrest
 from tidegate.runs import Run, RunJob
-from tidegate.runs.pool import Tick
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]
@@ -175,14 +175,6 @@ def _ticks(run: Run, sent: Floats, size: Floats) -> Ticks | None:
     return Ticks(begin, forecast, np.maximum(forecast - there, 0.0), went)
 
 
-@dataclass(frozen=True)
-class AloneJob:
+def job(caller: Caller, seed: int) -> Then[Run, Alone]:
     """A sender alone, in the place that the seed puts it."""
-
-    caller: Caller
-    seed: int
-
-    def __call__(self, tick: Tick) -> Alone:
-        """Runs it."""
-        made = _shipped().with_changes(self.caller.keys)
-        return Alone.of(RunJob(made, self.seed, "packets")(tick))
+    return Then(RunJob(_shipped().with_changes(caller.keys), seed, "packets"), Alone.of)

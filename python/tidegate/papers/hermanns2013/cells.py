@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.runs import Run, RunJob
-from tidegate.runs.pool import Tick
+from tidegate.runs import Run
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]
@@ -215,15 +214,3 @@ def _files(downloads: Sequence[tuple[float, Floats, Floats, Floats]]) -> float:
     """Mean time until the last bytes of a file arrive, each to half a second."""
     took = [at[good > 0][-1] + 0.5 - begin for begin, at, _, good in downloads if (good > 0).any()]
     return float(np.mean(took)) if took else np.nan
-
-
-@dataclass(frozen=True)
-class CellJob:
-    """A run of a network, and what its calls came to."""
-
-    cell: Cell
-    seed: int
-
-    def __call__(self, tick: Tick) -> Calls:
-        """Runs it."""
-        return Calls.of(RunJob(self.cell.scenario, self.seed)(tick))

@@ -15,17 +15,17 @@ _WINDOW_S = (20.0, 21.0)
 """What is shown tick by tick."""
 
 
-def _rates(runs: Mapping[str, Alone], names: Sequence[str], sheet: Sheet) -> Sheet:
+def _rates(runs: Mapping[str, Alone], names: Sequence[str], where: str, title: str) -> Sheet:
+    sheet = Sheet(where, title, "Time (s)", "Rate sent (kbit/s)", ylim=(0, None))
     for key in names:
-        one = runs[key]
-        sheet.series(CALLERS[key].label, np.arange(len(one.rate)), one.rate / 1e3, step=True)
+        rate = runs[key].rate
+        sheet.series(CALLERS[key].label, np.arange(len(rate)), rate / 1e3, step=True)
     return sheet
 
 
 def alone(runs: Mapping[str, Alone]) -> Drawing:
     """One call alone in the network."""
-    sheet = Sheet("Slide 8", "One call alone in the network", "Time (s)", "Rate sent (kbit/s)", ylim=(0, None))
-    _rates(runs, ("sprout", "gcc", "tfrc"), sheet)
+    sheet = _rates(runs, ("sprout", "gcc", "tfrc"), "Slide 8", "One call alone in the network")
     return sheet.drawing("alone", "Rate of each second, first seed. The slide's axes cannot be read from its text.")
 
 
@@ -59,49 +59,31 @@ def reception(bulk: Alone, call: Alone) -> Drawing:
 def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> Iterator[Drawing]:
     """What calls come to under each load; curves by what, controller, load and seed."""
     said = "Means over seeds with 95 % intervals. The slide's axis has no numbers."
+    cov, delay = "Coefficient of variation", "Delay (ms)"
     slides = (
-        ("spread", "Slide 14", "Variation of calls' mean rates over users", "Coefficient of variation", said, False),
-        (
-            "variation",
-            "Slide 14",
-            "Variation of a call's rate over its seconds",
-            "Coefficient of variation",
-            said,
-            False,
-        ),
-        (
-            "steps",
-            "Slide 14",
-            "Change of a call's rate from second to second",
-            "Mean change over mean rate",
-            said,
-            False,
-        ),
-        ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)", said, False),
-        ("network", "Slide 16", "Mean delay from the wire", "Delay (ms)", said, True),
-        ("delay", "Slide 16", "Mean delay from capture to arrival", "Delay (ms)", said, True),
-        ("files", "beyond the slides", "What calls cost the file transfers", "A file of 500 kB takes (s)", said, False),
+        ("spread", "Slide 14", "Variation of calls' mean rates over users", cov),
+        ("variation", "Slide 14", "Variation of a call's rate over its seconds", cov),
+        ("steps", "Slide 14", "Change of a call's rate from second to second", "Mean change over mean rate"),
+        ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)"),
+        ("network", "Slide 16", "Mean delay from the wire", delay),
+        ("delay", "Slide 16", "Mean delay from capture to arrival", delay),
+        ("files", "beyond the slides", "What calls cost the file transfers", "A file of 500 kB takes (s)"),
     )
-    for what, where, title, axis, caption, log in slides:
+    for name, where, title, axis in slides:
+        log = axis == delay
         sheet = Sheet(where, title, _LOAD, axis, ylim=(None if log else 0, None), ylog=log)
-        for label, values in curves[what].items():
+        for label, values in curves[name].items():
             if len(loads) > 1:
                 sheet.series(label, loads, np.transpose(values))
             else:
                 sheet.bars(label, {str(loads[0]): Measure.of(values[0])})
-        yield sheet.drawing(f"load-{what}", caption)
+        yield sheet.drawing(f"load-{name}", said)
 
 
 def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
     """Whether it is the time between frames."""
-    sheet = Sheet(
-        "beyond the slides",
-        "Sprout alone: rate by frame rate",
-        "Frames a second",
-        "Rate sent (kbit/s)",
-        xlog=True,
-        ylim=(0, 1600),
-    )
+    where, title = "beyond the slides", "Sprout alone: rate by frame rate"
+    sheet = Sheet(where, title, "Frames a second", "Rate sent (kbit/s)", xlog=True, ylim=(0, 1600))
     for label, one in rates.items():
         sheet.series(label, list(one), np.transpose(list(one.values())))
     return sheet.drawing("fps", "From 50 frames a second on every tick has one. The encoder makes 0.2 to 1.5 Mb/s.")
@@ -109,11 +91,5 @@ def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
 
 def repaired(runs: Mapping[str, Alone]) -> Drawing:
     """The same call with our rule."""
-    sheet = Sheet(
-        "beyond the slides",
-        "One call alone, with and without our rule",
-        "Time (s)",
-        "Rate sent (kbit/s)",
-        ylim=(0, None),
-    )
-    return _rates(runs, ("sprout", "aware"), sheet).drawing("cure", "Rate of each second, first seed.")
+    sheet = _rates(runs, ("sprout", "aware"), "beyond the slides", "One call alone, with and without our rule")
+    return sheet.drawing("cure", "Rate of each second, first seed.")

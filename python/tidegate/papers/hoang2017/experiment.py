@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.paper import Drawing, Measure, Outcome, Plan, Table
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Table, Then, group_seeds
 from tidegate.paper import Experiment as Base
-from tidegate.papers.hoang2017 import figures, settings
+from tidegate.paper.measures import CellValue
+from tidegate.papers.hoang2017 import fairness, figures, settings
 from tidegate.papers.hoang2017.calls import (
     CONFIGURATIONS,
     LATE,
@@ -20,7 +22,6 @@ from tidegate.papers.hoang2017.calls import (
     Call,
     PairJob,
     Pairs,
-    Variant,
 )
 from tidegate.papers.hoang2017.fairness import (
     ADAPTIVE,
@@ -32,10 +33,10 @@ from tidegate.papers.hoang2017.fairness import (
     PUBLISHED,
     TABLE_1,
     TCP_FLOWS,
-    FairnessJob,
     Shared,
 )
 from tidegate.papers.hoang2017.variants import ALL, READINGS, RECOMMENDED
+from tidegate.runs import RunJob
 from tidegate.runs.pool import Job
 
 PUBLISHED_ESTIMATE = 7_082_516.0
@@ -66,32 +67,28 @@ class Experiment(Base):
             for name, variant in ALL.items():
                 jobs["call", name, CONFIGURATION, seed] = PairJob(variant, CONFIGURATION, seed)
         # a run beside TCP is two hundred times as long as a call
-        for seed in plan.seeds[: _beside_tcp(plan)]:
-            for delay in DELAYS:
-                for controller in CONTROLLERS:
-                    jobs["tcp", delay, controller, LOAD, seed] = FairnessJob(delay, controller, seed)
-                for load in LOADS:
-                    jobs["tcp", delay, FIXED_THRESHOLD, load, seed] = FairnessJob(delay, FIXED_THRESHOLD, seed, load)
+        beside = [*((one, LOAD) for one in CONTROLLERS), *((FIXED_THRESHOLD, load) for load in LOADS)]
+        for seed, delay, (controller, load) in product(plan.seeds[: _beside_tcp(plan)], DELAYS, beside):
+            run = RunJob(fairness.scenario(delay, controller, load), seed, "packets")
+            jobs["tcp", delay, controller, load, seed] = Then(run, fairness.keep)
         return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """Measures of what chapter 4 says, its figures, and the tables of what decides them."""
-        calls = {c: [done["call", THESIS.name, c, seed] for seed in plan.seeds] for c in CONFIGURATIONS}
-        variants = {name: [done["call", name, CONFIGURATION, seed] for seed in plan.seeds] for name in ALL}
-        shared: dict[Any, list[Shared]] = {}
-        for key, result in done.items():
-            if key[0] == "tcp":
-                shared.setdefault(key[1:4], []).append(result)
+        runs = group_seeds(done)
+        calls: dict[str, Pairs] = {c: runs["call", THESIS.name, c] for c in CONFIGURATIONS}
+        variants: dict[str, Pairs] = {name: runs["call", name, CONFIGURATION] for name in ALL}
+        shared: dict[Any, list[Shared]] = {key[1:]: kept for key, kept in runs.items() if key[0] == "tcp"}
         measures = dict(settings.measures(calls))
         for configuration, pairs in calls.items():
             measures |= dict(_configuration(configuration, pairs))
         measures |= dict(_run(calls[CONFIGURATION]))
         for name, pairs in variants.items():
             measures |= dict(_variant(name, pairs))
-        for (delay, controller, load), runs in shared.items():
+        for (delay, controller, load), kept in shared.items():
             if controller in JUDGED and load == LOAD:
-                measures |= {f"{JUDGED[controller]}.{key}.{delay}": one for key, one in _fairness(delay, runs)}
-        measures |= dict(_machine([run for key, runs in shared.items() if key[1] == ADAPTIVE for run in runs]))
+                measures |= {f"{JUDGED[controller]}.{key}.{delay}": one for key, one in _fairness(delay, kept)}
+        measures |= dict(_machine([run for key, kept in shared.items() if key[1] == ADAPTIVE for run in kept]))
         measures |= dict(_formulas([pair[1] for pairs in calls.values() for pair in pairs]))
         return Outcome(
             measures,
@@ -148,17 +145,11 @@ def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
     yield "steps", Measure.of([float(one[len(one) // 2 :].mean()) for one in steps], "", "mean step of A, second half")
     # the same bound at the published estimate
     ratio = [(1 - call.carried / UDP_RATE) / (1 - call.carried / PUBLISHED_ESTIMATE) for call in udp]
-    yield (
-        "bound.ratio",
-        Measure.exact(max(ratio), "", "largest ratio of losses at the published estimate, of all seeds"),
-    )
+    about = "largest ratio of losses at the published estimate, of all seeds"
+    yield "bound.ratio", Measure.exact(max(ratio), "", about)
     idle = CONFIGURATIONS[CONFIGURATION][0]
-    yield (
-        "bound.ratio.idle",
-        Measure.exact(
-            (1 - idle / UDP_RATE) / (1 - idle / PUBLISHED_ESTIMATE), "", "the same over a network that is always idle"
-        ),
-    )
+    at_idle = (1 - idle / UDP_RATE) / (1 - idle / PUBLISHED_ESTIMATE)
+    yield "bound.ratio.idle", Measure.exact(at_idle, "", "the same over a network that is always idle")
     yield "carried", Measure.of([call.carried for call in udp], "bit/s", "mean capacity that UDP met")
 
 
@@ -224,25 +215,15 @@ def _fairness(delay: str, runs: Sequence[Shared]) -> Iterator[tuple[str, Measure
     yield "delayed", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
 
 
-_HEADS = [
-    "UDP's loss ratio",
-    "RRTCC's loss ratio",
-    "UDP's / RRTCC's",
-    "RRTCC's rate (Mbit/s)",
-    "RRTCC's estimate (Mbit/s)",
-]
-
-
-def _row(variant: Variant, pairs: Pairs) -> list[Any]:
+def _row(pairs: Pairs) -> dict[str, CellValue]:
     udp, ratio = _over(pairs, 0, "ratio", ""), _over(pairs, 1, "ratio", "")
-    return [
-        variant.label,
-        udp,
-        ratio,
-        udp.value.mean / ratio.value.mean if ratio.value.mean else None,
-        Measure.of([pair[1].rate / 1e6 for pair in pairs]),
-        Measure.of([pair[1].estimate / 1e6 for pair in pairs]),
-    ]
+    return {
+        "UDP's loss ratio": udp,
+        "RRTCC's loss ratio": ratio,
+        "UDP's / RRTCC's": udp.value.mean / ratio.value.mean if ratio.value.mean else None,
+        "RRTCC's rate (Mbit/s)": Measure.of([pair[1].rate / 1e6 for pair in pairs]),
+        "RRTCC's estimate (Mbit/s)": Measure.of([pair[1].estimate / 1e6 for pair in pairs]),
+    }
 
 
 def _tables(variants: Mapping[str, Pairs], calls: Mapping[str, Pairs]) -> Iterator[Table]:
@@ -252,57 +233,48 @@ def _tables(variants: Mapping[str, Pairs], calls: Mapping[str, Pairs]) -> Iterat
         "decides": ("What packet size and loss window decide (configuration 2)", figures.DECIDING),
     }
     for name, (title, chosen) in groups.items():
-        yield Table(name, title, ["variant", *_HEADS], [_row(one, variants[one.name]) for one in chosen])
-    yield Table(
-        "configurations",
-        "Figures 18 to 20 in numbers",
-        ["configuration", *_HEADS, "UDP's goodput (Mbit/s)", "RRTCC's goodput (Mbit/s)"],
-        [
-            [
-                configuration,
-                *_row(THESIS, pairs)[1:],
-                Measure.of([pair[0].goodput / 1e6 for pair in pairs]),
-                Measure.of([pair[1].goodput / 1e6 for pair in pairs]),
-            ]
-            for configuration, pairs in calls.items()
-        ],
+        yield Table.of(name, title, ({"variant": one.label, **_row(variants[one.name])} for one in chosen))
+    rows = (
+        {
+            "configuration": configuration,
+            **_row(pairs),
+            "UDP's goodput (Mbit/s)": Measure.of([udp.goodput / 1e6 for udp, _ in pairs]),
+            "RRTCC's goodput (Mbit/s)": Measure.of([rrtcc.goodput / 1e6 for _, rrtcc in pairs]),
+        }
+        for configuration, pairs in calls.items()
     )
-    late = variants[THESIS.name]
+    yield Table.of("configurations", "Figures 18 to 20 in numbers", rows)
     yield Table(
         "late",
         "Packets that take so much longer than the fastest one, of those that arrive (configuration 2)",
         ["later by (ms)", "share of packets"],
-        [[f"{ms:g}", Measure.of([pair[1].late[ms] for pair in late])] for ms in LATE],
+        [[f"{ms:g}", Measure.of([rrtcc.late[ms] for _, rrtcc in variants[THESIS.name]])] for ms in LATE],
     )
 
 
 def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
     rows = []
-    order_of = list(CONTROLLERS)
-    for (delay, controller, load), runs in sorted(
-        shared.items(), key=lambda one: (order_of.index(one[0][1]), LOADS.index(one[0][2]), DELAYS.index(one[0][0]))
-    ):
-        found = dict(_fairness(delay, runs))
-        order = ("goodput", "settled", "loss", "delayed", "tcp", "tfs", "on")
-        rows.append([delay, CONTROLLERS[controller], load.size, load.idle, load.most, *(found[key] for key in order)])
-    yield Table(
-        "fairness",
-        "One call and five TCP connections on 5 Mbit/s, by controller and by what TCP does",
-        [
-            "delay",
-            "controller",
-            "download",
-            "mean pause",
-            "codec's most",
-            "goodput of RRTCC (kbit/s)",
-            "in the second half (kbit/s)",
-            "its loss (%)",
-            "later than 400 ms (%)",
-            "TCP while on (kbit/s)",
-            "TFS (%)",
-            "TCP on (% of the time)",
-        ],
-        rows,
+    for controller, load, delay in product(CONTROLLERS, LOADS, DELAYS):
+        if (delay, controller, load) in shared:
+            made = dict(_fairness(delay, shared[delay, controller, load]))
+            rows.append(
+                {
+                    "delay": delay,
+                    "controller": CONTROLLERS[controller],
+                    "download": load.size,
+                    "mean pause": load.idle,
+                    "codec's most": load.most,
+                    "goodput of RRTCC (kbit/s)": made["goodput"],
+                    "in the second half (kbit/s)": made["settled"],
+                    "its loss (%)": made["loss"],
+                    "later than 400 ms (%)": made["delayed"],
+                    "TCP while on (kbit/s)": made["tcp"],
+                    "TFS (%)": made["tfs"],
+                    "TCP on (% of the time)": made["on"],
+                }
+            )
+    yield Table.of(
+        "fairness", "One call and five TCP connections on 5 Mbit/s, by controller and by what TCP does", rows
     )
 
 
@@ -312,9 +284,7 @@ def _figures(calls: Mapping[str, Pairs], variants: Mapping[str, Pairs], shared: 
         figures.throughput(shared["50ms", FIXED_THRESHOLD, LOAD][0]),
         figures.estimates(udp, rrtcc),
         figures.ratios(udp, rrtcc),
-        figures.loss(calls),
-        figures.rates(calls),
-        figures.goodputs(calls),
+        *figures.by_configuration(calls),
         figures.by_packet(variants),
         figures.by_window(variants),
         figures.by_controller(variants),

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidegate.runs import Run, RunJob
-from tidegate.runs.pool import Tick
+from tidegate.runs import Run
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]
@@ -206,17 +205,3 @@ def _on(sent: Floats, ended: Floats, took: Floats) -> float:
     # between two downloads nothing is sent: what follows the last one that ended belongs to one that did not
     rest = sent[sent > (ended[-1] if len(ended) else -1.0)]
     return float(took.sum() + (DURATION - rest[0] if len(rest) else 0.0))
-
-
-@dataclass(frozen=True)
-class FairnessJob:
-    """One run."""
-
-    delay: str
-    controller: str
-    seed: int
-    load: Load = LOAD
-
-    def __call__(self, tick: Tick) -> Shared:
-        """Runs it."""
-        return keep(RunJob(scenario(self.delay, self.controller, self.load), self.seed, "packets")(tick))

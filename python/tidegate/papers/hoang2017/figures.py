@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -48,58 +49,53 @@ def ratios(udp: Call, rrtcc: Call) -> Drawing:
     return sheet.drawing("figure-17", "The run of figure 16.")
 
 
-def _bars(calls: Mapping[str, Pairs], sheet: Sheet, lines: Mapping[str, Callable[[tuple[Call, Call]], float]]) -> Sheet:
-    for label, value in lines.items():
-        sheet.bars(label, {name: Measure.of([value(pair) for pair in pairs]) for name, pairs in calls.items()})
+_BARS: Sequence[tuple[str, str, str, str, Mapping[str, Callable[[Call], float]]]] = (
+    (
+        "18",
+        "Average loss ratio",
+        "Loss ratio",
+        "Means over seeds of what the sender calculates.",
+        {"loss ratio": lambda call: call.ratio},
+    ),
+    (
+        "19",
+        "Average sending bitrate",
+        "Bitrate (bit/s)",
+        "Means over seeds.",
+        {"sending rate": lambda call: call.rate},
+    ),
+    (
+        "20",
+        "Average sending bitrate and goodput",
+        "Bitrate (bit/s)",
+        "Means over seeds.",
+        {"sending rate": lambda call: call.rate, "goodput": lambda call: call.goodput},
+    ),
+)
+"""Figures 18 to 20: number, title, axis, caption, and what of a call they show."""
+
+
+def by_configuration(calls: Mapping[str, Pairs]) -> Iterator[Drawing]:
+    """Figures 18 to 20."""
+    for number, title, axis, caption, quantities in _BARS:
+        sheet = Sheet(f"Figure {number}", title, x="Network configuration (table 9)", y=axis)
+        for (label, take), (at, who) in product(quantities.items(), ((1, "RRTCC"), (0, "UDP"))):
+            values = {name: Measure.of([take(pair[at]) for pair in pairs]) for name, pairs in calls.items()}
+            sheet.bars(f"{who} {label}", values)
+        yield sheet.drawing(f"figure-{number}", caption)
+
+
+def _scan(sheet: Sheet, seeds: Sequence[Pairs], x: Sequence[float]) -> Sheet:
+    for at, label in ((1, "RRTCC"), (0, "UDP")):
+        sheet.series(label, x, np.array([[pair[at].ratio for pair in pairs] for pairs in seeds]).T)
     return sheet
-
-
-def loss(calls: Mapping[str, Pairs]) -> Drawing:
-    """Figure 18."""
-    sheet = Sheet("Figure 18", "Average loss ratio", x="Network configuration (table 9)", y="Loss ratio")
-    lines = {"RRTCC loss ratio": lambda pair: pair[1].ratio, "UDP loss ratio": lambda pair: pair[0].ratio}
-    return _bars(calls, sheet, lines).drawing("figure-18", "Means over seeds of what the sender calculates.")
-
-
-def rates(calls: Mapping[str, Pairs]) -> Drawing:
-    """Figure 19."""
-    sheet = Sheet("Figure 19", "Average sending bitrate", x="Network configuration (table 9)", y="Bitrate (bit/s)")
-    lines = {"RRTCC sending rate": lambda pair: pair[1].rate, "UDP sending rate": lambda pair: pair[0].rate}
-    return _bars(calls, sheet, lines).drawing("figure-19", "Means over seeds.")
-
-
-def goodputs(calls: Mapping[str, Pairs]) -> Drawing:
-    """Figure 20."""
-    sheet = Sheet(
-        "Figure 20", "Average sending bitrate and goodput", x="Network configuration (table 9)", y="Bitrate (bit/s)"
-    )
-    lines = {
-        "RRTCC sending rate": lambda pair: pair[1].rate,
-        "UDP sending rate": lambda pair: pair[0].rate,
-        "RRTCC goodput": lambda pair: pair[1].goodput,
-        "UDP goodput": lambda pair: pair[0].goodput,
-    }
-    return _bars(calls, sheet, lines).drawing("figure-20", "Means over seeds.")
-
-
-def _scan(variants: Mapping[str, Pairs], sheet: Sheet, at: Mapping[int, str], scale: float) -> Sheet:
-    x = [one * scale for one in at]
-    seeds = [variants[name] for name in at.values()]
-    sheet.series("RRTCC", x, np.array([[pair[1].ratio for pair in pairs] for pairs in seeds]).T)
-    return sheet.series("UDP", x, np.array([[pair[0].ratio for pair in pairs] for pairs in seeds]).T)
 
 
 def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
     """What the packet size does."""
-    sheet = Sheet(
-        "section 4.1",
-        "The size of a packet decides the picture",
-        x="Size of a packet (kB)",
-        y="Loss ratio",
-        xlog=True,
-        ylim=(0, None),
-    )
-    _scan(variants, sheet, {size: one.name for size, one in BY_PACKET.items()}, 1e-3)
+    title, axis = "The size of a packet decides the picture", "Size of a packet (kB)"
+    sheet = Sheet("section 4.1", title, axis, "Loss ratio", xlog=True, ylim=(0, None))
+    _scan(sheet, [variants[one.name] for one in BY_PACKET.values()], [size * 1e-3 for size in BY_PACKET])
     return sheet.drawing(
         "by-packet", "1000 packets of 1.5 kB are gone before the first report; larger ones leave time to react."
     )
@@ -107,15 +103,9 @@ def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
 
 def by_window(variants: Mapping[str, Pairs]) -> Drawing:
     """What the loss window does."""
-    sheet = Sheet(
-        "section 3.4.3.1",
-        "The loss window, RTCP_limit",
-        x="Loss window (packets)",
-        y="Loss ratio",
-        xlog=True,
-        ylim=(0, None),
-    )
-    _scan(variants, sheet, {size: one.name for size, one in BY_WINDOW.items()}, 1)
+    title, axis = "The loss window, RTCP_limit", "Loss window (packets)"
+    sheet = Sheet("section 3.4.3.1", title, axis, "Loss ratio", xlog=True, ylim=(0, None))
+    _scan(sheet, [variants[one.name] for one in BY_WINDOW.values()], list(BY_WINDOW))
     return sheet.drawing("by-window", "Configuration 2, packets of 24 kB.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -76,19 +77,13 @@ def _statuses(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
         for status, capacity in zip(STATUSES, CONFIGURATIONS[configuration], strict=True):
             # a status that few seeds do not meet has no value
             nearest = [one for one in met if abs(one - capacity) < NEAR]
-            yield (
-                f"table9.{configuration}.{status}",
-                Measure.of(nearest, "bit/s", "as the record of the network has it"),
-            )
+            as_met = Measure.of(nearest, "bit/s", "as the record of the network has it")
+            yield f"table9.{configuration}.{status}", as_met
     idle, first, second, saturated = CONFIGURATIONS["2"]
     per_seed = [_held(udp) for udp, _ in calls["2"]]
-    shares = {
-        "idle": [held.get(idle, 0.0) for held in per_seed],
-        "cross-traffic": [held.get(first, 0.0) + held.get(second, 0.0) for held in per_seed],
-        "saturated": [held.get(saturated, 0.0) for held in per_seed],
-    }
-    for status, values in shares.items():
-        yield f"table8.{status}", Measure.of([100 * one for one in values], "%", "share of the intervals")
+    for status, capacities in (("idle", [idle]), ("cross-traffic", [first, second]), ("saturated", [saturated])):
+        shares = [100 * sum(held[capacity] for capacity in capacities) for held in per_seed]
+        yield f"table8.{status}", Measure.of(shares, "%", "share of the intervals")
 
 
 def _same(one: Call, other: Call) -> bool:
@@ -96,10 +91,10 @@ def _same(one: Call, other: Call) -> bool:
     return np.array_equal(one.steps, other.steps) and np.array_equal(one.capacity, other.capacity)
 
 
-def _held(call: Call) -> dict[float, float]:
+def _held(call: Call) -> Mapping[float, float]:
     """Which share of the intervals of a run had each capacity."""
     ends = np.append(call.steps[1:], call.horizon)
-    shares: dict[float, float] = {}
+    shares: defaultdict[float, float] = defaultdict(float)
     for capacity, length in zip(call.capacity, (ends - call.steps) / call.horizon, strict=True):
-        shares[float(capacity)] = shares.get(float(capacity), 0.0) + float(length)
+        shares[float(capacity)] += float(length)
     return shares

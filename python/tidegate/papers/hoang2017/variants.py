@@ -13,18 +13,16 @@ WINDOWS = (25, 50, 100, 200, 400)
 """Packets of the loss window."""
 
 
-def _packet(size: int) -> Variant:
-    return THESIS if size == THESIS.packet else Variant(f"packet.{size}", f"packets of {size / 1e3:g} kB", packet=size)
-
-
-def _window(packets: int) -> Variant:
-    if packets == THESIS.window:
-        return THESIS
-    return Variant(f"window.{packets}", f"loss over {packets} packets", window=packets)
-
-
-BY_PACKET: Mapping[int, Variant] = {size: _packet(size) for size in PACKETS}
-BY_WINDOW: Mapping[int, Variant] = {packets: _window(packets) for packets in WINDOWS}
+BY_PACKET: Mapping[int, Variant] = {
+    size: THESIS if size == THESIS.packet else Variant(f"packet.{size}", f"packets of {size / 1e3:g} kB", packet=size)
+    for size in PACKETS
+}
+BY_WINDOW: Mapping[int, Variant] = {
+    packets: THESIS
+    if packets == THESIS.window
+    else Variant(f"window.{packets}", f"loss over {packets} packets", window=packets)
+    for packets in WINDOWS
+}
 
 _STATUS = "links.network.capacity.statuses"
 

@@ -5,33 +5,24 @@ What is seen (figure 6, and EvalVid's half of figure 7) is in `pictures` and `vi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tidegate import paper
-from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Quantity, Sheet, Table, Then, group_seeds
 from tidegate.paper.measures import CellValue
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.kept import Floats, Kept, simple_mos
-from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, REPORTS, SENDERS, Setting, scenario
+from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, REPORTS, SENDERS, Setting, scenario
 from tidegate.papers.lissah2019.pictures import Seen
 from tidegate.papers.lissah2019.viewed import Viewed
 from tidegate.runs import RunJob
 from tidegate.runs.pool import Job
-
-LABELS: Mapping[str, str] = {
-    "none": "no control",
-    "equation": "equation only",
-    "table": "with the table",
-    "existing": "RRB-SIMD (as inferred)",
-    "fixed": "fixed, 1 Mb/s",
-    "tfrc": "TFRC",
-    "gcc": "GCC",
-}
-"""What a reader sees."""
 
 COMPARED = ("none", "table", "existing")
 """Run at every setting that the document leaves open."""
@@ -107,19 +98,13 @@ class Experiment(paper.Experiment):
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """Their delays, jitter, packets, pictures and scores."""
-        viewed = Viewed(plan, done, pictures.lacking(), LABELS)
-        results = _Results(plan.seeds, done, viewed)
+        del plan
+        viewed = Viewed(group_seeds(done), pictures.lacking())
+        results = _Results(group_seeds(done), viewed)
         runs = {key: one.kept if isinstance(one, Seen) else one for key, one in done.items()}
         return Outcome(
             {**dict(results.measures()), **dict(viewed.measures())},
-            tables=[
-                results.compared("senders", "The same stored video of 1 Mb/s"),
-                *viewed.tables(),
-                results.adapting(),
-                results.open(),
-                results.readings(),
-                results.udp_client(),
-            ],
+            tables=list(results.tables()),
             figures=list(results.figures()),
             notes=NOTES,
             digests={", ".join(map(str, key)): one.digest for key, one in runs.items() if isinstance(one, Kept)},
@@ -140,41 +125,34 @@ def _settings() -> Iterator[tuple[tuple[str, ...], tuple[str, Setting]]]:
         yield ("udp", label), made
 
 
-@dataclass(frozen=True)
-class _Quantity:
-    """What is measured of a run."""
-
-    unit: str
-    head: str
-    """Of a column."""
-    of: Callable[[Kept], float]
-
-
 def _take(of: Callable[[Floats], Any], values: Floats) -> float:
     """A statistic; no value of nothing."""
     return float(of(values)) if len(values) else float("nan")
 
 
-def _first(values: Floats) -> Any:
-    return values[0]
-
-
-QUANTITIES: Mapping[str, _Quantity] = {
-    "sent": _Quantity("packets", "packets in 5 s", lambda one: _take(np.mean, one.sent)),
-    "lost": _Quantity("%", "lost (%)", lambda one: 100 * one.lost),
-    "whole": _Quantity("%", "frames whole (%)", lambda one: 100 * one.whole),
-    "one_way": _Quantity("ms", "packet delay (ms)", lambda one: one.packet_delay),
-    "delay.mean": _Quantity("ms", "frame delay (ms)", lambda one: _take(np.mean, one.delay)),
-    "delay.most": _Quantity("ms", "largest frame delay (ms)", lambda one: _take(np.max, one.delay)),
-    "delay.least": _Quantity("ms", "least (ms)", lambda one: _take(np.min, one.delay)),
-    "delay.first": _Quantity("ms", "of the first frame (ms)", lambda one: _take(_first, one.delay)),
-    "late": _Quantity("ms", "frame delay from capture (ms)", lambda one: _take(np.mean, one.late)),
-    "jitter.mean": _Quantity("ms", "cumulative jitter (ms)", lambda one: _take(np.mean, one.cumulative)),
-    "jitter.most": _Quantity("ms", "largest cumulative jitter (ms)", lambda one: _take(np.max, one.cumulative)),
-    "mos": _Quantity("", "MOS", lambda one: one.mos),
-    "video": _Quantity("Mb/s", "video (Mb/s)", lambda one: one.goodput / 1e6),
-    "tcp": _Quantity("Mb/s", "TCP (Mb/s)", lambda one: one.tcp / 1e6),
+QUANTITIES: Mapping[str, Quantity[Kept]] = {
+    name: Quantity(take, unit, head=head)
+    for name, unit, head, take in (
+        ("sent", "packets", "packets in 5 s", lambda run: _take(np.mean, run.sent)),
+        ("lost", "%", "lost (%)", lambda run: 100 * run.lost),
+        ("whole", "%", "frames whole (%)", lambda run: 100 * run.whole),
+        ("one_way", "ms", "packet delay (ms)", lambda run: run.packet_delay),
+        ("delay.mean", "ms", "frame delay (ms)", lambda run: _take(np.mean, run.delay)),
+        ("delay.most", "ms", "largest frame delay (ms)", lambda run: _take(np.max, run.delay)),
+        ("delay.least", "ms", "least (ms)", lambda run: _take(np.min, run.delay)),
+        ("delay.first", "ms", "of the first frame (ms)", lambda run: _take(itemgetter(0), run.delay)),
+        ("late", "ms", "frame delay from capture (ms)", lambda run: _take(np.mean, run.late)),
+        ("jitter.mean", "ms", "cumulative jitter (ms)", lambda run: _take(np.mean, run.cumulative)),
+        ("jitter.most", "ms", "largest cumulative jitter (ms)", lambda run: _take(np.max, run.cumulative)),
+        ("mos", "", "MOS", lambda run: run.mos),
+        ("video", "Mb/s", "video (Mb/s)", lambda run: run.goodput / 1e6),
+        ("tcp", "Mb/s", "TCP (Mb/s)", lambda run: run.tcp / 1e6),
+    )
 }
+"""What is measured of a run."""
+
+GAP: Quantity[Kept] = Quantity(lambda run: _take(np.median, run.answers), "us", head="gap after loss (us)")
+"""The median of the gaps that answered a loss."""
 
 PUBLISHED_MOS: Mapping[str, tuple[float, float]] = {"table": (50.1, 3.98), "existing": (77.7, 3.15)}
 """Mean delay in ms and MOS as printed."""
@@ -197,53 +175,44 @@ def loss_for(score: float, delay_ms: float, jitter_ms: float) -> float:
 class _Results:
     """What the runs came to."""
 
-    seeds: Sequence[int]
-    done: Mapping[Any, Any]
+    runs: Mapping[Any, list[Kept]]
+    """By their keys, one a seed."""
     viewed: Viewed
-
-    def runs(self, *key: str) -> list[Kept]:
-        """Of all seeds."""
-        return [self.done[(*key, seed)] for seed in self.seeds]
 
     def of(self, quantity: str, *key: str) -> Measure:
         """A quantity over the seeds."""
-        what = QUANTITIES[quantity]
-        return Measure.of([what.of(one) for one in self.runs(*key)], what.unit)
+        return QUANTITIES[quantity].over(self.runs[key])
 
     def less(self, quantity: str, first: str, second: str) -> Measure:
         """How much less the second one has, on the same luck."""
-        what = QUANTITIES[quantity]
-        pairs = zip(self.runs("found", first), self.runs("found", second), strict=True)
-        return Measure.of([what.of(one) - what.of(other) for one, other in pairs], what.unit)
+        return QUANTITIES[quantity].less(self.runs["found", first], self.runs["found", second])
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """All that claims speak of."""
-        for name in CONTROLLERS:
-            for quantity in QUANTITIES:
-                yield f"{name}.{quantity}", self.of(quantity, "found", name)
-                yield f"adapts.{name}.{quantity}", self.of(quantity, "adapts", name)
+        for name, quantity in product(CONTROLLERS, QUANTITIES):
+            yield f"{name}.{quantity}", self.of(quantity, "found", name)
+            yield f"adapts.{name}.{quantity}", self.of(quantity, "adapts", name)
         for quantity in ("sent", "delay.mean", "jitter.mean", "lost"):
             yield f"less.{quantity}", self.less(quantity, "existing", "table")
             yield f"less.{quantity}.none", self.less(quantity, "none", "table")
             yield f"less.{quantity}.equation", self.less(quantity, "equation", "table")
         yield "more.mos", self.less("mos", "table", "existing")
         yield "more.mos.none", self.less("mos", "table", "none")
-        for name in COMPARED:
-            for quantity in ("delay.mean", "delay.most", "delay.least", "mos", "jitter.most"):
-                unit = QUANTITIES[quantity].unit
-                means = [self.of(quantity, "open", label, name).value.mean for label in OPEN]
-                yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
-                yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
+        for name, quantity in product(COMPARED, ("delay.mean", "delay.most", "delay.least", "mos", "jitter.most")):
+            unit = QUANTITIES[quantity].unit
+            means = [self.of(quantity, "open", label, name).value.mean for label in OPEN]
+            yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
+            yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
         gains = [self.open_gain(label) for label in OPEN]
         yield "open.gain.most", Measure.exact(max(gains), "%", "largest part of the mean delay that the table saves")
         for name, (delay, score) in PUBLISHED_MOS.items():
-            needed = [loss_for(score, delay, one.packet_jitter) for one in self.runs("found", name)]
+            needed = [loss_for(score, delay, run.packet_jitter) for run in self.runs["found", name]]
             yield f"needed.{name}", Measure.of(needed, "%", "loss with which the formula gives the printed MOS")
         yield "packet", Measure.exact(PACKET_MS, "ms", "1200 bytes on 4 Mb/s")
-        yield "gap.formula", self.gap("found", "equation")
-        yield "gap.text", self.gap("reading", "10^9")
-        yield "gap.timestamp", self.gap("reading", "10^9, jitter in units of 90 kHz")
-        yield "gap.default", self.gap("reading", "default gap of 2.4 ms")
+        yield "gap.formula", GAP.over(self.runs["found", "equation"])
+        yield "gap.text", GAP.over(self.runs["reading", "10^9"])
+        yield "gap.timestamp", GAP.over(self.runs["reading", "10^9, jitter in units of 90 kHz"])
+        yield "gap.default", GAP.over(self.runs["reading", "default gap of 2.4 ms"])
         for label, key in (("constant", "a packet every 2.4 ms"), ("table", "table, default gap of 2.4 ms")):
             yield f"udp.{label}.sent", self.of("sent", "udp", key)
             yield f"udp.{label}.lost", self.of("lost", "udp", key)
@@ -253,65 +222,45 @@ class _Results:
         none, table = (self.of("delay.mean", "open", label, name).value.mean for name in ("none", "table"))
         return 100 * (1 - table / none)
 
-    def gap(self, *key: str) -> Measure:
-        """The median of the gaps that answered a loss."""
-        return Measure.of([_take(np.median, one.answers) for one in self.runs(*key)], "us")
-
-    def compared(self, name: str, title: str, key: str = "found") -> Table:
-        """A row for each controller."""
-        heads = ["sender", *(one.head for one in QUANTITIES.values())]
+    def tables(self) -> Iterator[Table]:
+        """Senders, pictures, and what the document leaves open: of network and video, of the scheme, of the sender."""
+        runs, quantities = self.runs, list(QUANTITIES.values())
+        senders = {LABELS[name]: runs["found", name] for name in CONTROLLERS}
+        yield Table.of_quantities("senders", "The same stored video of 1 Mb/s", "sender", senders, quantities)
+        yield from self.viewed.tables()
+        adapting = {LABELS[name]: runs["adapts", name] for name in CONTROLLERS}
+        title = "Video that follows its controller, 0.15 to 2.5 Mb/s"
+        yield Table.of_quantities("adapting", title, "sender", adapting, quantities)
+        columns = list(product(("delay.mean", "delay.most", "lost", "mos"), COMPARED))
+        heads = ["setting", *(f"{LABELS[name]}: {QUANTITIES[quantity].head}" for quantity, name in columns)]
         rows: list[list[CellValue]] = [
-            [LABELS[one], *(self.of(what, key, one) for what in QUANTITIES)] for one in CONTROLLERS
+            [label, *(self.of(quantity, "open", label, name) for quantity, name in columns)] for label in OPEN
         ]
-        return Table(name, title, heads, rows)
-
-    def adapting(self) -> Table:
-        """The same with an encoder that follows its controller."""
-        return self.compared("adapting", "Video that follows its controller, 0.15 to 2.5 Mb/s", "adapts")
-
-    def open(self) -> Table:
-        """What the network's open settings do."""
-        shown = ("delay.mean", "delay.most", "lost", "mos")
-        heads = ["setting", *(f"{LABELS[name]}: {QUANTITIES[what].head}" for what in shown for name in COMPARED)]
-        rows: list[list[CellValue]] = [
-            [label, *(self.of(what, "open", label, name) for what in shown for name in COMPARED)] for label in OPEN
-        ]
-        return Table("open", "What the document leaves open of network and video", heads, rows)
-
-    def readings(self) -> Table:
-        """What the scheme's open settings do."""
-        shown = ("sent", "lost", "whole", "delay.mean", "mos")
-        heads = ["setting", "gap after loss (us)", *(QUANTITIES[what].head for what in shown)]
-        keys = {"as found": ("found", "table"), **{label: ("reading", label) for label in READINGS}}
-        rows: list[list[CellValue]] = [
-            [label, self.gap(*key), *(self.of(what, *key) for what in shown)] for label, key in keys.items()
-        ]
-        return Table("readings", "What the document leaves open of the scheme, with the table", heads, rows)
-
-    def udp_client(self) -> Table:
-        """Figure 3 where gaps alone make the rate."""
-        shown = ("sent", "lost", "tcp")
-        heads = ["sender", "gap after loss (us)", *(QUANTITIES[what].head for what in shown)]
-        rows: list[list[CellValue]] = [
-            [label, self.gap("udp", label), *(self.of(what, "udp", label) for what in shown)] for label in UDP_CLIENT
-        ]
-        return Table("udp", "A sender that always has a packet, instead of video", heads, rows)
+        yield Table("open", "What the document leaves open of network and video", heads, rows)
+        readings = {"as found": runs["found", "table"], **{label: runs["reading", label] for label in READINGS}}
+        quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "whole", "delay.mean", "mos"))]
+        title = "What the document leaves open of the scheme, with the table"
+        yield Table.of_quantities("readings", title, "setting", readings, quantities)
+        clients = {label: runs["udp", label] for label in UDP_CLIENT}
+        quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "tcp"))]
+        title = "A sender that always has a packet, instead of video"
+        yield Table.of_quantities("udp", title, "sender", clients, quantities)
 
     def figures(self) -> Iterator[Drawing]:
         """Figures 3 to 7."""
-        at = np.arange(len(self.runs("found", "none")[0].sent)) * REPORTS + REPORTS
+        at = np.arange(len(self.runs["found", "none"][0].sent)) * REPORTS + REPORTS
         flow = Sheet("Figure 3", "UDP flow", x="Time (s)", y="Packets in 5 s", ylim=(0, None))
         for name in SENDERS:
-            flow.series(LABELS[name], at, np.vstack([one.sent for one in self.runs("found", name)]))
+            flow.series(LABELS[name], at, np.vstack([one.sent for one in self.runs["found", name]]))
         yield flow.drawing("figure3", "Packets that each sender put on the wire; means of seeds with their band.")
         client = Sheet("Figure 3", "A sender that always has a packet", x="Time (s)", y="Packets in 5 s", ylog=True)
         for label in UDP_CLIENT:
-            client.series(label, at, np.vstack([one.sent for one in self.runs("udp", label)]))
+            client.series(label, at, np.vstack([one.sent for one in self.runs["udp", label]]))
         yield client.drawing("figure3-udp", "The default gap kept for ever, and the same with the table.")
         delay = Sheet("Figure 4", "Delay of frames", x="Frame", y="Delay (ms)", ylim=(0, None))
         jitter = Sheet("Figure 5", "Cumulative jitter of frames", x="Frame", y="Cumulative jitter (ms)")
         for name in ("existing", "table"):
-            first = self.runs("found", name)[0]
+            first = self.runs["found", name][0]
             delay.series(LABELS[name], first.frame, first.delay)
             jitter.series(LABELS[name], first.frame, first.cumulative)
         delay.published(LABELS["existing"], [FRAMES / 2 - 20] * 3, [20.35, 77.7, 147.55])

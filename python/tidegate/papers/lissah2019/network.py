@@ -36,6 +36,17 @@ OTHERS: Mapping[str, str] = {"existing": "rrb-simd", "fixed": "fixed:1Mbps", "tf
 
 CONTROLLERS: Mapping[str, str] = {**SENDERS, **OTHERS}
 
+LABELS: Mapping[str, str] = {
+    "none": "no control",
+    "equation": "equation only",
+    "table": "with the table",
+    "existing": "RRB-SIMD (as inferred)",
+    "fixed": "fixed, 1 Mb/s",
+    "tfrc": "TFRC",
+    "gcc": "GCC",
+}
+"""What a reader sees."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -84,6 +95,7 @@ def scenario(name: str, setting: Setting = FOUND) -> Scenario:
     """
     spec = ",".join(filter(None, (CONTROLLERS[name], setting.controller)))
     first, middle, last = setting.delays
+    queue = {"packets": setting.queue}
     tcp = Tcp(
         algorithm=setting.algorithm,
         min_rto="1s",
@@ -99,22 +111,20 @@ def scenario(name: str, setting: Setting = FOUND) -> Scenario:
         duration="85s",
         record="packets",
         links=[
-            _link("n0-n2", "100Mbps", first, setting),
-            _link("n1-n2", "100Mbps", first, setting),
-            _link("n2-n3", "4Mbps", middle, setting),
-            _link("n3-n4", "100Mbps", last, setting),
-            _link("n3-n5", "100Mbps", last, setting),
+            Link(name=f"{begin}-{end}", from_=begin, to=end, capacity=capacity, delay=delay, queue=queue)
+            for begin, end, capacity, delay in (
+                ("n0", "n2", "100Mbps", first),
+                ("n1", "n2", "100Mbps", first),
+                ("n2", "n3", "4Mbps", middle),
+                ("n3", "n4", "100Mbps", last),
+                ("n3", "n5", "100Mbps", last),
+            )
         ],
         flows=[
             Flow(name="video", from_="n0", to="n4", stop=END, media=_media(spec, setting)),
             Flow(name="tcp", from_="n1", to="n5", stop=END, count=setting.downloads, tcp=tcp),
         ],
     )
-
-
-def _link(name: str, capacity: str, delay: str, setting: Setting) -> Link:
-    begin, end = name.split("-")
-    return Link(name=name, from_=begin, to=end, capacity=capacity, delay=delay, queue={"packets": setting.queue})
 
 
 def _media(spec: str, setting: Setting) -> Media:

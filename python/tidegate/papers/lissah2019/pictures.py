@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,9 +51,9 @@ OPEN: Mapping[str, Setting] = {
 COMPARED = ("table", "existing")
 """The two of figures 6 and 7: run at every setting of `OPEN`."""
 
-QUICK_SEEDS, QUICK_CALL_SEEDS, QUICK_OPEN_SEEDS = 3, 1, 1
-FULL_SEEDS, FULL_OPEN_SEEDS = 6, 3
-"""At most: to decode 80 s of video takes a hundred times as long as to simulate them."""
+SEEDS: Mapping[str, tuple[int, int]] = {"file": (3, 6), "call": (1, 6), "open picture": (1, 3)}
+"""At most, by part, in a quick run and in a full one: to decode 80 s of video takes a hundred times as long as to
+simulate them."""
 
 
 def lacking() -> str:
@@ -65,12 +66,8 @@ def lacking() -> str:
 
 def seeds(plan: Plan, part: str) -> list[int]:
     """With which luck a part is run: `file`, `call` or `open picture`."""
-    most = {
-        "file": QUICK_SEEDS if plan.quick else FULL_SEEDS,
-        "call": QUICK_CALL_SEEDS if plan.quick else FULL_SEEDS,
-        "open picture": QUICK_OPEN_SEEDS if plan.quick else FULL_OPEN_SEEDS,
-    }
-    return list(plan.seeds[: most[part]])
+    quick, full = SEEDS[part]
+    return list(plan.seeds[: quick if plan.quick else full])
 
 
 def filmed(
@@ -187,10 +184,7 @@ def jobs(plan: Plan) -> Iterator[tuple[tuple[Any, ...], EncodeJob | PictureJob]]
     for label, setting in RATES.items():
         yield ("encoded", label), EncodeJob(setting)
     for part, playout in (("file", FILE), ("call", CALL)):
-        for seed in seeds(plan, part):
-            for name in CONTROLLERS:
-                yield (part, name, seed), PictureJob(name, FOUND, playout, seed)
-    for label, setting in OPEN.items():
-        for seed in seeds(plan, "open picture"):
-            for name in COMPARED:
-                yield ("open picture", label, name, seed), PictureJob(name, setting, FILE, seed)
+        for seed, name in product(seeds(plan, part), CONTROLLERS):
+            yield (part, name, seed), PictureJob(name, FOUND, playout, seed)
+    for (label, setting), seed, name in product(OPEN.items(), seeds(plan, "open picture"), COMPARED):
+        yield ("open picture", label, name, seed), PictureJob(name, setting, FILE, seed)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, ClassVar
 
 from tidegate import Scenario
-from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Quantity, Sheet, Table, Then, group_seeds
 from tidegate.paper import Experiment as Base
-from tidegate.paper.measures import CellValue
 from tidegate.runs import Run, RunJob
 from tidegate.runs.pool import Job
 
@@ -67,21 +67,19 @@ class Network:
             "capacity": "100Mbps",
             "delay": "0.1ms",
             "discipline": {"name": "dualpi2", **self.dualpi2},
+            "back": {"capacity": "infinite", "delay": f"{self.rtt_ms}ms", "discipline": "drop-tail"},
         }
-        back = {"capacity": "infinite", "delay": f"{self.rtt_ms}ms", "discipline": "drop-tail"}
+        prague = [
+            {"name": f"prague-{n}", "start": f"{200 * (n + 1)}ms", "tcp": {"algorithm": "prague"}}
+            for n in range(self.prague)
+        ]
         return Scenario.from_dict(
             {
                 "duration": f"{TO_S}s",
                 "warmup": f"{FROM_S}s",
                 "record": "summary",
-                "links": [{**link, "back": back}],
-                "flows": [
-                    {"name": "scream", "media": media},
-                    *(
-                        {"name": f"prague-{n}", "start": f"{200 * (n + 1)}ms", "tcp": {"algorithm": "prague"}}
-                        for n in range(self.prague)
-                    ),
-                ],
+                "links": [link],
+                "flows": [{"name": "scream", "media": media}, *prague],
             }
         )
 
@@ -113,17 +111,17 @@ class Seen:
     def of(cls, run: Run) -> Seen:
         """What is kept of this one."""
         first, *others = run.summary["flows"]
-        sent = max(first["packets_received"], 1)
-        received = sum(one["packets_received"] for one in others)
+        received, marked, goodput = (
+            sum(one[name] for one in others) for name in ("packets_received", "marked", "goodput_bps")
+        )
+        nothing = float("nan")
         return cls(
             rate=first["goodput_bps"] / 1e6,
-            prague=sum(one["goodput_bps"] for one in others) / 1e6 / len(others) if others else float("nan"),
-            marked=first["marked"] / sent,
+            prague=goodput / 1e6 / len(others) if others else nothing,
+            marked=first["marked"] / max(first["packets_received"], 1),
             marks=first["marked"] / (TO_S - FROM_S),
-            prague_marked=sum(one["marked"] for one in others) / received if received else float("nan"),
-            prague_marks=sum(one["marked"] for one in others) / len(others) / (TO_S - FROM_S)
-            if others
-            else float("nan"),
+            prague_marked=marked / received if received else nothing,
+            prague_marks=marked / len(others) / (TO_S - FROM_S) if others else nothing,
             wait=first["queueing_delay_ms_mean"],
             digest=run.digest,
         )
@@ -142,6 +140,19 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """What may be other at 25 ms, beside 0, 1 and 4 flows."""
 VARIANT_PRAGUE = (0, 1, 4)
+TITLES = {"fixed": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
+"""Of the rows of the second table."""
+MARKS: Mapping[str, Quantity[Seen]] = {
+    "marked.scream": Quantity(lambda run: run.marked, "", "share of SCReAM's packets marked"),
+    "marked.prague": Quantity(lambda run: run.prague_marked, "", "... of Prague's"),
+    "rounds": Quantity(lambda run: run.marks * 0.025, "", "marks of SCReAM in 25 ms"),
+    "rounds.prague": Quantity(lambda run: run.prague_marks * 0.025, "", "... of a flow of Prague"),
+    "wait": Quantity(lambda run: run.wait, "ms", "mean wait of SCReAM's packets"),
+    "prague": Quantity(lambda run: run.prague, "Mbit/s", "mean rate of Prague's flows"),
+}
+"""What is measured beside SCReAM's rate at 25 ms with frames of fixed size."""
+Cells = Mapping[tuple[str, int, int], list[Seen]]
+"""Runs by frames or variant, round trip and flows of Prague, one a seed."""
 
 
 class Experiment(Base):
@@ -154,32 +165,25 @@ class Experiment(Base):
         """Every cell of both tables, and what else it may have been."""
         jobs: dict[Any, Job[Any]] = {}
         for seed in plan.seeds:
-            for frames, video in FRAMES.items():
-                for rtt in RTTS:
-                    for prague in PRAGUE:
-                        jobs[frames, rtt, prague, seed] = Network(rtt, prague, video=video).job(seed)
-            for name, (_, other) in VARIANTS.items():
-                for prague in VARIANT_PRAGUE:
-                    jobs[name, 25, prague, seed] = Network(25, prague, **other).job(seed)
+            for (frames, video), rtt, prague in product(FRAMES.items(), RTTS, PRAGUE):
+                jobs[frames, rtt, prague, seed] = Network(rtt, prague, video=video).job(seed)
+            for (name, (_, other)), prague in product(VARIANTS.items(), VARIANT_PRAGUE):
+                jobs[name, 25, prague, seed] = Network(25, prague, **other).job(seed)
         return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """A measure for each cell, and what marks say."""
         del plan
-        cells: dict[tuple[str, int, int], list[Seen]] = {}
-        for (frames, rtt, prague, _), seen in done.items():
-            cells.setdefault((frames, rtt, prague), []).append(seen)
-        measures: dict[str, Measure] = {}
-        for (frames, rtt, prague), seen in cells.items():
-            about = f"rate of SCReAM beside {prague} flows"
-            measures[f"{frames}/{rtt} ms/{prague} TCP"] = Measure.of([one.rate for one in seen], "Mbit/s", about)
-        titles = {"own": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
-        for name, title in titles.items():
-            for prague in VARIANT_PRAGUE:
-                rates = [one.rate for one in cells["fixed" if name == "own" else name, 25, prague]]
-                measures[f"{name}.{prague}"] = Measure.of(rates, "Mbit/s", f"{title}, beside {prague} flows")
-        for prague in PRAGUE:
-            measures |= dict(_marks(prague, cells["fixed", 25, prague]))
+        cells: Cells = group_seeds(done)
+        measures = {
+            f"{frames}/{rtt} ms/{prague} TCP": _rate(runs, f"rate of SCReAM beside {prague} flows")
+            for (frames, rtt, prague), runs in cells.items()
+        }
+        for (name, title), prague in product(TITLES.items(), VARIANT_PRAGUE):
+            key = "own" if name == "fixed" else name
+            measures[f"{key}.{prague}"] = _rate(cells[name, 25, prague], f"{title}, beside {prague} flows")
+        for prague, (name, quantity) in product(PRAGUE, MARKS.items()):
+            measures[f"{name}.{prague}"] = quantity.over(cells["fixed", 25, prague])
         return Outcome(
             measures,
             tables=[_shares(cells), _variants(cells)],
@@ -195,50 +199,32 @@ class Experiment(Base):
         )
 
 
-def _marks(prague: int, seen: list[Seen]) -> Iterator[tuple[str, Measure]]:
-    yield f"marked.scream.{prague}", Measure.of([one.marked for one in seen], "", "share of SCReAM's packets marked")
-    yield f"marked.prague.{prague}", Measure.of([one.prague_marked for one in seen], "", "... of Prague's")
-    yield f"rounds.{prague}", Measure.of([one.marks * 0.025 for one in seen], "", "marks of SCReAM in 25 ms")
-    yield (
-        f"rounds.prague.{prague}",
-        Measure.of([one.prague_marks * 0.025 for one in seen], "", "... of a flow of Prague"),
+def _rate(runs: list[Seen], about: str = "") -> Measure:
+    return Measure.of([one.rate for one in runs], "Mbit/s", about)
+
+
+def _shares(cells: Cells) -> Table:
+    seen = {n: cells["fixed", 25, n] for n in PRAGUE}
+    rows = (
+        {
+            "flows of Prague": n,
+            "SCReAM": _rate(runs),
+            "a flow of Prague": Measure.of([one.prague for one in runs]) if n else "",
+            "equal shares": 100 / (n + 1),
+            "SCReAM's marked": Measure.of([100 * one.marked for one in runs]),
+            "Prague's marked": Measure.of([100 * one.prague_marked for one in runs]) if n else "",
+            "wait": Measure.of([one.wait for one in runs]),
+        }
+        for n, runs in seen.items()
     )
-    yield f"wait.{prague}", Measure.of([one.wait for one in seen], "ms", "mean wait of SCReAM's packets")
-    yield f"prague.{prague}", Measure.of([one.prague for one in seen], "Mbit/s", "mean rate of Prague's flows")
+    return Table.of("shares", "Who gets what at 25 ms with frames of fixed size", rows)
 
 
-def _shares(cells: Mapping[tuple[str, int, int], list[Seen]]) -> Table:
-    rows: list[list[CellValue]] = [
-        [
-            n,
-            Measure.of([one.rate for one in cells["fixed", 25, n]], "Mbit/s"),
-            Measure.of([one.prague for one in cells["fixed", 25, n]], "Mbit/s") if n else "",
-            100 / (n + 1),
-            Measure.of([100 * one.marked for one in cells["fixed", 25, n]], "%"),
-            Measure.of([100 * one.prague_marked for one in cells["fixed", 25, n]], "%") if n else "",
-            Measure.of([one.wait for one in cells["fixed", 25, n]], "ms"),
-        ]
-        for n in PRAGUE
-    ]
-    head = [
-        "flows of Prague",
-        "SCReAM",
-        "a flow of Prague",
-        "equal shares",
-        "SCReAM's marked",
-        "Prague's marked",
-        "wait",
-    ]
-    return Table("shares", "Who gets what at 25 ms with frames of fixed size", head, rows)
-
-
-def _variants(cells: Mapping[tuple[str, int, int], list[Seen]]) -> Table:
-    titles = {"fixed": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
-    rows: list[list[CellValue]] = [
-        [title, *(Measure.of([one.rate for one in cells[name, 25, n]], "Mbit/s") for n in VARIANT_PRAGUE)]
-        for name, title in titles.items()
-    ]
-    return Table("variants", "What else it may have been, at 25 ms", ["", *(f"{n} TCP" for n in VARIANT_PRAGUE)], rows)
+def _variants(cells: Cells) -> Table:
+    rows = (
+        {"": title, **{f"{n} TCP": _rate(cells[name, 25, n]) for n in VARIANT_PRAGUE}} for name, title in TITLES.items()
+    )
+    return Table.of("variants", "What else it may have been, at 25 ms", rows)
 
 
 PUBLISHED: Mapping[str, Mapping[int, tuple[float, ...]]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tidegate.paper import Measure
 from tidegate.runs import Run
 
 
@@ -50,6 +51,11 @@ class Count:
         """Packet loss ratio: lost over received and lost (section 4.2.3)."""
         known = self.received + self.dropped
         return self.dropped / known if known else math.nan
+
+    def packets(self) -> Iterator[tuple[str, Measure]]:
+        """What tables 3 and 4 print."""
+        for name, value in (("sent", self.sent), ("received", self.received), ("drop", self.dropped)):
+            yield name, Measure.exact(value, "packets")
 
 
 def jain(first: float, second: float) -> float:

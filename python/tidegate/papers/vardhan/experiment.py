@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tidegate import paper
-from tidegate.paper import Drawing, Measure, Outcome, Plan, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Outcome, Plan, Quantity, Sheet, Table, Then, group_seeds
 from tidegate.paper.measures import CellValue
 from tidegate.paper.reading import load
 from tidegate.papers.vardhan import improvements, scenarios, tfrc
@@ -26,8 +27,6 @@ COLUMNS = ("tcp.sent", "tcp.received", "tcp.pdr", "udp.sent", "udp.received", "u
 """Its columns."""
 UDP_TIME_S = 99.9
 """UDP of table 1 sends from 0.1 to 100 s."""
-LATEST_START_MS = 200.0
-"""Seeds move TCP's start between 0 and this; the document does not say when it is."""
 JITTERS = ("off", "0.1ms", "auto")
 """Sending jitter in the experiment on phases."""
 
@@ -84,6 +83,15 @@ class Kept:
 
 Done = Mapping[Any, Kept]
 
+_X = "UDP rate (Mb/s)"
+_TIMES = [*product(["table3"], tfrc.VOICE_TIMES), *product(["table4"], tfrc.VIDEO_TIMES)]
+_TWINS = ("udp-1", "udp-2")
+_LUCK_JITTERS = ("off", "auto")
+_LUCK: Mapping[str, Quantity[Kept]] = {
+    "jain": Quantity(lambda run: run.jain, head="Jain's index"),
+    "tcp.received": Quantity(lambda run: run.column("tcp.received"), "packets", head="TCP packets"),
+}
+
 
 def _moved(seed: int, latest_ms: float, count: int) -> tuple[str, ...]:
     """Starts of so many flows, by the seed."""
@@ -99,14 +107,12 @@ class Experiment(paper.Experiment):
     def jobs(self, plan: Plan) -> Mapping[Any, Then[Run, Any]]:
         """The runs: without jitter one a row, since there is no luck in them."""
         runs: dict[Any, tuple[Scenario, int]] = {}
-        for (label, changes), (row, rate) in ((one, row) for one in SCAN.items() for row in RATES.items()):
+        for (label, changes), (row, rate) in product(SCAN.items(), RATES.items()):
             runs["scan", label, row] = scenarios.tcp_beside_udp(rate, **changes), 1
-        for row, rate in RATES.items():
-            for seed in plan.seeds:
-                (start,) = _moved(seed, LATEST_START_MS, 1)
-                for jitter in ("off", "auto"):
-                    made = scenarios.tcp_beside_udp(rate, tcp_start=start, sending_jitter=jitter)
-                    runs["luck", jitter, row, seed] = made, seed
+        for (row, rate), seed, jitter in product(RATES.items(), plan.seeds, _LUCK_JITTERS):
+            (start,) = _moved(seed, tfrc.LATEST_START_MS, 1)
+            made = scenarios.tcp_beside_udp(rate, tcp_start=start, sending_jitter=jitter)
+            runs["luck", jitter, row, seed] = made, seed
         for row, (rate, window) in tfrc.ROWS.items():
             for name, network in (("found", scenarios.TABLE_2), ("stated", scenarios.STATED_2)):
                 other = scenarios.unresponsive(rate)
@@ -118,30 +124,23 @@ class Experiment(paper.Experiment):
         for time in tfrc.VIDEO_TIMES:
             runs["table4", "found", time] = scenarios.video(f"{time}s"), 1
             runs["table4", "stated", time] = scenarios.video(f"{time}s", flows=1), 1
-        for jitter in JITTERS:
-            for seed in plan.seeds:
-                begin, later = _moved(seed, 1000.0, 2)
-                runs["phases", jitter, seed] = scenarios.unequal_round_trips(jitter, (begin, later)), seed
-                runs["twins", jitter, seed] = scenarios.video(scenarios.END, sending_jitter=jitter), seed
+        for jitter, seed in product(JITTERS, plan.seeds):
+            begin, later = _moved(seed, 1000.0, 2)
+            runs["phases", jitter, seed] = scenarios.unequal_round_trips(jitter, (begin, later)), seed
+            runs["twins", jitter, seed] = scenarios.video(scenarios.END, sending_jitter=jitter), seed
         done = {key: Then(RunJob(one, seed), Kept.of) for key, (one, seed) in runs.items()}
         return {**done, **tfrc.jobs(plan.seeds), **improvements.jobs(plan.seeds)}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """Their counts, ratios and shares."""
-        results = _Results(plan.seeds, done)
-        rate_control = tfrc.Results(plan.seeds, done, results.published)
-        rules = improvements.Results(plan.seeds, done)
+        del plan
+        published = load(Path(__file__).parent).printed
+        results = _Results(done, published)
+        rate_control = tfrc.Results(done, published)
+        rules = improvements.Results(done)
         return Outcome(
             {**results.measures, **dict(rate_control.measures()), **dict(rules.measures())},
-            tables=[
-                results.sensitivity(),
-                results.luck(),
-                results.stated(),
-                results.phases(),
-                results.twins(),
-                *rate_control.tables(),
-                rules.table(),
-            ],
+            tables=[*results.tables(), *rate_control.tables(), rules.table()],
             figures=[
                 *results.figures_of_table_1(),
                 results.figure_of_scan(),
@@ -161,17 +160,15 @@ class Experiment(paper.Experiment):
 class _Results:
     """What the runs came to."""
 
-    seeds: Sequence[int]
     done: Done
-
-    def over_seeds(self, *key: str, take: Callable[[Kept], float], unit: str = "") -> Measure:
-        """A number of the runs under a key, over the seeds."""
-        return Measure.of([take(self.done[(*key, seed)]) for seed in self.seeds], unit)
+    published: Mapping[str, float]
+    """The document's numbers by the measure that each is held against."""
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
         """All that claims speak of."""
         made: dict[str, Measure] = {}
+        runs = group_seeds(self.done)
         for row, rate in RATES.items():
             found = self.done["scan", "as found", row]
             for name in COLUMNS:
@@ -183,88 +180,70 @@ class _Results:
             for flow in ("tcp", "udp"):
                 made[f"table1/{row}/{flow}.delay"] = Measure.exact(found.counts[flow].delay_ms, "ms")
             made[f"table1/{row}/udp.offered"] = Measure.exact(Rate.parse(rate) * UDP_TIME_S / 8000, "packets")
-            for jitter in ("off", "auto"):
-                made[f"luck.{jitter}/{row}/jain"] = self.over_seeds("luck", jitter, row, take=lambda one: one.jain)
-                made[f"luck.{jitter}/{row}/tcp.received"] = self.over_seeds(
-                    "luck", jitter, row, take=lambda one: one.column("tcp.received"), unit="packets"
-                )
+            for jitter, (name, quantity) in product(_LUCK_JITTERS, _LUCK.items()):
+                made[f"luck.{jitter}/{row}/{name}"] = quantity.over(runs["luck", jitter, row])
         steady = [
             made[f"table1/{row}/udp.sent"].value.mean / made[f"table1/{row}/udp.offered"].value.mean for row in RATES
         ]
         made["udp.steady.least"] = Measure.exact(min(steady), "", "UDP's packets sent over those offered, least row")
         made["udp.steady.most"] = Measure.exact(max(steady), "", "UDP's packets sent over those offered, largest row")
-        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", tfrc.VIDEO_TIMES)):
-            for time in times:
-                count = self.done[table, "found", time].counts["all"]
-                for name, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
-                    made[f"{table}/{time}/udp.{name}"] = Measure.exact(value, "packets")
-        for table, name, time in (("table3", "stated3", "100"), ("table4", "stated4", "100")):
-            count = self.done[table, "stated", time].counts["all"]
-            for what, value in (("sent", count.sent), ("drop", count.dropped)):
-                made[f"{name}.{what}"] = Measure.exact(value, "packets", "with the settings that are stated")
+        for table, time in _TIMES:
+            for name, count in self.done[table, "found", time].counts["all"].packets():
+                made[f"{table}/{time}/udp.{name}"] = count
+        for table in ("table3", "table4"):
+            stated = self.done[table, "stated", "100"].counts["all"]
+            for what, value in (("sent", stated.sent), ("drop", stated.dropped)):
+                about = "with the settings that are stated"
+                made[f"stated{table[-1]}.{what}"] = Measure.exact(value, "packets", about)
         for jitter in JITTERS:
-            made[f"phases/{jitter}/share"] = self.over_seeds("phases", jitter, take=_share_of_short, unit="%")
-            for flow in ("udp-1", "udp-2"):
-                made[f"twins/{jitter}/{flow}"] = self.over_seeds("twins", jitter, take=_dropped(flow), unit="packets")
+            made[f"phases/{jitter}/share"] = Quantity(_share_of_short, "%").over(runs["phases", jitter])
+            for flow in _TWINS:
+                dropped = [one.counts[flow].dropped for one in runs["twins", jitter]]
+                made[f"twins/{jitter}/{flow}"] = Measure.of(dropped, "packets")
         return made
 
-    @cached_property
-    def published(self) -> dict[str, float]:
-        """The document's numbers by the measure that each is held against."""
-        claims = load(Path(__file__).parent).claims
-        return {one.measure: one.published for one in claims if one.measure and isinstance(one.published, int | float)}
-
-    # --- tables ---------------------------------------------------------------------------------------
-
-    def sensitivity(self) -> Table:
-        """Table 1 under settings that the document does not state."""
-        rows: list[list[CellValue]] = [
-            [label, *(self.done["scan", label, row].counts["tcp"].received for row in RATES)] for label in SCAN
-        ]
-        published: list[CellValue] = [
-            "the document",
-            *(int(self.published[f"table1/{row}/tcp.received"]) for row in RATES),
-        ]
+    def tables(self) -> Iterator[Table]:
+        """What the document leaves open, what its own settings give, and what senders in step do."""
+        measures = self.measures
+        received = {label: [self.done["scan", label, row].counts["tcp"].received for row in RATES] for label in SCAN}
+        received = {"the document": [int(self.published[f"table1/{row}/tcp.received"]) for row in RATES], **received}
         title = "TCP packets received beside UDP at each rate, one setting changed at a time"
-        return Table("sensitivity", title, ["setting", *RATES], [published, *rows])
-
-    def luck(self) -> Table:
-        """Table 1 with starts that seeds move, without and with sending jitter."""
-        rows: list[list[CellValue]] = [
-            [row, *(self.measures[f"luck.{jitter}/{row}/{what}"] for jitter in ("off", "auto") for what in _LUCK)]
+        rows: list[list[CellValue]] = [[label, *counts] for label, counts in received.items()]
+        yield Table("sensitivity", title, ["setting", *RATES], rows)
+        luck = (
+            {
+                "UDP rate": row,
+                **{
+                    f"{_LUCK[name].head}, jitter {jitter}": measures[f"luck.{jitter}/{row}/{name}"]
+                    for jitter, name in product(_LUCK_JITTERS, ("tcp.received", "jain"))
+                },
+            }
             for row in RATES
+        )
+        yield Table.of("luck", "Table 1 with TCP starting at any time in the first 200 ms", luck)
+        counts = [
+            ("Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, ("table2", row), flow)
+            for row, flow in product(tfrc.ROWS, ("tcp", "other"))
         ]
-        heads = [f"{what}, jitter {jitter}" for jitter in ("off", "auto") for what in _LUCK.values()]
-        title = "Table 1 with TCP starting at any time in the first 200 ms"
-        return Table("luck", title, ["UDP rate", *heads], rows)
-
-    def stated(self) -> Table:
-        """What the document's own settings give, where others print its tables."""
-        rows: list[list[CellValue]] = []
-        for row in tfrc.ROWS:
-            for flow in ("tcp", "other"):
-                cells = [_counts(self.done["table2", name, row].counts[flow]) for name in ("found", "stated")]
-                rows.append(["Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, *cells])
-        for table, times in (("table3", tfrc.VOICE_TIMES), ("table4", tfrc.VIDEO_TIMES)):
-            for time in times:
-                cells = [_counts(self.done[table, name, time].counts["all"]) for name in ("found", "stated")]
-                rows.append([f"Table {table[-1]}, UDP", f"{time} s", *cells])
+        counts += [(f"Table {table[-1]}, UDP", f"{time} s", (table, time), "all") for table, time in _TIMES]
+        rows = [
+            [title, row, *(_counts(self.done[table, name, key].counts[flow]) for name in ("found", "stated"))]
+            for title, row, (table, key), flow in counts
+        ]
         title = "Packets sent, received and dropped with the settings found and with those stated"
-        return Table("stated", title, ["table", "row", "found", "stated"], rows)
-
-    def phases(self) -> Table:
-        """Unfairness that is an artefact of senders in step."""
-        rows: list[list[CellValue]] = [[jitter, self.measures[f"phases/{jitter}/share"]] for jitter in JITTERS]
-        title = "Two CUBIC flows with round trips of 40 and 120 ms over 10 Mb/s and 33 packets, seconds 20 to 600"
-        return Table("phases", title, ["sending jitter", "goodput of the flow with 40 ms, share (%)"], rows)
-
-    def twins(self) -> Table:
-        """Who of two alike loses."""
-        rows: list[list[CellValue]] = [
-            [jitter, *(self.measures[f"twins/{jitter}/{flow}"] for flow in ("udp-1", "udp-2"))] for jitter in JITTERS
-        ]
-        title = "Packets that each of table 4's two UDP flows loses in 100 s"
-        return Table("twins", title, ["sending jitter", "first flow (packets)", "second flow (packets)"], rows)
+        yield Table("stated", title, ["table", "row", "found", "stated"], rows)
+        yield Table(
+            "phases",
+            "Two CUBIC flows with round trips of 40 and 120 ms over 10 Mb/s and 33 packets, seconds 20 to 600",
+            ["sending jitter", "goodput of the flow with 40 ms, share (%)"],
+            [[jitter, measures[f"phases/{jitter}/share"]] for jitter in JITTERS],
+        )
+        yield Table(
+            "twins",
+            "Packets that each of table 4's two UDP flows loses in 100 s",
+            ["sending jitter", "first flow (packets)", "second flow (packets)"],
+            [[jitter, *(measures[f"twins/{jitter}/{flow}"] for flow in _TWINS)] for jitter in JITTERS],
+        )
 
     # --- figures --------------------------------------------------------------------------------------
 
@@ -286,9 +265,9 @@ class _Results:
         """Table 1 within what the document leaves open."""
         x = [float(row.split()[0]) for row in RATES]
         sheet = Sheet("Table 1", "TCP beside UDP under all settings tried", _X, "TCP packets received", ylog=True)
-        for label, end in (("least", "least"), ("most", "most")):
+        for end in ("least", "most"):
             values = [self.measures[f"scan/{row}/tcp.received/{end}"].value.mean for row in RATES]
-            sheet.series(label, x, [value or np.nan for value in values])
+            sheet.series(end, x, [value or np.nan for value in values])
         sheet.series("as found", x, [self.measures[f"table1/{row}/tcp.received"].value.mean for row in RATES])
         sheet.published("table 1", x, [self.published[f"table1/{row}/tcp.received"] for row in RATES])
         return sheet.drawing("sensitivity", "A line ends where not one packet arrives.")
@@ -296,16 +275,11 @@ class _Results:
     def figures_of_times(self, tfrc_counts: Mapping[str, Mapping[str, Count]]) -> Iterator[Drawing]:
         """Figures 6 to 9."""
         for first, table, times in ((6, "table3", tfrc.VOICE_TIMES), (8, "table4", tfrc.VIDEO_TIMES)):
-            seen: dict[str, dict[str, Count]] = {
-                "UDP": {time: self.done[table, "found", time].counts["all"] for time in times}
-            }
-            seen["TFRC"] = dict(tfrc_counts[table])
-            who = " and ".join(reversed(seen))
-            ratio = Sheet(f"Figure {first}", f"Packet loss ratio of {who}", "Simulation time (s)", "Packet loss ratio")
-            delay = Sheet(
-                f"Figure {first + 1}", f"End-to-end delay of {who}", "Simulation time (s)", "End-to-end delay (ms)"
-            )
-            for label, counts in seen.items():
+            udp = {time: self.done[table, "found", time].counts["all"] for time in times}
+            x = "Simulation time (s)"
+            ratio = Sheet(f"Figure {first}", "Packet loss ratio of TFRC and UDP", x, "Packet loss ratio")
+            delay = Sheet(f"Figure {first + 1}", "End-to-end delay of TFRC and UDP", x, "End-to-end delay (ms)")
+            for label, counts in (("UDP", udp), ("TFRC", tfrc_counts[table])):
                 ratio.bars(label, {time: Measure.exact(one.loss_ratio) for time, one in counts.items()})
                 ratio.published(label, times, [self._printed_loss(table, time, label.lower()) for time in times])
                 delay.bars(label, {time: Measure.exact(one.delay_ms) for time, one in counts.items()})
@@ -317,17 +291,9 @@ class _Results:
         return dropped / (received + dropped)
 
 
-_X = "UDP rate (Mb/s)"
-_LUCK = {"tcp.received": "TCP packets", "jain": "Jain's index"}
-
-
 def _share_of_short(one: Kept) -> float:
     short, long = one.goodput["short"], one.goodput["long"]
     return 100 * short / (short + long)
-
-
-def _dropped(flow: str) -> Callable[[Kept], float]:
-    return lambda one: one.counts[flow].dropped
 
 
 def _counts(one: Count) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ import numpy.typing as npt
 
 from tidegate import Flow, Link, Media, Scenario
 from tidegate.control import tfrc as formulas
-from tidegate.paper import Drawing, Measure, Sheet, Table, Then
-from tidegate.paper.measures import CellValue
+from tidegate.paper import Drawing, Measure, Quantity, Sheet, Table, Then, group_seeds
 from tidegate.runs import Run, RunJob
 from tidegate.units import Rate, Size
 
@@ -157,9 +157,8 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
     for rules in RULES:
         made["improvements", "idle", rules] = Then(RunJob(_steady(rules), 1), Rates.of)
         made["improvements", "limited", rules] = Then(RunJob(_data_limited(rules), 1), Rates.of)
-    for seed in seeds:
-        for size in (PACKET, SHORT):
-            made["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.of)
+    for seed, size in product(seeds, (PACKET, SHORT)):
+        made["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.of)
     return made
 
 
@@ -167,27 +166,12 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
 class Results:
     """What they came to."""
 
-    seeds: Sequence[int]
     done: Mapping[Any, Any]
-
-    def idle(self, rules: str) -> Rates:
-        """The run with a silence."""
-        found: Rates = self.done["improvements", "idle", rules]
-        return found
-
-    def limited(self, rules: str) -> Rates:
-        """The run with little to send for a while."""
-        found: Rates = self.done["improvements", "limited", rules]
-        return found
-
-    def lossy(self, size: int, take: Callable[[Rates], float], unit: str = "") -> Measure:
-        """A number of the lossy runs."""
-        return Measure.of([take(self.done["improvements", size, seed]) for seed in self.seeds], unit)
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """All that claims speak of."""
         for rules in RULES:
-            one = self.idle(rules)
+            one: Rates = self.done["improvements", "idle", rules]
             idle = one.idle()
             halved = idle[1:] / idle[:-1]
             yield f"start.{rules}.window", Measure.exact(one.begin, "packets")
@@ -195,24 +179,32 @@ class Results:
             yield f"idle.{rules}.first", Measure.exact(float(halved[0]), "", "X after the first timeout over before")
             yield f"idle.{rules}.least", Measure.exact(float(idle.min()), "packets", "least X a round trip")
             yield f"idle.{rules}.back", Measure.exact(one.reaches(8.0), "s", "until X is the media's rate again")
-            little = self.limited(rules)
+            little: Rates = self.done["improvements", "limited", rules]
             least = little.least(IDLE_S[0] + _LATER_S, IDLE_S[1])
             yield f"limited.{rules}.least", Measure.exact(least / LITTLE, "", "least X over the media's rate of then")
             yield f"limited.{rules}.back", Measure.exact(little.back(), "s", "until X is the media's rate again")
+        runs = group_seeds(self.done)
         for size in (PACKET, SHORT):
-            yield f"lossy.{size}.rate", self.lossy(size, lambda one: one.sent, "bit/s")
-            yield f"lossy.{size}.equation", self.lossy(size, _equation(size), "bit/s")
-            yield f"lossy.{size}.printed", self.lossy(size, _printed(size), "bit/s")
+            for name, take in (("rate", _sent), ("equation", _equation(size)), ("printed", _printed(size))):
+                yield f"lossy.{size}.{name}", Quantity(take, "bit/s").over(runs["improvements", size])
 
     def table(self) -> Table:
         """RFC 3448 beside RFC 5348."""
         made = dict(self.measures())
-        heads = ["first window", "start-up delay", "first timeout", "least when idle", "back after idle"]
-        heads += ["least X when data-limited, over the media's rate", "back after data-limited"]
-        names = ["start.{}.window", "start.{}.delay", "idle.{}.first", "idle.{}.least", "idle.{}.back"]
-        names += ["limited.{}.least", "limited.{}.back"]
-        rows: list[list[CellValue]] = [[rules, *(made[name.format(rules)] for name in names)] for rules in RULES]
-        return Table("improvements", "Section 2.1: 1 Mb/s of media, 100 ms", ["rules", *heads], rows)
+        rows = (
+            {
+                "rules": rules,
+                "first window": made[f"start.{rules}.window"],
+                "start-up delay": made[f"start.{rules}.delay"],
+                "first timeout": made[f"idle.{rules}.first"],
+                "least when idle": made[f"idle.{rules}.least"],
+                "back after idle": made[f"idle.{rules}.back"],
+                "least X when data-limited, over the media's rate": made[f"limited.{rules}.least"],
+                "back after data-limited": made[f"limited.{rules}.back"],
+            }
+            for rules in RULES
+        )
+        return Table.of("improvements", "Section 2.1: 1 Mb/s of media, 100 ms", rows)
 
     def figure(self) -> Drawing:
         """X over time."""
@@ -220,10 +212,14 @@ class Results:
             "Section 2.1", "Allowed rate, silence from 5 to 8 s", "Time (s)", "Allowed rate (bit/s)", ylog=True
         )
         for rules in RULES:
-            one = self.idle(rules)
+            one = self.done["improvements", "idle", rules]
             sheet.series(rules, one.at, one.x, step=True)
         sheet.series("media", [0, 5, 5, 8, 8, 12], [MEDIA_RATE, MEDIA_RATE, np.nan, np.nan, MEDIA_RATE, MEDIA_RATE])
         return sheet.drawing("improvements", "1 Mb/s of media in packets of 1000 bytes over a round trip of 100 ms.")
+
+
+def _sent(one: Rates) -> float:
+    return one.sent
 
 
 def _equation(size: int) -> Callable[[Rates], float]:

@@ -8,7 +8,7 @@ those of ns-2's tcl/lib/ns-default.tcl.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,31 +42,26 @@ class Dumbbell:
     def links(self) -> list[Link]:
         """The five cables."""
         first, middle, last = self.delays
-        cables = [
-            ("N0-R1", self.access, first),
-            ("N1-R1", self.access, first),
-            ("R1-R2", self.bottleneck, middle),
-            ("R2-N2", self.access, last),
-            ("R2-N3", self.access, last),
-        ]
-        made = []
-        for name, capacity, delay in cables:
-            begin, end = name.split("-")
-            made.append(
-                Link(name=name, from_=begin, to=end, capacity=capacity, delay=delay, queue={"packets": self.queue})
+        queue = {"packets": self.queue}
+        return [
+            Link(name=f"{begin}-{end}", from_=begin, to=end, capacity=capacity, delay=delay, queue=queue)
+            for begin, end, capacity, delay in (
+                ("N0", "R1", self.access, first),
+                ("N1", "R1", self.access, first),
+                ("R1", "R2", self.bottleneck, middle),
+                ("R2", "N2", self.access, last),
+                ("R2", "N3", self.access, last),
             )
-        return made
+        ]
 
-    def run_of(self, name: str, flows: Iterable[Flow], *, until: str = END, sending_jitter: str = "off") -> Scenario:
-        """A scenario on this network; the document's runs have no sending jitter."""
+    def run_of(self, name: str, flows: list[Flow], **keys: Any) -> Scenario:
+        """A scenario on this network, unless `keys` say otherwise until the end and without sending jitter."""
         return Scenario(
             name=name,
             source="Vardhan, Reddy: Congestion Control in Real Time Applications",
-            duration=until,
-            sending_jitter=sending_jitter,
-            record="summary",
             links=self.links(),
-            flows=list(flows),
+            flows=flows,
+            **{"duration": END, "sending_jitter": "off", "record": "summary", **keys},
         )
 
 
@@ -120,10 +115,10 @@ def _flow(name: str, ends: tuple[str, str], start: str, **kind: Any) -> Flow:
     return Flow(name=name, from_=ends[0], to=ends[1], start=start, stop=END, **kind)
 
 
-def ns2_tcp(algorithm: str, window: int, **keys: Any) -> Tcp:
+def ns2_tcp(algorithm: str, window: int, min_rto: str = "200ms") -> Tcp:
     """ns-2's TCP agent: a window in packets, two packets at first, an ACK for each, a least timeout of 0.2 s, a SYN."""
-    defaults = {"initial_window": 2, "min_rto": "200ms", "options": False, "hystart": False, "packet_size": TCP_PACKET}
-    return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", **{**defaults, **keys})
+    keys: dict[str, Any] = {"initial_window": 2, "options": False, "hystart": False, "packet_size": TCP_PACKET}
+    return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", min_rto=min_rto, **keys)
 
 
 def tcp_beside_udp(
@@ -137,15 +132,9 @@ def tcp_beside_udp(
     sending_jitter: str = "off",
 ) -> Scenario:
     """One row of table 1: an FTP over TCP, and CBR over UDP at `rate`, for 100 s."""
-    tcp = ns2_tcp(algorithm, window, min_rto=min_rto)
-    return network.run_of(
-        "vardhan-table1",
-        [
-            _flow("tcp", UPPER, tcp_start, tcp=tcp),
-            _flow("udp", LOWER, "100ms", udp=Udp(rate=rate, packet_size=UDP_PACKET)),
-        ],
-        sending_jitter=sending_jitter,
-    )
+    tcp = _flow("tcp", UPPER, tcp_start, tcp=ns2_tcp(algorithm, window, min_rto))
+    udp = _flow("udp", LOWER, "100ms", udp=Udp(rate=rate, packet_size=UDP_PACKET))
+    return network.run_of("vardhan-table1", [tcp, udp], sending_jitter=sending_jitter)
 
 
 def tcp_beside(
@@ -154,47 +143,37 @@ def tcp_beside(
     *,
     network: Dumbbell = TABLE_2,
     start: str = "0s",
-    sending_jitter: str = "off",
+    **keys: Any,
 ) -> Scenario:
     """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind.
 
     TCP starts at 0, the other one at `start`.
     """
-    return network.run_of(
-        "vardhan-table2",
-        [_flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window)), _flow("other", LOWER, start, **other)],
-        sending_jitter=sending_jitter,
-    )
+    tcp = _flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window))
+    return network.run_of("vardhan-table2", [tcp, _flow("other", LOWER, start, **other)], **keys)
 
 
-def tfrc(
-    rate: str | Sequence[tuple[Duration, str]],
-    size: int,
-    *,
-    like_ns2: bool = True,
-    limit: str = "1000s",
-    **settings: Any,
-) -> dict[str, Any]:
+def tfrc(rate: str | Sequence[tuple[Duration, str]], size: int, *, like_ns2: bool = True) -> dict[str, Any]:
     """A TFRC flow whose application makes `size` bytes at a time, at `rate`, whatever it is allowed to send.
 
     `rate` may be pairs of a time since the flow's start and the rate from then on. On the wire a packet has
-    ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of RFC 5348; `limit` bounds
-    what waits at the sender. Its RTCP reports are rare: ns-2 has none.
+    ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of RFC 5348. Its RTCP
+    reports are rare: ns-2 has none.
     """
     steps = [(Duration(0), rate)] if isinstance(rate, str) else rate
     wire = size + TFRC_PACKET - 1000
     schedule = [(time, Rate(Rate.parse(one) * wire // size)) for time, one in steps]
     packet = Size(size)
-    chosen = {"segment": packet, "mss": packet, **(NS2_TFRC if like_ns2 else {}), **settings}
+    settings = {"segment": packet, "mss": packet, **(NS2_TFRC if like_ns2 else {})}
     return {
         "media": Media(
-            controller={"name": "tfrc", **chosen},
+            controller={"name": "tfrc", **settings},
             video={"source": "cbr", "schedule": schedule, "packet_size": Size(wire)},
             overhead=Size(IP_HEADERS),
             marks=False,
             max_rate=max(rate for _, rate in schedule),
             feedback={"format": "none", "reports": "1000s"},
-            queue_limit=limit,
+            queue_limit="1000s",
         )
     }
 
@@ -211,7 +190,7 @@ def voice(until: str, *, network: Dumbbell = TABLE_3, rates: Sequence[str] = ("6
         _flow(f"udp-{number}", ends, start, udp=Udp(rate=rate, packet_size="160B"))
         for number, (rate, ends, start) in enumerate(zip(rates, (UPPER, LOWER), starts, strict=False), 1)
     ]
-    return network.run_of("vardhan-table3", flows, until=until)
+    return network.run_of("vardhan-table3", flows, duration=until)
 
 
 TFRC_VOICE = Dumbbell("150kbps", "1Mbps", ("1ms", "10ms", "1ms"))
@@ -225,45 +204,32 @@ def voice_tfrc(
     flows = [_flow("tfrc", UPPER, "100ms", **tfrc("64kbps", 160, like_ns2=like_ns2))]
     if beside is not None:
         flows.append(_flow("udp", LOWER, "100ms", udp=Udp(rate=beside, packet_size="160B")))
-    return network.run_of("vardhan-table3", flows, until=until).model_copy(update={"record": "packets"})
+    return network.run_of("vardhan-table3", flows, duration=until, record="packets")
 
 
 VIDEO = (("100ms", "448kbps"), ("20s", "20kbps"), ("50s", "1Mbps"), ("80s", "448kbps"))
 """Section 4.6: the video conference's rate from each time on."""
 
 
-def video(until: str, *, network: Dumbbell = TABLE_4, flows: int = 2, sending_jitter: str = "off") -> Scenario:
+def video(until: str, *, flows: int = 2, sending_jitter: str = "off") -> Scenario:
     """UDP of table 4 up to a time: `flows` (1 or 2) video conferences of 1000-byte packets (section 4.6)."""
     udp = Udp(rate=VIDEO[0][1], packet_size=UDP_PACKET, schedule=[("0s", "0bps"), *VIDEO])
     both = [_flow(f"udp-{number}", ends, "0s", udp=udp) for number, ends in enumerate((UPPER, LOWER)[:flows], 1)]
-    return network.run_of("vardhan-table4", both, until=until, sending_jitter=sending_jitter)
+    return TABLE_4.run_of("vardhan-table4", both, duration=until, sending_jitter=sending_jitter)
 
 
-def video_tfrc(
-    until: str,
-    *,
-    like_ns2: bool = True,
-    flows: int = 2,
-    sending_jitter: str = "off",
-    starts: tuple[str, str] = ("100ms", "100ms"),
-    limit: str = "1000s",
-) -> Scenario:
+def video_tfrc(until: str, *, like_ns2: bool = True) -> Scenario:
     """TFRC of table 4 up to a time: the video conferences of `video` under its control."""
     first = Duration.parse(VIDEO[0][0])
     schedule = [(Duration(Duration.parse(time) - first), rate) for time, rate in VIDEO]
-    kind = tfrc(schedule, 1000, like_ns2=like_ns2, limit=limit)
-    both = [
-        _flow(f"tfrc-{number}", ends, start, **kind)
-        for number, (ends, start) in enumerate(zip((UPPER, LOWER), starts, strict=True), 1)
-    ]
-    return TABLE_4.run_of("vardhan-table4", both[:flows], until=until, sending_jitter=sending_jitter)
+    kind = tfrc(schedule, 1000, like_ns2=like_ns2)
+    both = [_flow(f"tfrc-{number}", ends, "100ms", **kind) for number, ends in enumerate((UPPER, LOWER), 1)]
+    return TABLE_4.run_of("vardhan-table4", both, duration=until)
 
 
-def unequal_round_trips(
-    sending_jitter: str, starts: tuple[str, str], *, algorithm: str = "cubic", queue: int = 33
-) -> Scenario:
+def unequal_round_trips(sending_jitter: str, starts: tuple[str, str]) -> Scenario:
     """Two TCP flows with round trips of 40 and 120 ms over 10 Mb/s, seconds 20 to 600."""
-    tcp = Tcp(algorithm=algorithm, handshake=False, hystart=False)
+    tcp = Tcp(algorithm="cubic", handshake=False, hystart=False)
     return Scenario(
         name="vardhan-phases",
         duration="600s",
@@ -273,7 +239,7 @@ def unequal_round_trips(
         links=[
             Link(name="near", from_="a", to="router"),
             Link(name="far", from_="b", to="router", delay="40ms"),
-            Link(name="link", from_="router", to="end", capacity="10Mbps", delay="20ms", queue={"packets": queue}),
+            Link(name="link", from_="router", to="end", capacity="10Mbps", delay="20ms", queue={"packets": 33}),
         ],
         flows=[
             Flow(name="short", from_="a", to="end", start=starts[0], tcp=tcp),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from tidegate.paper import Drawing, Measure, Sheet, Table, Then
+from tidegate.paper import Drawing, Measure, Quantity, Sheet, Table, Then, group_seeds
 from tidegate.paper.measures import CellValue
 from tidegate.papers.vardhan import scenarios
 from tidegate.papers.vardhan.counts import Count, jain
@@ -30,7 +32,8 @@ VOICE_TIMES = ("5", "10", "50", "100")
 VIDEO_TIMES = ("20", "50", "70", "100")
 """Rows of table 4."""
 LATEST_START_MS = 200.0
-"""Seeds move TFRC's start between 0 and this; TCP starts at 0."""
+"""Seeds move TFRC's start between 0 and this, where TCP starts at 0; so they do TCP's of table 1, of which the document
+does not say when it is."""
 WINDOW_S = 1.0
 """Rates are compared over this long."""
 
@@ -61,8 +64,7 @@ def _row(row: str, later_ms: float, changes: Mapping[str, Any], *, record: str =
     given = dict(changes)
     later_ms += given.pop("later_ms", 0.0)
     other = scenarios.tfrc(rate, 1000, like_ns2=given.pop("like_ns2", True))
-    made = scenarios.tcp_beside(other, window, start=f"{later_ms:.3f}ms", **given)
-    return made.model_copy(update={"record": record})
+    return scenarios.tcp_beside(other, window, start=f"{later_ms:.3f}ms", record=record, **given)
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,8 @@ class Pair:
     @classmethod
     def of(cls, run: Run) -> Pair:
         """Of a run of table 2."""
-        names = {"tcp": "tcp", "tfrc": "other"}
-        variation = {}
-        if "series" in run.tables:
-            variation = {name: _variation(run, flow) for name, flow in names.items()}
+        flows = {"tcp": "tcp", "tfrc": "other"} if "series" in run.tables else {}
+        variation = {name: _variation(run, flow) for name, flow in flows.items()}
         return cls(Count.of(run, ["tcp"]), Count.of(run, ["other"]), variation, run.digest)
 
     def column(self, name: str) -> float:
@@ -139,11 +139,10 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Any]]:
     made: dict[Any, Then[Run, Any]] = {}
     for seed in seeds:
         later = float(np.random.default_rng(seed).uniform(0.0, LATEST_START_MS))
-        for row in ROWS:
-            for label, changes in SCAN.items():
-                record = "series" if label == "as found" else "summary"
-                job = RunJob(_row(row, later, changes, record=record), seed)
-                made["tfrc", label, row, seed] = Then(job, Pair.of)
+        for row, (label, changes) in product(ROWS, SCAN.items()):
+            record = "series" if label == "as found" else "summary"
+            job = RunJob(_row(row, later, changes, record=record), seed)
+            made["tfrc", label, row, seed] = Then(job, Pair.of)
     for time in VOICE_TIMES:
         for name, scenario in (
             ("found", scenarios.voice_tfrc(f"{time}s")),
@@ -151,10 +150,9 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Any]]:
             ("competing", scenarios.voice_tfrc(f"{time}s", network=scenarios.TABLE_3, beside="100kbps")),
         ):
             made["tfrc voice", name, time] = Then(RunJob(scenario, 1), Voice.of)
-    for time in VIDEO_TIMES:
-        for name, like_ns2 in _VIDEOS.items():
-            scenario = scenarios.video_tfrc(f"{time}s", like_ns2=like_ns2)
-            made["tfrc video", name, time] = Then(RunJob(scenario, 1), Both.of)
+    for time, name in product(VIDEO_TIMES, _VIDEOS):
+        scenario = scenarios.video_tfrc(f"{time}s", like_ns2=name == "found")
+        made["tfrc video", name, time] = Then(RunJob(scenario, 1), Both.of)
     return made
 
 
@@ -175,60 +173,53 @@ class Both:
 class Results:
     """What those runs came to."""
 
-    seeds: Sequence[int]
     done: Mapping[Any, Any]
     published: Mapping[str, float]
     """The document's numbers by the measure that each is held against."""
 
-    def pairs(self, label: str, row: str) -> list[Pair]:
-        """The runs of a row of table 2 under a setting, a seed each."""
-        return [self.done["tfrc", label, row, seed] for seed in self.seeds]
+    @cached_property
+    def pairs(self) -> Mapping[Any, list[Pair]]:
+        """The runs of table 2 by setting and row, one a seed."""
+        return {key[1:]: runs for key, runs in group_seeds(self.done).items() if key[0] == "tfrc"}
 
     def over(self, label: str, row: str, take: Callable[[Pair], float], unit: str = "") -> Measure:
         """A number of them."""
-        return Measure.of([take(one) for one in self.pairs(label, row)], unit)
+        return Quantity(take, unit).over(self.pairs[label, row])
+
+    def column(self, label: str, row: str, name: str, unit: str = "") -> Measure:
+        """A column of table 2."""
+        return self.over(label, row, lambda run: run.column(name), unit)
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
         """All that claims speak of."""
         for row in ROWS:
+            as_found = self.pairs["as found", row]
             for name in COLUMNS:
                 unit = "" if name.endswith("pdr") else "packets"
-                seen = [self.over(label, row, _column(name)).value.mean for label in SCAN]
-                yield f"table2/{row}/{name}", self.over("as found", row, _column(name), unit)
-                draws = [one.column(name) for one in self.pairs("as found", row)]
+                seen = [self.column(label, row, name).value.mean for label in SCAN]
+                yield f"table2/{row}/{name}", self.column("as found", row, name, unit)
+                draws = [one.column(name) for one in as_found]
                 yield f"draws2/{row}/{name}", Measure.exact(float(np.std(draws, ddof=min(1, len(draws) - 1))), unit)
                 yield f"scan2/{row}/{name}/least", Measure.exact(min(seen), unit)
                 yield f"scan2/{row}/{name}/most", Measure.exact(max(seen), unit)
-            stated = self.over("bottleneck of 2 Mb/s, as stated", row, _column("tfrc.received"), "packets")
+            stated = self.column("bottleneck of 2 Mb/s, as stated", row, "tfrc.received", "packets")
             yield f"stated2/{row}/tfrc.received", stated
-            more = "how much more TCP's rate varies"
-            smoother = [one.variation["tcp"] - one.variation["tfrc"] for one in self.pairs("as found", row)]
-            yield f"smooth/{row}", Measure.of(smoother, "", more)
+            smoother = [one.variation["tcp"] - one.variation["tfrc"] for one in as_found]
+            yield f"smooth/{row}", Measure.of(smoother, "", "how much more TCP's rate varies")
             for label in SCAN:
                 yield f"scan2/{label}/{row}/jain", self.over(label, row, _jain)
             yield f"table2/{row}/jain", self.over("as found", row, _jain)
-            yield f"table2/{row}/utilisation", self.over("as found", row, _utilisation)
-        for time in VOICE_TIMES:
-            for name in ("found", "stated", "competing"):
-                voice: Voice = self.done["tfrc voice", name, time]
-                place = "table3" if name == "found" else f"table3.{name}"
-                count = voice.count
-                for what, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
-                    yield f"{place}/{time}/tfrc.{what}", Measure.exact(value, "packets")
-                yield f"{place}/{time}/tfrc.delay", Measure.exact(voice.data.delay_ms, "ms", "from wire to arrival")
-                yield f"{place}/{time}/tfrc.waited", Measure.exact(voice.data.waited_ms, "ms", "at the sender before")
-                yield f"{place}/{time}/tfrc.jitter", Measure.exact(voice.jitter_ms, "ms", "from when it was made")
-                yield f"{place}/{time}/tfrc.data", Measure.exact(voice.data.sent, "packets")
-                # what the application has made: 50 packets a second from 0.1 s on
-                offered = 50 * (float(time) - 0.1)
-                yield f"{place}/{time}/tfrc.carried", Measure.exact(voice.data.received / offered)
-        for time in VIDEO_TIMES:
-            for name, place in (("found", "table4"), ("rfc5348", "table4.rfc5348")):
-                count = self.done["tfrc video", name, time].count
-                for what, value in (("sent", count.sent), ("received", count.received), ("drop", count.dropped)):
-                    yield f"{place}/{time}/tfrc.{what}", Measure.exact(value, "packets")
-                yield f"{place}/{time}/tfrc.delay", Measure.exact(count.delay_ms, "ms", "from wire to arrival")
-                yield f"{place}/{time}/tfrc.waited", Measure.exact(count.waited_ms, "ms", "at the sender before")
+            yield f"table2/{row}/utilisation", self.over("as found", row, lambda run: run.utilisation)
+        for time, name in product(VOICE_TIMES, ("found", "stated", "competing")):
+            voice: Voice = self.done["tfrc voice", name, time]
+            place = f"table3/{time}/tfrc" if name == "found" else f"table3.{name}/{time}/tfrc"
+            yield from _counted(place, voice.count)
+            yield f"{place}.jitter", Measure.exact(voice.jitter_ms, "ms", "from when it was made")
+            yield f"{place}.data", Measure.exact(voice.data.sent, "packets")
+            # what the application has made: 50 packets a second from 0.1 s on
+            yield f"{place}.carried", Measure.exact(voice.data.received / (50 * (float(time) - 0.1)))
+        for time, (name, table) in product(VIDEO_TIMES, (("found", "table4"), ("rfc5348", "table4.rfc5348"))):
+            yield from _counted(f"{table}/{time}/tfrc", self.done["tfrc video", name, time].count)
 
     def by_time(self) -> Mapping[str, Mapping[str, Count]]:
         """TFRC of tables 3 and 4 by time, data alone."""
@@ -241,56 +232,51 @@ class Results:
 
     def tables(self) -> Iterator[Table]:
         """Those of ours."""
-        rows: list[list[CellValue]] = [
-            [label, *(self.over(label, row, _column("tfrc.received")) for row in ROWS)] for label in SCAN
-        ]
-        printed: list[CellValue] = [
-            "the document",
-            *(int(self.published[f"table2/{row}/tfrc.received"]) for row in ROWS),
-        ]
+        printed = {row: int(self.published[f"table2/{row}/tfrc.received"]) for row in ROWS}
+        received = (
+            {"setting": label} | {row: self.column(label, row, "tfrc.received") for row in ROWS} for label in SCAN
+        )
         title = f"TFRC packets received beside TCP, TFRC starting within {LATEST_START_MS:g} ms of it"
-        yield Table("sensitivity-tfrc", title, ["setting", *ROWS], [printed, *rows])
-        rows = [[label, *(self.over(label, row, _jain) for row in ROWS)] for label in SCAN]
-        yield Table("shares-tfrc", "Jain's index of TCP and TFRC", ["setting", *ROWS], rows)
-        rows = [
-            [
-                row,
-                *(self.over(label, row, _column(f"{flow}.received")) for label in _PHASES for flow in ("tcp", "tfrc")),
-                *(self.over(label, row, _jain) for label in _PHASES),
-            ]
+        yield Table.of("sensitivity-tfrc", title, [{"setting": "the document", **printed}, *received])
+        shares = ({"setting": label} | {row: self.over(label, row, _jain) for row in ROWS} for label in SCAN)
+        yield Table.of("shares-tfrc", "Jain's index of TCP and TFRC", shares)
+        jitters = {"no jitter": "as found", "default jitter": "default sending jitter"}
+        phases = (
+            {"row": row}
+            | {
+                f"{flow}, {jitter}": self.column(label, row, f"{flow.lower()}.received")
+                for (jitter, label), flow in product(jitters.items(), _FLOWS)
+            }
+            | {f"Jain's index, {jitter}": self.over(label, row, _jain) for jitter, label in jitters.items()}
             for row in ROWS
-        ]
-        heads = [f"{flow}, {jitter}" for jitter in _PHASES.values() for flow in ("TCP", "TFRC")]
-        heads += [f"Jain's index, {jitter}" for jitter in _PHASES.values()]
-        yield Table("phases-tfrc", "Table 2's packets received with and without jitter", ["row", *heads], rows)
-        rows = [
-            [
-                row,
-                self.over("as found", row, lambda one: one.tfrc.delay_ms, "ms"),
-                self.over("as found", row, lambda one: one.tfrc.waited_ms, "ms"),
-                *(self.over("as found", row, _varies(flow)) for flow in ("tcp", "tfrc")),
-            ]
+        )
+        yield Table.of("phases-tfrc", "Table 2's packets received with and without jitter", phases)
+        waiting = (
+            {
+                "row": row,
+                "TFRC's delay on the network": self.column("as found", row, "tfrc.delay_ms"),
+                "and before, at its sender": self.column("as found", row, "tfrc.waited_ms"),
+                "TCP: variation of its rate over 1 s": self.over("as found", row, lambda run: run.variation["tcp"]),
+                "TFRC: variation of its rate over 1 s": self.over("as found", row, lambda run: run.variation["tfrc"]),
+            }
             for row in ROWS
-        ]
-        heads = ["TFRC's delay on the network", "and before, at its sender"]
-        heads += [f"{flow}: variation of its rate over 1 s" for flow in ("TCP", "TFRC")]
-        yield Table("waiting-tfrc", "What table 2 does not show", ["row", *heads], rows)
-        rows = []
-        for time in VOICE_TIMES:
-            for name, what in _VOICES.items():
-                voice: Voice = self.done["tfrc voice", name, time]
-                rows.append(
-                    [f"{time} s", what, voice.data.sent, voice.feedback, voice.data.received, voice.data.dropped]
-                )
+        )
+        yield Table.of("waiting-tfrc", "What table 2 does not show", waiting)
+        voices = [(time, name, self.done["tfrc voice", name, time]) for time, name in product(VOICE_TIMES, _VOICES)]
         heads = ["time", "network", "data sent", "feedback sent", "data received", "data dropped"]
+        rows: list[list[CellValue]] = [
+            [f"{time} s", _VOICES[name], one.data.sent, one.feedback, one.data.received, one.data.dropped]
+            for time, name, one in voices
+        ]
         yield Table("voice-tfrc", "TFRC of 64 kb/s voice", heads, rows)
-        rows = []
-        for time in VIDEO_TIMES:
-            for name in _VIDEOS:
-                one: Count = self.done["tfrc video", name, time].count
-                whose = "ns-2's" if name == "found" else "RFC 5348's"
-                rows.append([f"{time} s", whose, one.sent, one.received, one.dropped, one.delay_ms, one.waited_ms])
+        videos = [
+            (time, name, self.done["tfrc video", name, time].count) for time, name in product(VIDEO_TIMES, _VIDEOS)
+        ]
         heads = ["time", "settings", "sent", "received", "dropped", "network's delay (ms)", "at the sender (ms)"]
+        rows = [
+            [f"{time} s", _VIDEOS[name], one.sent, one.received, one.dropped, one.delay_ms, one.waited_ms]
+            for time, name, one in videos
+        ]
         yield Table("video-tfrc", "TFRC of two video conferences", heads, rows)
 
     # --- figures --------------------------------------------------------------------------------------
@@ -300,25 +286,24 @@ class Results:
         x, rows = "TFRC rate, TCP window", list(ROWS)
         pdr = Sheet("Figure 4", "Packet delivery ratio of TCP and TFRC", x, "Packet delivery ratio", ylim=(0.95, 1))
         delay = Sheet("Figure 5", "End-to-end delay of TCP and TFRC", x, "End-to-end delay (ms)", ylim=(0, None))
-        for flow in ("tcp", "tfrc"):
-            label = flow.upper()
-            pdr.bars(label, {row: self.over("as found", row, _column(f"{flow}.pdr")) for row in rows})
+        for label in _FLOWS:
+            flow = label.lower()
+            pdr.bars(label, {row: self.column("as found", row, f"{flow}.pdr") for row in rows})
             pdr.published(label, rows, [self.published[f"table2/{row}/{flow}.pdr"] for row in rows])
-            delay.bars(label, {row: self.over("as found", row, _column(f"{flow}.delay_ms")) for row in rows})
+            delay.bars(label, {row: self.column("as found", row, f"{flow}.delay_ms") for row in rows})
         yield pdr.drawing("figure4", "Marks: table 2. The axis begins at 0.95.")
         yield delay.drawing("figure5", "From wire to arrival. What waits at TFRC's sender is in a table of its own.")
-        sheet = Sheet(
-            "Table 2", "TFRC beside TCP under all settings tried", "TFRC rate (kb/s)", "TFRC packets received"
-        )
+        title = "TFRC beside TCP under all settings tried"
+        sheet = Sheet("Table 2", title, "TFRC rate (kb/s)", "TFRC packets received")
         at = [float(row.split()[0]) for row in rows]
         for label in SCAN:
-            sheet.series(label, at, [self.over(label, row, _column("tfrc.received")).value.mean for row in rows])
+            sheet.series(label, at, [self.column(label, row, "tfrc.received").value.mean for row in rows])
         sheet.published("table 2", at, [self.published[f"table2/{row}/tfrc.received"] for row in rows])
         yield sheet.drawing("sensitivity-tfrc", "Means over starts of TFRC within 200 ms.")
 
 
-_PHASES = {"as found": "no jitter", "default sending jitter": "default jitter"}
-_VIDEOS = {"found": True, "rfc5348": False}
+_FLOWS = ("TCP", "TFRC")
+_VIDEOS = {"found": "ns-2's", "rfc5348": "RFC 5348's"}
 _VOICES = {
     "found": "150 kb/s, UDP of 70 kb/s beside it",
     "competing": "150 kb/s, UDP of 100 kb/s beside it",
@@ -326,17 +311,12 @@ _VOICES = {
 }
 
 
-def _column(name: str) -> Callable[[Pair], float]:
-    return lambda one: one.column(name)
-
-
-def _varies(flow: str) -> Callable[[Pair], float]:
-    return lambda one: one.variation[flow]
+def _counted(place: str, count: Count) -> Iterator[tuple[str, Measure]]:
+    for name, packets in count.packets():
+        yield f"{place}.{name}", packets
+    yield f"{place}.delay", Measure.exact(count.delay_ms, "ms", "from wire to arrival")
+    yield f"{place}.waited", Measure.exact(count.waited_ms, "ms", "at the sender before")
 
 
 def _jain(one: Pair) -> float:
     return one.jain
-
-
-def _utilisation(one: Pair) -> float:
-    return one.utilisation

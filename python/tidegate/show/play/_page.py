@@ -25,14 +25,11 @@ def is_built() -> bool:
 def newer() -> Path | None:
     """A file of a clone that has changed since its page was built, which then runs another engine than the clone."""
     root = BUILT.parents[4]
-    sources = [*(root / "page" / "src").glob("*"), *(root / "crates").glob("*/src/**/*.rs")] if _is_clone(root) else []
+    is_clone = (root / "page" / "build.mjs").is_file()
+    sources = [*(root / "page" / "src").glob("*"), *(root / "crates").glob("*/src/**/*.rs")] if is_clone else []
     built = BUILT.stat().st_mtime
     changed = (file for file in sources if file.parts[len(root.parts) + 1] not in _NOT_IN_IT)
     return next((file.relative_to(root) for file in changed if file.stat().st_mtime > built), None)
-
-
-def _is_clone(root: Path) -> bool:
-    return (root / "page" / "build.mjs").is_file()
 
 
 def is_page(file: Path) -> bool:

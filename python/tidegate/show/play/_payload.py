@@ -53,7 +53,8 @@ def payload(scenario: Scenario | None = None, contenders: Sequence[str] = (), *,
     taught = lessons()
     made = []
     if scenario is not None:
-        made = [_refused(scenario, refused) if refused else _situation(scenario, contenders)]
+        # of a scenario that cannot be played the page says why
+        made = [{**_about(scenario), "refused": refused} if refused else _situation(scenario, contenders)]
     if made and any(lesson.scenario.name == made[0]["id"] for lesson in taught):
         made[0]["id"] += ".toml"  # links name situations by this
     for lesson in taught:
@@ -85,10 +86,7 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     controllers = dict(_controllers(document, scenario, at, contenders))
     words = list(dict.fromkeys(contenders)) or [next(iter(controllers)), *_other(controllers)]
     return {
-        "id": scenario.name,
-        "title": scenario.name,
-        "about": scenario.description,
-        "lesson": None,
+        **_about(scenario),
         "document": document,
         "lowered": ir,
         "traces": traces,
@@ -103,9 +101,8 @@ def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _refused(scenario: Scenario, why: str) -> dict[str, Any]:
-    """A scenario of which the page says why it cannot be played."""
-    return {"id": scenario.name, "title": scenario.name, "about": scenario.description, "lesson": None, "refused": why}
+def _about(scenario: Scenario) -> dict[str, Any]:
+    return {"id": scenario.name, "title": scenario.name, "about": scenario.description, "lesson": None}
 
 
 def _for_page(made: RunInput) -> Ir:

@@ -87,7 +87,7 @@ def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
         cross.append(total)
 
     def band(name: str) -> _Band:
-        return _Band.of([view.on_grid(one.t, getattr(one, name), grid) for one in subject])
+        return _Band.of([view.on_grid(series.t, getattr(series, name), grid) for series in subject])
 
     bands = band("receive_bps"), band("target_bps"), _Band.of(cross), band("delay_ms"), band("loss")
     return _Panel(label, grid, *bands, drawn=len(drawn))
@@ -95,10 +95,6 @@ def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
 
 def _megabits(value: float) -> str:
     return f"{value / 1e6:.2f} Mbit/s" if value >= _MEGA else f"{value / 1e3:.0f} kbit/s"
-
-
-def _milliseconds(value: float) -> str:
-    return f"{value:.0f} ms"
 
 
 def _percent(value: float) -> str:
@@ -110,7 +106,7 @@ def _percent(value: float) -> str:
 
 
 _FACTS = (
-    ("goodput_bps", _megabits, "goodput"), ("one_way_delay_ms_p95", _milliseconds, "delay, 95th pct."),
+    ("goodput_bps", _megabits, "goodput"), ("one_way_delay_ms_p95", "{:.0f} ms".format, "delay, 95th pct."),
     ("loss_fraction", _percent, "packets lost"), ("utilisation", _percent, "of capacity"),
 )  # fmt: skip
 """Means that stand beside a controller's panel."""
@@ -181,8 +177,8 @@ def _shared(ax: Axes, panels: Sequence[_Panel], look: dict[str, Look], what: str
 
 
 def _legend(ax: Axes, look: dict[str, Look]) -> None:
-    """Whose lines those of the panels that controllers share are, beside them."""
-    handles = [Line2D([], [], color=one.colour, linestyle=one.linestyle, label=label) for label, one in look.items()]
+    """The legend of the panels that controllers share, beside them."""
+    handles = [Line2D([], [], color=own.colour, linestyle=own.linestyle, label=label) for label, own in look.items()]
     ax.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
         ncols=1 + (len(look) > _ONE_COLUMN), fontsize=10 if len(look) <= _ONE_COLUMN else 8.5,

@@ -113,7 +113,7 @@ def draw_capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
 
 
 def capacity_patch(link: str) -> Patch:
-    """What stands for a link's capacity in a legend."""
+    """The patch of a link's capacity in a legend."""
     return Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE, label=f"capacity of {link} (truth)")
 
 

@@ -65,7 +65,7 @@ def _paths(swept: Swept, panels: Sequence[Panel]) -> Figure:
     figure = new_figure(9 if columns == 1 else 4.6 * columns, 0.8 + (5.2 if columns == 1 else 4.2 * rows))
     every = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     own = swept.looks
-    points = [_point(one) for panel in panels for some in panel.lines.values() for one in some]
+    points = [each.point for panel in panels for each in panel.combinations]
     points = [point for point in points if all(map(math.isfinite, point))]
     reversed_delay_axis(every[0], [delay for delay, _ in points])
     every[0].set_ylim(0, max((rate for _, rate in points), default=1.0) * 1.15)
@@ -93,12 +93,8 @@ def _paths(swept: Swept, panels: Sequence[Panel]) -> Figure:
     return figure
 
 
-def _point(one: Combination) -> tuple[float, float]:
-    return one.mean(DELAY).mean, one.mean(RATE).mean * metric(RATE).scale
-
-
 def _path(ax: Axes, swept: Swept, some: Sequence[Combination], own: Look) -> None:
-    points = [_point(one) for one in some]
+    points = [each.point for each in some]
     x, y = np.array(points).T
     ax.plot(x, y, linestyle=own.linestyle if swept.axes else "none", color=own.colour, alpha=0.7)
     if max(len(one.rows) for one in some) > 1:
@@ -120,7 +116,7 @@ def _write_values(ax: Axes, swept: Swept, panel: Panel, own: Mapping[str, Look])
     for label, some in panel.lines.items():
         order = [0, len(some) - 1, *range(1, len(some) - 1)] if len(some) > 1 else [0]
         for one in (some[at] for at in order):
-            point = _point(one)
+            point = one.point
             if not all(map(math.isfinite, point)):
                 continue
             x, y = ax.transData.transform(point)
@@ -159,7 +155,7 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> Figure:
     for part, name in zip(parts, (RATE, DELAY), strict=True):
         one = metric(name)
         every = part.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        means = {id(cell): cell.mean(name).mean * one.scale for panel in panels for cell in _cells(panel)}
+        means = {id(cell): cell.mean(name).mean * one.scale for panel in panels for cell in panel.combinations}
         known = [value for value in means.values() if math.isfinite(value)]
         low, top = (min(known), max(known)) if known else (0.0, 1.0)
         for ax, panel in zip(every.ravel(), panels, strict=False):
@@ -173,17 +169,13 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> Figure:
     return figure
 
 
-def _cells(panel: Panel) -> list[Combination]:
-    return [one for some in panel.lines.values() for one in some]
-
-
 def _map(ax: Axes, swept: Swept, panel: Panel, means: Mapping[int, float], scale: tuple[float, float, Metric]) -> None:
     across, up = (list(swept.values[key]) for key in swept.axes)
     low, top, one = scale
     ax.set(xlim=(-0.5, len(across) - 0.5), ylim=(-0.5, len(up) - 0.5))
     ax.grid(visible=False)
     written = max(len(across), len(up)) <= _CELLS
-    for cell in _cells(panel):
+    for cell in panel.combinations:
         x, y = (values.index(cell.settings[key]) for key, values in zip(swept.axes, (across, up), strict=True))
         mean = means[id(cell)]
         fill, ink = shade(mean, low, top, one.better)

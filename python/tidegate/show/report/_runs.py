@@ -115,9 +115,9 @@ def _headline(groups: Groups, failed: Mapping[str, str], looks: Mapping[str, Loo
 
 def _pictures(source: Source) -> Iterator[Section]:
     files = source.attached.items()
-    made = [Picture(data, _CAPTIONS.get(name, name), file=name) for name, data in files if name.endswith(".png")]
-    if made:
-        yield Section("What viewers saw", made)
+    pictures = [Picture(data, _CAPTIONS.get(name, name), file=name) for name, data in files if name.endswith(".png")]
+    if pictures:
+        yield Section("What viewers saw", pictures)
 
 
 def _drawings(groups: Groups, looks: Mapping[str, Look], every: Sequence[RunLike], *, single: bool) -> Iterator[Block]:

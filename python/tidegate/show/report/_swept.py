@@ -127,15 +127,8 @@ def _paths(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
 
 
 def _path(swept: Swept, label: str, some: Sequence[Combination], key: str | None) -> Trail:
-    dots = [
-        Dot(_mean(one, DELAY), _mean(one, RATE), _explained(one, one.settings), one.settings[key] if key else "")
-        for one in some
-    ]
+    dots = [Dot(*one.point, _explained(one, one.settings), one.settings[key] if key else "") for one in some]
     return Trail(swept.looks[label], dots, label, joined=key is not None)
-
-
-def _mean(one: Combination, name: str) -> float:
-    return one.mean(name).mean * metric(name).scale
 
 
 def _along(swept: Swept, panel: Panel, name: str) -> Chart:
@@ -144,7 +137,7 @@ def _along(swept: Swept, panel: Panel, name: str) -> Chart:
     values = swept.values[key]
     trails = []
     for label, some in panel.lines.items():
-        means = [(one, one.mean(name)) for one in some]
+        means = ((one, one.mean(name)) for one in some)
         dots = [
             Dot(values.index(one.settings[key]), mean.mean * about.scale, _explained(one, one.settings),
                 half=(mean.half or 0.0) * about.scale)
@@ -172,8 +165,8 @@ def _explained(one: Combination, keys: Sequence[str] | Mapping[str, str]) -> str
 def _maps(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
     for name in [*_MAPS, *(name for name in swept.names if name not in _MAPS)]:
         about = sweeps.about(name)
-        every = [one for panel in panels for some in panel.lines.values() for one in some]
-        known = [value for one in every if math.isfinite(value := one.mean(name).mean * about.scale)]
+        means = (each.mean(name).mean for panel in panels for each in panel.combinations)
+        known = [value for mean in means if math.isfinite(value := mean * about.scale)]
         if not known:
             continue
         low, high = min(known), max(known)
@@ -189,7 +182,7 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
 def _map(swept: Swept, panel: Panel, name: str, scale: tuple[float, float, Metric]) -> Table:
     across, up = (swept.values[key] for key in swept.axes)
     low, high, about = scale
-    cells = {tuple(one.settings[key] for key in swept.axes): one for some in panel.lines.values() for one in some}
+    cells = {tuple(each.settings[key] for key in swept.axes): each for each in panel.combinations}
     corner = sweeps.shortened(swept.axes)
     rows = []
     for down in reversed(up):
