@@ -1,4 +1,4 @@
-"""What each flow of a scenario can send at each time, and over which links."""
+"""Demands of flows: the largest rate that each can send at each time, and the links that it crosses."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Steps = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Demand:
-    """What one flow of a run asks of the network."""
+    """Demand of one flow of a run on the network."""
 
     flow: str
-    """Its name in the run."""
+    """Name of the flow in the run."""
     way: tuple[str, ...]
     """The links that it crosses, each in its direction."""
     most: Steps
-    """The most that it can send from each time on; zero while it is not there or pauses, infinite for TCP with data."""
+    """Largest rate that it can send from each time on; zero before, after and in pauses, infinite for TCP with data."""
     weight: float = 1.0
     """Its priority."""
     yields: bool = True
     """Whether it makes room for others; UDP does not."""
     steady: bool = True
-    """Whether its steps are events that others have to answer; web pages come and go all the time."""
+    """Whether its steps are events to which others must react; web pages come and go all the time."""
 
     def at(self, time: float) -> float:
-        """The most that it can send at a time, in bit/s."""
+        """Returns the largest rate that it can send at a time, in bit/s."""
         return at(self.most, time)
 
 
@@ -55,7 +55,7 @@ def at(steps: Steps, time: float) -> float:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What only a recording tells of a flow's demand."""
+    """Facts of a flow's demand that only a recording has."""
 
     mean_bps: float
     """Its mean received rate over its life."""
@@ -69,7 +69,7 @@ def demands(scenario: Scenario, recorded: Mapping[str, Recorded] | None = None) 
     """The demand of each flow, in the order of a run; `None` where it is not known.
 
     It is not known in a radio network, where one number a cell does not say what a user can have; of members of
-    sessions, whose packets go many ways; and of datagrams that somebody else feeds.
+    sessions, whose packets go many ways; and of datagrams that a driver feeds.
 
     Without `recorded` a transfer of a file lasts as long as its flow, pages take what they would if each were loaded at
     once, and UDP that is on and off takes its mean.
@@ -78,33 +78,39 @@ def demands(scenario: Scenario, recorded: Mapping[str, Recorded] | None = None) 
         return None
     routes = Routes((begin, end, name) for begin, end, name, _ in directions(scenario.links))
     weights = _weights(scenario)
-    found = []
+    listed = []
     for flow in scenario.flows:
-        there, back = routes.between(flow.from_, flow.to), routes.between(flow.to, flow.from_)
-        if there is None:
+        path, path_back = routes.between(flow.from_, flow.to), routes.between(flow.to, flow.from_)
+        if path is None:
             return None
         for number, name in enumerate(flow.names):
             begin = (int(flow.start) + number * int(flow.start_step)) / _NS
             end = min(int(scenario.duration), int(flow.stop or scenario.duration)) / _NS
-            told = None if recorded is None else recorded.get(name)
+            recorded_flow = None if recorded is None else recorded.get(name)
             weight = weights.get(name, 1.0)
-            one = Demand(name, tuple(there), _most(flow, begin, end, told), weight, flow.udp is None, _is_steady(flow))
-            found.append(one)
-            if flow.media is not None and flow.media.both_ways and back is not None:
-                found.append(Demand(f"{name}.back", tuple(back), one.most, weight))
-    return found
+            demand = Demand(
+                name, tuple(path), _most(flow, begin, end, recorded_flow), weight, flow.udp is None, _is_steady(flow)
+            )
+            listed.append(demand)
+            if flow.media is not None and flow.media.both_ways and path_back is not None:
+                listed.append(Demand(f"{name}.back", tuple(path_back), demand.most, weight))
+    return listed
 
 
 def _weights(scenario: Scenario) -> dict[str, float]:
     """Of coupled flows: they share what as many flows without priorities would have (RFC 8699 section 5.3.1)."""
     names = {flow.name: flow.names for flow in scenario.flows}
-    found = {}
+    weights = {}
     for coupling in scenario.couplings:
         priorities = coupling.priorities or [1.0] * len(coupling.flows)
-        each = {one: p for name, p in zip(coupling.flows, priorities, strict=True) for one in names[name]}
-        total = sum(each.values())
-        found.update({name: priority * len(each) / total for name, priority in each.items()})
-    return found
+        by_flow = {
+            flow_name: priority
+            for name, priority in zip(coupling.flows, priorities, strict=True)
+            for flow_name in names[name]
+        }
+        total = sum(by_flow.values())
+        weights.update({name: priority * len(by_flow) / total for name, priority in by_flow.items()})
+    return weights
 
 
 def _is_steady(flow: Flow) -> bool:
@@ -113,7 +119,7 @@ def _is_steady(flow: Flow) -> bool:
     return flow.udp is None or flow.udp.pattern != "on_off"
 
 
-def _most(flow: Flow, begin: float, end: float, told: Recorded | None) -> Steps:
+def _most(flow: Flow, begin: float, end: float, recorded: Recorded | None) -> Steps:
     if flow.media is not None:
         pauses = [(int(off) / _NS, int(on) / _NS) for off, on in flow.media.pauses]
         return _within(_of_media(flow.media, begin), begin, end, pauses)
@@ -123,18 +129,20 @@ def _most(flow: Flow, begin: float, end: float, told: Recorded | None) -> Steps:
         if udp.pattern != "on_off":
             return _within(steps if steps and udp.pattern == "cbr" else ((begin, float(udp.rate)),), begin, end)
         on, off = int(udp.on or 0), int(udp.off or 0)
-        return _within(told.sent if told is not None else ((begin, udp.rate * on / (on + off)),), begin, end)
+        return _within(recorded.sent if recorded is not None else ((begin, udp.rate * on / (on + off)),), begin, end)
     work = flow.tcp.workload if flow.tcp is not None else "long"
     if isinstance(work, Web):
         page = 8.0 * (work.web.min + work.web.max) / 2
-        return _within(((begin, told.mean_bps if told is not None else page / (work.web.idle / _NS)),), begin, end)
-    if isinstance(work, FileTransfer) and told is not None:
-        end = min(end, told.end_s)
+        return _within(
+            ((begin, recorded.mean_bps if recorded is not None else page / (work.web.idle / _NS)),), begin, end
+        )
+    if isinstance(work, FileTransfer) and recorded is not None:
+        end = min(end, recorded.end_s)
     return _within(((begin, math.inf),), begin, end)
 
 
 def _of_media(media: Media, begin: float) -> Steps:
-    """What its sources can fill, within what its controller may ask for."""
+    """Returns the rate that its sources can fill, up to the largest rate of its controller."""
     audio = 0.0 if media.audio is False else float(media.audio.rate)
     video = media.video
     bound = math.inf if media.max_rate is None else float(media.max_rate)
@@ -157,37 +165,37 @@ def _of_media(media: Media, begin: float) -> Steps:
 def _within(steps: Steps, begin: float, end: float, pauses: Sequence[tuple[float, float]] = ()) -> Steps:
     """Steps that are zero before the beginning, in pauses, and from the end on."""
     edges = {begin, end, *(time for time, _ in steps), *(time for pause in pauses for time in pause)}
-    found: list[tuple[float, float]] = []
+    kept_steps: list[tuple[float, float]] = []
     for time in sorted(edges):
         off = not begin <= time < end or any(a <= time < b for a, b in pauses)
         value = 0.0 if off else at(steps, time)
-        if value != (found[-1][1] if found else 0.0):
-            found.append((time, value))
-    return tuple(found)
+        if value != (kept_steps[-1][1] if kept_steps else 0.0):
+            kept_steps.append((time, value))
+    return tuple(kept_steps)
 
 
 def known_capacity(scenario: Scenario) -> dict[str, Steps | None]:
-    """What each direction of each link carries, where the scenario says it in steps; `None` where it does not.
+    """Returns the capacity of each direction of each link in steps; `None` where the scenario does not give it so.
 
     Infinite ones are left out.
     """
-    found: dict[str, Steps | None] = {}
+    by_link: dict[str, Steps | None] = {}
     for link in scenario.links:
-        for name, way in zip(link.names, link.ways, strict=True):
-            capacity = way["capacity"]
-            bucket = getattr(way["discipline"], "rate", None)
+        for name, direction in zip(link.names, link.ways, strict=True):
+            capacity = direction["capacity"]
+            bucket = getattr(direction["discipline"], "rate", None)
             bound = float(bucket) if isinstance(bucket, Rate) else math.inf
             if capacity == "infinite":
                 if math.isfinite(bound):
-                    found[name] = ((0.0, bound),)
+                    by_link[name] = ((0.0, bound),)
             elif isinstance(capacity, Rate):
-                found[name] = ((0.0, min(bound, float(capacity))),)
+                by_link[name] = ((0.0, min(bound, float(capacity))),)
             elif isinstance(capacity, Schedule):
                 steps = _repeated(capacity, scenario.duration / _NS)
-                found[name] = tuple((time, min(bound, rate)) for time, rate in steps)
+                by_link[name] = tuple((time, min(bound, rate)) for time, rate in steps)
             else:
-                found[name] = None
-    return found
+                by_link[name] = None
+    return by_link
 
 
 def _repeated(capacity: Schedule, duration: float) -> Iterator[tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""How the flows of a run divide what there is."""
+"""Fairness: the division of capacity among the flows of a run."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ LONG = 20.0
 
 
 def static_periods(shares: Shares, flows: Sequence[Rates]) -> list[Stretch]:
-    """When nothing happens to any of these flows, from a while after the last event on."""
-    if not flows or not all(one.can_converge for one in flows):
+    """Periods without an event for any of these flows, each from 10 s after the last event on."""
+    if not flows or not all(flow.can_converge for flow in flows):
         return []
     times = {float(shares.edges_s[-1])}
-    for one in flows:
-        times |= {time for time, _, _ in one.events} | {time for life in one.lives for time in life}
+    for flow in flows:
+        times |= {time for time, _, _ in flow.events} | {time for life in flow.lives for time in life}
     return rating.static(pairwise(sorted(times)))
 
 
 def least_ratio(shares: Shares, flows: Sequence[Rates], length: float) -> float | None:
     """The least ratio of two flows' rates, over windows of a length in static periods.
 
-    It is of flows that have a link in common and by their shares the same rate, both over their priorities. Where
-    neither has received anything it is 0: who brings nobody anything has not divided it well.
+    Only flows with a link in common and equal shares are compared, both divided by their priorities. The ratio is 0
+    where neither flow received anything.
     """
-    found = []
+    ratios = []
     for begin, end in static_periods(shares, flows):
-        for one, other in combinations(flows, 2):
-            if not _alike(shares, one.name, other.name, begin):
+        for first, second in combinations(flows, 2):
+            if not _alike(shares, first.name, second.name, begin):
                 continue
             starts, ends = _windows(begin, end, length)
-            both = [flow.received(starts, ends) / shares.demands[flow.name].weight for flow in (one, other)]
+            both = [flow.received(starts, ends) / shares.demands[flow.name].weight for flow in (first, second)]
             low, high = np.minimum(*both), np.maximum(*both)
-            found.append(np.divide(low, high, out=np.zeros_like(low), where=high > 0))
-    return rating.least(found)
+            ratios.append(np.divide(low, high, out=np.zeros_like(low), where=high > 0))
+    return rating.least(ratios)
 
 
-def _alike(shares: Shares, one: str, other: str, time: float) -> bool:
-    demands = [shares.demands[name] for name in (one, other)]
+def _alike(shares: Shares, first: str, second: str, time: float) -> bool:
+    demands = [shares.demands[name] for name in (first, second)]
     low, high = sorted(shares.at(demand.flow, time) / demand.weight for demand in demands)
     return low > 0 and high <= low * (1 + _SAME) and bool(set(demands[0].way) & set(demands[1].way))
 
 
 def _windows(begin: float, end: float, length: float) -> tuple[Floats, Floats]:
-    """Windows that begin a second apart, or a length if that is less."""
+    """Windows that begin a second apart, or one length apart if that is less."""
     step = min(1.0, length)
     count = int((end - begin - length) / step + 1e-6) + 1 if end - begin >= length else 0
     starts = grid(begin, step, count)
@@ -61,39 +61,39 @@ def _windows(begin: float, end: float, length: float) -> tuple[Floats, Floats]:
 
 def least_jain(shares: Shares, flows: Sequence[Rates]) -> float | None:
     """The least of Jain's index of what each flow received of its share, over windows of 20 s in static periods."""
-    found = []
+    indices = []
     for begin, end in static_periods(shares, flows):
-        there = [one for one in flows if 0 < shares.at(one.name, begin) < np.inf]
+        active = [flow for flow in flows if 0 < shares.at(flow.name, begin) < np.inf]
         starts, ends = _windows(begin, end, LONG)
-        if len(there) > 1 and len(starts):
-            parts = np.array([one.received(starts, ends) / shares.bits(one.name, starts, ends) for one in there])
-            squares = len(there) * (parts**2).sum(axis=0)
-            found.append(np.divide(parts.sum(axis=0) ** 2, squares, out=np.zeros(len(starts)), where=squares > 0))
-    return rating.least(found)
+        if len(active) > 1 and len(starts):
+            parts = np.array([flow.received(starts, ends) / shares.bits(flow.name, starts, ends) for flow in active])
+            squares = len(active) * (parts**2).sum(axis=0)
+            indices.append(np.divide(parts.sum(axis=0) ** 2, squares, out=np.zeros(len(starts)), where=squares > 0))
+    return rating.least(indices)
 
 
-def over_cross_traffic(shares: Shares, contenders: Sequence[Rates], others: Sequence[Rates]) -> float | None:
+def over_cross_traffic(shares: Shares, contenders: Sequence[Rates], cross_traffic: Sequence[Rates]) -> float | None:
     """The contenders' mean rate over that of elastic cross traffic, in whole windows of 20 s in static periods."""
-    elastic = [one for one in others if any(most == np.inf for _, most in shares.demands[one.name].most)]
-    ways = {link for one in contenders for link in shares.demands[one.name].way}
-    elastic = [one for one in elastic if ways & set(shares.demands[one.name].way)]
+    elastic = [flow for flow in cross_traffic if any(most == np.inf for _, most in shares.demands[flow.name].most)]
+    ways = {link for flow in contenders for link in shares.demands[flow.name].way}
+    elastic = [flow for flow in elastic if ways & set(shares.demands[flow.name].way)]
     means = []
-    for some in (contenders, elastic):
+    for flows in (contenders, elastic):
         bits = seconds = 0.0
         for begin, end in static_periods(shares, [*contenders, *elastic]):
             length = LONG * int((end - begin) / LONG)
-            if not all(any(shares.at(one.name, begin) > 0 for one in side) for side in (contenders, elastic)):
+            if not all(any(shares.at(flow.name, begin) > 0 for flow in side) for side in (contenders, elastic)):
                 continue
-            there = [one for one in some if shares.at(one.name, begin) > 0]
-            bits += sum(float(one.received(begin, begin + length)) for one in there)
-            seconds += length * len(there)
+            active = [flow for flow in flows if shares.at(flow.name, begin) > 0]
+            bits += sum(float(flow.received(begin, begin + length)) for flow in active)
+            seconds += length * len(active)
         means.append(bits / seconds if seconds else None)
     ours, theirs = means
     return None if ours is None or theirs is None else rating.ratio(ours, theirs)
 
 
 def delivered(shares: Shares, flows: Sequence[Rates], begin: float) -> float | None:
-    """All that flows received from a time on over all that they could have."""
+    """Bits received by all flows from a time on, over the bits of their shares."""
     end = float(shares.edges_s[-1])
-    got = sum(float(one.received(begin, end)) for one in flows)
-    return rating.ratio(got, sum(float(shares.bits(one.name, begin, end)) for one in flows))
+    received = sum(float(flow.received(begin, end)) for flow in flows)
+    return rating.ratio(received, sum(float(shares.bits(flow.name, begin, end)) for flow in flows))

@@ -1,4 +1,4 @@
-"""What one flow of a run sent and received over time, beside what it could have received."""
+"""Rates of one flow of a run over time, sent and received, beside its share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from tidegate.suite.shares import Floats, Shares, between, grid
 
 Stretch: TypeAlias = tuple[float, float]
-"""From when to when, in seconds."""
+"""Begin and end, in seconds."""
 
 STARTUP = 5.0
 """Seconds of a flow's life that its share of the whole leaves out: when it begins it does not know the network."""
@@ -22,7 +22,7 @@ WINDOW = 5.0
 """Seconds in which a rate must not starve, and for which it has to stay where it has converged: the middle one of the
 three intervals of RFC 8868 section 3, metric 7."""
 NEAR = 0.25
-"""How far from its share a rate may be and have converged. Ours: RFC 8868 has no more than "a stable rate". The encoder
+"""Relative distance from the share within which a rate has converged. Ours: RFC 8868 says "a stable rate". The encoder
 of RFC 8593 swings by itself: frames of scale_b 0.15 have a deviation of 0.15 sqrt(2), and the mean over a second of 30
 of them one of 3.9 %, so that 15 % below nine tenths of the share is nearly four of these."""
 SWING = 0.5
@@ -30,7 +30,7 @@ SWING = 0.5
 
 
 class Rates:
-    """One flow: bits by time, and numbers that follow from them."""
+    """One flow: bits over time, and the numbers that follow from them."""
 
     def __init__(self, name: str, series: Mapping[str, Floats], shares: Shares | None, lives: list[Stretch]) -> None:
         self.name = name
@@ -52,30 +52,30 @@ class Rates:
 
     @property
     def can_converge(self) -> bool:
-        """Whether it has a share that a rate can converge to: no link on its way moves all the time."""
+        """Whether it has a share that a rate can converge to: no link on its path changes all the time."""
         return self.shares is not None and not self.shares.restless & set(self.shares.demands[self.name].way)
 
     @cached_property
     def events(self) -> list[tuple[float, str, float]]:
-        """What it has to answer: when, what, and until when, which is the next event or its own end."""
+        """Events to which it must react: time, description, and end, which is the next event or its own end."""
         if self.shares is None or not self.can_converge:
             return []
-        found = [(event.at_s, event.what) for event in self.shares.concerning(self.name)]
-        ends = sorted([*(time for time, _ in found), *(end for _, end in self.lives)])
-        return [(time, what, next(end for end in ends if end > time)) for time, what in found]
+        dated = [(event.at_s, event.what) for event in self.shares.concerning(self.name)]
+        ends = sorted([*(time for time, _ in dated), *(end for _, end in self.lives)])
+        return [(time, happening, next(end for end in ends if end > time)) for time, happening in dated]
 
     @cached_property
     def convergence(self) -> list[dict[str, Any]]:
-        """Each event that leaves time for it, and how many seconds the rate took; `None` if it did not converge."""
+        """Convergence after each event that leaves time for it: seconds, or `None` if the rate did not converge."""
         return [
             {
                 "at_s": time,
-                "what": what,
+                "what": happening,
                 "flow": self.name,
                 "seconds": self._converged_after(time, until),
                 "until_s": until,
             }
-            for time, what, until in self.events
+            for time, happening, until in self.events
             if until - time >= WINDOW
         ]
 
@@ -92,7 +92,7 @@ class Rates:
         return None
 
     def numbers(self) -> dict[str, float | None]:
-        """Its measures; `None` where one has no value."""
+        """Measures of the flow; `None` for one without a value."""
         return {
             **self._of_share(),
             **self._of_convergence(),
@@ -115,26 +115,26 @@ class Rates:
         assert self.shares is not None  # noqa: S101
         for begin, end in self._windows():
             could = self.shares.bits(self.name, begin, end)
-            there = (could > 0) & ~self.shares.nothing(self.name, begin, end)
-            if np.isfinite(could).all() and there.any():
-                yield self.received(begin, end)[there] / could[there]
+            defined = (could > 0) & ~self.shares.nothing(self.name, begin, end)
+            if np.isfinite(could).all() and defined.any():
+                yield self.received(begin, end)[defined] / could[defined]
 
     def _windows(self) -> Iterable[tuple[Floats, Floats]]:
-        """Beginnings and ends of all windows in which it has something to send, after the first seconds of its life."""
+        """Beginnings and ends of all windows in which it has data to send, from 10 s after its start on."""
         for begin, end in self.lives:
             first = max(begin, self.lives[0][0] + QUIET_AFTER)
             yield windows(self._edges, first, end, WINDOW)
 
     def _of_convergence(self) -> dict[str, float | None]:
         times = [
-            one["until_s"] - one["at_s"] if one["seconds"] is None else float(one["seconds"])
-            for one in self.convergence
+            event["until_s"] - event["at_s"] if event["seconds"] is None else float(event["seconds"])
+            for event in self.convergence
         ]
         mean = sum(times) / len(times) if times else None
         return {"convergence_s_max": max(times, default=None), "convergence_s_mean": mean}
 
     def _of_static_periods(self) -> dict[str, float | None]:
-        """How steady it sends where nothing happens."""
+        """Steadiness of its sending rate in periods without events."""
         lengths, spans, stds, swings = [], [], [], 0.0
         for begin, end in static(((time, until) for time, _, until in self.events)):
             count = int((end - begin) / SWING + 1e-6)
@@ -159,11 +159,11 @@ class Rates:
 
     def _of_bins(self) -> dict[str, float | None]:
         names = ("receive_rate_bin_min_bps", "receive_rate_bin_max_bps", "receive_rate_bin_std_bps")
-        there = np.zeros(len(self.start), dtype=bool)
+        alive = np.zeros(len(self.start), dtype=bool)
         for begin, end in self.lives:
             first = max(begin, self.lives[0][0] + STARTUP)
-            there |= (self.start >= first - 1e-9) & (self.start + self.width <= end + 1e-9)
-        rates = self.series["receive_rate_bps"][there]
+            alive |= (self.start >= first - 1e-9) & (self.start + self.width <= end + 1e-9)
+        rates = self.series["receive_rate_bps"][alive]
         if not len(rates):
             return dict.fromkeys(names)
         return dict(zip(names, (float(rates.min()), float(rates.max()), float(rates.std())), strict=True))
@@ -176,27 +176,27 @@ def windows(edges: Floats, first: float, last: float, length: float) -> tuple[Fl
 
 
 def static(between: Iterable[Stretch]) -> list[Stretch]:
-    """Of stretches from one event to the next those parts in which rates have had time to converge."""
+    """The parts of stretches between events in which rates have had time to converge."""
     return [(begin + QUIET_AFTER, end) for begin, end in between if end - begin > QUIET_AFTER]
 
 
 def full_swings(rates: Floats, low: float, high: float) -> float:
-    """How often a rate goes from under the low watermark over the high one and back (RFC 8868 section 3, metric 9)."""
+    """Counts swings from under the low watermark over the high one and back (RFC 8868 section 3, metric 9)."""
     sides = np.where(rates > high, 1, np.where(rates < low, -1, 0))
     sides = sides[sides != 0]
     return float(np.count_nonzero(np.diff(sides))) / 2
 
 
-def ratio(one: float, other: float) -> float | None:
-    """One over the other; `None` where that is no number."""
-    return one / other if other > 0 and np.isfinite(other) else None
+def ratio(numerator: float, denominator: float) -> float | None:
+    """Returns a ratio; `None` where it is no number."""
+    return numerator / denominator if denominator > 0 and np.isfinite(denominator) else None
 
 
-def least(some: Iterable[Floats]) -> float | None:
-    """The least of all."""
-    return min((float(values.min()) for values in some if len(values)), default=None)
+def least(arrays: Iterable[Floats]) -> float | None:
+    """Returns the smallest element of all arrays."""
+    return min((float(values.min()) for values in arrays if len(values)), default=None)
 
 
-def greatest(some: Iterable[Floats]) -> float | None:
-    """The greatest of all."""
-    return max((float(values.max()) for values in some if len(values)), default=None)
+def greatest(arrays: Iterable[Floats]) -> float | None:
+    """Returns the largest element of all arrays."""
+    return max((float(values.max()) for values in arrays if len(values)), default=None)

@@ -29,23 +29,23 @@ class Case:
     """One network that each controller is tried on."""
 
     name: str
-    """What it is called in tables."""
+    """Its name in tables."""
     title: str
-    """What it is, in a few words."""
+    """A few words about it."""
     source: str
-    """Where it comes from."""
+    """Its source: a document and section."""
     scenario: Scenario | None
-    """What is run; `None` for one that is not."""
+    """The network and its flows; `None` for a case that is not run."""
     contenders: tuple[str, ...] = ()
     """The flows of the scenario that take the controller."""
     not_run: str = ""
-    """Why it is not run; empty for one that is."""
+    """The reason why it is not run; empty for a case that is."""
     begin_between: tuple[int, int] | None = None
     """Only contenders that begin in this time are judged, in nanoseconds; all where it is `None`."""
 
     @property
     def who(self) -> str:
-        """Who takes the controller and is judged, as text: numbers of a run depend on it beside the scenario."""
+        """Contenders and judged flows as text: a part of the key of a run, because numbers depend on them."""
         return " ".join((*self.contenders, *map(str, self.begin_between or ())))
 
     @property
@@ -84,8 +84,8 @@ class Case:
 
     def to_data(self) -> dict[str, Any]:
         """As plain data, from which [of_data][tidegate.suite.cases.Case.of_data] makes it again."""
-        made = self.scenario
-        about = {"scenario": made.to_toml(), "base": str(made.base.resolve())} if made is not None else {}
+        scenario = self.scenario
+        about = {"scenario": scenario.to_toml(), "base": str(scenario.base.resolve())} if scenario is not None else {}
         return {
             "name": self.name,
             "title": self.title,
@@ -99,16 +99,16 @@ class Case:
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Self:
         """From plain data, as [to_data][tidegate.suite.cases.Case.to_data] gives it."""
-        made = None
+        scenario = None
         if "scenario" in data:
-            made = Scenario.parse(data["scenario"], Path(data["base"]) / "scenario.toml")
+            scenario = Scenario.parse(data["scenario"], Path(data["base"]) / "scenario.toml")
         names = tuple(data["contenders"])
         time = data.get("begin_between")
         between = None if time is None else (int(time[0]), int(time[1]))
-        return cls(data["name"], data["title"], data["source"], made, names, data["not_run"], between)
+        return cls(data["name"], data["title"], data["source"], scenario, names, data["not_run"], between)
 
     def judged(self, flows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Those of a run's flows, as its summary has them, whose numbers rules are held against."""
+        """Returns the names of the flows whose numbers are compared with the rules, from a run's summary."""
         names = self.contending([str(flow["flow"]) for flow in flows])
         if self.begin_between is None:
             return names
@@ -117,18 +117,18 @@ class Case:
         return [name for name in names if begin <= starts[name] < end]
 
     def contending(self, flows: Sequence[str]) -> list[str]:
-        """Those of a run's flows that take the controller: several of one name have numbers, and some a way back."""
+        """Returns the flows of a run that take the controller: alike ones are numbered, some have a way back."""
         names = "|".join(re.escape(name) for name in self.contenders)
-        found = [flow for flow in flows if re.fullmatch(f"({names}){_ONE_OF_SEVERAL}", flow)]
-        return [flow for flow in found if flow not in self.others]
+        matching = [flow for flow in flows if re.fullmatch(f"({names}){_ONE_OF_SEVERAL}", flow)]
+        return [flow for flow in matching if flow not in self.others]
 
 
 def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
-    """The cases that a table stands for: each combination of what it varies, and each window.
+    """Returns the cases of a table: each combination of the values that it varies, with each window.
 
     Args:
         table: The table.
-        base: Where names of scenario files begin.
+        base: The folder of its scenario files.
         traces: The folder of recorded networks, if there is one.
 
     Raises:
@@ -143,10 +143,10 @@ def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
     if table.windows is not None and traces is None:
         yield Case(table.name, table.title, table.source, None, not_run="no folder of recordings: --traces FOLDER")
         return
-    found = windows.spread(traces, table.windows) if table.windows is not None and traces is not None else [None]
+    choices = windows.spread(traces, table.windows) if table.windows is not None and traces is not None else [None]
     for values in itertools.product(*table.vary.values()):
         varied = dict(zip(table.vary, values, strict=True))
-        for window in found:
+        for window in choices:
             changes = {**table.set, **varied}
             parts = [table.name, *(f"{_short(key)}={_plain(value)}" for key, value in varied.items())]
             title = table.title
@@ -155,44 +155,44 @@ def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
                 parts.append(window.name)
                 title = title or window.title
             name = ",".join(parts)
-            made = scenario.with_changes({**changes, "name": re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)[:64]})
-            missing = _missing(made)
-            between = _between(made, table)
-            whole = None if missing else made
-            yield Case(name, title, table.source, whole, _contenders(made, table), missing, between)
+            changed = scenario.with_changes({**changes, "name": re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)[:64]})
+            missing = _missing(changed)
+            between = _between(changed, table)
+            runnable = None if missing else changed
+            yield Case(name, title, table.source, runnable, _contenders(changed, table), missing, between)
 
 
-def _load(what: str, base: Path) -> Scenario:
-    beside = base / what
-    return Scenario.load(beside if beside.is_file() else what)
+def _load(name: str, base: Path) -> Scenario:
+    beside = base / name
+    return Scenario.load(beside if beside.is_file() else name)
 
 
-def _contenders(made: Scenario, table: CaseTable) -> tuple[str, ...]:
-    media = [flow.name for flow in made.flows if flow.media is not None]
+def _contenders(scenario: Scenario, table: CaseTable) -> tuple[str, ...]:
+    media = [flow.name for flow in scenario.flows if flow.media is not None]
     for name in table.contenders:
         if name not in media:
             hint = did_you_mean(name, media) or f"; there are {', '.join(media) or 'none'}"
-            raise InputError(f"contenders: found {name}; expected media flows of {made.name}{hint}")
+            raise InputError(f"contenders: found {name}; expected media flows of {scenario.name}{hint}")
     if not media:
-        raise InputError(f"{made.name} has no media flow that could take a controller")
+        raise InputError(f"{scenario.name} has no media flow that could take a controller")
     return tuple(table.contenders or media)
 
 
-def _between(made: Scenario, table: CaseTable) -> tuple[int, int] | None:
+def _between(scenario: Scenario, table: CaseTable) -> tuple[int, int] | None:
     if table.begin_between is None:
         return None
     begin, end = table.begin_between
-    if not begin < end <= made.duration:
-        what = f'begin_between: found "{begin}" to "{end}"; expected two times of the {made.duration} of {made.name}'
-        raise InputError(f"{what}, the earlier one first")
+    if not begin < end <= scenario.duration:
+        right = f"expected two times of the {scenario.duration} of {scenario.name}, the earlier first"
+        raise InputError(f'begin_between: found "{begin}" to "{end}"; {right}')
     return int(begin), int(end)
 
 
-def _missing(made: Scenario) -> str:
-    """Why it cannot be run here: a recording that is not there."""
-    for link in made.links:
+def _missing(scenario: Scenario) -> str:
+    """Returns the reason why it cannot be run here: a missing recording."""
+    for link in scenario.links:
         for capacity in (link.capacity, getattr(link.back, "capacity", None)):
-            if isinstance(capacity, TraceCapacity) and not (made.base / capacity.trace).is_file():
+            if isinstance(capacity, TraceCapacity) and not (scenario.base / capacity.trace).is_file():
                 return f"the recording {Path(capacity.trace).name} is not there"
     return ""
 
@@ -215,19 +215,19 @@ def _plain(value: Any) -> str:
 
 
 def check_controllers(controllers: Mapping[str, str | Mapping[str, Any]], *, simulated: bool = False) -> None:
-    """Whether there are such controllers.
+    """Checks that these controllers exist.
 
     Args:
         controllers: As scenarios name them, by what tables call them.
-        simulated: Whether real programs, which take part by the wall clock, are none.
+        simulated: Whether real programs, which take part by the wall clock, are refused.
 
     Raises:
-        InputError: names the first one that there is not.
+        InputError: names the first one that does not exist.
     """
-    for label, what in controllers.items():
+    for label, choice in controllers.items():
         if registry.is_program(label) and not simulated:
             from tidegate.shell import Contender
 
             Contender.of(label)
         elif label != oracle.NAME:
-            registry.choose(what if isinstance(what, str) else str(what["name"]), Path())
+            registry.choose(choice if isinstance(choice, str) else str(choice["name"]), Path())

@@ -1,4 +1,4 @@
-"""What is behind each cell, as data: the page's script makes it into what is seen when a cell is opened.
+"""Details of each cell as data, which the page's script shows when the cell is opened.
 
 A page has to be mailed, so what is kept goes by a budget: series in coarser bins first, then only for cells that are
 not passed, then for none; numbers of all metrics, then only of those that are compared or judged, then none.
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 _BINS = (1, 2, 5, 10)
 """Seconds of a bin of series, finer ones first."""
 _STEPS = {"rate": 1e4, "delay": 1.0}
-"""What a step of a kept series is, in bit/s and ms."""
+"""Size of a step of a kept series, in bit/s and ms."""
 _FEW = "To keep the page small, opened cells have only the numbers that are compared or judged; scores.csv has all."
 _NONE = "To keep the page small, opened cells have no numbers but those of their rules; scores.csv has all."
 _MOST_FLOWS = 8
 _MOST_EVENTS = 24
 
 
-def data(result: SuiteResult, own: Mapping[str, Look], room: int) -> dict[str, Any]:
-    """All that the script draws from.
+def data(result: SuiteResult, look_of: Mapping[str, Look], room: int) -> dict[str, Any]:
+    """Collects the data that the script draws.
 
     Args:
         result: The result.
-        own: How controllers look.
-        room: Bytes that it may take.
+        look_of: The look of each controller.
+        room: Largest size of the data, in bytes.
     """
     cells = [_cell(result, cell) for cell in result.cells]
     room -= _size(cells)
@@ -49,9 +49,9 @@ def data(result: SuiteResult, own: Mapping[str, Look], room: int) -> dict[str, A
         "controllers": [
             {
                 "name": controller,
-                "light": own[controller].colour,
-                "dark": own[controller].on_dark,
-                "dash": list(own[controller].dashes),
+                "light": look_of[controller].colour,
+                "dark": look_of[controller].on_dark,
+                "dash": list(look_of[controller].dashes),
             }
             for controller in result.controllers
         ],
@@ -73,14 +73,14 @@ def _about(name: str) -> list[Any]:
 
 
 def _cell(result: SuiteResult, cell: Cell) -> dict[str, Any]:
-    place = {rule.name: at for at, rule in enumerate(result.suite.rules)}
-    made: dict[str, Any] = {"state": cell.state}
+    number_of = {rule.name: number for number, rule in enumerate(result.suite.rules)}
+    packed: dict[str, Any] = {"state": cell.state}
     if cell.why:
-        made["why"] = cell.why[:2000]
+        packed["why"] = cell.why[:2000]
     if cell.checks:
-        made["checks"] = [
+        packed["checks"] = [
             [
-                place[check.rule.name],
+                number_of[check.rule.name],
                 "no value" if check.missing else check.shown,
                 "" if check.value.half is None else check.interval,
                 check.limit,
@@ -89,43 +89,43 @@ def _cell(result: SuiteResult, cell: Cell) -> dict[str, Any]:
             ]
             for check in cell.checks
         ]
-    return made
+    return packed
 
 
 def _names(result: SuiteResult) -> list[str]:
-    """The metrics that some run has."""
-    there: set[str] = set()
+    """Returns the metrics that at least one run has."""
+    present: set[str] = set()
     for _, _, _, row in result.runs():
         for flow in row["contenders"]:
-            there |= {name for name, value in _of_flow(row, flow).items() if finite(value) is not None}
-        there |= {name for name, value in row["measures"]["run"].items() if finite(value) is not None}
-    return [name for name in numbers.known() if name in there]
+            present |= {name for name, value in _of_flow(row, flow).items() if finite(value) is not None}
+        present |= {name for name, value in row["measures"]["run"].items() if finite(value) is not None}
+    return [name for name in numbers.known() if name in present]
 
 
 def _of_flow(row: Row, flow: str) -> dict[str, Any]:
-    plain: Mapping[str, Any] = next((entry for entry in row["flows"] if entry["flow"] == flow), {})
-    known = {name: plain[name] for name in FLOWS if name in plain}
-    return {**known, **row["measures"]["flows"].get(flow, {})}
+    summary: Mapping[str, Any] = next((entry for entry in row["flows"] if entry["flow"] == flow), {})
+    metrics = {name: summary[name] for name in FLOWS if name in summary}
+    return {**metrics, **row["measures"]["flows"].get(flow, {})}
 
 
 def _add_numbers(result: SuiteResult, cells: Sequence[dict[str, Any]], room: int) -> tuple[list[str], list[str]]:
     """Numbers of each cell's flows and of the run, as means over seeds with half an interval.
 
     Returns:
-        The names of the numbers, and what was left out.
+        The names of the numbers, and notes on those left out.
     """
     names = _names(result)
-    made = [_numbers(result, cell, names) for cell in result.cells]
+    of_cells = [_numbers(result, cell, names) for cell in result.cells]
     left_out: list[str] = []
-    if _size(made) > room:
-        few = {name for name, _ in SHOWN} | {rule.metric for rule in result.suite.rules}
-        names, left_out = [name for name in names if name in few], [_FEW]
-        made = [_numbers(result, cell, names) for cell in result.cells]
-    if _size(made) > room:
+    if _size(of_cells) > room:
+        necessary = {name for name, _ in SHOWN} | {rule.metric for rule in result.suite.rules}
+        names, left_out = [name for name in names if name in necessary], [_FEW]
+        of_cells = [_numbers(result, cell, names) for cell in result.cells]
+    if _size(of_cells) > room:
         names, left_out = [], [_NONE]
-        made = [_numbers(result, cell, names) for cell in result.cells]
-    for cell, further in zip(cells, made, strict=True):
-        cell.update(further)
+        of_cells = [_numbers(result, cell, names) for cell in result.cells]
+    for cell, of_cell in zip(cells, of_cells, strict=True):
+        cell.update(of_cell)
     return names, left_out
 
 
@@ -134,18 +134,18 @@ def _numbers(result: SuiteResult, cell: Cell, names: Sequence[str]) -> dict[str,
     if not rows or not names:
         return {}
     flows = list(rows[0]["contenders"])
-    kept = [
+    judged = [
         {"name": flow, "values": _values([_of_flow(row, flow) for row in rows], names)} for flow in flows[:_MOST_FLOWS]
     ]
-    others = [flow for flow in rows[0]["flows"] if flow["flow"] not in flows]
+    rest = [flow for flow in rows[0]["flows"] if flow["flow"] not in flows]
     beside = [
         [str(flow["flow"]), str(flow["kind"]), _rounded("receive_rate_bps", _mean_rate(rows, str(flow["flow"])))]
-        for flow in others[:_MOST_FLOWS]
+        for flow in rest[:_MOST_FLOWS]
     ]
     return {
-        "flows": kept,
+        "flows": judged,
         "run": _values([row["measures"]["run"] for row in rows], names),
-        "more": [max(0, len(flows) - _MOST_FLOWS), max(0, len(others) - _MOST_FLOWS)],
+        "more": [max(0, len(flows) - _MOST_FLOWS), max(0, len(rest) - _MOST_FLOWS)],
         "beside": beside,
         "digest": str(rows[0]["digest"]),
         "seed": rows[0]["seed"],
@@ -153,50 +153,50 @@ def _numbers(result: SuiteResult, cell: Cell, names: Sequence[str]) -> dict[str,
 
 
 def _mean_rate(rows: Sequence[Row], flow: str) -> float | None:
-    of = [finite(_of_flow(row, flow).get("receive_rate_bps")) for row in rows]
-    known = Interval.of(of)
-    return known.mean if known.count else None
+    rates = [finite(_of_flow(row, flow).get("receive_rate_bps")) for row in rows]
+    mean = Interval.of(rates)
+    return mean.mean if mean.count else None
 
 
 def _values(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[list[float]]:
-    """Mean and half an interval of each that there is, in the metric's unit; nothing of those that there are not."""
-    made: list[list[float]] = []
+    """Returns mean and half interval of each metric, in its unit; an empty list for one without values."""
+    packed: list[list[float]] = []
     for name in names:
         values = [value for row in rows if (value := finite(row.get(name))) is not None]
         mean = Interval.of(values)
-        shown = ((mean.mean,) if not mean.half else (mean.mean, mean.half)) if values else ()
-        made.append([part for value in shown if (part := _rounded(name, value)) is not None])
-    return made
+        pair = ((mean.mean,) if not mean.half else (mean.mean, mean.half)) if values else ()
+        packed.append([part for value in pair if (part := _rounded(name, value)) is not None])
+    return packed
 
 
 def _rounded(name: str, value: float | None) -> float | None:
     metric = numbers.about(name)
     if value is None:
         return None
-    shown = round(value * metric.scale, metric.digits + 1)
-    return int(shown) if shown == int(shown) else shown
+    rounded = round(value * metric.scale, metric.digits + 1)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _add_series(result: SuiteResult, cells: Sequence[dict[str, Any]], room: int) -> list[str]:
-    """Rates over capacity, and delays, of the first seed; and how soon flows found their rate at each event."""
+    """Adds rates over capacity and delays of the first seed, and the convergence time after each event."""
     firsts = [_first(result, cell) for cell in result.cells]
-    some = firsts[:: max(1, len(firsts) // 60)]
-    # a part of them tells what all would take: packing all of them for each width would be long
-    likely = _size([_series(row, 1) for row in some]) * len(firsts) / max(1, len(some))
-    made: list[dict[str, Any]] = []
+    sample = firsts[:: max(1, len(firsts) // 60)]
+    # the size of all is estimated from a sample: packing all of them for each width would take long
+    likely = _size([_series(row, 1) for row in sample]) * len(firsts) / max(1, len(sample))
+    of_cells: list[dict[str, Any]] = []
     for width in [bin_s for bin_s in _BINS if likely / bin_s <= 1.2 * room] or _BINS[-1:]:
-        made = [_series(row, width) for row in firsts]
-        if _size(made) <= room:
+        of_cells = [_series(row, width) for row in firsts]
+        if _size(of_cells) <= room:
             break
     notes: list[str] = []
-    if _size(made) > room:
-        made = [{} if cell.state == "pass" else some for cell, some in zip(result.cells, made, strict=True)]
+    if _size(of_cells) > room:
+        of_cells = [{} if cell.state == "pass" else sample for cell, sample in zip(result.cells, of_cells, strict=True)]
         notes.append("To keep the page small, cells that are passed have no pictures.")
-    if _size(made) > room:
-        made = [{} for _ in made]
+    if _size(of_cells) > room:
+        of_cells = [{} for _ in of_cells]
         notes = ["To keep the page small, cells have no pictures."]
-    for cell, further in zip(cells, made, strict=True):
-        cell.update(further)
+    for cell, of_cell in zip(cells, of_cells, strict=True):
+        cell.update(of_cell)
     return notes
 
 
@@ -208,18 +208,18 @@ def _first(result: SuiteResult, cell: Cell) -> Row | None:
 def _series(row: Row | None, width: int) -> dict[str, Any]:
     if row is None:
         return {}
-    kept = row["measures"]
-    made: dict[str, Any] = {}
-    if events := list(kept.get("events") or ())[:_MOST_EVENTS]:
-        made["events"] = [[event["at_s"], event["what"], event["flow"], event["seconds"]] for event in events]
-    of = kept.get("series") or {}
-    flows, links = dict(of.get("flows") or {}), dict(of.get("links") or {})
-    if not flows or not len(of.get("t_s") or ()):
-        return made
+    measures = row["measures"]
+    packed: dict[str, Any] = {}
+    if events := list(measures.get("events") or ())[:_MOST_EVENTS]:
+        packed["events"] = [[event["at_s"], event["what"], event["flow"], event["seconds"]] for event in events]
+    series = measures.get("series") or {}
+    flows, links = dict(series.get("flows") or {}), dict(series.get("links") or {})
+    if not flows or not len(series.get("t_s") or ()):
+        return packed
     names = [name for name in flows if name in row["contenders"]] + [
         name for name in flows if name not in row["contenders"]
     ]
-    shown = [
+    drawn = [
         {
             "name": name,
             "own": int(name in row["contenders"]),
@@ -232,29 +232,29 @@ def _series(row: Row | None, width: int) -> dict[str, Any]:
     # the narrowest link is what flows compete for
     means = {name: float(np.nanmean(link["capacity_bps"])) for name, link in links.items() if len(link["capacity_bps"])}
     link = min(means, key=lambda name: means[name]) if means else ""
-    made["series"] = {
+    packed["series"] = {
         "seed": row["seed"],
-        "t0": float(of["t_s"][0]),
+        "t0": float(series["t_s"][0]),
         "dt": float(width),
-        "flows": shown,
+        "flows": drawn,
         "capacity": _packed(links[link]["capacity_bps"], width, "rate") if link else [],
         "link": link,
         "links": len(means),
     }
-    return made
+    return packed
 
 
 def _packed(values: Sequence[float | None] | None, width: int, quantity: str) -> list[int | None]:
-    """Means over bins, as whole steps and differences from one to the next; nothing where all are unknown."""
+    """Returns means over bins, as whole steps and differences between neighbours; empty where all are unknown."""
     if not values:
         return []
-    plain = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    padded = np.full(-(-len(plain) // width) * width, np.nan)
-    padded[: len(plain)] = plain
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    padded = np.full(-(-len(numbers) // width) * width, np.nan)
+    padded[: len(numbers)] = numbers
     folded = padded.reshape(-1, width)
-    known = np.isfinite(folded)
-    count = known.sum(axis=1)
-    means = np.where(count > 0, np.where(known, folded, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
+    finite_values = np.isfinite(folded)
+    count = finite_values.sum(axis=1)
+    means = np.where(count > 0, np.where(finite_values, folded, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
     return pack(means, _STEPS[quantity]) if np.isfinite(means).any() else []
 
 

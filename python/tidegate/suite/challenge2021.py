@@ -35,8 +35,8 @@ def network_score(delay_p95_ms: float, delay_min_ms: float, rate_fraction: float
     """
     room = MOST_DELAY_MS - delay_min_ms
     delay = max(0.0, MOST_DELAY_MS - delay_p95_ms) / room if room > 0 else 0.0
-    rate, kept = min(1.0, rate_fraction), 1.0 - loss_fraction
-    return 100 * (DELAY_WEIGHT * delay + RATE_WEIGHT * rate + LOSS_WEIGHT * kept)
+    rate, received_fraction = min(1.0, rate_fraction), 1.0 - loss_fraction
+    return 100 * (DELAY_WEIGHT * delay + RATE_WEIGHT * rate + LOSS_WEIGHT * received_fraction)
 
 
 def network_score_of_packets(packets: Iterable[Mapping[str, Any]], ideal_rate_bps: float) -> float | None:
@@ -64,25 +64,25 @@ def network_score_of_packets(packets: Iterable[Mapping[str, Any]], ideal_rate_bp
         return None
     delays, rates = [], []
     for stream in streams.values():
-        raw = np.array([one["arrival_time_ms"] - one["send_time_ms"] for one in stream], np.float64)
+        raw = np.array([packet["arrival_time_ms"] - packet["send_time_ms"] for packet in stream], np.float64)
         relative = raw - raw[0]
         p95 = float(np.percentile(np.minimum(relative, MOST_DELAY_MS), 95))
         delays.append((MOST_DELAY_MS - p95) / (MOST_DELAY_MS - float(relative.min())))
         rates += _rate(stream)
     received = sum(map(len, streams.values()))
     rate = min(1.0, float(np.mean(rates)) / ideal_rate_bps) if rates else 0.0
-    kept = 1.0 - lost / (lost + received)
-    return 100 * (DELAY_WEIGHT * float(np.mean(delays)) + RATE_WEIGHT * rate + LOSS_WEIGHT * kept)
+    received_fraction = 1.0 - lost / (lost + received)
+    return 100 * (DELAY_WEIGHT * float(np.mean(delays)) + RATE_WEIGHT * rate + LOSS_WEIGHT * received_fraction)
 
 
 def _rate(stream: list[Mapping[str, Any]]) -> list[float]:
     """Bits of payload a second until the last packet that came later than the first; nothing if none did."""
     first = stream[0]["arrival_time_ms"]
     size, rate = 0, 0.0
-    for one in stream:
-        size += one["payload_size"]
-        if one["arrival_time_ms"] != first:
-            rate = size * 8e3 / (one["arrival_time_ms"] - first)
+    for packet in stream:
+        size += packet["payload_size"]
+        if packet["arrival_time_ms"] != first:
+            rate = size * 8e3 / (packet["arrival_time_ms"] - first)
     return [rate] if rate > 0 else []
 
 

@@ -35,11 +35,11 @@ _PARTS = (_demands, _fairness, _rates, challenge2021, filling, sharing)
 _DEFINITIONS = Path(__file__).with_name("measures.toml")
 
 FILES: tuple[Path, ...] = (_DEFINITIONS, Path(__file__), *(Path(str(part.__file__)) for part in _PARTS))
-"""What measures depend on beside the run: results of another state of these files are measured anew."""
+"""Source files that measures depend on: results of other versions of these files are measured anew."""
 
 _BY_KIND = catalogue(_DEFINITIONS)
 CATALOGUE: tuple[Metric, ...] = (*_BY_KIND["flow"], *_BY_KIND["run"])
-"""What each measure is: first those of flows, then those of the run."""
+"""Definitions of the measures: first those of flows, then those of the run."""
 
 _MOST_SERIES = 24
 """Flows whose series are kept, contenders first: a picture of more shows nothing, and 1000 would be megabytes."""
@@ -47,7 +47,7 @@ _MOST_SERIES = 24
 
 @dataclass(frozen=True)
 class Measures:
-    """What a run's recording tells beyond its summary."""
+    """Measures of a run that its summary does not have."""
 
     flows: Mapping[str, Mapping[str, float | None]]
     """Further numbers by flow: of media, and of TCP."""
@@ -73,87 +73,94 @@ def measure(run: Run, contenders: Sequence[str], scenario: Scenario | None = Non
     series = _series(run)
     warmup = float(run.summary.get("warmup_s", 0.0))
     flows = {
-        str(one["flow"]): Rates(str(one["flow"]), series[str(one["flow"])], shares, _lives(one, shares, warmup))
-        for one in run.summary["flows"]
-        if one["kind"] in ("media", "program", "tcp", "udp") and str(one["flow"]) in series
+        str(flow["flow"]): Rates(str(flow["flow"]), series[str(flow["flow"])], shares, _lives(flow, shares, warmup))
+        for flow in run.summary["flows"]
+        if flow["kind"] in ("media", "program", "tcp", "udp") and str(flow["flow"]) in series
     }
-    kinds = {str(one["flow"]): str(one["kind"]) for one in run.summary["flows"]}
-    some = [flows[name] for name in contenders if name in flows]
-    told = [event for flow in some for event in flow.convergence]
+    kinds = {str(flow["flow"]): str(flow["kind"]) for flow in run.summary["flows"]}
+    judged = [flows[name] for name in contenders if name in flows]
+    events = [event for rates in judged for event in rates.convergence]
     return Measures(
         flows={
-            name: _with_scores(flow.numbers(), run.metrics(name))
-            for name, flow in flows.items()
+            name: _with_scores(rates.numbers(), run.metrics(name))
+            for name, rates in flows.items()
             if kinds[name] != "udp"
         },
-        run=_run_numbers(run, shares, flows, some),
-        events=sorted(told, key=lambda event: (event["at_s"], event["flow"])),
-        series=_by_seconds(run, (some + [flow for name, flow in flows.items() if kinds[name] != "udp"])[:_MOST_SERIES]),
+        run=_run_numbers(run, shares, flows, judged),
+        events=sorted(events, key=lambda event: (event["at_s"], event["flow"])),
+        series=_by_seconds(
+            run, (judged + [rates for name, rates in flows.items() if kinds[name] != "udp"])[:_MOST_SERIES]
+        ),
     )
 
 
 def _series(run: Run) -> dict[str, dict[str, Floats]]:
     names = ("t_s", "sending_rate_bps", "receive_rate_bps", "one_way_delay_ms_mean", "packets_arrived")
     end = float(run.summary["duration_s"])
-    found = sharing.columns(run, "series", "flow", names)
-    # what happens at the very last instant opens a bin of no width
-    return {flow: {name: column[own["t_s"] < end] for name, column in own.items()} for flow, own in found.items()}
+    by_flow = sharing.columns(run, "series", "flow", names)
+    # events at the very last instant open a bin of no width
+    return {
+        flow: {name: column[columns["t_s"] < end] for name, column in columns.items()}
+        for flow, columns in by_flow.items()
+    }
 
 
-def _lives(one: Mapping[str, Any], shares: Shares | None, warmup: float) -> list[Stretch]:
-    """When a flow has something to send, after the warm-up."""
-    name = str(one["flow"])
-    known = shares is not None and name in shares.demands
-    lives = shares.life(name) if shares is not None and known else [(float(one["start_s"]), float(one["stop_s"]))]
+def _lives(flow: Mapping[str, Any], shares: Shares | None, warmup: float) -> list[Stretch]:
+    """Periods after the warm-up in which a flow has data to send."""
+    name = str(flow["flow"])
+    has_share = shares is not None and name in shares.demands
+    lives = shares.life(name) if shares is not None and has_share else [(float(flow["start_s"]), float(flow["stop_s"]))]
     return [(max(begin, warmup), end) for begin, end in lives if end > warmup]
 
 
 def _run_numbers(
     run: Run, shares: Shares | None, flows: Mapping[str, Rates], contenders: Sequence[Rates]
 ) -> dict[str, float | None]:
-    tcp = [str(one["flow"]) for one in run.summary["flows"] if one["kind"] == "tcp"]
-    rates = [float(one["receive_rate_bps"] or 0.0) for one in run.summary["flows"] if one["kind"] == "tcp"]
-    found: dict[str, float | None] = dict.fromkeys(one.name for one in _BY_KIND["run"])
-    found["cross_rate_bps"] = sum(rates) if rates else None
-    lives = [one.lives[0][0] for one in contenders if one.lives]
+    tcp = [str(flow["flow"]) for flow in run.summary["flows"] if flow["kind"] == "tcp"]
+    rates = [float(flow["receive_rate_bps"] or 0.0) for flow in run.summary["flows"] if flow["kind"] == "tcp"]
+    numbers: dict[str, float | None] = dict.fromkeys(metric.name for metric in _BY_KIND["run"])
+    numbers["cross_rate_bps"] = sum(rates) if rates else None
+    lives = [flow.lives[0][0] for flow in contenders if flow.lives]
     if shares is None or not lives:
-        return found
+        return numbers
     for length in (1, 5, 20):
-        found[f"fairness_min_{length}s"] = fairness.least_ratio(shares, contenders, float(length))
-    found["jain_min_20s"] = fairness.least_jain(shares, contenders)
-    others = [flows[name] for name in tcp if name in flows]
-    found["cross_ratio_20s"] = fairness.over_cross_traffic(shares, contenders, others)
-    found["delivered_fraction"] = fairness.delivered(shares, list(flows.values()), min(lives) + STARTUP)
-    return found
+        numbers[f"fairness_min_{length}s"] = fairness.least_ratio(shares, contenders, float(length))
+    numbers["jain_min_20s"] = fairness.least_jain(shares, contenders)
+    cross_traffic = [flows[name] for name in tcp if name in flows]
+    numbers["cross_ratio_20s"] = fairness.over_cross_traffic(shares, contenders, cross_traffic)
+    numbers["delivered_fraction"] = fairness.delivered(shares, list(flows.values()), min(lives) + STARTUP)
+    return numbers
 
 
 def _by_seconds(run: Run, flows: Sequence[Rates]) -> dict[str, Any]:
     count = int(float(run.summary["duration_s"]) + 1e-6)
     starts = np.arange(count, dtype=np.float64)
-    kept = {}
+    by_flow = {}
     for name, flow in {flow.name: flow for flow in flows}.items():
         arrived, delay = flow.series["packets_arrived"], flow.series["one_way_delay_ms_mean"]
         second = np.minimum((flow.start + 1e-6).astype(np.int64), count)
         packets = np.bincount(second, arrived, count + 1)[:count]
         total = np.bincount(second, np.where(arrived > 0, np.nan_to_num(delay) * arrived, 0.0), count + 1)[:count]
-        kept[name] = {
+        by_flow[name] = {
             "rate_bps": _whole(flow.received(starts, starts + 1.0)),
             "delay_ms": [round(t / n, 1) if n else None for t, n in zip(total.tolist(), packets.tolist(), strict=True)],
         }
         if flow.shares is not None:
-            kept[name]["share_bps"] = _whole(flow.shares.bits(name, starts, starts + 1.0))
-    return {"t_s": list(range(count)), "flows": kept, "links": _capacities(run, starts)}
+            by_flow[name]["share_bps"] = _whole(flow.shares.bits(name, starts, starts + 1.0))
+    return {"t_s": list(range(count)), "flows": by_flow, "links": _capacities(run, starts)}
 
 
 def _capacities(run: Run, starts: Floats) -> dict[str, Any]:
-    found = {}
-    for link, own in sharing.columns(run, "truth", "link", ("t_s", "capacity_bps")).items():
-        if not (own["capacity_bps"] < sharing.UNLIMITED).any():
+    by_link = {}
+    for link, columns in sharing.columns(run, "truth", "link", ("t_s", "capacity_bps")).items():
+        if not (columns["capacity_bps"] < sharing.UNLIMITED).any():
             continue
-        edges = np.append(own["t_s"], float(run.summary["duration_s"]))
-        total = np.concatenate([[0.0], np.cumsum(own["capacity_bps"] * np.diff(edges))])
-        found[link] = {"capacity_bps": _whole(np.interp(starts + 1.0, edges, total) - np.interp(starts, edges, total))}
-    return found
+        edges = np.append(columns["t_s"], float(run.summary["duration_s"]))
+        total = np.concatenate([[0.0], np.cumsum(columns["capacity_bps"] * np.diff(edges))])
+        by_link[link] = {
+            "capacity_bps": _whole(np.interp(starts + 1.0, edges, total) - np.interp(starts, edges, total))
+        }
+    return by_link
 
 
 def _whole(values: Floats) -> list[int | None]:
@@ -161,7 +168,7 @@ def _whole(values: Floats) -> list[int | None]:
 
 
 def _with_scores(numbers: Mapping[str, float | None], flow: Mapping[str, Any]) -> dict[str, float | None]:
-    """Numbers of a flow, and what schemes are ranked by elsewhere."""
+    """Returns the numbers of a flow with the scores by which others rank schemes."""
     score = challenge_score(flow, numbers.get("share_fraction"))
     return {**numbers, "power": power(flow), "challenge_2021_score": score}
 
@@ -173,10 +180,10 @@ def challenge_score(flow: Mapping[str, Any], share_fraction: float | None) -> fl
     >>> round(challenge_score(flow, 0.9), 2), challenge_score(flow, None)
     (62.4, None)
     """
-    parts = [finite(flow.get(f"one_way_delay_ms_{one}")) for one in ("p95", "min")]
+    parts = [finite(flow.get(f"one_way_delay_ms_{statistic}")) for statistic in ("p95", "min")]
     parts += [share_fraction, finite(flow.get("loss_fraction"))]
-    known = [one for one in parts if one is not None]
-    return challenge2021.network_score(*known) if len(known) == len(parts) else None
+    values = [part for part in parts if part is not None]
+    return challenge2021.network_score(*values) if len(values) == len(parts) else None
 
 
 def power(flow: Mapping[str, Any]) -> float | None:

@@ -17,9 +17,9 @@ class WindowsTable(Model):
     """Cases from a folder of recorded networks: windows that are spread over it."""
 
     count: Annotated[int, Field(ge=1, le=10_000)]
-    """How many windows, each a case of its own."""
+    """Number of windows, each a case of its own."""
     length: Duration
-    """How long each of them is; it is the case's duration, too."""
+    """Length of each window, and duration of its case."""
     between: Annotated[list[Rate], Field(min_length=2, max_length=2)] = Field(
         default_factory=lambda: [Rate(150_000), Rate(20_000_000)]
     )
@@ -30,11 +30,11 @@ class CaseTable(Model):
     """One network that each controller is tried on, or several of a kind."""
 
     name: Name
-    """What it is called in tables; with `vary` and `windows` the beginning of it."""
+    """Its name in tables; with `vary` and `windows` the first part of it."""
     title: str = ""
-    """What it is, in a few words."""
+    """A few words about it."""
     source: str = ""
-    """Where it comes from."""
+    """Its source: a document and section."""
     scenario: str | None = None
     """A scenario that tidegate ships, or a file relative to the suite's."""
     set: dict[str, Any] = Field(default_factory=dict)
@@ -53,12 +53,12 @@ class CaseTable(Model):
 
 
 class RuleTable(Model):
-    """What a number has to be for a case to be passed."""
+    """A limit that a number has to keep for a case to be passed."""
 
     name: Name
-    """What it is called in tables."""
+    """Its name in tables."""
     says: Annotated[str, Field(min_length=1)]
-    """What it asks, as a sentence for people."""
+    """Its demand, as a sentence."""
     metric: str
     """A number of a flow's summary, or a measure of a flow or of a run (`tidegate suite metrics`)."""
     of: str | None = None
@@ -70,11 +70,11 @@ class RuleTable(Model):
     relative_to: str | None = None
     """A case: the number is divided by what the same controller has there with the same seed."""
     cases: Annotated[list[_Glob], Field(min_length=1)] = Field(default_factory=lambda: ["*"])
-    """Which cases it is for, as patterns of their names (`5.1*`)."""
+    """Cases that it applies to, as patterns of their names (`5.1*`)."""
     controllers: Annotated[list[_Glob], Field(min_length=1)] = Field(default_factory=lambda: ["*"])
-    """Which controllers it is for, as patterns of their names."""
+    """Controllers that it applies to, as patterns of their names."""
     source: Annotated[str, Field(min_length=1)]
-    """Where it comes from."""
+    """Its source: a document and section."""
     why: str = ""
     """Why this number, where the source has none."""
 
@@ -83,14 +83,14 @@ class SuiteTable(Model):
     """A suite's file."""
 
     description: str = ""
-    """What it is for, in a sentence."""
+    """Its purpose, in a sentence."""
     source: str = ""
-    """Where its cases come from."""
+    """Source of its cases."""
     seeds: Annotated[int, Field(ge=1, le=100_000)] = 5
-    """How many seeds where nobody says otherwise."""
+    """Default number of seeds."""
     baseline: str | None = None
     """The controller that others are compared with seed by seed, where it takes part; else the first one named."""
     cases: Annotated[list[CaseTable], Field(min_length=1, max_length=10_000)]
-    """What each controller is tried on."""
+    """Networks on which each controller runs."""
     rules: Annotated[list[RuleTable], Field(max_length=10_000)] = Field(default_factory=list)
-    """What is asked of it."""
+    """Limits that each controller has to keep."""

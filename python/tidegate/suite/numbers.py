@@ -1,4 +1,4 @@
-"""Numbers of one run of a suite: what its row keeps of it, and how a number is read from that."""
+"""Numbers of one run of a suite: the kept row, and lookups in it."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tidegate.results.metrics import FLOWS, METRICS, Metric, finite
 from tidegate.suite.measures import CATALOGUE
 
 Row = Mapping[str, Any]
-"""What is kept of a run: `contenders`, the summary's `flows`, `links` and `warnings`, and `measures`."""
+"""The kept part of a run: `contenders`, the summary's `flows`, `links` and `warnings`, and `measures`."""
 
-MEASURES: Mapping[str, Metric] = {one.name: one for one in CATALOGUE}
+MEASURES: Mapping[str, Metric] = {metric.name: metric for metric in CATALOGUE}
 """The measures of suites by name."""
 
 WORDS = ("worst", "mean", "sum")
-"""How several contenders' numbers become one."""
+"""Ways to join the numbers of several contenders."""
 
 
 def known() -> list[str]:
-    """Names of all that a rule can speak of."""
+    """Names of all numbers that a rule can limit."""
     return [*FLOWS, *MEASURES]
 
 
 def about(name: str) -> Metric:
-    """What a number is.
+    """Returns the definition of a number.
 
     Raises:
-        KeyError: when there is none of that name.
+        KeyError: when no number has that name.
     """
     return MEASURES[name] if name in MEASURES else METRICS[name]
 
@@ -41,24 +41,24 @@ def number(row: Row, name: str, of: str | None = None) -> float | None:
         name: A metric of a flow, or a measure of a flow or of the run.
         of: Of several contenders the `worst` (also by default), the `mean` or the `sum`; or the name of a flow.
     """
-    whole = row["measures"]["run"]
-    if name in whole:
-        return finite(whole[name])
+    of_run = row["measures"]["run"]
+    if name in of_run:
+        return finite(of_run[name])
     if of is not None and of not in WORDS:
         return finite(_of_flow(row, name, of))
     values = [finite(_of_flow(row, name, flow)) for flow in row["contenders"]]
     present = [value for value in values if value is not None]
-    # a contender without the number is no reason to speak of the others only
+    # if a contender lacks the number, the other contenders do not stand for it
     if not present or len(present) < len(values):
         return None
     return _JOINED[of or "worst"](present, about(name).better)
 
 
 def _of_flow(row: Row, name: str, flow: str) -> Any:
-    further = row["measures"]["flows"].get(flow, {})
-    if name in further:
-        return further[name]
-    return next((one.get(name) for one in row["flows"] if one["flow"] == flow), None)
+    measured = row["measures"]["flows"].get(flow, {})
+    if name in measured:
+        return measured[name]
+    return next((entry.get(name) for entry in row["flows"] if entry["flow"] == flow), None)
 
 
 _JOINED: Mapping[str, Callable[[Sequence[float], str], float]] = {

@@ -1,7 +1,7 @@
 """The oracle: a sender that knows the network and all flows, and sends nine tenths of its share.
 
-A yardstick for rules, not a scheme: a rule that it breaks asks for what nobody can do, or asks it wrongly. It takes
-part only where somebody names it (`tidegate suite run rmcat oracle`), and only where shares are known before a run:
+A yardstick for rules, not a scheme: a rule that it breaks asks for the impossible, or is wrong. It takes
+part only on request (`tidegate suite run rmcat oracle`), and only where shares are known before a run:
 with constant capacities and schedules.
 """
 
@@ -21,7 +21,7 @@ from tidegate.suite.shares import Shares
 from tidegate.units import Duration
 
 NAME = "oracle"
-"""What suites call it."""
+"""Its name in suites."""
 
 PART = 0.9
 """Of its share that it sends. The rest is for RTCP, acknowledgements and the swings of an encoder's rate."""
@@ -48,10 +48,10 @@ class Oracle(Controller):
             shares: Its share from each time on, in order of time: `1000000@0 500000@40000000000`, in bit/s at ns.
 
         Raises:
-            ControllerError: when that is no plan.
+            ControllerError: when the text is no plan.
         """
         try:
-            pairs = [one.split("@") for one in shares.split()]
+            pairs = [pair.split("@") for pair in shares.split()]
             self._plan = [(int(time), int(rate)) for rate, time in pairs]
         except ValueError:
             raise ControllerError(f"oracle: shares: found {shares!r}; expected pairs such as 1000000@0") from None
@@ -78,7 +78,7 @@ class Oracle(Controller):
         return float(self._rate)
 
     def on_coupled(self, now_ns: int, rate_bps: int) -> Decision:
-        """What the others leave is known, too."""
+        """The rest that other flows leave is in the plan, too."""
         del rate_bps
         return self._decision(now_ns)
 
@@ -108,8 +108,8 @@ def with_oracle(scenario: Scenario, contenders: Sequence[str]) -> Scenario:
     names = {flow.name: flow.names for flow in scenario.flows if flow.name in contenders}
     couplings = []
     for coupling in scenario.couplings:
-        each = coupling.each(names)
-        flows, priorities = [one for one, _ in each], [priority for _, priority in each]
+        pairs = coupling.each(names)
+        flows, priorities = [name for name, _ in pairs], [priority for _, priority in pairs]
         couplings.append({**coupling.to_dict(), "flows": flows, "priorities": priorities})
     return Scenario.from_dict({**data, "flows": tables, "couplings": couplings}, scenario.base)
 
@@ -121,22 +121,22 @@ def _alone(flow: Flow, table: Mapping[str, Any], shares: Shares) -> Iterator[dic
         ends.append((".back", flow.to, flow.from_))
     for number, name in enumerate(flow.names):
         for suffix, begin, end in ends:
-            made = {
+            changed = {
                 key: value for key, value in copy.deepcopy(dict(table)).items() if key not in ("count", "start_step")
             }
-            made.update({"name": name + suffix, "from": begin, "to": end})
-            made["start"] = str(Duration(flow.start + number * flow.start_step))
-            made["media"].pop("both_ways", None)
-            made["media"]["controller"] = {"name": _CLASS, "shares": _plan(shares, name + suffix)}
-            yield made
+            changed.update({"name": name + suffix, "from": begin, "to": end})
+            changed["start"] = str(Duration(flow.start + number * flow.start_step))
+            changed["media"].pop("both_ways", None)
+            changed["media"]["controller"] = {"name": _CLASS, "shares": _plan(shares, name + suffix)}
+            yield changed
 
 
 def _plan(shares: Shares, flow: str) -> str:
     """The share at each time from which on it is another one; through pauses it stays what it was."""
-    found: list[tuple[int, int]] = []
+    changes: list[tuple[int, int]] = []
     for time, rate in zip(shares.edges_s.tolist(), shares.rate_bps[flow].tolist(), strict=False):
         # without any bound the limits of its sources hold
-        whole = round(min(rate, sharing.UNLIMITED)) if math.isfinite(rate) else round(sharing.UNLIMITED)
-        if whole > 0 and (not found or found[-1][1] != whole):
-            found.append((round(time * 1e9), whole))
-    return " ".join(f"{rate}@{time}" for time, rate in found) or "1@0"
+        rounded = round(min(rate, sharing.UNLIMITED)) if math.isfinite(rate) else round(sharing.UNLIMITED)
+        if rounded > 0 and (not changes or changes[-1][1] != rounded):
+            changes.append((round(time * 1e9), rounded))
+    return " ".join(f"{rate}@{time}" for time, rate in changes) or "1@0"

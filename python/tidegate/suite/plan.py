@@ -46,7 +46,7 @@ class Point:
     case: Case
     """Its case."""
     controller: str
-    """What is tried."""
+    """Name of the controller in tables."""
     seed: int
     """Its seed."""
     lowered: Lowered
@@ -62,9 +62,9 @@ class Plan:
     """The runs of a suite, checked, with their files read."""
 
     suite: Suite
-    """What is run."""
+    """The suite."""
     controllers: tuple[str, ...]
-    """Who takes part."""
+    """Names of the controllers."""
     seeds: tuple[int, ...]
     """The seeds of each cell."""
     points: tuple[Point, ...]
@@ -88,38 +88,38 @@ class Plan:
 
         Args:
             suite: A suite, or the name or path of one.
-            controllers: Who takes part: `gcc`, `fixed:2Mbps`, `python:mine.py:Mine`, `program:node call.js`; a
+            controllers: Names such as `gcc`, `fixed:2Mbps`, `python:mine.py:Mine`, `program:node call.js`; a
                 class, or one with settings, `(Mine, {"k": 2})`.
-            seeds: How many, counted from 1, or which; as many as the suite says by default.
+            seeds: Their number, counted from 1, or a list; the suite's number by default.
             cases: Patterns of names of cases (`5.1*`), for these alone.
             simulated: Whether real programs (`program:COMMAND`), which take part by the wall clock, are refused.
 
         Raises:
             InputError: when suite, controllers, seeds or cases are not usable, or no case can be run.
         """
-        whole = suite if isinstance(suite, Suite) else Suite.load(suite)
-        chosen = whole.only(tuple(cases))
-        named = contenders(controllers)
-        check_controllers(named, simulated=simulated)
-        every = seeds_of(whole.table.seeds if seeds is None else seeds)
-        if len(every) * len(chosen.cases) * len(named) > _MOST_RUNS:
+        complete = suite if isinstance(suite, Suite) else Suite.load(suite)
+        chosen = complete.only(tuple(cases))
+        by_label = contenders(controllers)
+        check_controllers(by_label, simulated=simulated)
+        seed_list = seeds_of(complete.table.seeds if seeds is None else seeds)
+        if len(seed_list) * len(chosen.cases) * len(by_label) > _MOST_RUNS:
             raise InputError(f"that makes more than {_MOST_RUNS} runs")
         if all(case.not_run for case in chosen.cases):
             reasons = dict.fromkeys(case.not_run for case in chosen.cases)
-            raise InputError(f"{whole.name}: no case can be run: {'; '.join(reasons)}")
+            raise InputError(f"{complete.name}: no case can be run: {'; '.join(reasons)}")
         points: list[Point] = []
         refused: dict[tuple[str, str], str] = {}
         files = Files()
         for case in chosen.cases:
-            for controller, what in named.items() if not case.not_run else ():
+            for controller, controller_settings in by_label.items() if not case.not_run else ():
                 try:
-                    points += _points(case, controller, what, every, files)
+                    points += _points(case, controller, controller_settings, seed_list, files)
                 except InputError as refusal:
                     refused[case.name, controller] = str(refusal)
         if not points:
             label, why = next((controller, why) for (_, controller), why in refused.items())
             raise InputError(f"{label}: fits no case: {why}")
-        return cls(chosen, tuple(named), tuple(every), tuple(points), refused)
+        return cls(chosen, tuple(by_label), tuple(seed_list), tuple(points), refused)
 
     def after(self, before: Plan, failed: Mapping[str, str]) -> Self:
         """This plan with all runs of an earlier one, so that its result is that of both.
@@ -130,9 +130,9 @@ class Plan:
             before: The earlier plan.
             failed: Why runs of it, or of those before it, failed, by their keys.
         """
-        known = {case.name for case in before.suite.cases}
-        further = tuple(case for case in self.suite.cases if case.name not in known)
-        suite = replace(before.suite, cases=(*before.suite.cases, *further))
+        names = {case.name for case in before.suite.cases}
+        added = tuple(case for case in self.suite.cases if case.name not in names)
+        suite = replace(before.suite, cases=(*before.suite.cases, *added))
         points = {(point.case.name, point.controller, point.seed): point for point in (*before.points, *self.points)}
         return type(self)(
             suite,
@@ -147,7 +147,7 @@ class Plan:
         return f"<tidegate Plan of {self.suite.name} for {', '.join(self.controllers)}: {len(self.points)} runs>"
 
     def kept(self, out: str | Path) -> tuple[int, int]:
-        """How many different runs are kept in a folder, and of how many."""
+        """Returns the number of runs kept in a folder, and the number of all."""
         results = Results(Path(out), SUITE_FILE)
         keys = {point.key for point in self.points}
         return sum(results.file(key).is_file() for key in keys), len(keys)
@@ -167,15 +167,15 @@ class Plan:
 
         Args:
             out: The folder; each run is kept in it when it is done, and the same folder again goes on from there.
-            baseline: Whom others are compared with; as the suite says, or the first controller, by default.
-            workers: How many runs at once; one a core by default.
+            baseline: The controller to compare the others with; the suite's, or the first one, by default.
+            workers: Number of runs at once; one a core by default.
             processes: Whether to use processes; by default where a controller in Python takes part.
             progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction done.
-            command: What was typed, for the record.
-            further: What is to stand in `suite.json` beside that.
+            command: The command line, for the record.
+            further: More entries for `suite.json`.
 
         Raises:
-            InputError: when nobody of the baseline's name takes part.
+            InputError: when the baseline is none of the controllers.
             OutputError: when results cannot be written.
         """
         against = self._baseline(baseline)
@@ -186,21 +186,21 @@ class Plan:
             settings = dict((further or {}).get("sweep", {}).get("settings", {}))
             table = self._dataset(results.folder, settings)
             points = {point.key: point for point in self.points}
-            there = {key for key in points if results.read(key) is not None}
-            known = table.begin(there)
-            for key in sorted(there - known):
-                if (found := results.read(key)) is not None:
-                    table.add(_row(points[key], found, settings))
-            missing = {key: point for key, point in points.items() if key not in there and key not in self.failed}
+            present = {key for key in points if results.read(key) is not None}
+            tabled = table.begin(present)
+            for key in sorted(present - tabled):
+                if (row := results.read(key)) is not None:
+                    table.add(_row(points[key], row, settings))
+            missing = {key: point for key, point in points.items() if key not in present and key not in self.failed}
             for key in missing:
                 results.clear_way(key)
             jobs = [SuiteJob(point) for point in missing.values() if point.session is None]
             live = [SuiteJob(point) for point in missing.values() if point.session is not None]
             processes = by_processes(processes, (point.lowered for point in self.points), len(jobs), workers)
-            first, then = _parts(tell, jobs, live)
+            first, second = _parts(tell, jobs, live)
 
             def keep(job: SuiteJob, row: Mapping[str, Any]) -> Path:
-                # first what is resumed from: were this process killed in between, a row alone would be there twice
+                # the file first, because runs are resumed from it: a row without it would come twice after a kill
                 file = results.write(job.point.key, row)
                 table.add(_row(job.point, row, settings))
                 return file
@@ -214,7 +214,7 @@ class Plan:
                     keep_going=True,
                     keep=lambda number, row: keep(jobs[number], row),
                 )
-                done += _held(live, results, then, keep)
+                done += _held(live, results, second, keep)
             finally:
                 table.close()
             failed, refused = dict(self.failed), dict(self.refused)
@@ -226,21 +226,23 @@ class Plan:
                 elif isinstance(outcome, BaseException):
                     raise outcome
             about |= {"format": FORMAT, "failed": failed, "refused": _refusals(refused)}
-            result = SuiteResult.gather(results, about, self.suite, len(there))
+            result = SuiteResult.gather(results, about, self.suite, len(present))
             result.write_pages(results.folder)
             return result
 
     def _dataset(self, folder: Path, settings: Mapping[str, Mapping[str, str]]) -> Writer:
-        """The runs as a Parquet data set, with what each contender has where they are combinations."""
-        keys = dict.fromkeys(key for some in settings.values() for key in some if key != CONTROLLER)
-        plain = [key for key in keys if all(number_of(some.get(key, "")) is not None for some in settings.values())]
-        words = ["scenario", *(key for key in keys if key not in plain), "digest"]
-        return Writer(folder, words, [*plain, *numbers.known()])
+        """Opens the Parquet data set of the runs, with the settings of contenders that are combinations."""
+        keys = dict.fromkeys(key for values in settings.values() for key in values if key != CONTROLLER)
+        numeric = [
+            key for key in keys if all(number_of(values.get(key, "")) is not None for values in settings.values())
+        ]
+        words = ["scenario", *(key for key in keys if key not in numeric), "digest"]
+        return Writer(folder, words, [*numeric, *numbers.known()])
 
     def sessions(self, out: str | Path) -> list[LiveJob]:
-        """The sessions of programs that are not kept in a folder, and are had by the wall clock."""
+        """Returns the sessions of programs that are not yet kept in a folder; they run by the wall clock."""
         results = Results(Path(out), SUITE_FILE)
-        return [one.session for one in self.points if one.session is not None and results.read(one.key) is None]
+        return [point.session for point in self.points if point.session is not None and results.read(point.key) is None]
 
     def _baseline(self, baseline: str | None) -> str:
         if baseline is not None and baseline not in self.controllers:
@@ -269,7 +271,7 @@ class Plan:
 
 
 def _points(
-    case: Case, controller: str, what: str | dict[str, Scalar], seeds: Sequence[int], files: Files
+    case: Case, controller: str, choice: str | dict[str, Scalar], seeds: Sequence[int], files: Files
 ) -> list[Point]:
     """The runs of a case and a controller.
 
@@ -277,11 +279,11 @@ def _points(
         InputError: when the controller cannot take part in the case.
     """
     sessions = [case.session(controller, seed) for seed in seeds] if is_program(controller) else []
-    lowered = Lowered(sessions[0].standing.live if sessions else case.with_controller(what), files)
-    made = lowered.for_run(record=_LEVEL)
-    # of what a run gives, its measures depend on who is a contender in it, too
-    content = f"{build()} {_measuring()} {made.hash} {case.who}"
-    content += "".join(f" {one.contender.content}" for one in sessions[:1])
+    lowered = Lowered(sessions[0].standing.live if sessions else case.with_controller(choice), files)
+    job = lowered.for_run(record=_LEVEL)
+    # the measures of a run depend on the choice of contenders, too
+    content = f"{build()} {_measuring()} {job.hash} {case.who}"
+    content += "".join(f" {session_of.contender.content}" for session_of in sessions[:1])
     return [
         Point(case, controller, seed, lowered, hashlib.sha256(f"{content} {seed}".encode()).hexdigest()[:32], session)
         for seed, session in zip_longest(seeds, sessions)
@@ -290,11 +292,11 @@ def _points(
 
 def _row(point: Point, row: Mapping[str, Any], settings: Mapping[str, Mapping[str, str]]) -> Row:
     """A run as the data set has it: of several contenders the worst number."""
-    own = settings.get(point.controller, {})
-    words = {**own, "scenario": point.case.name, "digest": str(row["digest"])}
-    found = {key: number_of(value) for key, value in own.items()}
-    found |= {name: numbers.number(row, name) for name in numbers.known()}
-    return Row(point.key, point.controller, words, point.seed, found)
+    settings_of = settings.get(point.controller, {})
+    words = {**settings_of, "scenario": point.case.name, "digest": str(row["digest"])}
+    values = {key: number_of(value) for key, value in settings_of.items()}
+    values |= {name: numbers.number(row, name) for name in numbers.known()}
+    return Row(point.key, point.controller, words, point.seed, values)
 
 
 def _parts(
@@ -315,21 +317,21 @@ def _held(
     tell: pool.Progress | None,
     keep: Callable[[SuiteJob, Mapping[str, Any]], Path],
 ) -> list[Path | BaseException]:
-    """The sessions, one after the other once nothing else is at work; each is kept when it is over."""
+    """Holds the sessions one after the other, after all simulations; each is kept when it ends."""
     if not live:
         return []
     from tidegate.shell import attempt
 
     sessions = [job.point.session for job in live if job.point.session is not None]
 
-    def kept(number: int, run: Run) -> Path:
+    def keep_session(number: int, run: Run) -> Path:
         job = live[number]
         row = job.measured(run)
-        # of a session all that there is, beside the results
+        # a session is saved whole, beside the results
         run.save(results.folder / SESSIONS / job.point.key)
         return keep(job, row)
 
-    return attempt(sessions, tell, keep=kept)
+    return attempt(sessions, tell, keep=keep_session)
 
 
 def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
@@ -338,7 +340,7 @@ def _refusals(refused: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class SuiteJob:
-    """One run, and what is kept of it."""
+    """One run of a suite, as a job."""
 
     point: Point
 
@@ -351,10 +353,10 @@ class SuiteJob:
         return self.measured(RunJob(self.point.lowered, self.point.seed, _LEVEL)(tick))
 
     def measured(self, run: Run) -> dict[str, Any]:
-        """What is kept of a run.
+        """Returns the kept part of a run.
 
         Raises:
-            RunError: when nothing in it can be judged.
+            RunError: when no flow in it can be judged.
         """
         flows = run.summary["flows"]
         contenders = self.point.case.judged(flows)
@@ -362,7 +364,7 @@ class SuiteJob:
         if not contenders:
             raise RunError("no flow that could be judged began in this run")
         live = self.point.session is not None
-        # what a program could have had is what the call would have had that it stands for
+        # the share of a program is that of the call that it stands for
         measured = measures.measure(run, contenders, self.point.case.scenario if live else None)
         row = {
             "seed": run.seed,
@@ -375,11 +377,11 @@ class SuiteJob:
             **({} if run.session is None else {"session": dict(run.session)}),
             "measures": vars(measured),
         }
-        kept: dict[str, Any] = json.loads(json.dumps(row))
-        return kept
+        data: dict[str, Any] = json.loads(json.dumps(row))
+        return data
 
 
 @cache
 def _measuring() -> str:
-    """Which state of the measures this is: results of another one are not used."""
+    """Hash of the code of the measures: kept results of other code are not used."""
     return hashlib.sha256("".join(map(sha256, measures.FILES)).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What came out of a suite: cells with their verdicts, and scores with paired differences."""
+"""The result of a suite: cells with their verdicts, and scores with paired differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMAT = 1
 """Of `suite.json`."""
 
 _REFUSED_CONTROLLER = re.compile(r"^flows\.[^:]+\.media\.controller: found [^;]+; expected ")
-"""What a scenario says of a controller that it cannot have; the name goes on behind it."""
+"""Beginning of a scenario's error about a controller that it cannot have, up to the name."""
 
 State = Literal["pass", "fail", "error", "not run"]
 
@@ -43,7 +43,7 @@ class Cell:
     case: str
     """The case's name."""
     controller: str
-    """What was tried."""
+    """The controller's name."""
     state: State
     """`pass` where all rules are met, `fail`, `error` where a run failed, `not run`."""
     checks: tuple[Check, ...] = ()
@@ -53,7 +53,7 @@ class Cell:
 
     @property
     def brief(self) -> str:
-        """`why` in a line, without what stands beside the cell anyway: its case, its controller and where that was put.
+        """`why` in a line, without case, controller and key, which stand beside the cell anyway.
 
         >>> Cell("6.1", "tfrc", "not run", why="6.1: flows.a.media.controller: found tfrc; expected one that can").brief
         'needs one that can'
@@ -64,17 +64,17 @@ class Cell:
     @property
     def broken(self) -> list[Check]:
         """The rules that are not met."""
-        return [one for one in self.checks if not one.passed]
+        return [check for check in self.checks if not check.passed]
 
     @property
     def deciding(self) -> Check | None:
-        """The rule that decides: the one that is broken most, or where none is, the one with the least room."""
-        return min(self.broken or self.checks, key=lambda one: one.slack, default=None)
+        """The deciding rule: the one broken by most, or else the one kept by least."""
+        return min(self.broken or self.checks, key=lambda check: check.slack, default=None)
 
     @property
     def close(self) -> bool:
-        """Whether another rule decides it with other seeds, perhaps: a limit is within a number's interval."""
-        return any(one.close for one in self.broken or self.checks)
+        """Whether other seeds could change the verdict: a limit is within a number's interval."""
+        return any(check.close for check in self.broken or self.checks)
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,27 +82,27 @@ class SuiteResult(Shown):
     """The result of a suite."""
 
     suite: Suite
-    """What was run."""
+    """The suite."""
     controllers: tuple[str, ...]
-    """Who took part."""
+    """Names of the controllers."""
     baseline: str
-    """Whom the others are compared with, seed by seed."""
+    """The controller that the others are compared with, seed by seed."""
     rows: Mapping[tuple[str, str], Mapping[int, numbers.Row]]
-    """What is kept of each run: by case and controller, and by seed."""
+    """The kept part of each run, by case and controller, and by seed."""
     troubles: Mapping[tuple[str, str], str]
-    """Why a cell lacks runs."""
+    """Reasons for missing runs of a cell."""
     unfit: AbstractSet[tuple[str, str]] = frozenset()
-    """Those of them whose controller cannot take part in the case, which is no failure: it cannot be coupled, say."""
+    """Those whose controller cannot take part in the case, which is no failure: it cannot be coupled, say."""
     resumed: int = 0
-    """How many runs were there already, and were not done again."""
+    """Number of runs that were kept from before."""
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What `suite.json` holds."""
+    """Contents of `suite.json`."""
     folder: Path | None = None
-    """Where it is kept."""
+    """Folder of the result."""
 
     @classmethod
     def gather(cls, results: Results, about: Mapping[str, Any], suite: Suite, resumed: int = 0) -> Self:
-        """Writes down what was run, and reads what there is of it."""
+        """Writes `suite.json`, and reads the kept runs."""
         add_file(results.folder, SUITE_FILE, json.dumps(about, indent=1) + "\n")
         return cls._of(results, about, suite, resumed)
 
@@ -127,22 +127,22 @@ class SuiteResult(Shown):
     @classmethod
     def _of(cls, results: Results, about: Mapping[str, Any], suite: Suite, resumed: int) -> Self:
         failed = about.get("failed", {})
-        read: dict[str, numbers.Row | None] = {}
+        row_of: dict[str, numbers.Row | None] = {}
         rows: dict[tuple[str, str], dict[int, numbers.Row]] = {}
-        troubles = {(one["case"], one["controller"]): str(one["why"]) for one in about["refused"]}
+        troubles = {(refusal["case"], refusal["controller"]): str(refusal["why"]) for refusal in about["refused"]}
         for run in about["runs"]:
             key, cell = run["key"], (run["case"], run["controller"])
-            if key not in read:
-                read[key] = results.read(key)
-            row = read[key]
+            if key not in row_of:
+                row_of[key] = results.read(key)
+            row = row_of[key]
             if row is not None:
                 rows.setdefault(cell, {})[run["seed"]] = row
             else:
                 why = failed.get(key, "was stopped before it was done")
                 troubles.setdefault(cell, f"seed {run['seed']}: {why}")
-        unfit = {(one["case"], one["controller"]) for one in about["refused"]}
-        who = tuple(about["controllers"])
-        return cls(suite, who, about["baseline"], rows, troubles, unfit, resumed, about, results.folder)
+        unfit = {(refusal["case"], refusal["controller"]) for refusal in about["refused"]}
+        controllers = tuple(about["controllers"])
+        return cls(suite, controllers, about["baseline"], rows, troubles, unfit, resumed, about, results.folder)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -150,7 +150,7 @@ class SuiteResult(Shown):
         return [self._cell(case, controller) for case in self.suite.cases for controller in self.controllers]
 
     def cell(self, case: str, controller: str) -> Cell:
-        """One of them.
+        """Returns the cell of a case and a controller.
 
         Raises:
             KeyError: when there is no such case or controller.
@@ -162,37 +162,39 @@ class SuiteResult(Shown):
         return {(cell.case, cell.controller): cell for cell in self.cells}
 
     def _cell(self, case: Case, controller: str) -> Cell:
-        here = (case.name, controller)
+        place = (case.name, controller)
         if case.not_run:
-            return Cell(*here, "not run", why=case.not_run)
-        if here in self.troubles:
-            return Cell(*here, "not run" if here in self.unfit else "error", why=self.troubles[here])
+            return Cell(*place, "not run", why=case.not_run)
+        if place in self.troubles:
+            return Cell(*place, "not run" if place in self.unfit else "error", why=self.troubles[place])
         checks = []
         for rule in self.suite.rules:
-            if verdicts.applies(rule, *here):
+            if verdicts.applies(rule, *place):
                 beside = None if rule.relative_to is None else self.rows.get((rule.relative_to, controller))
-                one = verdicts.check(rule, self.rows[here], beside)
-                # of a real program nobody knows frames or targets: a rule about them is not for it
-                if one.value.count or not all("session" in row for row in self.rows[here].values()):
-                    checks.append(one)
-        return Cell(*here, "pass" if all(one.passed for one in checks) else "fail", tuple(checks))
+                check = verdicts.check(rule, self.rows[place], beside)
+                # frames and targets of a real program are unknown: rules about them do not apply to it
+                if check.value.count or not all("session" in row for row in self.rows[place].values()):
+                    checks.append(check)
+        return Cell(*place, "pass" if all(check.passed for check in checks) else "fail", tuple(checks))
 
     @cached_property
     def doubts(self) -> dict[str, list[str]]:
-        """What its cases cannot tell, a sentence with the key of a setting each, and of which cases that is said."""
-        found: dict[str, list[str]] = {}
+        """Questions that its cases cannot answer, each with the key of a setting, and the cases concerned."""
+        by_sentence: dict[str, list[str]] = {}
         for case in self.suite.cases:
-            runs = {one: list(self.rows.get((case.name, one), {}).values()) for one in self.controllers}
-            seen = {one: some for one, some in runs.items() if some}
-            if case.scenario is not None and seen:
-                names = dict.fromkeys(name for some in seen.values() for row in some for name in row["contenders"])
-                for one in doubts(case.scenario, list(names), seen):
-                    found.setdefault(one, []).append(case.name)
-        return found
+            runs = {
+                controller: list(self.rows.get((case.name, controller), {}).values()) for controller in self.controllers
+            }
+            runs_of = {controller: rows for controller, rows in runs.items() if rows}
+            if case.scenario is not None and runs_of:
+                names = dict.fromkeys(name for rows in runs_of.values() for row in rows for name in row["contenders"])
+                for controller in doubts(case.scenario, list(names), runs_of):
+                    by_sentence.setdefault(controller, []).append(case.name)
+        return by_sentence
 
     @property
     def noisy(self) -> list[tuple[str, str, int, str]]:
-        """Sessions of real programs whose clock cannot be trusted: case, program, seed, and what speaks against it."""
+        """Sessions of real programs on a machine too busy to trust: case, program, seed, reason."""
         return [
             (case, controller, seed, "; ".join(row["session"]["against"]))
             for case, controller, seed, row in self.runs()
@@ -209,7 +211,7 @@ class SuiteResult(Shown):
 
     @cached_property
     def _values(self) -> dict[tuple[str, str, str, str | None], dict[int, float | None]]:
-        """What was asked for already: every pair of controllers is compared, each time with the same numbers."""
+        """Cache: every pair of controllers is compared, each time with the same numbers."""
         return {}
 
     def interval(self, case: str, controller: str, metric: str, of: str | None = None) -> Interval:
@@ -217,15 +219,15 @@ class SuiteResult(Shown):
         return Interval.of(self.values(case, controller, metric, of).values())
 
     def paired(self, metric: str, controller: str, other: str, of: str | None = None) -> Interval:
-        """The mean over cases of what `controller` has more than `other`, with its 95 % interval.
+        """Returns the mean difference of `controller` from `other` over cases, with its 95 % interval.
 
-        The same seed is the same luck, so that differences are taken run by run. With several seeds the interval is
+        Differences are taken run by run: a seed draws the same numbers in both. With several seeds the interval is
         over seeds, for these cases and no others; with one seed it is over cases. Cases in which one of the two has no
         number are left out.
         """
         by_seed: dict[int, list[float]] = {}
         for case in self.suite.cases:
-            mine, theirs = (self.values(case.name, one, metric, of) for one in (controller, other))
+            mine, theirs = (self.values(case.name, side, metric, of) for side in (controller, other))
             pairs = {seed: (value, theirs.get(seed)) for seed, value in mine.items()}
             differences = {seed: a - b for seed, (a, b) in pairs.items() if a is not None and b is not None}
             if pairs and len(differences) == len(pairs):
@@ -233,10 +235,12 @@ class SuiteResult(Shown):
                     by_seed.setdefault(seed, []).append(difference)
         if len(by_seed) == 1:
             return Interval.of(next(iter(by_seed.values())))
-        return Interval.of(math.fsum(some) / len(some) for some in by_seed.values())
+        return Interval.of(
+            math.fsum(differences_of_seed) / len(differences_of_seed) for differences_of_seed in by_seed.values()
+        )
 
     def count(self, controller: str, state: State) -> int:
-        """How many cells of a controller are in a state."""
+        """Counts the cells of a controller in a state."""
         return sum(cell.controller == controller and cell.state == state for cell in self.cells)
 
     def worst(self, controller: str) -> Cell | None:
@@ -259,9 +263,9 @@ class SuiteResult(Shown):
         from tidegate.output.files import write_page, write_text
         from tidegate.suite import tables
 
-        made = self.document()
-        write_page(folder / "index.html", made)
-        write_text(folder / "scorecard.md", made)
+        document = self.document()
+        write_page(folder / "index.html", document)
+        write_text(folder / "scorecard.md", document)
         for name, text in tables.files(self):
             add_file(folder, name, text)
 
@@ -278,7 +282,7 @@ class SuiteResult(Shown):
 
     @property
     def seeds_shown(self) -> str:
-        """How many seeds the cells have that were run, in words."""
+        """The number of seeds of the cells that were run, in words."""
         counts = {len(rows) for rows in self.rows.values()} or {0}
         least, most = min(counts), max(counts)
         return f"{least} to {most} seeds" if least < most else f"{most} {'seed' if most == 1 else 'seeds'}"

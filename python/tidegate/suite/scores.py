@@ -21,19 +21,19 @@ SHOWN: tuple[tuple[str, str], ...] = (
     ("freeze_time_s", "mean"),
     ("power", "mean"),
 )
-"""What controllers are compared in, and how several contenders' numbers become one."""
+"""Numbers that controllers are compared by, and how those of several contenders are joined."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How a controller stands."""
+    """Rank and means of a controller."""
 
     controller: str
-    """Who."""
+    """The controller's name."""
     rank: int | None
-    """One more than the number of controllers with a power that is greater for certain; `None` if it is out."""
+    """One more than the number of controllers with significantly greater power; `None` without a rank."""
     out: str
-    """Why it has no rank."""
+    """The reason why it has no rank."""
     passed: int
     """Cases of which it met all rules."""
     of: int
@@ -41,75 +41,87 @@ class Score:
     means: Mapping[str, float]
     """Mean over cases and seeds of each number in `SHOWN`, over those cases that have it."""
     differences: Mapping[str, Interval]
-    """Of each number what it has more than the baseline, paired run by run."""
+    """Difference of each number from the baseline, paired run by run."""
 
 
 def scores(result: SuiteResult) -> list[Score]:
-    """All controllers: who passes most cases first, and of equals who has the better rank.
+    """Returns the scores of all controllers, by passed cases, then by rank.
 
-    Ranks go by Kleinrock's power, the logarithm of rate over delay, as Pantheon's do (Yan et al., USENIX ATC 2018). Who
-    carries less than half of what could be is out, since a flow that does not send has no delay.
+    Ranks go by Kleinrock's power, the logarithm of rate over delay, as Pantheon's do (Yan et al., USENIX ATC 2018). A
+    controller that carries less than half of the possible rate has no rank: a flow that does not send has no delay.
     """
-    means = {one: {name: _mean(result, one, name, of) for name, of in SHOWN} for one in result.controllers}
+    means = {
+        controller: {name: _mean(result, controller, name, of) for name, of in SHOWN}
+        for controller in result.controllers
+    }
     out = _too_little(means)
-    inside = [one for one in result.controllers if not out[one]]
-    found = []
-    for one in result.controllers:
-        ran = result.count(one, "pass") + result.count(one, "fail")
-        differences = {name: result.paired(name, one, result.baseline, of) for name, of in SHOWN}
-        rank = 1 + sum(_above(result, other, one) for other in inside if other != one) if one in inside else None
-        found.append(Score(one, rank, out[one], result.count(one, "pass"), ran, means[one], differences))
-    return sorted(found, key=_place)
+    inside = [controller for controller in result.controllers if not out[controller]]
+    ranking = []
+    for controller in result.controllers:
+        ran = result.count(controller, "pass") + result.count(controller, "fail")
+        differences = {name: result.paired(name, controller, result.baseline, of) for name, of in SHOWN}
+        rank = (
+            1 + sum(_above(result, other, controller) for other in inside if other != controller)
+            if controller in inside
+            else None
+        )
+        ranking.append(
+            Score(
+                controller, rank, out[controller], result.count(controller, "pass"), ran, means[controller], differences
+            )
+        )
+    return sorted(ranking, key=_place)
 
 
 def _place(score: Score) -> tuple[int, float, float, str]:
-    """Where a controller stands among others; one without a power behind those with one."""
+    """Sort key of a controller; those without a power come last."""
     power = score.means["power"]
     return -score.passed, score.rank or math.inf, -power if math.isfinite(power) else math.inf, score.controller
 
 
-def _above(result: SuiteResult, one: str, other: str) -> bool:
-    """Whether the power of one is greater than another's for certain."""
-    more = result.paired("power", one, other, "mean")
+def _above(result: SuiteResult, first: str, second: str) -> bool:
+    """Whether the power of the first is significantly greater than that of the second."""
+    more = result.paired("power", first, second, "mean")
     return more.count > 1 and more.half is not None and more.mean - more.half > 0
 
 
 def _too_little(means: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
-    """Of each controller why it is out, or nothing.
+    """Returns the reason why each controller has no rank, or an empty text.
 
-    What could be carried is what the best one carried of its share, of those that did not simply flood; and where no
-    share is known, its rate.
+    The possible part of the share is that of the best controller which did not simply flood; where no share is known,
+    its rate is taken.
     """
     name = (
         "share_fraction"
-        if all(math.isfinite(each["share_fraction"]) for each in means.values())
+        if all(math.isfinite(numbers_of["share_fraction"]) for numbers_of in means.values())
         else "receive_rate_bps"
     )
-    known = {one: each[name] for one, each in means.items() if math.isfinite(each[name])}
-    losses = {one: each["loss_fraction"] for one, each in means.items()}
-    _, enough = could_carry(known, losses, 1.0 if name == "share_fraction" else math.inf)
+    carried = {
+        controller: numbers_of[name] for controller, numbers_of in means.items() if math.isfinite(numbers_of[name])
+    }
+    losses = {controller: numbers_of["loss_fraction"] for controller, numbers_of in means.items()}
+    _, enough = could_carry(carried, losses, 1.0 if name == "share_fraction" else math.inf)
     about = numbers.about(name)
-    found = {}
-    for one in means:
-        if one not in known:
-            found[one] = "no run of it is there"
-        elif known[one] < enough:
+    reasons = {}
+    for controller in means:
+        if controller not in carried:
+            reasons[controller] = "it has no finished run"
+        elif carried[controller] < enough:
             least = f"{about.show(enough)} {about.unit}"
-            found[one] = (
-                f"{about.label} {about.show(known[one])} {about.unit}; it takes {least} to be compared in delay"
-            )
+            rate = f"{about.label} {about.show(carried[controller])} {about.unit}"
+            reasons[controller] = f"{rate}; it takes {least} to be compared in delay"
         else:
-            found[one] = ""
-    return found
+            reasons[controller] = ""
+    return reasons
 
 
 def _mean(result: SuiteResult, controller: str, name: str, of: str) -> float:
     cases = [result.interval(case.name, controller, name, of) for case in result.suite.cases]
-    known = [one.mean for one in cases if one.count]
-    return math.fsum(known) / len(known) if known else math.nan
+    means = [interval.mean for interval in cases if interval.count]
+    return math.fsum(means) / len(means) if means else math.nan
 
 
 def label(name: str) -> str:
-    """A number's name with its unit, for the head of a column."""
-    one = numbers.about(name)
-    return f"{one.label} ({one.unit})" if one.unit else one.label
+    """Returns a number's label with its unit, for the head of a column."""
+    metric = numbers.about(name)
+    return f"{metric.label} ({metric.unit})" if metric.unit else metric.label

@@ -26,7 +26,7 @@ class Suite:
     name: str
     """Its name; the file's."""
     table: SuiteTable
-    """What its file says."""
+    """Contents of its file."""
     cases: tuple[Case, ...]
     """Its cases, in order."""
     text: str
@@ -37,7 +37,7 @@ class Suite:
 
     @property
     def rules(self) -> list[RuleTable]:
-        """What is asked of a controller."""
+        """Limits that a controller has to keep."""
         return self.table.rules
 
     @classmethod
@@ -69,11 +69,11 @@ class Suite:
         table = source.fill(SuiteTable)
         problems: list[Problem] = []
         cases: list[Case] = []
-        for at, one in enumerate(table.cases):
+        for number, case in enumerate(table.cases):
             try:
-                cases += expand(one, path.parent, None if traces is None else Path(traces))
+                cases += expand(case, path.parent, None if traces is None else Path(traces))
             except InputError as error:
-                problems += [Problem(("cases", at), line) for line in str(error).split("\n")]
+                problems += [Problem(("cases", number), line) for line in str(error).split("\n")]
         problems += _repeated(cases, table)
         if not problems:
             problems += _rule_problems(table, cases)
@@ -94,8 +94,8 @@ class Suite:
                 names = [case.name for case in self.cases]
                 hint = did_you_mean(pattern, names) or f"; there are {', '.join(names[:20])}"
                 raise InputError(f"cases: found {pattern}, which fits none of {self.name}{hint}")
-        kept = tuple(case for case in self.cases if any(fnmatchcase(case.name, one) for one in patterns))
-        return type(self)(self.name, self.table, kept, self.text)
+        chosen = tuple(case for case in self.cases if any(fnmatchcase(case.name, glob) for glob in patterns))
+        return type(self)(self.name, self.table, chosen, self.text)
 
 
 def find(what: str | Path) -> Path:
@@ -123,22 +123,22 @@ def _names(data: Mapping[str, Any]) -> Names:
 
 
 def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
-    for what, names in (("cases", [case.name for case in cases]), ("rules", [rule.name for rule in table.rules])):
+    for key, names in (("cases", [case.name for case in cases]), ("rules", [rule.name for rule in table.rules])):
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            yield Problem((what,), f"{name} is there twice; every name is one of its own")
+            yield Problem((key,), f"{name} is there twice; names are unique")
 
 
 def _rule_problems(table: SuiteTable, cases: list[Case]) -> Iterator[Problem]:
     names = [case.name for case in cases]
     flows = {flow.name for case in cases if case.scenario is not None for flow in case.scenario.flows}
-    for at, rule in enumerate(table.rules):
-        place: KeyPath = ("rules", at)
+    for number, rule in enumerate(table.rules):
+        prefix: KeyPath = ("rules", number)
         for pattern in rule.cases:
             if not any(fnmatchcase(name, pattern) for name in names):
-                yield Problem((*place, "cases"), f"found {pattern}, which fits no case")
+                yield Problem((*prefix, "cases"), f"found {pattern}, which fits no case")
         if rule.relative_to is not None and rule.relative_to not in names:
             yield Problem(
-                (*place, "relative_to"),
+                (*prefix, "relative_to"),
                 f"found {rule.relative_to}{did_you_mean(rule.relative_to, names)}; expected a case",
             )
-        yield from (Problem((*place, key), message) for key, message in verdicts.problems(rule, flows))
+        yield from (Problem((*prefix, key), message) for key, message in verdicts.problems(rule, flows))

@@ -29,13 +29,13 @@ from tidegate.suite.suite import Suite
 CONTROLLER = PREFIX.removesuffix(".")
 """The key whose values are controllers."""
 _NUMBERS = tuple(name for name in HEADLINE if name != "utilisation")
-"""What is told of combinations. A call's part of a link says nothing where several calls share it."""
+"""Numbers of combinations. Utilisation by one call is meaningless where several calls share a link."""
 _SWEEP = "sweep"  # what `suite.json` has the settings of contenders under
 
 
 @dataclass(frozen=True, repr=False)
 class SuiteSweep(SweepResult):
-    """What a sweep over a suite found: a sweep with the cases for one more key."""
+    """The result of a sweep over a suite: a sweep with the cases as one more key."""
 
     suite: str = ""
     """The suite's name."""
@@ -54,20 +54,20 @@ class SuiteSweep(SweepResult):
         """
         try:
             about = result.about[_SWEEP]
-            keys, own, plain = list(about["keys"]), dict(about["settings"]), str(about["controller"])
+            keys, settings_of, plain = list(about["keys"]), dict(about["settings"]), str(about["controller"])
             rows = [
-                _row({**own[controller], CASE: case}, own[controller].get(CONTROLLER, plain), seed, row)
+                _row({**settings_of[controller], CASE: case}, settings_of[controller].get(CONTROLLER, plain), seed, row)
                 for case, controller, seed, row in result.runs()
             ]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{result.folder}: holds no sweep over a suite ({error!r})") from None
         verdicts: dict[tuple[str, ...], str] = {
-            (*own[one.controller].values(), one.case): str(one.state) for one in result.cells
+            (*settings_of[cell.controller].values(), cell.case): str(cell.state) for cell in result.cells
         }
-        for controller, settings in own.items():
+        for controller, settings in settings_of.items():
             passed = result.count(controller, "pass")
-            of = passed + result.count(controller, "fail") + result.count(controller, "error")
-            verdicts[*settings.values(), ALL_CASES] = f"{passed} of {of}"
+            count = passed + result.count(controller, "fail") + result.count(controller, "error")
+            verdicts[*settings.values(), ALL_CASES] = f"{passed} of {count}"
         failed = [f"{case}, {controller}: {why}" for (case, controller), why in result.troubles.items()]
         planned = len(result.about["runs"])
         command = str(result.about["command"])
@@ -96,11 +96,11 @@ class SuiteSweep(SweepResult):
 
 def _row(settings: Mapping[str, str], controller: str, seed: int, row: numbers.Row) -> dict[str, Any]:
     """A run as sweeps have it. Its subject are the contenders, with the numbers that the suite's scores go by."""
-    of = dict(SHOWN)
-    values = {name: numbers.number(row, name, of.get(name)) for name in _NUMBERS}
+    joined_by = dict(SHOWN)
+    values = {name: numbers.number(row, name, joined_by.get(name)) for name in _NUMBERS}
     subject = {"flow": "subject", "kind": "media", "controller": controller, **values}
-    kept = {key: row[key] for key in ("links", "warnings", "recordings") if key in row}
-    summary = {**kept, "seed": seed, "digest": row["digest"], "flows": [subject, *row["flows"]]}
+    parts = {key: row[key] for key in ("links", "warnings", "recordings") if key in row}
+    summary = {**parts, "seed": seed, "digest": row["digest"], "flows": [subject, *row["flows"]]}
     return {
         "settings": settings,
         "seed": seed,
@@ -119,7 +119,7 @@ class SweepPlan:
     keys: Sequence[str]
     """The keys that are varied."""
     controller: str
-    """Whose settings they are; nothing where controllers are varied."""
+    """The controller of the settings; empty where controllers are varied."""
     settings: Mapping[str, Mapping[str, str]]
     """The values of each contender, by its name."""
 
@@ -154,15 +154,15 @@ class SweepPlan:
         if CONTROLLER in grid and controller is not None:
             raise InputError(f"--controller {controller}: --set {CONTROLLER} names them already")
         if CONTROLLER not in grid and controller is None:
-            raise InputError("--suite: whose settings? Name the controller: --controller gcc")
-        every = {}
+            raise InputError("--suite: settings of which controller? Name it: --controller gcc")
+        by_label = {}
         for values in itertools.product(*grid.values()):
             chosen = dict(zip(grid, values, strict=True))
-            every[labelled(chosen.get(CONTROLLER, controller or ""), chosen)] = chosen
-        if len(every) < math.prod(len(values) for values in grid.values()):
-            raise InputError(f"--set: two combinations are one and the same controller, of {', '.join(every)}")
-        plan = Plan.of(suite, list(every), seeds=seeds, cases=cases)
-        return cls(plan, list(grid), controller or "", every)
+            by_label[labelled(chosen.get(CONTROLLER, controller or ""), chosen)] = chosen
+        if len(by_label) < math.prod(len(values) for values in grid.values()):
+            raise InputError(f"--set: two combinations are one and the same controller, of {', '.join(by_label)}")
+        plan = Plan.of(suite, list(by_label), seeds=seeds, cases=cases)
+        return cls(plan, list(grid), controller or "", by_label)
 
     def __repr__(self) -> str:
         return f"<tidegate SweepPlan over {self.plan.suite.name}: {', '.join(self.keys)}, {len(self.plan.points)} runs>"
@@ -191,10 +191,10 @@ class SweepPlan:
         """
         about = {"keys": list(self.keys), "controller": self.controller, "settings": self.settings}
         result = self.plan.run(out, workers=workers, progress=progress, command=command, further={_SWEEP: about})
-        made = SuiteSweep.of(result)
-        if made.rows:
-            made.save(Path(out))
-        return result, made
+        sweep = SuiteSweep.of(result)
+        if sweep.rows:
+            sweep.save(Path(out))
+        return result, sweep
 
 
 def is_sweep(result: SuiteResult) -> bool:

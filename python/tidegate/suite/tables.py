@@ -27,9 +27,9 @@ def short(cell: Cell) -> str:
         return "no rule"
     if not cell.broken:
         return f"{len(cell.checks)} rules{', close' if cell.close else ''}"
-    one = cell.deciding or cell.broken[0]
+    check = cell.deciding or cell.broken[0]
     rest = f" and {len(cell.broken) - 1} more" if len(cell.broken) > 1 else ""
-    return f"{one.rule.name}: {one.shown}{rest}{', close' if cell.close else ''}"
+    return f"{check.rule.name}: {check.shown}{rest}{', close' if cell.close else ''}"
 
 
 def to_csv(result: SuiteResult) -> str:

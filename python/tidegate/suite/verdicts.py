@@ -28,7 +28,7 @@ class Check:
 
     @cached_property
     def limits(self) -> tuple[Condition, ...]:
-        """What the rule asks of the number."""
+        """The limits of the rule."""
         return limits(self.rule)
 
     @property
@@ -44,9 +44,9 @@ class Check:
 
     @property
     def slack(self) -> float:
-        """How far within its limits the number is, in parts of the limit that is nearer; negative where it is broken.
+        """Distance of the number from its nearer limit, as a part of that limit; negative where it is broken.
 
-        A number that is missing is as far out as can be.
+        It is minus infinity for a missing number.
         """
         if self.missing or not self.value.count:
             return -math.inf
@@ -58,14 +58,14 @@ class Check:
         if self.passed:
             return ""
         if self.slack == -math.inf:
-            return "there is no number"
+            return "the number is missing"
         value = self.value.mean
         broken = min(self.limits, key=lambda limit: limit.room(value))
         if broken.bound <= 0 or value < 0:
             return f"{_show(self.rule, abs(value - broken.bound))} {'too much' if broken.below else 'too little'}"
         times = value / broken.bound
         if not broken.below:
-            return f"{100 * value / broken.bound:.0f} % of what is asked"
+            return f"{100 * value / broken.bound:.0f} % of the limit"
         return f"{times:.1f} times the limit" if times > 2 else f"{100 * (times - 1):.0f} % over the limit"  # noqa: PLR2004
 
     @property
@@ -89,12 +89,12 @@ class Check:
 
     @property
     def limit(self) -> str:
-        """What it has to be."""
+        """The limits in words."""
         return limit(self.rule)
 
 
 def limits(rule: RuleTable) -> tuple[Condition, ...]:
-    """What a rule asks of its number, as conditions: `loss_fraction <= 2%`."""
+    """Returns the limits of a rule as conditions: `loss_fraction <= 2%`."""
     series = Series(numbers.about(rule.metric), rule.of)
     relative = rule.relative_to is not None
     return tuple(
@@ -105,9 +105,9 @@ def limits(rule: RuleTable) -> tuple[Condition, ...]:
 
 
 def limit(rule: RuleTable) -> str:
-    """What a rule's number has to be: `at least 0.5 Mbit/s and at most 2 Mbit/s`."""
+    """Returns the limits of a rule in words: `at least 0.5 Mbit/s and at most 2 Mbit/s`."""
     words = ("at least", "at most")
-    return " and ".join(f"{words[each.below]} {_show(rule, each.bound, '.6g')}" for each in limits(rule))
+    return " and ".join(f"{words[condition.below]} {_show(rule, condition.bound, '.6g')}" for condition in limits(rule))
 
 
 def _show(rule: RuleTable, value: float, form: str | None = None) -> str:
@@ -118,13 +118,13 @@ def _show(rule: RuleTable, value: float, form: str | None = None) -> str:
 
 def applies(rule: RuleTable, case: str, controller: str) -> bool:
     """Whether a rule is for a cell."""
-    return any(fnmatchcase(case, one) for one in rule.cases) and any(
-        fnmatchcase(controller, one) for one in rule.controllers
+    return any(fnmatchcase(case, glob) for glob in rule.cases) and any(
+        fnmatchcase(controller, glob) for glob in rule.controllers
     )
 
 
 def check(rule: RuleTable, rows: Mapping[int, numbers.Row], beside: Mapping[int, numbers.Row] | None) -> Check:
-    """A rule held against the runs of a cell.
+    """Compares the runs of a cell with a rule.
 
     Args:
         rule: The rule.
@@ -132,29 +132,29 @@ def check(rule: RuleTable, rows: Mapping[int, numbers.Row], beside: Mapping[int,
         beside: Those of the case that the rule is relative to.
     """
     values = {seed: value(rule, row, None if beside is None else beside.get(seed)) for seed, row in rows.items()}
-    missing = tuple(seed for seed, one in values.items() if one is None)
+    missing = tuple(seed for seed, number in values.items() if number is None)
     return Check(rule, Interval.of(values.values()), missing)
 
 
 def value(rule: RuleTable, row: numbers.Row, beside: numbers.Row | None) -> float | None:
     """The number that a rule is about in one run."""
-    own = numbers.number(row, rule.metric, rule.of)
+    number = numbers.number(row, rule.metric, rule.of)
     if rule.relative_to is None:
-        return own
-    other = None if beside is None else numbers.number(beside, rule.metric, rule.of)
-    return own / other if own is not None and other else None
+        return number
+    reference = None if beside is None else numbers.number(beside, rule.metric, rule.of)
+    return number / reference if number is not None and reference else None
 
 
 def problems(rule: RuleTable, flows: set[str]) -> Iterator[tuple[str, str]]:
-    """What is wrong with a rule: the key, and a sentence.
+    """Returns the problems of a rule: the key, and a sentence.
 
     Args:
         rule: The rule.
         flows: Names of the flows of the suite's scenarios.
     """
-    known = numbers.known()
-    if rule.metric not in known:
-        hint = did_you_mean(rule.metric, known) or "; tidegate suite metrics lists them"
+    names = numbers.known()
+    if rule.metric not in names:
+        hint = did_you_mean(rule.metric, names) or "; tidegate suite metrics lists them"
         yield "metric", f"found {rule.metric}; expected a metric{hint}"
         return
     if rule.at_least is None and rule.at_most is None:

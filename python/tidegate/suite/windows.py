@@ -34,9 +34,9 @@ class Window:
     title: str
     """Its mean capacity."""
     capacity: dict[str, Any]
-    """What a link plays."""
+    """Capacity of a link that plays the window."""
     length: str
-    """How long it is."""
+    """Length of the window."""
 
 
 def spread(folder: Path, table: WindowsTable) -> list[Window]:
@@ -49,44 +49,44 @@ def spread(folder: Path, table: WindowsTable) -> list[Window]:
         raise InputError(f"{folder}: there is no such folder of recorded networks")
     sources = _sources(folder)
     streams = [_windows(folder, source, files, table) for source, files in sources.items()]
-    found: list[Window] = []
-    while streams and len(found) < table.count:
+    picked: list[Window] = []
+    while streams and len(picked) < table.count:
         for stream in list(streams):
             window = next(stream, None)
             if window is None:
                 streams.remove(stream)
             else:
-                found.append(window)
-    if not found:
+                picked.append(window)
+    if not picked:
         least, most = table.between
         right = f"of {table.length} and more with a mean between {least} and {most}"
         raise InputError(f"{folder}: has no recorded network {right}")
-    return sorted(found[: table.count], key=lambda window: window.name)
+    return sorted(picked[: table.count], key=lambda window: window.name)
 
 
 def _sources(folder: Path) -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = {}
-    every = sorted(path for path in itertools.islice(folder.rglob("*"), _MOST_FILES) if path.is_file())
-    for path in every:
+    sources: dict[str, list[Path]] = {}
+    files = sorted(path for path in itertools.islice(folder.rglob("*"), _MOST_FILES) if path.is_file())
+    for path in files:
         parts = path.relative_to(folder).parts
         if not any(part.startswith(".") for part in parts):
-            found.setdefault(parts[0] if len(parts) > 1 else "", []).append(path)
-    return dict(sorted(found.items()))
+            sources.setdefault(parts[0] if len(parts) > 1 else "", []).append(path)
+    return dict(sorted(sources.items()))
 
 
 def _windows(folder: Path, source: str, files: list[Path], table: WindowsTable) -> Iterator[Window]:
     """The windows of one source, until a round over its files gives no more."""
-    known = [(path, loaded) for path in files if (loaded := _read(path, table)) is not None]
-    wanted = min(table.count, len(known))
-    taken: dict[Path, list[int]] = {}
-    for number in range(table.count if known else 0):
+    recordings = [(path, loaded) for path in files if (loaded := _read(path, table)) is not None]
+    wanted = min(table.count, len(recordings))
+    begins: dict[Path, list[int]] = {}
+    for number in range(table.count if recordings else 0):
         # the first round is spread over all files; those that come after it go on from there
-        first = int((number % wanted + 0.5) * len(known) / wanted)
-        for path, loaded in known[first:] + known[:first]:
-            at = _place(loaded, number, table, taken.get(path, []))
-            if at is not None:
-                taken.setdefault(path, []).append(at)
-                yield _window(folder, source, path, loaded, at, table)
+        first = int((number % wanted + 0.5) * len(recordings) / wanted)
+        for path, loaded in recordings[first:] + recordings[:first]:
+            begin = _place(loaded, number, table, begins.get(path, []))
+            if begin is not None:
+                begins.setdefault(path, []).append(begin)
+                yield _window(folder, source, path, loaded, begin, table)
                 break
         else:
             return
@@ -100,28 +100,28 @@ def _read(path: Path, table: WindowsTable) -> Any:
     return loaded if loaded.duration_ns >= int(table.length) and loaded.mean_rate else None
 
 
-def _place(loaded: Any, number: int, table: WindowsTable, taken: list[int]) -> int | None:
+def _place(loaded: Any, number: int, table: WindowsTable, begins: list[int]) -> int | None:
     """The second at which the window of that number, or one of the next, begins in a recording, if it can have one."""
     length = -(-int(table.length) // _SECOND)
     room = (loaded.duration_ns - int(table.length)) // _SECOND
     least, most = (int(rate) for rate in table.between)
     _, rates = loaded.series(_SECOND)
     for turn in range(number + 1, number + 1 + _TRIES):
-        at = int(turn * _GOLDEN % 1.0 * (room + 1))
-        apart = all(abs(at - other) >= length for other in taken)
-        if apart and least <= _mean(rates, at, length) <= most:
-            return at
+        begin = int(turn * _GOLDEN % 1.0 * (room + 1))
+        apart = all(abs(begin - earlier) >= length for earlier in begins)
+        if apart and least <= _mean(rates, begin, length) <= most:
+            return begin
     return None
 
 
-def _mean(rates: Any, at: int, length: int) -> float:
-    return float(rates[at : at + length].mean())
+def _mean(rates: Any, begin: int, length: int) -> float:
+    return float(rates[begin : begin + length].mean())
 
 
-def _window(folder: Path, source: str, path: Path, loaded: Any, at: int, table: WindowsTable) -> Window:
-    place = "/".join(path.relative_to(folder / source).parts)
+def _window(folder: Path, source: str, path: Path, loaded: Any, begin: int, table: WindowsTable) -> Window:
+    file = "/".join(path.relative_to(folder / source).parts)
     _, rates = loaded.series(_SECOND)
-    mean = _mean(rates, at, -(-int(table.length) // _SECOND))
-    capacity = {"trace": str(path.resolve()), "offset": f"{at}s"}
-    name = f"{source or folder.name}/{place}@{at}s"
+    mean = _mean(rates, begin, -(-int(table.length) // _SECOND))
+    capacity = {"trace": str(path.resolve()), "offset": f"{begin}s"}
+    name = f"{source or folder.name}/{file}@{begin}s"
     return Window(name, f"{mean / 1e6:.2f} Mbit/s on average", capacity, str(table.length))

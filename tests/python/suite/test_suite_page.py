@@ -102,7 +102,7 @@ def test_what_decides_is_what_is_broken_most() -> None:
     assert twice is not None
     assert Check(twice.rule.model_copy(update={"at_most": 40.0}), twice.value).beyond == "4.0 times the limit"
     lower = twice.rule.model_copy(update={"at_most": None, "at_least": 640.0})
-    assert Check(lower, twice.value).beyond == "25 % of what is asked"
+    assert Check(lower, twice.value).beyond == "25 % of the limit"
     none = twice.rule.model_copy(update={"at_most": 0.0})
     assert Check(none, twice.value).beyond == "160.0 ms too much"
     assert Check(lower, twice.value, missing=(2,)).slack == -math.inf
@@ -303,7 +303,7 @@ def test_markdown_says_what_the_page_says() -> None:
     assert heads == [
         "# mine: gcc, nada and fixed:700kbps", "## The answer", "## Beside gcc", "## Scorecard",
         "## The worst case of each", "## Cases that were not run", "## Rules", "## Warnings",
-        "### What runs warn of (1)", "### What the numbers mean",
+        "### Warnings of runs (1)", "### What the numbers mean",
     ]  # fmt: skip
     assert "networks that were never run" in text
     assert "Source: here · 8 cases, 7 of them run · 3 controllers · 3 seeds" in text

@@ -184,7 +184,7 @@ def test_the_command_writes_pages_tables_and_a_figure(tmp_path: Path, cli: Cli) 
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--suite", "smoke", "--set", "controller.beta=0.8"], "whose settings? Name the controller: --controller gcc"),
+        (["--suite", "smoke", "--set", "controller.beta=0.8"], "settings of which controller? Name it: --controller gcc"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "links.x.delay=1ms"],
          "--set links.x.delay: over a suite only settings of controllers are swept; expected controller or"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "controller=gcc,nada"],

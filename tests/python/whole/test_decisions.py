@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from support import DOCS, ROOT
+from support.tree import texts
 
 DESIGN_LINES = 150
 """Lines of docs/DESIGN.md."""
@@ -117,16 +117,8 @@ def test_the_index_lists_each_page_with_its_numbers() -> None:
 
 
 def test_cited_decisions_exist() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if listed.returncode:
-        pytest.skip("not a clone: git does not know which files are the project's")
-    files = [Path(name) for name in listed.stdout.splitlines() if Path(name).suffix in CITING]
-    texts = {
-        str(file): (ROOT / file).read_text("utf-8")
-        for file in files
-        if (ROOT / file).is_file() and ROOT / file != Path(__file__)
-    }
-    assert {name: wrong for name, text in texts.items() if (wrong := wrong_citations(text))} == {}
+    cited = {name: wrong_citations(text) for name, text in texts(CITING) if ROOT / name != Path(__file__)}
+    assert {name: wrong for name, wrong in cited.items() if wrong} == {}
 
 
 def test_faults_are_found() -> None:

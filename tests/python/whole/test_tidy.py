@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from support.tree import texts
 
 LIMIT = 600
 """Lines of a file of source code (CONTRIBUTING.md)."""
@@ -55,20 +53,6 @@ CODE = {".rs", ".py", ".pyi"}
 TEXT = CODE | {".md", ".toml"}
 
 
-def tracked() -> list[str]:
-    """The files of the repository, by their paths in it."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if listed.returncode != 0:
-        pytest.skip("not a clone: git does not know which files are the project's")
-    return [file for file in listed.stdout.splitlines() if (ROOT / file).is_file()]
-
-
-def read(kinds: set[str]) -> Iterator[tuple[str, str]]:
-    for file in tracked():
-        if Path(file).suffix in kinds and not file.startswith("fuzz/corpus/"):
-            yield file, (ROOT / file).read_text()
-
-
 def words(text: str) -> Iterator[str]:
     """The words of prose and of identifiers: `ReceiverSeat`, `mend_expiry` and `SEATS` have several or one."""
     for found in re.finditer(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text):
@@ -88,7 +72,7 @@ def may_stay(file: str, word: str) -> bool:
 
 
 def test_no_file_is_longer_than_the_limit() -> None:
-    lines = {file: text.count("\n") for file, text in read(CODE)}
+    lines = {file: text.count("\n") for file, text in texts(CODE)}
     assert len(lines) > 400, "the files are found"
     assert {file: n for file, n in lines.items() if n > LIMIT and file not in LONG} == {}
     assert all(lines[file] > LIMIT for file in LONG), "an exception that is none any more goes"
@@ -96,7 +80,7 @@ def test_no_file_is_longer_than_the_limit() -> None:
 
 def test_no_retired_word_comes_back() -> None:
     found: dict[str, list[str]] = {}
-    for file, text in read(TEXT):
+    for file, text in texts(TEXT):
         for number, line in enumerate([file, *text.splitlines()]):
             for word in {FORM_OF[one] for one in words(line) if one in FORM_OF}:
                 if not may_stay(file, word):
@@ -106,7 +90,7 @@ def test_no_retired_word_comes_back() -> None:
 
 def test_no_retired_type_comes_back() -> None:
     declared = re.compile(rf"\b(?:struct|enum|trait|type) ({'|'.join(RETIRED_TYPES)})\b")
-    found = {f"{file}: {one[1]}" for file, text in read({".rs"}) for one in declared.finditer(text)}
+    found = {f"{file}: {one[1]}" for file, text in texts({".rs"}) for one in declared.finditer(text)}
     assert found == set()
     assert declared.search("pub struct Seat {")
     assert not declared.search("pub struct SeatBelt {")
@@ -114,14 +98,14 @@ def test_no_retired_type_comes_back() -> None:
 
 def test_no_merge_was_left_half_done() -> None:
     mark = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
-    assert [file for file, text in read(TEXT) if mark.search(text)] == []
+    assert [file for file, text in texts(TEXT) if mark.search(text)] == []
     assert mark.search("a\n" + "=" * 7 + "\nb")
 
 
 def test_every_exception_is_needed() -> None:
-    texts = dict(read(TEXT))
+    by_file = dict(texts(TEXT))
     for place, kept in STAYS.items():
-        files = [text for file, text in texts.items() if file.startswith(place)]
+        files = [text for file, text in by_file.items() if file.startswith(place)]
         for word in kept:
             assert any(FORM_OF.get(one) == word for text in files for one in words(text)), (place, word)
 
