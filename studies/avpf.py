@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tidegate
-from gcc_experiments import Seen
+from gcc_experiments import RecordedFlow
 from kept import kept
 from tidegate import Feedback, Flow, Link, Media, Rate, Run, Scenario
 
@@ -111,7 +111,7 @@ def numbers(link: str, scheme: str, rules: str, seed: int) -> Mapping[str, float
     one-way delay in the ten seconds after.
     """
     call, half = play(link, scheme, rules, seed), Rate(link) / 2
-    other = Seen(play(link, scheme, rules, seed, falls=True))
+    other = RecordedFlow(play(link, scheme, rules, seed, falls=True))
     return {
         **reports(call, Rate(link)),
         "target_bps": target(call, 0, LONG),

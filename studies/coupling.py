@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tidegate
-from gcc_experiments import Seen
+from gcc_experiments import RecordedFlow
 from kept import kept
 from support import markdown
 from tidegate import Run, Scenario
@@ -37,7 +37,7 @@ def scenario(coupling: dict[str, Any] | None = None, /, **changes: Any) -> Scena
 
 def rates(run: Run, start: float, stop: float) -> list[float]:
     """Mean of each flow's receive rate in a part of the run, bit/s."""
-    return [Seen(run, name).mean_rate(start, stop) for name in FLOWS]
+    return [RecordedFlow(run, name).mean_rate(start, stop) for name in FLOWS]
 
 
 def calls(controller: str, algorithm: str, **changes: Any) -> Scenario:
@@ -56,7 +56,7 @@ def steady(controller: str, algorithm: str) -> list[float]:
 def fall(controller: str, algorithm: str, seed: int) -> Mapping[str, Sequence[float]]:
     """Of each flow, where 1 Mbit/s is left after 60 s: rates before and later, bit/s, wait in ms and loss just after it."""
     run = tidegate.run(calls(controller, algorithm, links__uplink__capacity=FALL), seed=seed)
-    flows = [Seen(run, name) for name in FLOWS]
+    flows = [RecordedFlow(run, name) for name in FLOWS]
     return {
         "before": rates(run, 20, 60),
         "waits": [flow.queueing(60, 66)[0] for flow in flows],

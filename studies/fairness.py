@@ -42,7 +42,7 @@ SCHEMES = (
 """Every scheme of the registry that adapts, GCC as it was in 2018, and two TCPs."""
 RMCAT = ("gcc:libwebrtc-v1", "gcc", "nada", "scream", "scream-v1")
 """Those that the comparison of 2018 is about."""
-NOBODY = ""
+ALONE = ""
 """Instead of a second flow."""
 CAPACITY = 4e6
 RTT_S = 0.1
@@ -144,8 +144,8 @@ def cell(first: str, second: str, queue: int, loss: float) -> Cell:
 
 def all_keys() -> list[tuple[str, str, int, float]]:
     """Every pair in both orders, every scheme alone, and those of 2018 alone over a link that loses."""
-    pairs = [(*pair, queue, 0.0) for queue in QUEUES for pair in product(SCHEMES, (*SCHEMES, NOBODY))]
-    return [*pairs, *((scheme, NOBODY, QUEUES[0], LOSS) for scheme in RMCAT)]
+    pairs = [(*pair, queue, 0.0) for queue in QUEUES for pair in product(SCHEMES, (*SCHEMES, ALONE))]
+    return [*pairs, *((scheme, ALONE, QUEUES[0], LOSS) for scheme in RMCAT)]
 
 
 def read() -> dict[tuple[str, str, int, float], Cell]:
@@ -203,14 +203,14 @@ def claims(gcc: str, scream: str) -> list[Claim]:
         return [100 - 100 * cells[scheme, scheme, queue, 0.0].share for queue in QUEUES]
 
     def alone(scheme: str, value: Callable[[Cell], float]) -> list[float]:
-        return [value(cells[scheme, NOBODY, queue, 0.0]) for queue in QUEUES]
+        return [value(cells[scheme, ALONE, queue, 0.0]) for queue in QUEUES]
 
     def least(value: Callable[[Cell], float]) -> bool:
         others = zip(alone(gcc, value), alone("nada", value), strict=True)
         return all(mine < min(both) for mine, both in zip(alone(scream, value), others, strict=True))
 
     def kept(scheme: str) -> float:
-        clean, lossy = (cells[scheme, NOBODY, QUEUES[0], loss].rate_bps for loss in (0.0, LOSS))
+        clean, lossy = (cells[scheme, ALONE, QUEUES[0], loss].rate_bps for loss in (0.0, LOSS))
         return 100 * lossy / clean
 
     keeps = {scheme: kept(scheme) for scheme in schemes}

@@ -40,7 +40,7 @@ def chunk(case: str, controller: str, first: int) -> dict[str, list[float | None
 
 def _numbers(run: Run, contenders: Sequence[str]) -> dict[str, float | None]:
     row = {"contenders": contenders, "flows": run.summary["flows"], "measures": {"flows": {}, "run": {}}}
-    return {rule.series: baseline.rounded(numbers.number(row, rule.metric.name, rule.of)) for rule in RULES}
+    return {rule.series: baseline.rounded(numbers.number(row, rule.metric.name, rule.scope)) for rule in RULES}
 
 
 def bank() -> Bank:

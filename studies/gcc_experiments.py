@@ -106,7 +106,7 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordedFlow:
     """One flow of a run over time."""
 
     run: Run
@@ -241,7 +241,7 @@ def ramp_run(preset: str) -> Run:
 @kept
 def ramp(preset: str) -> dict[str, float]:
     """Numbers of growth."""
-    call = Seen(ramp_run(preset))
+    call = RecordedFlow(ramp_run(preset))
     times = {f"to {rate} Mb/s (s)": call.reaches(rate * MEGA) for rate in (1, 2, 4)}
     return {
         **times,
@@ -263,7 +263,7 @@ def steps_run(preset: str) -> Run:
 @kept
 def steps(preset: str) -> dict[str, float]:
     """Numbers of these steps."""
-    call = Seen(steps_run(preset))
+    call = RecordedFlow(steps_run(preset))
     return {
         "first less (s)": call.falls(call.target(60.0) * 0.97, 60.0),
         "below 1 Mb/s (s)": call.falls(MEGA, 60.0),
@@ -278,7 +278,7 @@ def steps(preset: str) -> dict[str, float]:
 def loss(preset: str, percent: int, start: str) -> dict[str, float]:
     """Targets under random loss."""
     lossy = scenario(preset, "3Mbps", "90s", loss=f"{percent}%" if percent else None, start_rate=start)
-    call = Seen(tidegate.run(lossy))
+    call = RecordedFlow(tidegate.run(lossy))
     targets = {f"at {at} s (kb/s)": call.target(at) / KILO for at in (10, 30, 60, 90)}
     return {**targets, "lost (%)": call.loss(0, 90) * 100}
 
@@ -296,7 +296,7 @@ def sharing(preset: str, start: str, seed: int) -> dict[str, float]:
     """Rates of two calls, and how equal they are."""
     other = Flow(name="second", start=start, media=media(preset))
     run = tidegate.run(scenario(preset, "2Mbps", "300s", others=[other]), seed=seed)
-    calls = (Seen(run), Seen(run, "second"))
+    calls = (RecordedFlow(run), RecordedFlow(run, "second"))
     early = [call.mean_rate(40, 60) / KILO for call in calls]
     a, b = late = [call.mean_rate(200, 300) / KILO for call in calls]
     # when the smaller has three quarters of the larger, over windows of 10 s
@@ -332,7 +332,7 @@ def tcp_run(preset: str, algorithm: str, queue: str) -> Run:
 def tcp(preset: str, algorithm: str, queue: str) -> dict[str, float]:
     """Rates of a call and of TCP."""
     run = tcp_run(preset, algorithm, queue)
-    call, download = Seen(run), Seen(run, "download")
+    call, download = RecordedFlow(run), RecordedFlow(run, "download")
     return {
         "call before (kb/s)": call.mean_rate(20, 30) / KILO,
         "call 40-60 s (kb/s)": call.mean_rate(40, 60) / KILO,
@@ -352,7 +352,7 @@ DOWNLOADS = {
 @kept
 def limited(preset: str) -> dict[str, float]:
     """Rates of a source that sends less than it may."""
-    call = Seen(tidegate.run(scenario(preset, "5Mbps", "90s", source="ideal", largest="500kbps")))
+    call = RecordedFlow(tidegate.run(scenario(preset, "5Mbps", "90s", source="ideal", largest="500kbps")))
     received = call.noted("received_rate", 30.0)
     return {
         "sent 60-90 s (kb/s)": call.mean_rate(60, 90, "sending_rate_bps") / KILO,
@@ -366,7 +366,7 @@ def limited(preset: str) -> dict[str, float]:
 @kept
 def feedback(preset: str, interval: str) -> dict[str, float]:
     """Growth and queue with reports at an interval."""
-    call = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", interval=interval)))
+    call = RecordedFlow(tidegate.run(scenario(preset, "3Mbps", "120s", interval=interval)))
     return {
         "to 1 Mb/s (s)": call.reaches(MEGA),
         "to 2 Mb/s (s)": call.reaches(2 * MEGA),
@@ -383,7 +383,7 @@ INTERVALS = {
 @kept
 def jitter(preset: str, std: str) -> dict[str, float]:
     """Growth and detector under jitter of a standard deviation, or under none ("")."""
-    call = Seen(tidegate.run(scenario(preset, "3Mbps", "120s", jitter=std)))
+    call = RecordedFlow(tidegate.run(scenario(preset, "3Mbps", "120s", jitter=std)))
     return {
         "to 2 Mb/s (s)": call.reaches(2 * MEGA),
         "rate 60-120 s (kb/s)": call.mean_rate(60, 120) / KILO,
@@ -405,7 +405,7 @@ def buffer_run(preset: str, capacity: str, queue: str) -> Run:
 @kept
 def buffers(preset: str, capacity: str, queue: str) -> dict[str, float]:
     """Rate, queue and loss before a queue of that length."""
-    call = Seen(buffer_run(preset, capacity, queue))
+    call = RecordedFlow(buffer_run(preset, capacity, queue))
     mean, peak = call.queueing(100, 200)
     return {
         "rate 100-200 s (kb/s)": call.mean_rate(100, 200) / KILO,
@@ -437,7 +437,7 @@ def calls(preset: str, network: str) -> dict[str, float]:
     run = call_run(preset, network)
     metrics = run.metrics("call")
     return {
-        "at 2 Mb/s after (s)": Seen(run).reaches(2 * MEGA),
+        "at 2 Mb/s after (s)": RecordedFlow(run).reaches(2 * MEGA),
         "rate (kb/s)": metrics["receive_rate_bps"] / KILO,
         "delay p95 (ms)": metrics["one_way_delay_ms_p95"],
         "lost (%)": metrics["loss_fraction"] * 100,

@@ -17,7 +17,7 @@ import numpy as np
 from simpy.events import Event
 
 import tidegate
-from gcc_experiments import Seen, Targets
+from gcc_experiments import RecordedFlow, Targets
 from kept import kept
 from support import shared
 from tidegate import Feedback, Flow, Link, Media, Run, Scenario
@@ -148,7 +148,7 @@ def engine(name: str, choice: str, seed: int) -> dict[str, float]:
     world = World(env, scenario(of, **CHOICES[choice]), seed=seed, record="series")
     world.link("link").out = Carrier(world, of, by_number(name) if of.loses else by_luck(of, seed)).take
     run: Run = env.run(until=world.done)
-    targets = Seen(run).targets
+    targets = RecordedFlow(run).targets
     return _numbers(name, Targets(targets.t, targets.rate / 1000))
 
 

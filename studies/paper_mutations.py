@@ -1,4 +1,4 @@
-"""Each paper's experiment with the mechanism taken away that the paper is about."""
+"""Runs of each paper's experiment without the mechanism that the paper is about."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tidegate import paper
 from tidegate.paper import Result, Verdict, words
-from tidegate.paper._mutations import AS_RUN, Answer, Mutations
+from tidegate.paper._mutations import AS_RUN, MutatedVerdict, Mutations
 from tidegate.papers.burmeister2001 import unicast
 from tidegate.papers.lissah2019 import pictures
 from tidegate.runs import Run, RunJob
@@ -23,29 +23,29 @@ Change = Callable[[Scenario], Scenario]
 
 @dataclass(frozen=True)
 class Mutation:
-    """One thing taken away."""
+    """A change of the scenarios that removes a mechanism."""
 
     about: str
-    """What a reader of the page is told."""
+    """Description for the reader of the page."""
     change: Change
 
 
-def _of(scenario: Scenario) -> Iterator[tuple[str, str]]:
+def _media_controllers(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """The media flows of a scenario, and the names of their controllers."""
     for flow in scenario.flows:
         if flow.media is not None:
-            found: Any = flow.media.controller
-            yield flow.name, found if isinstance(found, str) else found.name
+            choice: Any = flow.media.controller
+            yield flow.name, choice if isinstance(choice, str) else choice.name
 
 
-def controller(begins: str, other: str, **keys: Any) -> Change:
-    """Another controller for those whose name begins so; `keys` are of the flow's media."""
+def controller(prefix: str, replacement: str, **keys: Any) -> Change:
+    """Replaces controllers whose name begins with a prefix, and sets `keys` of the flow's media."""
 
     def change(scenario: Scenario) -> Scenario:
         changes: dict[str, Any] = {}
-        for flow, name in _of(scenario):
-            if name.startswith(begins):
-                changes[f"flows.{flow}.media.controller"] = other
+        for flow, name in _media_controllers(scenario):
+            if name.startswith(prefix):
+                changes[f"flows.{flow}.media.controller"] = replacement
                 changes |= {f"flows.{flow}.media.{key}": value for key, value in keys.items()}
         return scenario.with_changes(changes) if changes else scenario
 
@@ -53,11 +53,13 @@ def controller(begins: str, other: str, **keys: Any) -> Change:
 
 
 def sessions(change: Callable[[Any], Mapping[str, Any]]) -> Change:
-    """The same for RTP sessions: the keys to change of each."""
+    """Changes RTP sessions; `change` gives the keys to change of a session."""
 
     def changed(scenario: Scenario) -> Scenario:
         changes = {
-            f"sessions.{one.name}.{key}": value for one in scenario.sessions for key, value in change(one).items()
+            f"sessions.{session.name}.{key}": value
+            for session in scenario.sessions
+            for key, value in change(session).items()
         }
         return scenario.with_changes(changes) if changes else scenario
 
@@ -65,26 +67,29 @@ def sessions(change: Callable[[Any], Mapping[str, Any]]) -> Change:
 
 
 def _as_avp(session: Any) -> Mapping[str, Any]:
-    return {"profile": "avp", **{f"members.{one.name}.profile": "avp" for one in session.members if one.profile}}
+    return {
+        "profile": "avp",
+        **{f"members.{member.name}.profile": "avp" for member in session.members if member.profile},
+    }
 
 
 def _at_once(session: Any) -> Mapping[str, Any]:
-    # of two members neither waits for the other anyway
+    # with two members, neither waits for the other anyway
     return {"avpf.l": 0, "avpf.k": 0} if len(session.members) > 2 else {}
 
 
 def _twice_as_often(session: Any) -> Mapping[str, Any]:
-    avp = session.profile == "avp" or any(one.profile == "avp" for one in session.members)
+    avp = session.profile == "avp" or any(member.profile == "avp" for member in session.members)
     return {"minimum": "2.5s"} if avp and session.minimum >= 1_000_000_000 else {}
 
 
 def _udp_for_tcp(scenario: Scenario) -> Scenario:
-    """The document's TCP without control: packets of its size at 1.2 Mb/s. What is ours, two TCP flows in step, stays."""
-    if not any(one.name == "tcp" for one in scenario.flows):
+    """Replaces the document's TCP by UDP with packets of its size at 1.2 Mb/s; our own two TCP flows in step stay."""
+    if not any(flow.name == "tcp" for flow in scenario.flows):
         return scenario
     flows = [
-        one if one.tcp is None else one.model_copy(update={"tcp": None, "udp": _constant(one.tcp.packet_size)})
-        for one in scenario.flows
+        flow if flow.tcp is None else flow.model_copy(update={"tcp": None, "udp": _constant(flow.tcp.packet_size)})
+        for flow in scenario.flows
     ]
     return scenario.model_copy(update={"flows": flows})
 
@@ -129,47 +134,50 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
 """By paper, then by name."""
 
 SEEDS = {"hoang2017": 6, "burmeister2001": 1, "vardhan": 3, "hermanns2013": 1, "lissah2019": 2, "scream_l4s": 2}
-"""So few that all of it takes minutes; two are needed for an interval."""
+"""Number of seeds by paper: so few that all runs take minutes; an interval needs two."""
 
 
-Known = dict[tuple[str, int | None, str | None], Run]
+RunCache = dict[tuple[str, int | None, str | None], Run]
 
 
 @contextmanager
-def changed(change: Change | None, known: Known) -> Iterator[None]:
-    """Every run that begins meanwhile is of the changed scenario; what is not changed by it, and known, is not run anew."""
+def changed(change: Change | None, cache: RunCache) -> Iterator[None]:
+    """Applies a change to the scenario of every run that starts in the context; scenarios in the cache are not run again."""
     original = RunJob.__call__
 
     def call(self: RunJob, tick: Tick) -> Run:
         assert isinstance(self.scenario, Scenario)
-        made = self.scenario if change is None else change(self.scenario)
-        if made.record != "summary":  # single packets are too much to keep
-            return original(replace(self, scenario=made), tick)
-        key = (made.model_dump_json(), self.seed, self.record)
-        if key not in known:
-            known[key] = original(replace(self, scenario=made), tick)
-        return known[key]
+        scenario = self.scenario if change is None else change(self.scenario)
+        if scenario.record != "summary":  # records of single packets are too large for the cache
+            return original(replace(self, scenario=scenario), tick)
+        key = (scenario.model_dump_json(), self.seed, self.record)
+        if key not in cache:
+            cache[key] = original(replace(self, scenario=scenario), tick)
+        return cache[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(RunJob, "__call__", call)
-        # what takes longest and says least of the mechanisms: decoded pictures, and one of table 3's cells a hundred times
+        # slowest, and least about the mechanisms: decoded pictures, and a hundred draws of a cell of table 3
         patch.setattr(pictures, "lacking", lambda: "decoded pictures are left out")
         patch.setattr(unicast, "DRAWS", 10)
         yield
 
 
-def found(key: str, progress: Callable[[str], None] = lambda _: None) -> Mutations:
+def computed(key: str, progress: Callable[[str], None] = lambda _: None) -> Mutations:
     """Runs the paper as it is, and once with each mutation."""
     results: dict[str, Result] = {}
-    known: Known = {}
-    for name, change in {AS_RUN: None, **{name: one.change for name, one in MUTATIONS[key].items()}}.items():
-        with changed(change, known):
+    cache: RunCache = {}
+    for name, change in {AS_RUN: None, **{name: mutation.change for name, mutation in MUTATIONS[key].items()}}.items():
+        with changed(change, cache):
             results[name] = paper.run(key, seeds=SEEDS[key])
         progress(f"{key}: {name}")
-    rows = zip(*(one.judgements for one in results.values()), strict=True)
-    answers = {
-        row[0].claim.id: {name: Answer(one.verdict, words.ours(one)) for name, one in zip(results, row, strict=True)}
+    rows = zip(*(result.judgements for result in results.values()), strict=True)
+    verdicts = {
+        row[0].claim.id: {
+            name: MutatedVerdict(judgement.verdict, words.ours(judgement))
+            for name, judgement in zip(results, row, strict=True)
+        }
         for row in rows
         if row[0].verdict is not Verdict.NOT_RUN
     }
-    return Mutations(SEEDS[key], {name: one.about for name, one in MUTATIONS[key].items()}, answers)
+    return Mutations(SEEDS[key], {name: mutation.about for name, mutation in MUTATIONS[key].items()}, verdicts)

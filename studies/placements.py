@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 import tidegate
-from gcc_experiments import Seen
+from gcc_experiments import RecordedFlow
 from kept import kept
 
 STEPS, HOME, OUTAGES = "rfc8867-5.1-variable-capacity", "home-broadband", "cell-with-outages"
@@ -41,10 +41,10 @@ FULL_BPS = 1.52e6
 """All there is to send."""
 
 
-def play(name: str, controller: str, seed: int = 1, record: Literal["summary", "packets"] = "packets") -> Seen:
+def play(name: str, controller: str, seed: int = 1, record: Literal["summary", "packets"] = "packets") -> RecordedFlow:
     """The call under test in a run of a scenario."""
     (run,) = tidegate.compare([controller], name, seeds=[seed], record=record).runs[controller]
-    return Seen(run, str(run.summary["flows"][0]["flow"]))
+    return RecordedFlow(run, str(run.summary["flows"][0]["flow"]))
 
 
 @kept

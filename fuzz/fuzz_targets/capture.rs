@@ -1,4 +1,4 @@
-//! Fuzzes captures of calls, and what becomes of them: of one place and of two.
+//! Fuzzes captures of calls, of one place and of two, and their import.
 #![no_main]
 
 #[path = "../src/recordings.rs"]

@@ -1,6 +1,6 @@
-//! Fuzzes IP packets: whatever they hold, reading ends in a value or an error, and what was read can be written and read
-//! again. The first byte says how the rest becomes a packet: as it is, or behind headers whose lengths and checksums are
-//! right, so that no time is lost getting past them.
+//! Fuzzes IP packets: any bytes decode to a datagram or an error, and a decoded datagram can be encoded and decoded
+//! again. The first byte chooses how the rest becomes a packet: as it is, or behind headers with correct lengths and
+//! checksums, so that fuzzing gets past them at once.
 #![no_main]
 
 #[path = "../src/datagram.rs"]

@@ -1,4 +1,4 @@
-//! Fuzzes RTC event logs, and what becomes of them: a call with one end and with both.
+//! Fuzzes RTC event logs, of one end of a call and of both, and their import.
 #![no_main]
 
 #[path = "../src/recordings.rs"]

@@ -1,5 +1,5 @@
 //! Fuzzes the tables of saved runs. The `parquet` crate panics on some damaged files, which the extension turns into an
-//! error; so a panic is let pass here, and memory, time and what comes out are looked at.
+//! error. So a panic passes here; memory, time and the tables are checked.
 #![no_main]
 
 #[path = "../../crates/python/src/parquet.rs"]
@@ -13,13 +13,13 @@ use std::sync::Once;
 static QUIET: Once = Once::new();
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    // in place of the one that ends the process
+    // replaces the hook that ends the process
     QUIET.call_once(|| set_hook(Box::new(|_| {})));
     let file = bytes::Bytes::copy_from_slice(input);
     let Ok(Ok(batch)) = catch_unwind(AssertUnwindSafe(|| table::read(file))) else { return };
-    let whole =
+    let complete =
         batch.columns().iter().all(|column| column.len() == batch.num_rows() && column.null_count() == 0);
-    if !whole {
+    if !complete {
         std::process::abort();
     }
 });

@@ -1,4 +1,4 @@
-//! Fuzzes the engine's form of runs: whatever JSON comes is refused, or makes a world in which time passes.
+//! Fuzzes the engine's form of runs: any JSON is refused, or makes a world in which time passes.
 #![no_main]
 
 #[path = "../src/scenario.rs"]

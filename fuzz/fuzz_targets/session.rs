@@ -1,5 +1,5 @@
-//! Fuzzes what a session reads from the network: handshake messages behind a tag that is right, as a holder of the key
-//! could send them, and as they are; control messages; sealed datagrams.
+//! Fuzzes the input of a session from the network: handshake messages as they are and with a correct tag, as an owner
+//! of the key could send them; control messages; sealed datagrams.
 #![no_main]
 
 #[path = "../src/session.rs"]

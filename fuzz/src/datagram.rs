@@ -1,6 +1,6 @@
-//! What must hold of IP packets: whatever they hold, reading ends in a value or an error, and what was read can be written and
-//! read again. The first byte says how the rest becomes a packet: as it is, or behind headers whose lengths and checksums
-//! are right, so that no time is lost getting past them.
+//! Properties of IP packets: any bytes decode to a datagram or an error, and a decoded datagram can be encoded and
+//! decoded again. The first byte chooses how the rest becomes a packet: as it is, or behind headers with correct
+//! lengths and checksums, so that fuzzing gets past them at once.
 
 use tidegate_core::address::{Hosts, Way};
 use tidegate_core::datagram::Protocol;
@@ -8,7 +8,7 @@ use tidegate_core::wire::{ip, tcp};
 use tidegate_core::{Ecn, FlowId};
 use tidegate_endpoint::datagram::{decode, encode};
 
-/// The packet that `choice` makes of `rest`, if it can.
+/// The packet that `choice` makes of `rest`, if one is possible.
 fn packet(choice: u8, rest: &[u8]) -> Option<Vec<u8>> {
     let way = if choice & 4 == 0 { Way::There } else { Way::Back };
     let header = |protocol| ip::Header {
@@ -25,7 +25,7 @@ fn packet(choice: u8, rest: &[u8]) -> Option<Vec<u8>> {
             out.get_mut(tcp::CHECKSUM..tcp::CHECKSUM + 2)?.fill(0);
             header(Protocol::Tcp).put_before(&mut out, 0, tcp::CHECKSUM).ok()?;
         }
-        // mostly RTP and RTCP, seldom a datagram whose number or nothing is read
+        // mostly RTP and RTCP, sometimes a datagram with only a number or without content
         _ => {
             let port = [5004, 5004, 5004, 5004, 5004, 5004, 9, 49_153][usize::from(choice >> 5)];
             ip::put_udp((port, port), rest.len(), &mut out).ok()?;
@@ -45,7 +45,7 @@ pub fn check(input: &[u8]) {
     let Some(input) = packet(choice, rest) else { return };
     if let Ok(datagram) = decode(&input, 28) {
         let mut bytes = Vec::new();
-        encode(&datagram, 28, &mut bytes).expect("what was read can be written");
+        encode(&datagram, 28, &mut bytes).expect("a decoded datagram can be encoded");
         assert_eq!(bytes.len(), input.len());
         assert_eq!(decode(&bytes, 28), Ok(datagram));
     }

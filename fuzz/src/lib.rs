@@ -1,16 +1,15 @@
-//! What must hold for whatever bytes: no panic, errors that point into the input, and values that
-//! survive being written and read again. The fuzz targets call these functions, and so does
-//! `crates/core/tests/wire` with mutations of its own.
+//! Properties that hold for any bytes: no panic, errors that point into the input, and values that survive encoding and
+//! decoding. The fuzz targets call these functions, and so does `crates/core/tests/wire` with its own mutations.
 
 use tidegate_core::wire::rtcp::{self, Packet};
 use tidegate_core::wire::{Error, rtp};
 
-/// What is to be fuzzed: the name of a target in `fuzz_targets/`.
+/// A target in `fuzz_targets/`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// RTP headers.
     Rtp,
-    /// Whole RTCP datagrams.
+    /// Compound RTCP datagrams.
     Rtcp,
     /// Sender and receiver reports.
     SrRr,
@@ -29,7 +28,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// All of them.
+    /// All targets.
     pub const ALL: [Self; 9] = [
         Self::Rtp,
         Self::Rtcp,
@@ -42,8 +41,8 @@ impl Target {
         Self::EcnXr,
     ];
 
-    /// (packet type, format) of the packets that a target puts its input into; no format where the five
-    /// bits are a count. Empty for targets that take the input as it is.
+    /// (packet type, format) of the packets that a target puts its input into; no format where the five bits are a
+    /// count. Empty for targets that take the input as it is.
     #[must_use]
     pub const fn kinds(self) -> &'static [(u8, Option<u8>)] {
         match self {
@@ -58,7 +57,7 @@ impl Target {
         }
     }
 
-    /// Checks `input`; whether it was well-formed.
+    /// Checks `input`; returns whether it was well-formed.
     ///
     /// # Panics
     /// When a property does not hold.
@@ -70,9 +69,8 @@ impl Target {
         }
     }
 
-    /// Puts `input` into an RTCP packet with a header that fits it, so that fuzzing does not wait for
-    /// luck to get past the header: the first byte chooses the packet type, the second one gives the
-    /// padding bit and the count, the rest is the body.
+    /// Puts `input` into an RTCP packet with a header that fits it, so that fuzzing gets past the header at once: the
+    /// first byte chooses the packet type, the second one gives the padding bit and the count, the rest is the body.
     #[must_use]
     pub fn frame(self, input: &[u8]) -> Vec<u8> {
         let kinds = self.kinds();
@@ -86,7 +84,7 @@ impl Target {
         packet
     }
 
-    /// The inverse of [`Target::frame`] for a packet of this target: where a corpus begins.
+    /// The inverse of [`Target::frame`] for a packet of this target, which makes the seeds of a corpus.
     #[must_use]
     pub fn unframe(self, packet: &[u8]) -> Option<Vec<u8>> {
         let [first, packet_type, _, _, body @ ..] = packet else { return None };
@@ -101,14 +99,14 @@ impl Target {
     }
 }
 
-/// An error points into the input and can be printed.
+/// Checks that an error points into the input and can be printed.
 fn check_error(error: Error, length: usize) {
     match error {
         Error::Truncated { offset, needed, found, .. } => {
             assert!(offset + found <= length && needed > found, "{error:?} in {length} bytes");
         }
         Error::Invalid { offset, .. } => assert!(offset < length, "{error:?} in {length} bytes"),
-        Error::Unfit { .. } => panic!("{error:?} is no error of reading"),
+        Error::Unfit { .. } => panic!("{error:?} is no error of decoding"),
     }
     assert!(!error.to_string().is_empty());
 }
@@ -123,10 +121,10 @@ fn check_rtp(input: &[u8]) -> bool {
     };
     assert_eq!(payload.end + usize::from(header.padding), input.len());
     let mut bytes = Vec::new();
-    header.encode(&mut bytes).expect("what was read can be written");
+    header.encode(&mut bytes).expect("a decoded header can be encoded");
     assert_eq!(bytes.len(), header.encoded_len());
     bytes.extend_from_slice(&input[payload.start..]);
-    let (again, payload_again) = rtp::Header::decode(&bytes).expect("what was written can be read");
+    let (again, payload_again) = rtp::Header::decode(&bytes).expect("an encoded header can be decoded");
     assert_eq!(again, header);
     assert_eq!(bytes[payload_again], input[payload]);
     for element in &header.extensions {
@@ -144,18 +142,18 @@ fn check_rtcp(input: &[u8]) -> bool {
         }
     };
     let mut bytes = Vec::new();
-    rtcp::encode(&packets, &mut bytes).expect("what was read can be written");
-    let again = rtcp::decode(&bytes).expect("what was written can be read");
+    rtcp::encode(&packets, &mut bytes).expect("decoded packets can be encoded");
+    let again = rtcp::decode(&bytes).expect("encoded packets can be decoded");
     assert_eq!(again, packets);
     let mut bytes_again = Vec::new();
-    rtcp::encode(&again, &mut bytes_again).expect("what was read can be written");
+    rtcp::encode(&again, &mut bytes_again).expect("decoded packets can be encoded");
     assert_eq!(bytes_again, bytes);
     assert!(!rtcp::is_compound(&packets) || rtcp::Contents::of(&packets).bits() & 0b111 > 0b100);
     packets.iter().for_each(check_reading);
     true
 }
 
-/// What reads a packet further holds too.
+/// Checks the methods of decoded packets.
 fn check_reading(packet: &Packet) {
     match packet {
         Packet::Nack(nack) => {

@@ -1,33 +1,33 @@
-//! What must hold of recordings of calls, whatever the bytes are: an error that says where it is, or a run whose tables can
-//! be made.
+//! Checks the import of recordings for any bytes: the result is an error within the file, or a run with all its tables.
 #![allow(dead_code)]
 
-use tidegate_recordings::import::{self, Imported, Wrong};
+use tidegate_recordings::import::{self, FileProblem, Imported};
 use tidegate_recordings::session::Clocks;
 
-/// An event log of one end; and where a first byte says how long it is, one of each end.
+/// Imports the input as an event log of one end, and also as two logs, whose share of the input the first byte gives.
 pub fn event_log(input: &[u8]) {
-    check(import::event_logs(&[input], Clocks::Own, None), input.len());
+    check(import::event_logs(&[input], Clocks::Separate, None), input.len());
     let Some((&share, rest)) = input.split_first() else { return };
     let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
-    let clocks = if share % 2 == 0 { Clocks::Own } else { Clocks::Same };
+    let clocks = if share % 2 == 0 { Clocks::Separate } else { Clocks::Same };
     check(import::event_logs(&[near, far], clocks, None), input.len());
 }
 
-/// A capture of one place; and where a first byte says how long it is, one of each place.
+/// Imports the input as a capture of one point, and also as two captures, whose share of the input the first byte
+/// gives.
 pub fn capture(input: &[u8]) {
-    check(import::captures(&[input], &[], Clocks::Own, None), input.len());
+    check(import::captures(&[input], &[], Clocks::Separate, None), input.len());
     let Some((&share, rest)) = input.split_first() else { return };
     let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
-    let clocks = if share % 2 == 0 { Clocks::Own } else { Clocks::Same };
+    let clocks = if share % 2 == 0 { Clocks::Separate } else { Clocks::Same };
     check(import::captures(&[near], &[far], clocks, None), input.len());
 }
 
-fn check(found: Result<Imported, Wrong>, length: usize) {
-    match found {
-        Err(wrong) => {
-            assert!(wrong.problem.offset <= length, "{:?} in {length} bytes", wrong.problem);
-            assert!(!wrong.problem.what.is_empty());
+fn check(result: Result<Imported, FileProblem>, length: usize) {
+    match result {
+        Err(FileProblem { problem, .. }) => {
+            assert!(problem.offset <= length, "{problem:?} in {length} bytes");
+            assert!(!problem.message.is_empty());
         }
         Ok(imported) => {
             assert!(imported.recorded.summary()["flows"].as_array().is_some_and(|flows| !flows.is_empty()));

@@ -1,5 +1,5 @@
-//! What must hold of what a session reads from the network: handshake messages behind a tag that is right, as a holder of
-//! the key could send them, and as they are; control messages; sealed datagrams.
+//! Checks of what a session reads from the network: handshake messages, with a correct tag as a holder of the key could
+//! send them, and without; control messages; sealed datagrams.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -17,7 +17,7 @@ use tidegate_live::session::transfer::Fetch;
 /// Checks one input.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn check(input: &[u8]) {
     let Some((choice, input)) = input.split_first() else { return };
     let psk = PresharedKey::new(&[7; 16]).expect("long enough");
@@ -25,7 +25,7 @@ pub fn check(input: &[u8]) {
     let mut ignored = Ignored::default();
     match choice % 6 {
         0 => {
-            // the choice's high bits say how much of the beginning is made to fit
+            // the choice's high bits say whether the magic and the tag are made correct
             let mut bytes = if choice & 0x80 == 0 { MAGIC.to_vec() } else { Vec::new() };
             bytes.extend(input);
             if choice & 0x40 == 0 {
@@ -65,8 +65,8 @@ pub fn check(input: &[u8]) {
             let bytes = packed.finish().expect("in memory");
             let _ = Offer::from_bytes(&bytes);
             if let Ok(record) = Record::from_bytes(&bytes) {
-                let again = record.to_bytes().expect("what was read can be written");
-                assert!(Record::from_bytes(&again).is_ok());
+                let encoded = record.to_bytes().expect("a decoded record can be encoded");
+                assert!(Record::from_bytes(&encoded).is_ok());
             }
         }
         4 => {

@@ -1,11 +1,11 @@
-//! What must hold for whatever file is taken for a recorded network: an error that says something, or a trace that can be
-//! used, written, and read again as the same.
+//! Properties of files of recorded networks, which hold for any bytes: an error with a description, or a trace that can
+//! be used, written, and parsed again as the same.
 
 use tidegate_core::{Rate, Span};
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 use tidegate_sim::link::{Link, LinkSettings};
 
-/// Checks `input`: its first byte chooses the format, or to find it out, its second one the options.
+/// Checks `input`: its first byte chooses the format, or its detection; its second one the options.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -16,11 +16,11 @@ pub fn check(formats: &[Format], input: &[u8]) {
         reference: (bits & 2 != 0).then_some(Rate::from_mbps(1)),
         direction: [None, None, Some(Direction::Down), Some(Direction::Up)][usize::from(bits >> 2 & 3)],
     };
-    let read = match formats.get(usize::from(*choice) % (formats.len() + 1)) {
+    let trace = match formats.get(usize::from(*choice) % (formats.len() + 1)) {
         Some(&format) => Trace::read_as(format, "f", file, &options),
         None => Trace::read("f", file, &options),
     };
-    match read {
+    match trace {
         Ok(trace) => check_trace(&trace),
         Err(error) => assert!(!error.found.is_empty() && !error.expected.is_empty(), "{error:?}"),
     }
@@ -31,16 +31,16 @@ fn check_trace(trace: &Trace) {
     assert!(period > Span::ZERO);
     let settings =
         trace.link(LinkSettings::default()).expect("a link whose delay does not change follows any trace");
-    Link::new("l", 1, settings).expect("a trace that was read makes a link");
+    Link::new("l", 1, settings).expect("a parsed trace makes a link");
     let (offset, bin) =
         (Span::from_nanos(period.as_nanos() / 3), Span::from_nanos(period.as_nanos() / 10 + 1));
     if let Ok(played) = trace.played(offset, 0.5) {
         assert_eq!(played.duration(), period);
     }
     // opportunities are written as means; and of a rate there may be a gigabyte of opportunities
-    let text = trace.to_csv(bin).expect("a trace that was read has one probability of loss at a time");
+    let text = trace.to_csv(bin).expect("a parsed trace has one probability of loss at a time");
     let again = Trace::read_as(Format::Csv, "f", text.as_bytes(), &ReadOptions::default());
-    let again = again.unwrap_or_else(|error| panic!("what was written can be read: {error}"));
+    let again = again.unwrap_or_else(|error| panic!("a written trace can be parsed: {error}"));
     assert_eq!(again.duration(), period);
     match &trace.capacity {
         Capacity::Rates(steps) => {
@@ -55,7 +55,7 @@ fn check_trace(trace: &Trace) {
         Capacity::Opportunities(_) => {
             let text = trace.to_mahimahi().expect("opportunities of 1504 bytes");
             let again = Trace::read_as(Format::Mahimahi, "f", text.as_bytes(), &ReadOptions::default());
-            assert_eq!(again.expect("what was written can be read").capacity, trace.capacity);
+            assert_eq!(again.expect("a written trace can be parsed").capacity, trace.capacity);
         }
     }
 }

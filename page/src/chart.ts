@@ -1,4 +1,4 @@
-/** A chart over time: uPlot with our axes, colours, a scale that does not jump, and a text for those who do not see it. */
+/** A chart over time: uPlot with our axes, colours, a scale that does not jump, and a text alternative. */
 
 import uPlot from "uplot";
 import type { Theme } from "./look.ts";
@@ -20,11 +20,11 @@ export interface ChartOptions {
   lines: Line[];
   /** Numbers at the axis and in the legend. */
   format: (value: number) => string;
-  /** At least so high. */
-  least?: number;
+  /** Smallest top of the scale. */
+  topMin?: number;
   /** Whether values may be below zero. */
   signed?: boolean;
-  /** Exactly this range, with these words at 0, 1, 2 and so on. */
+  /** Words at 0, 1, 2 and so on, which also fix the range of the scale. */
   words?: string[];
   log?: boolean;
   /** Draws below the lines, and above the grid. */
@@ -35,11 +35,11 @@ export interface ChartOptions {
 export function roundTop(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  const found = [1, 1.5, 2, 3, 5, 7.5, 10].find((one) => one * power >= value * (1 - 1e-9));
-  return (found ?? 10) * power;
+  const factor = [1, 1.5, 2, 3, 5, 7.5, 10].find((factor) => factor * power >= value * (1 - 1e-9));
+  return (factor ?? 10) * power;
 }
 
-/** How a dash is called in CSS. */
+/** The CSS border style of a dash. */
 const dashes = (dash: number[] | undefined): string => (!dash ? "solid" : dash[0]! < 3 ? "dotted" : "dashed");
 
 export class Chart {
@@ -47,27 +47,27 @@ export class Chart {
   private top = 0;
   private bottom = 0;
   private range: [number, number] = [0, 1];
-  /** While true the scale stays: somebody drags in it. */
+  /** Whether the scale stays, as it does during a drag. */
   frozen = false;
 
-  constructor(readonly place: HTMLElement, private readonly options: ChartOptions, theme: Theme) {
+  constructor(readonly element: HTMLElement, private readonly options: ChartOptions, theme: Theme) {
     const { lines, unit, format, words } = options;
     const axis = { stroke: theme.soft, grid: { stroke: theme.grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     this.u = new uPlot({
-      width: Math.max(200, place.clientWidth),
+      width: Math.max(200, element.clientWidth),
       height: options.height,
       cursor: { drag: { x: false, y: false }, sync: { key: "time" }, points: { show: false } },
-      // as the line itself is: a mark that is whole would be that of another one
-      legend: { live: true, markers: { dash: (_, place) => dashes(lines[place - 1]?.dash) } },
+      // dashed as the line itself: a solid mark would be that of another line
+      legend: { live: true, markers: { dash: (_, index) => dashes(lines[index - 1]?.dash) } },
       scales: {
         x: { time: false, auto: false },
         y: { auto: false, distr: options.log ? 3 : 1 },
       },
       axes: [
-        { ...axis, size: 26, values: (_, splits) => splits.map((one) => (one < 0 ? "" : `${Number(one.toFixed(2))} s`)) },
+        { ...axis, size: 26, values: (_, splits) => splits.map((split) => (split < 0 ? "" : `${Number(split.toFixed(2))} s`)) },
         words
-          ? { ...axis, size: 62, splits: () => words.map((_, place) => place), values: () => words }
-          : { ...axis, size: 62, values: (_, splits) => splits.map((one) => (one === null ? "" : format(one))), space: 26 },
+          ? { ...axis, size: 62, splits: () => words.map((_, index) => index), values: () => words }
+          : { ...axis, size: 62, values: (_, splits) => splits.map((split) => (split === null ? "" : format(split))), space: 26 },
       ],
       series: [
         { label: "time", value: (_, value) => (value === null ? "" : `${value.toFixed(1)} s`) },
@@ -83,10 +83,10 @@ export class Chart {
         })),
       ],
       hooks: options.under ? { drawAxes: [options.under] } : {},
-    }, [[0], ...lines.map((): Values => [null])] as uPlot.AlignedData, place);
+    }, [[0], ...lines.map((): Values => [null])] as uPlot.AlignedData, element);
   }
 
-  /** Shows values on their times, over a window of time. `reach` is as high as the scale has to go for other reasons. */
+  /** Shows values on their times, over a window of time. `reach`: a value that the scale has to include, too. */
   show(times: number[], values: Values[], window: [number, number], reach = 0): void {
     this.fit(values, reach);
     this.u.batch(() => {
@@ -97,13 +97,13 @@ export class Chart {
   }
 
   private fit(values: Values[], reach: number): void {
-    const { words, least, signed, log } = this.options;
+    const { words, topMin, signed, log } = this.options;
     if (words) {
       this.range = [-0.4, words.length - 0.6];
       return;
     }
     if (this.frozen) return;
-    let high = Math.max(least ?? 0, reach);
+    let high = Math.max(topMin ?? 0, reach);
     let low = 0;
     for (const line of values) {
       for (const value of line) {
@@ -113,7 +113,7 @@ export class Chart {
       }
     }
     const top = roundTop(high);
-    // grows at once, shrinks only when there is much room: else the picture jumps
+    // grows at once, and shrinks only when there is much room, so that the picture does not jump
     if (top > this.top || top < this.top * 0.45) this.top = top;
     const bottom = signed && low < 0 ? -roundTop(-low) : 0;
     if (bottom < this.bottom || bottom > this.bottom * 0.45) this.bottom = bottom;
@@ -121,13 +121,13 @@ export class Chart {
   }
 
   resize(): void {
-    const width = Math.max(200, this.place.clientWidth);
+    const width = Math.max(200, this.element.clientWidth);
     if (width !== this.u.width) this.u.setSize({ width, height: this.options.height });
   }
 
   /** Its text alternative. */
   describe(text: string): void {
-    if (this.place.getAttribute("aria-label") !== text) this.place.setAttribute("aria-label", text);
+    if (this.element.getAttribute("aria-label") !== text) this.element.setAttribute("aria-label", text);
   }
 
   free(): void {

@@ -1,4 +1,4 @@
-/** One contender: a world under one controller, and what it has shown. */
+/** One contender: a world under one controller, and its output so far. */
 
 import { sections, World } from "./engine.ts";
 import { Store, type Names } from "./store.ts";
@@ -9,13 +9,13 @@ const EVENTS = 500;
 
 const MS = 1000; // in a second
 
-/** How often news are read while a world catches up, in s of its time: it bounds what is handed over at once. */
+/** Interval at which news are read while a world catches up, in s of its time: it bounds the amount handed over at once. */
 const STRETCH = 20;
 
 export class Contender {
   readonly store: Store;
   readonly names: Names;
-  /** Up to when all has been done, in ms. */
+  /** The time before which all events have been done, in ms. */
   now = 0;
   private readonly world: World;
 
@@ -23,12 +23,12 @@ export class Contender {
   constructor(private play: Play, readonly controller: string) {
     this.world = new World(JSON.stringify(lowered(play, controller)), JSON.stringify(play.situation.traces));
     this.names = JSON.parse(this.world.names()) as Names;
-    const flow = this.names.flows.findIndex((one) => one.name === play.situation.flow);
-    const link = this.names.links.findIndex((one) => one.name === play.situation.link);
+    const flow = this.names.flows.findIndex((flow) => flow.name === play.situation.flow);
+    const link = this.names.links.findIndex((link) => link.name === play.situation.link);
     this.store = new Store(flow, link);
   }
 
-  /** Does what happens before `ms`, but gives up at `deadline` (of performance.now()). True when it is there.
+  /** Does all events before `ms`, but gives up at `deadline` (of performance.now()); returns whether it has reached `ms`.
    *
    * @throws Error with the reason when a component of the run fails
    */
@@ -47,12 +47,12 @@ export class Contender {
     return true;
   }
 
-  /** Takes in what is new. */
+  /** Reads the news into the store. */
   read(): void {
     this.store.take(this.world.read(), sections, () => JSON.parse(this.world.names()) as Names);
   }
 
-  /** Goes on as a run of another play; false if that has had another past, and the world must be made anew.
+  /** Goes on as a run of another play; returns false if that has another past, so that the world must be made anew.
    *
    * @throws Error with the engine's sentence when it refuses a change
    */
@@ -61,47 +61,47 @@ export class Contender {
     if (links === null) return false;
     for (const link of links) {
       this.world.forget(link, this.now / MS);
-      for (const one of changesFrom(play, link, this.now)) {
-        this.world.change(link, one.time / 1e9, one.capacity ?? undefined, one.delay == null ? undefined : one.delay / 1e9, one.loss ?? undefined);
+      for (const move of changesFrom(play, link, this.now)) {
+        this.world.change(link, move.time / 1e9, move.capacity ?? undefined, move.delay == null ? undefined : move.delay / 1e9, move.loss ?? undefined);
       }
     }
     this.play = play;
     return true;
   }
 
-  /** The numbers as if the run ended now; of a run that has failed the last ones. */
+  /** The metrics as if the run ended now; after a failure, the last ones. */
   metrics(): Record<string, unknown> {
     try {
       this.numbers = JSON.parse(this.world.metrics()) as Record<string, unknown>;
     } catch {
-      // why it failed has been said when it did
+      // its failure was reported when it happened
     }
     return this.numbers;
   }
 
   private numbers: Record<string, unknown> = {};
 
-  /** Gives its memory back; it is not to be used any more. */
+  /** Frees its memory; it must not be used any more. */
   free(): void {
     released(this.world);
   }
 }
 
-/** Gives a world back. One that has broken off in the middle of something cannot be: its memory is lost, and nothing else. */
+/** Frees a world. A world that has panicked cannot be freed: its memory is lost, and nothing else. */
 function released(world: Pick<World, "free">): void {
   try {
     world.free();
   } catch {
-    // why it broke off has been said when it did
+    // the panic was reported when it happened
   }
 }
 
-/** The digest of a play's whole run, in slices between which the page lives.
+/** The digest of a play's complete run, in slices between which the page stays responsive.
  *
- * @param told Is told the part that is done, 0 to 1; returns false to give up.
+ * @param progress Gets the part that is done, 0 to 1; returns false to give up.
  * @throws Error with the reason when the run fails; null when given up
  */
-export async function digest(play: Play, controller: string, told: (part: number) => boolean): Promise<string | null> {
+export async function digest(play: Play, controller: string, progress: (part: number) => boolean): Promise<string | null> {
   const world = new World(JSON.stringify(lowered(play, controller)), JSON.stringify(play.situation.traces));
   try {
     const { duration } = world;
@@ -112,10 +112,10 @@ export async function digest(play: Play, controller: string, told: (part: number
         if (performance.now() < deadline) continue;
         await pause();
       }
-      // what is not read is not needed: it would only fill the memory
+      // the news are not needed: unread, they would fill the memory
       world.read();
       if (performance.now() >= deadline || until >= duration) {
-        if (!told(until / duration)) return null;
+        if (!progress(until / duration)) return null;
         await pause();
       }
     }

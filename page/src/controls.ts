@@ -1,8 +1,8 @@
-/** The controls above the charts: what is chosen, time, changes. */
+/** The controls above the charts: choices, time, changes. */
 
 import { Drag, STEP } from "./drag.ts";
 import { MoveList } from "./movelist.ts";
-import { add as put, ended, isLinkMove, MOST_MOVES, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
+import { add as put, ended, isLinkMove, MOVES_MAX, nextDownload, roundRate, running, spoken, type LinkMove } from "./moves.ts";
 import { capacityKind, ownValue, switched, withGap } from "./plan.ts";
 import { begin } from "./play.ts";
 import type { Situation } from "./payload.ts";
@@ -12,48 +12,48 @@ import type { View } from "./view.ts";
 
 export const SPEEDS = [0.5, 1, 2, 5, 10, 20, 50];
 
-/** The least capacity of the slider but zero, in bit/s: less than any call can live on. */
-const LEAST = 10_000;
+/** The lowest capacity of the slider above zero, in bit/s: too low for any call. */
+const CAPACITY_MIN = 10_000;
 
-/** Between two changes of one gesture while the run goes on, in ms of its time: more are not told apart. */
-const APART = 100;
+/** Minimum time between two changes of one gesture while the run goes on, in ms of its time: closer ones look the same. */
+const CHANGE_INTERVAL = 100;
 
 const LOSS = 0.05;
 const OUTAGE = 2000; // ms
 const HANDOVER = 500; // ms
 const LONGER = 20e6; // ns
 
-/** Said where a link has losses of its own that are no plain share. */
-const GONE = "Its own losses are gone for good; undo brings them back.";
+/** Notice for links whose own losses are not a fixed share. */
+const LOSS_REPLACED = "Its own losses are gone for good; undo brings them back.";
 
-/** What a change by hand does to a capacity that is not constant. */
-const REPLACED: Record<ReturnType<typeof capacityKind>, string> = {
+/** Notice on a change by hand of a capacity that is not constant. */
+const CAPACITY_REPLACED: Record<ReturnType<typeof capacityKind>, string> = {
   constant: "",
   schedule: "; what this link will carry is a schedule: the first change by hand replaces the rest of it (an outage and a handover keep it)",
   unknown: "; what this link will carry is recorded or drawn at random: the first change of its capacity replaces that for good",
 };
 
-/** Tenths of a second that are over: the end is not shown before it is there. */
+/** Seconds in whole tenths, rounded down: the end is not shown before it is reached. */
 const tenths = (ms: number): string => (Math.floor(ms / 100) / 10).toFixed(1);
 
 export class Controls {
   private drag: Drag | null = null;
-  /** The last change of the gesture that is under way, and a value that came too soon after it. */
+  /** The last change of the current gesture, and a value that came too soon after it. */
   private last: LinkMove | null = null;
   private late: { bps: number; ahead: number } | null = null;
-  private most = 1e7;
+  private capacityMax = 1e7;
   private readonly list: MoveList;
-  /** Whether the last thing done was by pointer, not by key. */
+  /** Whether the last input was by pointer, not by key. */
   private pointed = false;
   private built: unknown[] = [];
   private seed: number | null = null;
 
   constructor(private readonly runner: Runner, private readonly view: View, private readonly situations: readonly Situation[], private readonly redraw: () => void) {
-    options("situation", situations.map((one) => [one.id, one.lesson ? `Lesson ${one.lesson.number}: ${one.title}` : one.title]));
-    options("speed", SPEEDS.map((one) => [String(one), `${one}×`]));
+    options("situation", situations.map((situation) => [situation.id, situation.lesson ? `Lesson ${situation.lesson.number}: ${situation.title}` : situation.title]));
+    options("speed", SPEEDS.map((speed) => [String(speed), `${speed}×`]));
     this.list = new MoveList(runner);
     runner.full = (count) => {
-      const sentence = `That would be ${count} changes, and a scenario has at most ${MOST_MOVES}: nothing is changed.`;
+      const sentence = `That would be ${count} changes, and a scenario has at most ${MOVES_MAX}: nothing is changed.`;
       notice("notice", sentence);
       say(sentence);
     };
@@ -62,11 +62,11 @@ export class Controls {
 
   private wire(): void {
     const { runner } = this;
-    const on = (id: string, what: (value: string) => void): void => get<HTMLInputElement>(id).addEventListener("change", (event) => what((event.target as HTMLInputElement).value));
-    const click = (id: string, what: () => void): void => get(id).addEventListener("click", what);
+    const on = (id: string, action: (value: string) => void): void => get<HTMLInputElement>(id).addEventListener("change", (event) => action((event.target as HTMLInputElement).value));
+    const click = (id: string, action: () => void): void => get(id).addEventListener("click", action);
     on("situation", (id) => {
-      const found = this.situations.find((one) => one.id === id);
-      if (found) this.open(found);
+      const situation = this.situations.find((situation) => situation.id === id);
+      if (situation) this.open(situation);
     });
     on("controller-a", (word) => runner.change({ ...runner.play, controllers: [word, ...runner.play.controllers.slice(1)] }));
     on("controller-b", (word) => runner.change({ ...runner.play, controllers: [runner.play.controllers[0]!, ...(word ? [word] : [])] }));
@@ -83,7 +83,7 @@ export class Controls {
     on("theme", () => this.redraw());
     on("window", () => this.view.draw(true));
     for (const id of ["show-receive", "show-sending", "show-target", "log", "queue-unit"]) on(id, () => this.redraw());
-    // what is chosen of the inside shows while nothing plays, too
+    // chosen topics show at once, also while paused
     for (const event of ["change", "click"]) get("topics").addEventListener(event, () => this.redraw());
     click("play", () => this.toggle());
     click("back", () => this.back());
@@ -112,7 +112,7 @@ export class Controls {
     document.addEventListener("keydown", (event) => this.key(event));
     document.addEventListener("pointerdown", () => (this.pointed = true), true);
     document.addEventListener("keydown", () => (this.pointed = false), true);
-    // who has chosen with the pointer has the keys for time and capacity again; who goes by keys stays there
+    // after a choice by pointer, the keys control time and capacity again; a choice by keys keeps the focus
     document.addEventListener("change", (event) => {
       if (this.pointed && event.target instanceof HTMLSelectElement) event.target.blur();
     });
@@ -127,7 +127,7 @@ export class Controls {
     say(situation.refused ?? `${situation.title} is opened.`);
   }
 
-  /** What depends on the situation. */
+  /** Fills the controls that depend on the situation. */
   shape(): void {
     const { situation } = this.runner.play;
     if (!this.situations.includes(situation)) {
@@ -152,16 +152,16 @@ export class Controls {
     options("queue", Object.entries(situation.queues).map(([word, { title }]) => [word, title]));
     get<HTMLInputElement>("time").max = String(this.runner.end);
     const capacity = this.runner.capacityAt(0);
-    const known = this.runner.planned()?.rates() ?? [];
-    this.most = roundRate(Math.max(4 * Math.max(capacity || 0, ...known, 1e6), 4e6));
-    get("replaced").textContent = REPLACED[capacityKind(this.runner.play)];
-    const plain = ownValue(this.runner.play, "loss") !== null;
-    get("loss").title = `The link loses 5 % of its packets at random, from now on${plain ? "" : `. ${GONE}`}`;
+    const rates = this.runner.planned()?.rates() ?? [];
+    this.capacityMax = roundRate(Math.max(4 * Math.max(capacity || 0, ...rates, 1e6), 4e6));
+    get("replaced").textContent = CAPACITY_REPLACED[capacityKind(this.runner.play)];
+    const restorable = ownValue(this.runner.play, "loss") !== null;
+    get("loss").title = `The link loses 5 % of its packets at random, from now on${restorable ? "" : `. ${LOSS_REPLACED}`}`;
     get("download").hidden = situation.download === null;
     get<HTMLInputElement>("ahead").value = "0";
   }
 
-  /** Puts the knob into the chart of rates, which has been built anew. */
+  /** Puts the knob into the chart of rates after that was built anew. */
   attach(): void {
     this.drag?.free();
     const { runner, view } = this;
@@ -170,7 +170,7 @@ export class Controls {
       now: () => runner.now / 1000,
       end: () => runner.end / 1000,
       capacity: () => runner.capacityAt(runner.now),
-      planned: () => runner.play.moves.filter((one): one is LinkMove => isLinkMove(one) && one.link === link() && one.key === "capacity" && one.at > runner.now),
+      planned: () => runner.play.moves.filter((move): move is LinkMove => isLinkMove(move) && move.link === link() && move.key === "capacity" && move.at > runner.now),
       begin: () => {
         view.rate.frozen = true;
         this.begin();
@@ -186,7 +186,7 @@ export class Controls {
     });
   }
 
-  /** A gesture begins that sets the capacity, perhaps often: one step of undo. */
+  /** Begins a gesture, whose changes of the capacity are one step of undo. */
   private begin(): void {
     this.last = this.late = null;
     this.runner.beginGesture();
@@ -198,8 +198,8 @@ export class Controls {
     say(`Capacity ${spoken(this.runner.capacityAt(this.runner.present + ahead))}${ahead > 0 ? ` in ${ahead / 1000} s` : ""}.`);
   }
 
-  /** The capacity from now on, or from `ahead` ms on. */
-  private setCapacity(bps: number, ahead: number, apart = APART): void {
+  /** Sets the capacity from now on, or from `ahead` ms on. */
+  private setCapacity(bps: number, ahead: number, interval = CHANGE_INTERVAL): void {
     const { runner } = this;
     const at = Math.min(runner.end, runner.present + ahead);
     let { moves } = runner.play;
@@ -207,8 +207,8 @@ export class Controls {
     this.late = null;
     if (last && moves.includes(last)) {
       if (last.value === bps) return;
-      if (last.at >= runner.present) moves = moves.filter((one) => one !== last);
-      else if (at - last.at < apart) {
+      if (last.at >= runner.present) moves = moves.filter((move) => move !== last);
+      else if (at - last.at < interval) {
         this.late = { bps, ahead };
         return;
       }
@@ -218,15 +218,15 @@ export class Controls {
   }
 
   private ahead(): number {
-    const found = Number(get<HTMLInputElement>("ahead").value);
-    return Number.isFinite(found) && found > 0 ? Math.round(found * 10) * 100 : 0;
+    const ahead = Number(get<HTMLInputElement>("ahead").value);
+    return Number.isFinite(ahead) && ahead > 0 ? Math.round(ahead * 10) * 100 : 0;
   }
 
   private plan(was: LinkMove | null, at: number, bps: number): LinkMove {
     const { runner } = this;
     if (was && was.at === at && was.value === bps) return was;
     const move: LinkMove = { at, link: runner.play.situation.link, key: "capacity", value: bps };
-    runner.change({ ...runner.play, moves: put(runner.play.moves.filter((one) => one !== was), move) });
+    runner.change({ ...runner.play, moves: put(runner.play.moves.filter((move) => move !== was), move) });
     return move;
   }
 
@@ -239,7 +239,7 @@ export class Controls {
       say(`${going.join(", ")} ends.`);
       return;
     }
-    const flow = nextDownload(runner.play.moves, runner.play.situation.lowered.flows.map((one) => one.name));
+    const flow = nextDownload(runner.play.moves, runner.play.situation.lowered.flows.map((flow) => flow.name));
     runner.add({ at, flow, running: true });
     say(`${flow} begins.`);
   }
@@ -250,10 +250,10 @@ export class Controls {
     if (!runner.change({ ...runner.play, moves: switched(runner.play, at, LOSS) })) return;
     const value = runner.valueAt("loss", at);
     if (value === null) say("The link loses what it lost before.");
-    else say(`The link loses ${Number((value * 100).toPrecision(3))} % of its packets.${ownValue(runner.play, "loss") === null ? ` ${GONE}` : ""}`);
+    else say(`The link loses ${Number((value * 100).toPrecision(3))} % of its packets.${ownValue(runner.play, "loss") === null ? ` ${LOSS_REPLACED}` : ""}`);
   }
 
-  /** Nothing is carried for a while; afterwards as before or as planned, with a longer delay if there is one to add. */
+  /** Sets the capacity to zero for `length` ms, and afterwards as before or as planned; adds `longer` ns to the delay. */
   private gap(length: number, longer: number): void {
     const { runner } = this;
     const { link } = runner.play.situation;
@@ -270,10 +270,10 @@ export class Controls {
     say(`A handover: nothing is carried for 500 ms, and then ${delay === null ? "the delay goes on as it is recorded" : "the delay is 20 ms longer"}.`);
   }
 
-  /** What the link carried last when it carried anything. */
+  /** The last capacity of the link above zero. */
   private lastCapacity(at: number): number {
-    const known = this.runner.planned()?.steps(-1, at / 1000).filter(([, bps]) => bps > 0).at(-1);
-    if (known) return Math.round(known[1]);
+    const latest = this.runner.planned()?.steps(-1, at / 1000).filter(([, bps]) => bps > 0).at(-1);
+    if (latest) return Math.round(latest[1]);
     const truth = this.runner.contenders[0]?.store.truth;
     for (let row = (truth?.length ?? 0) - 1; row >= 0; row -= 1) if (truth!.at(row, 1) > 0) return roundRate(truth!.at(row, 1));
     return 1e6;
@@ -302,54 +302,54 @@ export class Controls {
   }
 
   private faster(by: number): void {
-    const place = SPEEDS.indexOf(this.runner.speed) + by;
-    const speed = SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, place))]!;
+    const index = SPEEDS.indexOf(this.runner.speed) + by;
+    const speed = SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, index))]!;
     this.runner.speed = speed;
     say(`Speed ${speed} times.`);
   }
 
   private key(event: KeyboardEvent): void {
-    const at = event.target as HTMLElement;
-    const typing = at.matches("input:not([type=range]):not([type=checkbox]), textarea");
+    const target = event.target as HTMLElement;
+    const typing = target.matches("input:not([type=range]):not([type=checkbox]), textarea");
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey && !typing) {
       event.preventDefault();
       this.undo();
       return;
     }
-    // controls have their own use of keys, but sliders none of space
-    const slides = event.key === " " && at.matches("input[type=range]");
-    if (event.ctrlKey || event.metaKey || event.altKey || (at.matches("input, select, textarea, summary") && !slides) || this.runner.play.situation.refused) return;
+    // controls have their own keys, but a slider does not use space
+    const slides = event.key === " " && target.matches("input[type=range]");
+    if (event.ctrlKey || event.metaKey || event.altKey || (target.matches("input, select, textarea, summary") && !slides) || this.runner.play.situation.refused) return;
     const does: Record<string, () => void> = {
       " ": () => this.toggle(), ArrowLeft: () => this.back(), ArrowRight: () => this.step(),
       ArrowUp: () => this.nudge(STEP), ArrowDown: () => this.nudge(1 / STEP),
       "+": () => this.faster(1), "=": () => this.faster(1), "-": () => this.faster(-1),
     };
-    const found = does[event.key];
-    if (!found || (event.key === " " && at.matches("button"))) return;
+    const action = does[event.key];
+    if (!action || (event.key === " " && target.matches("button"))) return;
     event.preventDefault();
-    found();
+    action();
   }
 
   private nudge(factor: number, ahead = this.ahead()): void {
-    const bps = roundRate(Math.max(this.runner.capacityAt(this.runner.present + ahead) || LEAST, LEAST) * factor);
+    const bps = roundRate(Math.max(this.runner.capacityAt(this.runner.present + ahead) || CAPACITY_MIN, CAPACITY_MIN) * factor);
     this.begin();
     this.setCapacity(bps, ahead);
     this.finish(ahead);
   }
 
-  private fromSlider(place: number): number {
-    return place <= 0 ? 0 : roundRate(LEAST * (this.most / LEAST) ** (place / 1000));
+  private fromSlider(position: number): number {
+    return position <= 0 ? 0 : roundRate(CAPACITY_MIN * (this.capacityMax / CAPACITY_MIN) ** (position / 1000));
   }
 
   private toSlider(bps: number): number {
-    return bps < LEAST ? 0 : Math.round((1000 * Math.log(bps / LEAST)) / Math.log(this.most / LEAST));
+    return bps < CAPACITY_MIN ? 0 : Math.round((1000 * Math.log(bps / CAPACITY_MIN)) / Math.log(this.capacityMax / CAPACITY_MIN));
   }
 
-  /** Shows how things stand. */
+  /** Shows the state of the runner in the controls. */
   update(): void {
     const { runner } = this;
-    // a value that came too soon after the last one has its turn, also when nobody moves any more
-    if (this.late && this.last && runner.present + this.late.ahead - this.last.at >= APART) this.setCapacity(this.late.bps, this.late.ahead);
+    // a value that came too soon after the last one is set now, even if the pointer rests
+    if (this.late && this.last && runner.present + this.late.ahead - this.last.at >= CHANGE_INTERVAL) this.setCapacity(this.late.bps, this.late.ahead);
     const { play } = runner;
     this.drag?.place();
     const busy = runner.caughtUp < 1;
@@ -360,24 +360,24 @@ export class Controls {
     const spokenTime = `${(runner.present / 1000).toFixed(1)} seconds`;
     if (time.getAttribute("aria-valuetext") !== spokenTime) time.setAttribute("aria-valuetext", spokenTime);
     const bps = runner.capacityAt(runner.present + this.ahead());
-    // what is recorded or drawn at random may be more than was thought at the beginning
-    if (Number.isFinite(bps) && bps > this.most) this.most = roundRate(2 * bps);
-    const said = spoken(bps);
+    // a recorded or random capacity may exceed the first estimate
+    if (Number.isFinite(bps) && bps > this.capacityMax) this.capacityMax = roundRate(2 * bps);
+    const capacityWords = spoken(bps);
     const slider = get<HTMLInputElement>("capacity");
-    text("capacity-text", said);
+    text("capacity-text", capacityWords);
     if (document.activeElement !== slider || this.fromSlider(Number(slider.value)) !== bps) slider.value = String(this.toSlider(bps));
-    if (slider.getAttribute("aria-valuetext") !== said) slider.setAttribute("aria-valuetext", said);
+    if (slider.getAttribute("aria-valuetext") !== capacityWords) slider.setAttribute("aria-valuetext", capacityWords);
     notice("error", runner.error !== null ? `The run stopped: ${runner.error.replace(/\.?$/, ".")} Undo or reset goes on.` : play.situation.refused !== null ? get("error").textContent : null);
     pressed("download", running(play.moves, runner.present).length > 0);
     this.showLoss();
     get<HTMLButtonElement>("undo").disabled = !runner.canUndo;
     const chosen = [play, runner.speed];
-    if (chosen.some((one, place) => one !== this.built[place])) {
+    if (chosen.some((current, index) => current !== this.built[index])) {
       this.built = chosen;
       get<HTMLSelectElement>("controller-a").value = play.controllers[0] ?? "";
       get<HTMLSelectElement>("controller-b").value = play.controllers[1] ?? "";
       get<HTMLSelectElement>("queue").value = play.queue;
-      // a seed that is being typed stays, whatever else changes
+      // a seed that is being typed stays when other choices change
       if (this.seed !== play.seed) get<HTMLInputElement>("seed").value = String(play.seed);
       this.seed = play.seed;
       get<HTMLSelectElement>("speed").value = String(runner.speed);
@@ -385,7 +385,7 @@ export class Controls {
     this.list.update();
   }
 
-  /** A switch, where the link's own loss can be had again; else two things to do, of which neither leads back. */
+  /** Shows the loss button: a switch if the link's own loss can be restored; else one of two actions, without a way back. */
   private showLoss(): void {
     const { runner } = this;
     const on = runner.valueAt("loss", runner.present) === LOSS;

@@ -1,4 +1,4 @@
-/** Places of the page by their ids, and what is put into them. Nothing is touched that is so already. */
+/** Elements of the page by their ids, and updates of them that touch only what has changed. */
 
 export const get = <T extends HTMLElement = HTMLElement>(id: string): T => document.getElementById(id) as T;
 
@@ -9,21 +9,21 @@ export function options(id: string, all: [string, string][]): void {
 }
 
 export function text(id: string, value: string): void {
-  const place = get(id);
-  if (place.textContent !== value) place.textContent = value;
+  const element = get(id);
+  if (element.textContent !== value) element.textContent = value;
 }
 
 export function pressed(id: string, on: boolean): void {
-  const place = get(id);
-  if (place.getAttribute("aria-pressed") !== String(on)) place.setAttribute("aria-pressed", String(on));
+  const element = get(id);
+  if (element.getAttribute("aria-pressed") !== String(on)) element.setAttribute("aria-pressed", String(on));
 }
 
-/** A sentence in one of the places for them; none hides it. */
+/** Shows a sentence in the element `id`; null hides it. */
 export function notice(id: "error" | "notice", sentence: string | null): void {
-  const place = get(id);
-  if (place.hidden !== (sentence === null)) place.hidden = sentence === null;
+  const element = get(id);
+  if (element.hidden !== (sentence === null)) element.hidden = sentence === null;
   if (sentence !== null) text(id, sentence);
 }
 
-/** For those who hear the page. */
+/** Announces a sentence to screen readers. */
 export const say = (sentence: string): void => text("said", sentence);

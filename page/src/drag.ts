@@ -11,60 +11,60 @@ export interface Dragged {
   capacity(): number;
   /** Planned points of the capacity. */
   planned(): LinkMove[];
-  /** A gesture begins; what it does is one step of undo. */
+  /** Begins a gesture, which is one step of undo. */
   begin(): void;
-  /** The capacity from now on. */
+  /** Sets the capacity from now on. */
   live(bps: number): void;
-  /** A planned point, at a place where one was, or a new one. */
+  /** Sets a planned point in place of `was`, or a new one. */
   plan(was: LinkMove | null, ms: number, bps: number): LinkMove;
   remove(move: LinkMove): void;
   finish(): void;
-  /** The capacity by keys: so many times what it is. */
+  /** Multiplies the capacity by `factor`, from the keyboard. */
   nudge(factor: number): void;
 }
 
-/** How near a planned point one has to be to take it, in CSS pixels. */
+/** Distance from a planned point within which the pointer takes it, in CSS pixels. */
 const NEAR = 14;
 
-/** Times of planned points are whole tenths of a second. */
+/** Grid of the times of planned points in ms. */
 const GRID = 100;
 
-/** A step of the keyboard. */
+/** Factor of a step of the keyboard. */
 export const STEP = 1.1;
 
 export class Drag {
   private readonly handle = element("handle");
-  private readonly ahead = element("plan");
+  private readonly planArea = element("plan");
 
-  constructor(private readonly u: uPlot, private readonly told: Dragged) {
-    const { handle, ahead } = this;
+  constructor(private readonly u: uPlot, private readonly target: Dragged) {
+    const { handle, planArea } = this;
     handle.tabIndex = 0;
     for (const [key, value] of Object.entries({ role: "slider", "aria-label": "capacity now", "aria-orientation": "vertical", "aria-valuemin": "0" })) handle.setAttribute(key, value);
-    ahead.title = "Drag here to plan the capacity";
-    u.over.append(ahead, handle);
+    planArea.title = "Drag here to plan the capacity";
+    u.over.append(planArea, handle);
     handle.addEventListener("pointerdown", (event) => this.dragNow(event));
-    ahead.addEventListener("pointerdown", (event) => this.dragPlan(event));
-    ahead.addEventListener("dblclick", (event) => {
-      const found = this.near(event);
-      if (found) told.remove(found);
+    planArea.addEventListener("pointerdown", (event) => this.dragPlan(event));
+    planArea.addEventListener("dblclick", (event) => {
+      const move = this.near(event);
+      if (move) target.remove(move);
     });
     handle.addEventListener("keydown", (event) => {
       const factor = { ArrowUp: STEP, ArrowDown: 1 / STEP, PageUp: 2, PageDown: 0.5 }[event.key];
       if (factor === undefined) return;
       event.preventDefault();
       event.stopPropagation();
-      told.nudge(factor);
+      target.nudge(factor);
     });
   }
 
-  /** Puts knob and plan where they are now. */
+  /** Moves knob and planning area to the present. */
   place(): void {
-    const { u, handle, ahead, told } = this;
-    const x = u.valToPos(told.now(), "x");
-    const capacity = told.capacity();
+    const { u, handle, planArea, target } = this;
+    const x = u.valToPos(target.now(), "x");
+    const capacity = target.capacity();
     const y = Number.isFinite(capacity) ? this.yOf(capacity) : 0;
     handle.style.transform = `translate(${x}px, ${y}px)`;
-    ahead.style.left = `${Math.min(x + 17, u.bbox.width / devicePixelRatio)}px`;
+    planArea.style.left = `${Math.min(x + 17, u.bbox.width / devicePixelRatio)}px`;
     const text = spoken(capacity);
     if (handle.getAttribute("aria-valuetext") !== text) {
       handle.setAttribute("aria-valuetext", text);
@@ -81,31 +81,31 @@ export class Drag {
   private rateAt(event: PointerEvent): number {
     const box = this.u.over.getBoundingClientRect();
     const y = event.clientY - box.top;
-    // the lowest pixels are no capacity at all, on a logarithmic axis too
+    // the lowest pixels are zero, on a logarithmic axis, too
     if (y >= box.height - 2) return 0;
-    // above the chart it goes on, to twice its top on a linear axis
+    // above the chart the scale goes on, to twice its top on a linear axis
     return roundRate(this.u.posToVal(Math.max(-box.height, y), "y"));
   }
 
   private near(event: MouseEvent): LinkMove | null {
     const box = this.u.over.getBoundingClientRect();
     const far = (move: LinkMove): number => Math.hypot(this.u.valToPos(move.at / 1000, "x") - (event.clientX - box.left), this.yOf(move.value) - (event.clientY - box.top));
-    const found = this.told.planned().map((move) => ({ move, far: far(move) })).sort((one, other) => one.far - other.far)[0];
-    return found && found.far <= NEAR ? found.move : null;
+    const nearest = this.target.planned().map((move) => ({ move, far: far(move) })).sort((first, second) => first.far - second.far)[0];
+    return nearest && nearest.far <= NEAR ? nearest.move : null;
   }
 
   private dragNow(down: PointerEvent): void {
-    this.gesture(this.handle, down, (event) => this.told.live(this.rateAt(event)));
+    this.gesture(this.handle, down, (event) => this.target.live(this.rateAt(event)));
   }
 
   private dragPlan(down: PointerEvent): void {
     let point = this.near(down);
-    this.gesture(this.ahead, down, (event) => {
+    this.gesture(this.planArea, down, (event) => {
       const box = this.u.over.getBoundingClientRect();
-      const first = Math.ceil((this.told.now() * 1000 + 1) / GRID) * GRID;
+      const first = Math.ceil((this.target.now() * 1000 + 1) / GRID) * GRID;
       const wanted = Math.round((this.u.posToVal(event.clientX - box.left, "x") * 1000) / GRID) * GRID;
-      const at = Math.min(Math.max(wanted, first), this.told.end() * 1000);
-      point = this.told.plan(point, at, this.rateAt(event));
+      const at = Math.min(Math.max(wanted, first), this.target.end() * 1000);
+      point = this.target.plan(point, at, this.rateAt(event));
     }, point !== null);
   }
 
@@ -114,13 +114,13 @@ export class Drag {
     down.preventDefault();
     on.focus({ preventScroll: true });
     on.setPointerCapture(down.pointerId);
-    this.told.begin();
-    if (!waits && on === this.ahead) moved(down);
+    this.target.begin();
+    if (!waits && on === this.planArea) moved(down);
     const end = new AbortController();
     const finish = (): void => {
       if (end.signal.aborted) return;
       end.abort();
-      this.told.finish();
+      this.target.finish();
     };
     on.addEventListener("pointermove", moved, { signal: end.signal });
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) on.addEventListener(name, finish, { signal: end.signal });
@@ -128,12 +128,12 @@ export class Drag {
 
   free(): void {
     this.handle.remove();
-    this.ahead.remove();
+    this.planArea.remove();
   }
 }
 
 function element(id: string): HTMLElement {
-  const made = document.createElement("div");
-  made.id = id;
-  return made;
+  const div = document.createElement("div");
+  div.id = id;
+  return div;
 }

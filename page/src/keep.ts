@@ -1,4 +1,4 @@
-/** What one takes along: a link, the scenario with its digest, a picture. */
+/** Exports of a play: a link, the scenario with its digest, a picture. */
 
 import { digest } from "./contender.ts";
 import { message } from "./engine.ts";
@@ -17,14 +17,14 @@ function save(name: string, contents: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Longer than this, programs for mail and chat cut links off. */
+/** Length in characters above which programs for mail and chat cut links off. */
 const LONG = 8000;
 
-/** Where the command serves the page. */
+/** Hosts on which the command serves the page. */
 const LOCAL = ["127.0.0.1", "localhost"];
 
 export class Keep {
-  private asked = 0;
+  private request = 0;
 
   constructor(private readonly runner: Runner, private readonly view: View) {
     get("share").addEventListener("click", () => void this.share());
@@ -32,9 +32,9 @@ export class Keep {
     get("png").addEventListener("click", () => this.png());
   }
 
-  /** Hides what was made of an earlier play. */
+  /** Hides the exports of an earlier play. */
   forget(): void {
-    this.asked += 1;
+    this.request += 1;
     for (const link of get("exported").querySelectorAll("a")) URL.revokeObjectURL(link.href);
     get("shared").hidden = true;
     get("exported").hidden = true;
@@ -42,10 +42,10 @@ export class Keep {
 
   private async share(): Promise<void> {
     const { runner } = this;
-    const whole = get<HTMLInputElement>("whole").checked;
+    const withSituation = get<HTMLInputElement>("whole").checked;
     let fragment: string;
     try {
-      fragment = await encode({ play: runner.play, at: runner.present, speed: runner.speed }, whole);
+      fragment = await encode({ play: runner.play, at: runner.present, speed: runner.speed }, withSituation);
     } catch (error) {
       get("shared").hidden = false;
       get<HTMLInputElement>("link").value = "";
@@ -59,17 +59,17 @@ export class Keep {
     field.value = address;
     get("shared").hidden = false;
     field.select();
-    let said = "In the address line, too.";
+    let linkNotice = "In the address line, too.";
     try {
       await navigator.clipboard.writeText(address);
-      said = "Copied, and in the address line.";
+      linkNotice = "Copied, and in the address line.";
     } catch {
-      // without the right to the clipboard it is selected, to be copied by hand
+      // without the right to the clipboard, the selected link can be copied by hand
     }
-    if (address.length > LONG) said += ` It has ${address.length} characters: some programs cut it off.`;
-    if (LOCAL.includes(location.hostname)) said += ` This address works while \`tidegate play\` runs; what begins at # works behind any page of tidegate's${whole ? "" : " that carries the scenario"}.`;
-    get("link-said").textContent = said;
-    say(`The link is made. ${said}`);
+    if (address.length > LONG) linkNotice += ` It has ${address.length} characters: some programs cut it off.`;
+    if (LOCAL.includes(location.hostname)) linkNotice += ` This address works while \`tidegate play\` runs; what begins at # works behind any page of tidegate's${withSituation ? "" : " that carries the scenario"}.`;
+    get("link-said").textContent = linkNotice;
+    say(`The link is made. ${linkNotice}`);
   }
 
   /** The scenario of each contender as a file, with the digest of running it to its end. */
@@ -77,10 +77,10 @@ export class Keep {
     const { runner } = this;
     const { play } = runner;
     this.forget();
-    const { asked } = this;
-    const place = get("exported");
-    place.hidden = false;
-    place.replaceChildren();
+    const { request } = this;
+    const list = get("exported");
+    list.hidden = false;
+    list.replaceChildren();
     for (const [number, word] of play.controllers.entries()) {
       const name = fileName(play, word);
       const part = document.createElement("p");
@@ -93,20 +93,20 @@ export class Keep {
       bar.max = 1;
       bar.setAttribute("aria-label", `running ${word} to its end`);
       part.append(link, bar);
-      place.append(part);
+      list.append(part);
       try {
-        const found = await digest(play, word, (done) => {
+        const result = await digest(play, word, (done) => {
           bar.value = done;
-          return asked === this.asked;
+          return request === this.request;
         });
-        if (found === null) return;
+        if (result === null) return;
         const code = document.createElement("code");
-        code.dataset.digest = found;
+        code.dataset.digest = result;
         code.textContent = `tidegate run ${name}`;
         const value = document.createElement("code");
-        value.textContent = found;
+        value.textContent = result;
         part.append(document.createElement("br"), code, " gives the digest ", value);
-        say(`${name} is ready; its digest is ${found}.`);
+        say(`${name} is ready; its digest is ${result}.`);
       } catch (error) {
         part.append(` cannot be run to its end: ${message(error)}`);
       }
@@ -123,13 +123,13 @@ export class Keep {
     const title = 22 * ratio;
     const width = Math.max(...parts.map(([, canvas]) => canvas.width)) + 24 * ratio;
     const { situation, controllers, queue, seed, moves } = runner.play;
-    // whoever gets the picture alone has to know which line is whose, and what was done
+    // the picture by itself has to name the lines and the changes
     const changes = moves.length === 0 ? "" : `, ${moves.length} change${moves.length === 1 ? "" : "s"}`;
     const head: [string, string][] = [[`${situation.title}: `, view.background.ink]];
-    for (const [place, word] of controllers.entries()) head.push([place > 0 ? " beside " : "", view.background.ink], [word, view.colours()[place]!]);
+    for (const [index, word] of controllers.entries()) head.push([index > 0 ? " beside " : "", view.background.ink], [word, view.colours()[index]!]);
     const foot = `queue: ${situation.queues[queue]?.title ?? queue}; seed ${seed}; at ${(runner.now / 1000).toFixed(1)} s${changes}`;
     const sheet = document.createElement("canvas");
-    // narrow ones stand side by side
+    // narrow charts stand side by side
     let x = 0, y = title * 2.3, row = 0;
     const places = parts.map(([, canvas]) => {
       if (x > 0 && x + canvas.width > width) {
@@ -150,23 +150,23 @@ export class Keep {
     cx.fillStyle = view.background.ink;
     cx.textBaseline = "top";
     cx.font = `600 ${15 * ratio}px system-ui, sans-serif`;
-    let left = 12 * ratio;
+    let x0 = 12 * ratio;
     for (const [words, colour] of head) {
       cx.fillStyle = colour;
-      cx.fillText(words, left, 7 * ratio);
-      left += cx.measureText(words).width;
+      cx.fillText(words, x0, 7 * ratio);
+      x0 += cx.measureText(words).width;
     }
     cx.font = `${12 * ratio}px system-ui, sans-serif`;
     cx.fillStyle = view.background.soft;
     cx.fillText(foot, 12 * ratio, 28 * ratio);
     cx.fillStyle = view.background.ink;
-    for (const [place, [name, canvas]] of parts.entries()) {
-      const [left, top] = places[place]!;
+    for (const [index, [name, canvas]] of parts.entries()) {
+      const [left, top] = places[index]!;
       cx.fillText(name, left, top);
       cx.drawImage(canvas, left, top + title * 0.8);
     }
-    sheet.toBlob((made) => {
-      if (made) save(`${runner.play.situation.id}-${(runner.now / 1000).toFixed(1)}s.png`, made);
+    sheet.toBlob((blob) => {
+      if (blob) save(`${runner.play.situation.id}-${(runner.now / 1000).toFixed(1)}s.png`, blob);
     });
     say("The picture is made.");
   }

@@ -8,15 +8,15 @@ const KNOWN: Record<string, number> = {
   scream: 1, "scream-v1": 1,
 };
 
-/** Numbers of hues, one a controller; where two would have the same, the second takes the next one. */
+/** Indices of hues, one for each controller; if two would have the same, the second takes the next one. */
 export function hues(controllers: readonly string[]): number[] {
-  const taken: number[] = [];
+  const used: number[] = [];
   for (const word of controllers) {
     let hue = KNOWN[word.split(":")[0]!] ?? 7;
-    while (taken.includes(hue)) hue = (hue + 1) % HUES.length;
-    taken.push(hue);
+    while (used.includes(hue)) hue = (hue + 1) % HUES.length;
+    used.push(hue);
   }
-  return taken;
+  return used;
 }
 
 export interface Theme {
@@ -32,7 +32,7 @@ export interface Theme {
   freeze: string;
 }
 
-/** Colours of the style sheet as they are now, for what is drawn on canvases. */
+/** Current colours of the style sheet, for drawing on canvases. */
 export function theme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const get = (name: string): string => style.getPropertyValue(name).trim();

@@ -14,8 +14,8 @@ import { whenResized } from "./strip.ts";
 import { toml } from "./toml.ts";
 import { View } from "./view.ts";
 
-/** So many frames are remembered for whoever asks how long they took. */
-const FRAMES = 2000;
+/** Number of frames whose times are kept. */
+const FRAME_TIMES_MAX = 2000;
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -48,9 +48,9 @@ async function start(): Promise<void> {
       runner.playing = false;
       runner.speed = shared.speed;
       runner.open(shared.play, shared.at);
-      // a link may carry what only looks like a scenario
+      // a link may carry a value that only looks like a scenario
       controls.shape();
-      notice("notice", shared.said);
+      notice("notice", shared.notice);
     } catch (error) {
       if (runner.play !== before) runner.open(before, present);
       controls.shape();
@@ -82,13 +82,13 @@ async function start(): Promise<void> {
         keep.forget();
         dirty = true;
       }
-      // where it comes to rest everything is shown, not only what had its turn
+      // at rest, all charts are drawn, not only those that have their turn
       const resting = !runner.playing && runner.idle;
       if (resting && (news || !rested)) dirty = true;
       rested = resting;
       const { contenders } = runner;
       if (generation !== runner.generation || rebuilt) {
-        // colours and lines are those of the contenders, which are there only now
+        // colours and lines are those of the contenders, which exist only now
         if (contenders.length === runner.play.controllers.length) {
           generation = runner.generation;
           rebuilt = false;
@@ -101,20 +101,20 @@ async function start(): Promise<void> {
       dirty = false;
       if (contenders.length > 0 || runner.error !== null) controls.update();
       if (runner.playing) times.push(performance.now() - began);
-      if (times.length > FRAMES) times.shift();
+      if (times.length > FRAME_TIMES_MAX) times.shift();
     }
     last = now;
   };
   requestAnimationFrame(frame);
 
-  /** Whether all that was asked for is shown: a run that has just come to rest is drawn whole by the frame after. */
+  /** Whether the requested state is shown: after a run has come to rest, the next frame draws all of it. */
   const ready = (): boolean => runner.idle && (runner.playing || rested);
 
   const which = (word: "a" | "b"): string => runner.play.controllers[word === "b" ? 1 : 0] ?? runner.play.controllers[0]!;
   Object.assign(window, {
     tidegate: {
       version: payload.version,
-      /** How things stand, as plain data. */
+      /** The state of the page, as plain data. */
       state: () => runner.play.situation.refused !== null ? { situation: runner.play.situation.id, refused: runner.play.situation.refused } : ({
         situation: runner.play.situation.id, controllers: runner.play.controllers, queue: runner.play.queue, seed: runner.play.seed,
         moves: runner.play.moves, now: runner.now / 1000, duration: runner.end / 1000, playing: runner.playing, speed: runner.speed,
@@ -126,7 +126,7 @@ async function start(): Promise<void> {
       }),
       /** The digest of running a contender to the end. */
       digest: (word: "a" | "b" = "a") => digest(runner.play, which(word), () => true),
-      /** What frames took while it played, in ms: script and engine. */
+      /** Times of frames while it played, in ms: script and engine. */
       frameTimes: (forget = false) => (forget ? times.splice(0) : [...times]),
       toml: (word: "a" | "b" = "a") => toml(runner.play, which(word)),
     },
@@ -137,5 +137,5 @@ start().catch((error: unknown) => {
   notice("error", message(error));
   get("work").hidden = true;
   get("story").hidden = true;
-  document.querySelector("header")!.querySelectorAll("label").forEach((one) => (one.hidden = true));
+  document.querySelector("header")!.querySelectorAll("label").forEach((label) => (label.hidden = true));
 });

@@ -1,4 +1,4 @@
-/** Changes during a run: of links, and of which downloads there are. A list of them is never changed, but replaced. */
+/** Changes during a run: of links, and beginnings and ends of downloads. A list of them is never changed, but replaced. */
 
 import type { LoweredMove } from "./payload.ts";
 
@@ -23,71 +23,71 @@ export interface FlowMove {
 
 export type Move = LinkMove | FlowMove;
 
-/** A scenario has no more of them (`moves` in its schema), those of the page and its own together. */
-export const MOST_MOVES = 10_000;
+/** Largest number of changes in a scenario (`moves` in its schema), those of the page and its own together. */
+export const MOVES_MAX = 10_000;
 
 export const isLinkMove = (move: Move): move is LinkMove => "link" in move;
 
 const MS = 1_000_000; // ns
 
-/** A rate as the page sets it: whole bit/s of three significant digits, so that what people read is what is run. */
+/** A rate as the page sets it: whole bit/s of three significant digits, so that the run has exactly the rate shown. */
 export function roundRate(bps: number): number {
   if (!(bps > 0)) return 0;
   const step = 10 ** Math.max(0, Math.floor(Math.log10(bps)) - 2);
   return Math.round(bps / step) * step;
 }
 
-const same = (one: Move, other: Move): boolean =>
-  isLinkMove(one) && isLinkMove(other) ? one.link === other.link && one.key === other.key
-    : !isLinkMove(one) && !isLinkMove(other) && one.flow === other.flow;
+const same = (first: Move, second: Move): boolean =>
+  isLinkMove(first) && isLinkMove(second) ? first.link === second.link && first.key === second.key
+    : !isLinkMove(first) && !isLinkMove(second) && first.flow === second.flow;
 
-/** With one more move, in order of time, behind those of its time; it replaces one of the same thing at that time. */
+/** The list with another move, in order of time, behind those of its time; it replaces one of the same key at that time. */
 export function add(moves: readonly Move[], move: Move): Move[] {
-  const kept = moves.filter((one) => one.at !== move.at || !same(one, move));
-  const place = kept.findIndex((one) => one.at > move.at);
-  kept.splice(place < 0 ? kept.length : place, 0, move);
-  return kept;
+  const remaining = moves.filter((existing) => existing.at !== move.at || !same(existing, move));
+  const index = remaining.findIndex((existing) => existing.at > move.at);
+  remaining.splice(index < 0 ? remaining.length : index, 0, move);
+  return remaining;
 }
 
-/** Without one of them. A download goes whole, with its beginning and its end. */
+/** The list without a move. A download is removed with its beginning and its end. */
 export function remove(moves: readonly Move[], move: Move): Move[] {
-  if (isLinkMove(move)) return moves.filter((one) => one !== move);
-  return moves.filter((one) => (isLinkMove(one) || one.flow !== move.flow) || (!move.running && one.running));
+  if (isLinkMove(move)) return moves.filter((existing) => existing !== move);
+  return moves.filter((existing) => (isLinkMove(existing) || existing.flow !== move.flow) || (!move.running && existing.running));
 }
 
 /** Names of the downloads, in order of their beginning. */
 export const downloads = (moves: readonly Move[]): string[] =>
   moves.filter((move): move is FlowMove => !isLinkMove(move) && move.running).map((move) => move.flow);
 
-/** Downloads that go on at a time. */
+/** Names of the downloads that run at a time. */
 export function running(moves: readonly Move[], at: number): string[] {
-  const ended = new Set(moves.filter((one) => one.at <= at && !isLinkMove(one) && !one.running).map((one) => (one as FlowMove).flow));
-  return moves.filter((one): one is FlowMove => !isLinkMove(one) && one.running && one.at <= at && !ended.has(one.flow)).map((one) => one.flow);
+  const ended = new Set(moves.filter((move) => move.at <= at && !isLinkMove(move) && !move.running).map((move) => (move as FlowMove).flow));
+  return moves.filter((move): move is FlowMove => !isLinkMove(move) && move.running && move.at <= at && !ended.has(move.flow)).map((move) => move.flow);
 }
 
-/** With the downloads ended at a time that go on then; one that would begin and end at once is none. */
+/** The list with the running downloads ended at a time; a download that would begin and end at once is removed. */
 export function ended(moves: readonly Move[], at: number): Move[] {
   const going = running(moves, at);
-  const begun = (flow: string): boolean => moves.some((one) => !isLinkMove(one) && one.running && one.flow === flow && one.at < at);
-  // an end that was planned for later comes now
-  const kept = moves.filter((one) => isLinkMove(one) || !going.includes(one.flow) || (one.running && begun(one.flow)));
-  return going.filter(begun).reduce((all, flow) => add(all, { at, flow, running: false }), kept);
+  const begunBefore = (flow: string): boolean => moves.some((move) => !isLinkMove(move) && move.running && move.flow === flow && move.at < at);
+  // replaces ends that were planned for later
+  const remaining = moves.filter((move) => isLinkMove(move) || !going.includes(move.flow) || (move.running && begunBefore(move.flow)));
+  return going.filter(begunBefore).reduce((all, flow) => add(all, { at, flow, running: false }), remaining);
 }
 
 /** A name for another download. */
-export function nextDownload(moves: readonly Move[], taken: readonly string[]): string {
-  const used = new Set([...downloads(moves), ...taken]);
+export function nextDownload(moves: readonly Move[], reserved: readonly string[]): string {
+  const names = new Set([...downloads(moves), ...reserved]);
   let number = 1;
-  while (used.has(`download-${number}`)) number += 1;
+  while (names.has(`download-${number}`)) number += 1;
   return `download-${number}`;
 }
 
-/** As the engine takes it. */
+/** The move in the engine's form. */
 export const loweredMove = (move: Move): LoweredMove =>
   isLinkMove(move) ? { time: move.at * MS, link: move.link, [move.key]: move.value }
     : { time: move.at * MS, flow: move.flow, running: move.running };
 
-/** As a scenario's table `[[moves]]` has it. */
+/** The move in the form of a scenario's table `[[moves]]`. */
 export function documentMove(move: Move): Record<string, string | boolean> {
   const time = seconds(move.at);
   if (!isLinkMove(move)) return { time, flow: move.flow, key: "running", value: move.running };
@@ -98,7 +98,7 @@ export function documentMove(move: Move): Record<string, string | boolean> {
 /** Milliseconds as TOML has them: 12350 is "12.35s". */
 export const seconds = (ms: number): string => `${ms / 1000}s`;
 
-/** Fractions of which the page offers whole tenths of a per cent are written without the noise of binary numbers. */
+/** A fraction in per cent, without the rounding noise of binary numbers: the page offers whole tenths of a per cent. */
 const percent = (fraction: number): number => Number((fraction * 100).toPrecision(12));
 
 /** A rate with a unit in which it is short and exact. */
@@ -109,13 +109,13 @@ export function rate(bps: number): string {
   return `${bps}bps`;
 }
 
-/** In words, for the list of changes; `link` is the one that need not be named. */
+/** The move in words, for the list of changes. `link`: the link that need not be named. */
 export function describe(move: Move, link: string): string {
   const at = `${(move.at / 1000).toFixed(2)} s`;
   if (!isLinkMove(move)) return `${at}: ${move.flow} ${move.running ? "begins" : "ends"}`;
-  const what = move.key === "capacity" ? spoken(move.value)
+  const valueText = move.key === "capacity" ? spoken(move.value)
     : move.key === "delay" ? `${Number((move.value / MS).toFixed(3))} ms` : `${percent(move.value)} %`;
-  return `${at}: ${move.key}${move.link === link ? "" : ` of ${move.link}`} ${what}`;
+  return `${at}: ${move.key}${move.link === link ? "" : ` of ${move.link}`} ${valueText}`;
 }
 
 /** A rate for people. */

@@ -1,6 +1,6 @@
 /** The table of numbers so far. */
 
-/** Metrics that are shown: key, label, unit, factor and digits as `crates/sim/src/record/metrics.rs` has them. */
+/** Metrics in the table: key, label, unit, factor and digits as in `crates/sim/src/record/metrics.rs`, and explanation. */
 export const ROWS: readonly [string, string, string, number, number, string][] = [
   ["receive_rate_bps", "receive rate", "Mbit/s", 1e-6, 2, "Bytes that arrived over the time so far, headers included."],
   ["goodput_bps", "goodput", "Mbit/s", 1e-6, 2, "Useful payload over the time so far."],
@@ -17,18 +17,18 @@ export const ROWS: readonly [string, string, string, number, number, string][] =
   ["discarded_late", "discarded late", "packets", 1, 0, "Packets that came too late for playout."],
 ];
 
-/** A value as the table shows it. */
-export function shown(value: unknown, factor: number, digits: number): string {
+/** The text of a value in the table. */
+export function cellText(value: unknown, factor: number, digits: number): string {
   return typeof value === "number" && Number.isFinite(value) ? (value * factor).toFixed(digits) : "–";
 }
 
-/** The metrics of a flow in what `World.metrics()` gave. */
+/** The metrics of a flow in the result of `World.metrics()`. */
 export function ofFlow(metrics: Record<string, unknown>, flow: string): Record<string, unknown> {
   const flows = Array.isArray(metrics.flows) ? (metrics.flows as Record<string, unknown>[]) : [];
-  return flows.find((one) => one.flow === flow) ?? {};
+  return flows.find((entry) => entry.flow === flow) ?? {};
 }
 
-/** Fills the table's body: a row a metric, a column a contender. */
+/** Fills the table's body: a row for each metric, a column for each contender. */
 export function fill(body: HTMLTableSectionElement, contenders: Record<string, unknown>[]): void {
   if (body.rows.length !== ROWS.length || body.rows[0]?.cells.length !== contenders.length + 1) {
     body.replaceChildren(...ROWS.map(([key, label, unit, , , about]) => {
@@ -42,10 +42,10 @@ export function fill(body: HTMLTableSectionElement, contenders: Record<string, u
       return row;
     }));
   }
-  for (const [place, [key, , , factor, digits]] of ROWS.entries()) {
+  for (const [index, [key, , , factor, digits]] of ROWS.entries()) {
     for (const [column, metrics] of contenders.entries()) {
-      const cell = body.rows[place]!.cells[column + 1]!;
-      const text = shown(metrics[key], factor, digits);
+      const cell = body.rows[index]!.cells[column + 1]!;
+      const text = cellText(metrics[key], factor, digits);
       if (cell.textContent !== text) cell.textContent = text;
     }
   }

@@ -1,4 +1,4 @@
-/** What `tidegate play` puts into the page: situations, each a scenario and its form for the engine. */
+/** The data that `tidegate play` puts into the page: situations, each a scenario and its form for the engine. */
 
 /** A table whose keys the page passes on without reading them. */
 export type Table = Record<string, unknown>;
@@ -60,7 +60,7 @@ export interface Situation {
   queues: Record<string, { title: string; document: Table; lowered: LoweredLink }>;
   /** A TCP download; null where the way of the flow cannot have one. */
   download: { document: Table; lowered: LoweredFlow } | null;
-  /** Why this cannot be played. */
+  /** Why this cannot be played; null if it can. */
   refused: string | null;
 }
 
@@ -84,11 +84,11 @@ export function isSituation(value: unknown): value is Situation {
     isTable(document) && areTables(document.flows) && areTables(document.links) && (document.moves === undefined || areTables(document.moves)) &&
     isTable(lowered) && Number.isSafeInteger(lowered.duration) && Number.isSafeInteger(lowered.seed) &&
     Array.isArray(lowered.links) && lowered.links.every(isLink) &&
-    lowered.links.some((one) => one.name === value.link) &&
-    areTables(lowered.flows) && lowered.flows.some((one) => one.name === value.flow) &&
-    (lowered.moves == null || (areTables(lowered.moves) && lowered.moves.every((one) => Number.isFinite(one.time)))) &&
-    isTable(controllers) && Object.values(controllers).every((one) => isTable(one) && one.name === value.flow) && Object.keys(controllers).length > 0 &&
-    isTable(queues) && Object.values(queues).every((one) => isTable(one) && isText(one.title) && isLink(one.lowered) && one.lowered.name === value.link && isTable(one.document)) &&
+    lowered.links.some((link) => link.name === value.link) &&
+    areTables(lowered.flows) && lowered.flows.some((flow) => flow.name === value.flow) &&
+    (lowered.moves == null || (areTables(lowered.moves) && lowered.moves.every((move) => Number.isFinite(move.time)))) &&
+    isTable(controllers) && Object.values(controllers).every((flow) => isTable(flow) && flow.name === value.flow) && Object.keys(controllers).length > 0 &&
+    isTable(queues) && Object.values(queues).every((queue) => isTable(queue) && isText(queue.title) && isLink(queue.lowered) && queue.lowered.name === value.link && isTable(queue.document)) &&
     (download == null || (isTable(download) && isTable(download.document) && isTable(download.lowered))) &&
     (lesson == null || (isTable(lesson) && Number.isSafeInteger(lesson.number) && [lesson.look_for, lesson.question, lesson.answer].every(isText))) &&
     Array.isArray(value.traces) && areTexts(value.links) && areTexts(value.contenders)
@@ -102,28 +102,28 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 const isLink = (value: unknown): value is LoweredLink =>
   isTable(value) && typeof value.name === "string" && isTable(value.settings);
 
-/** A situation that cannot be played: what it is called and why, and nothing to run. */
+/** A situation that cannot be played: its texts, and nothing to run. */
 function empty({ id, title, about, lesson, refused }: Situation): Situation {
-  const nothing = { document: {}, traces: [], flow: "", link: "", links: [], contenders: [], controllers: {}, queues: {}, download: null };
-  return { id, title, about: about ?? "", lesson: lesson ?? null, refused, lowered: { duration: 0, seed: 0, links: [], flows: [] }, ...nothing };
+  const nothingToRun = { document: {}, traces: [], flow: "", link: "", links: [], contenders: [], controllers: {}, queues: {}, download: null };
+  return { id, title, about: about ?? "", lesson: lesson ?? null, refused, lowered: { duration: 0, seed: 0, links: [], flows: [] }, ...nothingToRun };
 }
 
 /** The payload in the text of its script element.
  *
- * @throws Error with a sentence when there is none, or it is not one.
+ * @throws Error with a sentence when there is none, or it is damaged.
  */
 export function readPayload(text: string): Payload {
-  let found: unknown = null;
+  let payload: unknown = null;
   try {
-    found = JSON.parse(text.replace(/^\/\*.*?\*\//, ""));
+    payload = JSON.parse(text.replace(/^\/\*.*?\*\//, ""));
   } catch {
     throw new Error("What this page carries is damaged: it is no JSON. Make the page again by `tidegate play --out play.html`.");
   }
-  if (!isTable(found) || !Array.isArray(found.situations) || found.situations.length === 0) {
+  if (!isTable(payload) || !Array.isArray(payload.situations) || payload.situations.length === 0) {
     throw new Error("This page carries no scenario: it is the empty form of it. `tidegate play` opens one with scenarios in it.");
   }
-  if (!found.situations.every(isSituation)) {
+  if (!payload.situations.every(isSituation)) {
     throw new Error("What this page carries is not what it expects: page and package are of different versions. Make the page again by `tidegate play --out play.html`.");
   }
-  return { version: String(found.version ?? ""), situations: found.situations.map((one) => (one.refused === null ? one : empty(one))) };
+  return { version: String(payload.version ?? ""), situations: payload.situations.map((situation) => (situation.refused === null ? situation : empty(situation))) };
 }

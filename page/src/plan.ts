@@ -1,4 +1,4 @@
-/** What the link of a play does over time, as far as that is known beforehand, and gaps in it. */
+/** The properties of a play's link over time, as far as they are known beforehand, and gaps in its capacity. */
 
 import { add, isLinkMove, type LinkMove, type Move } from "./moves.ts";
 import { changesFrom, chosenLink, type Play } from "./play.ts";
@@ -6,8 +6,8 @@ import { changesFrom, chosenLink, type Play } from "./play.ts";
 const MS = 1_000_000; // ns
 const S = 1_000_000_000; // ns
 
-/** So many steps are told at once at most: more than any screen has columns, whatever the period of a schedule is. */
-const MOST_STEPS = 50_000;
+/** Largest number of steps returned at once: more than any screen has columns, whatever the period of a schedule. */
+const STEPS_MAX = 50_000;
 
 /** Times in ns and rates in bit/s; a period in ns after which they begin again. */
 interface Steps {
@@ -17,9 +17,9 @@ interface Steps {
 
 /** The capacity of a link over time, in s and bit/s. */
 export class Plan {
-  /** @param own What the link carries by itself; null where a recording or chance decides.
-   *  @param moved Changes of it in order of time, in ns. The first one replaces what it carries by itself for good. */
-  constructor(private readonly own: Steps | null, private readonly moved: [number, number][]) {}
+  /** @param original The link's own capacity; null if a recording or chance decides.
+   *  @param moved Changes of it in order of time, in ns. The first one replaces the original capacity for good. */
+  constructor(private readonly original: Steps | null, private readonly moved: [number, number][]) {}
 
   /** The first change, in ns. */
   get until(): number {
@@ -30,35 +30,35 @@ export class Plan {
   at(seconds: number): number {
     const time = Math.round(seconds * S);
     if (time >= this.until) return last(this.moved, time);
-    if (!this.own) return NaN;
-    return last(this.own.steps, this.own.period ? time % this.own.period : time);
+    if (!this.original) return NaN;
+    return last(this.original.steps, this.original.period ? time % this.original.period : time);
   }
 
-  /** Its steps after a time and not after another. */
+  /** Its steps after `from` and not after `to`. */
   steps(from: number, to: number): [number, number][] {
     const [after, end] = [Math.round(from * S), Math.round(to * S)];
     const all = [...this.scheduled(after, Math.min(end, this.until - 1)), ...this.moved.filter(([time]) => time > after && time <= end)];
     return all.map(([time, bps]) => [time / S, bps]);
   }
 
-  /** The rates that it is known to carry at one time or another. */
+  /** All rates of its known steps. */
   rates(): number[] {
-    return [...(this.own?.steps ?? []), ...this.moved].map(([, bps]) => bps);
+    return [...(this.original?.steps ?? []), ...this.moved].map(([, bps]) => bps);
   }
 
-  /** Steps of a schedule after a time and not after another, in ns; none where it has been replaced. */
+  /** Steps of a schedule after `after` and not after `end`, in ns; none where it has been replaced. */
   scheduled(after: number, end: number): [number, number][] {
-    const found: [number, number][] = [];
-    const { steps, period } = this.own ?? { steps: [], period: null };
+    const occurrences: [number, number][] = [];
+    const { steps, period } = this.original ?? { steps: [], period: null };
     const stop = Math.min(end, this.until - 1);
     for (let round = period ? Math.max(0, Math.floor(after / period)) : 0; round * (period ?? 0) <= stop; round += 1) {
       for (const [time, bps] of steps) {
         const at = time + round * (period ?? 0);
-        if (at > after && at <= stop) found.push([at, bps]);
+        if (at > after && at <= stop) occurrences.push([at, bps]);
       }
-      if (!period || found.length >= MOST_STEPS) break;
+      if (!period || occurrences.length >= STEPS_MAX) break;
     }
-    return found;
+    return occurrences;
   }
 }
 
@@ -73,23 +73,23 @@ function last(steps: readonly [number, number][], time: number): number {
   return steps[low - 1]?.[1] ?? NaN;
 }
 
-/** How the link's own capacity is given. */
+/** The kind of the link's own capacity. */
 export function capacityKind(play: Play): "constant" | "schedule" | "unknown" {
   const { capacity } = chosenLink(play);
   if (typeof capacity !== "object" || capacity === null) return "unknown";
   return "constant" in capacity ? "constant" : "schedule" in capacity ? "schedule" : "unknown";
 }
 
-/** The capacity of the play's link; null where nothing of it is known beforehand. */
+/** The capacity of the play's link; null if nothing of it is known beforehand. */
 export function plannedCapacity(play: Play): Plan | null {
   const { capacity } = chosenLink(play) as { capacity: { constant: number; schedule: { steps: [number, number][]; period?: number | null } } };
-  const moved = changesFrom(play, play.situation.link, 0).filter((one) => typeof one.capacity === "number")
-    .map((one): [number, number] => [one.time, one.capacity as number]);
+  const moved = changesFrom(play, play.situation.link, 0).filter((move) => typeof move.capacity === "number")
+    .map((move): [number, number] => [move.time, move.capacity as number]);
   const kind = capacityKind(play);
   if (kind === "unknown") return moved.length > 0 ? new Plan(null, moved) : null;
-  const own = kind === "constant" ? { steps: [[0, capacity.constant]] as [number, number][], period: null }
+  const original = kind === "constant" ? { steps: [[0, capacity.constant]] as [number, number][], period: null }
     : { steps: capacity.schedule.steps, period: capacity.schedule.period ?? null };
-  return new Plan(own, moved);
+  return new Plan(original, moved);
 }
 
 /** The link's own delay in ns or its loss without any change; null where a recording, chance or a process decides. */
@@ -97,7 +97,7 @@ export function ownValue(play: Play, key: "delay" | "loss"): number | null {
   const { capacity, settings } = chosenLink(play);
   if (typeof capacity === "object" && capacity !== null) {
     const { trace, leo } = capacity as { trace?: { index: number; capacity_only?: boolean }; leo?: unknown };
-    // a recording may tell delays and losses, too, and a satellite link draws both
+    // a recording may contain delays and losses, too, and a satellite link draws both
     if (leo !== undefined) return null;
     const recorded = trace && !trace.capacity_only ? play.situation.traces[trace.index] : null;
     if (typeof recorded === "object" && recorded !== null && (recorded as Record<string, unknown>)[key] != null) return null;
@@ -110,18 +110,18 @@ export function ownValue(play: Play, key: "delay" | "loss"): number | null {
 
 /** The link's delay in ns or loss at a time, after all changes until then, those of the scenario and of the page in order of time. */
 export function valueAt(play: Play, key: "delay" | "loss", atMs: number): number | null {
-  let found = ownValue(play, key);
-  for (const one of changesFrom(play, play.situation.link, 0)) {
-    if (one.time > atMs * MS) break;
-    const value = one[key];
-    if (typeof value === "number") found = value;
+  let current = ownValue(play, key);
+  for (const move of changesFrom(play, play.situation.link, 0)) {
+    if (move.time > atMs * MS) break;
+    const value = move[key];
+    if (typeof value === "number") current = value;
   }
-  return found;
+  return current;
 }
 
 /** The changes with a gap in the capacity from `at` to `back` (ms), and afterwards what was planned.
  *
- * @param unknown What it carries afterwards where that is not known.
+ * @param unknown Capacity afterwards if the planned one is not known.
  */
 export function withGap(play: Play, at: number, back: number, unknown: number): Move[] {
   const { link, lowered } = play.situation;
@@ -129,31 +129,31 @@ export function withGap(play: Play, at: number, back: number, unknown: number): 
   const plan = plannedCapacity(play);
   const after = plan?.at(back / 1000) ?? NaN;
   // planned changes within the gap would end it
-  let moves: Move[] = play.moves.filter((one) => !isLinkMove(one) || one.link !== link || one.key !== "capacity" || one.at < at || one.at > back);
+  let moves: Move[] = play.moves.filter((move) => !isLinkMove(move) || move.link !== link || move.key !== "capacity" || move.at < at || move.at > back);
   moves = add(moves, capacity(at, 0));
   // those of the scenario itself cannot be taken away, but a change of the page at their time comes behind them
-  for (const one of lowered.moves ?? []) {
-    const time = Math.ceil(one.time / MS);
-    if (one.link === link && typeof one.capacity === "number" && time > at && time < back) moves = add(moves, capacity(time, 0));
+  for (const move of lowered.moves ?? []) {
+    const time = Math.ceil(move.time / MS);
+    if (move.link === link && typeof move.capacity === "number" && time > at && time < back) moves = add(moves, capacity(time, 0));
   }
   moves = add(moves, capacity(back, Number.isNaN(after) ? unknown : after));
-  // the first change has replaced a schedule for good: what is left of it is told step by step
+  // the first change replaces a schedule for good: its remaining steps become changes
   const rest = new Map<number, LinkMove>();
   for (const [time, bps] of plan?.scheduled(back * MS, Math.floor(lowered.duration / MS) * MS) ?? []) rest.set(Math.ceil(time / MS), capacity(Math.ceil(time / MS), bps));
-  return [...moves, ...rest.values()].sort((one, other) => one.at - other.at);
+  return [...moves, ...rest.values()].sort((first, second) => first.at - second.at);
 }
 
-/** The changes with a loss switched on at a time, or off where it is on then: back to what the link loses by itself.
+/** The changes with a loss switched on at a time, or off if it is on then: back to the link's own loss.
  *
- * Losses that are no plain share cannot be had again once they were replaced; then nothing is lost any more.
+ * Own losses that are not a fixed share cannot be restored once they were replaced; then the loss is zero.
  */
 export function switched(play: Play, at: number, loss: number): Move[] {
   const { link } = play.situation;
   const set = (value: number): Move[] => add(play.moves, { at, link, key: "loss", value });
   if (valueAt(play, "loss", at) !== loss) return set(loss);
-  // what was switched on at this very moment has not happened: it is taken back, and all is as it was
+  // a loss that was switched on at this very moment has had no effect: the change is removed
   const before = play.moves.filter((one) => !isLinkMove(one) || one.at !== at || one.link !== link || one.key !== "loss");
   if (before.length < play.moves.length && valueAt({ ...play, moves: before }, "loss", at) !== loss) return before;
-  const own = valueAt({ ...play, moves: [] }, "loss", at);
-  return set(own === null || own === loss ? 0 : own);
+  const original = valueAt({ ...play, moves: [] }, "loss", at);
+  return set(original === null || original === loss ? 0 : original);
 }

@@ -1,4 +1,4 @@
-/** A play: all that a run on the page is determined by. Two contenders differ in nothing but the controller. */
+/** A play: all that determines a run on the page. Two contenders differ only in the controller. */
 
 import type { Lowered, LoweredLink, LoweredMove, Situation, Table } from "./payload.ts";
 import { documentMove, downloads, isLinkMove, loweredMove, type Move } from "./moves.ts";
@@ -16,24 +16,24 @@ export interface Play {
 
 const MS = 1_000_000; // ns
 
-/** How a situation begins. */
+/** The play with which a situation begins. */
 export function begin(situation: Situation): Play {
-  const known = situation.contenders.filter((word) => word in situation.controllers).slice(0, 2);
+  const usable = situation.contenders.filter((word) => word in situation.controllers).slice(0, 2);
   return {
     situation,
-    controllers: known.length > 0 ? known : Object.keys(situation.controllers).slice(0, 1),
+    controllers: usable.length > 0 ? usable : Object.keys(situation.controllers).slice(0, 1),
     queue: Object.keys(situation.queues)[0] ?? "",
     seed: situation.lowered.seed,
     moves: [],
   };
 }
 
-/** The scenario under one controller as the engine takes it. */
+/** The scenario under one controller, in the engine's form. */
 export function lowered(play: Play, controller: string): Lowered {
   const { situation } = play;
   const flow = situation.controllers[controller];
   if (!flow) throw new Error(`There is no controller ${controller} in this situation.`);
-  const flows = situation.lowered.flows.map((one) => (one.name === situation.flow ? flow : one));
+  const flows = situation.lowered.flows.map((entry) => (entry.name === situation.flow ? flow : entry));
   for (const name of downloads(play.moves)) {
     if (!situation.download) throw new Error("This situation cannot have a download.");
     flows.push({ ...situation.download.lowered, name });
@@ -41,7 +41,7 @@ export function lowered(play: Play, controller: string): Lowered {
   return {
     ...situation.lowered,
     seed: play.seed,
-    links: situation.lowered.links.map((one) => (one.name === situation.link ? chosenLink(play) : one)),
+    links: situation.lowered.links.map((link) => (link.name === situation.link ? chosenLink(play) : link)),
     flows,
     moves: [...(situation.lowered.moves ?? []), ...play.moves.map(loweredMove)],
   };
@@ -50,12 +50,12 @@ export function lowered(play: Play, controller: string): Lowered {
 /** The link that is dragged, with the queue that is chosen. */
 export function chosenLink(play: Play): LoweredLink {
   const { situation } = play;
-  const found = situation.queues[play.queue]?.lowered ?? situation.lowered.links.find((one) => one.name === situation.link);
-  if (!found) throw new Error(`There is no link ${situation.link} in this situation.`);
-  return found;
+  const chosen = situation.queues[play.queue]?.lowered ?? situation.lowered.links.find((link) => link.name === situation.link);
+  if (!chosen) throw new Error(`There is no link ${situation.link} in this situation.`);
+  return chosen;
 }
 
-/** Whether the link has several queues, of which one is served after another. */
+/** Whether the link has several queues, which are served in turns. */
 export function severalQueues(play: Play): boolean {
   const { discipline } = chosenLink(play).settings;
   return typeof discipline === "object" && discipline !== null && ("fq_codel" in discipline || "dualpi2" in discipline);
@@ -64,34 +64,34 @@ export function severalQueues(play: Play): boolean {
 /** The scenario under one controller as a TOML document. */
 export function document(play: Play, controller: string): Table {
   const { situation } = play;
-  const made = structuredClone(situation.document) as { flows: Table[]; links: Table[]; moves?: Table[] } & Table;
-  made.seed = play.seed;
-  for (const flow of made.flows) {
+  const table = structuredClone(situation.document) as { flows: Table[]; links: Table[]; moves?: Table[] } & Table;
+  table.seed = play.seed;
+  for (const flow of table.flows) {
     if (flow.name === situation.flow) flow.media = { ...(flow.media as Table), controller };
   }
   const changed = situation.queues[play.queue]?.document;
   if (changed) {
-    // a way back stands in the table of its cable
-    const names = new Set(made.links.map((one) => one.name));
+    // a return path is in the table of its cable
+    const names = new Set(table.links.map((link) => link.name));
     const cable = names.has(situation.link) ? situation.link : situation.link.replace(/\.back$/, "");
-    for (const link of made.links) if (link.name === cable) Object.assign(link, structuredClone(changed));
+    for (const link of table.links) if (link.name === cable) Object.assign(link, structuredClone(changed));
   }
-  for (const name of downloads(play.moves)) made.flows.push({ name, ...structuredClone(situation.download?.document ?? {}) });
-  const moves = [...(made.moves ?? []), ...play.moves.map(documentMove)];
-  if (moves.length > 0) made.moves = moves;
-  return made;
+  for (const name of downloads(play.moves)) table.flows.push({ name, ...structuredClone(situation.download?.document ?? {}) });
+  const moves = [...(table.moves ?? []), ...play.moves.map(documentMove)];
+  if (moves.length > 0) table.moves = moves;
+  return table;
 }
 
-/** What has to be done so that a running world of one play goes on as one of another.
+/** The links whose changes from now on have to be passed anew to a running world, so that it goes on as one of another play.
  *
- * Nothing; or the changes of these links from now on are to be told anew; or, with null, the world has to be made anew.
+ * None, if it goes on as it is; null, if the world has to be made anew.
  */
 export function difference(before: Play, after: Play, nowMs: number): string[] | null {
   if (before.situation !== after.situation || before.queue !== after.queue || before.seed !== after.seed) return null;
   const links = new Set<string>();
-  for (const [some, others] of [[before.moves, after.moves], [after.moves, before.moves]] as const) {
-    for (const move of some) {
-      if (others.includes(move)) continue;
+  for (const [list, otherList] of [[before.moves, after.moves], [after.moves, before.moves]] as const) {
+    for (const move of list) {
+      if (otherList.includes(move)) continue;
       if (!isLinkMove(move) || move.at < nowMs) return null;
       links.add(move.link);
     }
@@ -99,9 +99,9 @@ export function difference(before: Play, after: Play, nowMs: number): string[] |
   return [...links];
 }
 
-/** All changes of a link from a time on, those of the scenario itself among them, as the engine takes them. */
+/** All changes of a link from a time on, those of the scenario itself among them, in the engine's form. */
 export function changesFrom(play: Play, link: string, fromMs: number): LoweredMove[] {
   const all = [...(play.situation.lowered.moves ?? []), ...play.moves.map(loweredMove)];
-  // those of one time stay as they are written: sort is stable
-  return all.filter((one) => one.link === link && one.time >= fromMs * MS).sort((one, other) => one.time - other.time);
+  // changes at the same time keep their order, because sort is stable
+  return all.filter((move) => move.link === link && move.time >= fromMs * MS).sort((first, second) => first.time - second.time);
 }

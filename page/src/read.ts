@@ -1,35 +1,35 @@
-/** What a world gives to be read: news in sections of rows, in one typed array. */
+/** News of a world: sections of rows, in one typed array. */
 
 export interface Section {
   name: string;
   columns: string[];
 }
 
-/** Rows of one section, as they came: `values[row * width + column]`. */
+/** Rows of one section in their original order: `values[row * width + column]`. */
 export interface Rows {
   rows: number;
   width: number;
   values: Float64Array;
 }
 
-/** Splits what `World.read()` gave into its sections.
+/** Splits the values of `World.read()` into sections.
  *
- * @throws Error when its length is not what its own counts say: engine and page are of different versions.
+ * @throws Error when their number does not match their counts: engine and page are of different versions.
  */
 export function split(read: Float64Array, sections: readonly Section[]): Map<string, Rows> {
-  const found = new Map<string, Rows>();
-  let place = 0;
+  const parts = new Map<string, Rows>();
+  let offset = 0;
   for (const { name, columns } of sections) {
-    const rows = read[place];
+    const rows = read[offset];
     const width = columns.length;
-    if (rows === undefined || !Number.isInteger(rows) || rows < 0 || place + 1 + rows * width > read.length) {
-      throw new Error(`The engine's ${name} are cut off at value ${place} of ${read.length}.`);
+    if (rows === undefined || !Number.isInteger(rows) || rows < 0 || offset + 1 + rows * width > read.length) {
+      throw new Error(`The engine's ${name} are cut off at value ${offset} of ${read.length}.`);
     }
-    found.set(name, { rows, width, values: read.subarray(place + 1, place + 1 + rows * width) });
-    place += 1 + rows * width;
+    parts.set(name, { rows, width, values: read.subarray(offset + 1, offset + 1 + rows * width) });
+    offset += 1 + rows * width;
   }
-  if (place !== read.length) throw new Error(`The engine gave ${read.length - place} values more than its sections have.`);
-  return found;
+  if (offset !== read.length) throw new Error(`The engine gave ${read.length - offset} values more than its sections have.`);
+  return parts;
 }
 
 /** Columns that grow by rows; a row's first column is its time. */
@@ -43,10 +43,10 @@ export class Columns {
 
   push(rows: Rows, row: number, skip = -1): void {
     if (this.length === this.data[0]!.length) {
-      for (const [place, old] of this.data.entries()) {
+      for (const [index, old] of this.data.entries()) {
         const larger = new Float64Array(old.length * 2);
         larger.set(old);
-        this.data[place] = larger;
+        this.data[index] = larger;
       }
     }
     let to = 0;
@@ -62,7 +62,7 @@ export class Columns {
     return this.data[column]![row]!;
   }
 
-  /** The first row whose time is not before `time`. */
+  /** Index of the first row with a time not before `time`. */
   from(time: number, column = 0): number {
     const times = this.data[column]!;
     let low = 0;

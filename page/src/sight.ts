@@ -1,4 +1,4 @@
-/** Which parts of the page are in sight: what is not need not be drawn while time goes on. */
+/** Visibility of parts of the page: hidden parts need not be drawn while time goes on. */
 
 const hidden = new WeakSet<Element>();
 
@@ -9,7 +9,7 @@ const watcher = new IntersectionObserver((all) => {
   }
 }, { rootMargin: "100px" });
 
-/** From now on it is known whether an element is in sight. */
+/** Observes whether an element is in sight. */
 export const watch = (element: Element): void => watcher.observe(element);
 
 export const forget = (element: Element): void => watcher.unobserve(element);

@@ -1,8 +1,8 @@
-/** What one contender's run has shown so far, kept by flow, link and name for the charts. */
+/** The output of one contender's run so far, by flow, link and name, for the charts. */
 
 import { Columns, split, type Rows, type Section } from "./read.ts";
 
-/** What the page reads of `World.names()`. */
+/** The part of `World.names()` that the page uses. */
 export interface Names {
   flows: { name: string }[];
   links: { name: string }[];
@@ -15,10 +15,10 @@ export interface Waiting {
   size: number;
 }
 
-/** So many packets of a queue the engine tells of at most. */
-const MOST_WAITING = 300;
+/** Largest number of packets of a queue that the engine reports. */
+const WAITING_MAX = 300;
 
-/** Columns without the index by which they are kept. */
+/** Indices of columns, after the column of the flow or link is removed. */
 export const SERIES = {
   t: 0, sending: 1, receive: 2, goodput: 3, delayMean: 4, delayMax: 5, queueing: 6, sent: 7, arrived: 8, lost: 9, marked: 10,
 } as const;
@@ -38,17 +38,17 @@ export class Store {
 
   constructor(readonly flow: number, readonly link: number) {}
 
-  /** Takes in what a world gave; `names` is asked where a name is new. */
-  take(read: Float64Array, sections: readonly Section[], names: () => Names): void {
-    const found = split(read, sections);
-    this.keep(found.get("series"), this.series, 1, this.flow);
-    this.keep(found.get("decisions"), this.decisions, 1, this.flow);
-    this.keep(found.get("queues"), this.queue, 1, this.link);
-    this.keep(found.get("truth"), this.truth, 1, this.link);
-    this.keepVideo(found.get("frames"));
-    this.keep(found.get("freezes"), this.freezes, 1, this.flow);
-    this.keepInternals(found.get("internals"), names);
-    this.keepWaiting(found.get("waiting"));
+  /** Adds the values of `World.read()`; calls `names` for a new name. */
+  take(values: Float64Array, sections: readonly Section[], names: () => Names): void {
+    const parts = split(values, sections);
+    this.keep(parts.get("series"), this.series, 1, this.flow);
+    this.keep(parts.get("decisions"), this.decisions, 1, this.flow);
+    this.keep(parts.get("queues"), this.queue, 1, this.link);
+    this.keep(parts.get("truth"), this.truth, 1, this.link);
+    this.keepVideo(parts.get("frames"));
+    this.keep(parts.get("freezes"), this.freezes, 1, this.flow);
+    this.keepInternals(parts.get("internals"), names);
+    this.keepWaiting(parts.get("waiting"));
   }
 
   private keep(rows: Rows | undefined, into: Columns, column: number, index: number): void {
@@ -58,44 +58,44 @@ export class Store {
     }
   }
 
-  /** Pictures alone: frames of sound are in the same section, between them. */
+  /** Keeps the frames of video: frames of audio are in the same section, between them. */
   private keepVideo(rows: Rows | undefined): void {
     for (let row = 0; row < (rows?.rows ?? 0); row += 1) {
-      const place = row * rows!.width;
-      if (rows!.values[place] === this.flow && rows!.values[place + 1] !== 0) this.frames.push(rows!, row, 0);
+      const offset = row * rows!.width;
+      if (rows!.values[offset] === this.flow && rows!.values[offset + 1] !== 0) this.frames.push(rows!, row, 0);
     }
   }
 
-  /** How many packets wait and how many bytes, and how many of them are known one by one. */
+  /** Numbers of waiting packets and bytes, and the number of packets that are known individually. */
   waits(): { packets: number; bytes: number; drawn: number } {
     const drawn = this.waiting.length;
-    const bytes = this.waiting.reduce((sum, one) => sum + one.size, 0);
+    const bytes = this.waiting.reduce((sum, packet) => sum + packet.size, 0);
     const row = this.queue.length - 1;
     const packets = row >= 0 ? this.queue.at(row, QUEUE.packets) : 0;
-    if (drawn < MOST_WAITING || !(packets > drawn)) return { packets: drawn, bytes, drawn };
+    if (drawn < WAITING_MAX || !(packets > drawn)) return { packets: drawn, bytes, drawn };
     return { packets, bytes: this.queue.at(row, QUEUE.bytes), drawn };
   }
 
   private keepInternals(rows: Rows | undefined, names: () => Names): void {
     if (!rows?.rows) return;
-    let known: string[] | undefined;
+    let knownNames: string[] | undefined;
     for (let row = 0; row < rows.rows; row += 1) {
-      const place = row * rows.width;
-      if (rows.values[place + 1] !== this.flow) continue;
-      const index = rows.values[place + 2]!;
-      let name = this.known[index];
+      const offset = row * rows.width;
+      if (rows.values[offset + 1] !== this.flow) continue;
+      const index = rows.values[offset + 2]!;
+      let name = this.knownNames[index];
       if (name === undefined) {
-        known ??= names().internals;
-        this.known = known;
-        name = known[index] ?? `internal ${index}`;
+        knownNames ??= names().internals;
+        this.knownNames = knownNames;
+        name = knownNames[index] ?? `internal ${index}`;
       }
       let into = this.internals.get(name);
       if (!into) this.internals.set(name, (into = new Columns(2)));
-      into.push({ rows: 1, width: 2, values: Float64Array.of(rows.values[place]!, rows.values[place + 3]!) }, 0);
+      into.push({ rows: 1, width: 2, values: Float64Array.of(rows.values[offset]!, rows.values[offset + 3]!) }, 0);
     }
   }
 
-  private known: string[] = [];
+  private knownNames: string[] = [];
 
   private keepWaiting(rows: Rows | undefined): void {
     this.waiting = [];
@@ -108,36 +108,36 @@ export class Store {
 
 export const kB = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`;
 
-/** What waits, in words; `of` has what each flow has of what is drawn, and is empty where all of it is the call's. */
-export function waitingWords({ packets, bytes, drawn }: { packets: number; bytes: number; drawn: number }, of: readonly string[], several: boolean): string {
+/** The waiting packets in words. `shares`: the share of each flow in the drawn packets; empty if all are the call's. */
+export function waitingWords({ packets, bytes, drawn }: { packets: number; bytes: number; drawn: number }, shares: readonly string[], separateQueues: boolean): string {
   const words = [`${packets} packet${packets === 1 ? " waits" : "s wait"}, ${kB(bytes)}`];
-  // of those that are not drawn nobody knows whose they are
+  // the flows of packets that are not drawn are unknown
   if (drawn < packets) words.push(`${drawn} of ${packets} packets drawn`);
-  else if (of.length > 0) words[0] += `: ${of.join(", ")}`;
-  if (several && packets > 0) words.push("queues one after the other");
+  else if (shares.length > 0) words[0] += `: ${shares.join(", ")}`;
+  if (separateQueues && packets > 0) words.push("queues one after the other");
   return words.join("; ");
 }
 
-/** Values on a grid of times: of each cell what `pick` makes of its rows, or null where it has none. */
+/** Values on a grid of times: for each cell the `how` of its rows, or null if it has none. */
 export function gridded(columns: Columns, column: number, from: number, step: number, cells: number, how: "last" | "max" | "sum" | "mean"): (number | null)[] {
-  const made: (number | null)[] = new Array(cells).fill(null);
+  const values: (number | null)[] = new Array(cells).fill(null);
   const counts = new Uint32Array(cells);
   for (let row = columns.from(from); row < columns.length; row += 1) {
-    // a time that is a cell's beginning may be a hair before it in binary
+    // a time at a cell's beginning may be slightly before it in binary
     const cell = Math.floor((columns.at(row, 0) - from) / step + 1e-6);
     if (cell >= cells) break;
     const value = columns.at(row, column);
     if (Number.isNaN(value)) continue;
-    const old = made[cell];
+    const old = values[cell];
     counts[cell] = (counts[cell] ?? 0) + 1;
-    made[cell] = old == null || how === "last" ? value : how === "max" ? Math.max(old, value) : how === "sum" ? old + value : old + (value - old) / counts[cell]!;
+    values[cell] = old == null || how === "last" ? value : how === "max" ? Math.max(old, value) : how === "sum" ? old + value : old + (value - old) / counts[cell]!;
   }
-  return made;
+  return values;
 }
 
-/** The same for what holds until it changes: each cell has the last value until its end; nothing after `now`. */
+/** The same for a quantity that holds until it changes: each cell has the last value by its end; null after `now`. */
 export function held(columns: Columns, column: number, from: number, step: number, cells: number, now: number): (number | null)[] {
-  const made: (number | null)[] = new Array(cells).fill(null);
+  const values: (number | null)[] = new Array(cells).fill(null);
   let row = columns.from(from);
   let value: number | null = row > 0 ? columns.at(row - 1, column) : null;
   for (let cell = 0; cell < cells; cell += 1) {
@@ -147,7 +147,7 @@ export function held(columns: Columns, column: number, from: number, step: numbe
       value = columns.at(row, column);
       row += 1;
     }
-    made[cell] = value === null || Number.isNaN(value) ? null : value;
+    values[cell] = value === null || Number.isNaN(value) ? null : value;
   }
-  return made;
+  return values;
 }

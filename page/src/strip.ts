@@ -3,25 +3,25 @@
 import type { Theme } from "./look.ts";
 import { FRAME, type Store } from "./store.ts";
 
-/** Sizes of canvases as they were laid out last: to ask for one in a frame would lay out the page once more. */
+/** Sizes of canvases after the last layout: reading one in a frame would lay out the page once more. */
 const sizes = new WeakMap<Element, DOMRectReadOnly>();
 let resized = (): void => undefined;
-const seen = new ResizeObserver((all) => {
+const observer = new ResizeObserver((all) => {
   for (const { target, contentRect } of all) sizes.set(target, contentRect);
-  // sizes are told after the frame is drawn: what was drawn in it had the old ones
+  // sizes arrive after the frame is drawn, which was drawn with the old ones
   resized();
 });
 
-/** Tells whoever draws that a canvas has another size. */
-export function whenResized(what: () => void): void {
-  resized = what;
+/** Sets the function to call when a canvas has another size. */
+export function whenResized(redraw: () => void): void {
+  resized = redraw;
 }
 
 /** A canvas as sharp as the screen; its context in CSS pixels, cleared. */
 function ready(canvas: HTMLCanvasElement): { cx: CanvasRenderingContext2D; width: number; height: number } | null {
   if (!sizes.has(canvas)) {
     sizes.set(canvas, canvas.getBoundingClientRect());
-    seen.observe(canvas);
+    observer.observe(canvas);
   }
   const { width, height } = sizes.get(canvas)!;
   const cx = canvas.getContext("2d");
@@ -44,14 +44,14 @@ export interface FrameCounts {
   frozen: number;
 }
 
-/** Frames of a window of time as bars as high as they are large; freezes as bands behind. */
-export function drawFrames(canvas: HTMLCanvasElement, store: Store, window: [number, number], left: number, colour: string, theme: Theme): FrameCounts {
+/** Draws the frames of a window of time as bars, with their sizes as heights, and freezes as bands behind them. */
+export function drawFrames(canvas: HTMLCanvasElement, store: Store, window: [number, number], axisWidth: number, colour: string, theme: Theme): FrameCounts {
   const counts: FrameCounts = { shown: 0, late: 0, missing: 0, key: 0, frozen: 0 };
-  const place = ready(canvas);
-  if (!place) return counts;
-  const { cx, width, height } = place;
-  const scale = (width - left) / (window[1] - window[0]);
-  const x = (time: number): number => left + (time - window[0]) * scale;
+  const context = ready(canvas);
+  if (!context) return counts;
+  const { cx, width, height } = context;
+  const scale = (width - axisWidth) / (window[1] - window[0]);
+  const x = (time: number): number => axisWidth + (time - window[0]) * scale;
   const { frames, freezes } = store;
   cx.fillStyle = theme.freeze;
   for (let row = freezes.from(window[0]); row < freezes.length; row += 1) {
@@ -64,36 +64,36 @@ export function drawFrames(canvas: HTMLCanvasElement, store: Store, window: [num
   let largest = 1;
   for (let row = first; row < frames.length; row += 1) largest = Math.max(largest, frames.at(row, FRAME.size));
   for (let row = first; row < frames.length; row += 1) {
-    const shown = !Number.isNaN(frames.at(row, FRAME.rendered));
-    const whole = !Number.isNaN(frames.at(row, FRAME.complete));
+    const rendered = !Number.isNaN(frames.at(row, FRAME.rendered));
+    const complete = !Number.isNaN(frames.at(row, FRAME.complete));
     const key = frames.at(row, FRAME.key) === 1;
-    counts[shown ? "shown" : whole ? "late" : "missing"] += 1;
+    counts[rendered ? "shown" : complete ? "late" : "missing"] += 1;
     if (key) counts.key += 1;
     const high = Math.max(3, (frames.at(row, FRAME.size) / largest) * (height - 8));
-    const at = x(frames.at(row, FRAME.captured));
+    const x0 = x(frames.at(row, FRAME.captured));
     const wide = Math.max(1, (scale / 30) * 0.7);
-    cx.fillStyle = shown ? colour : whole ? theme.warn : theme.bad;
-    cx.fillRect(at, height - high, wide, high);
+    cx.fillStyle = rendered ? colour : complete ? theme.warn : theme.bad;
+    cx.fillRect(x0, height - high, wide, high);
     if (key) {
-      // a cap: what needs no earlier frame is told apart without its colour
+      // a cap, which marks key frames without relying on colour
       cx.fillStyle = theme.ink;
-      cx.fillRect(at - 1, height - high - 4, wide + 2, 2);
+      cx.fillRect(x0 - 1, height - high - 4, wide + 2, 2);
     }
   }
   return counts;
 }
 
-/** The queue as boxes, each as wide as the packet is large. In one queue the next to go is at the right, where an arrow
- * says so; `several` stand one after the other, and each has its own next. */
-export function drawQueue(canvas: HTMLCanvasElement, store: Store, colourOf: (flow: number) => string, theme: Theme, room: number, several: boolean): void {
-  const place = ready(canvas);
-  if (!place) return;
-  const { cx, width, height } = place;
+/** Draws the queue as boxes, with the sizes of packets as widths. In a single queue the next packet to go is at the right,
+ * where an arrow shows it; `separateQueues` are drawn one after the other, and each has its own next packet. */
+export function drawQueue(canvas: HTMLCanvasElement, store: Store, colourOf: (flow: number) => string, theme: Theme, room: number, separateQueues: boolean): void {
+  const context = ready(canvas);
+  if (!context) return;
+  const { cx, width, height } = context;
   const scale = (width - 8) / room;
   let right = width - 4;
-  for (const one of store.waiting) {
-    const wide = Math.max(1, one.size * scale);
-    cx.fillStyle = colourOf(one.flow);
+  for (const packet of store.waiting) {
+    const wide = Math.max(1, packet.size * scale);
+    cx.fillStyle = colourOf(packet.flow);
     cx.fillRect(right - wide, 5, Math.max(0.8, wide - 1), height - 10);
     right -= wide;
     if (right < 0) break;
@@ -106,7 +106,7 @@ export function drawQueue(canvas: HTMLCanvasElement, store: Store, colourOf: (fl
   cx.moveTo(0, height - 2);
   cx.lineTo(width - 1, height - 2);
   cx.stroke();
-  if (several) return;
+  if (separateQueues) return;
   cx.fillStyle = theme.edge;
   cx.beginPath();
   cx.moveTo(width - 1, height / 2 - 4);

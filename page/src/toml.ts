@@ -5,13 +5,13 @@ import { document, type Play } from "./play.ts";
 import type { Table } from "./payload.ts";
 
 /** The file's text. Tables without a value (null) have no place in TOML and are left out. */
-export const toml = (play: Play, controller: string): string => `${stringify(plain(document(play, controller)) as Table)}\n`;
+export const toml = (play: Play, controller: string): string => `${stringify(withoutNulls(document(play, controller)) as Table)}\n`;
 
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain);
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).filter(([, one]) => one !== null && one !== undefined);
-  return Object.fromEntries(kept.map(([key, one]) => [key, plain(one)]));
+  const entries = Object.entries(value).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(entries.map(([key, value]) => [key, withoutNulls(value)]));
 }
 
 /** A name for the file. */

@@ -1,11 +1,11 @@
-/** What controllers note of their inside, by topics of a small chart each, and what the names mean. */
+/** Topics of the controllers' internals, each for a small chart, and the meanings of the names. */
 
 export interface Topic {
   id: string;
   title: string;
   /** Names of internals that go into one chart; the first is drawn strong. */
   names: string[];
-  /** What it says, for hovering. */
+  /** Explanation, shown on hovering. */
   about: string;
   /** Words for the values of a state. */
   words?: string[];
@@ -15,7 +15,7 @@ export interface Topic {
   unit?: "bps" | "bytes" | "ms";
 }
 
-/** In the order in which they are offered; the first that a controller has are shown at once. */
+/** Topics in the order in which they are offered; the first topics of a controller are shown at once. */
 const TOPICS: Topic[] = [
   { id: "trend-over-threshold", title: "trend over threshold", names: ["compared", "threshold"], mirrored: true, unit: "ms",
     about: "GCC's detector: the trend of the one-way delay, as it is compared with the threshold that adapts. Above it the link is over-used, below its negative under-used." },
@@ -66,17 +66,17 @@ const ABOUT: Record<string, string> = {
 const unitOf = (name: string): Topic["unit"] =>
   name.endsWith("_ms") ? "ms" : name.endsWith("_bps") || name.endsWith("_rate") ? "bps" : name.endsWith("_bytes") || name === "pacer_backlog" ? "bytes" : undefined;
 
-/** The topics that contenders with these names of internals have, known ones first, then a topic for each name left. */
+/** The topics of contenders with these names of internals: those above first, then a topic for each remaining name. */
 export function topics(names: readonly string[]): Topic[] {
   const has = new Set(names);
-  const known = TOPICS.filter((one) => has.has(one.names[0]!)).map((one) => ({ ...one, names: one.names.filter((name) => has.has(name)) }));
-  const told = new Set(known.flatMap((one) => one.names));
-  const rest = [...has].filter((name) => !told.has(name)).sort().map((name): Topic => {
+  const offered = TOPICS.filter((topic) => has.has(topic.names[0]!)).map((topic) => ({ ...topic, names: topic.names.filter((name) => has.has(name)) }));
+  const covered = new Set(offered.flatMap((topic) => topic.names));
+  const rest = [...has].filter((name) => !covered.has(name)).sort().map((name): Topic => {
     const unit = unitOf(name);
     return { id: name, title: name.replaceAll("_", " "), names: [name], about: ABOUT[name] ?? `What the controller notes as ${name}; the pages on the controllers say more.`, ...(unit ? { unit } : {}) };
   });
-  return [...known, ...rest];
+  return [...offered, ...rest];
 }
 
-/** So many are shown before somebody chooses. */
-export const AT_FIRST = 3;
+/** Number of topics that are shown before a choice. */
+export const TOPICS_AT_FIRST = 3;

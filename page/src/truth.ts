@@ -1,4 +1,4 @@
-/** The capacity of the link under the rates: what it was, what it is, what is planned. */
+/** The capacity of the link under the rates: past, present and planned. */
 
 import type uPlot from "uplot";
 import type { Theme } from "./look.ts";
@@ -12,7 +12,7 @@ export function bandwidth(bps: number): string {
   return bps >= 1e6 ? `${digits(bps / 1e6)} Mb/s` : bps >= 1e3 ? `${digits(bps / 1e3)} kb/s` : `${digits(bps)} b/s`;
 }
 
-/** Draws the truth as a filled step line until now, the plan dashed behind it with its points, and what probes measured. */
+/** Draws the capacity as a filled step line until now, the plan dashed behind it with its points, and results of probes. */
 export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: string[]): void {
   const { ctx: cx, bbox } = u;
   const { min, max } = u.scales.x!;
@@ -28,13 +28,13 @@ export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: strin
   cx.beginPath();
   cx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   cx.clip();
-  const steps = known(runner, min, now);
+  const steps = knownSteps(runner, min, now);
   if (steps.length > 0) {
     const outline = (): void => {
       cx.beginPath();
-      for (const [place, [time, bps]] of steps.entries()) {
-        const until = steps[place + 1]?.[0] ?? now;
-        if (place === 0) cx.moveTo(x(time), y(bps));
+      for (const [index, [time, bps]] of steps.entries()) {
+        const until = steps[index + 1]?.[0] ?? now;
+        if (index === 0) cx.moveTo(x(time), y(bps));
         else cx.lineTo(x(time), y(bps));
         cx.lineTo(x(until), y(bps));
       }
@@ -50,9 +50,9 @@ export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: strin
     cx.stroke();
   }
   ahead(cx, runner, now, Math.min(max, runner.end / 1000), x, y, theme);
-  for (const [place, { store }] of runner.contenders.entries()) {
+  for (const [index, { store }] of runner.contenders.entries()) {
     const probes = store.internals.get("probe_rate");
-    cx.strokeStyle = colours[place] ?? theme.ink;
+    cx.strokeStyle = colours[index] ?? theme.ink;
     cx.lineWidth = 2 * devicePixelRatio;
     for (let row = probes?.from(min) ?? 0; row < (probes?.length ?? 0); row += 1) {
       cx.beginPath();
@@ -69,15 +69,15 @@ export function underRate(u: uPlot, runner: Runner, theme: Theme, colours: strin
   cx.restore();
 }
 
-/** Steps of the capacity from a time until now: as planned, or where that is not known as the engine tells, in bins. */
-function known(runner: Runner, from: number, now: number): [number, number][] {
+/** Steps of the capacity from a time until now: the planned ones if known, else the bins of the engine. */
+function knownSteps(runner: Runner, from: number, now: number): [number, number][] {
   const planned = runner.planned();
   if (planned && !Number.isNaN(planned.at(0))) return [[from, planned.at(from)], ...planned.steps(from, now)];
   const truth = runner.contenders[0]?.store.truth;
   if (!truth) return [];
-  const found: [number, number][] = [];
-  for (let row = Math.max(0, truth.from(from) - 1); row < truth.length; row += 1) found.push([truth.at(row, 0), truth.at(row, 1)]);
-  return found.filter(([, bps]) => !Number.isNaN(bps));
+  const steps: [number, number][] = [];
+  for (let row = Math.max(0, truth.from(from) - 1); row < truth.length; row += 1) steps.push([truth.at(row, 0), truth.at(row, 1)]);
+  return steps.filter(([, bps]) => !Number.isNaN(bps));
 }
 
 function ahead(cx: CanvasRenderingContext2D, runner: Runner, now: number, end: number, x: (time: number) => number, y: (bps: number) => number, theme: Theme): void {

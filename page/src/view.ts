@@ -1,4 +1,4 @@
-/** What is seen of a run: charts, the queue, frames, the controllers' inside, numbers. */
+/** The display of a run: charts, the queue, frames, the controllers' internals, numbers. */
 
 import { Chart, type Line, type Values } from "./chart.ts";
 import { colour, hues, theme, type Theme } from "./look.ts";
@@ -14,8 +14,8 @@ import { bandwidth, underRate } from "./truth.ts";
 
 const PAST = 0.75; // of the window
 
-/** So many of the smaller charts are drawn anew in a frame. */
-const TURNS = 2;
+/** Number of smaller charts that are redrawn in a frame. */
+const CHARTS_PER_FRAME = 2;
 
 const RATES: Record<string, Omit<Line, "colour">> = {
   receive: { label: "received", width: 2.2 }, sending: { label: "sent", width: 1 }, target: { label: "target", dash: [5, 3] },
@@ -31,9 +31,9 @@ export class View {
   private readonly inside = new Inside();
   private readonly pictures = new Pictures();
   private turn = 0;
-  private told = 0;
-  private counted = 0;
-  private pictured = 0;
+  private describedAt = 0;
+  private countedAt = 0;
+  private picturedAt = 0;
   private odd = false;
   private times: number[] = [];
 
@@ -55,65 +55,65 @@ export class View {
 
   /** Builds all anew, after other contenders or other colours. */
   build(): void {
-    for (const one of this.charts) one.free();
+    for (const chart of this.charts) chart.free();
     const { runner } = this;
     this.theme = theme();
     this.hues = hues(runner.play.controllers);
     const log = get<HTMLInputElement>("log").checked;
     const height = window.innerWidth < 700 ? 240 : 300;
-    const each = (line: (colour: string, word: string) => Line[]): Line[] =>
-      runner.play.controllers.flatMap((word, place) => line(this.colours()[place]!, word));
+    const forContenders = (line: (colour: string, word: string) => Line[]): Line[] =>
+      runner.play.controllers.flatMap((word, index) => line(this.colours()[index]!, word));
     this.rate = new Chart(get("chart-rate"), {
-      height, unit: "", format: bandwidth, least: 100_000, log,
-      lines: each((colour, word) => this.kinds().map((kind, place) => ({ ...RATES[kind]!, colour, label: place === 0 ? `${word} ${RATES[kind]!.label}` : RATES[kind]!.label }))),
+      height, unit: "", format: bandwidth, topMin: 100_000, log,
+      lines: forContenders((colour, word) => this.kinds().map((kind, index) => ({ ...RATES[kind]!, colour, label: index === 0 ? `${word} ${RATES[kind]!.label}` : RATES[kind]!.label }))),
       under: (u) => underRate(u, runner, this.theme, this.colours()),
     }, this.theme);
     const delay = new Chart(get("chart-delay"), {
-      height: 150, unit: "ms", format: (ms) => String(Number(ms.toPrecision(3))), least: 20,
-      lines: each((colour, word) => [{ label: word, colour, width: 2 }, { label: "largest", colour, width: 1, dash: [1.5, 3] }, { label: "in queues", colour, width: 1, dash: [6, 4] }]),
+      height: 150, unit: "ms", format: (ms) => String(Number(ms.toPrecision(3))), topMin: 20,
+      lines: forContenders((colour, word) => [{ label: word, colour, width: 2 }, { label: "largest", colour, width: 1, dash: [1.5, 3] }, { label: "in queues", colour, width: 1, dash: [6, 4] }]),
     }, this.theme);
     const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
     const queue = new Chart(get("chart-queue"), {
-      height: 150, unit: bytes ? "kB" : "packets", format: (value) => String(Number(value.toPrecision(3))), least: 3,
-      lines: each((colour, word) => [{ label: word, colour, stepped: true }]),
+      height: 150, unit: bytes ? "kB" : "packets", format: (value) => String(Number(value.toPrecision(3))), topMin: 3,
+      lines: forContenders((colour, word) => [{ label: word, colour, stepped: true }]),
     }, this.theme);
     const loss = new Chart(get("chart-loss"), {
-      height: 120, unit: "%", format: (value) => String(Number(value.toPrecision(3))), least: 5,
-      lines: each((colour, word) => [{ label: `${word} lost`, colour, stepped: true }, { label: "marked", colour, stepped: true, dash: [4, 3] }]),
+      height: 120, unit: "%", format: (value) => String(Number(value.toPrecision(3))), topMin: 5,
+      lines: forContenders((colour, word) => [{ label: `${word} lost`, colour, stepped: true }, { label: "marked", colour, stepped: true, dash: [4, 3] }]),
     }, this.theme);
     this.charts = [this.rate, delay, queue, loss];
     for (const id of ["a", "b"]) get(`dot-${id}`).style.background = this.colours()[id === "a" ? 0 : 1] ?? "transparent";
-    for (const one of document.querySelectorAll(".link-name")) one.textContent = runner.play.situation.link;
+    for (const element of document.querySelectorAll(".link-name")) element.textContent = runner.play.situation.link;
     this.pictures.build(runner.play.controllers);
     this.inside.build(runner, this.theme, this.colours(), true);
     this.headNumbers();
   }
 
-  /** Which rates are shown. */
+  /** The rates that are shown. */
   private kinds(): string[] {
     return Object.keys(RATES).filter((kind) => get<HTMLInputElement>(`show-${kind}`).checked);
   }
 
   private headNumbers(): void {
     const words = ["number", ...this.runner.play.controllers];
-    get("numbers").querySelector("thead tr")!.replaceChildren(...words.map((word, place) => {
+    get("numbers").querySelector("thead tr")!.replaceChildren(...words.map((word, index) => {
       const head = document.createElement("th");
       head.scope = "col";
       // a long name breaks before its preset
       head.textContent = word.replace(":", ":\u200b");
-      // as a line below it: some of the colours are too bright for words
-      if (place > 0) head.style.borderBottom = `3px solid ${this.colours()[place - 1]!}`;
+      // the colour is a line below the name: some colours are too bright for text
+      if (index > 0) head.style.borderBottom = `3px solid ${this.colours()[index - 1]!}`;
       return head;
     }));
-    this.counted = 0;
+    this.countedAt = 0;
   }
 
   resize(): void {
-    for (const one of this.charts) one.resize();
+    for (const chart of this.charts) chart.resize();
     this.inside.resize();
   }
 
-  /** Draws what is new. All but the rate takes turns, so that a frame stays short. */
+  /** Draws the news. All charts but that of rates take turns, so that a frame stays short. */
   draw(everything: boolean): void {
     const { runner } = this;
     if (runner.contenders.length !== runner.play.controllers.length) return;
@@ -127,28 +127,28 @@ export class View {
     const at = performance.now();
     this.inside.build(runner, this.theme, this.colours(), false);
     const turns: [HTMLElement, () => void][] = [
-      [this.charts[1]!.place, () => this.drawDelay(from, step, cells, window)],
-      [this.charts[2]!.place, () => this.drawQueues(from, step, cells, window)],
-      [this.charts[3]!.place, () => this.drawLoss(from, step, cells, window)],
+      [this.charts[1]!.element, () => this.drawDelay(from, step, cells, window)],
+      [this.charts[2]!.element, () => this.drawQueues(from, step, cells, window)],
+      [this.charts[3]!.element, () => this.drawLoss(from, step, cells, window)],
       ...this.inside.places().map((place, small): [HTMLElement, () => void] => [place, () => this.inside.draw(small, runner, window, from, cells, step)]),
     ];
-    const seen = everything ? turns : turns.filter(([place]) => inSight(place));
-    // pictures and small charts go in different frames; with less motion wanted the pictures go by steps
+    const visible = everything ? turns : turns.filter(([element]) => inSight(element));
+    // pictures and small charts are drawn in different frames; with reduced motion, pictures move in steps
     this.odd = !this.odd;
-    const pictures = everything || (this.odd && at - this.pictured >= (calm.matches ? 500 : 30));
-    const count = everything ? seen.length : pictures ? 0 : Math.min(TURNS, seen.length);
-    for (let turn = 0; turn < count; turn += 1) seen[(this.turn + turn) % seen.length]![1]();
+    const pictures = everything || (this.odd && at - this.picturedAt >= (calm.matches ? 500 : 30));
+    const count = everything ? visible.length : pictures ? 0 : Math.min(CHARTS_PER_FRAME, visible.length);
+    for (let turn = 0; turn < count; turn += 1) visible[(this.turn + turn) % visible.length]![1]();
     this.turn += count;
     if (pictures) {
-      this.pictured = at;
+      this.picturedAt = at;
       this.pictures.draw(runner, window, this.colours(), this.theme, everything);
     }
-    if (everything || at - this.counted > 1000) {
-      this.counted = at;
-      fill(get<HTMLTableElement>("numbers").tBodies[0]!, runner.contenders.map((one) => ofFlow(one.metrics(), runner.play.situation.flow)));
+    if (everything || at - this.countedAt > 1000) {
+      this.countedAt = at;
+      fill(get<HTMLTableElement>("numbers").tBodies[0]!, runner.contenders.map((contender) => ofFlow(contender.metrics(), runner.play.situation.flow)));
     }
-    if (everything || at - this.told > 2000) {
-      this.told = at;
+    if (everything || at - this.describedAt > 2000) {
+      this.describedAt = at;
       this.describe();
     }
   }
@@ -161,23 +161,23 @@ export class View {
     this.rate.show(this.times, values, window, this.reach(window));
   }
 
-  /** As high as the rate's scale goes at least: the capacity in sight, as far as it is near what is sent. */
+  /** Smallest top of the rate's scale: the capacity in sight, as far as it is near the sending rates. */
   private reach(window: [number, number]): number {
     const { runner } = this;
-    const most = runner.play.situation.lowered.flows.length > 0 ? this.loudest() : 0;
+    const largest = runner.play.situation.lowered.flows.length > 0 ? this.loudest() : 0;
     let capacity = runner.capacityAt(window[0] * 1000) || 0;
     for (const [, bps] of runner.planned()?.steps(window[0], window[1]) ?? []) capacity = Math.max(capacity, bps);
     capacity = Math.max(capacity, runner.capacityAt(runner.present) || 0);
     // a link that is far too large for the flow would make its line flat
-    return Math.min(capacity * 1.15, Math.max(most * 8, 1e6));
+    return Math.min(capacity * 1.15, Math.max(largest * 8, 1e6));
   }
 
   private loudest(): number {
-    let most = 0;
+    let max = 0;
     for (const { store } of this.runner.contenders) {
-      for (let row = Math.max(0, store.series.length - 300); row < store.series.length; row += 1) most = Math.max(most, store.series.at(row, SERIES.sending));
+      for (let row = Math.max(0, store.series.length - 300); row < store.series.length; row += 1) max = Math.max(max, store.series.at(row, SERIES.sending));
     }
-    return most;
+    return max;
   }
 
   private drawDelay(from: number, step: number, cells: number, window: [number, number]): void {
@@ -191,16 +191,16 @@ export class View {
   private drawQueues(from: number, step: number, cells: number, window: [number, number]): void {
     const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
     this.charts[2]!.show(this.times, this.runner.contenders.map(({ store }) => {
-      const most = gridded(store.queue, bytes ? QUEUE.bytes : QUEUE.packets, from, step, cells, "max");
-      return bytes ? most.map((value) => (value === null ? null : value / 1000)) : most;
+      const values = gridded(store.queue, bytes ? QUEUE.bytes : QUEUE.packets, from, step, cells, "max");
+      return bytes ? values.map((value) => (value === null ? null : value / 1000)) : values;
     }), window);
   }
 
   private drawLoss(from: number, step: number, cells: number, window: [number, number]): void {
     this.charts[3]!.show(this.times, this.runner.contenders.flatMap(({ store }) => {
       const [lost, arrived, marked] = [SERIES.lost, SERIES.arrived, SERIES.marked].map((column) => gridded(store.series, column, from, step, cells, "sum"));
-      const share = (part: Values, of: (cell: number) => number): Values =>
-        part.map((value, cell) => (value === null || of(cell) === 0 ? null : (100 * value) / of(cell)));
+      const share = (part: Values, denominator: (cell: number) => number): Values =>
+        part.map((value, cell) => (value === null || denominator(cell) === 0 ? null : (100 * value) / denominator(cell)));
       return [share(lost!, (cell) => (lost![cell] ?? 0) + (arrived![cell] ?? 0)), share(marked!, (cell) => arrived![cell] ?? 0)];
     }), window);
   }
@@ -210,24 +210,24 @@ export class View {
     const { runner } = this;
     const last = runner.contenders.map(({ store }) => ({ store, row: store.series.length - 1 })).filter(({ row }) => row >= 0);
     const at = `At ${(runner.now / 1000).toFixed(1)} s`;
-    const of = (text: (row: number, place: number) => string): string =>
-      last.map(({ row }, place) => `${runner.play.controllers[place]} ${text(row, place)}`).join("; ") || "nothing has been sent yet";
-    const value = (place: number, row: number, column: number): number => last[place]!.store.series.at(row, column);
+    const perContender = (text: (row: number, index: number) => string): string =>
+      last.map(({ row }, index) => `${runner.play.controllers[index]} ${text(row, index)}`).join("; ") || "nothing has been sent yet";
+    const value = (index: number, row: number, column: number): number => last[index]!.store.series.at(row, column);
     const ms = (number: number): string => (Number.isNaN(number) ? "none" : `${number.toFixed(0)} ms`);
-    const planned = runner.play.moves.filter((one) => isLinkMove(one) && one.at > runner.now).length;
-    this.rate.describe(`Rates. ${at}: the link carries ${spoken(runner.capacityAt(runner.now))}; ${of((row, place) => `receives ${spoken(value(place, row, SERIES.receive))}, sends ${spoken(value(place, row, SERIES.sending))}`)}. ${planned} changes planned.`);
-    this.charts[1]!.describe(`One-way delay. ${at}: ${of((row, place) => `mean ${ms(value(place, row, SERIES.delayMean))}, in queues ${ms(value(place, row, SERIES.queueing))}`)}.`);
-    this.charts[2]!.describe(`Queue. ${at}: ${of((_, place) => {
-      const { packets, bytes } = last[place]!.store.waits();
+    const planned = runner.play.moves.filter((move) => isLinkMove(move) && move.at > runner.now).length;
+    this.rate.describe(`Rates. ${at}: the link carries ${spoken(runner.capacityAt(runner.now))}; ${perContender((row, index) => `receives ${spoken(value(index, row, SERIES.receive))}, sends ${spoken(value(index, row, SERIES.sending))}`)}. ${planned} changes planned.`);
+    this.charts[1]!.describe(`One-way delay. ${at}: ${perContender((row, index) => `mean ${ms(value(index, row, SERIES.delayMean))}, in queues ${ms(value(index, row, SERIES.queueing))}`)}.`);
+    this.charts[2]!.describe(`Queue. ${at}: ${perContender((_, index) => {
+      const { packets, bytes } = last[index]!.store.waits();
       return `${packets} packets wait, ${(bytes / 1000).toFixed(1)} kB`;
     })}.`);
-    this.charts[3]!.describe(`Losses and marks. ${at}: ${of((row, place) => `${value(place, row, SERIES.lost)} packets lost and ${value(place, row, SERIES.marked)} marked in the last tenth of a second`)}.`);
+    this.charts[3]!.describe(`Losses and marks. ${at}: ${perContender((row, index) => `${value(index, row, SERIES.lost)} packets lost and ${value(index, row, SERIES.marked)} marked in the last tenth of a second`)}.`);
   }
 
   /** All canvases with a title each, for a picture file. */
   canvases(): [string, HTMLCanvasElement][] {
     const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
-    const named: [string, HTMLCanvasElement][] = this.charts.map((one, place) => [["rate over truth", "one-way delay (ms)", `queue of ${this.runner.play.situation.link} (${bytes ? "kB" : "packets"})`, "losses and marks (%)"][place]!, one.u.ctx.canvas]);
+    const named: [string, HTMLCanvasElement][] = this.charts.map((chart, index) => [["rate over truth", "one-way delay (ms)", `queue of ${this.runner.play.situation.link} (${bytes ? "kB" : "packets"})`, "losses and marks (%)"][index]!, chart.u.ctx.canvas]);
     return [...named, ...this.inside.canvases(), ...this.pictures.canvases()];
   }
 

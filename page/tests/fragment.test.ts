@@ -11,7 +11,7 @@ const moves = [
   { at: 1000, link: "line.back", key: "capacity" as const, value: 500_000 }, { at: 1500, flow: "download-1", running: true },
   { at: 2000, link: "line", key: "loss" as const, value: 0.05 }, { at: 9000, flow: "download-1", running: false },
 ];
-const shared: Shared = { play: { ...begin(own), controllers: ["nada"], queue: "codel", seed: 9, moves }, at: 1234, speed: 5, said: null };
+const shared: Shared = { play: { ...begin(own), controllers: ["nada"], queue: "codel", seed: 9, moves }, at: 1234, speed: 5, notice: null };
 const pack = (value: unknown): string => `#p=${deflateRawSync(JSON.stringify(value)).toString("base64url")}`;
 const good = { v: 1, id: "small", controllers: ["gcc"], queue: "own", seed: 1, moves: [], at: 0, speed: 1 };
 
@@ -40,13 +40,13 @@ test("a link that carries another scenario of that name opens that one", async (
   const given = { ...shared, play: { ...shared.play, situation: theirs } };
   const found = await decode(await encode(given, true), [own]);
   assert.deepEqual(found!.play.situation.document, theirs.document);
-  assert.equal(found!.said, null);
+  assert.equal(found!.notice, null);
   assert.equal((await decode(await encode(shared, true), [own]))!.play.situation, own, "the same is had from the page, with all its controllers");
   const without = await decode(await encode(given, false), [own]);
   assert.equal(without!.play.situation, own);
-  assert.match(without!.said!, /another version of the scenario small; the play is opened with this page's/);
+  assert.match(without!.notice!, /another version of the scenario small; the play is opened with this page's/);
   const seed = { ...own, document: { ...own.document, seed: 77 } };
-  assert.equal((await decode(await encode({ ...shared, play: { ...shared.play, situation: seed } }, false), [own]))!.said, null, "a play has its own seed");
+  assert.equal((await decode(await encode({ ...shared, play: { ...shared.play, situation: seed } }, false), [own]))!.notice, null, "a play has its own seed");
 });
 
 test("what is carried must be a scenario that can be played", async () => {
@@ -67,11 +67,11 @@ test("there are no more changes than a scenario may have", async () => {
   assert.equal((await decode(pack(many(10_000)), [own]))!.play.moves.length, 10_000);
   await assert.rejects(decode(pack(many(10_001)), [own]), /10001 changes; expected at most 10000/);
   const runner = new Runner({ ...begin(own), moves: Array.from({ length: 9999 }, (_, at) => ({ at, link: "line", key: "loss" as const, value: 0 })) });
-  const told: number[] = [];
-  runner.full = (count) => told.push(count);
+  const counts: number[] = [];
+  runner.full = (count) => counts.push(count);
   assert.equal(runner.add({ at: 20_000, link: "line", key: "loss", value: 0 }), true);
   assert.equal(runner.add({ at: 20_001, link: "line", key: "loss", value: 0 }), false);
-  assert.deepEqual([runner.play.moves.length, told], [10_000, [10_001]]);
+  assert.deepEqual([runner.play.moves.length, counts], [10_000, [10_001]]);
 });
 
 test("without the means to unpack it says so", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { roundTop } from "../src/chart.ts";
-import { ofFlow, ROWS, shown } from "../src/numbers.ts";
+import { ofFlow, ROWS, cellText } from "../src/numbers.ts";
 
 declare const ROOT: string;
 
@@ -17,7 +17,7 @@ test("the table has the engine's labels, units, factors and digits", () => {
 });
 
 test("numbers that are not there are a dash", () => {
-  assert.deepEqual([shown(2_493_663, 1e-6, 2), shown(null, 1, 1), shown(NaN, 1, 1), shown("x", 1, 1)], ["2.49", "–", "–", "–"]);
+  assert.deepEqual([cellText(2_493_663, 1e-6, 2), cellText(null, 1, 1), cellText(NaN, 1, 1), cellText("x", 1, 1)], ["2.49", "–", "–", "–"]);
   assert.deepEqual(ofFlow({ flows: [{ flow: "a", x: 1 }, { flow: "b", x: 2 }] }, "b"), { flow: "b", x: 2 });
   assert.deepEqual(ofFlow({}, "b"), {});
 });

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
     __version__: str
 else:
-    # loaded when they are asked for: the command line can then answer Ctrl-C before all that is there
-    _PLACES = {
+    # loaded on first use, so that the command line handles Ctrl-C before all modules are loaded
+    _NAMES_BY_MODULE = {
         "_core": "Stream Table",
         "comparison": "Comparison compare",
         "comparison.sweeping": "SweepResult sweep",
@@ -81,9 +81,9 @@ else:
         "show": "plot report",
         "units": "Duration Rate Size",
     }
-    _PLACE = {name: place for place, names in _PLACES.items() for name in names.split()}
+    _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 
-    # threads that load different parts at once would wait for each other's modules, and see them half made
+    # threads that load modules at once would wait for each other, and see them half loaded
     _LOADING = RLock()
 
     def __getattr__(name: str) -> object:
@@ -93,9 +93,9 @@ else:
     def _load(name: str) -> object:
         if name == "__version__":
             value = import_module("tidegate.runs").version()
-        elif name in _PLACE:
-            # a module of a package is an attribute of it once it is imported, which `fromlist` does
-            value = getattr(__import__(f"tidegate.{_PLACE[name]}", fromlist=[name]), name)
+        elif name in _MODULE_OF:
+            # `fromlist` imports a module of a package, which makes it an attribute
+            value = getattr(__import__(f"tidegate.{_MODULE_OF[name]}", fromlist=[name]), name)
         elif name.startswith("_"):
             raise AttributeError(f"module 'tidegate' has no attribute {name!r}")
         else:
@@ -109,8 +109,8 @@ else:
         return value
 
     def __dir__() -> list[str]:
-        own = {"TYPE_CHECKING", "RLock", "annotations", "import_module"}
-        return sorted({*__all__, *(name for name in globals() if name.startswith("__") or name[0] != "_")} - own)
+        helpers = {"TYPE_CHECKING", "RLock", "annotations", "import_module"}
+        return sorted({*__all__, *(name for name in globals() if name.startswith("__") or name[0] != "_")} - helpers)
 
 
 __all__ = [

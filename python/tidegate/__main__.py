@@ -1,4 +1,4 @@
-"""`tidegate` and `python -m tidegate`: the command line, from whatever state a shell begins it in."""
+"""`tidegate` and `python -m tidegate`: the command line, in any state in which a shell starts it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import sys
 
 
 def script() -> None:
-    """The entry point.
+    """Entry point of the command line.
 
-    Ctrl-C may come at any line, and an exception would end up in the middle of somebody's import. So both signals end
-    the process, until work begins that stops in order, and after it.
+    Ctrl-C may come at any line, and its exception could hit an import of any library. So both signals end the process,
+    except during work that stops in order.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once: the next line loads the engine
@@ -30,20 +30,20 @@ class _Closed(io.TextIOBase):
     """Standard output that was closed before the program began (`>&-`)."""
 
     def write(self, text: str, /) -> int:
-        """Says so."""
+        """Raises an error that says so."""
         del text
         raise OSError(errno.EBADF, "is closed, so that results cannot be shown", "standard output")
 
 
 def _open_streams() -> None:
-    """Makes sure that the three streams are there, and that no file is opened under their numbers."""
+    """Opens missing standard streams, so that no other file gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             # takes the lowest number that is free, which is this one
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    # they are None where they were closed, whatever their types say
+    # closed streams are None, in spite of their declared types
     streams: dict[str, object] = vars(sys)
     if streams["stdout"] is None:
         sys.stdout = _Closed()

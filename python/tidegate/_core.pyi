@@ -155,9 +155,10 @@ class RunError(RuntimeError):
 
 @final
 class AgentController:
-    """A controller that a function decides for, once an interval: `decide` gets the observation and answers with an action.
+    """A controller that a function decides for, once an interval: `decide` gets the observation and answers with an
+    action.
 
-    What makes a controller in Python may give one.
+    A factory of Python controllers may return one.
     """
 
     def __new__(cls, decide: Callable[[npt.NDArray[Any]], float], terms: Terms, start_bps: int) -> Self: ...
@@ -214,7 +215,7 @@ class Arrived:
 
     @property
     def extension(self) -> tuple[int, bytes] | None:
-        """What the sending half stamped on it: (id, bytes)."""
+        """Header extension that the sending half stamped on it: (id, bytes)."""
 
     @property
     def header(self) -> int:
@@ -254,8 +255,8 @@ class Arrived:
 
     @property
     def true_delay_ns(self) -> int | None:
-        """How long it was on its way, in nanoseconds, which no receiver can measure: only for a half that
-        `needs_true_delay`, and only where the driver knows it.
+        """True one-way delay in nanoseconds, which no receiver can measure: only for a half that `needs_true_delay`, and
+        only if the driver knows it.
         """
 
 @final
@@ -265,11 +266,11 @@ class Bye:
     def __new__(cls, ssrcs: list[int], reason: bytes | None) -> Self: ...
     @property
     def reason(self) -> bytes | None:
-        """Why."""
+        """Reason for leaving."""
 
     @property
     def ssrcs(self) -> list[int]:
-        """Who leaves."""
+        """SSRCs of the sources that leave."""
 
 @final
 class Ccfb:
@@ -284,7 +285,7 @@ class Ccfb:
 
     @property
     def sender_ssrc(self) -> int:
-        """Who reports."""
+        """SSRC of the reporter."""
 
     @property
     def streams(self) -> list[tuple[int, int, list[tuple[int, int] | None]]]:
@@ -309,25 +310,25 @@ class ControllerHost:
 
     @property
     def internals(self) -> dict[str, float]:
-        """Named values of the last call; of a name said several times, the last one."""
+        """Named values of the last call; for a name with several values, the last one."""
 
     @property
     def needs(self) -> Needs:
-        """What the controller needs of its session."""
+        """Needs of the controller."""
 
     @property
     def needs_frames(self) -> bool:
-        """Whether it wants `on_frame` to be called."""
+        """Whether it needs calls of `on_frame`."""
 
     @property
     def needs_sent(self) -> bool:
-        """Whether it wants `on_sent` to be called."""
+        """Whether it needs calls of `on_sent`."""
 
     def on_alarm(self, now_ns: int) -> Decision:
         """The alarm of the last decision."""
 
     def on_coupled(self, now_ns: int, rate_bps: int) -> Decision:
-        """Lets it go on with the rate that coupling gives it, in bit/s."""
+        """Sets the rate that coupling assigns to it, in bit/s."""
 
     def on_frame(self, now_ns: int, frame: NewFrame) -> Decision:
         """A frame of media has come into the pacer."""
@@ -342,7 +343,7 @@ class ControllerHost:
         """One packet has left."""
 
     def stamp(self, now_ns: int, packet: Outgoing) -> tuple[int, bytes] | None:
-        """What rides on a packet that is about to leave: (id, bytes) or None."""
+        """Header extension of a packet that is about to leave: (id, bytes) or None."""
 
 @final
 class Decision:
@@ -369,7 +370,9 @@ class Decision:
 
     @property
     def burst_ns(self) -> int | None:
-        """How long a burst the pacer may send at once whenever media comes to an empty queue, in nanoseconds; None: groups of 5 ms."""
+        """Burst that the pacer may send at once whenever media comes to an empty queue, in nanoseconds; None: groups of 5
+        ms.
+        """
 
     @property
     def drain_queue(self) -> bool:
@@ -391,7 +394,7 @@ class Decision:
 
     @property
     def pacing_bps(self) -> int:
-        """What the pacer may send, in bit/s."""
+        """Rate that the pacer may send, in bit/s."""
 
     @property
     def padding_bps(self) -> int:
@@ -399,19 +402,19 @@ class Decision:
 
     @property
     def probes(self) -> list[Probe]:
-        """Bursts to be sent after those that were asked for before."""
+        """Bursts to be sent after those requested before."""
 
     @property
     def pushback_bps(self) -> int | None:
-        """What congestion-window pushback leaves of the target, in bit/s: video comes down to it by leaving frames out."""
+        """The target after congestion-window pushback, in bit/s: video comes down to it by leaving frames out."""
 
     @property
     def target_bps(self) -> int:
-        """What the encoder may use, in bit/s."""
+        """Rate that the encoder may use, in bit/s."""
 
     @property
     def window(self) -> int | None:
-        """At most so many bytes in flight."""
+        """Largest number of bytes in flight."""
 
 @final
 class EcnCounts:
@@ -456,7 +459,7 @@ class EcnFeedback:
 
     @property
     def duplicated(self) -> int:
-        """Packets that came once more."""
+        """Duplicates of packets."""
 
     @property
     def ect0(self) -> int:
@@ -472,19 +475,19 @@ class EcnFeedback:
 
     @property
     def lost(self) -> int:
-        """Packets that have not come."""
+        """Packets that did not arrive."""
 
     @property
     def media_ssrc(self) -> int:
-        """On which stream."""
+        """SSRC of the stream reported on."""
 
     @property
     def not_ect(self) -> int:
-        """Packets that were not ECN-capable, or were so no more."""
+        """Packets that were not ECN-capable on arrival."""
 
     @property
     def sender_ssrc(self) -> int:
-        """Who reports."""
+        """SSRC of the reporter."""
 
 @final
 class Episode:
@@ -500,22 +503,23 @@ class Episode:
         objects: _Objects = ...,
     ) -> Self:
         """Builds the world, and runs it up to where the flow begins. The first arguments are those of `run`; the flow's
-        controller is called "agent" in the scenario. One with another controller is only watched: its observations are zeros.
+        controller is called "agent" in the scenario. One with another controller is only watched: its observations are
+        zeros.
         """
 
     def finish(self) -> Recording:
-        """Ends the run where it is, and gives what it left."""
+        """Ends the run now, and returns its recording."""
 
     @property
     def knows_capacity(self) -> bool:
-        """Whether the capacity of a link on the flow's way is known."""
+        """Whether the capacity of a link on the flow's path is known."""
 
     def observation(self) -> npt.NDArray[Any]:
-        """What is seen now: an array of shape (history, features), the newest interval last."""
+        """The present observation: an array of shape (history, features), with the newest interval last."""
 
     def step(self, action: float) -> tuple[npt.NDArray[Any], float | None, bool, bool, dict[str, float]]:
-        """One step by an action: (observation, default reward or None, whether the flow's time is over, whether its sender had
-        stopped before, what the step came to by name).
+        """One step by an action: (observation, default reward or None, whether the flow's time is over, whether its sender
+        had stopped before, values of the step by name).
         """
 
 @final
@@ -529,7 +533,7 @@ class ExtendedReport:
 
     @property
     def ssrc(self) -> int:
-        """Who reports."""
+        """SSRC of the reporter."""
 
 @final
 class Fir:
@@ -542,36 +546,36 @@ class Fir:
 
     @property
     def sender_ssrc(self) -> int:
-        """Who asks."""
+        """SSRC of the requester."""
 
 @final
 class ImportedCall:
-    """A call that was recorded elsewhere."""
+    """A call that was imported from recordings."""
 
     @property
     def begun_ms(self) -> int | None:
-        """Unix time at which it begins, in ms, where a file says so."""
+        """Unix time at which the call begins, in ms, if a file has it."""
 
     @property
     def problems(self) -> list[tuple[list[str], int]]:
-        """For each file the first things that could not be read, and how many there were."""
+        """The first problems of each file, and the count of all its problems."""
 
     @property
     def remarks(self) -> list[str]:
-        """What has to be known of how the call was put together: sentences."""
+        """Assumptions and omissions in putting the call together, as sentences."""
 
     def summary_json(self) -> str:
-        """The metrics that are known, as JSON."""
+        """The metrics that the recording determines, as JSON."""
 
     def table(self, name: str) -> Table:
         """One table by name."""
 
     def table_names(self) -> list[str]:
-        """The names of the tables there are."""
+        """The names of the available tables."""
 
 @final
 class Limits:
-    """What the session allows and wants."""
+    """Limits and wishes of the session."""
 
     def __new__(
         cls,
@@ -604,11 +608,11 @@ class Limits:
 
     @property
     def wanted_bps(self) -> int | None:
-        """What the sources would use if they could, in bit/s; None: as much as there is."""
+        """Rate that the sources would use if they could, in bit/s; None: as much as there is."""
 
 @final
 class LossReport:
-    """What a receiver report says (RFC 3550 section 6.4.1)."""
+    """Statistics of a receiver report (RFC 3550 section 6.4.1)."""
 
     def __new__(
         cls,
@@ -645,7 +649,7 @@ class Nack:
     def __new__(cls, sender_ssrc: int, media_ssrc: int, pairs: list[tuple[int, int]]) -> Self: ...
     @property
     def media_ssrc(self) -> int:
-        """For which stream."""
+        """SSRC of the requested stream."""
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -653,11 +657,11 @@ class Nack:
 
     @property
     def sender_ssrc(self) -> int:
-        """Who asks."""
+        """SSRC of the requester."""
 
 @final
 class Needs:
-    """What a controller needs of its session: which feedback it works from, and how its packets are sent."""
+    """Needs of a controller: its kind of feedback, and how its packets are sent."""
 
     def __new__(
         cls,
@@ -668,7 +672,7 @@ class Needs:
     ) -> Self: ...
     @property
     def counts(self) -> _Counts:
-        """Which bytes its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP)."""
+        """Bytes that its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP)."""
 
     @property
     def ecn(self) -> _Ecn:
@@ -680,7 +684,9 @@ class Needs:
 
     @property
     def interval(self) -> _Interval:
-        """When it is to be told: "usual" (libwebrtc's intervals) or "frame" (with frames, after 16 packets, 40 ms apart at most)."""
+        """Interval of reports: "usual" (libwebrtc's intervals) or "frame" (with frames, after 16 packets, 40 ms apart at
+        most).
+        """
 
 @final
 class NewFrame:
@@ -693,7 +699,7 @@ class NewFrame:
 
     @property
     def pacer_delay_ns(self) -> int:
-        """How long the packet of media that has waited longest in the pacer has waited by now, in nanoseconds."""
+        """Time that the oldest packet of media in the pacer has waited, in nanoseconds."""
 
     @property
     def size(self) -> int:
@@ -710,7 +716,7 @@ class Outgoing:
     def __new__(cls, sequence: int, size: int, backlog: int = 0) -> Self: ...
     @property
     def backlog(self) -> int:
-        """Bytes that wait in the pacer behind it."""
+        """Bytes that wait in the pacer after it."""
 
     @property
     def sequence(self) -> int:
@@ -722,7 +728,7 @@ class Outgoing:
 
 @final
 class Packet:
-    """A packet that a world has handed to whoever drives it.
+    """A packet that a world has handed to its driver.
 
     Times are nanoseconds of its world; sizes are bytes on the wire, IP and UDP headers included.
     """
@@ -739,7 +745,7 @@ class Packet:
 
     @property
     def holder(self) -> Any:
-        """Who asked the world for it."""
+        """Object whose `forward` and `drop` are called for it."""
 
     @property
     def kind(self) -> str:
@@ -791,7 +797,7 @@ class Packet:
 
 @final
 class PacketResult:
-    """What feedback says of one packet, joined with what was sent."""
+    """Feedback on one packet, joined with the packet sent."""
 
     def __new__(
         cls,
@@ -833,11 +839,11 @@ class Pli:
     def __new__(cls, sender_ssrc: int, media_ssrc: int) -> Self: ...
     @property
     def media_ssrc(self) -> int:
-        """For which stream."""
+        """SSRC of the requested stream."""
 
     @property
     def sender_ssrc(self) -> int:
-        """Who asks."""
+        """SSRC of the requester."""
 
 @final
 class Probe:
@@ -874,18 +880,18 @@ class ReceiverHost:
 
     @property
     def alarm_ns(self) -> int | None:
-        """When it wants to be called, in nanoseconds."""
+        """Time of its alarm in nanoseconds."""
 
     @property
     def internals(self) -> dict[str, float]:
         """Named values of the last call."""
 
     def message(self, now_ns: int) -> list[_Packet]:
-        """What it has to say, as RTCP packets (see ``tidegate.wire``)."""
+        """Its feedback as RTCP packets (see ``tidegate.wire``)."""
 
     @property
     def needs_true_delay(self) -> bool:
-        """Whether it wants to be told how long packets were on their way, which no receiver can measure."""
+        """Whether it needs the true one-way delays of packets, which no receiver can measure."""
 
     def on_alarm(self, now_ns: int) -> tuple[_Urgency, int | None]:
         """Its alarm is due."""
@@ -914,17 +920,17 @@ class ReceiverReport:
 
 @final
 class Recording:
-    """What a run left: metrics, tables, hashes."""
+    """The results of a run: metrics, tables, hashes."""
 
     @property
     def digest(self) -> str:
         """Hash of all that was recorded, in hex: the same seed gives the same on every machine."""
 
     def draws_json(self) -> str:
-        """What each random substream gave out, as JSON: {name: {count, checkpoints: [[draws, hash]]}}."""
+        """The draws of each random substream, as JSON: {name: {count, checkpoints: [[draws, hash]]}}."""
 
     def encoded(self, flow: str) -> bytes:
-        """What the encoder in the loop of a flow made: parameter sets and slices, a byte stream."""
+        """The byte stream of a flow's encoder in the loop: parameter sets and slices."""
 
     @property
     def events(self) -> int:
@@ -961,15 +967,15 @@ class Remb:
 
     @property
     def sender_ssrc(self) -> int:
-        """Who estimates."""
+        """SSRC of the estimating receiver."""
 
     @property
     def ssrcs(self) -> list[int]:
-        """The streams it is for."""
+        """SSRCs of the streams that it limits."""
 
 @final
 class Report:
-    """One feedback report, joined with what was sent."""
+    """One feedback report, joined with the packets sent."""
 
     def __new__(
         cls,
@@ -1014,7 +1020,7 @@ class Report:
 
     @property
     def pacer_delay_ns(self) -> int:
-        """How long the packet of media that has waited longest in the pacer has waited, in nanoseconds."""
+        """Time that the oldest packet of media in the pacer has waited, in nanoseconds."""
 
     @property
     def packet_rtt_ns(self) -> int | None:
@@ -1124,7 +1130,7 @@ class Rtp:
     ) -> Self: ...
     @property
     def csrcs(self) -> list[int]:
-        """Who contributed."""
+        """SSRCs of the contributing sources (CSRC list)."""
 
     @property
     def extensions(self) -> list[tuple[int, bytes]]:
@@ -1136,7 +1142,7 @@ class Rtp:
 
     @property
     def padding(self) -> int:
-        """Bytes of padding behind the payload."""
+        """Bytes of padding after the payload."""
 
     @property
     def payload(self) -> bytes:
@@ -1184,7 +1190,7 @@ class Schedule:
         """avg_rtcp_size in bytes."""
 
     def cancel_early(self) -> None:
-        """Others have said all the feedback that waits (RFC 4585 section 3.5.2, step 5a)."""
+        """Cancels the waiting feedback, which other participants have sent (RFC 4585 section 3.5.2, step 5a)."""
 
     @property
     def deterministic(self) -> int:
@@ -1202,30 +1208,30 @@ class Schedule:
     def feedback(
         self, now_ns: int, rtt_ns: int | None = None
     ) -> tuple[Literal["early", "regular", "discard"], int | None]:
-        """Wants to send feedback on what was seen now: what becomes of it, and when (RFC 4585 section 3.5.2)."""
+        """Requests to send feedback on an event of this instant: how and when it is sent (RFC 4585 section 3.5.2)."""
 
     def goodbye(self, now_ns: int, size: int) -> bool:
-        """Wants to say goodbye with a packet of `size` bytes: whether it may at once (RFC 3550 section 6.3.7)."""
+        """Requests to send a goodbye of `size` bytes; returns whether it may be sent at once (RFC 3550 section 6.3.7)."""
 
     def heard_goodbye(self, size: int) -> None:
-        """A goodbye of `size` bytes was heard while waiting with one's own (RFC 3550 section 6.3.7)."""
+        """A goodbye of `size` bytes was received while the own goodbye waits (RFC 3550 section 6.3.7)."""
 
     def join(self, now_ns: int, members: int) -> None:
-        """Joins the session, which has so many members, itself among them (RFC 3550 section 6.3.2)."""
+        """Joins the session, which then has `members` members (RFC 3550 section 6.3.2)."""
 
     def leave(self) -> None:
-        """Is silent from now on."""
+        """Leaves the session: nothing is sent any more."""
 
     @property
     def member_timeout(self) -> int:
-        """After so long a silence a member is gone (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4)."""
+        """Silence after which a member has left (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4)."""
 
     def received(self, size: int) -> None:
         """A packet of `size` bytes was received, IP and UDP headers included (RFC 3550 section 6.3.3)."""
 
     @property
     def sender_timeout(self) -> int:
-        """After so long without RTP a sender is none any more (RFC 3550 section 6.3.5)."""
+        """Time without RTP after which a sender counts as a receiver (RFC 3550 section 6.3.5)."""
 
     def sent(self, now_ns: int, size: int) -> None:
         """A regular or minimal packet of `size` bytes was sent: a new interval begins."""
@@ -1237,7 +1243,7 @@ class Schedule:
         """The number of members has changed; with fewer, the timer comes forward (RFC 3550 section 6.3.4)."""
 
     def set_senders(self, senders: int, we_sent: bool) -> None:
-        """How many senders there are, and whether this participant is one (RFC 3550 section 6.3.8)."""
+        """Sets the number of senders, and whether this participant is one (RFC 3550 section 6.3.8)."""
 
     @property
     def t_rr(self) -> int:
@@ -1325,7 +1331,7 @@ class Sent:
 
 @final
 class Shell:
-    """Two devices, and a scenario's links between them, by the wall clock; only where there is Linux."""
+    """A scenario's links between two devices in real time; only on Linux."""
 
     def __new__(
         cls,
@@ -1336,21 +1342,20 @@ class Shell:
         pcap: bool = False,
         sides: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> Self:
-        """A session, which begins now; `arrivals.csv` and `fates.csv` are written in `folder`, and with `pcap` a capture
-        file for each side; `sides` names the flows that stand for what each side sends. The other arguments are those
-        of `run`.
+        """A session, which begins now. It writes `arrivals.csv` and `fates.csv` in `folder`, and with `pcap` a capture
+        file for each side. `sides` has the names of each side's external flows. The other arguments are those of `run`.
         """
 
     def finish(self) -> int:
-        """Ends the session now: its files are whole then. The time in nanoseconds."""
+        """Ends the session now and completes its files. Returns the session's time in nanoseconds."""
 
     def forward(self, a: int, b: int, stop: int) -> str:
         """Forwards between two packet sockets until the scenario's end ("over"), until the descriptor `stop` can be read
-        ("stopped"), until a signal comes ("interrupted"), or until the model is a second behind ("behind").
+        ("stopped"), until a signal arrives ("interrupted"), or until the model lags by a second ("behind").
         """
 
     def summary_json(self) -> str:
-        """What there is to say so far, as JSON: flows, counts, and lateness."""
+        """Flows, counts and lateness so far, as JSON."""
 
 @final
 class Sli:
@@ -1363,15 +1368,17 @@ class Sli:
 
     @property
     def media_ssrc(self) -> int:
-        """For which stream."""
+        """SSRC of the requested stream."""
 
     @property
     def sender_ssrc(self) -> int:
-        """Who asks."""
+        """SSRC of the requester."""
 
 @final
 class StepThreads:
-    """Threads that step many episodes. They wait between steps: to begin them anew took longer than a short world's step."""
+    """Threads that step many episodes. They wait between steps, since starting them takes longer than a step of a short
+    world.
+    """
 
     def __new__(cls, count: int) -> Self: ...
     def step(
@@ -1381,8 +1388,8 @@ class StepThreads:
         observations: npt.NDArray[Any],
         values: npt.NDArray[Any],
     ) -> list[tuple[float, bool, bool]]:
-        """Steps many episodes: fills `observations` (episode, history, feature) and `values` (episode, name), and gives of each
-        its default reward (not a number without one), whether it is over, and whether its sender had stopped.
+        """Steps many episodes: fills `observations` (episode, history, feature) and `values` (episode, name), and gives of
+        each its default reward (not a number without one), whether it is over, and whether its sender had stopped.
         """
 
 @final
@@ -1443,13 +1450,13 @@ class Table:
         """Names of the columns, in order."""
 
     def labelled(self, controller: str, seed: int) -> Table:
-        """The table with two columns at its end, the same in all rows: of which controller and seed it is. They replace columns
-        of these names.
+        """The table with two more columns, `controller` and `seed`, the same in all rows. They replace columns of these
+        names.
         """
 
     @property
     def num_rows(self) -> int:
-        """How many rows."""
+        """Number of rows."""
 
     @staticmethod
     def of(columns: Sequence[tuple[str, npt.NDArray[np.float64 | np.uint64 | np.uint32] | list[str]]]) -> Table:
@@ -1469,7 +1476,9 @@ class Table:
 
 @final
 class Terms:
-    """The terms on which an agent acts: nanoseconds, bit/s; `change`: the factor of an action of 1, or None for actions that are rates."""
+    """The terms on which an agent acts: nanoseconds, bit/s; `change`: the factor of an action of 1, or None for actions
+    that are rates.
+    """
 
     def __new__(cls, interval_ns: int, change: float | None, min_bps: int, max_bps: int, history: int) -> Self: ...
     def action(self, rate_bps: int) -> float:
@@ -1484,7 +1493,7 @@ class Trace:
 
     @property
     def duration_ns(self) -> int:
-        """After how many nanoseconds it repeats."""
+        """Duration in nanoseconds, after which it repeats."""
 
     @property
     def format(self) -> str:
@@ -1508,8 +1517,8 @@ class Trace:
 
     @staticmethod
     def generate_lte(spec_json: str, seed: int, begin_ns: int, end_ns: int) -> Trace:
-        """What the first user of a radio network with a full buffer gets between two times in nanoseconds; the
-        network as in the crate's `scenario::RadioSpec`, as JSON.
+        """The capacity of the first user of a radio network with a full buffer between two times in nanoseconds. The
+        network is JSON as in the crate's `scenario::RadioSpec`.
         """
 
     @property
@@ -1522,7 +1531,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """Where it comes from."""
+        """Name of its file or generator."""
 
     @staticmethod
     def parse(
@@ -1542,7 +1551,7 @@ class Trace:
 
     @property
     def tells(self) -> tuple[bool, bool]:
-        """Whether the file tells losses, and whether it tells delays."""
+        """Whether the file has losses, and whether it has delays."""
 
     def to_csv(self, bin_ns: int = 100000000) -> bytes:
         """As CSV with time_s and rate_bps, in bins where the trace is one of opportunities."""
@@ -1576,7 +1585,7 @@ class Twcc:
 
     @property
     def media_ssrc(self) -> int:
-        """On which stream, or 0."""
+        """SSRC of the stream reported on, or 0."""
 
     @property
     def packets(self) -> list[_TwccStatus]:
@@ -1590,19 +1599,19 @@ class Twcc:
 
     @property
     def sender_ssrc(self) -> int:
-        """Who reports."""
+        """SSRC of the reporter."""
 
 @final
 class TwccBuilder:
-    """Makes transport-wide feedback out of arrivals: one for each receiver, for it counts its packets."""
+    """Makes transport-wide feedback from arrivals. Each receiver needs a builder of its own, which counts its packets."""
 
     def __new__(cls, sender_ssrc: int, media_ssrc: int, feedback_count: int | None = None) -> Self: ...
     def build(self, begin: int, arrivals: Iterable[tuple[int, int]]) -> list[Twcc]:
         """Feedback on all packets from `begin` to the last of `arrivals`.
 
-        An arrival is (transport-wide sequence number without wraps, time in nanoseconds of the receiver's clock), and
-        they ascend by number; packets between them were not received. Times are rounded to 250 us. What one feedback
-        packet cannot say (a step of more than 8.19 s, 65535 packets) begins another one.
+        An arrival is (transport-wide sequence number without wraps, time in nanoseconds of the receiver's clock).
+        Arrivals ascend by number; packets between them were not received. Times are rounded to 250 us. Arrivals that do
+        not fit one feedback packet (a step of more than 8.19 s, 65535 packets) begin another one.
         """
 
     @property
@@ -1611,20 +1620,20 @@ class TwccBuilder:
 
     @property
     def media_ssrc(self) -> int:
-        """On which stream, or 0."""
+        """SSRC of the stream reported on, or 0."""
 
     @property
     def sender_ssrc(self) -> int:
-        """Who reports."""
+        """SSRC of the reporter."""
 
 @final
 class Unknown:
-    """An RTCP packet that is none of the others, as it came."""
+    """An RTCP packet of another type, with its bytes."""
 
     def __new__(cls, padding: bool, count: int, packet_type: int, body: bytes) -> Self: ...
     @property
     def body(self) -> bytes:
-        """What follows the first four bytes."""
+        """Bytes after the first four."""
 
     @property
     def count(self) -> int:
@@ -1640,9 +1649,9 @@ class Unknown:
 
 @final
 class World:
-    """A scenario that is run piece by piece; external links and flows are for whoever drives it.
+    """A scenario that is run in steps; external links and flows are for its driver.
 
-    Times are nanoseconds from its beginning; those that are given must not go back.
+    Times are nanoseconds from its beginning; those that are passed must not go back.
     """
 
     def __new__(cls, scenario_json: str, traces: Sequence[Trace] = ..., objects: _Objects = ...) -> Self:
@@ -1656,14 +1665,14 @@ class World:
         delay_ns: int | None = None,
         loss: float | None = None,
     ) -> None:
-        """Changes a managed link from `at_ns` on: what is None stays."""
+        """Changes a managed link from `at_ns` on; properties that are None stay."""
 
     def drop(self, packet: Packet, cause: str, at_ns: int) -> None:
         """Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage"."""
 
     @property
     def duration_ns(self) -> int:
-        """How long it runs."""
+        """Duration of the scenario."""
 
     def feed(self, flow: str, size: int, tag: int, at_ns: int) -> None:
         """Sends a datagram of `size` bytes on the wire on an external flow at `at_ns`; `tag` is for its receiver."""
@@ -1687,7 +1696,7 @@ class World:
         """The time of its last event."""
 
     def peek(self) -> int | None:
-        """When something happens in it next, as far as it is known; None: nothing does before its end."""
+        """Time of the next event, as far as it is known; None if there is none before the end."""
 
     def plan(
         self,
@@ -1697,25 +1706,25 @@ class World:
         delay_ns: int | None = None,
         loss: float | None = None,
     ) -> None:
-        """Plans a change of a managed link, as a move of the scenario: made before whatever else happens at `at_ns`."""
+        """Plans a change of a managed link, as a move of the scenario: it is made before all other events at `at_ns`."""
 
     @property
     def reached_ns(self) -> int:
-        """The time before which all has been done."""
+        """The time before which all events have been run."""
 
     def run_until(self, until_ns: int, holder: object = None) -> list[Packet]:
-        """Does what is to be done up to and including `until_ns`, and stops after an event in which packets were
-        handed over: those that wait at external links, and those that arrived on external flows. An empty list
-        says that nothing is left to do up to then. `holder` is who their `forward` and `drop` call.
+        """Runs up to and including `until_ns`, but stops after an event in which packets were handed over: those that wait
+        at external links, and those that arrived on external flows. Returns these packets; an empty list says that
+        `until_ns` was reached. `holder` is the object that their `forward` and `drop` call.
         """
 
     def step(self, until_ns: int) -> None:
-        """Does all that happens before `until_ns`, or before its end; for a world without external links and flows. Ctrl-C
-        leaves it where it has got to.
+        """Runs all events before `until_ns`, or before the end; for a world without external links and flows. Ctrl-C stops
+        it between two events.
         """
 
     def summary_json(self) -> str:
-        """The metrics so far, as JSON: those of a run that ends now, without what only an end brings to light."""
+        """The metrics so far, as JSON: those of a run that ends now, without those that are known only at the end."""
 
     def table(self, name: str) -> Table:
         """One table, as it is so far."""
@@ -1725,7 +1734,7 @@ class World:
 
 @final
 class _Panics:
-    """Whatever is done with it panics and says what it was; the constructor and the end do only when told to."""
+    """Every operation on it panics with the operation's name; the constructor and the destructor only if asked to."""
 
     def __bool__(self) -> bool: ...
     def __iter__(self) -> Self: ...
@@ -1755,7 +1764,7 @@ def controller_defaults(name: str, preset: str) -> str:
     """All settings of a preset, as JSON."""
 
 def controller_needs(name: str, preset: str = "", settings_json: str = "{}") -> Needs:
-    """What a controller with these settings needs of its session."""
+    """Needs of a controller with these settings."""
 
 def controllers_json() -> str:
     """Every controller with its presets and settings, as JSON: `settings` are those of the default preset, and
@@ -1764,41 +1773,43 @@ def controllers_json() -> str:
     """
 
 def decode(data: Buffer) -> list[_Packet]:
-    """The RTCP packets of a compound or reduced-size packet (RFC 3550, RFC 5506).
+    """Decodes the RTCP packets of a compound or reduced-size packet (RFC 3550, RFC 5506).
 
-    `data` may be any object with the buffer protocol: bytes, bytearray, memoryview, array. ValueError says what is wrong
-    and where.
+    `data` may be any object with the buffer protocol: bytes, bytearray, memoryview, array. A ValueError has the problem
+    and its place.
     """
 
 def decode_rtp(data: Buffer) -> Rtp:
-    """An RTP packet from its bytes, which may be any buffer. Raises ValueError with what is wrong and where."""
+    """Decodes an RTP packet from any buffer. A ValueError has the problem and its place."""
 
 def drop_rights() -> None:
-    """Programs that the calling thread starts from now on have no rights in the namespaces; only where there is Linux."""
+    """Removes the rights in the namespaces from programs that the calling thread starts from now on; only on Linux."""
 
 def encode(packets: Sequence[_Packet]) -> bytes:
-    """The bytes of RTCP packets, one after the other. Only the last one is padded with the padding bit (RFC 3550
-    section 6.4.1). A value that its field cannot carry is a ValueError.
+    """Encodes RTCP packets, one after the other. Only the last packet is padded with the padding bit (RFC 3550
+    section 6.4.1). A value that does not fit its field is a ValueError.
     """
 
 def encode_rtp(packet: Rtp) -> bytes:
-    """The bytes of an RTP packet, padding included."""
+    """Encodes an RTP packet, padding included."""
 
 def enter_network(namespace: int) -> None:
-    """Moves the calling thread, and what it starts from now on, into a network namespace; only where there is Linux."""
+    """Moves the calling thread, and the threads and programs that it starts from now on, into a network namespace; only on
+    Linux.
+    """
 
 def import_captures(
     near: Sequence[bytes], far: Sequence[bytes], same_clock: bool, replay: ControllerHost | None = None
 ) -> ImportedCall:
-    """Imports the captures of one place, and of a second one. `same_clock`: whether both had one.
+    """Imports the captures of one or two capture points. `same_clock`: whether both points had one clock.
 
-    ValueError for a file that is wrong: its place among both, and what is wrong with it.
+    ValueError for a file that cannot be imported: its index among all files, and its problem.
     """
 
 def import_event_logs(files: Sequence[bytes], same_clock: bool, replay: ControllerHost | None = None) -> ImportedCall:
-    """Imports the event logs of one end, and of the other one. `same_clock`: whether both ends had one.
+    """Imports the event log of one end, or those of both. `same_clock`: whether both ends had one clock.
 
-    ValueError for a file that is wrong: its place among them, and what is wrong with it.
+    ValueError for a file that cannot be imported: its index, and its problem.
     """
 
 def live_receive(
@@ -1809,7 +1820,7 @@ def live_receive(
     progress: Callable[[str, float], bool] | None = None,
     capture: str | None = None,
 ) -> tuple[Recording, str]:
-    """Waits for a call on `bind`, answers it, and stays until it is over; see `live_send`."""
+    """Waits for a call on `bind`, answers it, and returns when it is over; see `live_send`."""
 
 def live_send(
     scenario_json: str,
@@ -1822,11 +1833,12 @@ def live_send(
     progress: Callable[[str, float], bool] | None = None,
     capture: str | None = None,
 ) -> tuple[Recording, str]:
-    """Sends the only flow of a scenario over UDP to another machine, and stays until the call is over; only where there is
-    Linux. Gives the recording and how it went, as JSON.
+    """Sends the only flow of a scenario over UDP to another machine, and returns when the call is over; only on Linux.
+    Returns the recording, and the facts of the call as JSON.
 
-    `objects` are as in `run`; `about` is for the other side. `progress` is called every 50 ms with a phase (waiting, media,
-    exchange) and a share, and says whether to go on. `capture` is a file for what this side sees.
+    `objects` are as in `run`; `about` is a text for the other side. `progress` is called every 50 ms with a phase
+    (waiting, media, exchange) and the share of it that is over, and returns whether to go on. `capture` is a file for a
+    capture of this side's datagrams.
     """
 
 def lte_survey(
@@ -1838,7 +1850,7 @@ def lte_survey(
     """
 
 def make_network() -> int:
-    """A file descriptor of a new network namespace; only where there is Linux."""
+    """Makes a network namespace and returns its file descriptor; only on Linux."""
 
 def mos(rating: float) -> float:
     """The mean opinion score, 1 to 4.5, of a rating R (G.107 annex B).
@@ -1963,7 +1975,7 @@ def receiver(name: str, preset: str = "", settings_json: str = "{}", seed: int =
     """Makes the receiving half of a controller to be driven by hand."""
 
 def recording_format(data: bytes) -> str:
-    """What kind of recording a file is: "event log" or "capture"; ValueError for none that can be imported."""
+    """Detects the format of a recording: "event log" or "capture"; ValueError for a file that cannot be imported."""
 
 def replay_session(
     arrivals_csv: str,
@@ -1974,8 +1986,9 @@ def replay_session(
     objects: _Objects = ...,
     sides: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> tuple[Recording, str | None]:
-    """A session once more in virtual time, from the texts of its `arrivals.csv` and `fates.csv`: the recording, and where
-    it differs from the session, if it does; `sides` is that of the session. The other arguments are those of `run`. Only where there is Linux.
+    """Replays a session in virtual time from the texts of its `arrivals.csv` and `fates.csv`. Returns the recording, and
+    the first difference from the session, if any. `sides` is that of the session; the other arguments are those of
+    `run`. Only on Linux.
     """
 
 def run(
@@ -1987,9 +2000,9 @@ def run(
     """Runs a scenario to its end.
 
     `scenario_json` is as in the crate's `scenario` module, with `traces` by index. `objects` are the factories of
-    controllers in Python by key (called once a flow, they give the controller or a pair of controller and receiver half),
-    and of what iterates over pictures for encoders in the loop. `progress`, if any, is called with the share of simulated
-    time that is done.
+    controllers in Python by key (called once a flow, they give the controller or a pair of controller and receiver
+    half), and of what iterates over pictures for encoders in the loop. `progress`, if any, is called with the share of
+    simulated time that is done.
     """
 
 def sprout_forecasts(
@@ -2004,7 +2017,7 @@ def sprout_forecasts(
     The receiver begins without knowledge at the first tick, as keithw/sprout does.
 
     Args:
-        bytes_per_tick: What came in each tick of 20 ms, shape (ticks,); 0: nothing came.
+        bytes_per_tick: Bytes received in each tick of 20 ms, shape (ticks,).
         time_to_next_ms: How long the sender says that it will be silent at most, with what came in a tick: one number,
             or one for each tick, from 0 to 65535 (the original's field has 16 bits). An empty tick that begins before
             that says nothing of the link.
@@ -2081,7 +2094,7 @@ def tfrc_small_packet_interval(packets: float, lost: float, lasted_s: float, rtt
     """
 
 def tfrc_small_packet_rate(rate: float, size_bytes: float, *, header_bytes: float = 40.0) -> float:
-    """What small packets may use of `rate` bytes/s, each charged with a header (RFC 4828 section 3), in bytes/s."""
+    """The share of `rate` in bytes/s that small packets may use, each charged with a header (RFC 4828 section 3)."""
 
 def tfrc_throughput(
     segment_bytes: float, rtt_s: float, p: float, *, b: float = 1.0, t_rto_s: float | None = None

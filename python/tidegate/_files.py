@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, told apart by their contents, and named after what is in them."""
+"""Files: atomic writes, hashes of contents, and file names from labels."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 from tidegate.errors import InputError, OutputError, TidegateError
 
-_LONGEST_NAME = 150  # bytes of a file name; the least limit of usual file systems is 255
+_LONGEST_NAME = 150  # bytes of a file name; the lowest limit of usual file systems is 255
 TEMPORARY = ".tidegate-"
-"""In the names of what is being written, between the name that it will have and something random."""
+"""Part of the name of an incomplete file, between its final name and a random suffix."""
 
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Turns an error of the system inside it into one that names `path`.
+    """Turns an OSError inside into an error that names `path`.
 
     Raises:
         OutputError: for an OSError.
@@ -33,7 +33,7 @@ def named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def readable(path: Path | str, error: type[TidegateError] = InputError) -> Iterator[None]:
-    """Turns an error of the system inside it into one that names `path`, as its reader calls it.
+    """Turns an OSError while reading inside into an error that names `path`.
 
     Raises:
         InputError: for an OSError; or `error` instead.
@@ -42,8 +42,8 @@ def readable(path: Path | str, error: type[TidegateError] = InputError) -> Itera
         yield
     except FileNotFoundError:
         raise error(f"{path}: there is no such file") from None
-    except OSError as found:
-        raise error(f"{path}: cannot be read: {found.strerror or found}") from None
+    except OSError as cause:
+        raise error(f"{path}: cannot be read: {cause.strerror or cause}") from None
 
 
 def sha256(path: Path) -> str:
@@ -58,10 +58,10 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Another name in the same folder, to be written to inside; the file then takes the name `path`, or goes away.
+    """Yields a temporary path in the same folder to write to; the file is then renamed to `path`, or removed on errors.
 
     Raises:
-        OSError: when it cannot be written; what was there before is still there.
+        OSError: when it cannot be written; an earlier file is unchanged.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}{TEMPORARY}", dir=path.parent)
     os.close(handle)
@@ -81,7 +81,7 @@ def write_file(path: Path, data: str | bytes) -> None:
     """Writes a file under another name in the same folder, then renames it.
 
     Raises:
-        OutputError: when it cannot be written; what was there before is still there.
+        OutputError: when it cannot be written; an earlier file is unchanged.
     """
     content = data.encode() if isinstance(data, str) else data
     with named(path):
@@ -94,26 +94,26 @@ def write_file(path: Path, data: str | bytes) -> None:
             making.write_bytes(content)
 
 
-def check_target(path: Path, what: str, is_one: Callable[[Path], bool], *, force: bool) -> None:
-    """Whether a file that a person named may be written: it is not there, is empty, or is of the same kind.
+def check_target(path: Path, kind: str, is_one: Callable[[Path], bool], *, force: bool) -> None:
+    """Checks that a file may be written: it does not exist, is empty, or is of the same kind.
 
     Args:
         path: The file.
-        what: What is to be written there, such as `csv trace`.
-        is_one: Whether a file is such a thing.
-        force: Whether the person wants it anyhow.
+        kind: Kind of the new file, such as `csv trace`.
+        is_one: Whether an existing file is of that kind.
+        force: Whether to allow it anyhow.
 
     Raises:
-        OutputError: when something else would be lost.
+        OutputError: when a file of another kind would be lost.
     """
     with named(path):
         if force or not path.is_file() or not path.stat().st_size or is_one(path):
             return
-    raise OutputError(f"{path}: is there already, and is no {what}; give another name, or --force to replace it")
+    raise OutputError(f"{path}: is there already, and is no {kind}; give another name, or --force to replace it")
 
 
 def usual_mode(path: Path, mode: int) -> None:
-    """Gives what was made for its owner alone the usual rights: `mode` without those that umask takes away."""
+    """Gives a file that only its owner can access the usual rights: `mode` minus the umask."""
     mask = os.umask(0)
     os.umask(mask)
     path.chmod(mode & ~mask)
@@ -129,16 +129,16 @@ def file_name(label: str) -> str:
 
 
 def file_names(labels: Iterable[str]) -> dict[str, str]:
-    """A file name for each label, different ones for different labels, also where capitals do not count.
+    """A file name for each label; names differ for different labels, also on file systems that ignore case.
 
     >>> file_names(["gcc:a", "gcc-a", "GCC:a", "fixed"])
     {'gcc:a': 'gcc-a', 'gcc-a': 'gcc-a-2', 'GCC:a': 'GCC-a-3', 'fixed': 'fixed'}
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     taken: set[str] = set()
     for label in labels:
         first = file_name(label)[:_LONGEST_NAME]
         tries = (first if number == 1 else f"{first}-{number}" for number in itertools.count(1))
-        found[label] = next(name for name in tries if name.lower() not in taken)
-        taken.add(found[label].lower())
-    return found
+        names[label] = next(name for name in tries if name.lower() not in taken)
+        taken.add(names[label].lower())
+    return names

@@ -1,4 +1,4 @@
-"""What comes with tidegate as files: scenarios, suites and papers."""
+"""Files that come with tidegate: scenarios, suites and papers."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 
 SCENARIOS = _HERE / "scenarios"
-"""Where scenarios are."""
+"""Folder of the scenarios."""
 
 SUITES = _HERE / "suites"
-"""Where suites are."""
+"""Folder of the suites."""
 
 PAPERS = _HERE / "papers"
-"""Where papers are."""
+"""Folder of the papers."""
 
 
 def scenario_files() -> Iterator[Path]:
-    """The files of the scenarios."""
+    """Files of the scenarios."""
     return SCENARIOS.glob("*.toml")
 
 
 def scenarios() -> list[str]:
-    """The names of the scenarios, in order."""
+    """Names of the scenarios, sorted."""
     return sorted(path.stem for path in scenario_files())
 
 
 def papers() -> list[str]:
-    """The keys of the papers, in order."""
+    """Keys of the papers, sorted."""
     return sorted(path.parent.name for path in PAPERS.glob("*/paper.toml"))
 
 
 def suites() -> list[str]:
-    """The names of the suites, in order."""
+    """Names of the suites, sorted."""
     return sorted(path.stem for path in SUITES.glob("*.toml"))

@@ -1,10 +1,9 @@
 """The meaning of Ctrl-C and SIGTERM while tidegate works.
 
-An exception at any line, which is what Python makes of Ctrl-C, does harm where nobody expects one: in the middle of an
-import it leaves a lock behind on which other threads wait for ever, and in a callback of somebody's C or Rust it is
-lost, and taken for a "no". So in the program both signals end the process at once, as they do by default. Work that is
-to stop in order asks for a note (`noted`), and work in one thread that can be left at any line asks for the exception
-(`raised`).
+Python turns Ctrl-C into an exception at any line, which does harm in code that does not expect it: in an import it
+leaves a lock behind on which other threads wait for ever, and in a callback from C or Rust it is lost, and taken for a
+"no". So in the program both signals end the process at once, as by default. Work that has to stop in order checks a
+flag (`noted`), and work in a single thread that can stop at any line gets the exception (`raised`).
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ _is_program = False
 
 
 def end_at_once() -> None:
-    """For the program: from now on both end the process by their default action, unless work asks for something else.
+    """Gives both signals their default action, which ends the process, except inside `noted` and `raised`.
 
-    What was begun in the background ignores Ctrl-C, and goes on ignoring it.
+    For the program only. A process in the background ignores Ctrl-C, and goes on ignoring it.
     """
     global _is_program  # noqa: PLW0603
     _is_program = True
@@ -33,10 +32,10 @@ def end_at_once() -> None:
 
 @contextmanager
 def noted() -> Iterator[threading.Event]:
-    """Makes the first signal a note, to be read in between, and the second one KeyboardInterrupt.
+    """Makes the first signal set an event, for work to check, and the second one raise KeyboardInterrupt.
 
     Raises:
-        KeyboardInterrupt: at the end, where there is a note.
+        KeyboardInterrupt: at the end, if the event is set.
     """
     asked = threading.Event()
 
@@ -53,14 +52,14 @@ def noted() -> Iterator[threading.Event]:
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Makes them KeyboardInterrupt in the main thread, at any line."""
+    """Makes both signals raise KeyboardInterrupt in the main thread, at any line."""
     with _handled(signal.default_int_handler):
         yield
 
 
 @contextmanager
 def _handled(handler: signal._HANDLER) -> Iterator[None]:
-    """Another handler for those signals of which nobody else has decided what they mean."""
+    """Sets a handler for those of the signals that have their usual handler, and resets it at the end."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals do not come here
         return

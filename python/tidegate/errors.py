@@ -1,4 +1,4 @@
-"""What can go wrong, as one hierarchy; every message is written for the person who reads it."""
+"""Errors of tidegate, in one hierarchy, with messages for users."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import ClassVar
 
 
 class TidegateError(Exception):
-    """Anything that tidegate reports about its input, its surroundings or a run.
+    """Base of errors about the input, the environment or a run.
 
-    The text is complete: it names what was wrong, where, and what would be right.
+    The text is complete: it states the place, what is wrong there, and what is expected.
     """
 
     exit_code: ClassVar[int] = 1
-    """What the command line exits with."""
+    """Exit code of the command line."""
 
 
 class InputError(TidegateError):
@@ -25,7 +25,7 @@ class InputError(TidegateError):
 
 
 class ScenarioError(InputError):
-    """A scenario that does not say what it has to; lists every problem at once."""
+    """An invalid scenario; lists all problems at once."""
 
     def __init__(self, problems: Iterable[str] | str) -> None:
         """Takes the problems, one line or more each."""
@@ -33,7 +33,7 @@ class ScenarioError(InputError):
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[str, ...]]]:
-        """How it travels between processes."""
+        """Pickles the problems."""
         return type(self), (self.problems,)
 
 
@@ -46,7 +46,7 @@ class ControllerError(InputError):
 
 
 class OutputError(TidegateError):
-    """A result that cannot be written, or a place where it must not be."""
+    """A result that cannot be written, or must not replace a file."""
 
 
 class RunError(TidegateError):
@@ -55,7 +55,7 @@ class RunError(TidegateError):
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Puts `where` before the message of what is wrong with an input inside it.
+    """Puts `where` before the message of an InputError inside.
 
     >>> with located("--duration"):
     ...     raise InputError("found 20; a time needs a unit")
@@ -69,14 +69,14 @@ def located(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` if something known is close to `word`, else nothing.
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """`; did you mean X?` if a candidate is close to `word`, else an empty text.
 
     >>> did_you_mean("gccc", ["fixed", "gcc"])
     '; did you mean gcc?'
     >>> did_you_mean("zebra", ["fixed", "gcc"])
     ''
     """
-    names = {name.lower(): name for name in known}
+    names = {name.lower(): name for name in candidates}
     close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
     return f"; did you mean {names[close[0]]}?" if close else ""

@@ -1,4 +1,4 @@
-"""tidegate inside SimPy: whole worlds as processes, and the two ends of a call as pieces of a model.
+"""tidegate inside SimPy: whole worlds as processes, and the two ends of a call as parts of a model.
 
 Install with `pip install "tidegate[simpy]"`. The clock of an [Environment][tidegate.simpy.Environment]
 counts whole nanoseconds, so that nothing depends on rounding.
@@ -20,10 +20,10 @@ counts whole nanoseconds, so that nothing depends on rounding.
 >>> round(run.metrics()["loss_fraction"], 2), run.metrics()["one_way_delay_ms_p95"] >= 20
 (0.1, True)
 
-What happens at one nanosecond: the events of the SimPy model come first, then the world, until it hands
-something over; then again the model. Inside the world, the order of the nodes that are due at one instant
-follows from the instant and their names, not from when it was planned that they act. A model that does what
-the engine does therefore gets the same run, bit for bit.
+Order of events within one nanosecond: first the SimPy model, then the world, until it hands over a packet;
+then again the model. Inside the world, the order of nodes that are due at one instant depends on the instant
+and their names, not on when their events were planned. A model that does the same as the engine therefore
+gets the same run, bit for bit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ except ModuleNotFoundError as missing:
     raise ImportError('tidegate.simpy needs SimPy: pip install "tidegate[simpy]"') from None
 
 LAST = EventPriority(NORMAL + 1)
-"""The priority of a world's wakeups: at each instant after all that the model does."""
+"""Priority of a world's wakeups: after all events of the model at the same instant."""
 
 
 class Environment(simpy.Environment):
@@ -80,11 +80,11 @@ class Environment(simpy.Environment):
 
         @property
         def now(self) -> int:
-            """The present, in nanoseconds."""
+            """Current time, in nanoseconds."""
 
     @property
     def running(self) -> bool:
-        """Whether `run` is at work: then nobody acts but by events."""
+        """Whether `run` is active: then the model acts by events only."""
         return self._running > 0
 
     def timeout(self, delay: float | str = 0, value: object = None) -> Timeout:
@@ -92,7 +92,7 @@ class Environment(simpy.Environment):
         return Timeout(self, nanoseconds(delay), value)
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """Schedules an event; what SimPy and its extensions call."""
+        """Schedules an event; SimPy and its extensions call this."""
         super().schedule(event, priority, delay if type(delay) is int else nanoseconds(delay))
 
     def run(self, until: float | str | Event | None = None) -> Any:
@@ -105,7 +105,7 @@ class Environment(simpy.Environment):
 
 
 def nanoseconds(time: float | str) -> int:
-    """A time for the clock: a whole number is taken as it is, text has a unit.
+    """Converts a time for the clock: from a whole number of nanoseconds, or from text with a unit.
 
     Raises:
         InputError: for anything else.
@@ -123,24 +123,24 @@ def nanoseconds(time: float | str) -> int:
 
 
 class _Putter(Protocol):
-    """What packets can be put into: a SimPy `Store`, for one."""
+    """Interface of objects that take packets, such as a SimPy `Store`."""
 
     def put(self, item: Any) -> object: ...
 
 
 Taker = Callable[[Packet], object] | _Putter
-"""Where packets go: something to call with each, or a SimPy `Store`."""
+"""Receiver of packets: a function that is called with each, or a SimPy `Store`."""
 
 
-def _taker(what: Taker) -> Callable[[Packet], object]:
-    take = getattr(what, "put", what)
+def _taker(taker: Taker) -> Callable[[Packet], object]:
+    take = getattr(taker, "put", taker)
     if not callable(take):
-        raise InputError(f"found {what!r} as a way out; expected something to call with each packet, or a Store")
+        raise InputError(f"found {taker!r} as a way out; expected something to call with each packet, or a Store")
     return cast("Callable[[Packet], object]", take)
 
 
 class ExternalLink:
-    """A link of a world whose packets the model carries."""
+    """A link of a world; the model carries its packets."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -149,10 +149,9 @@ class ExternalLink:
 
     @property
     def out(self) -> Taker | None:
-        """What gets each packet that comes in: a function, or a `Store`.
+        """Receiver of each packet that enters the link: a function, or a `Store`.
 
-        Each packet is to be passed on with `packet.forward()` or lost with `packet.drop()` later; one that is
-        kept stays in the link.
+        The model ends a packet's stay with `packet.forward()` or `packet.drop()`; until then it is in the link.
         """
         return self._out
 
@@ -162,14 +161,14 @@ class ExternalLink:
         self._out = out
 
     def take(self, packet: Packet) -> None:
-        """Gives a packet to the model."""
+        """Hands a packet to the model."""
         if self._take is None:
-            raise RunError(f"links.{self.name}: nobody takes its packets; set `out` before the environment runs")
+            raise RunError(f"links.{self.name}: its packets have no receiver; set `out` before the environment runs")
         self._take(packet)
 
 
 class _Alarm(Event):
-    """An event that comes by itself."""
+    """An event that succeeds after a delay."""
 
     def __init__(self, env: Environment, ring: Callable[[Event], None], delay: int) -> None:
         super().__init__(env)
@@ -180,15 +179,15 @@ class _Alarm(Event):
 
 
 class World:
-    """A scenario that runs inside a SimPy environment, from the present on.
+    """A scenario that runs inside a SimPy environment, from the current time on.
 
     `done` is an event; its value is the [Run][tidegate.runs.Run] that `tidegate.run` would give.
 
     Args:
-        env: Where it runs.
+        env: Environment that it runs in.
         scenario: A scenario, or the path or name of one. It may have external links and flows.
         seed: Instead of the scenario's.
-        record: How much is kept, instead of the scenario's: summary, series or packets.
+        record: Level of recording, instead of the scenario's: summary, series or packets.
 
     Raises:
         InputError: when the scenario or the environment is not usable.
@@ -208,20 +207,20 @@ class World:
         seed: int | None = None,
         record: Level | None = None,
     ) -> None:
-        found: object = env
-        if not isinstance(found, Environment):
+        environment: object = env
+        if not isinstance(environment, Environment):
             right = "expected a tidegate.simpy.Environment, whose clock counts nanoseconds"
             raise InputError(f"found {type(env).__name__} as the environment; {right}")
         self.env = env
         self.scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-        self._made = lower(self.scenario, seed=seed, record=record)
-        memory.check(self._made)
+        self._input = lower(self.scenario, seed=seed, record=record)
+        memory.check(self._input)
         with engine_errors(self.scenario):
-            needs = self._made.inputs
-            self._core = _core.World(json.dumps(self._made.ir), needs.traces, needs.python)
+            needs = self._input.inputs
+            self._core = _core.World(json.dumps(self._input.ir), needs.traces, needs.python)
         self._links = {name: ExternalLink(name) for name in self._core.links}
         self._flows = self._core.flows
-        self._heard: dict[str, simpy.Store] = {}
+        self._stores: dict[str, simpy.Store] = {}
         self._begin = env.now
         self._end = self._core.duration_ns
         self.done: Event = env.event()
@@ -232,27 +231,27 @@ class World:
 
     @property
     def now(self) -> int:
-        """The present in the world's time: nanoseconds since it was made."""
+        """Current time of the world: nanoseconds since its creation."""
         return self.env.now - self._begin
 
     def link(self, name: str) -> ExternalLink:
-        """One of its external links.
+        """The external link of this name.
 
         Raises:
-            InputError: when there is none of that name.
+            InputError: when there is no external link of this name.
         """
-        return self._links[_known(name, list(self._links), "link")]
+        return self._links[_existing(name, list(self._links), "link")]
 
     def arrivals(self, flow: str) -> simpy.Store:
-        """What arrives on an external flow, from the first call of this on.
+        """Store of the packets that arrive on an external flow, from the first call on.
 
         Raises:
-            InputError: when there is none of that name.
+            InputError: when there is no external flow of this name.
         """
-        name = _known(flow, self._flows, "flow")
-        if name not in self._heard:
-            self._heard[name] = simpy.Store(self.env)
-        return self._heard[name]
+        name = _existing(flow, self._flows, "flow")
+        if name not in self._stores:
+            self._stores[name] = simpy.Store(self.env)
+        return self._stores[name]
 
     def feed(self, flow: str, size: int, tag: int = 0) -> None:
         """Sends a datagram on an external flow, now.
@@ -280,17 +279,17 @@ class World:
         delay: Duration | str | None = None,
         loss: Fraction | float | str | None = None,
     ) -> None:
-        """Changes a link with `service = "managed"` from now on; what is not given stays.
+        """Changes a link with `service = "managed"` from now on; other properties stay.
 
         Args:
             link: Its name; `NAME.back` is the other direction.
-            capacity: What it carries, instead of a schedule or a trace, too. The bits that are left of a packet in
-                service go at the new rate; 0bps holds it.
-            delay: Propagation delay of what is served from now on; order is kept.
-            loss: Fraction lost of what is served from now on.
+            capacity: New capacity, which also replaces a schedule or a trace. The remaining bits of a packet in service
+                go at the new rate; 0bps holds the packet.
+            delay: Propagation delay of packets served from now on; they keep their order.
+            loss: Loss probability of packets served from now on.
 
         Raises:
-            InputError: when there is no such link, its capacity is one of statuses, or the world has ended.
+            InputError: when there is no such link, it has statuses, or the world has ended.
         """
         self._act(
             lambda now: self._core.change(
@@ -303,12 +302,12 @@ class World:
         )
 
     def forward(self, packet: Packet) -> None:
-        """Lets a packet of an external link go on along its route, now. When the world has ended nothing happens."""
+        """Sends a packet of an external link on along its route, now. Does nothing after the end of the world."""
         if not self.done.triggered:
             self._act(lambda now: self._core.forward(packet, now))
 
     def drop(self, packet: Packet, cause: str = "loss") -> None:
-        """Lets a packet of an external link die, now. When the world has ended nothing happens.
+        """Drops a packet of an external link, now. Does nothing after the end of the world.
 
         Args:
             packet: The packet.
@@ -318,7 +317,7 @@ class World:
             self._act(lambda now: self._core.drop(packet, cause, now))
 
     def finish(self) -> Run:
-        """Ends the world now, if it has not ended yet: the run is that of the time until now.
+        """Ends the world now, if it has not ended yet; returns the run up to now.
 
         Raises:
             RunError: when the run has failed.
@@ -326,7 +325,7 @@ class World:
         if not self.done.triggered:
             with engine_errors(self.scenario):
                 recording = self._core.finish(min(self.now, self._end))
-            self.done.succeed(run_of(self.scenario, self._made, recording))
+            self.done.succeed(run_of(self.scenario, self._input, recording))
         if not self.done.ok:
             raise cast("BaseException", self.done.value)
         return cast("Run", self.done.value)
@@ -341,13 +340,13 @@ class World:
             self._ring_at(now)
 
     def _sleep(self) -> None:
-        at = self._core.peek()
-        self._ring_at(self._end if at is None else at)
+        time = self._core.peek()
+        self._ring_at(self._end if time is None else time)
 
-    def _ring_at(self, at: int) -> None:
-        # an earlier alarm that is still set is not the present one, and does nothing when it rings
-        self._alarm = _Alarm(self.env, self._wake, max(at - self.now, 0))
-        self._alarm_at = at
+    def _ring_at(self, time: int) -> None:
+        # an earlier alarm may still be set; since it is not the current one, it has no effect
+        self._alarm = _Alarm(self.env, self._wake, max(time - self.now, 0))
+        self._alarm_at = time
 
     def _wake(self, alarm: Event) -> None:
         if alarm is not self._alarm or self._ended():
@@ -365,14 +364,14 @@ class World:
             except (RunError, InputError) as error:
                 self.done.fail(error)
                 return
-            at = self._core.now_ns
-            if packets and at > self.now:
+            time = self._core.now_ns
+            if packets and time > self.now:
                 self._waiting = packets
-                self._ring_at(at)
+                self._ring_at(time)
                 return
         for packet in packets:
             self._hand(packet)
-            if self._ended():  # by whoever took it
+            if self._ended():  # the receiver of the packet may have ended it
                 return
         self._sleep()
 
@@ -380,7 +379,7 @@ class World:
         return bool(self.done.triggered)
 
     def _until(self) -> int:
-        """How far the world may go by itself: nothing in the model happens before the model's next event."""
+        """Time up to which the world may run alone: just before the model's next event."""
         if not self.env.running:
             return self.now
         ahead = self.env.peek()
@@ -391,19 +390,19 @@ class World:
         name = packet.link
         if name is not None:
             self._links[name].take(packet)
-        elif packet.flow in self._heard:
-            self._heard[packet.flow].put(packet)
+        elif packet.flow in self._stores:
+            self._stores[packet.flow].put(packet)
 
 
-def _known(name: str, known: list[str], what: str) -> str:
-    if name in known:
+def _existing(name: str, names: list[str], kind: str) -> str:
+    if name in names:
         return name
-    hint = did_you_mean(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
-    raise InputError(f"{name}: no such external {what}{hint}")
+    hint = did_you_mean(name, names) or f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'none'}"
+    raise InputError(f"{name}: no such external {kind}{hint}")
 
 
 class End:
-    """One end of a call: packets leave it by `out`, and come in by `receive`."""
+    """An end of a call: its packets leave by `out`, and arrive by `receive`."""
 
     def __init__(self, call: Call, leaves: str, comes: str) -> None:
         self._call = call
@@ -412,7 +411,7 @@ class End:
 
     @property
     def out(self) -> Taker | None:
-        """What gets each packet that this end sends: a function, or a `Store`."""
+        """Receiver of each packet that this end sends: a function, or a `Store`."""
         return self._leaves.out
 
     @out.setter
@@ -423,7 +422,7 @@ class End:
         """Takes in a packet that the other end of the call has sent, now.
 
         Raises:
-            InputError: when it has not, or was received or dropped before.
+            InputError: when the other end has not sent it, or it was received or dropped before.
         """
         if packet.holder is not self._call or packet.link != self._comes:
             raise InputError(f"{packet!r} was not sent by the other end of this call")
@@ -431,21 +430,21 @@ class End:
 
 
 class Call(World):
-    """A media flow without a network: its two ends are pieces of a model, which brings the network.
+    """A media flow without a network: its two ends are parts of a model, which provides the network.
 
-    Both are those of the engine, with real RTP and RTCP. What `sender.out` and `receiver.out` get is to be given
-    to `receive` of the other end, or dropped with `packet.drop()`.
+    Both ends are the engine's, with real RTP and RTCP. The model passes packets from `sender.out` and `receiver.out`
+    to `receive` of the other end, or drops them with `packet.drop()`.
 
     Args:
-        env: Where it runs.
+        env: Environment that it runs in.
         media: The media, or a whole flow with its name, start and stop; by default video at up to 2.5 Mbit/s.
         controller: The controller, instead of that of `media`: a name, or a class.
-        duration: After this time it ends; its flow may be stopped before.
-        seed: Where all its randomness comes from.
-        record: How much is kept: summary, series or packets.
+        duration: Time after which it ends; its flow may end before.
+        seed: Seed of all its random numbers.
+        record: Level of recording: summary, series or packets.
 
     Raises:
-        InputError: when something does not fit.
+        InputError: when an argument is not usable.
     """
 
     sender: End

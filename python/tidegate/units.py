@@ -1,7 +1,7 @@
 """Times, rates, sizes and fractions: integers in base units, written with their unit.
 
-1 kb is 1000 bit and 1 kB is 1000 bytes, as everywhere in tidegate. A plain number is refused where a
-unit is needed, because nobody who reads it later can know what was meant.
+1 kb is 1000 bit and 1 kB is 1000 bytes, as everywhere in tidegate. A number without its unit is
+refused, because a later reader could not know which unit was meant.
 
 >>> Rate.parse("2.5Mbps")
 Rate('2.5Mbps')
@@ -29,12 +29,12 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from tidegate.errors import InputError
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*\Z", re.ASCII)
-_LARGEST = 10**18  # well inside the engine's 64-bit integers, and more than anybody means
-_LONGEST = 24  # characters of a number that are read; more is nonsense, not precision
+_LARGEST = 10**18  # well inside the engine's 64-bit integers, and beyond any sensible value
+_LONGEST = 24  # characters of a number; more would not add precision
 
 
 def show(value: object) -> str:
-    """A value as its author wrote it in TOML, shortened.
+    """Formats a value as in TOML, shortened to 80 characters.
 
     >>> show("20"), show(20), show(True), show([1, 2])
     ('"20"', '20', 'true', '[1, 2]')
@@ -45,7 +45,7 @@ def show(value: object) -> str:
         case Quantity():
             text = f'"{value}"'
         case str():
-            text = json.dumps(value, ensure_ascii=False)  # TOML escapes what JSON does
+            text = json.dumps(value, ensure_ascii=False)  # TOML escapes the same characters as JSON
         case dict():
             text = "{" + ", ".join(f"{key} = {show(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
@@ -56,15 +56,15 @@ def show(value: object) -> str:
 
 
 def _parsed(parse: Callable[[object], Any], written: core_schema.SerSchema) -> CoreSchema:
-    """How pydantic reads what `parse` does, with its message where that refuses it."""
+    """Builds a pydantic schema that validates with `parse` and reports its messages."""
 
-    def read(value: object) -> Any:
+    def validate(value: object) -> Any:
         try:
             return parse(value)
         except InputError as error:
             raise PydanticCustomError("tidegate", "{why}", {"why": str(error)}) from None
 
-    return core_schema.no_info_plain_validator_function(read, serialization=written)
+    return core_schema.no_info_plain_validator_function(validate, serialization=written)
 
 
 class Quantity(int):
@@ -77,22 +77,22 @@ class Quantity(int):
     noun: ClassVar[str]
     example: ClassVar[str]
     units: ClassVar[dict[str, int]]
-    """Every unit that is understood, with its size in base units."""
-    shown: ClassVar[tuple[str, ...]]
-    """The units used in writing, largest first."""
+    """Valid units, each with its size in base units."""
+    display_units: ClassVar[tuple[str, ...]]
+    """Units for output, largest first."""
     usual: ClassVar[tuple[str, ...]]
-    """The units that a number without one may have meant."""
+    """Units to suggest for a number without one."""
 
     def __new__(cls, value: int | str = 0) -> Self:
-        """From a number of base units, or from text with a unit."""
+        """Makes a quantity from a number of base units, or from text with a unit."""
         return cls.parse(value) if isinstance(value, str) else super().__new__(cls, value)
 
     @classmethod
     def parse(cls, text: object) -> Self:
-        """Reads a number with its unit; a value of this type is taken as it is.
+        """Parses a number with its unit; returns a value of this type unchanged.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: states the value found and the values expected.
 
         >>> Duration.parse("20")
         Traceback (most recent call last):
@@ -116,29 +116,29 @@ class Quantity(int):
             raise InputError(f"found {show(text)}; a {cls.noun} cannot be negative")
         if value > _LARGEST:
             raise InputError(f"found {show(text)}; the largest {cls.noun} is {cls(_LARGEST)}")
-        whole = int(value.to_integral_value())
-        if whole == 0 and value != 0:
+        rounded = int(value.to_integral_value())
+        if rounded == 0 and value != 0:
             raise InputError(f"found {show(text)}; the least {cls.noun} above zero is {cls(1)}")
-        return cls(whole)
+        return cls(rounded)
 
     @classmethod
-    def _needs(cls, found: object) -> str:
-        if isinstance(found, int | float | str) and not isinstance(found, bool | Quantity):
-            right = " or ".join(f'"{found}{unit}"' for unit in cls.usual)
+    def _needs(cls, number: object) -> str:
+        if isinstance(number, int | float | str) and not isinstance(number, bool | Quantity):
+            right = " or ".join(f'"{number}{unit}"' for unit in cls.usual)
             return f"a {cls.noun} needs a unit, for example {right}"
         return f"expected a {cls.noun}, for example {cls.example}"
 
     @classmethod
     def _unknown_unit(cls, unit: str) -> str:
-        # of units with several names the first
+        # the first name of each unit
         names = {size: name for name, size in reversed(cls.units.items())}
-        known = ", ".join(names[size] for size in sorted(names, reverse=True))
-        same = [name for name in names.values() if name.lower() in {unit.lower(), f"{unit.lower()}ps"}]
-        hint = f"; did you mean {same[0]}?" if same else ""
-        return f"no unit of {cls.noun} is called {show(unit)}: there are {known}{hint}"
+        listing = ", ".join(names[size] for size in sorted(names, reverse=True))
+        similar = [name for name in names.values() if name.lower() in {unit.lower(), f"{unit.lower()}ps"}]
+        hint = f"; did you mean {similar[0]}?" if similar else ""
+        return f"no unit of {cls.noun} is called {show(unit)}: there are {listing}{hint}"
 
     def __str__(self) -> str:
-        for unit in self.shown:
+        for unit in self.display_units:
             if self >= self.units[unit]:
                 number = (Decimal(int(self)) / self.units[unit]).normalize()
                 return f"{number:f}{unit}"
@@ -149,19 +149,19 @@ class Quantity(int):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """How pydantic reads and writes it: as text with a unit."""
+        """Makes pydantic validate and serialize it as text with a unit."""
         del source, handler
         return _parsed(cls.parse, core_schema.to_string_ser_schema())
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """What an editor is told about it."""
+        """JSON Schema, for editors."""
         del schema, handler
         units = "|".join(re.escape(unit) for unit in cls.units)
         return {
             "type": "string",
             "pattern": rf"^\s*\d[\d_]*(\.\d*)?([eE][+-]?\d+)?\s*({units})\s*$",
-            "description": f"a {cls.noun} with its unit ({', '.join(cls.shown)})",
+            "description": f"a {cls.noun} with its unit ({', '.join(cls.display_units)})",
             "examples": [cls.example.strip('"')],
         }
 
@@ -180,12 +180,12 @@ class Duration(Quantity):
         "min": 60 * 10**9,
         "h": 3600 * 10**9,
     }
-    shown = ("s", "ms", "us", "ns")
+    display_units = ("s", "ms", "us", "ns")
     usual = ("ms", "s")
 
     @property
     def seconds(self) -> float:
-        """In seconds."""
+        """The time in seconds."""
         return self / 1e9
 
 
@@ -199,7 +199,7 @@ class Rate(Quantity):
         for unit in ("bps", "bit/s", "b/s")
         for prefix, factor in {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}.items()
     }
-    shown = ("Gbps", "Mbps", "kbps", "bps")
+    display_units = ("Gbps", "Mbps", "kbps", "bps")
     usual = ("kbps", "Mbps")
 
 
@@ -209,12 +209,12 @@ class Size(Quantity):
     noun = "size"
     example = '"1200B"'
     units: ClassVar[dict[str, int]] = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
-    shown = ("GB", "MB", "kB", "B")
+    display_units = ("GB", "MB", "kB", "B")
     usual = ("B", "kB")
 
 
 class Frequency(Quantity):
-    """How often something happens: in thousandths of an hour's count.
+    """A frequency, in thousandths of an event per hour.
 
     >>> Frequency("2/s").per_second
     2.0
@@ -223,17 +223,17 @@ class Frequency(Quantity):
     noun = "frequency"
     example = '"2/s"'
     units: ClassVar[dict[str, int]] = {"/s": 3_600_000, "/min": 60_000, "/h": 1_000}
-    shown = ("/s", "/min", "/h")
+    display_units = ("/s", "/min", "/h")
     usual = ("/s", "/min")
 
     @property
     def per_second(self) -> float:
-        """A second."""
+        """Events per second."""
         return self / self.units["/s"]
 
 
 class Speed(Quantity):
-    """A speed in metres an hour.
+    """A speed in metres per hour.
 
     >>> Speed("1m/s") == Speed("3.6km/h")
     True
@@ -242,7 +242,7 @@ class Speed(Quantity):
     noun = "speed"
     example = '"3km/h"'
     units: ClassVar[dict[str, int]] = {"km/h": 1_000, "m/s": 3_600}
-    shown = ("km/h",)
+    display_units = ("km/h",)
     usual = ("km/h", "m/s")
 
 
@@ -255,10 +255,10 @@ class Fraction(float):
 
     @classmethod
     def parse(cls, value: object) -> Self:
-        """Reads a fraction between 0 and 1.
+        """Parses a fraction between 0 and 1.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: states the value found and the values expected.
         """
         right = 'expected a fraction, for example "5%" or 0.05'
         if isinstance(value, str):
@@ -267,7 +267,7 @@ class Fraction(float):
                 raise InputError(f"found {show(value)}; {right}")
             number = float(Decimal(match[1]) / 100)
         elif isinstance(value, int | float) and not isinstance(value, bool | Quantity):
-            # a file may hold whole numbers that no float holds
+            # a file may hold whole numbers that are too large for a float
             number = float(value) if abs(value) < 2**64 else math.inf
         else:
             raise InputError(f"found {show(value)}; {right}")
@@ -279,13 +279,13 @@ class Fraction(float):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """How pydantic reads it: as a number or a percentage."""
+        """Makes pydantic validate it as a number or a percentage."""
         del source, handler
         return _parsed(cls.parse, core_schema.plain_serializer_function_ser_schema(float))
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """What an editor is told about it."""
+        """JSON Schema, for editors."""
         del schema, handler
         return {
             "anyOf": [
@@ -298,7 +298,7 @@ class Fraction(float):
 
 
 def seconds(value: float) -> Duration:
-    """A time from seconds, to the nearest nanosecond.
+    """Converts seconds to a time, to the nearest nanosecond.
 
     >>> seconds(0.02)
     Duration('20ms')
@@ -307,7 +307,7 @@ def seconds(value: float) -> Duration:
 
 
 def bits_per_second(value: float) -> Rate:
-    """A rate from bit/s.
+    """Converts bit/s to a rate.
 
     >>> bits_per_second(2.5e6)
     Rate('2.5Mbps')

@@ -22,13 +22,13 @@ from tidegate.simpy import Call, Environment, Packet, World
 Steps = Generator[simpy.Event, Any, None]
 
 
-def same(one: Run, other: Run) -> None:
+def same(actual: Run, expected: Run) -> None:
     """The same facts, packet by packet where packets are kept."""
-    assert one.digest == other.digest
-    assert one.draws == other.draws
-    if "packets" in one.tables:
-        for column in one.table("packets").columns:
-            mine, theirs = one.table("packets").to_numpy(column), other.table("packets").to_numpy(column)
+    assert actual.digest == expected.digest
+    assert actual.draws == expected.draws
+    if "packets" in actual.tables:
+        for column in actual.table("packets").columns:
+            mine, theirs = actual.table("packets").to_numpy(column), expected.table("packets").to_numpy(column)
             np.testing.assert_array_equal(mine, theirs)
 
 
@@ -229,45 +229,45 @@ def test_what_is_kept_is_inside_and_what_is_late_is_nothing() -> None:
     """Conservation is checked at the end of every run; half of the packets stay with the model."""
     env = Environment()
     world = World(env, through({"capacity": "external"}))
-    kept = []
+    held = []
 
     def out(packet: Packet) -> None:
         if packet.sequence % 2:
-            kept.append(packet)
+            held.append(packet)
         else:
             packet.forward()
 
     world.link("far").out = world.link("far.back").out = out
     run = env.run(until=world.done)
-    assert len(kept) > 100
+    assert len(held) > 100
     packets = run.table("packets")
     odd = packets.to_numpy("sequence") % 2 == 1
     assert set(packets.to_numpy("fate")[odd]) <= {"queue", "under way"}, "odd ones die at the narrow link or never end"
-    kept[0].forward()
-    kept[1].drop()
+    held[0].forward()
+    held[1].drop()
 
 
 def test_packets_tell_what_they_are() -> None:
     env = Environment()
     call = Call(env, Media(controller="gcc"), duration="2s")
-    seen: list[Packet] = []
+    packets: list[Packet] = []
 
     def out(packet: Packet) -> None:
-        seen.append(packet)
+        packets.append(packet)
         packet.forward()
 
     call.sender.out = call.receiver.out = out
     env.run(until=call.done)
-    media = [packet for packet in seen if packet.kind == "video"]
-    padding = [packet for packet in seen if packet.kind == "padding"]
-    rtcp = [packet for packet in seen if packet.kind == "rtcp"]
-    assert len(media) + len(rtcp) + len(padding) == len(seen) > 50
+    media = [packet for packet in packets if packet.kind == "video"]
+    padding = [packet for packet in packets if packet.kind == "padding"]
+    rtcp = [packet for packet in packets if packet.kind == "rtcp"]
+    assert len(media) + len(rtcp) + len(padding) == len(packets) > 50
     assert padding, "probes begin with it"
     assert [packet.rtp_sequence for packet in media] == [
         (media[0].rtp_sequence or 0) + number for number in range(len(media))
     ]
     assert {packet.link for packet in media} == {"network"}
-    assert {packet.flow for packet in seen} == {"call"}
+    assert {packet.flow for packet in packets} == {"call"}
     assert all(packet.rtcp is None and packet.tag is None and packet.marker is not None for packet in media)
     assert any(packet.marker for packet in media)
     assert all(a.sent_ns <= b.sent_ns for a, b in pairwise(media))
@@ -277,7 +277,7 @@ def test_packets_tell_what_they_are() -> None:
         assert packet.size == len(packet.rtcp) + 28
         assert packet.rtp_sequence is packet.timestamp is packet.payload_type is packet.transport_sequence is None
         assert packet.marker is None
-    kinds = {type(one).__name__ for packet in rtcp for one in tidegate.wire.decode(packet.rtcp or b"")}
+    kinds = {type(report).__name__ for packet in rtcp for report in tidegate.wire.decode(packet.rtcp or b"")}
     assert {"SenderReport", "ReceiverReport", "Sdes", "Twcc"} <= kinds
 
 

@@ -30,10 +30,12 @@ def test_a_scenario_with_external_parts_needs_a_driver(cli: Cli, tmp_path: Path)
     file.write_text('duration = "2s"\n[[links]]\ncapacity = "external"\n[[flows]]\nudp = { rate = "1Mbps" }\n')
     done = cli("run", str(file))
     assert done.code == 2
-    key = "links.link: is external, which somebody has to drive; run this scenario inside tidegate.simpy"
+    key = "links.link: is external and needs a driver; run this scenario inside tidegate.simpy"
     assert f"{file}:2: {key}" in " ".join(done.err.split())
     file.write_text('duration = "2s"\n[[links]]\ndelay = "1ms"\n[[flows]]\nname = "mine"\nexternal = {}\n')
-    with pytest.raises(InputError, match=r"flows\.mine: is external, .*run this scenario inside tidegate\.simpy"):
+    with pytest.raises(
+        InputError, match=r"flows\.mine: is external and needs a driver; run this scenario inside tidegate\.simpy"
+    ):
         tidegate.run(file)
 
 
@@ -49,7 +51,7 @@ def test_what_cannot_stand_beside_external() -> None:
             'duration = "2s"\n[[links]]\ncapacity = "external"\ndelay = "1ms"\nloss = "1%"\n'
             'back = { capacity = "external", queue = { packets = 3 } }\n[[flows]]\nexternal = {}\nudp = { rate = "1bps" }\n'
         )
-    why = "an external link does to packets what whoever drives the run does, and nothing else"
+    why = "an external link has no settings but its capacity: your own code decides when each packet arrives"
     first, second, third, fourth = caught.value.problems
     assert first == f"scenario.toml:4: links[1].delay: {why}"
     assert second.endswith(f"loss: {why}")
@@ -66,7 +68,7 @@ def test_wrong_use_is_told() -> None:
     env = Environment()
     flows = [Flow(name="x", external={}, start="1s", stop="3s"), Flow(name="y", external={})]
     scenario = Scenario(duration="4s", links=[Link(name="far", capacity="external")], flows=flows)
-    world, other = World(env, scenario), World(env, scenario)
+    world, neighbour = World(env, scenario), World(env, scenario)
     with pytest.raises(InputError, match=r"^farr: no such external link; did you mean far\?$"):
         world.link("farr")
     with pytest.raises(InputError, match=r"^z: no such external flow; there are x, y$"):
@@ -87,12 +89,12 @@ def test_wrong_use_is_told() -> None:
         world.link("far").out = 3  # type: ignore[assignment]
     packets: list[Packet] = []
     world.link("far").out = packets.append
-    other.link("far").out = packets.append
+    neighbour.link("far").out = packets.append
     world.feed("y", 100)
-    other.feed("y", 100)
+    neighbour.feed("y", 100)
     env.run(until="1ms")
     first, second = packets
-    assert (first.holder, second.holder) == (world, other)
+    assert (first.holder, second.holder) == (world, neighbour)
     with pytest.raises(InputError, match='no packet dies of "boredom"; there are queue, loss, corrupt, outage'):
         first.drop("boredom")
     with pytest.raises(InputError, match=r"Packet 0 \(datagram, 100 B\).* is of another world"):
@@ -112,7 +114,9 @@ def test_wrong_use_is_told() -> None:
         world.feed("y", 100)
     world = World(env, scenario)
     world.feed("y", 100)
-    with pytest.raises(RunError, match=r"links\.far: nobody takes its packets; set `out` before the environment runs"):
+    with pytest.raises(
+        RunError, match=r"links\.far: its packets have no receiver; set `out` before the environment runs"
+    ):
         env.run(until="6s")
     with pytest.raises(InputError, match=r"found Environment as the environment; expected a tidegate\.simpy\.Env"):
         World(simpy.Environment(), scenario)  # type: ignore[arg-type]
@@ -133,13 +137,13 @@ def test_what_is_asked_for_is_checked() -> None:
 
 def test_packets_of_other_calls_are_refused() -> None:
     env = Environment()
-    one, two = Call(env, duration="2s"), Call(env, duration="2s")
-    one.sender.out = two.receiver.receive
+    first, second = Call(env, duration="2s"), Call(env, duration="2s")
+    first.sender.out = second.receiver.receive
     with pytest.raises(InputError, match="was not sent by the other end of this call"):
         env.run(until="1s")
     env = Environment()
-    one = Call(env, duration="2s")
-    one.sender.out = one.sender.receive
+    first = Call(env, duration="2s")
+    first.sender.out = first.sender.receive
     with pytest.raises(InputError, match="was not sent by the other end of this call"):
         env.run(until="1s")
 

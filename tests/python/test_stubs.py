@@ -19,21 +19,21 @@ def definitions(body: list[ast.stmt], owner: object) -> Iterator[tuple[str, ast.
     """Each class and function with the object of its name; of a property that can be set, what reads it."""
     for node in body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
-            own = inspect.getattr_static(owner, node.name)
-            own = getattr(own, "__func__", own)  # of a static method
-            yield node.name, node, own
+            actual = inspect.getattr_static(owner, node.name)
+            actual = getattr(actual, "__func__", actual)  # of a static method
+            yield node.name, node, actual
             if isinstance(node, ast.ClassDef):
-                for name, member, object_ in definitions(node.body, own):
+                for name, member, object_ in definitions(node.body, actual):
                     yield f"{node.name}.{name}", member, object_
 
 
 def test_docstrings_are_those_of_the_extension() -> None:
     stale = [
         name
-        for name, node, own in definitions(STUB.body, _core)
+        for name, node, actual in definitions(STUB.body, _core)
         if (written := ast.get_docstring(node)) is not None
         and name.split(".")[-1] not in {"__new__", "__getitem__"}  # Python tells those of a slot itself
-        and written != inspect.cleandoc(getattr(own, "__doc__", None) or "").strip()
+        and written != inspect.cleandoc(getattr(actual, "__doc__", None) or "").strip()
     ]
     assert not stale, "make stubs"
 

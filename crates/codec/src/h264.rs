@@ -12,16 +12,16 @@ use openh264_sys2::{
 };
 use tidegate_core::Rate;
 
-/// Frames per second that OpenH264's rate control knows (`MAX_FRAME_RATE` in `wels_const.h`).
-const FASTEST: f64 = 60.0;
-/// Above the limit of every level: no other limit than the target (`WelsBitRateVerification`).
+/// Largest number of frames per second in OpenH264's rate control (`wels_const.h`).
+const MAX_FRAME_RATE: f64 = 60.0;
+/// A limit above that of each level, so that only the target limits the rate (`WelsBitRateVerification`).
 const NO_LIMIT: i32 = i32::MAX;
-/// What is asked for at least: rates below one bit a frame are refused (`WelsBitRateVerification`).
-const LEAST: u64 = 1_000;
-/// The limit of level 5.2 (H.264 table A-1, with `CpbBrNalFactor` 1200).
-const MOST: u64 = 288_000_000;
+/// Lowest target in bit/s: rates below one bit a frame are refused (`WelsBitRateVerification`).
+const BITRATE_MIN: u64 = 1_000;
+/// Highest target in bit/s: the limit of level 5.2 (H.264 table A-1, with `CpbBrNalFactor` 1200).
+const BITRATE_MAX: u64 = 288_000_000;
 
-/// What an encoder has to know of its input and of the network.
+/// Parameters of the input and of the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Format {
     /// Pixels of a line; even.
@@ -30,9 +30,9 @@ pub struct Format {
     pub height: usize,
     /// Pictures per second.
     pub fps: f64,
-    /// Frames from one key frame to the next; 0: key frames only where they are asked for.
+    /// Frames from one key frame to the next; 0: key frames only on request.
     pub group: u32,
-    /// Bytes of a packet: no slice is larger.
+    /// Bytes of a packet's payload: no slice is larger.
     pub payload: u16,
 }
 
@@ -52,27 +52,27 @@ pub struct OpenH264 {
     format: Format,
     encoder: Encoder,
     header: Vec<u8>,
-    /// The rate that it works at, in bit/s; zero before the first picture.
+    /// Its current rate in bit/s; zero before the first picture.
     rate: u64,
     pictures: u64,
 }
 
 impl OpenH264 {
     /// # Errors
-    /// When the format is not for OpenH264.
+    /// When OpenH264 does not support the format.
     pub fn new(format: Format) -> Result<Self, String> {
         let Format { width, height, fps, payload, .. } = format;
         if width % 2 + height % 2 != 0 || width == 0 || height == 0 {
             return Err(format!("pictures of {width}x{height}; both must be even"));
         }
-        if !(1.0..=FASTEST).contains(&fps) {
-            return Err(format!("{fps} pictures a second; OpenH264 knows from 1 to {FASTEST}"));
+        if !(1.0..=MAX_FRAME_RATE).contains(&fps) {
+            return Err(format!("{fps} pictures a second; OpenH264 knows from 1 to {MAX_FRAME_RATE}"));
         }
-        // below that, OpenH264 cannot hold the limit of a slice
+        // with smaller packets, OpenH264 cannot keep the limit of a slice
         if payload < 200 {
             return Err(format!("packets of {payload} bytes; encoding for packets needs at least 200"));
         }
-        let encoder = Self::encoder(format, LEAST)?;
+        let encoder = Self::encoder(format, BITRATE_MIN)?;
         Ok(Self { format, encoder, header: Vec::new(), rate: 0, pictures: 0 })
     }
 
@@ -84,28 +84,28 @@ impl OpenH264 {
             .max_frame_rate(FrameRate::from_hz(format.fps as f32))
             .usage_type(UsageType::CameraVideoRealTime)
             .complexity(Complexity::Low)
-            // one for all rates, so that parameter sets never change
+            // one level for all rates, so that parameter sets never change
             .level(Level::Level_5_2)
             .max_slice_len(format.payload.into())
             .intra_frame_period(IntraFramePeriod::from_num_frames(format.group))
-            // a cut must not make a key frame that nobody asked for
+            // a cut must not make a key frame without a request
             .scene_change_detect(false)
             .num_threads(1);
-        let made = Encoder::with_api_config(OpenH264API::from_source(), config);
-        let mut encoder = made.map_err(|error| error.to_string())?;
-        // before it begins, or it would write about its settings to the standard error
+        let encoder = Encoder::with_api_config(OpenH264API::from_source(), config);
+        let mut encoder = encoder.map_err(|error| error.to_string())?;
+        // set before it begins, or it would write its settings to the standard error
         set(&mut encoder, ENCODER_OPTION_TRACE_LEVEL, WELS_LOG_QUIET)?;
         Ok(encoder)
     }
 
-    /// Sequence and picture parameter sets: what a decoder is told out of band. Empty before the first picture.
+    /// Sequence and picture parameter sets, which a decoder gets out of band. Empty before the first picture.
     #[must_use]
     pub fn header(&self) -> &[u8] {
         &self.header
     }
 
-    /// Encodes a picture (planes Y, U, V; colour at half the width and height) at `rate`; as a key frame if
-    /// `key`. `None` where the encoder leaves the picture out to hold its rate.
+    /// Encodes a picture (planes Y, U, V; colour at half the width and height) at `rate`; as a key frame if `key`.
+    /// `None`: the encoder leaves the picture out to hold its rate.
     ///
     /// # Errors
     /// When the picture has another size, or OpenH264 fails.
@@ -119,21 +119,21 @@ impl OpenH264 {
                 area * 3 / 2
             ));
         }
-        self.set_rate(rate.as_bps().clamp(LEAST, MOST))?;
+        self.set_rate(rate.as_bps().clamp(BITRATE_MIN, BITRATE_MAX))?;
         if key && self.pictures > 0 {
             self.encoder.force_intra_frame();
         }
         let (luma, colour) = picture.split_at(area);
         let (u, v) = colour.split_at(area / 4);
         let planes = YUVSlices::new((luma, u, v), (width, height), (width, width / 2, width / 2));
-        let at = Timestamp::from_millis((self.pictures as f64 * 1000.0 / fps) as u64);
+        let timestamp = Timestamp::from_millis((self.pictures as f64 * 1000.0 / fps) as u64);
         self.pictures += 1;
-        let stream = self.encoder.encode_at(&planes, at).map_err(|error| error.to_string())?;
+        let stream = self.encoder.encode_at(&planes, timestamp).map_err(|error| error.to_string())?;
         let key = match stream.frame_type() {
             FrameType::IDR => true,
             FrameType::P | FrameType::I => false,
             FrameType::Skip => return Ok(None),
-            other => return Err(format!("OpenH264 made a frame of the kind {other:?}")),
+            kind => return Err(format!("OpenH264 made a frame of the kind {kind:?}")),
         };
         let layers = (0..stream.num_layers()).filter_map(|index| stream.layer(index));
         let (mut header, mut bits, mut slices) = (Vec::new(), Vec::new(), Vec::new());
@@ -159,14 +159,14 @@ impl OpenH264 {
     fn set_rate(&mut self, bps: u64) -> Result<(), String> {
         let limit = |layer, bps| SBitrateInfo { iLayer: layer, iBitrate: bps };
         if self.pictures == 1 {
-            // it began with its first rate as its limit for good
+            // OpenH264 has taken its first rate as its limit
             set(&mut self.encoder, ENCODER_OPTION_MAX_BITRATE, limit(SPATIAL_LAYER_0, NO_LIMIT))?;
         }
         if bps == self.rate {
             return Ok(());
         }
         if self.pictures == 0 {
-            // it takes its size, and begins, with its first picture
+            // the encoder takes its size, and begins, with its first picture
             self.encoder = Self::encoder(self.format, bps)?;
         } else {
             set(&mut self.encoder, ENCODER_OPTION_BITRATE, limit(SPATIAL_LAYER_ALL, bps as i32))?;
@@ -176,12 +176,12 @@ impl OpenH264 {
     }
 }
 
-/// Sets an option whose value is of the type `T`.
+/// Sets an option to a value of the type `T`.
 #[allow(unsafe_code)]
 fn set<T>(encoder: &mut Encoder, option: ENCODER_OPTION, mut value: T) -> Result<(), String> {
-    // SAFETY: SetOption (`welsEncoderExt.cpp`) reads the value behind the pointer and does not keep it. The options
-    // set here are read as an `int` and as `SBitrateInfo`, which is what callers give, and nothing in the crate
-    // relies on them once an encoder has begun.
+    // SAFETY: SetOption (`welsEncoderExt.cpp`) reads the value behind the pointer and does not keep it. It reads the
+    // options set here as an `int` and as `SBitrateInfo`, the types that callers give, and nothing in the crate relies
+    // on them once an encoder has begun.
     let code = unsafe { encoder.raw_api().set_option(option, (&raw mut value).cast()) };
     if code == 0 { Ok(()) } else { Err(format!("OpenH264 refuses option {option} (code {code})")) }
 }
@@ -192,13 +192,13 @@ mod tests {
 
     const FORMAT: Format = Format { width: 320, height: 192, fps: 25.0, group: 0, payload: 1200 };
 
-    /// Coarse waves that move, and noise, in whole numbers.
+    /// A picture of coarse moving waves and noise, in whole numbers.
     fn picture(number: u64) -> Vec<u8> {
         let Format { width, height, .. } = FORMAT;
         let mut noise = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut picture = vec![128; width * height * 3 / 2];
-        for (at, pixel) in picture[..width * height].iter_mut().enumerate() {
-            let (x, y) = (at as u64 % width as u64, at as u64 / width as u64);
+        for (index, pixel) in picture[..width * height].iter_mut().enumerate() {
+            let (x, y) = (index as u64 % width as u64, index as u64 / width as u64);
             noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let wave = (x * 3 + number * 5) % 128 + (y * 2 + number * 2) % 96;
             *pixel = (wave + (noise >> 62)) as u8;
@@ -225,7 +225,7 @@ mod tests {
                 bits += if frame < 25 { 0 } else { 8 * coded.bits.len() };
                 assert_eq!(coded.slices.iter().sum::<u32>() as usize, coded.bits.len());
             }
-            // three seconds from the second one on; frames are as large as some 4 % of that
+            // three seconds from the second one on; a frame has some 4 % of their bits
             let share = bits as f64 / 3000.0 / kbps as f64;
             assert!((0.9..1.1).contains(&share), "{share} of {kbps} kbit/s");
         }
@@ -250,11 +250,11 @@ mod tests {
     }
 
     #[test]
-    fn key_frames_come_when_asked_for_and_by_group() {
-        let keys = |group, asked: &[u64]| {
+    fn key_frames_come_on_request_and_by_group() {
+        let keys = |group, requested: &[u64]| {
             let mut encoder = encoder(Format { group, ..FORMAT });
             let is_key = |number: &u64| {
-                let coded = encoder.encode(&picture(*number), Rate::from_mbps(2), asked.contains(number));
+                let coded = encoder.encode(&picture(*number), Rate::from_mbps(2), requested.contains(number));
                 coded.expect("a frame").is_some_and(|coded| coded.key)
             };
             (0..25).filter(is_key).collect::<Vec<u64>>()
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_same_pictures_and_rates_give_the_same_bits() {
-        let all = || {
+        let bits = || {
             let mut encoder = encoder(Format { group: 12, ..FORMAT });
             let code = |number: u64| {
                 let rate = Rate::from_kbps(200 + 37 * (number % 11));
@@ -274,7 +274,7 @@ mod tests {
             };
             (0..60).map(code).collect::<Vec<_>>()
         };
-        assert_eq!(all(), all());
+        assert_eq!(bits(), bits());
     }
 
     #[test]
@@ -288,12 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_encode_is_said() {
-        let wrong = |format: Format| OpenH264::new(format).err().expect("refused");
-        assert!(wrong(Format { width: 31, ..FORMAT }).contains("both must be even"));
-        assert!(wrong(Format { fps: 61.0, ..FORMAT }).contains("from 1 to 60"));
-        assert!(wrong(Format { fps: f64::NAN, ..FORMAT }).contains("from 1 to 60"));
-        assert!(wrong(Format { payload: 100, ..FORMAT }).contains("at least 200"));
+    fn unsupported_formats_and_pictures_are_refused() {
+        let error_of = |format: Format| OpenH264::new(format).err().expect("refused");
+        assert!(error_of(Format { width: 31, ..FORMAT }).contains("both must be even"));
+        assert!(error_of(Format { fps: 61.0, ..FORMAT }).contains("from 1 to 60"));
+        assert!(error_of(Format { fps: f64::NAN, ..FORMAT }).contains("from 1 to 60"));
+        assert!(error_of(Format { payload: 100, ..FORMAT }).contains("at least 200"));
         let error = encoder(FORMAT).encode(&[0; 5], Rate::from_mbps(1), false).expect_err("too short");
         assert_eq!(error, "a picture of 5 bytes; 320x192 has 92160");
     }

@@ -1,9 +1,9 @@
-//! An encoder of real video: OpenH264, the encoder of Firefox's WebRTC, where a build asks for it with the
-//! feature `openh264`. Without the feature this crate is empty, and nothing of C++ is compiled.
+//! An encoder of real video: OpenH264, the encoder of Firefox's WebRTC, in builds with the feature `openh264`. Without
+//! the feature this crate is empty, and no C++ is compiled.
 //!
-//! One call encodes one picture at the rate of the moment, in slices no larger than the payload of a packet;
-//! parameter sets are handed out once, to go out of band, as in SDP. One thread: the same pictures, rates and
-//! requests give the same bits.
+//! One call encodes one picture at the current rate, in slices no larger than the payload of a packet. Parameter sets
+//! are handed out once, to go out of band, as in SDP. With one thread, the same pictures, rates and requests give the
+//! same bits.
 
 #[cfg(feature = "openh264")]
 mod h264;

@@ -1,4 +1,4 @@
-//! What one packet costs a controller, reports and `on_sent` included: an hour of a 2.5 Mb/s call.
+//! Cost of a packet for each controller, with reports and `on_sent`: an hour of a 2.5 Mb/s call.
 
 use serde_json::Value;
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use tidegate_core::control::{Limits, PacketResult, Report, Sent};
 use tidegate_core::{ControllerHost, Ecn, RemoteTime, Size, Stream, Time};
 
 const PACKETS: u64 = 940_000;
-/// A report every 50 ms.
+/// Packets per report: one report every 50 ms.
 const BATCH: u64 = 13;
 const GAP_NANOS: i64 = 3_840_000;
 
@@ -25,10 +25,10 @@ fn main() {
 }
 
 fn reports() -> Vec<Report> {
-    let mut luck = Stream::new(1, "bench", "jitter");
+    let mut rng = Stream::new(1, "bench", "jitter");
     let mut packet = |sequence: u64| {
         let sent = Time::from_nanos(sequence as i64 * GAP_NANOS);
-        let delay = 50_000_000 + luck.below(2_000_000) as i64;
+        let delay = 50_000_000 + rng.below(2_000_000) as i64;
         let arrival = Some(RemoteTime::from_nanos(sent.as_nanos() + delay));
         let size = Size::from_bytes(1200);
         PacketResult { sequence, size, sent, arrival, ecn: Ecn::default(), probe: None }
@@ -40,7 +40,7 @@ fn reports() -> Vec<Report> {
     (0..PACKETS / BATCH).map(|i| batch(i * BATCH)).collect()
 }
 
-/// Nanoseconds a packet over the whole hour.
+/// Measures the nanoseconds per packet over the hour.
 #[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark looks at the clock")]
 fn pass(entry: &Entry, preset: &str, reports: &[Report]) -> f64 {
     let controller = (entry.build)(preset, &Value::Null).expect("valid");

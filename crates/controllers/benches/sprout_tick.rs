@@ -1,4 +1,4 @@
-//! What a tick of Sprout's receiver costs, its forecast included, and what its tables cost once.
+//! Cost of a tick of Sprout's receiver, with its forecast, and of its tables, which are computed once.
 
 use serde_json::Value;
 use std::hint::black_box;
@@ -19,13 +19,13 @@ fn main() {
     for (name, preset) in [("sprout", "nsdi2013"), ("sprout", "aware"), ("sprout-ewma", "nsdi2013")] {
         let settings = Settings::with(name, preset, &Value::Null).expect("a preset");
         let pass = || {
-            let mut luck = Stream::new(1, "bench", "packets");
+            let mut rng = Stream::new(1, "bench", "packets");
             let mut ticks = Ticks::new(&settings, Time::ZERO);
             let begin = std::time::Instant::now();
             for tick in 0..TICKS {
-                // a rate that wanders over all there are, a fifth of the packets with nothing behind them
-                for _ in 0..luck.below(u64::from(1 + tick / 100 % 29)) {
-                    ticks.packet(1400, Span::from_millis(50), luck.chance(0.2));
+                // rates over the full range; a fifth of the packets have no packet behind them
+                for _ in 0..rng.below(u64::from(1 + tick / 100 % 29)) {
+                    ticks.packet(1400, Span::from_millis(50), rng.chance(0.2));
                 }
                 ticks.end();
                 black_box(ticks.forecast());

@@ -1,4 +1,4 @@
-//! A sender that never adapts: UDP at a constant rate, as background traffic and as a yardstick.
+//! Sender with a constant rate, as background traffic and for comparison.
 
 use crate::Entry;
 use crate::settings::{Kind, Setting, SettingsError, resolve, unknown_preset};
@@ -9,19 +9,19 @@ use tidegate_core::units::{Rate, Time};
 const NAME: &str = "fixed";
 const PRESETS: &[&str] = &["default"];
 
-/// The registry's entry for this controller.
+/// Registry entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "constant rate, deaf to feedback",
     presets: PRESETS,
     settings: |_| TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: |preset| {
-        known(preset)?;
+        check_preset(preset)?;
         Ok(serde_json::json!({ "rate": Settings::default().rate }))
     },
     build: |preset, overrides| {
-        known(preset)?;
+        check_preset(preset)?;
         let settings = resolve(NAME, TABLE, &Settings::default(), overrides)?;
         Ok(Box::new(Fixed { rate: Rate::from_bps_f64(settings.rate) }))
     },
@@ -47,7 +47,7 @@ impl Default for Settings {
     }
 }
 
-fn known(preset: &str) -> Result<(), SettingsError> {
+fn check_preset(preset: &str) -> Result<(), SettingsError> {
     if PRESETS.contains(&preset) { Ok(()) } else { Err(unknown_preset(NAME, preset, PRESETS)) }
 }
 
@@ -57,7 +57,7 @@ struct Fixed {
 
 impl Controller for Fixed {
     fn needs(&self) -> Needs {
-        Needs::feedback(FeedbackKind::Nothing)
+        Needs::feedback(FeedbackKind::None)
     }
 
     fn on_report(&mut self, _now: Time, _report: &Report, cx: &mut Context<'_>) -> Decision {
@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn it_sends_at_its_rate_whatever_is_reported() {
         let mut host = host(&json!({ "rate": 123_456 }), &Limits::default()).expect("valid");
-        let at_once = *host.decision();
-        assert_eq!(at_once, Decision::rate(Rate::from_bps(123_456)));
+        let first = *host.decision();
+        assert_eq!(first, Decision::rate(Rate::from_bps(123_456)));
         let bad = Report { remb: Some(Rate::from_bps(1)), ..Report::default() };
-        assert_eq!(host.report(Time::from_secs(1), &bad), Ok(&at_once));
+        assert_eq!(host.report(Time::from_secs(1), &bad), Ok(&first));
         assert_eq!(
             self::host(&Value::Null, &Limits::default()).expect("valid").decision().target,
             Rate::from_mbps(1)
@@ -104,14 +104,15 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say = |overrides: Value| host(&overrides, &Limits::default()).err().expect("refused").to_string();
-        assert_eq!(say(json!({"rates": 1})), "fixed: `rates` is not a setting, expected one of `rate`");
+        let refusal =
+            |overrides: Value| host(&overrides, &Limits::default()).err().expect("refused").to_string();
+        assert_eq!(refusal(json!({"rates": 1})), "fixed: `rates` is not a setting, expected one of `rate`");
         assert_eq!(
-            say(json!({"rate": "1"})),
+            refusal(json!({"rate": "1"})),
             "fixed: `rate` is \"1\", expected a number from 1 to 1000000000000 bit/s"
         );
-        assert!(say(json!({"rate": 0})).starts_with("fixed: `rate` is 0, expected a number from 1"));
-        assert_eq!(say(json!([1])), "fixed: the settings are [1], expected a JSON object");
+        assert!(refusal(json!({"rate": 0})).starts_with("fixed: `rate` is 0, expected a number from 1"));
+        assert_eq!(refusal(json!([1])), "fixed: the settings are [1], expected a JSON object");
         let error = (ENTRY.build)("fast", &Value::Null).err().expect("refused");
         assert_eq!(error.to_string(), "fixed: `preset` is `fast`, expected one of `default`");
     }

@@ -1,7 +1,7 @@
 //! Congestion controllers, one file or folder each, and the registry that finds them by name.
 //!
-//! A new controller touches four things: its file or folder here, one line in [`registry`], one page
-//! under `docs/controllers/`, and one golden table of its behaviour.
+//! A new controller needs four things: its file or folder here, a line in [`registry`], a page under `docs/controllers/`,
+//! and a golden table of its behaviour.
 
 pub mod agent;
 pub mod fixed;
@@ -20,60 +20,60 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tidegate_core::control::{Controller, ReceiverHalf};
 
-/// Makes something out of a preset's name and an object of overrides on it.
+/// Builds a half of a controller from a preset's name and an object of overrides.
 pub type Build<T> = fn(preset: &str, overrides: &Value) -> Result<Box<T>, SettingsError>;
 
-/// What the video of a call shows (WebRTC's `ContentType`).
+/// Content of a call's video (WebRTC's `ContentType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// What a camera sees.
+    /// Camera.
     #[default]
     Camera,
-    /// A shared screen.
+    /// Shared screen.
     Screen,
 }
 
-/// What the registry says of one controller.
+/// Registry entry of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The name it is asked for by.
+    /// Name of the controller.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// Names of its sets of values; the first one is the default.
+    /// Names of the presets; the first one is the default.
     pub presets: &'static [&'static str],
-    /// Everything that can be set of a preset, with unit, range and source. Presets of one make share a table.
+    /// Settings of a preset, with unit, range and source. Presets of the same kind share a table.
     pub settings: fn(preset: &str) -> &'static [Setting],
-    /// All values of a preset, as a JSON object.
+    /// Values of a preset as a JSON object.
     ///
     /// # Errors
-    /// When there is no such preset.
+    /// Fails if there is no such preset.
     pub defaults: fn(preset: &str) -> Result<Value, SettingsError>,
-    /// What a call sets of a preset where nobody says otherwise, as a JSON object: for schemes that know a bare
-    /// controller, which is what documents and recordings have, from one in a call.
+    /// Settings that a call makes of a preset by default, as a JSON object. Only some schemes distinguish a controller in a
+    /// call from the bare one of documents and recordings.
     pub in_call: fn(preset: &str, content: Content) -> Value,
-    /// Makes the sending half from a preset and a JSON object of overrides (`null`: none).
+    /// Builds the sending half from a preset and a JSON object of overrides (`null`: none).
     ///
     /// # Errors
-    /// When there is no such preset or key, or a value is of the wrong type or out of its range.
+    /// Fails if there is no such preset or key, or a value is of the wrong type or out of its range.
     pub build: Build<dyn Controller>,
-    /// Makes the receiving half, for schemes that have one.
+    /// Builds the receiving half, for schemes that have one.
     pub receiver: Option<Build<dyn ReceiverHalf>>,
 }
 
 impl Entry {
-    /// Nothing: a call has the preset as it is.
-    pub const AS_IT_IS: fn(&str, Content) -> Value = |_, _| Value::Object(serde_json::Map::new());
+    /// Value of `in_call` for schemes of which a call changes no settings.
+    pub const NO_CALL_SETTINGS: fn(&str, Content) -> Value = |_, _| Value::Object(serde_json::Map::new());
 
-    /// The preset that is meant where none is named.
+    /// Default preset.
     #[must_use]
     pub fn default_preset(&self) -> &'static str {
         self.presets[0]
     }
 }
 
-/// Every controller, by name.
+/// Entries of all controllers.
 #[must_use]
 pub fn registry() -> &'static [Entry] {
     &[
@@ -92,7 +92,7 @@ pub fn registry() -> &'static [Entry] {
     ]
 }
 
-/// The controller called `name`.
+/// Finds a controller by name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     registry().iter().find(|entry| entry.name == name)

@@ -1,12 +1,11 @@
-//! RRB-SIMD of Lusilao-Zodi, Dlodlo, de Jager and Ferguson (CNSR 2011), from what is published of it: the
-//! rate grows with the square of the time without congestion and falls by a part on congestion.
+//! RRB-SIMD of Lusilao-Zodi, Dlodlo, de Jager and Ferguson (CNSR 2011), from its published abstract: the rate grows with
+//! the square of the time without congestion and falls by a part on congestion.
 //!
-//! Of the article only the abstract is at hand. It states the two laws, that they work on RTCP reports, that
-//! losses and the cumulative jitter are signs of congestion, and that a delay factor, which measures the
-//! occupancy of the bottleneck's buffer in each round, has to confirm the second sign. The increase is that of SIMD
-//! (Jin, Guo, Matta, Bestavros: TCP-friendly SIMD congestion control and its convergence behavior,
-//! BUCS-TR-2001-006), which the name refers to. What had to be inferred is said where it stands, and in
-//! `docs/controllers/rrb-simd.md`.
+//! Only the abstract of the article was available. It states the two laws, that they work on RTCP reports, that losses and
+//! the cumulative jitter are signs of congestion, and that a delay factor, which measures the occupancy of the
+//! bottleneck's buffer in each round, has to confirm the second sign. The increase is that of SIMD (Jin, Guo, Matta,
+//! Bestavros: TCP-friendly SIMD congestion control and its convergence behavior, BUCS-TR-2001-006), to which the name
+//! refers. Inferred parts are marked at their places, and in `docs/controllers/rrb-simd.md`.
 
 use crate::Entry;
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset};
@@ -17,25 +16,25 @@ use tidegate_core::{Rate, Span, Time};
 const NAME: &str = "rrb-simd";
 const PRESETS: &[&str] = &["default"];
 
-/// The registry's entry for this controller.
+/// Registry entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "square increase, multiplicative decrease from receiver reports: loss, or jitter and delay",
     presets: PRESETS,
     settings: |_| TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: |preset| {
-        known(preset)?;
+        check_preset(preset)?;
         Ok(serde_json::to_value(DEFAULT).unwrap_or_default())
     },
     build: |preset, overrides| {
-        known(preset)?;
+        check_preset(preset)?;
         Ok(Box::new(RrbSimd::new(resolve(NAME, TABLE, &DEFAULT, overrides)?)))
     },
     receiver: None,
 };
 
-// One setting a block: name, type, unit, what it may be, [default], meaning, source.
+// Each block is a setting: name, type, unit, allowed values, [default], meaning, source.
 settings! {
     decrease: f64, "", Number(0.001, 0.999), [0.5],
         "part of the rate that congestion takes (beta)",
@@ -53,48 +52,48 @@ settings! {
 
 const DEFAULT: Settings = preset(0);
 
-fn known(preset: &str) -> Result<(), SettingsError> {
+fn check_preset(preset: &str) -> Result<(), SettingsError> {
     if PRESETS.contains(&preset) { Ok(()) } else { Err(unknown_preset(NAME, preset, PRESETS)) }
 }
 
-/// How the rate grows from one decrease to the next.
+/// Growth of the rate from one decrease to the next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Epoch {
-    /// The rate that congestion was found at, and the rate after it, bit/s.
-    most: f64,
-    least: f64,
-    /// Growth in one round, bit/s; none before there is a round-trip time.
+    /// Rate at congestion, bit/s.
+    peak: f64,
+    /// Rate after the decrease, bit/s.
+    base: f64,
+    /// Growth in the first round, bit/s; none before the first round-trip time.
     step: Option<f64>,
     /// Reports without congestion since.
     rounds: f64,
-    /// The least jitter so far, from which a rise is counted: its changes added up, never below zero. None
-    /// before the first report.
-    jitter: Option<Span>,
+    /// Lowest jitter so far, relative to which the cumulative jitter is the present jitter. None before the first report.
+    min_jitter: Option<Span>,
 }
 
 impl Epoch {
-    fn new(most: f64, least: f64, jitter: Option<Span>) -> Self {
-        Self { most, least, step: None, rounds: 0.0, jitter }
+    fn new(peak: f64, base: f64, min_jitter: Option<Span>) -> Self {
+        Self { peak, base, step: None, rounds: 0.0, min_jitter }
     }
 
-    /// SIMD's window, as a rate: w = w0 + alpha^2 / 4 n^2.
+    /// SIMD's window as a rate, bit/s: w = w0 + alpha^2 / 4 n^2.
     fn rate(&self) -> f64 {
-        self.least + self.step.unwrap_or(0.0) * self.rounds * self.rounds
+        self.base + self.step.unwrap_or(0.0) * self.rounds * self.rounds
     }
 }
 
-/// The sending half.
+/// Sending half.
 pub struct RrbSimd {
     settings: Settings,
     limits: Limits,
-    /// None before the first limits are known.
+    /// Present epoch; none before the first limits.
     epoch: Option<Epoch>,
-    shortest: Option<Span>,
+    min_rtt: Option<Span>,
 }
 
 impl RrbSimd {
     fn new(settings: Settings) -> Self {
-        Self { settings, limits: Limits::default(), epoch: None, shortest: None }
+        Self { settings, limits: Limits::default(), epoch: None, min_rtt: None }
     }
 
     fn decision(&self) -> Decision {
@@ -104,22 +103,22 @@ impl RrbSimd {
 }
 
 impl Settings {
-    /// alpha^2 / 4 for windows of `most` packets at congestion, with which SIMD has the throughput of TCP at the same
-    /// loss: alpha = 3 sqrt(beta) / ((1 - 2/3 beta) sqrt(most)). An epoch of T = 2 sqrt(beta most) / alpha round
-    /// trips carries (1 - 2/3 beta) most T packets and ends with one loss, which makes it TCP's
-    /// sqrt(3/2 / p) packets a round trip.
+    /// Growth alpha^2 / 4 for windows of `peak` packets at congestion, with which SIMD has TCP's throughput at the same
+    /// loss: alpha = 3 sqrt(beta) / ((1 - 2/3 beta) sqrt(peak)). An epoch of T = 2 sqrt(beta peak) / alpha round trips
+    /// carries (1 - 2/3 beta) peak T packets and ends with one loss, which gives TCP's sqrt(3/2 / p) packets per round
+    /// trip.
     #[must_use]
-    pub fn growth(&self, most: f64) -> f64 {
+    pub fn growth(&self, peak: f64) -> f64 {
         let beta = self.decrease;
-        let kept = 1.0 - 2.0 / 3.0 * beta;
-        9.0 * beta / (4.0 * kept * kept * most)
+        let mean_part = 1.0 - 2.0 / 3.0 * beta;
+        9.0 * beta / (4.0 * mean_part * mean_part * peak)
     }
 
-    /// Growth in bit/s of the first round after congestion at `most` bit/s, with a round trip of `rtt`.
-    fn step(&self, most: f64, rtt: Span) -> f64 {
+    /// Growth of the first round after congestion at `peak` bit/s with a round trip of `rtt`, bit/s.
+    fn step(&self, peak: f64, rtt: Span) -> f64 {
         let packet = self.packet as f64 * 8.0 / rtt.as_secs_f64();
-        // where less than a packet fits a round trip, the window was one (TCP's least)
-        self.growth((most / packet).max(1.0)) * packet
+        // a window is at least one packet (TCP's minimum)
+        self.growth((peak / packet).max(1.0)) * packet
     }
 }
 
@@ -131,22 +130,22 @@ impl Controller for RrbSimd {
     fn on_report(&mut self, _now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         let (Some(loss), Some(epoch)) = (&report.loss, &mut self.epoch) else { return cx.unchanged() };
         let rtt = report.rtt().filter(|&rtt| rtt > Span::ZERO);
-        self.shortest = [self.shortest, rtt].into_iter().flatten().min();
-        let factor = match (rtt, self.shortest) {
-            (Some(rtt), Some(shortest)) => 1.0 - shortest.as_secs_f64() / rtt.as_secs_f64(),
+        self.min_rtt = [self.min_rtt, rtt].into_iter().flatten().min();
+        let factor = match (rtt, self.min_rtt) {
+            (Some(rtt), Some(min_rtt)) => 1.0 - min_rtt.as_secs_f64() / rtt.as_secs_f64(),
             _ => 0.0,
         };
         let jitter = loss.jitter.max(Span::ZERO);
-        let calm = epoch.jitter.map_or(jitter, |calm| calm.min(jitter));
-        epoch.jitter = Some(calm);
-        let rise = jitter.as_millis_f64() - calm.as_millis_f64();
-        let near = rise > self.settings.jitter_rise && factor > self.settings.delay_factor;
-        if loss.fraction_lost > 0 || near {
+        let min_jitter = epoch.min_jitter.map_or(jitter, |min_jitter| min_jitter.min(jitter));
+        epoch.min_jitter = Some(min_jitter);
+        let rise = jitter.as_millis_f64() - min_jitter.as_millis_f64();
+        let is_near_congestion = rise > self.settings.jitter_rise && factor > self.settings.delay_factor;
+        if loss.fraction_lost > 0 || is_near_congestion {
             let (low, high) = (self.limits.min.as_bps_f64(), self.limits.max.as_bps_f64());
             let rate = epoch.rate().min(high).max(low);
             *epoch = Epoch::new(rate, rate * (1.0 - self.settings.decrease), Some(jitter));
         } else {
-            let step = rtt.map(|rtt| self.settings.step(epoch.most, rtt));
+            let step = rtt.map(|rtt| self.settings.step(epoch.peak, rtt));
             epoch.step = epoch.step.or(step);
             if epoch.step.is_some() && epoch.rate() < self.limits.max.as_bps_f64() {
                 epoch.rounds += 1.0;
@@ -161,9 +160,9 @@ impl Controller for RrbSimd {
     fn on_limits(&mut self, _now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
         let start = limits.start.as_bps_f64();
         if self.epoch.is_none() || limits.route_changed {
-            // the first epoch has no congestion behind it: it grows as if there had been some at its start
+            // no congestion precedes the first epoch: it grows as if there had been some at its start
             self.epoch = Some(Epoch::new(start, start, None));
-            self.shortest = None;
+            self.min_rtt = None;
         }
         self.limits = *limits;
         self.decision()
@@ -211,30 +210,30 @@ mod tests {
     #[test]
     fn it_grows_with_the_square_of_the_rounds_and_falls_by_a_part() {
         let mut host = host(&Value::Null, &LIMITS);
-        // 100 ms and 1200 bytes: 96 kb/s a packet; windows of 10 at the start: 9 / 2 / (4 * 4/9 * 10) = 81/320 packets
+        // 100 ms and 1200 bytes: 96 kb/s per packet; windows of 10 at the start: 9 / 2 / (4 * 4/9 * 10) = 81/320 packets
         for round in 1..=6 {
             let expected = 960_000 + 96_000 * 81 * round * round / 320;
             assert_eq!(bps(&mut host, round as i64, &report(0, 5, 100)), expected, "round {round}");
         }
-        let most = 960_000 + 96_000 * 81 * 36 / 320;
-        assert_eq!(bps(&mut host, 7, &report(1, 5, 100)), most / 2);
+        let peak = 960_000 + 96_000 * 81 * 36 / 320;
+        assert_eq!(bps(&mut host, 7, &report(1, 5, 100)), peak / 2);
         // again from half of it, more slowly: the window was larger
-        let step = 96_000.0 * 81.0 / 32.0 / (most as f64 / 96_000.0);
+        let step = 96_000.0 * 81.0 / 32.0 / (peak as f64 / 96_000.0);
         for round in 1..=4 {
             let now = bps(&mut host, 7 + round, &report(0, 5, 100));
-            let expected = most as f64 / 2.0 + step * (round * round) as f64;
+            let expected = peak as f64 / 2.0 + step * (round * round) as f64;
             assert!((now as f64 - expected).abs() <= 1.0, "round {round}: {now} {expected}");
         }
     }
 
     #[test]
     fn the_growth_is_that_with_tcps_throughput() {
-        for (decrease, most) in [(0.5, 10.0), (0.125, 40.0), (0.0625, 7.0)] {
+        for (decrease, peak) in [(0.5, 10.0), (0.125, 40.0), (0.0625, 7.0)] {
             let settings = Settings { decrease, ..DEFAULT };
             // from (1 - beta) w to w in T rounds, the packets of all rounds added up
-            let rounds = (decrease * most / settings.growth(most)).sqrt();
+            let rounds = (decrease * peak / settings.growth(peak)).sqrt();
             let packets =
-                (1.0 - decrease) * most * rounds + settings.growth(most) * rounds * rounds * rounds / 3.0;
+                (1.0 - decrease) * peak * rounds + settings.growth(peak) * rounds * rounds * rounds / 3.0;
             let tcp = (1.5 * packets).sqrt();
             assert!((packets / rounds / tcp - 1.0).abs() < 1e-12, "{decrease}: {} {tcp}", packets / rounds);
         }
@@ -251,7 +250,7 @@ mod tests {
         }
         // 8 ms are more than 2 above 5, and 101 ms have more than half of them in buffers
         assert_eq!(bps(&mut host, 7, &report(0, 8, 101)), last / 2);
-        // from now on rises are counted from 8 ms, and from 4 ms once it was there
+        // from now on rises are relative to 8 ms, and later to 4 ms
         for (second, jitter) in [9, 4, 6].into_iter().enumerate() {
             assert!(bps(&mut host, 8 + second as i64, &report(0, jitter, 101)) > last / 2);
         }
@@ -265,7 +264,7 @@ mod tests {
         for second in 2..50 {
             assert!(bps(&mut host, second, &report(0, 5, 100)) <= 1_000_000);
         }
-        // congestion is found at what was sent, not at what might have been
+        // congestion is at the sent rate, not at the unlimited one
         assert_eq!(bps(&mut host, 50, &report(1, 5, 100)), 500_000);
         for second in 51..80 {
             let _ = bps(&mut host, second, &report(255, 5, 100));
@@ -278,9 +277,9 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say = |value: Value| (ENTRY.build)("default", &value).err().expect("refused").to_string();
+        let refusal = |value: Value| (ENTRY.build)("default", &value).err().expect("refused").to_string();
         assert_eq!(
-            say(json!({"decrease": 1.0})),
+            refusal(json!({"decrease": 1.0})),
             "rrb-simd: `decrease` is 1.0, expected a number from 0.001 to 0.999"
         );
         let error = (ENTRY.build)("fast", &Value::Null).err().expect("refused");

@@ -1,23 +1,23 @@
-//! Settings of controllers: what can be set, in which unit and range, and where the value comes from.
+//! Settings of controllers, with units, ranges and sources.
 //!
-//! A user gives a preset and a JSON object of overrides. [`resolve`] lays the one over the other and
-//! refuses whatever it does not know, so that a misspelt key never silently leaves a default in place.
+//! A user gives a preset and a JSON object of overrides. [`resolve`] applies the overrides and refuses unknown keys, so that
+//! a misspelt key never silently leaves a default unchanged.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 
-/// What a setting may be.
+/// Type and range of a setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// A number from the first to the second, both included.
+    /// Number from the first to the second, both included.
     Number(f64, f64),
-    /// A whole number from the first to the second, both included.
+    /// Whole number from the first to the second, both included.
     Whole(u64, u64),
-    /// `true` or `false`.
+    /// Boolean, `true` or `false`.
     Flag,
-    /// One of these words.
+    /// Word of a list.
     Choice(&'static [&'static str]),
 }
 
@@ -43,62 +43,62 @@ impl Kind {
     }
 }
 
-/// One thing that can be set.
+/// Description of a setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Setting {
-    /// The key.
+    /// Key.
     pub name: &'static str,
-    /// The unit of a number; empty for a pure one, a flag or a word.
+    /// Unit of a number; empty for a pure number, a flag or a word.
     pub unit: &'static str,
-    /// What it means.
+    /// Meaning.
     pub doc: &'static str,
-    /// Where it and its values come from.
+    /// Source of the setting and its values.
     pub source: &'static str,
-    /// What it may be.
+    /// Type and range.
     pub kind: Kind,
 }
 
-/// Declares a word-valued setting: what it is, then each choice and its word.
+/// Declares a word-valued setting: its meaning and name, then each choice and its word.
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident: $($(#[$say:meta])* $variant:ident = $word:literal),+ $(,)?) => {
+    ($(#[$doc:meta])* $name:ident: $($(#[$choice_doc:meta])* $variant:ident = $word:literal),+ $(,)?) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-        pub enum $name { $($(#[$say])* #[serde(rename = $word)] $variant),+ }
+        pub enum $name { $($(#[$choice_doc])* #[serde(rename = $word)] $variant),+ }
         impl $name { pub(crate) const KIND: $crate::settings::Kind = $crate::settings::Kind::Choice(&[$($word),+]); }
     };
 }
 pub(crate) use words;
 
-/// Declares what a controller runs with, one setting a block: name, type, unit, what it may be, its value in each
-/// preset, meaning, source. Makes `Settings`, `TABLE`, and `preset(column)`.
+/// Declares a controller's settings, each in a block: name, type, unit, allowed values, its value in each preset, meaning,
+/// source. Defines `Settings`, `TABLE`, and `preset(column)`.
 macro_rules! settings {
     ($($name:ident: $type:ty, $unit:literal, $kind:expr, [$($value:expr),+], $doc:literal, $source:literal;)+) => {
-        /// The values that a controller runs with.
+        /// Values of a controller's settings.
         #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Settings { $(#[doc = concat!($doc, " (", $unit, "). Source: ", $source)] pub $name: $type,)+ }
 
-        /// Everything that can be set.
+        /// Descriptions of all settings.
         pub const TABLE: &[$crate::settings::Setting] = &[$($crate::settings::Setting {
             name: stringify!($name), unit: $unit, doc: $doc, source: $source, kind: $kind,
         },)+];
 
-        /// The preset in this column.
+        /// Preset in a column.
         const fn preset(column: usize) -> Settings { Settings { $($name: [$($value),+][column],)+ } }
     };
 }
 pub(crate) use settings;
 
-/// Why settings were refused.
+/// Error of refused settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SettingsError {
-    /// Whose settings.
+    /// Name of the controller.
     pub controller: &'static str,
-    /// The key, or `preset`, or empty where the whole is not an object.
+    /// Key, or `preset`; empty if the settings are not an object.
     pub key: String,
-    /// What was found there.
+    /// Value that was found.
     pub found: String,
-    /// What would be right: a type with its range, or the list of known names.
+    /// Expected value: a type with its range, or a list of names.
     pub expected: String,
 }
 
@@ -118,21 +118,21 @@ pub(crate) fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The error for a preset that does not exist.
+/// Error for a preset that does not exist.
 #[must_use]
-pub fn unknown_preset(controller: &'static str, found: &str, known: &[&str]) -> SettingsError {
+pub fn unknown_preset(controller: &'static str, name: &str, presets: &[&str]) -> SettingsError {
     SettingsError {
         controller,
         key: "preset".into(),
-        found: format!("`{found}`"),
-        expected: format!("one of {}", quoted(known)),
+        found: format!("`{name}`"),
+        expected: format!("one of {}", quoted(presets)),
     }
 }
 
-/// `preset` as a JSON object.
+/// Converts a preset to a JSON object.
 ///
 /// # Errors
-/// When a value cannot be written.
+/// Fails if a value cannot be written.
 pub fn to_value<T: Serialize>(controller: &'static str, preset: &T) -> Result<Value, SettingsError> {
     serde_json::to_value(preset).map_err(|error| SettingsError {
         controller,
@@ -142,11 +142,11 @@ pub fn to_value<T: Serialize>(controller: &'static str, preset: &T) -> Result<Va
     })
 }
 
-/// `preset` as a JSON object with `overrides` (an object, or `null` for none) laid over it.
+/// Applies `overrides` (an object, or `null` for none) to a preset.
 ///
 /// # Errors
-/// When `overrides` is no object, names a key that is not in `table`, or holds a value of the wrong
-/// type or out of its range.
+/// Fails if `overrides` is not an object, has a key that is not in `table`, or has a value of the wrong type or out of its
+/// range.
 pub fn resolve<T: Serialize + DeserializeOwned>(
     controller: &'static str,
     table: &[Setting],
@@ -162,8 +162,8 @@ pub fn resolve<T: Serialize + DeserializeOwned>(
         Value::Object(map) => {
             for (key, value) in map {
                 let Some(setting) = table.iter().find(|setting| setting.name == key) else {
-                    let known: Vec<_> = table.iter().map(|setting| setting.name).collect();
-                    return refuse(key, "not a setting".into(), format!("one of {}", quoted(&known)));
+                    let names: Vec<_> = table.iter().map(|setting| setting.name).collect();
+                    return refuse(key, "not a setting".into(), format!("one of {}", quoted(&names)));
                 };
                 if !setting.kind.allows(value) {
                     let unit = if setting.unit.is_empty() { "" } else { " " };
@@ -173,7 +173,7 @@ pub fn resolve<T: Serialize + DeserializeOwned>(
                 merged[key] = value.clone();
             }
         }
-        other => return refuse("", other.to_string(), "a JSON object".into()),
+        value => return refuse("", value.to_string(), "a JSON object".into()),
     }
     match serde_json::from_value(merged) {
         Ok(settings) => Ok(settings),

@@ -21,8 +21,9 @@ fn check(name: &str, preset: &str) {
     within("use of 2 Mb/s", mean(&rows, 110, 130, Means::used), 0.7, 1.0);
     within("queue at 1 Mb/s", mean(&rows, 25, 40, |row| row.queue_ms), 0.0, 150.0);
     within("queue at 0.5 Mb/s", mean(&rows, 50, 70, |row| row.queue_ms), 0.0, 150.0);
-    // random loss of 5 % is in the band where nobody moves: what is sent stays, and 95 % of it arrives. A
-    // decrease for delay may still come before the first losses are known, to 0.85 of the 95 %; then that stays
+    // random loss of 5 % is in the band where the estimate neither rises nor falls: the sent rate stays, and
+    // 95 % of it arrives. A decrease for delay may still come before the first losses are known, to 0.85 of the
+    // 95 %; then that stays
     let target = |from, to| mean(&rows, from, to, |row| row.target);
     within("target after the loss to that before", target(140, 160) / target(120, 130), 0.85 * 0.95, 1.1);
     within("goodput to target under loss", mean(&rows, 140, 160, |row| row.goodput / row.target), 0.93, 0.97);

@@ -104,7 +104,7 @@ struct Faulty {
     fault: Fault,
     luck: Stream,
     limits: Limits,
-    /// What the session allows now.
+    /// The session's current limits.
     allowed: Limits,
 }
 

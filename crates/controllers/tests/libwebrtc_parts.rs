@@ -63,7 +63,7 @@ fn usage(name: &str) -> Usage {
 #[test]
 fn groups_of_packets_are_libwebrtcs() {
     both("inter_arrival", 120, 800, |table| {
-        let mut groups = Groups::new(groups::Rules::LIBWEBRTC);
+        let mut groups = Groups::new(groups::Config::LIBWEBRTC);
         for row in 0..table.rows.len() {
             let micros = |column| table.number(row, column) * 1000;
             let delta = groups.packet(
@@ -84,8 +84,8 @@ fn groups_of_packets_are_libwebrtcs() {
 #[test]
 fn the_trendlines_verdicts_are_libwebrtcs() {
     both("trendline", 480, 1500, |table| {
-        let mut trend = Trendline::new(trendline::WINDOW);
-        let mut detector = Detector::new(detector::Rules::LIBWEBRTC);
+        let mut trend = Trendline::new(trendline::DEFAULT_TRENDLINE_WINDOW_SIZE);
+        let mut detector = Detector::new(detector::Config::LIBWEBRTC);
         let mut verdicts = [0; 3];
         for row in 0..table.rows.len() {
             let ms = |column| table.text(row, column).parse::<f64>().expect("ms");

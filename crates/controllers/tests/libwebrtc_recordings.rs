@@ -11,7 +11,7 @@ use support::{host, read, result, shared};
 use tidegate_core::control::{Decision, Limits, LossReport, PacketResult, Probe, Report, Sent};
 use tidegate_core::{ControllerHost, Rate, Size, Span, Time};
 
-/// What was recorded, and how it was made.
+/// A recording and the settings it was made with.
 struct Recording {
     name: &'static str,
     start: Rate,
@@ -19,7 +19,7 @@ struct Recording {
     one_way: Span,
     /// Whether the call asked for probes in the application-limited region.
     alr_probing: bool,
-    /// How many answers and probes it has.
+    /// Number of targets and of probes in it.
     rows: usize,
     probes: usize,
 }

@@ -266,7 +266,7 @@ fn the_receiving_half_speaks_every_100_ms_while_packets_come() {
             assert_eq!(urgency, Urgency::Now);
             for packet in half.message(at).expect("contract") {
                 let rtcp::Packet::App(app) = packet else { panic!("{packet:?}") };
-                said.push((now, Feedback::read(&app).expect("its own")));
+                said.push((now, Feedback::parse(&app).expect("its own")));
             }
         }
         half.alarm_at.map(|at| at.as_nanos() / 1_000_000)

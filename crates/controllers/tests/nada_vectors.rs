@@ -78,7 +78,7 @@ fn check_equations(text: &str) {
     }
 }
 
-/// What ns3-rmcat had while the series were recorded.
+/// The limits of ns3-rmcat while the series were recorded.
 const LIMITS: Limits = Limits {
     min: Rate::from_kbps(150),
     max: Rate::from_kbps(1500),

@@ -317,7 +317,7 @@ fn needs_stamps(entry: &Entry) -> bool {
     ["tfrc", "sprout"].iter().any(|scheme| entry.name.starts_with(scheme))
 }
 
-/// What came of trouble: target at its end (bit/s), seconds until the target was 75 % of the capacity
+/// Outcome of a disturbance: target at its end (bit/s), seconds until the target was 75 % of the capacity
 /// again, and mean target of the last ten seconds.
 struct Recovery {
     worst: f64,
@@ -368,7 +368,7 @@ fn they_find_their_way_back_when_faults_cease() {
     // the bottleneck below has no losses in its receiver reports: `tests/reports.rs` has one that does
     let hears = |entry: &&Entry| {
         let needs = (entry.build)(entry.default_preset(), &Value::Null).expect("valid").needs();
-        !matches!(needs.feedback, FeedbackKind::Nothing | FeedbackKind::ReceiverReports)
+        !matches!(needs.feedback, FeedbackKind::None | FeedbackKind::ReceiverReports)
     };
     for entry in registry().iter().filter(hears).filter(|entry| !needs_stamps(entry)) {
         for preset in entry.presets {

@@ -18,22 +18,22 @@ struct Path {
     host: ControllerHost,
     now: Time,
     capacity: Rate,
-    /// How long the queue may be.
+    /// Longest allowed queue, as time.
     queue: Span,
     /// One way.
     delay: Span,
     loss: f64,
     interval: Span,
-    /// What the application has at most, in bursts of so many packets.
+    /// The application's maximum rate, in bursts of so many packets.
     wanted: Rate,
     burst: u32,
-    /// When the application makes the next burst, and what waits of the last one.
+    /// Time of the application's next burst, and the part of the last one that is not sent yet.
     made: Time,
     waiting: u32,
     free_at: Time,
     next_send: Time,
     report_at: Time,
-    /// When they arrive, and how long they were on their way.
+    /// Arrival times of packets, and their one-way delays.
     arriving: VecDeque<(Time, Span)>,
     returning: VecDeque<(Time, Report)>,
     sent: u32,
@@ -169,7 +169,7 @@ const LIMITS: Limits = Limits {
     route_changed: false,
 };
 
-/// What each report said and was answered with, once a second.
+/// The contents of each report and the target after it, once a second.
 fn table(name: &str, preset: &str, mut path: Path) -> String {
     let mut text = format!(
         "{name} {preset}\nfrom  capacity    sent  goodput  lost  jitter  round trip    gap  target  (kb/s, %, ms, us)\n"

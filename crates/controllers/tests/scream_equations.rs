@@ -50,7 +50,7 @@ fn window(bytes: f64, inflection: f64, set: &Settings) -> RefWindow {
     window
 }
 
-/// What one report makes of a window of 40 kB that is far from its inflection point.
+/// A window after one report: it was 40 kB and is far from its inflection point.
 fn after(step: &Step, set: &Settings) -> f64 {
     let mut window = window(40_000.0, 1.0, set);
     window.update(step, set);

@@ -20,7 +20,7 @@ const STEP: Step = Step {
 const NONE: Events = Events { loss: false, marked: false, delayed: false, delay_alpha: 0.0 };
 const MARKED: Events = Events { marked: true, ..NONE };
 
-/// What an update makes of a window of 40 kB whose inflection point is far away, at a round trip of 30 ms.
+/// The result of one update of a window of 40 kB whose inflection point is far away, at a round trip of 30 ms.
 struct After {
     overrides: Value,
     rtt_ticks: i64,

@@ -37,7 +37,8 @@ struct Packet {
     known: bool,
 }
 
-/// What a report of the program's receiver says: sequence number, arrival, mark. It has a block more than it says (N + 1).
+/// Contents of a report of the program's receiver: sequence number, arrival, mark. It has a block more
+/// than it says (N + 1).
 fn blocks(hex: &str) -> Vec<(u16, RemoteTime, Ecn)> {
     let byte = |i: usize| u64::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("hexadecimal");
     let word = |i: usize| byte(i) << 8 | byte(i + 1);
@@ -195,8 +196,9 @@ fn replayed(
     Some(found)
 }
 
-/// How much the window and the target of each row may differ: the program reckons in 32-bit floats, and a report that arrives in the
-/// instant of a row may be on either side of it, which moves the round trip by up to an eighth of its change.
+/// Checks the window and the target of each row within a tolerance: the program computes in 32-bit floats, and a
+/// report that arrives in the instant of a row may be on either side of it, which moves the round trip by up to an
+/// eighth of its change.
 #[test]
 fn recorded_feedback_gives_the_recorded_windows_and_targets() {
     for name in ["noecn", "l4s"] {
@@ -310,7 +312,7 @@ struct Loop {
     free_at: Time,
     sent: Vec<(u64, Time)>,
     in_flight: u64,
-    /// What arrives, and when: number, arrival, mark, and whether it ends a frame.
+    /// Packets on their way to the receiver: number, arrival, mark, and whether it ends a frame.
     arriving: VecDeque<(usize, Time, bool, bool)>,
     unreported: Vec<(usize, Time, bool)>,
     reported_at: Time,
@@ -324,7 +326,7 @@ struct Loop {
 
 const DELAY: Span = Span::from_micros(12_500);
 
-/// What is other than in the recordings' loop.
+/// Differences from the recordings' loop.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// In Mbit/s, and from 7 to 13 s.

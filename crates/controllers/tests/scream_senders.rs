@@ -71,7 +71,7 @@ fn a_clock_that_gains_is_no_queue_for_long() {
     assert!((59.0..61.0).contains(&without), "{without} ms");
 }
 
-/// What a series of reports with and without marks leaves of the window.
+/// The window after a series of reports without marks, and after one with marks.
 fn marked(name: &str, preset: &str, overrides: &Value) -> [f64; 2] {
     [Ecn::NotEct, Ecn::Ce].map(|ecn| {
         let mut host = made(name, preset, overrides);

@@ -29,7 +29,7 @@ const ACKED: Acknowledged = Acknowledged {
     trend: 0.0,
 };
 
-/// What an acknowledgement makes of a window of 20 kB.
+/// A window of 20 kB after an acknowledgement.
 fn after(acked: &Acknowledged, fast: bool) -> Window {
     let set = rfc();
     let mut window = Window::new(&set);
@@ -159,7 +159,7 @@ const INTERVAL: Interval = Interval {
     max: 10e6,
 };
 
-/// What an interval makes of a target of 1 Mbit/s that is far from its last maximum.
+/// A target after one interval: it was 1 Mbit/s, which is far from its last maximum.
 fn adjusted(over: &Interval, set: &Settings) -> f64 {
     let mut target = Target::new(1e6);
     target.adjust(over, set);

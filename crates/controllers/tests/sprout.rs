@@ -359,7 +359,7 @@ fn the_ticks_rest_in_a_long_silence_and_go_on_after_it() {
     half.alarm(next).expect("contract");
     let said = half.message(next).expect("contract");
     let Packet::App(app) = &said[0] else { panic!("an APP") };
-    let message = Message::read(app).expect("a forecast");
+    let message = Message::parse(app).expect("a forecast");
     let ticks = (next - Time::ZERO).as_nanos() / TICK.as_nanos();
     assert!((i64::from(message.tick) - ticks).abs() <= 4, "{} of {ticks}", message.tick);
 }

@@ -153,7 +153,7 @@ fn little_to_send_lowers_the_rate_of_a_sender_that_could_use_it_only() {
         pair.capacity = Rate::from_mbps(20);
         pair.want(Rate::from_mbps(1), false, &Limits { wanted, max, ..limits() });
         pair.run(Span::from_secs(5), &mut |_, _, _| {});
-        // it makes a tenth of that, and nobody has noticed yet
+        // it makes a tenth of that, and no feedback has reported it yet
         pair.wanted = Rate::from_kbps(100);
         let mut least = f64::INFINITY;
         let mut look = |_, _: &_, notes: &_| least = least.min(said(notes, "x_bps").unwrap_or(f64::INFINITY));
@@ -168,9 +168,9 @@ fn little_to_send_lowers_the_rate_of_a_sender_that_could_use_it_only() {
     assert!((0.34..0.36).contains(&busy), "{busy}");
 }
 
-/// What may be at most twice what: the rates reported, and when.
+/// Limits the rate to twice the reported receive rate: the reported rates with their times.
 struct Bound {
-    /// When the first feedback came.
+    /// Time of the first feedback.
     begun: Option<Time>,
     reports: Vec<(Time, f64)>,
     rtt: f64,

@@ -1,7 +1,6 @@
-//! What an IP datagram carries: header fields with an exact encoding, and a payload of which mostly only the size is
-//! kept.
+//! IP datagrams: header fields with an exact encoding, and a payload of which mostly only the size is kept.
 //!
-//! All that a receiver may know of a packet is here; what the simulator knows beside it is in [`crate::packet`].
+//! A datagram has all that a receiver may know of a packet; the simulator's additional knowledge is in [`crate::packet`].
 
 use crate::address::{Hosts, Service, Way, between};
 use crate::frame::Marks;
@@ -25,7 +24,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// From the two bits of the IP header; higher bits are ignored.
+    /// Converts the two bits of the IP header; higher bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
@@ -43,66 +42,65 @@ impl Ecn {
     }
 }
 
-/// The header fields of an RTP packet (RFC 3550 section 5.1), its header extensions (RFC 8285), and the first field
-/// of its payload where repair reads one.
+/// Header fields of an RTP packet (RFC 3550 section 5.1), its header extensions (RFC 8285), and the first field of its
+/// payload, if repair needs it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RtpBody {
     /// RTP timestamp in units of the payload type's clock.
     pub timestamp: u32,
-    /// The stream.
+    /// SSRC of the stream.
     pub ssrc: u32,
     /// RTP sequence number.
     pub sequence: u16,
-    /// Of a retransmission the sequence number of the packet that it repeats (the OSN of RFC 4588, first in its
-    /// payload), of parity that of the first packet protected (SN base of RFC 6015); else 0.
+    /// For a retransmission, the sequence number of the repeated packet (OSN of RFC 4588, first in the payload); for
+    /// parity, that of the first protected packet (SN base of RFC 6015); else 0.
     pub original: u16,
     /// Transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     pub transport_sequence: Option<u16>,
     /// abs-send-time in 2^-18 s, big endian (see [`crate::wire::rtp::abs_send_time`]).
     pub abs_send_time: Option<[u8; 3]>,
-    /// What it says of its frame.
+    /// Marks of the packet's frame.
     pub marks: Option<Marks>,
-    /// RTP payload type: seven bits.
+    /// RTP payload type, seven bits.
     pub payload_type: u8,
-    /// Bytes of padding, of which a packet of padding consists behind its header; zero for none.
+    /// Bytes of padding; in a padding packet, all bytes after the header. Zero for none.
     pub padding: u8,
-    /// The marker bit: for video, the last packet of a frame.
+    /// Marker bit: for video, the last packet of a frame.
     pub marker: bool,
 }
 
-/// What a packet of parity says of the packets `original`, `original + offset`, `original + 2 offset` and so on:
-/// the exclusive or of what has to be restored (RFC 6015 section 4.2, which has the header extensions, and so what a
-/// packet says of its frame, in the protected bytes).
+/// Parity of the packets `original`, `original + offset`, `original + 2 offset` and so on: the exclusive or of the fields
+/// to be restored (RFC 6015 section 4.2). The header extensions, and so the marks of a frame, are in the protected bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parity {
-    /// The distance from one protected packet to the next, in sequence numbers.
+    /// Distance from one protected packet to the next, in sequence numbers.
     pub offset: u8,
-    /// How many are protected.
+    /// Number of protected packets.
     pub count: u8,
-    /// Exclusive or of their payload types.
+    /// Exclusive or of the payload types.
     pub payload_type: u8,
-    /// Exclusive or of their lengths behind the fixed header.
+    /// Exclusive or of the lengths after the fixed header.
     pub length: u16,
-    /// Exclusive or of their timestamps.
+    /// Exclusive or of the timestamps.
     pub timestamp: u32,
-    /// Exclusive or of the first bytes behind their fixed headers, which hold header extensions; payloads are zeros.
+    /// Exclusive or of the first bytes after the fixed headers, which contain header extensions; payloads are zeros.
     pub protected: Protected,
 }
 
-/// As many bytes behind the fixed header of an RTP packet as hold its header extensions, but for long stamps.
+/// First bytes after the fixed header of an RTP packet: enough for its header extensions, except for long stamps.
 pub type Protected = [u8; 32];
 
 impl Parity {
-    /// Bytes before the parity of the payloads (RFC 6015 section 4.2).
+    /// Length of the header before the parity of the payloads (RFC 6015 section 4.2).
     pub const HEADER: u16 = 16;
 
-    /// Those bytes, with `base` the first number that is protected.
+    /// Encodes this header, with `base` the first protected sequence number.
     #[must_use]
     pub fn header(&self, base: u16) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[0..2].copy_from_slice(&base.to_be_bytes());
         bytes[2..4].copy_from_slice(&self.length.to_be_bytes());
-        // E: extended header, as RFC 6015 demands
+        // E: extended header, required by RFC 6015
         bytes[4] = 0x80 | self.payload_type & 0x7f;
         bytes[8..12].copy_from_slice(&self.timestamp.to_be_bytes());
         // N = 0, D = 0 (columns), type 0 (exclusive or), index 0; offset and NA; SN base ext is 0
@@ -110,47 +108,48 @@ impl Parity {
         bytes
     }
 
-    /// Reads them: the first number that is protected, and the rest.
+    /// Parses the header: the first protected sequence number, and the fields.
     #[must_use]
     pub fn read(bytes: &[u8; 16]) -> (u16, Self) {
-        let [a, b, c, d, pt, _, _, _, t0, t1, t2, t3, _, offset, count, _] = *bytes;
+        let [base_high, base_low, length_high, length_low, pt, _, _, _, t0, t1, t2, t3, _, offset, count, _] =
+            *bytes;
         let parity = Self {
             offset,
             count,
             payload_type: pt & 0x7f,
-            length: u16::from_be_bytes([c, d]),
+            length: u16::from_be_bytes([length_high, length_low]),
             timestamp: u32::from_be_bytes([t0, t1, t2, t3]),
             protected: Protected::default(),
         };
-        (u16::from_be_bytes([a, b]), parity)
+        (u16::from_be_bytes([base_high, base_low]), parity)
     }
 }
 
-/// One RFC 8285 header extension element as real bytes.
+/// RFC 8285 header extension element with real bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// The element's local identifier: 1 to 14, or up to 255 where two-byte headers are used.
+    /// Local identifier: 1 to 14, or up to 255 with two-byte headers.
     pub id: u8,
-    /// Its data: 1 to 16 bytes, or up to 255 where two-byte headers are used.
+    /// Data: 1 to 16 bytes, or up to 255 with two-byte headers.
     pub data: Vec<u8>,
 }
 
-/// The header fields of a TCP segment (RFC 9293 section 3.1); sequence numbers count bytes and wrap.
+/// Header fields of a TCP segment (RFC 9293 section 3.1); sequence numbers count bytes and wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpBody {
-    /// First byte carried.
+    /// Sequence number of the first byte carried.
     pub sequence: u32,
-    /// Next byte expected, where [`TcpBody::ACK`] is set.
+    /// Next byte expected, if [`TcpBody::ACK`] is set.
     pub ack: u32,
-    /// The window as the header has it: bytes shifted by what was agreed on (RFC 7323 section 2.2), but for a SYN's.
+    /// Window field of the header: bytes shifted by the negotiated scale (RFC 7323 section 2.2), except in a SYN.
     pub window: u16,
     /// Bytes of data carried.
     pub length: u16,
-    /// See the associated constants.
+    /// Flags; see the associated constants.
     pub flags: u8,
 }
 
-/// Up to three SACK blocks `[start, end)`, unused ones zeros.
+/// Up to three SACK blocks `[start, end)`; unused ones are zeros.
 pub type SackBlocks = [(u32, u32); 3];
 
 impl TcpBody {
@@ -158,7 +157,7 @@ impl TcpBody {
     pub const FIN: u8 = 1;
     /// Connection request.
     pub const SYN: u8 = 1 << 1;
-    /// The acknowledgment number means something.
+    /// The acknowledgment number is valid.
     pub const ACK: u8 = 1 << 4;
     /// ECN echo (RFC 3168).
     pub const ECE: u8 = 1 << 6;
@@ -166,72 +165,72 @@ impl TcpBody {
     pub const CWR: u8 = 1 << 7;
 }
 
-/// The options of a SYN.
+/// Options of a SYN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// The largest segment that its sender takes: bytes of data (RFC 9293 section 3.7.1).
+    /// Largest segment that the sender of the SYN accepts, bytes of data (RFC 9293 section 3.7.1).
     pub segment: Option<u16>,
-    /// By how many bits its sender shifts windows: at most 14 (RFC 7323 section 2).
+    /// Number of bits by which its sender shifts windows, at most 14 (RFC 7323 section 2).
     pub scale: Option<u8>,
-    /// Whether its sender takes selective acknowledgements (RFC 2018 section 2).
+    /// Whether its sender accepts selective acknowledgements (RFC 2018 section 2).
     pub sack: bool,
 }
 
-/// What a datagram is, by its header fields.
+/// Type of a datagram with its header fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// UDP with nothing that anybody reads.
+    /// UDP without content.
     Empty,
-    /// RTP: real header fields, a payload that is mostly only a size.
+    /// RTP: real header fields, and a payload that is mostly only a size.
     Rtp(RtpBody),
-    /// RTCP: all in the bytes of [`Attachment::Rtcp`].
+    /// RTCP, whose bytes are in [`Attachment::Rtcp`].
     Rtcp,
-    /// A TCP segment.
+    /// TCP segment.
     Tcp(TcpBody),
-    /// UDP with a number that means something to its two ends only (little endian: any other form
-    /// would make every packet larger).
+    /// UDP with a number that has a meaning only for its two ends (little-endian bytes, because any other form would make
+    /// each packet larger).
     Tagged([u8; 8]),
 }
 
-/// What few packets carry, shared between copies so that every packet stays small.
+/// Contents of a few packets, shared between copies so that each packet stays small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attachment {
-    /// The real bytes of an RTCP packet, compound or reduced-size.
+    /// Real bytes of an RTCP packet, compound or reduced-size.
     Rtcp(Vec<u8>),
-    /// A further RFC 8285 extension element that a controller stamped.
+    /// Additional RFC 8285 extension element, stamped by a controller.
     Extension(Extension),
     /// SACK blocks (RFC 2018), most recent first.
     Sack(SackBlocks),
-    /// The options of a TCP SYN.
+    /// Options of a TCP SYN.
     Opening(Opening),
-    /// What a segment of a picture is coded without, because their loss was reported (NEWPRED): RTP sequence
-    /// numbers, the last few reported.
+    /// RTP sequence numbers of the last packets that were reported as lost, to which a segment of a picture does not refer
+    /// (NEWPRED).
     Avoids(Vec<u16>),
-    /// What a packet of parity protects, and a stamp.
+    /// Parity of a repair packet, and a stamp.
     Parity(Parity, Option<Extension>),
 }
 
-/// What an IP datagram carries. 48 bytes, cheap to copy for multicast fan-out.
+/// IP datagram. 48 bytes, cheap to copy for multicast fan-out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram {
-    /// Bytes on the wire, IP and UDP or TCP headers included.
+    /// Bytes on the wire, including IP and UDP or TCP headers.
     pub size: u32,
-    /// UDP or TCP ports: from where, and to where.
+    /// UDP or TCP ports of source and destination.
     pub ports: (u16, u16),
-    /// From which host, and to which.
+    /// Source and destination hosts.
     pub hosts: Hosts,
-    /// The ECN field of its IP header.
+    /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// The DSCP of its IP header (RFC 2474): six bits.
+    /// DSCP of the IP header, six bits (RFC 2474).
     pub dscp: u8,
-    /// Its header fields.
+    /// Type and header fields.
     pub body: Body,
-    /// What few packets carry.
+    /// Contents that only a few packets have.
     pub attachment: Option<Arc<Attachment>>,
 }
 
 impl Default for Datagram {
-    /// An empty one of no bytes.
+    /// Empty datagram of zero bytes.
     fn default() -> Self {
         Self {
             size: 0,
@@ -245,18 +244,18 @@ impl Default for Datagram {
     }
 }
 
-/// What an IP packet carries; the discriminants are the numbers in its header.
+/// Transport protocol; the discriminants are the numbers in the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Protocol {
-    /// RFC 9293.
+    /// TCP (RFC 9293).
     Tcp = 6,
-    /// RFC 768.
+    /// UDP (RFC 768).
     Udp = 17,
 }
 
 impl Datagram {
-    /// This datagram with the addresses and ports of `flow`.
+    /// Sets the addresses and ports of `flow`.
     #[inline]
     #[must_use]
     pub fn between(self, flow: FlowId, way: Way, service: Service) -> Self {
@@ -264,7 +263,7 @@ impl Datagram {
         Self { hosts, ports, ..self }
     }
 
-    /// What carries it.
+    /// Transport protocol.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
         match self.body {
@@ -273,13 +272,13 @@ impl Datagram {
         }
     }
 
-    /// Bytes on the wire.
+    /// Size on the wire.
     #[must_use]
     pub fn size(&self) -> Size {
         Size::from_bytes(u64::from(self.size))
     }
 
-    /// The bytes of an RTCP packet.
+    /// Bytes of an RTCP packet.
     #[must_use]
     pub fn rtcp(&self) -> Option<&[u8]> {
         match self.attachment.as_deref() {
@@ -288,7 +287,7 @@ impl Datagram {
         }
     }
 
-    /// The header fields of RTP.
+    /// Header fields of RTP.
     #[must_use]
     pub fn rtp(&self) -> Option<&RtpBody> {
         match &self.body {
@@ -297,7 +296,7 @@ impl Datagram {
         }
     }
 
-    /// The number that a tagged datagram carries.
+    /// Number in a tagged datagram.
     #[must_use]
     pub fn tag(&self) -> Option<u64> {
         match self.body {
@@ -306,7 +305,7 @@ impl Datagram {
         }
     }
 
-    /// The extension element that a controller stamped on it.
+    /// Extension element stamped by a controller.
     #[must_use]
     pub fn extension(&self) -> Option<&Extension> {
         match self.attachment.as_deref() {
@@ -316,7 +315,7 @@ impl Datagram {
         }
     }
 
-    /// What a packet of parity protects.
+    /// Parity of a repair packet.
     #[must_use]
     pub fn parity(&self) -> Option<&Parity> {
         match self.attachment.as_deref() {
@@ -325,7 +324,7 @@ impl Datagram {
         }
     }
 
-    /// The options of a TCP SYN.
+    /// Options of a TCP SYN.
     #[must_use]
     pub fn opening(&self) -> Opening {
         match self.attachment.as_deref() {
@@ -334,7 +333,7 @@ impl Datagram {
         }
     }
 
-    /// The SACK blocks of a TCP acknowledgement.
+    /// SACK blocks of a TCP acknowledgement.
     #[must_use]
     pub fn sack(&self) -> Option<&SackBlocks> {
         match self.attachment.as_deref() {

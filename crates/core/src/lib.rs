@@ -1,4 +1,4 @@
-//! What all crates of tidegate share: units, randomness, packet formats, and the contracts between the parts.
+//! Parts that all crates of tidegate share: units, randomness, packet formats, and the contracts between components.
 //!
 //! Nothing in this crate, nor in `controllers`, `endpoint` and `sim` above it, reads a clock, the
 //! environment or a file: the same inputs give the same bits on every machine.

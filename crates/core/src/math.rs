@@ -1,7 +1,7 @@
-//! Transcendental functions that give the same bits on every machine. The pure crates use no others.
+//! Mathematical functions that give the same bits on every machine. The pure crates use no others.
 //!
-//! `std` leaves the last bit of `exp`, `ln`, `powf` and friends to the platform; the `libm` crate
-//! computes them in software, the same everywhere, so that a run is bit-identical on every machine.
+//! In `std`, the last bit of `exp`, `ln`, `powf` and others depends on the platform. The `libm` crate computes them in
+//! software, so that a run is bit-identical on every machine.
 
 /// e^x.
 #[must_use]
@@ -53,22 +53,22 @@ pub fn sin(x: f64) -> f64 {
 pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
-/// The angle in radians, from -pi to pi, of the point (x, y).
+/// Angle of the point (x, y) in radians, from -pi to pi.
 #[must_use]
 pub fn atan2(y: f64, x: f64) -> f64 {
     libm::atan2(y, x)
 }
-/// The nearest integer, halves away from zero.
+/// Nearest integer, with halves rounded away from zero.
 #[must_use]
 pub fn round(x: f64) -> f64 {
     libm::round(x)
 }
-/// The largest integer not above x.
+/// Largest integer not above x.
 #[must_use]
 pub fn floor(x: f64) -> f64 {
     libm::floor(x)
 }
-/// The smallest integer not below x.
+/// Smallest integer not below x.
 #[must_use]
 pub fn ceil(x: f64) -> f64 {
     libm::ceil(x)

@@ -1,5 +1,4 @@
-//! The outbox of a node: the packets that it sends, drops or takes for itself, what it tells the record, and the packet
-//! accounting.
+//! Outbox of a node: packets that it sends, drops or consumes, facts for the record, and the packet accounting.
 
 use crate::datagram::Ecn;
 use crate::ids::{NodeId, Port};
@@ -8,79 +7,78 @@ use crate::record::{Cause, Passing, Recorder};
 use crate::units::Time;
 use std::collections::VecDeque;
 
-/// Packet accounting of one node, for the conservation law
+/// Packet accounting of a node, for the conservation law
 /// `entered + created + copied = left + consumed + dropped + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketAccount {
-    /// Packets that came in.
+    /// Packets that entered.
     pub entered: u64,
-    /// Packets made here.
+    /// Packets created here.
     pub created: u64,
-    /// Extra copies made here (multicast fan-out).
+    /// Extra copies created here (multicast fan-out).
     pub copied: u64,
-    /// Packets that went out.
+    /// Packets that left.
     pub left: u64,
-    /// Bytes that went out, headers included.
+    /// Bytes that left, including headers.
     pub left_bytes: u64,
-    /// Packets that reached their end here.
+    /// Packets that reached their destination here.
     pub consumed: u64,
-    /// Packets that died here.
+    /// Packets that were dropped here.
     pub dropped: u64,
 }
 
-/// A packet that a node shows to the driver: one that has come to an end outside the world, or that the
-/// driver has to do something about.
+/// Packet that a node passes to the driver: one whose destination is outside the world, or that the driver has to handle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Handed {
-    /// Which node shows it.
+    /// Node that passes the packet.
     pub node: NodeId,
-    /// What the node calls it.
+    /// Number by which the node identifies the packet.
     pub number: u64,
-    /// A copy; the original stays where it is counted.
+    /// Copy of the packet; the original stays where it is counted.
     pub packet: Packet,
 }
 
-/// The end of a packet that the driver fed and that has died on its way.
+/// Drop of a packet that the driver had fed into the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Died {
-    /// The number that it was fed with.
+    /// Number with which the packet was fed.
     pub tag: u64,
-    /// When it died.
+    /// Time of the drop.
     pub at: Time,
-    /// What of.
+    /// Cause of the drop.
     pub cause: Cause,
 }
 
-/// Where a node puts what it sends, drops, takes for itself and has to say.
+/// Output buffer of nodes: packets that they send, drop or consume, and facts.
 pub struct Outbox {
-    /// Packets on their way out, oldest first: the driver empties it.
+    /// Packets that leave, oldest first; the driver empties the queue.
     pub packets: VecDeque<(Port, Box<Packet>)>,
-    /// The packet accounting of every node, by id.
+    /// Packet accounting of each node, by id.
     pub accounts: Vec<PacketAccount>,
-    /// The record of the run.
+    /// Record of the run.
     pub record: Box<dyn Recorder>,
-    /// Packets for the driver, oldest first: the driver empties it.
+    /// Packets for the driver, oldest first; the driver empties the list.
     pub handed: Vec<Handed>,
-    /// Fed packets that have died, oldest first, if the driver wants to know: it empties it.
+    /// Dropped packets that were fed, oldest first, if the driver wants them; the driver empties the list.
     pub died: Option<Vec<Died>>,
-    /// Why the run cannot go on.
+    /// Reason for which the run cannot continue.
     pub failure: Option<String>,
     node: NodeId,
-    /// Whether the record is told of each packet at its ends.
+    /// Whether each packet is recorded at its ends.
     captures: bool,
-    /// Boxes of packets that have come to their end, for packets to come.
-    #[allow(clippy::vec_box, reason = "the boxes are what is kept")]
+    /// Boxes of finished packets, for reuse.
+    #[allow(clippy::vec_box, reason = "the boxes themselves are reused")]
     spare: Vec<Box<Packet>>,
 }
 
 impl Outbox {
-    /// More spare boxes than this are given back to the allocator.
+    /// Largest number of spare boxes; further ones are freed.
     const SPARE: usize = 1024;
 
-    /// An empty one for a world of `nodes` nodes that writes to `record`.
+    /// Creates an empty outbox for a world of `nodes` nodes that writes to `record`.
     ///
     /// # Panics
-    /// Without any node.
+    /// Panics if there is no node.
     #[must_use]
     pub fn new(nodes: usize, record: Box<dyn Recorder>) -> Self {
         assert!(nodes > 0, "an outbox for no node");
@@ -97,17 +95,17 @@ impl Outbox {
         }
     }
 
-    /// Says whose turn it is; the driver does before every call of a node.
+    /// Sets the node that is called next; the driver does so before each call of a node.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// Panics if there is no such node.
     #[inline]
     pub fn turn(&mut self, node: NodeId) {
         assert!((node.0 as usize) < self.accounts.len(), "no node {}", node.0);
         self.node = node;
     }
 
-    /// Whose turn it is.
+    /// Node that is being called.
     #[inline]
     #[must_use]
     pub fn node(&self) -> NodeId {
@@ -115,29 +113,29 @@ impl Outbox {
     }
 
     #[inline]
-    fn mine(&mut self) -> &mut PacketAccount {
+    fn account(&mut self) -> &mut PacketAccount {
         &mut self.accounts[self.node.0 as usize]
     }
 
-    /// Takes note that a packet comes in at the node whose turn it is; the driver does.
+    /// Counts a packet that enters the node being called; the driver does so.
     #[inline]
     pub fn enter(&mut self) {
-        self.mine().entered += 1;
+        self.account().entered += 1;
     }
 
-    /// Sends a packet that was made here: its life begins, and is recorded from here on.
+    /// Sends a packet that was created here, and records it as sent.
     #[inline]
     pub fn originate(&mut self, now: Time, port: Port, packet: Packet) {
-        let mine = self.mine();
-        mine.created += 1;
-        mine.left += 1;
-        mine.left_bytes += u64::from(packet.size);
-        self.tell_sent(now, &packet);
+        let account = self.account();
+        account.created += 1;
+        account.left += 1;
+        account.left_bytes += u64::from(packet.size);
+        self.record_sent(now, &packet);
         let packet = self.boxed(packet);
         self.packets.push_back((port, packet));
     }
 
-    /// Takes back the box of a packet that has come to its end. Dropping it does as well, only slower.
+    /// Keeps the box of a finished packet for reuse. Dropping the box instead is correct, but slower.
     #[inline]
     pub fn recycle(&mut self, packet: Box<Packet>) {
         if self.spare.len() < Self::SPARE {
@@ -145,37 +143,37 @@ impl Outbox {
         }
     }
 
-    /// Counts a packet as made here that is to leave later with [`Outbox::forward`] (a sending host's
-    /// own queue). It is recorded as sent now.
+    /// Counts a packet as created here that will leave later with [`Outbox::forward`] (from a sending host's own queue). It
+    /// is recorded as sent now.
     #[inline]
     pub fn create(&mut self, now: Time, packet: &Packet) {
-        self.mine().created += 1;
-        self.tell_sent(now, packet);
+        self.account().created += 1;
+        self.record_sent(now, packet);
     }
 
     #[inline]
-    fn tell_sent(&mut self, now: Time, packet: &Packet) {
+    fn record_sent(&mut self, now: Time, packet: &Packet) {
         self.record.sent(now, packet);
         if self.captures {
             self.record.captured(now, packet, self.node, Passing::Out);
         }
     }
 
-    /// Sends a packet on that came in.
+    /// Forwards a packet that has entered.
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Box<Packet>) {
-        let mine = self.mine();
-        mine.left += 1;
-        mine.left_bytes += u64::from(packet.size);
+        let account = self.account();
+        account.left += 1;
+        account.left_bytes += u64::from(packet.size);
         self.packets.push_back((port, packet));
     }
 
-    /// Sends one more copy of a packet that came in (multicast fan-out).
+    /// Sends an additional copy of a packet that has entered (multicast fan-out).
     pub fn copy(&mut self, now: Time, port: Port, packet: Packet) {
-        let mine = self.mine();
-        mine.copied += 1;
-        mine.left += 1;
-        mine.left_bytes += u64::from(packet.size);
+        let account = self.account();
+        account.copied += 1;
+        account.left += 1;
+        account.left_bytes += u64::from(packet.size);
         self.record.copied(now, &packet);
         let packet = self.boxed(packet);
         self.packets.push_back((port, packet));
@@ -192,21 +190,21 @@ impl Outbox {
         }
     }
 
-    /// Takes a packet at its end: it has arrived.
+    /// Consumes a packet that has arrived at its destination.
     #[inline]
     pub fn deliver(&mut self, now: Time, packet: &Packet) {
         debug_assert!(packet.sent <= now, "a packet of {} arrives at {now}", packet.sent);
-        self.mine().consumed += 1;
+        self.account().consumed += 1;
         self.record.arrived(now, packet);
         if self.captures {
             self.record.captured(now, packet, self.node, Passing::In);
         }
     }
 
-    /// Lets a packet die here.
+    /// Drops a packet here.
     #[inline]
     pub fn discard(&mut self, now: Time, packet: &Packet, cause: Cause) {
-        self.mine().dropped += 1;
+        self.account().dropped += 1;
         let node = self.node;
         self.record.dropped(now, packet, node, cause);
         if let (Some(died), Some(tag)) = (&mut self.died, packet.tag()) {
@@ -214,8 +212,8 @@ impl Outbox {
         }
     }
 
-    /// Marks a packet with congestion experienced, if it is of an ECN-capable transport; says whether. One that bears
-    /// the mark already keeps it and is not told of again.
+    /// Marks a packet with congestion experienced if its transport is ECN-capable, and returns whether it is. A packet that
+    /// is already marked is not recorded again.
     pub fn mark(&mut self, now: Time, packet: &mut Packet) -> bool {
         if packet.ecn.is_capable() && packet.ecn != Ecn::Ce {
             packet.ecn = Ecn::Ce;
@@ -224,7 +222,7 @@ impl Outbox {
         packet.ecn.is_capable()
     }
 
-    /// Clears the ECN field of a packet, as a path does that knows no ECN: codepoint and mark are gone.
+    /// Clears the ECN field of a packet, codepoint and mark, as a path without ECN support does.
     pub fn bleach(&mut self, now: Time, packet: &mut Packet) {
         if packet.ecn.is_capable() {
             packet.ecn = Ecn::NotEct;
@@ -232,7 +230,7 @@ impl Outbox {
         }
     }
 
-    /// Shows a packet, which the node calls `number`, to the driver.
+    /// Passes a packet to the driver; `number` is the node's identifier of it.
     pub fn hand(&mut self, number: u64, packet: Packet) {
         self.handed.push(Handed { node: self.node, number, packet });
     }

@@ -1,4 +1,4 @@
-//! The packet that travels through a simulated network: a datagram, and what its driver knows beside it.
+//! Packets of a simulated network: a datagram, with the driver's additional knowledge about it.
 
 use crate::datagram::Datagram;
 use crate::frame::Frame;
@@ -7,7 +7,7 @@ use crate::units::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
 
-/// What a packet is, for the record. The discriminants are the codes in recorded tables.
+/// Kind of a packet, for the record. The discriminants are the codes in recorded tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
@@ -45,7 +45,7 @@ impl Kind {
         Self::Datagram,
     ];
 
-    /// The name used in tables.
+    /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,32 +74,32 @@ impl Kind {
     }
 }
 
-/// A packet in flight: an envelope that belongs to the driver, and in it the datagram, which is all that its receiver
-/// gets to see. Reads as its datagram. 88 bytes, cheap to copy for multicast fan-out.
+/// Packet in flight: the driver's envelope with the datagram, which is all that the receiver gets. Dereferences to its
+/// datagram. 88 bytes, cheap to copy for multicast fan-out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
-    /// When its sender put it on the wire.
+    /// Departure from its sender.
     pub sent: Time,
-    /// How long it has waited in queues so far.
+    /// Time in queues so far.
     pub queued: Span,
-    /// Whose it is.
+    /// Flow of the packet.
     pub flow: FlowId,
-    /// Where it goes.
+    /// Route of the packet.
     pub route: RouteId,
-    /// The sender's running number of packets of this flow and direction; for the record.
+    /// Sender's running number of packets in this flow and direction, for the record.
     pub sequence: u32,
-    /// Which frame it belongs to, as its sender tells the record.
+    /// Frame to which it belongs, for the record.
     pub frame: Frame,
-    /// How many nodes of its route it has left behind.
+    /// Number of nodes of its route that it has passed.
     pub hop: u8,
-    /// What it is, as its sender tells the record.
+    /// Kind, for the record.
     pub kind: Kind,
-    /// What travels.
+    /// Datagram.
     pub datagram: Datagram,
 }
 
 impl Packet {
-    /// A packet of `flow` that leaves on `route` at `sent`, as number `sequence`.
+    /// Creates a packet of `flow` that leaves on `route` at `sent`, as number `sequence`.
     #[inline]
     #[must_use]
     pub fn new(

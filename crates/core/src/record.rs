@@ -1,4 +1,4 @@
-//! What a run says about itself: a typed stream of facts, no log lines.
+//! Record of a run: a typed stream of facts, no log lines.
 
 use crate::control::Decision;
 use crate::ids::{FlowId, NodeId};
@@ -8,7 +8,7 @@ use crate::wire::rtcp::Contents;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 
-/// Why a packet died. The discriminants are the codes in recorded tables.
+/// Cause of a packet's drop. The discriminants are the codes in recorded tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Cause {
@@ -16,7 +16,7 @@ pub enum Cause {
     Queue = 0,
     /// Lost on the link's medium, by its loss model.
     Loss = 1,
-    /// Hit by byte errors.
+    /// Corrupted by byte errors.
     Corrupt = 2,
     /// The link was down or gone.
     Outage = 3,
@@ -26,7 +26,7 @@ impl Cause {
     /// All causes, in the order of their codes.
     pub const ALL: [Self; 4] = [Self::Queue, Self::Loss, Self::Corrupt, Self::Outage];
 
-    /// The name used in tables.
+    /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,29 +38,29 @@ impl Cause {
     }
 }
 
-/// Which way a packet passes the interface of an end.
+/// Direction in which a packet passes the interface of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passing {
-    /// It has come in.
+    /// Arrival.
     In,
-    /// It leaves.
+    /// Departure.
     Out,
 }
 
-/// How much of a run is kept.
+/// Amount of a run that is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Streaming statistics, constant memory.
+    /// Streaming statistics, with constant memory.
     Summary,
-    /// Those, and series in bins.
+    /// Statistics, and series in bins.
     #[default]
     Series,
-    /// Everything, packet by packet.
+    /// All facts, packet by packet.
     Packets,
 }
 
-/// How full a queue is.
+/// Fill level of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets waiting or in service.
@@ -69,18 +69,17 @@ pub struct Backlog {
     pub bytes: Size,
 }
 
-/// A media frame as it left the encoder.
+/// Media frame that has left the encoder.
 ///
-/// Two halves make the story of a frame: this one, told by its sender at the time of capture, and the
-/// [`FrameRecord`], told by its receiver when the frame's fate is known. Neither end could tell both
-/// without knowledge that it does not have. They belong together by (flow, video, frame).
+/// A frame has two records: this one, by its sender at the time of capture, and the [`FrameRecord`], by its receiver when
+/// the frame is complete or lost. Neither end has the knowledge for both. They are joined by (flow, video, frame).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrameSent {
-    /// Whose frame.
+    /// Flow of the frame.
     pub flow: FlowId,
     /// Whether it is a video frame (else audio).
     pub video: bool,
-    /// Its running number in the stream.
+    /// Running number of the frame in the stream.
     pub frame: u32,
     /// Encoded bytes.
     pub size: Size,
@@ -88,48 +87,48 @@ pub struct FrameSent {
     pub key: bool,
 }
 
-/// What became of one media frame at its receiver.
+/// Result of a media frame at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrameRecord {
-    /// Whose frame.
+    /// Flow of the frame.
     pub flow: FlowId,
     /// Whether it is a video frame (else audio).
     pub video: bool,
-    /// Its running number in the stream.
+    /// Running number of the frame in the stream.
     pub frame: u32,
-    /// When its last packet arrived, if all did.
+    /// Arrival of the last packet, if all arrived.
     pub complete: Option<Time>,
-    /// When it was shown, if it was.
+    /// Time of rendering, if it was rendered.
     pub rendered: Option<Time>,
 }
 
-/// One RTCP packet (compound or not) put on the wire.
+/// RTCP packet (compound or not) that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RtcpRecord {
-    /// Whose session.
+    /// Flow of the session.
     pub flow: FlowId,
-    /// True where it runs from the media receiver to the media sender.
+    /// Whether the media receiver sent it.
     pub from_receiver: bool,
-    /// Bytes on the wire, IP and UDP headers included.
+    /// Bytes on the wire, including IP and UDP headers.
     pub size: Size,
-    /// Which types of RTCP packet are inside.
+    /// Types of the RTCP packets inside.
     pub contents: Contents,
-    /// How long what it reports has waited, for event-driven feedback.
+    /// Wait of the reported event, for event-driven feedback.
     pub waited: Span,
 }
 
-/// What became of a receiver's wish to report a loss (RFC 4585 section 3.5.2). The discriminants are the codes
-/// in recorded tables.
+/// Result of a receiver's attempt to report a loss (RFC 4585 section 3.5.2). The discriminants are the codes in recorded
+/// tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Reporting {
-    /// It went in an early packet.
+    /// Reported in an early packet.
     Early = 0,
-    /// It went in a regular packet.
+    /// Reported in a regular packet.
     Regular = 1,
-    /// Another receiver had reported the same.
+    /// Suppressed, because another receiver had reported the same loss.
     Suppressed = 2,
-    /// It could not have gone in time, and was not sent.
+    /// Not sent, because it could not have been sent in time.
     NotAllowed = 3,
 }
 
@@ -137,7 +136,7 @@ impl Reporting {
     /// All of them, in the order of their codes.
     pub const ALL: [Self; 4] = [Self::Early, Self::Regular, Self::Suppressed, Self::NotAllowed];
 
-    /// The name used in tables.
+    /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -155,21 +154,21 @@ impl Reporting {
     }
 }
 
-/// What a sender has found out about ECN on its path (RFC 6679 sections 7.2.1 and 7.4).
+/// Result of a sender's check of ECN on its path (RFC 6679 sections 7.2.1 and 7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum EcnCheck {
     /// The codepoint arrives and is reported.
     Verified,
-    /// The receiver does not report what it counts.
+    /// The receiver does not report its counts.
     Unreported,
     /// The codepoint is cleared on the way.
     Cleared,
-    /// What bears the codepoint does not arrive.
+    /// Packets with the codepoint do not arrive.
     Dropped,
 }
 
 impl EcnCheck {
-    /// The name used in tables.
+    /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -181,17 +180,17 @@ impl EcnCheck {
     }
 }
 
-/// Which of the circuit breakers of RFC 8083 has tripped. The discriminants are their numbers there.
+/// Circuit breaker of RFC 8083. The discriminants are the numbers in that RFC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Breaker {
     /// Media was sent, and no RTCP came back (section 4.1).
     RtcpTimeout = 1,
-    /// Media was sent, and reports say that nothing of it has arrived (section 4.2).
+    /// Media was sent, and reports say that none of it has arrived (section 4.2).
     MediaTimeout = 2,
-    /// More than ten times what TCP would get was sent (section 4.3).
+    /// The sending rate was more than ten times TCP's (section 4.3).
     Congestion = 3,
-    /// What arrives is of no use to anybody (section 4.4).
+    /// The media that arrives is unusable (section 4.4).
     Usability = 4,
 }
 
@@ -199,7 +198,7 @@ impl Breaker {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 4] = [Self::RtcpTimeout, Self::MediaTimeout, Self::Congestion, Self::Usability];
 
-    /// The name used in tables.
+    /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -211,158 +210,158 @@ impl Breaker {
     }
 }
 
-/// One lost packet, as one member of a session has seen and reported it.
+/// Lost packet, as detected and reported by a member of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LossRecord {
-    /// The member that missed it.
+    /// Member that missed the packet.
     pub flow: FlowId,
-    /// Whose packet it was.
+    /// Flow of the packet's sender.
     pub source: FlowId,
-    /// Its RTP sequence number.
+    /// RTP sequence number of the packet.
     pub sequence: u16,
-    /// When it was missed.
+    /// Time of the detection.
     pub detected: Time,
-    /// What became of the report.
+    /// Result of the report.
     pub reporting: Reporting,
 }
 
-/// How a user of a radio network fared in one direction since this was told last. The names are those of any kind of
-/// network; what they count is said by each kind.
+/// Statistics of a user of a radio network in one direction since the last record. The names suit any kind of network;
+/// each kind defines what they count.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RadioRecord {
-    /// The network.
+    /// Network.
     pub network: NodeId,
-    /// The number of the user in it.
+    /// Number of the user in the network.
     pub user: u32,
     /// Whether this is the uplink.
     pub up: bool,
-    /// The cell (or access point) that serves it.
+    /// Cell (or access point) that serves the user.
     pub cell: u32,
     /// Bytes that arrived over the air, without the headers of the radio protocol.
     pub bytes: u64,
-    /// Blocks sent for the first time: transport blocks of LTE.
+    /// Blocks sent for the first time (LTE: transport blocks).
     pub blocks: u32,
-    /// How many of them had to be sent again.
+    /// Number of these blocks that had to be sent again.
     pub failed: u32,
-    /// Their mean effective SINR in dB; not a number without any.
+    /// Mean effective SINR of these blocks, dB; NaN without blocks.
     pub sinr_db: f64,
-    /// Mean of the index by which the rate was chosen: the reported CQI of LTE.
+    /// Mean index by which the rate was chosen (LTE: the reported CQI).
     pub rate_index: f64,
 }
 
-/// What a cell of a radio network sent or received since this was told last.
+/// Statistics of a cell of a radio network since the last record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellRecord {
-    /// The network.
+    /// Network.
     pub network: NodeId,
-    /// The number of the cell in it.
+    /// Number of the cell in the network.
     pub cell: u32,
     /// Whether this is the uplink.
     pub up: bool,
-    /// What of the air was in use: subbands of LTE, summed over TTIs.
+    /// Radio resources in use (LTE: subbands, summed over TTIs).
     pub resources: u64,
     /// Bytes that arrived over the air, without the headers of the radio protocol.
     pub bytes: u64,
 }
 
-/// One media packet that did not arrive and was restored at its receiver.
+/// Media packet that did not arrive and was restored at its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RepairRecord {
-    /// Whose packet.
+    /// Flow of the packet.
     pub flow: FlowId,
-    /// The frame that it belongs to.
+    /// Frame to which it belongs.
     pub frame: u32,
-    /// Its RTP sequence number.
+    /// RTP sequence number of the packet.
     pub sequence: u16,
-    /// By what: [`Kind::Retransmission`] or [`Kind::Repair`].
+    /// Means of the restoration: [`Kind::Retransmission`] or [`Kind::Repair`].
     pub by: Kind,
-    /// Whether that was in time for playout.
+    /// Whether it was in time for playout.
     pub in_time: bool,
 }
 
-/// Takes the facts of a run. Every method has an empty body, so that a recorder names only what it keeps.
+/// Recorder of the facts of a run. All methods have empty bodies, so that a recorder implements only those that it needs.
 #[allow(unused_variables)]
 pub trait Recorder: Send + Any {
-    /// How much is kept: costly facts need not be told below their level.
+    /// Amount that is kept; costly facts need not be passed below their level.
     fn level(&self) -> Level {
         Level::Summary
     }
-    /// A packet was put on the wire by its sender.
+    /// Takes a packet that leaves its sender.
     fn sent(&mut self, now: Time, packet: &Packet) {}
-    /// A copy of a packet was made by a multicast fan-out.
+    /// Takes a copy of a packet from a multicast fan-out.
     fn copied(&mut self, now: Time, packet: &Packet) {}
-    /// A packet reached its end.
+    /// Takes a packet that reaches its destination.
     fn arrived(&mut self, now: Time, packet: &Packet) {}
-    /// A media flow said goodbye: its sender sends no more.
+    /// Takes the goodbye of a media flow, whose sender stops.
     fn ended(&mut self, now: Time, flow: FlowId) {}
-    /// A media flow's sender has found out whether its path carries ECN; from then on it sends accordingly.
+    /// Takes a sender's result on whether its path carries ECN; from then on it sends accordingly.
     fn ecn_checked(&mut self, now: Time, flow: FlowId, check: EcnCheck) {}
 
-    /// A circuit breaker of a media flow has tripped (RFC 8083): its sender stops, or would have to if its settings said so.
+    /// Takes a circuit breaker of a media flow that has tripped (RFC 8083); the sender stops only if its settings say so.
     fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker, stops: bool) {}
 
-    /// A packet died at `node`.
+    /// Takes a packet that is dropped at `node`.
     fn dropped(&mut self, now: Time, packet: &Packet, node: NodeId, cause: Cause) {}
-    /// The run is over, and a packet is still on its way, at `node`.
+    /// Takes a packet that is still on its way, at `node`, when the run ends.
     fn under_way(&mut self, packet: &Packet, node: NodeId) {}
-    /// `node` has marked a packet with congestion experienced (ECN) instead of dropping it.
+    /// Takes a packet that `node` has marked with congestion experienced (ECN) instead of dropping it.
     fn marked(&mut self, now: Time, packet: &Packet, node: NodeId) {}
-    /// `node` has cleared the ECN field of a packet.
+    /// Takes a packet whose ECN field `node` has cleared.
     fn bleached(&mut self, now: Time, packet: &Packet, node: NodeId) {}
 
-    /// What a media flow's sender was told in one datagram of RTCP had so many things in it that cannot be: about a stream or
-    /// packets that it never sent, marks on packets that were not ECN-capable, or bytes that are no RTCP.
+    /// Takes the number of impossible statements in a datagram of RTCP to a media flow's sender: about a stream or packets
+    /// that it never sent, marks on packets that were not ECN-capable, or bytes that are not RTCP.
     fn refused(&mut self, now: Time, flow: FlowId, count: u32) {}
 
-    /// A packet passes the interface of the end that is `node`: it leaves there, or has come in. For a capture file,
-    /// and told only if [`Recorder::captures`] says so when the run begins.
+    /// Takes a packet that passes the interface of the end `node`, for a capture file. Called only if
+    /// [`Recorder::captures`] is true when the run begins.
     fn captured(&mut self, now: Time, packet: &Packet, node: NodeId, passing: Passing) {}
-    /// Whether [`Recorder::captured`] is worth calling.
+    /// Whether [`Recorder::captured`] has to be called.
     fn captures(&self) -> bool {
         false
     }
-    /// Useful bytes reached the application: TCP in order, media payload without duplicates.
+    /// Takes useful bytes for the application: TCP in order, media payload without duplicates.
     fn goodput(&mut self, now: Time, flow: FlowId, bytes: Size) {}
-    /// A media packet arrived too late for the playout buffer.
+    /// Takes a media packet that arrived too late for the playout buffer.
     fn late(&mut self, now: Time, flow: FlowId, packet: &Packet) {}
-    /// A media packet that did not arrive was restored.
+    /// Takes a restored media packet.
     fn repaired(&mut self, now: Time, repair: &RepairRecord) {}
-    /// A media packet leaves its sender, where it has waited this long for its turn.
+    /// Takes the time that a media packet has waited at its sender before it leaves.
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {}
-    /// A media frame of so many packets was not sent at all, because too much waited at its sender.
+    /// Takes a media frame that was not sent, because too many bytes waited at its sender.
     fn skipped(&mut self, now: Time, flow: FlowId, packets: u32, bytes: Size) {}
-    /// A picture was not encoded, because the controller's congestion window was full or what waits at the sender would take
-    /// too long to leave.
+    /// Takes a picture that was not encoded, because the controller's congestion window was full or the bytes waiting at the
+    /// sender would take too long to leave.
     fn left_out(&mut self, now: Time, flow: FlowId) {}
-    /// A controller decided.
+    /// Takes a decision of a controller.
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
-    /// A named internal value of a controller or of TCP.
+    /// Takes a named internal value of a controller or of TCP.
     fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {}
-    /// A media frame left its encoder at `now`.
+    /// Takes a media frame that leaves its encoder.
     fn frame_sent(&mut self, now: Time, frame: &FrameSent) {}
-    /// A media frame's fate is known at its receiver; told at most once a frame.
+    /// Takes the result of a media frame at its receiver, at most once per frame.
     fn frame(&mut self, now: Time, frame: &FrameRecord) {}
-    /// The picture stood still for `length` (webrtc-stats freeze).
+    /// Takes a freeze of the picture of the duration `length` (webrtc-stats freeze).
     fn freeze(&mut self, now: Time, flow: FlowId, length: Span) {}
-    /// An RTCP packet was put on the wire.
+    /// Takes an RTCP packet that was sent.
     fn rtcp(&mut self, now: Time, rtcp: &RtcpRecord) {}
-    /// A member of a session has reported a loss, or will not.
+    /// Takes a loss that a member of a session has reported, or will not report.
     fn loss(&mut self, now: Time, loss: &LossRecord) {}
-    /// The first report of a loss has reached the sender of the packet, `delay` after it had sent it.
+    /// Takes the arrival of the first report of a loss at the packet's sender, `delay` after the packet left.
     fn loss_reported(&mut self, now: Time, source: FlowId, delay: Span) {}
-    /// What a loss reported by `flow` had damaged is whole again, `delay` after it was detected.
+    /// Takes the repair of the damage from a loss that `flow` reported, `delay` after its detection.
     fn recovered(&mut self, now: Time, flow: FlowId, delay: Span) {}
-    /// How a user of a radio network fared.
+    /// Takes the statistics of a user of a radio network.
     fn radio(&mut self, now: Time, radio: &RadioRecord) {}
-    /// What a cell of a radio network did.
+    /// Takes the statistics of a cell of a radio network.
     fn cell(&mut self, now: Time, cell: &CellRecord) {}
-    /// What a link could carry on average from `from` on, once a bin, at its end.
+    /// Takes the average capacity of a link in a bin that began at `from`, at the bin's end.
     fn capacity(&mut self, from: Time, node: NodeId, rate: Rate) {}
-    /// How full a queue is, once a bin.
+    /// Takes the fill level of a queue, once per bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
 }
 
-/// A recorder that keeps nothing.
+/// Recorder that ignores all facts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nothing;
 

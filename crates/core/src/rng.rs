@@ -1,32 +1,32 @@
-//! Random substreams named by (seed, component, purpose).
+//! Random substreams identified by (seed, component, purpose).
 //!
-//! Each consumer has a stream of its own, so that adding a flow or changing one link's loss disturbs
-//! nobody else's luck, and two controllers can be compared on the same luck. A stream remembers a
-//! hash of what it gave out, so that "the same luck" can be asserted instead of believed.
+//! Each consumer has its own stream. So an added flow or a changed loss rate of a link does not change the random numbers of
+//! others, and two controllers can be compared with the same random numbers. A stream keeps a hash of its draws, so that a
+//! test can assert that they were the same.
 
 use crate::math;
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// A random substream: `Pcg64Mcg` seeded by (run seed, component name, purpose).
+/// Random substream: `Pcg64Mcg` seeded by (run seed, component name, purpose).
 #[derive(Clone, Debug)]
 pub struct Stream {
     pcg: Pcg64Mcg,
     name: Arc<str>,
     count: u64,
     digest: u64,
-    /// (draws so far, digest) at every power of two: prefixes of two streams of different length can be compared.
+    /// (draws so far, digest) at each power of two, so that prefixes of two streams of different length can be compared.
     checkpoints: Vec<(u64, u64)>,
     spare_normal: Option<f64>,
 }
 
-/// What a stream has given out so far.
+/// Draws of a stream so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draws {
-    /// `component/purpose`.
+    /// Name of the stream, `component/purpose`.
     pub name: Arc<str>,
-    /// How many 64-bit values were drawn.
+    /// Number of 64-bit values drawn.
     pub count: u64,
     /// (draws, hash of them) after 1, 2, 4, 8 ... draws.
     pub checkpoints: Vec<(u64, u64)>,
@@ -49,7 +49,7 @@ fn hash_text(mut state: u64, text: &str) -> u64 {
 }
 
 impl Stream {
-    /// The substream of `component` for `purpose` in the run with `seed`.
+    /// Creates the substream of `component` for `purpose` in the run with `seed`.
     #[must_use]
     pub fn new(seed: u64, component: &str, purpose: &str) -> Self {
         let low = hash_text(hash_text(mix(seed), component), purpose);
@@ -64,19 +64,19 @@ impl Stream {
         }
     }
 
-    /// `component/purpose`.
+    /// Name of the stream, `component/purpose`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How much was drawn, and the hash of it.
+    /// Number of draws, and their hashes.
     #[must_use]
     pub fn draws(&self) -> Draws {
         Draws { name: self.name.clone(), count: self.count, checkpoints: self.checkpoints.clone() }
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let value = self.pcg.next_u64();
         self.count += 1;
@@ -87,17 +87,17 @@ impl Stream {
         value
     }
 
-    /// Uniform in [0, 1), a multiple of 2^-53.
+    /// Draws a uniform number in [0, 1), a multiple of 2^-53.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in (0, 1].
+    /// Draws a uniform number in (0, 1].
     fn uniform_positive(&mut self) -> f64 {
         1.0 - self.uniform()
     }
 
-    /// Uniform integer in [0, bound), without bias (Lemire's method); zero for a bound of zero.
+    /// Draws a uniform integer in [0, bound), without bias (Lemire's method); zero for a bound of zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 {
             return 0;
@@ -111,17 +111,17 @@ impl Stream {
         }
     }
 
-    /// True with the given probability. Always draws once, so that the probability does not shift later luck.
+    /// Draws true with a probability. Always draws once, so that the probability does not shift later draws.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
 
-    /// Exponential with the given mean.
+    /// Draws an exponential number with a mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * math::ln(self.uniform_positive())
     }
 
-    /// Standard normal (polar method of Marsaglia).
+    /// Draws a standard normal number (polar method of Marsaglia).
     pub fn normal(&mut self) -> f64 {
         if let Some(value) = self.spare_normal.take() {
             return value;
@@ -138,21 +138,21 @@ impl Stream {
         }
     }
 
-    /// Zero-mean Laplace with the given scale (standard deviation is sqrt(2) times the scale).
+    /// Draws a zero-mean Laplace number (the standard deviation is sqrt(2) times the scale).
     pub fn laplace(&mut self, scale: f64) -> f64 {
         let u = self.uniform() - 0.5;
         let magnitude = -scale * math::ln(1.0 - 2.0 * u.abs());
         if u < 0.0 { -magnitude } else { magnitude }
     }
 
-    /// Poisson with the given mean (Knuth's product for small means, summed in parts for large ones).
+    /// Draws a Poisson number with a mean (Knuth's product for small means, summed in parts for large ones).
     pub fn poisson(&mut self, mean: f64) -> u64 {
-        let mut left = mean;
+        let mut remaining = mean;
         let mut total = 0;
-        while left > 0.0 {
+        while remaining > 0.0 {
             // parts of at most 30 keep exp(-part) far from underflow; sums of Poissons are Poisson
-            let part = left.min(30.0);
-            left -= part;
+            let part = remaining.min(30.0);
+            remaining -= part;
             let limit = math::exp(-part);
             let mut product = self.uniform_positive();
             while product > limit {

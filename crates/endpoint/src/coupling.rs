@@ -1,13 +1,13 @@
-//! Coupled congestion control (RFC 8699): the flows of one sender share by priority what their controllers have found
-//! together.
+//! Coupled congestion control (RFC 8699): the flows of one sender share, by priority, the sum of the rates that their
+//! controllers have found.
 //!
-//! This is the flow state exchange (FSE) alone, in the RFC's names: whoever drives the endpoints tells it of each new
-//! rate and hands out what it answers.
+//! This is only the flow state exchange (FSE), in the RFC's names: the driver of the endpoints passes each new rate to
+//! it and assigns the rates that it returns.
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::{Rate, Span, Time};
 
-/// How the aggregate follows a flow.
+/// Rule by which the aggregate follows the rate of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
@@ -18,20 +18,20 @@ pub enum Algorithm {
     Conservative,
 }
 
-/// What a sender tells the exchange of itself.
+/// A sender's state, as it passes it to the exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Told {
-    /// Where its controller begins.
+pub struct FlowUpdate {
+    /// The initial rate of its controller.
     pub initial: Rate,
-    /// CC_R: what its controller has calculated.
+    /// CC_R: the rate that its controller has calculated.
     pub rate: Rate,
-    /// DR: what its sources and its session allow.
+    /// DR: the rate that its sources and its session allow.
     pub desired: Rate,
     /// Its last round trip.
     pub rtt: Option<Span>,
 }
 
-/// What is stored of a flow (section 5.2).
+/// State of a flow (section 5.2).
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// P(f).
@@ -49,7 +49,7 @@ pub struct Fse {
     flows: Vec<Entry>,
     /// S_CR, bit/s.
     sum: f64,
-    /// Until when the conservative algorithm leaves it alone.
+    /// When the conservative algorithm may reduce the sum again.
     timer: Time,
 }
 
@@ -76,8 +76,8 @@ impl Fse {
         self.distribute();
     }
 
-    /// Step (2): a flow stops or pauses. The sum stays, as in the RFC: the others share it at their next update, since the
-    /// bottleneck is as wide as before.
+    /// Step (2): a flow stops or pauses. The sum stays, as in the RFC: the remaining flows share it at their next
+    /// update, since the bottleneck is as wide as before.
     pub fn deregister(&mut self, flow: usize) {
         self.flows[flow].rate = None;
         if self.flows.iter().all(|entry| entry.rate.is_none()) {
@@ -85,8 +85,8 @@ impl Fse {
         }
     }
 
-    /// Step (3): the controller of a registered flow has calculated a new rate, or its sources want another one. `rtt`:
-    /// its round trip. Distributes the new sum.
+    /// Step (3): the controller of a registered flow has calculated a new rate, or its sources want another one.
+    /// Distributes the new sum. `rtt`: the round trip of the flow.
     pub fn update(
         &mut self,
         now: Time,
@@ -110,10 +110,10 @@ impl Fse {
         self.distribute();
     }
 
-    /// A flow goes at another rate than it was given, because its session has limits of its own.
+    /// Notes that a flow goes at another rate than the one assigned, because its session has limits of its own.
     pub fn took(&mut self, flow: usize, rate: Rate) {
-        if let Some(given) = &mut self.flows[flow].rate {
-            *given = rate.as_bps_f64();
+        if let Some(assigned) = &mut self.flows[flow].rate {
+            *assigned = rate.as_bps_f64();
         }
     }
 
@@ -121,30 +121,30 @@ impl Fse {
         self.flows[flow].desired = desired.map_or(f64::INFINITY, Rate::as_bps_f64);
     }
 
-    /// Steps (b) and (c): shares the sum by priority, to nobody more than it desires. A share only grows when another flow
-    /// is limited, so that it is enough to go on while somebody newly is: the RFC's own end of the loop (`TLO - AR > 0`)
-    /// may never come in numbers that are rounded.
+    /// Steps (b) and (c): shares the sum by priority, and gives no flow more than it desires. A share only grows when
+    /// another flow is limited, so the loop runs while a pass limits further flows: the RFC's own condition
+    /// (`TLO - AR > 0`) may never be met in rounded numbers.
     fn distribute(&mut self) {
         self.sum = self.sum.max(0.0);
-        let mut left = self.sum;
+        let mut rest = self.sum;
         let mut priorities = 0.0;
         let mut open: Vec<&mut Entry> = self.flows.iter_mut().filter(|entry| entry.rate.is_some()).collect();
         open.iter().for_each(|entry| priorities += entry.priority);
         loop {
             let before = open.len();
             open.retain_mut(|entry| {
-                let limited = left * entry.priority / priorities >= entry.desired;
+                let limited = rest * entry.priority / priorities >= entry.desired;
                 if limited {
-                    left -= entry.desired;
+                    rest -= entry.desired;
                     priorities -= entry.priority;
                     entry.rate = Some(entry.desired);
                 }
                 !limited
             });
             if open.is_empty() {
-                // S_CR is a sum of rates that flows have: what nobody wants is nobody's. Kept, it would have to be
-                // used up before congestion shows.
-                self.sum -= left;
+                // S_CR is a sum of rates that flows have, so the rest that no flow wants leaves it: if it stayed,
+                // it would have to be used up before congestion shows.
+                self.sum -= rest;
                 return;
             }
             if open.len() == before {
@@ -152,7 +152,7 @@ impl Fse {
             }
         }
         for entry in open {
-            entry.rate = Some(left * entry.priority / priorities);
+            entry.rate = Some(rest * entry.priority / priorities);
         }
     }
 }
@@ -179,24 +179,24 @@ mod tests {
     }
 
     #[test]
-    fn rates_go_by_priority_and_follow_whoever_changes() {
+    fn rates_go_by_priority_and_follow_each_change() {
         let mut fse = three(Algorithm::Active);
         assert_eq!(rates(&fse), [Some(1500), Some(750), Some(750)]);
         fse.update(NOW, 1, kbps(1150), None, None);
         assert_eq!(rates(&fse), [Some(1700), Some(850), Some(850)], "400 kbit/s more");
         fse.update(NOW, 0, kbps(900), None, None);
-        assert_eq!(rates(&fse), [Some(1300), Some(650), Some(650)], "800 less, whoever it was");
+        assert_eq!(rates(&fse), [Some(1300), Some(650), Some(650)], "800 less, of any flow");
     }
 
     #[test]
-    fn a_limited_flow_leaves_its_rest_to_the_others() {
+    fn a_limited_flow_leaves_its_rest_to_its_siblings() {
         let mut fse = three(Algorithm::Active);
         fse.update(NOW, 0, kbps(1500), Some(kbps(600)), None);
         assert_eq!(rates(&fse), [Some(600), Some(1200), Some(1200)]);
-        // a second one is limited by what the first one leaves
+        // a second limited flow takes part of the rate that the first one leaves
         fse.update(NOW, 1, kbps(1200), Some(kbps(1000)), None);
         assert_eq!(rates(&fse), [Some(600), Some(1000), Some(1400)]);
-        // all are: what nobody wants is forgotten, so that the next reduction is felt at once
+        // all are: the rest that no flow wants is dropped, so that the next reduction is felt at once
         fse.update(NOW, 2, kbps(1400), Some(kbps(700)), None);
         assert_eq!(rates(&fse), [Some(600), Some(1000), Some(700)]);
         fse.update(NOW, 2, kbps(500), Some(kbps(700)), None);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_leaves_its_share_and_who_comes_brings_its_rate() {
+    fn a_flow_that_leaves_leaves_its_share_and_one_that_comes_brings_its_rate() {
         let mut fse = three(Algorithm::Active);
         fse.deregister(0);
         assert_eq!(rates(&fse), [None, Some(750), Some(750)], "at the next update");
@@ -216,8 +216,8 @@ mod tests {
         assert_eq!(rates(&fse), [Some(1655), Some(827), Some(827)]);
         (0..3).for_each(|flow| fse.deregister(flow));
         fse.register(1, kbps(300), None);
-        assert_eq!(rates(&fse), [None, Some(300), None], "nobody was left to keep the sum");
-        // what is said of a flow that is not there changes nothing
+        assert_eq!(rates(&fse), [None, Some(300), None], "no flow was left to keep the sum");
+        // updates of an unregistered flow change nothing
         fse.update(NOW, 0, kbps(900), None, None);
         fse.took(0, kbps(900));
         assert_eq!(rates(&fse), [None, Some(300), None]);
@@ -260,29 +260,30 @@ mod tests {
             let mut fse = Fse::new(Algorithm::Active, &priorities);
             for step in 0..40 {
                 let flow = (rng.uniform() * count as f64) as usize;
-                let some = |rng: &mut tidegate_core::Stream| Rate::from_bps((rng.uniform() * 5e6) as u64);
-                let desired = (rng.uniform() < 0.5).then(|| some(&mut rng));
+                let random = |rng: &mut tidegate_core::Stream| Rate::from_bps((rng.uniform() * 5e6) as u64);
+                let desired = (rng.uniform() < 0.5).then(|| random(&mut rng));
                 match rng.uniform() {
-                    x if x < 0.2 => fse.register(flow, some(&mut rng), desired),
+                    x if x < 0.2 => fse.register(flow, random(&mut rng), desired),
                     x if x < 0.3 => fse.deregister(flow),
-                    _ => fse.update(Time::from_secs(step), flow, some(&mut rng), desired, None),
+                    _ => fse.update(Time::from_secs(step), flow, random(&mut rng), desired, None),
                 }
-                let here: Vec<_> = fse.flows.iter().filter(|entry| entry.rate.is_some()).collect();
-                let given = |entry: &Entry| entry.rate.unwrap_or(0.0);
-                let sum: f64 = here.iter().map(|entry| given(entry)).sum();
+                let registered: Vec<_> = fse.flows.iter().filter(|entry| entry.rate.is_some()).collect();
+                let rate = |entry: &Entry| entry.rate.unwrap_or(0.0);
+                let sum: f64 = registered.iter().map(|entry| rate(entry)).sum();
                 assert!(
-                    here.iter()
-                        .all(|entry| given(entry) >= 0.0 && given(entry) <= entry.desired * (1.0 + 1e-9))
+                    registered
+                        .iter()
+                        .all(|entry| rate(entry) >= 0.0 && rate(entry) <= entry.desired * (1.0 + 1e-9))
                 );
                 if fse.flows[flow].rate.is_some() {
                     assert!((sum - fse.sum).abs() <= 1e-6 * (1.0 + fse.sum), "{sum} of {}", fse.sum);
-                    let open = here.iter().filter(|entry| given(entry) < entry.desired * (1.0 - 1e-9));
-                    let per: Vec<f64> = open.map(|entry| given(entry) / entry.priority).collect();
-                    let (least, most) = (
-                        per.iter().copied().fold(f64::MAX, f64::min),
-                        per.iter().copied().fold(0.0, f64::max),
+                    let open = registered.iter().filter(|entry| rate(entry) < entry.desired * (1.0 - 1e-9));
+                    let shares: Vec<f64> = open.map(|entry| rate(entry) / entry.priority).collect();
+                    let (min, max) = (
+                        shares.iter().copied().fold(f64::MAX, f64::min),
+                        shares.iter().copied().fold(0.0, f64::max),
                     );
-                    assert!(per.is_empty() || most - least <= 1e-6 * most, "{per:?}");
+                    assert!(shares.is_empty() || max - min <= 1e-6 * max, "{shares:?}");
                 }
             }
         }

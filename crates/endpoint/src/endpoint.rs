@@ -1,7 +1,7 @@
-//! One endpoint: it hands packets and alarms to its sender and its receiver, and writes the RTCP of both.
+//! One endpoint: hands packets and alarms to its sender and its receiver, and writes the RTCP of both.
 
 use crate::breaker::Intervals;
-use crate::coupling::Told;
+use crate::coupling::FlowUpdate;
 use crate::receiver::Receiver;
 use crate::reception::clock;
 use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
@@ -19,7 +19,7 @@ use tidegate_core::{Body, Datagram, FlowId, Frame, Kind, Rate, Span, Stream, Tim
 /// One participant of an RTP session.
 pub struct Endpoint {
     name: String,
-    /// The SSRC under which it reports while it does not send.
+    /// The SSRC in its reports while it does not send.
     ssrc: u32,
     path: Path,
     sender: Option<Sender>,
@@ -27,18 +27,18 @@ pub struct Endpoint {
     mode: RtcpMode,
     reduced_size: bool,
     schedule: Schedule,
-    luck: Stream,
-    /// Whether the schedule has been asked about the per-packet feedback that is due.
-    asked: bool,
-    /// Whether the schedule has been asked about the requests of repair that are due.
-    repair_asked: bool,
-    /// Since when the receiver half has had something to say.
+    rng: Stream,
+    /// Whether the per-packet feedback that is due has been submitted to the schedule.
+    feedback_requested: bool,
+    /// Whether the repair requests that are due have been submitted to the schedule.
+    repair_requested: bool,
+    /// When the oldest unsent message of the receiver half was submitted.
     message_since: Option<Time>,
     wakeup: Time,
 }
 
-/// RTCP's first guess at the size of its packets: an RR with one block and an SDES with a short name,
-/// and the headers below (RFC 3550 section 6.3.2: "the probable size of the first RTCP packet").
+/// Assumed size of the first RTCP packet in bytes: an RR with one block, an SDES with a short name, and the headers
+/// below (RFC 3550 section 6.3.2: "the probable size of the first RTCP packet").
 const FIRST_SIZE: u32 = 28 + 32 + 28;
 
 impl Endpoint {
@@ -74,9 +74,9 @@ impl Endpoint {
             mode: rtcp.mode,
             reduced_size: rtcp.reduced_size,
             schedule: Schedule::new(&timing),
-            luck: Stream::new(seed, &name, "rtcp"),
-            asked: false,
-            repair_asked: false,
+            rng: Stream::new(seed, &name, "rtcp"),
+            feedback_requested: false,
+            repair_requested: false,
             message_since: None,
             wakeup: Time::ZERO,
             name,
@@ -85,7 +85,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Takes note that packets go another way from now on, and tells the controller so.
+    /// Notes that packets take another route from now on, and tells the controller.
     pub fn route_changed(&mut self, now: Time, out: &mut dyn Driver) {
         if let Some(sender) = &mut self.sender {
             sender.route_changed(now, &self.path, out);
@@ -93,13 +93,13 @@ impl Endpoint {
         self.update_wakeup();
     }
 
-    /// What its sender tells to those that it is coupled with; nothing while it has none at work, or one that pauses.
+    /// State of its sender for coupled congestion control; none without a running sender or while that pauses.
     #[must_use]
-    pub fn coupled(&self) -> Option<Told> {
+    pub fn coupled(&self) -> Option<FlowUpdate> {
         self.sender.as_ref().and_then(Sender::coupled)
     }
 
-    /// Lets its sender go on with the rate that coupling gives it.
+    /// Applies the rate that coupling assigns to its sender.
     pub fn assign(&mut self, now: Time, rate: Rate, out: &mut dyn Driver) {
         if let Some(sender) = &mut self.sender {
             sender.assign(now, rate, &self.path, out);
@@ -108,35 +108,35 @@ impl Endpoint {
     }
 
     fn update_wakeup(&mut self) {
-        let mut at = self.schedule.due();
+        let mut wakeup = self.schedule.due();
         if let Some(sender) = &self.sender {
-            at = at.min(sender.wakeup());
+            wakeup = wakeup.min(sender.wakeup());
         }
         if let Some(receiver) = &self.receiver {
-            at = at.min(receiver.wakeup());
+            wakeup = wakeup.min(receiver.wakeup());
             match self.mode {
-                RtcpMode::Free => at = at.min(receiver.feedback.due()).min(receiver.request_due()),
+                RtcpMode::Free => wakeup = wakeup.min(receiver.feedback.due()).min(receiver.request_due()),
                 RtcpMode::Avpf => {
-                    if !self.asked {
-                        at = at.min(receiver.feedback.due());
+                    if !self.feedback_requested {
+                        wakeup = wakeup.min(receiver.feedback.due());
                     }
-                    if !self.repair_asked {
-                        at = at.min(receiver.request_due());
+                    if !self.repair_requested {
+                        wakeup = wakeup.min(receiver.request_due());
                     }
                 }
                 RtcpMode::Avp => {}
             }
         }
-        self.wakeup = at;
+        self.wakeup = wakeup;
     }
 
-    /// The SSRC under which it reports.
+    /// The SSRC in its reports: that of its sender, or else its own.
     fn reporter(&self) -> u32 {
         self.sender.as_ref().and_then(Sender::ssrc).unwrap_or(self.ssrc)
     }
 
-    /// Does what the receiver half has asked for.
-    fn ask(&mut self, now: Time, urgency: Urgency, out: &mut dyn Driver) {
+    /// Sends the message of the receiver half, or schedules it, as its urgency demands.
+    fn act_on(&mut self, now: Time, urgency: Urgency, out: &mut dyn Driver) {
         if urgency == Urgency::None {
             return;
         }
@@ -147,12 +147,12 @@ impl Endpoint {
                     self.send_rtcp(now, &mut Vec::new(), out);
                 }
                 RtcpMode::Avp => {}
-                RtcpMode::Avpf => self.request(now, out),
+                RtcpMode::Avpf => self.request_early(now, out),
             }
         }
     }
 
-    /// Per-packet feedback is due.
+    /// Sends the per-packet feedback that is due, or submits it to the schedule.
     fn feedback_due(&mut self, now: Time, out: &mut dyn Driver) {
         match self.mode {
             // between the compounds (RFC 5506)
@@ -162,15 +162,15 @@ impl Endpoint {
                     self.send_rtcp(now, &mut packets, out);
                 }
             }
-            RtcpMode::Avpf if !self.asked => {
-                self.asked = true;
-                self.request(now, out);
+            RtcpMode::Avpf if !self.feedback_requested => {
+                self.feedback_requested = true;
+                self.request_early(now, out);
             }
             RtcpMode::Avp | RtcpMode::Avpf => {}
         }
     }
 
-    /// Repair may have something to ask for: that is urgent, and goes as feedback does.
+    /// Sends the repair requests that are due, or submits them to the schedule: they are urgent, as feedback is.
     fn request_repair(&mut self, now: Time, out: &mut dyn Driver) {
         if self.receiver.as_ref().is_none_or(|receiver| receiver.request_due() > now) {
             return;
@@ -179,18 +179,18 @@ impl Endpoint {
             RtcpMode::Free => {
                 self.send_rtcp(now, &mut Vec::new(), out);
             }
-            RtcpMode::Avpf if !self.repair_asked => {
-                self.repair_asked = true;
-                self.request(now, out);
+            RtcpMode::Avpf if !self.repair_requested => {
+                self.repair_requested = true;
+                self.request_early(now, out);
             }
             RtcpMode::Avp | RtcpMode::Avpf => {}
         }
     }
 
-    /// Asks whether feedback may go early (RFC 4585 section 3.5.2). If not, it goes with the next regular
-    /// packet, also where that is late: feedback on what has arrived is still news then.
-    fn request(&mut self, now: Time, out: &mut dyn Driver) {
-        if self.schedule.feedback(now, None, || self.luck.uniform()) == Chance::Early(now) {
+    /// Sends feedback early if the schedule allows it (RFC 4585 section 3.5.2). If not, feedback goes with the next
+    /// regular packet, however late: its arrival times are still news then.
+    fn request_early(&mut self, now: Time, out: &mut dyn Driver) {
+        if self.schedule.feedback(now, None, || self.rng.uniform()) == Chance::Early(now) {
             self.send_early(now, out);
         }
     }
@@ -200,7 +200,7 @@ impl Endpoint {
         self.schedule.sent_early(size);
     }
 
-    /// Sends the feedback that waits: alone (RFC 5506), or in a minimal compound (RFC 4585 section 3.1).
+    /// Sends the pending feedback: alone (RFC 5506), or in a minimal compound (RFC 4585 section 3.1).
     fn send_minimal(&mut self, now: Time, out: &mut dyn Driver) -> u32 {
         let mut packets = if self.reduced_size { Vec::new() } else { self.report(now) };
         packets.extend(self.take_feedback(now));
@@ -208,12 +208,13 @@ impl Endpoint {
     }
 
     fn take_feedback(&mut self, now: Time) -> Vec<rtcp::Packet> {
-        self.asked = false;
-        let (reporter, at) = (self.reporter(), clock(now, self.path.clock_offset));
-        self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.feedback.take(now, at, reporter))
+        self.feedback_requested = false;
+        let (reporter, local_time) = (self.reporter(), clock(now, self.path.clock_offset));
+        let receiver = self.receiver.as_mut();
+        receiver.map_or_else(Vec::new, |receiver| receiver.feedback.take(now, local_time, reporter))
     }
 
-    /// The report on what has been sent and received by now, and who makes it.
+    /// SR or RR, and SDES: the report on what has been sent and received by now.
     fn report(&mut self, now: Time) -> Vec<rtcp::Packet> {
         let reporter = self.reporter();
         let mut reports =
@@ -236,7 +237,7 @@ impl Endpoint {
         packets
     }
 
-    /// Sends a compound of what is to be reported by now.
+    /// Sends a regular compound packet, with a BYE for the SSRCs in `goodbye`.
     fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut dyn Driver) {
         let mut packets = self.report(now);
         if self.mode != RtcpMode::Free {
@@ -246,28 +247,28 @@ impl Endpoint {
             packets.push(rtcp::Packet::Bye(Bye { ssrcs: goodbye, reason: None }));
         }
         let size = self.send_rtcp(now, &mut packets, out);
-        self.schedule.sent(now, size, || self.luck.uniform());
+        self.schedule.sent(now, size, || self.rng.uniform());
     }
 
-    /// Sends `packets` as one datagram, with what the receiver half has to say; gives its size on the wire.
+    /// Sends `packets` and the messages of the receiver half as one datagram; returns its size on the wire.
     fn send_rtcp(&mut self, now: Time, packets: &mut Vec<rtcp::Packet>, out: &mut dyn Driver) -> u32 {
         let (since, reporter) = (self.message_since.take(), self.reporter());
-        self.repair_asked = false;
+        self.repair_requested = false;
         if let Some(receiver) = &mut self.receiver {
-            // a goodbye stays last (RFC 3550 section 6.1), and before it what may need padding (section 6.4.1)
+            // a goodbye stays last (RFC 3550 section 6.1), after the packet that may need padding (section 6.4.1)
             let tail = |packet: &rtcp::Packet| matches!(packet, rtcp::Packet::Twcc(_) | rtcp::Packet::Bye(_));
             let end = packets.iter().position(tail).unwrap_or(packets.len());
-            let mut said = if since.is_some() { receiver.message(now, out) } else { Vec::new() };
-            said.extend(receiver.requests(now, reporter));
-            for packet in &mut said {
+            let mut messages = if since.is_some() { receiver.message(now, out) } else { Vec::new() };
+            messages.extend(receiver.requests(now, reporter));
+            for packet in &mut messages {
                 match packet {
-                    // a half does not know under which SSRC it speaks
+                    // the receiver half does not know the SSRC of its endpoint
                     rtcp::Packet::Remb(remb) => remb.sender_ssrc = reporter,
                     rtcp::Packet::App(app) if app.ssrc == 0 => app.ssrc = reporter,
                     _ => {}
                 }
             }
-            packets.splice(end..end, said);
+            packets.splice(end..end, messages);
         }
         if packets.is_empty() {
             return 0;
@@ -299,13 +300,13 @@ impl Endpoint {
         size
     }
 
-    /// The flow that its RTCP belongs to: what it receives, or else what it sends.
+    /// The flow that its RTCP belongs to: the one that it receives, or else the one that it sends.
     fn rtcp_flow(&self) -> FlowId {
         let received = self.receiver.as_ref().map(Receiver::flow);
         received.or(self.sender.as_ref().map(Sender::flow)).unwrap_or_default()
     }
 
-    /// Whether there is feedback that the next packet would carry.
+    /// Whether feedback or a message waits for the next packet.
     fn waiting(&self, now: Time) -> bool {
         let due = self
             .receiver
@@ -314,7 +315,7 @@ impl Endpoint {
         due || self.message_since.is_some()
     }
 
-    /// Says goodbye for the streams that have ended, and to the session if it receives nothing (any more) either.
+    /// Says goodbye for the streams that have ended, and leaves the session unless it still receives.
     fn goodbye(&mut self, now: Time, out: &mut dyn Driver) {
         let ssrcs: Vec<u32> = self.sender.as_ref().map_or_else(Vec::new, |sender| sender.ssrcs().collect());
         self.send_compound(now, ssrcs, out);
@@ -334,21 +335,21 @@ impl Endpoint {
         self.schedule.set_senders(u32::from(we_sent) + u32::from(they_sent), we_sent);
     }
 
-    /// Joins the session: with the peer there are two members.
+    /// Joins the session, which has two members with the peer.
     fn join(&mut self, now: Time) {
         self.count_senders();
-        self.schedule.join(now, 2, || self.luck.uniform());
+        self.schedule.join(now, 2, || self.rng.uniform());
     }
 
     fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut dyn Driver) {
-        // what cannot be read is as good as lost: hostile bytes must not end a run
+        // a packet that cannot be parsed is as good as lost: hostile bytes must not end a run
         let Ok(packets) = rtcp::decode(bytes) else {
             let flow = self.sender.as_ref().map_or_else(|| self.rtcp_flow(), Sender::flow);
             out.record().refused(now, flow, 1);
             return;
         };
         self.join(now);
-        // feedback that goes whenever it likes has no share to keep; else every packet counts (RFC 5506)
+        // freely sent feedback has no share of bandwidth to keep; in the other modes each packet counts (RFC 5506)
         if self.mode != RtcpMode::Free || rtcp::is_compound(&packets) {
             self.schedule.received(size);
         }
@@ -363,14 +364,14 @@ impl Endpoint {
                 }
             }
             if receiver.is_deserted() && self.sender.as_ref().is_none_or(|sender| sender.ssrc().is_none()) {
-                // nobody is left to report to
+                // no member remains to report to
                 self.schedule.leave();
             }
         }
         if let Some(sender) = &mut self.sender {
             self.path.reports = Intervals {
                 timeout: self.schedule.timeout_interval(),
-                own: self.schedule.deterministic(),
+                local: self.schedule.deterministic(),
                 peer: self.schedule.peer_interval(),
             };
             sender.rtcp(now, packets, &self.path, out);
@@ -405,21 +406,21 @@ impl Peer for Endpoint {
         if let Some(receiver) = &mut self.receiver {
             let urgency = receiver.advance(now, out);
             let due = receiver.feedback.due() <= now;
-            self.ask(now, urgency, out);
+            self.act_on(now, urgency, out);
             if due {
                 self.feedback_due(now, out);
             }
             self.request_repair(now, out);
         }
         if self.schedule.due() <= now {
-            match self.schedule.expire(now, self.waiting(now), || self.luck.uniform()) {
-                // this participant never waits with its goodbye: there are two members
+            match self.schedule.expire(now, self.waiting(now), || self.rng.uniform()) {
+                // with two members, this participant's goodbye never backs off
                 Due::Nothing | Due::Goodbye => {}
                 Due::Regular => self.send_compound(now, Vec::new(), out),
                 Due::Early => self.send_early(now, out),
                 Due::Minimal => {
                     let size = self.send_minimal(now, out);
-                    self.schedule.sent(now, size, || self.luck.uniform());
+                    self.schedule.sent(now, size, || self.rng.uniform());
                 }
             }
         }
@@ -431,14 +432,14 @@ impl Peer for Endpoint {
             if let Some(receiver) = &mut self.receiver {
                 let first = !receiver.heard;
                 if let Some(sender) = &self.sender {
-                    receiver.feedback.ticks.set_own(sender.may_send());
+                    receiver.feedback.ticks.set_send_rate(sender.may_send());
                 }
                 let Path { overhead, clock_offset, .. } = self.path;
                 let urgency = receiver.packet(now, datagram, body, overhead, clock_offset, out);
                 if first {
                     self.join(now);
                 }
-                self.ask(now, urgency, out);
+                self.act_on(now, urgency, out);
                 self.request_repair(now, out);
             }
         } else if let Some(bytes) = datagram.rtcp() {
@@ -448,7 +449,7 @@ impl Peer for Endpoint {
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
-        visit(self.luck.draws());
+        visit(self.rng.draws());
         if let Some(sender) = &self.sender {
             sender.draws(visit);
         }

@@ -1,8 +1,8 @@
 //! A participant of an RTP session, without I/O.
 //!
-//! An [`Endpoint`] is a [`tidegate_core::Peer`]: it sees datagrams, and nothing of what its driver knows beside
-//! them. It sends media under one congestion controller, or receives a peer's, or both: a call one way is a
-//! sending endpoint and a receiving one, a call both ways two endpoints that do both.
+//! An [`Endpoint`] is a [`tidegate_core::Peer`]: it sees datagrams and nothing else that its driver knows. It sends
+//! media under one congestion controller, or receives a peer's, or both. A one-way call is a sending endpoint and a
+//! receiving one; a two-way call is two endpoints that do both.
 //!
 //! ```text
 //!   source -> packetizer -> pacer -> RTP ~~~~~~> statistics, arrival log, playout
@@ -10,8 +10,8 @@
 //!  controller <- history <----+<~~~~~~ RTCP <---- feedback --+
 //! ```
 //!
-//! Nothing here reads a clock or a socket: the driver says what time it is and carries the packets,
-//! be it in virtual time or over real UDP.
+//! This crate reads no clock and no socket: the driver tells the time and carries the packets, in virtual time or
+//! over real UDP.
 
 pub mod breaker;
 pub mod coupling;

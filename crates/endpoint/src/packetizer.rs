@@ -22,7 +22,7 @@ const ABS_SEND_TIME: u32 = 3;
 /// Data bytes of a transport-wide sequence number.
 const TRANSPORT_SEQUENCE: u32 = 2;
 
-/// Which header extensions ride on every RTP packet.
+/// Header extensions that every RTP packet carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Extensions {
@@ -30,8 +30,8 @@ pub struct Extensions {
     pub transport_sequence: bool,
     /// The time of sending: 3 bytes.
     pub abs_send_time: bool,
-    /// On packets of video and their retransmissions, which frame they belong to: a dependency descriptor of 3 bytes,
-    /// and of 9 on the first packet of a key frame. Without it the receiver's driver tells playout.
+    /// On packets of video and their retransmissions, a dependency descriptor that names their frame: 3 bytes, and 9
+    /// on the first packet of a key frame. Without it playout learns the frame from the receiver's driver.
     pub marks: bool,
 }
 
@@ -43,18 +43,18 @@ impl Default for Extensions {
 }
 
 impl Extensions {
-    /// Bytes of the RTP header without any.
+    /// Bytes of the RTP header without extensions.
     pub(crate) const NONE_LEN: u32 = RTP_HEADER;
 
-    /// Bytes of the RTP header with these extensions, these marks and what a controller stamped, as RFC 8285 lays
-    /// them out: one-byte elements where all fit, two-byte elements otherwise, padded to words.
+    /// Bytes of the RTP header with these extensions, `marks` and a controller's `stamp`, in the layout of RFC 8285:
+    /// one-byte elements where all fit, two-byte elements otherwise, padded to words.
     #[inline]
     #[must_use]
     pub fn header_len(self, marks: Option<Marks>, stamp: Option<&Extension>) -> u32 {
         let one_byte =
             stamp.is_none_or(|stamp| (1..=14).contains(&stamp.id) && (1..=16).contains(&stamp.data.len()));
         let element_header = if one_byte { 1 } else { 2 };
-        // asked for every packet at both ends
+        // a hot path: called for every packet at both ends
         let mut elements = u32::from(self.abs_send_time) * (element_header + ABS_SEND_TIME)
             + u32::from(self.transport_sequence) * (element_header + TRANSPORT_SEQUENCE);
         if let Some(marks) = marks {
@@ -79,17 +79,17 @@ impl Extensions {
         self.header_len(None, None) + self.marks_len(Frame { number: 0, flags: Frame::KEY | Frame::FIRST })
     }
 
-    /// Whether `id` is taken by one of these.
+    /// Whether one of these extensions has the identifier `id`.
     pub(crate) const fn uses(id: u8) -> bool {
         id == ABS_SEND_TIME_ID || id == TRANSPORT_SEQUENCE_ID || id == MARKS_ID
     }
 }
 
-/// A packet that waits for its turn; it gets its sequence numbers when it leaves, so that what is
-/// never sent leaves no gap.
+/// A packet in the pacer's queue. It gets its sequence numbers when it leaves, so that a packet that is never sent
+/// leaves no gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Queued {
-    /// Since when it waits.
+    /// When it was queued.
     pub(crate) since: Time,
     /// RTP timestamp.
     pub(crate) timestamp: u32,
@@ -108,14 +108,14 @@ pub(crate) struct Queued {
 }
 
 impl Queued {
-    /// Where it belongs.
-    pub(crate) fn place(&self) -> Frame {
+    /// Its frame, and its position in that.
+    pub(crate) fn frame_position(&self) -> Frame {
         Frame { number: self.frame, flags: self.flags }
     }
 }
 
-/// Cuts a frame into packets of at most `limit` payload bytes, each slice for itself; `first` has everything but
-/// payload and position. `slices`: how many bytes each has.
+/// Cuts a frame into packets of at most `limit` payload bytes, each slice by itself. `slices`: the bytes of each slice;
+/// `first`: a packet that lacks only payload and position.
 pub(crate) fn packets(slices: &[u32], limit: u16, first: Queued) -> impl Iterator<Item = Queued> {
     let limit = u32::from(limit);
     let cut = move |&bytes: &u32| {
@@ -185,9 +185,9 @@ mod tests {
             cut,
             [(1200, Frame::KEY | Frame::FIRST), (1200, Frame::KEY), (100, Frame::KEY | Frame::LAST)]
         );
-        let one: Vec<Queued> = packets(&[1200], 1200, frame).collect();
-        assert_eq!(one.len(), 1);
-        assert_eq!(one[0].flags, Frame::KEY | Frame::FIRST | Frame::LAST);
+        let single: Vec<Queued> = packets(&[1200], 1200, frame).collect();
+        assert_eq!(single.len(), 1);
+        assert_eq!(single[0].flags, Frame::KEY | Frame::FIRST | Frame::LAST);
         assert_eq!(packets(&[0], 1200, frame).count(), 0);
         let slices: Vec<(u16, u8)> =
             packets(&[700, 1300, 5], 1200, frame).map(|p| (p.payload, p.flags & !Frame::KEY)).collect();

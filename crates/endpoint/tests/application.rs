@@ -1,5 +1,5 @@
-//! An application of the simplest kind: one large packet every interval, so many of them, then goodbye
-//! (Hoang's thesis, 2017, section 3.3).
+//! A simple application: a fixed number of large packets, one in each interval, then goodbye (Hoang's thesis, 2017,
+//! section 3.3).
 
 mod common;
 
@@ -22,7 +22,7 @@ fn greedy(ssrc: u32) -> StreamSettings {
     StreamSettings::video(ssrc, SourceSettings::Greedy(Bounds::default()))
 }
 
-/// One-way, with RTP packets of [`SIZE`] bytes, `packets` of them, and feedback every `interval`.
+/// A one-way call of `packets` RTP packets of [`SIZE`] bytes, with feedback every `interval`.
 fn application(
     controller: Box<dyn Controller>,
     format: FeedbackFormat,
@@ -36,17 +36,17 @@ fn application(
     (caller, callee)
 }
 
-fn times(told: &Told) -> Vec<Time> {
-    media(told).iter().map(|(at, _)| *at).collect()
+fn times(recorded: &Recorded) -> Vec<Time> {
+    media(recorded).iter().map(|(time, _)| *time).collect()
 }
 
-fn goodbyes(told: &Told) -> Vec<Time> {
+fn goodbyes(recorded: &Recorded) -> Vec<Time> {
     let bye = |packets: &[rtcp::Packet]| packets.iter().any(|p| matches!(p, rtcp::Packet::Bye(_)));
-    rtcp_packets(told).into_iter().filter(|(_, packets)| bye(packets)).map(|(at, _)| at).collect()
+    rtcp_packets(recorded).into_iter().filter(|(_, packets)| bye(packets)).map(|(time, _)| time).collect()
 }
 
-/// Who sent it: the peers' routes are 0 and 1.
-fn by(route: u32) -> impl Fn(&&(Time, Packet)) -> bool {
+/// Whether a packet was sent by the peer with this route, 0 or 1.
+fn sent_by(route: u32) -> impl Fn(&&(Time, Packet)) -> bool {
     move |(_, packet)| packet.route == RouteId(route)
 }
 
@@ -59,14 +59,14 @@ fn packets_larger_than_a_burst_leave_one_every_interval() {
         let (caller, callee) = application(controller, FeedbackFormat::Twcc, 1000, Span::from_secs(3));
         let mut world = World::new(caller, callee, delay(10));
         world.run(Time::from_secs(100));
-        let told = world.finish();
-        assert!(media(&told).iter().all(|(_, p)| p.size == u32::from(SIZE) + 28));
-        let times = times(&told);
+        let recorded = world.finish();
+        assert!(media(&recorded).iter().all(|(_, p)| p.size == u32::from(SIZE) + 28));
+        let times = times(&recorded);
         assert_eq!(times.len(), 1000);
-        for (k, at) in times.iter().enumerate() {
+        for (k, time) in times.iter().enumerate() {
             let ideal = k as f64 * f64::from(SIZE) * 8.0 / bps as f64;
             // the encoder's rate is in whole bit/s and its gap in whole ns, which sums up over the packets
-            let error = (at.as_secs_f64() - ideal).abs();
+            let error = (time.as_secs_f64() - ideal).abs();
             assert!(error <= ideal / bps as f64 + k as f64 * 1e-9 + 1e-9, "{error} s at packet {k}, {bps}");
         }
         assert!(heard.lock().unwrap().limits.iter().all(|(_, limits)| !limits.app_limited));
@@ -86,19 +86,19 @@ fn a_new_target_changes_the_distance_at_once() {
     let (caller, callee) = application(controller, FeedbackFormat::Twcc, 1000, Span::from_secs(3));
     let mut world = World::new(caller, callee, delay(10));
     world.run(ms(1100));
-    let times: Vec<i64> = times(&world.finish()).iter().map(|at| at.as_nanos()).collect();
-    // half a packet was paid for at 100 ms, the rest takes 32 ms; at 1 s 36/64 are, and 14 ms are left of 32
+    let times: Vec<i64> = times(&world.finish()).iter().map(|time| time.as_nanos()).collect();
+    // half a packet was paid for at 100 ms, the rest takes 32 ms; at 1 s 36/64 are paid for, and 14 ms of 32 remain
     let slow = (0..14).map(|k| 132 + 64 * k);
     let expected: Vec<i64> = [0, 40, 80].into_iter().chain(slow).chain([1014, 1046, 1078]).collect();
     assert_eq!(times.len(), expected.len(), "{times:?}");
-    for (at, ms) in times.iter().zip(expected) {
-        assert!((at - ms * 1_000_000).abs() <= 20, "{at} ns for {ms} ms");
+    for (time, ms) in times.iter().zip(expected) {
+        assert!((time - ms * 1_000_000).abs() <= 20, "{time} ns for {ms} ms");
     }
 }
 
 #[test]
 fn the_largest_packet_is_that_of_ip() {
-    let made = |payload: u16, overhead: u32| {
+    let endpoint = |payload: u16, overhead: u32| {
         let (controller, _) = constant(Rate::from_mbps(10));
         let (mut caller, callee) = application(controller, FeedbackFormat::Twcc, 3, Span::from_secs(3));
         caller.send.as_mut().unwrap().payload = payload;
@@ -106,10 +106,10 @@ fn the_largest_packet_is_that_of_ip() {
         Endpoint::new(caller).map(|_| callee).map_err(|error| error.to_string())
     };
     // 28 bytes of IP and UDP, also where less is counted: a capture has them
-    for (overhead, most) in [(28, 65_483), (0, 65_483), (100, 65_411)] {
-        assert!(made(most, overhead).is_ok());
-        let refused = made(most + 1, overhead).err().unwrap();
-        assert!(refused.contains(&format!("at most {most} do")), "{refused}");
+    for (overhead, largest) in [(28, 65_483), (0, 65_483), (100, 65_411)] {
+        assert!(endpoint(largest, overhead).is_ok());
+        let refused = endpoint(largest + 1, overhead).err().unwrap();
+        assert!(refused.contains(&format!("at most {largest} do")), "{refused}");
     }
 
     let (controller, heard) = constant(Rate::from_mbps(10));
@@ -117,9 +117,9 @@ fn the_largest_packet_is_that_of_ip() {
     caller.send.as_mut().unwrap().payload = 65_483;
     let mut world = World::with_bytes(caller, callee, delay(10), true);
     world.run(Time::from_secs(2));
-    let told = world.finish();
-    assert_eq!(media(&told).iter().map(|(_, p)| p.size).collect::<Vec<_>>(), [65_535; 3]);
-    let lengths = told.bytes.iter().filter(|(p, _)| p.rtcp().is_none()).map(|(_, bytes)| bytes.len());
+    let recorded = world.finish();
+    assert_eq!(media(&recorded).iter().map(|(_, p)| p.size).collect::<Vec<_>>(), [65_535; 3]);
+    let lengths = recorded.bytes.iter().filter(|(p, _)| p.rtcp().is_none()).map(|(_, bytes)| bytes.len());
     assert_eq!(lengths.collect::<Vec<_>>(), [65_507; 3]);
     assert!(!heard.lock().unwrap().results().is_empty());
 }
@@ -148,29 +148,33 @@ fn a_stamp_that_does_not_fit_is_refused() {
         match failure {
             None => assert_eq!(out.failure, None),
             Some(words) => {
-                assert!(out.failure.as_ref().is_some_and(|said| said.contains(words)), "{:?}", out.failure)
+                assert!(
+                    out.failure.as_ref().is_some_and(|reason| reason.contains(words)),
+                    "{:?}",
+                    out.failure
+                )
             }
         }
     }
 }
 
 #[test]
-fn after_so_many_packets_of_all_streams_comes_the_goodbye() {
+fn after_the_set_number_of_packets_of_all_streams_comes_the_goodbye() {
     let (controller, _) = constant(Rate::from_mbps(1));
     let streams = vec![greedy(1), StreamSettings::audio(2, SourceSettings::AUDIO)];
     let (mut caller, callee) = one_way(streams, controller, FeedbackFormat::Twcc);
     caller.send.as_mut().unwrap().packets = Some(100);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(60));
-    let told = world.finish();
-    let packets = media(&told);
+    let recorded = world.finish();
+    let packets = media(&recorded);
     assert_eq!(packets.len(), 100);
     assert!(packets.iter().any(|(_, p)| p.kind == tidegate_core::Kind::Audio), "audio counts, too");
     let last = packets[99].0;
-    assert_eq!(goodbyes(&told), [last], "with the last packet");
-    assert!(told.sent.iter().filter(by(0)).all(|(at, _)| *at <= last), "and nothing after it");
+    assert_eq!(goodbyes(&recorded), [last], "with the last packet");
+    assert!(recorded.sent.iter().filter(sent_by(0)).all(|(time, _)| *time <= last), "and nothing after it");
 
-    // a stop that comes first, and a pause that puts the end off
+    // a stop that comes first, and a pause that delays the end
     for (stop, pauses, count) in [(Some(400), vec![], 11), (None, vec![(100, 5_000)], 50)] {
         let (controller, _) = constant(Rate::from_bps(4_800_000));
         let (mut caller, callee) = application(controller, FeedbackFormat::Twcc, 50, Span::from_millis(50));
@@ -182,15 +186,15 @@ fn after_so_many_packets_of_all_streams_comes_the_goodbye() {
         let count = if stop.is_some() { count - 1 } else { count };
         let mut world = World::new(caller, callee, delay(20));
         world.run(Time::from_secs(60));
-        let told = world.finish();
-        assert_eq!(times(&told).len(), count);
-        let end = stop.map_or(*times(&told).last().unwrap(), Time::from_millis);
-        assert_eq!(goodbyes(&told), [end]);
+        let recorded = world.finish();
+        assert_eq!(times(&recorded).len(), count);
+        let end = stop.map_or(*times(&recorded).last().unwrap(), Time::from_millis);
+        assert_eq!(goodbyes(&recorded), [end]);
     }
 }
 
 #[test]
-fn feedback_every_3_s_tells_of_every_packet_up_to_the_last_report() {
+fn feedback_every_3_s_covers_each_packet_up_to_the_last_report() {
     for format in [FeedbackFormat::Twcc, FeedbackFormat::Ccfb] {
         for packets in [100, 1000] {
             let (controller, heard) = constant(Rate::from_bps(7_200_000));
@@ -204,21 +208,21 @@ fn feedback_every_3_s_tells_of_every_packet_up_to_the_last_report() {
             };
             let mut world = World::new(caller, callee, Box::new(path));
             world.run(Time::from_secs(100));
-            let told = world.finish();
-            let times = times(&told);
+            let recorded = world.finish();
+            let times = times(&recorded);
             assert_eq!(times.len() as u64, packets);
             let end = *times.last().unwrap();
 
-            let told_of = |(at, report): &(Time, Report)| {
-                (!report.packets.is_empty()).then(|| (*at, report.packets.clone()))
+            let with_packets = |(time, report): &(Time, Report)| {
+                (!report.packets.is_empty()).then(|| (*time, report.packets.clone()))
             };
-            let reports: Vec<_> = heard.lock().unwrap().reports.iter().filter_map(told_of).collect();
+            let reports: Vec<_> = heard.lock().unwrap().reports.iter().filter_map(with_packets).collect();
             // the first packet arrives at 10 ms, and each report takes as long: 3.02 s, 6.02 s ...
             let ticks = (end.as_nanos() - 20_000_000) / 3_000_000_000;
             assert_eq!(reports.len() as i64, ticks);
             let mut next = 0;
-            for (k, (at, results)) in reports.iter().enumerate() {
-                assert_eq!(*at, Time::from_millis(3_020 + 3_000 * k as i64));
+            for (k, (time, results)) in reports.iter().enumerate() {
+                assert_eq!(*time, Time::from_millis(3_020 + 3_000 * k as i64));
                 for result in results {
                     assert_eq!(result.sequence, next, "each once, in order, from the first packet on");
                     assert_eq!(result.arrival.is_some(), (next + 1) % 7 != 0);
@@ -226,10 +230,10 @@ fn feedback_every_3_s_tells_of_every_packet_up_to_the_last_report() {
                     next += 1;
                 }
             }
-            // what arrived after the last report before the goodbye is told once more, to nobody: the sender
-            // has left (RFC 3550 section 6.3.7), and its controller with it
+            // arrivals after the last report before the goodbye are reported, but not received: the sender has left
+            // (RFC 3550 section 6.3.7), and its controller with it
             let after: Vec<Time> =
-                rtcp_packets(&told).iter().map(|(at, _)| *at).filter(|at| *at > end).collect();
+                rtcp_packets(&recorded).iter().map(|(time, _)| *time).filter(|time| *time > end).collect();
             assert_eq!(after, [Time::from_millis(10 + 3_000 * (ticks + 1))], "{format:?}, {packets}");
             assert!(next < packets);
         }
@@ -237,7 +241,7 @@ fn feedback_every_3_s_tells_of_every_packet_up_to_the_last_report() {
 }
 
 #[test]
-fn reports_have_the_interval_that_was_asked_for() {
+fn reports_have_the_set_interval() {
     let (controller, _) = constant(Rate::from_mbps(1));
     let (mut caller, mut callee) = application(controller, FeedbackFormat::None, 30_000, Span::from_secs(3));
     for end in [&mut caller, &mut callee] {
@@ -245,18 +249,18 @@ fn reports_have_the_interval_that_was_asked_for() {
     }
     let mut world = World::new(caller, callee, delay(10));
     world.run(Time::from_secs(6_000));
-    let told = world.finish();
+    let recorded = world.finish();
     for route in [0, 1] {
-        let at: Vec<f64> = told
+        let times: Vec<f64> = recorded
             .sent
             .iter()
-            .filter(by(route))
+            .filter(sent_by(route))
             .filter(|(_, p)| p.rtcp().is_some())
-            .map(|(at, _)| at.as_secs_f64())
+            .map(|(time, _)| time.as_secs_f64())
             .collect();
         // half of it before the first one, and RFC 3550 section 6.3.1 makes 0.5 to 1.5 of it over e - 1.5
-        assert!((0.5 * 0.5 * 3.0 / 1.2183..1.5 * 0.5 * 3.0 / 1.2182).contains(&at[0]), "{}", at[0]);
-        let gaps: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!((0.5 * 0.5 * 3.0 / 1.2183..1.5 * 0.5 * 3.0 / 1.2182).contains(&times[0]), "{}", times[0]);
+        let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(gaps.iter().all(|gap| (0.5 * 3.0 / 1.2183..1.5 * 3.0 / 1.2182).contains(gap)));
         // timer reconsideration makes the mean 3 s and the deviation at most 1.5 / sqrt(3) / 1.218 * 3 s = 2.1 s
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -264,7 +268,7 @@ fn reports_have_the_interval_that_was_asked_for() {
     }
 }
 
-/// Two endpoints that both send packets of [`SIZE`] bytes, so many each, and remember what they were told.
+/// Two endpoints that send these numbers of packets of [`SIZE`] bytes, and the inputs of their controllers.
 fn full_duplex(packets: [u64; 2], format: FeedbackFormat) -> (World, [Arc<Mutex<Heard>>; 2]) {
     let side = |name: &str, flow: u32| {
         let (controller, heard) = constant(Rate::from_bps(4_800_000));
@@ -287,21 +291,21 @@ fn full_duplex(packets: [u64; 2], format: FeedbackFormat) -> (World, [Arc<Mutex<
 #[test]
 fn the_goodbye_of_one_direction_ends_only_its_own_reports() {
     // one packet every 40 ms: alice is done at 3.96 s, bob at 11.96 s
-    // without per-packet feedback nothing comes to who leaves last, and it has to fall silent by itself
+    // without per-packet feedback the one that leaves last receives nothing, and has to fall silent by itself
     let cases = [([100, 300], FeedbackFormat::Twcc), ([300, 100], FeedbackFormat::None)];
     for (packets, format) in cases {
         let (mut world, heard) = full_duplex(packets, format);
         world.run(Time::from_secs(100));
-        let told = world.finish();
+        let recorded = world.finish();
         let (short, long) = if packets[0] < packets[1] { (0, 1) } else { (1, 0) };
-        let near = |ms: i64| move |at: Time| (at - Time::from_millis(ms)).abs() < Span::from_micros(1);
-        let (early, late) = (goodbyes(&told)[0], goodbyes(&told)[1]);
-        assert_eq!(goodbyes(&told).len(), 2);
+        let near = |ms: i64| move |time: Time| (time - Time::from_millis(ms)).abs() < Span::from_micros(1);
+        let (early, late) = (goodbyes(&recorded)[0], goodbyes(&recorded)[1]);
+        assert_eq!(goodbyes(&recorded).len(), 2);
         assert!(near(3_960)(early) && near(11_960)(late), "{early}, {late}");
 
-        // blocks on a peer's media in the reports of `who`, by time
-        let blocks = |who: usize| -> Vec<Time> {
-            let sent = told.sent.iter().filter(by(who as u32));
+        // times of the reports of `side` with blocks on its peer's media
+        let blocks = |side: usize| -> Vec<Time> {
+            let sent = recorded.sent.iter().filter(sent_by(side as u32));
             sent.filter(|(_, p)| {
                 let packets = p.rtcp().map(|bytes| rtcp::decode(bytes).unwrap()).unwrap_or_default();
                 packets.iter().any(|packet| match packet {
@@ -310,18 +314,21 @@ fn the_goodbye_of_one_direction_ends_only_its_own_reports() {
                     _ => false,
                 })
             })
-            .map(|(at, _)| *at)
+            .map(|(time, _)| *time)
             .collect()
         };
-        // who goes on is reported on to the end; of who has gone one more report may tell
+        // the remaining sender is reported on to the end; one more report may cover the one that has left
         let second = Span::from_secs(1);
-        assert!(blocks(short).iter().any(|at| *at > late - second), "the one who left goes on receiving");
-        let left = blocks(long).into_iter().filter(|at| *at > early).count();
-        assert!(left <= 1, "{left} reports on a stream that has gone");
-        let last = |who: usize| heard[who].lock().unwrap().reports.last().unwrap().0;
+        assert!(
+            blocks(short).iter().any(|time| *time > late - second),
+            "the one that left goes on receiving"
+        );
+        let late_reports = blocks(long).into_iter().filter(|time| *time > early).count();
+        assert!(late_reports <= 1, "{late_reports} reports on a stream that has gone");
+        let last = |side: usize| heard[side].lock().unwrap().reports.last().unwrap().0;
         assert!(last(short) <= early && last(long) > late - second);
-        // and when both have gone, nobody says anything any more
+        // and when both have left, there is silence
         let silence = late + Span::from_millis(100);
-        assert!(told.sent.iter().all(|(at, _)| *at <= silence), "RTCP in a session that is over");
+        assert!(recorded.sent.iter().all(|(time, _)| *time <= silence), "RTCP in a session that is over");
     }
 }

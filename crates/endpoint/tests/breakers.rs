@@ -1,4 +1,4 @@
-//! Circuit breakers of a real sender with a real receiver (RFC 8083): what trips them, when, and what does not.
+//! Circuit breakers of a real sender with a real receiver (RFC 8083): the conditions and times at which they trip.
 
 mod common;
 
@@ -15,13 +15,13 @@ fn hundred_a_second() -> StreamSettings {
     StreamSettings::video(7, SourceSettings::Packets(settings))
 }
 
-/// A call of 60 s over a path of 50 ms each way, where `lose` says which packets are lost: who sends, when, the packet and how many
-/// of media came before it.
+/// A call of 60 s over a path of 50 ms each way, which loses the packets for which `lose` is true: its arguments are
+/// the sender, the time, the packet, and the number of media packets so far.
 fn call(
     breaker: CircuitBreakerUse,
     format: FeedbackFormat,
     mut lose: impl FnMut(usize, Time, &Packet, u64) -> bool + 'static,
-) -> common::Told {
+) -> common::Recorded {
     let (controller, _) = constant(Rate::from_mbps(1));
     let (mut caller, mut callee) = one_way(vec![hundred_a_second()], controller, format);
     caller.send.as_mut().unwrap().circuit_breaker = breaker;
@@ -49,12 +49,12 @@ fn a_sound_path_trips_nothing() {
 }
 
 #[test]
-fn congestion_is_what_the_equation_says() {
+fn congestion_trips_by_the_equation() {
     // 10 X = 10 * 1000 / (Tr sqrt(2p/3)) bytes/s against 100000: it trips above sqrt(2p/3) = 0.1 / Tr = 1 at the round trip
     // of 100 ms, which no loss reaches; with 400 ms more on the way back at 0.2, p = 0.06
     for (one_in, trips) in [(15, true), (18, false)] {
         let mut last = None;
-        let told = {
+        let recorded = {
             let (controller, _) = constant(Rate::from_mbps(1));
             let (mut caller, mut callee) =
                 one_way(vec![hundred_a_second()], controller, FeedbackFormat::None);
@@ -72,18 +72,18 @@ fn congestion_is_what_the_equation_says() {
             world.finish()
         };
         // the report that trips it is the one with which CB_INTERVAL intervals are full: of 5 s, ten round trips
-        let reports: Vec<Time> = rtcp_packets(&told)
+        let reports: Vec<Time> = rtcp_packets(&recorded)
             .iter()
             .filter(|(_, packets)| {
                 packets.iter().any(|p| matches!(p, Rtcp::ReceiverReport(r) if !r.blocks.is_empty()))
             })
-            .map(|&(at, _)| at + Span::from_millis(450))
+            .map(|&(time, _)| time + Span::from_millis(450))
             .collect();
-        if let [(at, breaker)] = told.tripped[..] {
+        if let [(time, breaker)] = recorded.tripped[..] {
             assert_eq!(breaker, Breaker::Congestion);
-            last = reports.iter().position(|&report| report == at);
+            last = reports.iter().position(|&report| report == time);
         }
-        assert_eq!(last.is_some(), trips, "one in {one_in}: {:?}", told.tripped);
+        assert_eq!(last.is_some(), trips, "one in {one_in}: {:?}", recorded.tripped);
         // five intervals end with the sixth block; the round trip is known from the second or third on
         if trips {
             assert!((5..=8).contains(&last.unwrap()), "report {last:?}");
@@ -92,67 +92,67 @@ fn congestion_is_what_the_equation_says() {
 }
 
 #[test]
-fn media_times_out_at_the_fifth_report_that_nothing_came() {
-    let told = call(CircuitBreakerUse::Watch, FeedbackFormat::None, |from, now, packet, _| {
+fn media_times_out_at_the_fifth_report_without_reception() {
+    let recorded = call(CircuitBreakerUse::Watch, FeedbackFormat::None, |from, now, packet, _| {
         from == 0 && now >= Time::from_secs(10) && packet.kind == Kind::Video
     });
-    let [(at, Breaker::MediaTimeout)] = told.tripped[..] else { panic!("{:?}", told.tripped) };
-    let empty: Vec<Time> = rtcp_packets(&told)
+    let [(time, Breaker::MediaTimeout)] = recorded.tripped[..] else { panic!("{:?}", recorded.tripped) };
+    let empty: Vec<Time> = rtcp_packets(&recorded)
         .iter()
         .filter(|(_, packets)| {
             packets.iter().any(|p| matches!(p, Rtcp::ReceiverReport(r) if r.blocks.is_empty()))
         })
         .map(|&(sent, _)| sent + Span::from_millis(50))
         .collect();
-    assert_eq!(empty.iter().position(|&report| report == at), Some(4), "{empty:?}");
+    assert_eq!(empty.iter().position(|&report| report == time), Some(4), "{empty:?}");
 }
 
 #[test]
 fn rtcp_times_out_15_s_after_it_was_heard_last() {
-    let told = call(CircuitBreakerUse::Watch, FeedbackFormat::None, |from, now, _, _| {
+    let recorded = call(CircuitBreakerUse::Watch, FeedbackFormat::None, |from, now, _, _| {
         from == 1 && now >= Time::from_secs(10)
     });
-    let reports = rtcp_packets(&told);
+    let reports = rtcp_packets(&recorded);
     let is_heard = |packets: &[Rtcp]| packets.iter().any(|p| matches!(p, Rtcp::ReceiverReport(_)));
-    let heard = reports.iter().rfind(|(at, packets)| *at < Time::from_secs(10) && is_heard(packets));
+    let heard = reports.iter().rfind(|(time, packets)| *time < Time::from_secs(10) && is_heard(packets));
     let heard = heard.expect("a report in 10 s").0 + Span::from_millis(50);
-    assert_eq!(told.tripped, [(heard + Span::from_secs(15), Breaker::RtcpTimeout)]);
+    assert_eq!(recorded.tripped, [(heard + Span::from_secs(15), Breaker::RtcpTimeout)]);
 }
 
 #[test]
-fn feedback_without_a_report_keeps_rtcp_from_timing_out_and_says_nothing_else() {
-    // of what comes back after 10 s only transport-wide feedback does, which is no report
-    let told = call(CircuitBreakerUse::Watch, FeedbackFormat::Twcc, |from, now, packet, _| {
+fn feedback_without_a_report_keeps_rtcp_from_timing_out_and_trips_nothing_else() {
+    // after 10 s only transport-wide feedback comes back, which is no report
+    let recorded = call(CircuitBreakerUse::Watch, FeedbackFormat::Twcc, |from, now, packet, _| {
         let compound = packet.rtcp().is_some_and(|bytes| bytes[1] == 201);
         from == 1 && now >= Time::from_secs(10) && compound
     });
-    assert_eq!(told.tripped, []);
+    assert_eq!(recorded.tripped, []);
 }
 
 #[test]
-fn who_obeys_stops_at_once_and_says_goodbye() {
+fn a_sender_that_obeys_stops_at_once_and_says_goodbye() {
     let lose = |from: usize, _: Time, packet: &Packet, _: u64| from == 1 && packet.kind == Kind::Rtcp;
-    let told = call(CircuitBreakerUse::Act, FeedbackFormat::None, lose);
-    assert_eq!(told.tripped, [(Time::from_secs(15), Breaker::RtcpTimeout)]);
-    let last = media(&told).last().expect("media").0;
+    let recorded = call(CircuitBreakerUse::Act, FeedbackFormat::None, lose);
+    assert_eq!(recorded.tripped, [(Time::from_secs(15), Breaker::RtcpTimeout)]);
+    let last = media(&recorded).last().expect("media").0;
     assert!(last >= Time::from_millis(14_980) && last < Time::from_secs(15), "{last}");
-    let byes: Vec<Time> = rtcp_packets(&told)
+    let byes: Vec<Time> = rtcp_packets(&recorded)
         .iter()
         .filter(|(_, packets)| packets.iter().any(|packet| matches!(packet, Rtcp::Bye(_))))
-        .map(|&(at, _)| at)
+        .map(|&(time, _)| time)
         .collect();
     assert_eq!(byes, [Time::from_secs(15)]);
     // and where a report trips it
-    let told = call(CircuitBreakerUse::Act, FeedbackFormat::None, |from, now, packet, _| {
+    let recorded = call(CircuitBreakerUse::Act, FeedbackFormat::None, |from, now, packet, _| {
         from == 0 && now >= Time::from_secs(10) && packet.kind == Kind::Video
     });
-    let [(at, Breaker::MediaTimeout)] = told.tripped[..] else { panic!("{:?}", told.tripped) };
-    let last = media(&told).last().expect("media").0;
-    assert!(last <= at && at - last <= Span::from_millis(10), "{last} {at}");
+    let [(time, Breaker::MediaTimeout)] = recorded.tripped[..] else { panic!("{:?}", recorded.tripped) };
+    let last = media(&recorded).last().expect("media").0;
+    assert!(last <= time && time - last <= Span::from_millis(10), "{last} {time}");
 }
 
 #[test]
-fn a_watch_changes_nothing_and_off_says_nothing() {
+fn watch_changes_nothing_and_off_records_nothing() {
     let lose = |from: usize, _: Time, packet: &Packet, _: u64| from == 1 && packet.kind == Kind::Rtcp;
     let watched = call(CircuitBreakerUse::Watch, FeedbackFormat::None, lose);
     let off = call(CircuitBreakerUse::Off, FeedbackFormat::None, lose);

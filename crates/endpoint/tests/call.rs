@@ -1,4 +1,4 @@
-//! What a call of WebRTC does with its controller's decisions: a queue that is too long is drained.
+//! A WebRTC call under its controller's decisions: queues that are too long are drained.
 
 mod common;
 
@@ -14,7 +14,8 @@ fn ideal(min_kbps: u64, max_kbps: u64) -> StreamSettings {
 
 #[test]
 fn a_queue_that_is_to_be_drained_is_out_in_time_and_no_frame_is_skipped() {
-    // 1 Mbit/s comes for good and half of that may leave: it leaves as it comes, after two thirds of the limit
+    // 1 Mbit/s comes and half of that may leave: packets leave at the rate at which they come, after two thirds of the
+    // limit
     for (limit, wait) in [(2000, 4.0 / 3.0), (600, 0.4)] {
         let decision = Decision { drain_queue: true, ..Decision::rate(Rate::from_kbps(500)) };
         let (controller, _) = scripted(vec![(Time::ZERO, decision)]);
@@ -22,51 +23,61 @@ fn a_queue_that_is_to_be_drained_is_out_in_time_and_no_frame_is_skipped() {
         caller.send.as_mut().unwrap().queue_limit = Span::from_millis(limit);
         let mut world = World::new(caller, callee, delay(20));
         world.run(Time::from_secs(60));
-        let told = world.finish();
-        assert!(told.internal.iter().all(|(_, name, _)| name != "frames_skipped"));
+        let recorded = world.finish();
+        assert!(recorded.internal.iter().all(|(_, name, _)| name != "frames_skipped"));
         let late = Time::from_secs(50);
-        let bytes: u32 = media(&told).iter().filter(|(at, _)| *at > late).map(|(_, p)| p.size - 28).sum();
+        let bytes: u32 =
+            media(&recorded).iter().filter(|(time, _)| *time > late).map(|(_, p)| p.size - 28).sum();
         let rate = f64::from(bytes) * 8.0 / 10.0;
         // 25 frames of 5000 bytes a second, each in 5 packets with headers of 28 bytes
         assert!((rate - 1_028_000.0).abs() < 1e4, "{rate}");
-        let waited = told.paced.iter().filter(|(at, _)| *at > late).map(|(_, span)| span.as_secs_f64());
-        let most = waited.fold(0.0, f64::max);
+        let waited =
+            recorded.paced.iter().filter(|(time, _)| *time > late).map(|(_, span)| span.as_secs_f64());
+        let longest = waited.fold(0.0, f64::max);
         // within the 40 ms of a frame
-        assert!((most - wait).abs() < 0.04, "{most}, not {wait}");
+        assert!((longest - wait).abs() < 0.04, "{longest}, not {wait}");
     }
 }
 
 #[test]
 fn pushback_leaves_pictures_out_before_they_are_encoded() {
-    // 30 % of the target is pushed back from 20 s to 40 s: one picture of three, and the others at two thirds of the rate
+    // 30 % of the target is pushed back from 20 s to 40 s: one picture of three is left out, at two thirds of the rate
     let target = Rate::from_kbps(1000);
-    let plain = Decision::rate(target);
-    let pushed = Decision { pushback: Some(Rate::from_kbps(700)), ..plain };
-    let script = vec![(Time::ZERO, plain), (Time::from_secs(20), pushed), (Time::from_secs(40), plain)];
+    let full = Decision::rate(target);
+    let pushed = Decision { pushback: Some(Rate::from_kbps(700)), ..full };
+    let script = vec![(Time::ZERO, full), (Time::from_secs(20), pushed), (Time::from_secs(40), full)];
     let (caller, callee) = one_way(vec![ideal(100, 2000)], scripted(script).0, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(60));
-    let told = world.finish();
+    let recorded = world.finish();
     let frames = |from: i64, to: i64| {
         // the frame that is due when a decision comes goes before it
-        let within = move |at: Time| at > Time::from_secs(from) && at <= Time::from_secs(to);
-        let sent: Vec<u64> =
-            told.frames_sent.iter().filter(|(at, _)| within(*at)).map(|(_, f)| f.size.as_bytes()).collect();
+        let within = move |time: Time| time > Time::from_secs(from) && time <= Time::from_secs(to);
+        let sent: Vec<u64> = recorded
+            .frames_sent
+            .iter()
+            .filter(|(time, _)| within(*time))
+            .map(|(_, f)| f.size.as_bytes())
+            .collect();
         (sent.len(), sent.iter().sum::<u64>() / sent.len() as u64)
     };
     // five packets with headers of 28 bytes leave 4860 bytes of the 5000 of a frame
     assert_eq!([frames(0, 20), frames(20, 40), frames(40, 50)], [(500, 4860), (333, 3240), (250, 4860)]);
-    assert_eq!(told.left_out, 167);
+    assert_eq!(recorded.left_out, 167);
     // nothing is missing: the numbers of frames and packets go on, and every frame is shown
-    assert!(told.frames_sent.windows(2).all(|two| two[1].1.frame == two[0].1.frame + 1));
-    let shown = told.frames.iter().filter(|(_, frame)| frame.complete.is_some()).count();
-    assert!((0..3).contains(&(told.frames_sent.len() - shown)), "{shown} of {}", told.frames_sent.len());
+    assert!(recorded.frames_sent.windows(2).all(|pair| pair[1].1.frame == pair[0].1.frame + 1));
+    let rendered = recorded.frames.iter().filter(|(_, frame)| frame.complete.is_some()).count();
+    assert!(
+        (0..3).contains(&(recorded.frames_sent.len() - rendered)),
+        "{rendered} of {}",
+        recorded.frames_sent.len()
+    );
 }
 
 #[test]
-fn an_encoder_pauses_while_what_waits_takes_more_than_two_seconds() {
-    // the pacer goes at 2 Mbit/s, but at 100 kbit/s from 10 s on, and the encoder makes 1 Mbit/s whatever it may use. It pauses
-    // while more than 25 kB wait, 2 s at 100 kbit/s
+fn an_encoder_pauses_while_the_queue_takes_more_than_two_seconds() {
+    // the pacer sends at 2 Mbit/s, and at 100 kbit/s from 10 s on; the encoder makes 1 Mbit/s whatever its target. It
+    // pauses while more than 25 kB wait, 2 s at 100 kbit/s
     let rate = |pacing| Decision {
         drain_queue: true,
         pacing: Rate::from_kbps(pacing),
@@ -78,18 +89,23 @@ fn an_encoder_pauses_while_what_waits_takes_more_than_two_seconds() {
         caller.send.as_mut().unwrap().queue_limit = limit;
         let mut world = World::new(caller, callee, delay(20));
         world.run(Time::from_millis(12_000));
-        let told = world.finish();
-        let first = told.internal.iter().find(|(_, name, _)| name == "frames_left_out").map(|(at, ..)| *at);
-        (told.left_out, first.map(|at| at.as_secs_f64()))
+        let recorded = world.finish();
+        let first =
+            recorded.internal.iter().find(|(_, name, _)| name == "frames_left_out").map(|(time, ..)| *time);
+        (recorded.left_out, first.map(|time| time.as_secs_f64()))
     };
     let (count, first) = left_out(Span::from_secs(100), |decision| decision);
-    // what waits stays at 25 kB, and as much leaves in the two seconds: of 50 frames of 5140 bytes some 9.7 are made
+    // the queue stays at 25 kB, and as much leaves in the two seconds: of 50 frames of 5140 bytes some 9.7 are made
     assert!((39..=41).contains(&count), "{count} of 50");
-    assert!(first.is_some_and(|at| (10.2..10.3).contains(&at)), "{first:?}");
-    // nothing takes as long where the queue is drained within two seconds
+    assert!(first.is_some_and(|time| (10.2..10.3).contains(&time)), "{first:?}");
+    // no queue takes as long where it is drained within two seconds
     assert_eq!(left_out(Span::from_secs(2), |decision| decision), (0, None));
     let skips = |decision| Decision { drain_queue: false, ..decision };
-    assert_eq!(left_out(Span::from_secs(100), skips), (0, None), "others do not pause");
+    assert_eq!(
+        left_out(Span::from_secs(100), skips),
+        (0, None),
+        "without draining, the encoder does not pause"
+    );
 }
 
 #[test]
@@ -105,18 +121,18 @@ fn the_encoder_gets_the_target_less_parity_audio_and_headers() {
     (receive.repair, receive.streams) = (send.repair, send.signalled());
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(30));
-    let told = world.finish();
+    let recorded = world.finish();
     let rtp = |kind: Kind| -> f64 {
-        let sent = told.sent.iter().filter(|(at, packet)| *at >= from && packet.kind == kind);
+        let sent = recorded.sent.iter().filter(|(time, packet)| *time >= from && packet.kind == kind);
         sent.map(|(_, packet)| f64::from(packet.size - 28) * 8.0).sum::<f64>() / secs
     };
     let [video, audio, parity] = [Kind::Video, Kind::Audio, Kind::Repair].map(rtp);
     // 50 packets a second of 50 bytes and 24 of RTP header and extensions
     assert!((audio - 29_600.0).abs() < 50.0, "{audio}");
-    // of what audio leaves parity takes the share that it has of itself and video
+    // parity takes the same share of the rate without audio as of the bytes of parity and video
     let share = parity / (parity + video);
     assert!((0.16..0.22).contains(&share), "2 of 12, each as long as the longest that it protects: {share}");
     assert!((video / ((target - audio) * (1.0 - share)) - 1.0).abs() < 0.005, "{video} with {share}");
-    // and so all is the target
+    // so that all together is the target
     assert!(((video + audio + parity) / target - 1.0).abs() < 0.002, "{video} {audio} {parity}");
 }

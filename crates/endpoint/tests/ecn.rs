@@ -1,4 +1,4 @@
-//! ECN between two endpoints by RFC 6679: what receivers count, what senders hear, and what comes of it.
+//! ECN between two endpoints by RFC 6679: counters of receivers, reports at senders, and their effects.
 
 mod common;
 
@@ -32,11 +32,11 @@ fn call(format: FeedbackFormat) -> (EndpointSettings, EndpointSettings, Arc<Mute
 fn total(heard: &Mutex<Heard>) -> EcnCounts {
     let heard = heard.lock().unwrap();
     let counts = heard.reports.iter().filter_map(|(_, report)| report.ecn);
-    counts.fold(EcnCounts::default(), |sum, one| EcnCounts {
-        not_ect: sum.not_ect + one.not_ect,
-        ect0: sum.ect0 + one.ect0,
-        ect1: sum.ect1 + one.ect1,
-        ce: sum.ce + one.ce,
+    counts.fold(EcnCounts::default(), |sum, counts| EcnCounts {
+        not_ect: sum.not_ect + counts.not_ect,
+        ect0: sum.ect0 + counts.ect0,
+        ect1: sum.ect1 + counts.ect1,
+        ce: sum.ce + counts.ce,
     })
 }
 
@@ -51,7 +51,7 @@ fn mark(packet: &Packet) -> Ecn {
 }
 
 #[test]
-fn marks_are_heard_of_whatever_the_feedback() {
+fn marks_are_reported_with_any_feedback() {
     for format in [FeedbackFormat::Twcc, FeedbackFormat::None, FeedbackFormat::Ccfb] {
         for mode in [RtcpMode::Free, RtcpMode::Avp, RtcpMode::Avpf] {
             let (mut caller, mut callee, heard) = call(format);
@@ -64,15 +64,15 @@ fn marks_are_heard_of_whatever_the_feedback() {
             let mut world = World::new(caller, callee, path);
             world.mark = Box::new(mark);
             world.run(Time::from_millis(4_990));
-            let told = world.finish();
+            let recorded = world.finish();
             let mut sums = EcnCounts::default();
-            let last = rtcp_packets(&told).iter().rev().find_map(|(at, packets)| {
+            let last = rtcp_packets(&recorded).iter().rev().find_map(|(time, packets)| {
                 let summed = packets.iter().any(|packet| matches!(packet, Rtcp::ExtendedReport(_)));
-                (summed && *at + Span::from_millis(20) <= Time::from_millis(4_990)).then_some(*at)
+                (summed && *time + Span::from_millis(20) <= Time::from_millis(4_990)).then_some(*time)
             });
             let last = last.expect("summaries");
             let arrived =
-                told.arrived.iter().filter(|(at, packet)| *at <= last && packet.kind == Kind::Video);
+                recorded.arrived.iter().filter(|(time, packet)| *time <= last && packet.kind == Kind::Video);
             arrived.for_each(|(_, packet)| sums.add(packet.ecn));
             let heard = total(&heard);
             let tail = if format == FeedbackFormat::Ccfb { 100 } else { 0 };
@@ -91,20 +91,20 @@ fn marks_are_heard_of_whatever_the_feedback() {
 }
 
 #[test]
-fn every_regular_report_has_a_summary_and_marks_are_told_between_them() {
+fn each_regular_report_has_a_summary_and_marks_are_reported_between_them() {
     let (caller, callee, _) = call(FeedbackFormat::None);
     let path = Box::new(|now: Time, _, _: &Packet| Some(now + Span::from_millis(20)));
     let mut world = World::new(caller, callee, path);
     // one mark
     world.mark = Box::new(|packet| if packet.sequence == 300 { Ecn::Ce } else { packet.ecn });
     world.run(Time::from_secs(10));
-    let told = world.finish();
+    let recorded = world.finish();
     let (mut feedback, mut reports) = (Vec::new(), 0);
-    for (at, packets) in rtcp_packets(&told) {
+    for (time, packets) in rtcp_packets(&recorded) {
         let mut summaries = 0;
         for packet in &packets {
             match packet {
-                Rtcp::EcnFeedback(ecn) => feedback.push((at, ecn.counters)),
+                Rtcp::EcnFeedback(ecn) => feedback.push((time, ecn.counters)),
                 Rtcp::ExtendedReport(report) => {
                     let [ReportExtension::EcnSummary(summary)] = &report.blocks[..] else {
                         panic!("{report:?}")
@@ -121,15 +121,15 @@ fn every_regular_report_has_a_summary_and_marks_are_told_between_them() {
     }
     assert!(reports > 10);
     // the first packet with ECT, and the mark, each at the next tick of 50 ms
-    let [(first, ref one), (second, ref two)] = feedback[..] else { panic!("{feedback:?}") };
-    assert!(one.ect0 > 0 && one.ce == 0 && two.ce == 1);
-    let arrival = told.arrived.iter().find(|(_, packet)| packet.ecn == Ecn::Ce).unwrap().0;
+    let [(first, ref before_mark), (second, ref after_mark)] = feedback[..] else { panic!("{feedback:?}") };
+    assert!(before_mark.ect0 > 0 && before_mark.ce == 0 && after_mark.ce == 1);
+    let arrival = recorded.arrived.iter().find(|(_, packet)| packet.ecn == Ecn::Ce).unwrap().0;
     assert!(second > arrival && second - arrival <= Span::from_millis(50));
     assert!(first <= Time::from_millis(80));
 }
 
 #[test]
-fn losses_and_duplicates_are_told() {
+fn losses_and_duplicates_are_reported() {
     let (caller, callee, _) = call(FeedbackFormat::Twcc);
     let path = Box::new(|now: Time, _, packet: &Packet| {
         let lost = packet.kind == Kind::Video && packet.sequence % 10 == 3;
@@ -137,17 +137,18 @@ fn losses_and_duplicates_are_told() {
     });
     let mut world = World::new(caller, callee, path);
     world.run(Time::from_secs(5));
-    let told = world.finish();
-    let last = rtcp_packets(&told).into_iter().rev().find_map(|(at, packets)| {
+    let recorded = world.finish();
+    let last = rtcp_packets(&recorded).into_iter().rev().find_map(|(time, packets)| {
         packets.iter().find_map(|packet| match packet {
             Rtcp::ExtendedReport(report) => {
-                report.ecn().find(|&(ssrc, _)| ssrc == 7).map(|(_, told)| (at, told))
+                report.ecn().find(|&(ssrc, _)| ssrc == 7).map(|(_, recorded)| (time, recorded))
             }
             _ => None,
         })
     });
-    let (at, counters) = last.expect("a summary");
-    let arrived = told.arrived.iter().filter(|(when, packet)| *when <= at && packet.kind == Kind::Video);
+    let (time, counters) = last.expect("a summary");
+    let arrived =
+        recorded.arrived.iter().filter(|(when, packet)| *when <= time && packet.kind == Kind::Video);
     let highest = arrived.clone().map(|(_, packet)| packet.rtp().unwrap().sequence).next_back().unwrap();
     let first = arrived.clone().map(|(_, packet)| packet.rtp().unwrap().sequence).next().unwrap();
     let count = arrived.count() as u32;

@@ -1,4 +1,4 @@
-//! What comes back: per-packet feedback, reports, round trips, RTCP timing.
+//! Feedback: per-packet reports, receiver reports, round trips, RTCP timing.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn greedy(ssrc: u32) -> StreamSettings {
     StreamSettings::video(ssrc, SourceSettings::Greedy(Bounds::default()))
 }
 
-/// Loses, reorders and doubles by chance; RTCP passes.
+/// A path that loses and reorders packets by chance; RTCP passes.
 fn rough(loss: f64, jitter_millis: f64) -> Path {
     let mut rng = Stream::new(5, "path", "test");
     Box::new(move |now, _, packet: &Packet| {
@@ -31,19 +31,19 @@ fn rough(loss: f64, jitter_millis: f64) -> Path {
 }
 
 /// Ground truth: when each packet of media arrived, in the order of sending.
-fn arrivals(told: &Told) -> Vec<Option<Time>> {
+fn arrivals(recorded: &Recorded) -> Vec<Option<Time>> {
     let sent: Vec<u32> =
-        told.sent.iter().filter(|(_, p)| p.kind.is_rtp()).map(|(_, packet)| packet.sequence).collect();
-    let mut at = vec![None; sent.len()];
-    for (now, packet) in told.arrived.iter().filter(|(_, packet)| packet.kind.is_rtp()) {
-        let place = sent.binary_search(&packet.sequence).expect("it was sent");
-        at[place].get_or_insert(*now);
+        recorded.sent.iter().filter(|(_, p)| p.kind.is_rtp()).map(|(_, packet)| packet.sequence).collect();
+    let mut arrivals = vec![None; sent.len()];
+    for (now, packet) in recorded.arrived.iter().filter(|(_, packet)| packet.kind.is_rtp()) {
+        let index = sent.binary_search(&packet.sequence).expect("it was sent");
+        arrivals[index].get_or_insert(*now);
     }
-    at
+    arrivals
 }
 
 #[test]
-fn twcc_tells_every_arrival_to_250_us_across_both_wraps() {
+fn twcc_reports_each_arrival_to_250_us_across_both_wraps() {
     let (controller, heard) = constant(Rate::from_mbps(50));
     let (caller, mut callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
     // the reference time counts 64 ms in 24 bits: it wraps 5 s after the start
@@ -52,13 +52,13 @@ fn twcc_tells_every_arrival_to_250_us_across_both_wraps() {
     let offset = callee.clock_offset;
     let mut world = World::new(caller, callee, rough(0.02, 3.0));
     world.run(Time::from_secs(15));
-    let told = world.finish();
-    let truth = arrivals(&told);
+    let recorded = world.finish();
+    let truth = arrivals(&recorded);
     assert!(truth.len() > 70_000, "{}: not enough for a wrap of 16 bits", truth.len());
     let results = heard.lock().unwrap().results();
     let mut latest = vec![None; truth.len()];
     let mut worst = 0;
-    // how many wraps the receiver's clock has behind it nobody can know: errors are modulo the wrap
+    // the number of wraps of the receiver's clock is unknown: errors are modulo the wrap
     for result in &results {
         latest[result.sequence as usize] = Some(*result);
         if let Some(arrival) = result.arrival {
@@ -70,7 +70,7 @@ fn twcc_tells_every_arrival_to_250_us_across_both_wraps() {
         }
     }
     assert!((100_000..=125_000).contains(&worst), "{worst} ns: half a tick at most, and nearly so");
-    // what is reported in the end is what happened; the last 100 ms are not reported yet
+    // the last report on each packet is right; the last 100 ms are not reported yet
     let reported = truth.len() - 600;
     for (sequence, (truth, latest)) in truth.iter().zip(&latest).enumerate().take(reported) {
         let latest = latest.unwrap_or_else(|| panic!("{sequence} was never reported"));
@@ -83,7 +83,7 @@ fn twcc_tells_every_arrival_to_250_us_across_both_wraps() {
 }
 
 #[test]
-fn reports_say_lost_and_then_received_of_what_comes_late() {
+fn a_late_packet_is_reported_as_lost_and_then_as_received() {
     let (controller, heard) = constant(Rate::from_mbps(1));
     let (caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
     let late = |now: Time, _: usize, packet: &Packet| match packet.body {
@@ -94,10 +94,13 @@ fn reports_say_lost_and_then_received_of_what_comes_late() {
     let mut world = World::new(caller, callee, Box::new(late));
     world.run(Time::from_secs(2));
     let heard = heard.lock().unwrap();
-    let of = |sequence: u64| -> Vec<bool> {
+    let arrivals_of = |sequence: u64| -> Vec<bool> {
         heard.results().iter().filter(|r| r.sequence == sequence).map(|r| r.arrival.is_some()).collect()
     };
-    assert_eq!((of(49), of(50), of(51), of(60)), (vec![true], vec![false, true], vec![true], vec![false]));
+    assert_eq!(
+        (arrivals_of(49), arrivals_of(50), arrivals_of(51), arrivals_of(60)),
+        (vec![true], vec![false, true], vec![true], vec![false])
+    );
     for (_, report) in &heard.reports {
         assert!(report.packets.is_sorted_by_key(|p| p.sequence));
     }
@@ -115,24 +118,24 @@ fn in_flight_and_round_trip_of_per_packet_reports() {
         world.run(Time::from_secs(10));
         let heard = heard.lock().unwrap();
         assert!((190..=200).contains(&heard.reports.len()), "{}", heard.reports.len());
-        for (at, report) in heard.reports.iter().skip(2) {
+        for (time, report) in heard.reports.iter().skip(2) {
             // a packet every 8 ms; the newest reported arrived up to 8 ms before the report was made
             let rtt = report.packet_rtt.expect("a sample").as_millis_f64();
             assert_eq!((report.report_rtt, report.rtt()), (None, report.packet_rtt));
             match format {
-                FeedbackFormat::Twcc => assert!((60.0..68.0).contains(&rtt), "{at}: {rtt}"),
-                // RFC 8888 tells how long it has waited, rounded down to 1/1024 s
-                _ => assert!((60.0..61.0).contains(&rtt), "{at}: {rtt}"),
+                FeedbackFormat::Twcc => assert!((60.0..68.0).contains(&rtt), "{time}: {rtt}"),
+                // RFC 8888 reports how long it has waited, rounded down to 1/1024 s
+                _ => assert!((60.0..61.0).contains(&rtt), "{time}: {rtt}"),
             }
             let flying = report.in_flight.as_bytes() as f64 / 1224.0;
-            assert!((7.0..=9.0).contains(&flying), "{at}: {flying} packets in 60 to 68 ms");
+            assert!((7.0..=9.0).contains(&flying), "{time}: {flying} packets in 60 to 68 ms");
             assert!(report.loss.is_none());
         }
     }
 }
 
 #[test]
-fn rfc_8888_tells_arrivals_to_a_1024th_and_ecn() {
+fn rfc_8888_reports_arrivals_to_a_1024th_and_ecn() {
     let (controller, heard) = constant(Rate::from_mbps(40));
     let audio = StreamSettings::audio(0x22, SourceSettings::AUDIO);
     let (mut caller, mut callee) = one_way(vec![greedy(VIDEO), audio], controller, FeedbackFormat::Ccfb);
@@ -144,11 +147,15 @@ fn rfc_8888_tells_arrivals_to_a_1024th_and_ecn() {
     let offset = callee.clock_offset;
     let mut world = World::new(caller, callee, rough(0.02, 3.0));
     world.run(Time::from_secs(20));
-    let told = world.finish();
+    let recorded = world.finish();
     assert!(
-        told.sent.iter().filter(|(_, p)| p.kind == Kind::Video).all(|(_, p)| p.size == 1200 + 12 + 8 + 28)
+        recorded
+            .sent
+            .iter()
+            .filter(|(_, p)| p.kind == Kind::Video)
+            .all(|(_, p)| p.size == 1200 + 12 + 8 + 28)
     );
-    let truth = arrivals(&told);
+    let truth = arrivals(&recorded);
     assert!(truth.len() > 70_000, "{}", truth.len());
     let results = heard.lock().unwrap().results();
     let mut errors: Vec<i64> = Vec::new();
@@ -167,8 +174,11 @@ fn rfc_8888_tells_arrivals_to_a_1024th_and_ecn() {
         }
     }
     // offsets are rounded down, so that arrivals look up to 1/1024 s later; the timestamp costs 2^-16 s
-    let (least, most) = (*errors.iter().min().unwrap(), *errors.iter().max().unwrap());
-    assert!((-15_260..=5_000).contains(&least) && (950_000..=976_563).contains(&most), "{least} {most}");
+    let (earliest, latest) = (*errors.iter().min().unwrap(), *errors.iter().max().unwrap());
+    assert!(
+        (-15_260..=5_000).contains(&earliest) && (950_000..=976_563).contains(&latest),
+        "{earliest} {latest}"
+    );
     let received = results.iter().filter(|r| r.arrival.is_some()).count();
     let arrived = truth.iter().flatten().count();
     assert!((0..600).contains(&(arrived - received)), "{received} of {arrived}");
@@ -194,7 +204,7 @@ fn a_report_counts_packets_by_the_ecn_field_that_they_arrived_with() {
             },
         );
     world.run(Time::from_secs(20));
-    let told = world.finish();
+    let recorded = world.finish();
     let heard = heard.lock().unwrap();
     let mut sums = EcnCounts::default();
     for (_, report) in &heard.reports {
@@ -202,30 +212,30 @@ fn a_report_counts_packets_by_the_ecn_field_that_they_arrived_with() {
             assert!(report.packets.is_empty(), "only receiver reports have no counts");
             continue;
         };
-        let mut own = EcnCounts::default();
-        report.packets.iter().filter(|p| p.arrival.is_some()).for_each(|p| own.add(p.ecn));
-        assert_eq!(counts, own, "each packet is told of once");
+        let mut reported = EcnCounts::default();
+        report.packets.iter().filter(|p| p.arrival.is_some()).for_each(|p| reported.add(p.ecn));
+        assert_eq!(counts, reported, "each packet is reported once");
         sums.not_ect += counts.not_ect;
         sums.ect0 += counts.ect0;
         sums.ect1 += counts.ect1;
         sums.ce += counts.ce;
     }
-    // all that has arrived by 100 ms before the end is told of, and nothing that has not
+    // all packets that have arrived by 100 ms before the end are counted, and no other
     let count = |until: Time| {
         let mut counts = EcnCounts::default();
-        let arrived = told.arrived.iter().filter(|(at, p)| p.kind == Kind::Video && *at <= until);
+        let arrived = recorded.arrived.iter().filter(|(time, p)| p.kind == Kind::Video && *time <= until);
         arrived.for_each(|(_, packet)| counts.add(packet.ecn));
         [counts.not_ect, counts.ect0, counts.ect1, counts.ce]
     };
-    let (least, most) = (count(Time::from_millis(19_900)), count(Time::from_secs(20)));
-    let found = [sums.not_ect, sums.ect0, sums.ect1, sums.ce];
+    let (lower, upper) = (count(Time::from_millis(19_900)), count(Time::from_secs(20)));
+    let totals = [sums.not_ect, sums.ect0, sums.ect1, sums.ce];
     for field in 0..4 {
         assert!(
-            least[field] > 100 && (least[field]..=most[field]).contains(&found[field]),
-            "{least:?} {found:?} {most:?}"
+            lower[field] > 100 && (lower[field]..=upper[field]).contains(&totals[field]),
+            "{lower:?} {totals:?} {upper:?}"
         );
     }
-    // transport-wide feedback tells nothing of ECN
+    // transport-wide feedback does not report ECN
     let (controller, heard) = constant(Rate::from_mbps(2));
     let (mut caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
     caller.send.as_mut().unwrap().ecn = Ecn::Ect0;
@@ -234,7 +244,7 @@ fn a_report_counts_packets_by_the_ecn_field_that_they_arrived_with() {
 }
 
 #[test]
-fn a_report_tells_what_waits_in_the_pacer_and_for_how_long() {
+fn a_report_has_the_backlog_and_the_delay_of_the_pacer() {
     // 80 bytes every 20 ms and a header of 24 are 41.6 kb/s, of which 29 leave: one packet every 28.7 ms
     let rate = Rate::from_kbps(29);
     let burst = Some(Span::ZERO);
@@ -249,37 +259,37 @@ fn a_report_tells_what_waits_in_the_pacer_and_for_how_long() {
     world.run(Time::from_secs(10));
     let heard = heard.lock().unwrap();
     assert!(heard.reports.len() > 100, "{}", heard.reports.len());
-    for (at, report) in &heard.reports {
-        // made by now: numbers 0, 1, ... at 0 ms, 20 ms, ...; left by now: at 0, 28.7 ms, ...
-        let made = at.as_nanos() / 20_000_000 + 1;
-        let left = at.as_nanos() * 29 / (8 * 104 * 1_000_000) + 1;
-        assert_eq!(report.backlog, Size::from_bytes(104 * (made - left) as u64), "at {at}");
-        let oldest = Time::from_millis(20 * left);
-        let waited = if made > left { *at - oldest } else { Span::ZERO };
-        assert_eq!(report.pacer_delay, waited, "at {at}");
+    for (time, report) in &heard.reports {
+        // queued by now: numbers 0, 1, ... at 0 ms, 20 ms, ...; sent by now: at 0, 28.7 ms, ...
+        let queued = time.as_nanos() / 20_000_000 + 1;
+        let sent = time.as_nanos() * 29 / (8 * 104 * 1_000_000) + 1;
+        assert_eq!(report.backlog, Size::from_bytes(104 * (queued - sent) as u64), "at {time}");
+        let oldest = Time::from_millis(20 * sent);
+        let waited = if queued > sent { *time - oldest } else { Span::ZERO };
+        assert_eq!(report.pacer_delay, waited, "at {time}");
     }
     let last = &heard.reports.last().expect("many").1;
     assert!(last.pacer_delay > Span::from_millis(2500), "(1 - 29 / 41.6) of 10 s: {}", last.pacer_delay);
 }
 
 /// The report blocks that the callee sent, with their times.
-fn blocks(told: &Told, ssrc: u32) -> Vec<(Time, ReportBlock)> {
-    let mut found = Vec::new();
-    for (at, packets) in rtcp_packets(told) {
+fn blocks(recorded: &Recorded, ssrc: u32) -> Vec<(Time, ReportBlock)> {
+    let mut matching = Vec::new();
+    for (time, packets) in rtcp_packets(recorded) {
         for packet in packets {
             let blocks = match packet {
                 rtcp::Packet::SenderReport(report) => report.blocks,
                 rtcp::Packet::ReceiverReport(report) => report.blocks,
                 _ => continue,
             };
-            found.extend(blocks.into_iter().filter(|block| block.ssrc == ssrc).map(|block| (at, block)));
+            matching.extend(blocks.into_iter().filter(|block| block.ssrc == ssrc).map(|block| (time, block)));
         }
     }
-    found
+    matching
 }
 
 #[test]
-fn receiver_reports_say_what_was_lost_and_how_long_the_round_trip_is() {
+fn receiver_reports_have_the_losses_and_the_round_trip() {
     let (controller, heard) = constant(Rate::from_mbps(4));
     let (caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::None);
     // every fifth packet is lost, 35 ms there, 20 ms back
@@ -289,7 +299,7 @@ fn receiver_reports_say_what_was_lost_and_how_long_the_round_trip_is() {
     };
     let mut world = World::new(caller, callee, Box::new(path));
     world.run(Time::from_secs(60));
-    let told = world.finish();
+    let recorded = world.finish();
     let heard = heard.lock().unwrap();
     let losses: Vec<_> = heard.reports.iter().filter_map(|(_, r)| r.loss).collect();
     assert!(losses.len() > 100);
@@ -310,21 +320,21 @@ fn receiver_reports_say_what_was_lost_and_how_long_the_round_trip_is() {
     assert!(trips.iter().all(|rtt| (rtt.as_nanos() - 55_000_000).abs() <= 2 * 15_260), "{trips:?}");
     assert!(heard.reports.iter().all(|(_, r)| r.packets.is_empty()));
     // sender reports count what was sent
-    let report = rtcp_packets(&told).into_iter().rev().find_map(|(at, p)| match &p[0] {
-        rtcp::Packet::SenderReport(report) => Some((at, report.clone())),
+    let report = rtcp_packets(&recorded).into_iter().rev().find_map(|(time, p)| match &p[0] {
+        rtcp::Packet::SenderReport(report) => Some((time, report.clone())),
         _ => None,
     });
-    let (at, report) = report.expect("sender reports");
-    let packets: Vec<_> = media(&told).into_iter().filter(|(sent, _)| *sent <= at).collect();
+    let (time, report) = report.expect("sender reports");
+    let packets: Vec<_> = media(&recorded).into_iter().filter(|(sent, _)| *sent <= time).collect();
     assert!((packets.len() as u32).abs_diff(report.packet_count) <= 1);
     assert_eq!(report.octet_count, report.packet_count * 1200);
-    let clock = RemoteTime::from_nanos((at + clock_offset(SEED, "caller")).as_nanos());
+    let clock = RemoteTime::from_nanos((time + clock_offset(SEED, "caller")).as_nanos());
     assert_eq!(report.ntp, tidegate_core::wire::ntp::timestamp(clock));
     let Body::Rtp(first) = packets[0].1.body else { panic!("RTP") };
-    let since = at - packets[0].0;
+    let since = time - packets[0].0;
     let ticks = report.rtp_timestamp.wrapping_sub(first.timestamp);
     assert!((f64::from(ticks) - since.as_secs_f64() * 90_000.0).abs() <= 1.0, "{ticks}");
-    assert!(!blocks(&told, VIDEO).is_empty());
+    assert!(!blocks(&recorded, VIDEO).is_empty());
 }
 
 #[test]
@@ -334,12 +344,12 @@ fn duplicates_count_against_the_loss_and_are_no_goodput() {
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(3));
     // the last packet once more
-    let packet = media(&world.told.lock().unwrap())
+    let packet = media(&world.recorded.lock().unwrap())
         .into_iter()
-        .rfind(|(at, _)| *at < Time::from_millis(2_900))
+        .rfind(|(time, _)| *time < Time::from_millis(2_900))
         .unwrap()
         .1;
-    let (goodput, now) = (world.told.lock().unwrap().goodput, world.now);
+    let (goodput, now) = (world.recorded.lock().unwrap().goodput, world.now);
     for _ in 0..10 {
         tidegate_core::Node::receive(
             &mut world.nodes[1],
@@ -349,11 +359,11 @@ fn duplicates_count_against_the_loss_and_are_no_goodput() {
             &mut world.out,
         );
     }
-    assert_eq!(world.told.lock().unwrap().goodput, goodput);
+    assert_eq!(world.recorded.lock().unwrap().goodput, goodput);
     world.run(Time::from_secs(6));
-    let told = world.finish();
-    assert_eq!(blocks(&told, VIDEO).last().unwrap().1.cumulative_lost, -10);
-    assert_eq!(told.late, 0);
+    let recorded = world.finish();
+    assert_eq!(blocks(&recorded, VIDEO).last().unwrap().1.cumulative_lost, -10);
+    assert_eq!(recorded.late, 0);
 }
 
 #[test]
@@ -366,13 +376,13 @@ fn rtcp_intervals_have_the_mean_of_rfc_3550() {
     }
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(20_000));
-    let told = world.finish();
+    let recorded = world.finish();
     for route in [0, 1] {
-        let times: Vec<Time> = told
+        let times: Vec<Time> = recorded
             .sent
             .iter()
             .filter(|(_, p)| p.kind == Kind::Rtcp && p.route.0 == route)
-            .map(|(at, _)| *at)
+            .map(|(time, _)| *time)
             .collect();
         let mean = (*times.last().unwrap() - times[0]).as_secs_f64() / (times.len() - 1) as f64;
         assert!((mean - 5.0).abs() < 0.1, "{mean} s over {} intervals", times.len() - 1);
@@ -380,7 +390,7 @@ fn rtcp_intervals_have_the_mean_of_rfc_3550() {
         assert!(gaps.iter().all(|gap| (2.05..=6.16).contains(gap)), "5 s times 0.5 to 1.5 over 1.21828");
     }
     // under AVP everything is in compounds: feedback, too
-    let packets = rtcp_packets(&told);
+    let packets = rtcp_packets(&recorded);
     assert!(packets.iter().all(|(_, p)| rtcp::is_compound(p)));
     assert!(packets.iter().any(|(_, p)| p.iter().any(|p| matches!(p, rtcp::Packet::Twcc(_)))));
 }
@@ -391,25 +401,26 @@ fn free_feedback_is_reduced_size_every_50_ms_and_its_bytes_count() {
     let (caller, callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(20));
-    let told = world.finish();
-    let feedback: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents == Contents::TWCC).collect();
+    let recorded = world.finish();
+    let feedback: Vec<_> = recorded.rtcp.iter().filter(|(_, r)| r.contents == Contents::TWCC).collect();
     assert!((395..=400).contains(&feedback.len()), "{}", feedback.len());
     assert!(feedback.windows(2).all(|pair| pair[1].0 - pair[0].0 == Span::from_millis(50)));
     let wire: Vec<(Time, Size)> =
-        told.sent.iter().filter(|(_, p)| p.kind == Kind::Rtcp).map(|(t, p)| (*t, p.size())).collect();
-    let recorded: Vec<(Time, Size)> = told.rtcp.iter().map(|(t, r)| (*t, r.size)).collect();
-    assert_eq!(wire, recorded);
-    for (_, packet) in told.sent.iter().filter(|(_, p)| p.kind == Kind::Rtcp) {
+        recorded.sent.iter().filter(|(_, p)| p.kind == Kind::Rtcp).map(|(t, p)| (*t, p.size())).collect();
+    let rtcp_sizes: Vec<(Time, Size)> = recorded.rtcp.iter().map(|(t, r)| (*t, r.size)).collect();
+    assert_eq!(wire, rtcp_sizes);
+    for (_, packet) in recorded.sent.iter().filter(|(_, p)| p.kind == Kind::Rtcp) {
         assert_eq!(packet.size as usize, packet.rtcp().unwrap().len() + 28);
         assert_eq!(packet.flow, FlowId(1));
     }
-    assert!(told.rtcp.iter().all(|(_, r)| r.from_receiver != r.contents.has(Contents::SR)));
+    assert!(recorded.rtcp.iter().all(|(_, r)| r.from_receiver != r.contents.has(Contents::SR)));
     // the mean of the compounds is that of the reduced minimum, 0.36 s
-    let reports = told.rtcp.iter().filter(|(_, r)| r.contents == Contents::RR | Contents::SDES).count();
+    let reports = recorded.rtcp.iter().filter(|(_, r)| r.contents == Contents::RR | Contents::SDES).count();
     assert!((46..=66).contains(&reports), "{reports} in 20 s");
 }
 
-/// Speaks at once about every tenth packet, and on its alarm each second with the next regular report.
+/// A half that sends a message at once after each tenth packet, and one with the next regular report on its alarm each
+/// second.
 struct Half;
 
 impl ReceiverHalf for Half {
@@ -430,7 +441,7 @@ impl ReceiverHalf for Half {
 }
 
 #[test]
-fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
+fn messages_of_a_receiver_half_go_at_once_or_with_the_next_report() {
     for mode in [RtcpMode::Free, RtcpMode::Avp, RtcpMode::Avpf] {
         let (controller, heard) = constant(Rate::from_kbps(979)); // a packet every 10 ms
         let (caller, mut callee) = one_way(vec![greedy(VIDEO)], controller, FeedbackFormat::None);
@@ -438,13 +449,13 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
         callee.rtcp.mode = mode;
         let mut world = World::new(caller, callee, delay(20));
         world.run(Time::from_secs(10));
-        let told = world.finish();
-        let messages: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents.has(Contents::APP)).collect();
+        let recorded = world.finish();
+        let messages: Vec<_> = recorded.rtcp.iter().filter(|(_, r)| r.contents.has(Contents::APP)).collect();
         let heard = heard.lock().unwrap();
         let received: usize = heard.reports.iter().map(|(_, r)| r.messages.len()).sum();
         assert!(messages.len() - received <= 1);
         assert!(heard.reports.iter().flat_map(|(_, r)| &r.messages).all(|app| app.data == [1, 2, 3, 4]));
-        assert_eq!(told.internal.iter().filter(|(_, name, _)| name == "alarm").count(), 10);
+        assert_eq!(recorded.internal.iter().filter(|(_, name, _)| name == "alarm").count(), 10);
         match mode {
             RtcpMode::Free => {
                 // 98 at once, and up to ten with a report or the next that goes at once
@@ -463,7 +474,7 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
                 assert!(messages.iter().all(|(_, r)| r.waited < Span::from_millis(100)));
                 assert!(messages.iter().filter(|(_, r)| r.waited == Span::ZERO).count() >= 70);
                 // its half of the 62 500 bytes: early packets come off the regular ones
-                let mine = told.rtcp.iter().filter(|(_, r)| r.from_receiver);
+                let mine = recorded.rtcp.iter().filter(|(_, r)| r.from_receiver);
                 let bytes: u64 = mine.map(|(_, r)| r.size.as_bytes()).sum();
                 assert!((30_000..=32_500).contains(&bytes), "{bytes}");
             }
@@ -471,7 +482,7 @@ fn a_receiver_half_is_heard_at_once_or_with_the_next_report() {
     }
 }
 
-/// Two endpoints that both send video and audio and receive the other's.
+/// Two endpoints that both send video and audio and receive the peer's.
 fn both_ways() -> (World, [std::sync::Arc<std::sync::Mutex<Heard>>; 2]) {
     let side = |name: &str, flow: u32, ssrc: u32| {
         let (controller, heard) = constant(Rate::from_kbps(800));
@@ -495,7 +506,7 @@ fn both_ways() -> (World, [std::sync::Arc<std::sync::Mutex<Heard>>; 2]) {
 fn calls_both_ways_report_on_each_other() {
     let (mut world, heard) = both_ways();
     world.run(Time::from_secs(30));
-    let told = world.finish();
+    let recorded = world.finish();
     for (side, heard) in heard.iter().enumerate() {
         let heard = heard.lock().unwrap();
         let rtt: Vec<f64> = heard
@@ -506,35 +517,38 @@ fn calls_both_ways_report_on_each_other() {
             .collect();
         assert!(rtt.len() > 40, "{side}: {}", rtt.len());
         assert!(rtt.iter().all(|rtt| (40.0 - 0.04..=40.0 + 0.04).contains(rtt)), "{side}: {rtt:?}");
-        // reordering makes some look lost at first: the last word counts
+        // reordering makes packets look lost at first: the last report on each counts
         let last: std::collections::BTreeMap<u64, bool> =
             heard.results().iter().map(|r| (r.sequence, r.arrival.is_some())).collect();
         let lost = last.values().filter(|received| !**received).count() as f64 / last.len() as f64;
         assert!((0.005..0.015).contains(&lost), "{side}: {lost} of {} lost", last.len());
     }
-    // one's reports carry the other's flow, and one compound is both SR and report on the other
-    let reports: Vec<_> = told.rtcp.iter().filter(|(_, r)| r.contents.has(Contents::SR)).collect();
+    // each end's reports belong to the flow that it receives, and a compound is both SR and report on the peer
+    let reports: Vec<_> = recorded.rtcp.iter().filter(|(_, r)| r.contents.has(Contents::SR)).collect();
     assert!(
         reports.iter().any(|(_, r)| r.flow == FlowId(1)) && reports.iter().any(|(_, r)| r.flow == FlowId(2))
     );
     for ssrc in [0x100, 0x101, 0x200, 0x201] {
-        assert!(blocks(&told, ssrc).len() > 30, "{ssrc:#x}");
+        assert!(blocks(&recorded, ssrc).len() > 30, "{ssrc:#x}");
     }
     // running numbers have no gap in either direction of either flow
     for (flow, route) in [(1, 0), (2, 0), (1, 1), (2, 1)] {
-        let numbers =
-            told.sent.iter().filter(|(_, p)| (p.flow.0, p.route.0) == (flow, route)).map(|(_, p)| p.sequence);
+        let numbers = recorded
+            .sent
+            .iter()
+            .filter(|(_, p)| (p.flow.0, p.route.0) == (flow, route))
+            .map(|(_, p)| p.sequence);
         assert!(numbers.enumerate().all(|(k, n)| k as u32 == n), "flow {flow} route {route}");
     }
     // every frame has one fate at most, and nearly all are shown
     let mut fates: Vec<(u32, bool, u32)> =
-        told.frames.iter().map(|(_, f)| (f.flow.0, f.video, f.frame)).collect();
+        recorded.frames.iter().map(|(_, f)| (f.flow.0, f.video, f.frame)).collect();
     fates.sort_unstable();
     assert!(fates.windows(2).all(|pair| pair[0] != pair[1]));
-    let shown = told.frames.iter().filter(|(_, f)| f.rendered.is_some()).count();
-    let sent = told.frames_sent.len();
-    assert!(shown < sent && shown as f64 > 0.95 * sent as f64, "{shown} of {sent}");
-    // and those that were sent and never heard of are in the record all the same
+    let rendered = recorded.frames.iter().filter(|(_, f)| f.rendered.is_some()).count();
+    let sent = recorded.frames_sent.len();
+    assert!(rendered < sent && rendered as f64 > 0.95 * sent as f64, "{rendered} of {sent}");
+    // and frames that were sent and never arrived are in the record, too
     assert!(sent - fates.len() < 10, "{} of {sent}", fates.len());
 }
 
@@ -555,8 +569,8 @@ fn the_same_seed_gives_the_same_run() {
     assert!(names.contains(&"alice/rtcp") && names.contains(&"bob/video/rtp"), "{names:?}");
 }
 
-/// Hash of what both ends sent in 20 s: it must be the same in debug and release, on every platform. Any
-/// change of behaviour moves it; look at what changed before writing down the new one.
+/// Hash of all packets that both ends sent in 20 s. It must be the same in debug and release, on every platform. Any
+/// change of behaviour changes it; look at the cause before writing down the new one.
 #[test]
 fn the_run_is_pinned() {
     let (mut world, _) = both_ways();
@@ -564,8 +578,8 @@ fn the_run_is_pinned() {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add =
         |bytes: &[u8]| bytes.iter().for_each(|&b| hash = (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    for (at, packet) in &world.finish().sent {
-        add(&at.as_nanos().to_le_bytes());
+    for (time, packet) in &world.finish().sent {
+        add(&time.as_nanos().to_le_bytes());
         add(&packet.size.to_le_bytes());
         add(&[packet.kind as u8]);
         add(packet.rtcp().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What the fuzz target of IP packets checks, for a thousand mutations.
+//! The check of the fuzz target of IP packets, for a thousand mutations.
 
 #[path = "../../../fuzz/src/datagram.rs"]
 #[allow(unreachable_pub)]

@@ -1,4 +1,4 @@
-//! Bytes and numbers that no sane peer sends: an endpoint goes on.
+//! Bytes and numbers that no sane peer sends, with which an endpoint goes on.
 
 mod common;
 
@@ -31,11 +31,11 @@ fn spoil(packet: &mut Packet, rng: &mut Stream) {
         _ => {
             let mut bytes = packet.rtcp().unwrap_or_default().to_vec();
             for _ in 0..=rng.below(4) {
-                let at = rng.below(bytes.len() as u64) as usize;
+                let index = rng.below(bytes.len() as u64) as usize;
                 match rng.below(3) {
-                    0 => bytes[at] = rng.next_u64() as u8,
-                    1 => bytes[at] ^= 1 << rng.below(8),
-                    _ => bytes.truncate((at / 4 * 4).max(4)),
+                    0 => bytes[index] = rng.next_u64() as u8,
+                    1 => bytes[index] ^= 1 << rng.below(8),
+                    _ => bytes.truncate((index / 4 * 4).max(4)),
                 }
             }
             packet.attachment = Some(std::sync::Arc::new(Attachment::Rtcp(bytes)));
@@ -74,7 +74,7 @@ fn spoiled_packets_do_no_harm() {
         for step in 1..2000 {
             let now = Time::from_millis(10 * step);
             world.run(now);
-            let sent = std::mem::take(&mut world.told.lock().unwrap().sent);
+            let sent = std::mem::take(&mut world.recorded.lock().unwrap().sent);
             for (_, packet) in sent.iter().filter(|_| step > 50) {
                 if rng.chance(0.2) {
                     let mut packet = packet.clone();
@@ -82,20 +82,20 @@ fn spoiled_packets_do_no_harm() {
                     let to = 1 - packet.route.0 as usize;
                     world.nodes[to].receive(now, Port::ZERO, Box::new(packet), &mut world.out);
                     assert_eq!(world.out.failure, None);
-                    assert!(world.nodes.iter().all(|node| node.next_wakeup().is_none_or(|at| at >= now)));
+                    assert!(world.nodes.iter().all(|node| node.next_wakeup().is_none_or(|time| time >= now)));
                 }
             }
             last = now;
         }
-        // and the reports of what is sound still come
+        // and reports on the sound packets still come
         let heard = heard.lock().unwrap();
-        let recent = heard.reports.iter().filter(|(at, _)| *at > last - Span::from_secs(1)).count();
+        let recent = heard.reports.iter().filter(|(time, _)| *time > last - Span::from_secs(1)).count();
         assert!(recent >= 15, "{recent} reports in the last second");
-        let told = world.told.lock().unwrap();
-        let largest = told.rtcp.iter().map(|(_, r)| r.size.as_bytes()).max().unwrap();
-        // two streams, or with repair four, which share what three would have, and requests
-        let most = if round > 3 { 3 * 16_384 + 1_500 } else { 2 * 16_384 + 200 };
-        assert!(largest < most, "{largest} bytes of RTCP at once");
+        let recorded = world.recorded.lock().unwrap();
+        let largest = recorded.rtcp.iter().map(|(_, r)| r.size.as_bytes()).max().unwrap();
+        // two streams, or with repair four, which share the bytes of three, and requests
+        let limit = if round > 3 { 3 * 16_384 + 1_500 } else { 2 * 16_384 + 200 };
+        assert!(largest < limit, "{largest} bytes of RTCP at once");
         assert!(heard.results().iter().all(|result| result.sent <= last));
     }
 }

@@ -1,4 +1,4 @@
-//! Whole calls as the viewer sees them: frames, delay, freezes, recorded encoders.
+//! Calls as the viewer sees them: frames, delay, freezes, recorded encoders.
 
 mod common;
 
@@ -26,10 +26,10 @@ fn frames_on_an_even_path_are_shown_when_their_last_packet_arrives() {
     let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(30));
     world.run(Time::from_secs(10));
-    let told = world.finish();
+    let recorded = world.finish();
     // the 250th is still on its way at 10 s
-    assert_eq!(told.frames.len(), 250);
-    for (k, (_, frame)) in told.frames.iter().take(249).enumerate() {
+    assert_eq!(recorded.frames.len(), 250);
+    for (k, (_, frame)) in recorded.frames.iter().take(249).enumerate() {
         // 39.36 ms in the pacer (see the test of pacing) and 30 ms on the way
         let captured = Time::from_millis(40 * k as i64);
         assert_eq!((frame.frame, frame.complete), (k as u32, Some(captured + Span::from_micros(69_360))));
@@ -38,34 +38,35 @@ fn frames_on_an_even_path_are_shown_when_their_last_packet_arrives() {
         assert!((0..11_112).contains(&wait.as_nanos()), "{wait}");
     }
     assert_eq!(
-        told.goodput,
-        told.arrived
+        recorded.goodput,
+        recorded
+            .arrived
             .iter()
             .filter(|(_, p)| p.kind == Kind::Video)
             .map(|(_, p)| u64::from(payload(p)))
             .sum::<u64>()
     );
-    assert_eq!((told.late, told.freezes.len()), (0, 0));
+    assert_eq!((recorded.late, recorded.freezes.len()), (0, 0));
 }
 
 #[test]
-fn without_marks_the_driver_tells_playout_and_packets_are_smaller() {
+fn without_marks_playout_learns_frames_from_the_driver_and_packets_are_smaller() {
     let (controller, _) = constant(Rate::from_mbps(1));
     let (mut caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
     caller.send.as_mut().unwrap().extensions.marks = false;
     let mut world = World::new(caller, callee, delay(30));
     world.run(Time::from_secs(10));
-    let told = world.finish();
-    assert_eq!(told.frames.len(), 250);
-    for (k, (_, frame)) in told.frames.iter().take(249).enumerate() {
+    let recorded = world.finish();
+    assert_eq!(recorded.frames.len(), 250);
+    for (k, (_, frame)) in recorded.frames.iter().take(249).enumerate() {
         // 4 packets of 1224 bytes at 1 Mb/s are 39.168 ms
         let complete = Time::from_millis(40 * k as i64) + Span::from_micros(69_168);
         assert_eq!((frame.frame, frame.complete), (k as u32, Some(complete)));
     }
-    assert!(media(&told).iter().all(|(_, packet)| packet.rtp().is_some_and(|body| body.marks.is_none())));
+    assert!(media(&recorded).iter().all(|(_, packet)| packet.rtp().is_some_and(|body| body.marks.is_none())));
 }
 
-/// Loses what is sent from `from` up to `to` ms.
+/// A path that loses video packets sent from `from` up to `to` ms.
 fn outage(from: i64, to: i64) -> Path {
     Box::new(move |now, _, packet: &Packet| {
         let lost =
@@ -75,19 +76,19 @@ fn outage(from: i64, to: i64) -> Path {
 }
 
 #[test]
-fn an_outage_is_one_freeze_of_its_length_and_its_frames_are_told() {
+fn an_outage_is_one_freeze_of_its_length_and_its_frames_are_recorded() {
     let (controller, _) = constant(Rate::from_mbps(1));
     let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, outage(4000, 4400));
     world.run(Time::from_secs(10));
-    let told = world.finish();
+    let recorded = world.finish();
     // frames 100 to 109 are gone; 99 and 110 are 440 ms apart
     let gone: Vec<u32> =
-        told.frames.iter().filter(|(_, f)| f.complete.is_none()).map(|(_, f)| f.frame).collect();
+        recorded.frames.iter().filter(|(_, f)| f.complete.is_none()).map(|(_, f)| f.frame).collect();
     assert_eq!(gone[..10], (100..110).collect::<Vec<u32>>()[..]);
     assert_eq!(gone.len(), 11, "and the last one, which is still on its way");
-    assert_eq!(told.freezes.len(), 1);
-    let length = told.freezes[0].1.as_nanos();
+    assert_eq!(recorded.freezes.len(), 1);
+    let length = recorded.freezes[0].1.as_nanos();
     assert!((439_980_000..=440_020_000).contains(&length), "{length}");
     // 100 ms are no freeze at 25 fps: 40 + 150
     let (controller, _) = constant(Rate::from_mbps(1));
@@ -103,14 +104,14 @@ fn a_picture_that_stands_still_to_the_end_is_a_freeze() {
     let (caller, callee) = one_way(ideal(), controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, outage(4000, 1_000_000));
     world.run(Time::from_secs(10));
-    let told = world.finish();
-    assert_eq!(told.freezes.len(), 1);
+    let recorded = world.finish();
+    assert_eq!(recorded.freezes.len(), 1);
     // the last frame was captured at 3960 ms and shown 69.168 ms later
-    assert_eq!(told.freezes[0].1.as_nanos() / 1_000_000, 10_000 - 3_960 - 70);
+    assert_eq!(recorded.freezes[0].1.as_nanos() / 1_000_000, 10_000 - 3_960 - 70);
 }
 
 #[test]
-fn a_fixed_playout_discards_what_a_step_in_delay_makes_late_and_an_adaptive_one_waits() {
+fn a_fixed_playout_discards_frames_after_a_step_in_delay_and_an_adaptive_one_waits() {
     let step = || -> Path {
         Box::new(|now, _, _| Some(now + Span::from_millis(if now < Time::from_secs(5) { 30 } else { 130 })))
     };
@@ -122,19 +123,19 @@ fn a_fixed_playout_discards_what_a_step_in_delay_makes_late_and_an_adaptive_one_
         world.run(Time::from_secs(10));
         world.finish()
     };
-    let shown = |told: &Told| told.frames.iter().filter(|(_, f)| f.rendered.is_some()).count();
+    let rendered = |recorded: &Recorded| recorded.frames.iter().filter(|(_, f)| f.rendered.is_some()).count();
     let fixed = run(Playout::Fixed { delay: Span::from_millis(60) });
     // 125 frames before the step; all later ones are 40 ms late
-    assert_eq!(shown(&fixed), 125);
+    assert_eq!(rendered(&fixed), 125);
     assert!(fixed.frames.iter().skip(125).all(|(_, f)| f.rendered.is_none()));
     // of each late frame the last packets came after its deadline
     assert!(fixed.late > 200, "{}", fixed.late);
-    assert_eq!(shown(&run(Playout::Fixed { delay: Span::from_millis(101) })), 246, "enough for the step");
+    assert_eq!(rendered(&run(Playout::Fixed { delay: Span::from_millis(101) })), 246, "enough for the step");
     let adaptive = run(Playout::default());
-    assert_eq!(shown(&adaptive), 246);
+    assert_eq!(rendered(&adaptive), 246);
     assert_eq!(adaptive.late, 0);
     let limited = run(Playout::Adaptive { min: Span::ZERO, max: Span::from_millis(60), shrink: 0.02 });
-    assert_eq!(shown(&limited), 125, "no more than its most");
+    assert_eq!(rendered(&limited), 125, "no more than its maximum");
 }
 
 #[test]
@@ -144,40 +145,40 @@ fn the_statistical_source_keeps_its_mean_rate_through_the_pacer() {
     let (caller, callee) = one_way(video(source), controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(30));
     world.run(Time::from_secs(600));
-    let told = world.finish();
-    let rtp: f64 = media(&told).iter().map(|(_, p)| f64::from(p.size - 28) * 8.0).sum::<f64>() / 600.0;
-    // headers are reckoned for frames of equal size, which leaves less than 1 %
+    let recorded = world.finish();
+    let rtp: f64 = media(&recorded).iter().map(|(_, p)| f64::from(p.size - 28) * 8.0).sum::<f64>() / 600.0;
+    // headers are computed for frames of equal size, an error of less than 1 %
     assert!((rtp - 1e6).abs() < 2e4, "{rtp}");
-    let rate = told.frames_sent.iter().map(|(_, f)| f.size.as_bits() as f64).sum::<f64>() / 600.0;
+    let rate = recorded.frames_sent.iter().map(|(_, f)| f.size.as_bits() as f64).sum::<f64>() / 600.0;
     assert!((0.96e6..0.985e6).contains(&rate), "{rate}: less the headers");
-    let fps = told.frames_sent.len() as f64 / 600.0;
+    let fps = recorded.frames_sent.len() as f64 / 600.0;
     assert!((fps - 30.0).abs() < 0.2, "{fps}");
-    assert!(told.frames_sent[0].1.key && !told.frames_sent[1].1.key);
+    assert!(recorded.frames_sent[0].1.key && !recorded.frames_sent[1].1.key);
 }
 
 fn shared() -> Option<PathBuf> {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let given = std::env::var_os("TIDEGATE_SHARED").map(PathBuf::from);
-    [given, Some(manifest.join("../../../shared"))]
+    let configured = std::env::var_os("TIDEGATE_SHARED").map(PathBuf::from);
+    [configured, Some(manifest.join("../../../shared"))]
         .into_iter()
         .flatten()
         .find(|path| path.join("traces").is_dir())
 }
 
-/// The rungs of a folder whose names are `prefix` and a rate in kb/s.
+/// The rungs in the files of a folder that are named by `prefix` and a rate in kb/s.
 #[allow(clippy::disallowed_methods)] // the crate is without files, its tests are not
 fn rungs(folder: &PathBuf, prefix: &str) -> Vec<Rung> {
-    let mut found = Vec::new();
+    let mut rungs = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder of traces") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         if let Some(kbps) = name.strip_prefix(prefix) {
             let text = std::fs::read(&path).map(|bytes| String::from_utf8(bytes).unwrap()).expect("a trace");
             let rate = Rate::from_kbps(kbps.parse().expect("kb/s"));
-            found.push(Rung::parse(&name, &text, rate).expect("a well-formed trace"));
+            rungs.push(Rung::parse(&name, &text, rate).expect("a well-formed trace"));
         }
     }
-    found
+    rungs
 }
 
 #[test]
@@ -214,7 +215,7 @@ fn recorded_encoders_play_at_their_rates() {
     }
 }
 
-/// Slices of 1000 and 300 bytes, and one that does not fit in a packet; breaks at a picture.
+/// An encoder of slices of 1000 and 300 bytes, and of one that does not fit in a packet; it breaks at a picture.
 struct Slicing {
     breaks_at: u64,
 }
@@ -241,11 +242,11 @@ fn sliced(breaks_at: u64) -> World {
 fn no_packet_carries_bytes_of_two_slices() {
     let mut world = sliced(u64::MAX);
     world.run(Time::from_secs(2));
-    let told = world.finish();
-    // every other picture of 51 is left out; what became of the last is not known yet
-    assert_eq!(told.frames.len(), 25);
-    assert!(told.frames.iter().all(|(_, frame)| frame.rendered.is_some()));
-    let payloads: Vec<u32> = media(&told).iter().map(|(_, packet)| payload(packet)).collect();
+    let recorded = world.finish();
+    // every other picture of 51 is left out; the fate of the last is not known yet
+    assert_eq!(recorded.frames.len(), 25);
+    assert!(recorded.frames.iter().all(|(_, frame)| frame.rendered.is_some()));
+    let payloads: Vec<u32> = media(&recorded).iter().map(|(_, packet)| payload(packet)).collect();
     for frame in payloads.chunks_exact(4) {
         assert_eq!(frame, [1000, 300, 1200, 300]);
     }
@@ -253,12 +254,12 @@ fn no_packet_carries_bytes_of_two_slices() {
 }
 
 #[test]
-fn what_breaks_an_encoder_ends_the_run() {
+fn an_encoders_error_ends_the_run() {
     let mut world = sliced(10);
     world.run(Time::from_millis(399));
     // by hand, because a world wants no failure
     let (caller, now) = (&mut world.nodes[0], Time::from_millis(400));
-    assert!(caller.next_wakeup().is_some_and(|at| at <= now));
+    assert!(caller.next_wakeup().is_some_and(|time| time <= now));
     caller.advance(now, &mut world.out);
     assert_eq!(world.out.failure.as_deref(), Some("out of film"));
 }

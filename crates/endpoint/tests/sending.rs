@@ -1,4 +1,4 @@
-//! What leaves an endpoint: sizes, marks, pacing, limits, padding.
+//! The packets that an endpoint sends: sizes, marks, pacing, limits, padding.
 
 mod common;
 
@@ -42,14 +42,15 @@ fn a_greedy_flow_sends_full_packets_at_the_target() {
     let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(30));
-    let told = world.finish();
-    let packets = media(&told);
+    let recorded = world.finish();
+    let packets = media(&recorded);
     // 1200 payload + 12 + 4 + (4 + 3 padded to 8) + 28
     assert!(packets.iter().all(|(_, p)| p.size == 1252 && p.kind == Kind::Video));
     let measured = rate(&packets, 30.0);
     assert!((measured - 2e6).abs() < 2e3, "{measured}");
     // numbers: every packet of the flow in this direction counts, RTCP too
-    let ours: Vec<u32> = told.sent.iter().filter(|(_, p)| p.route.0 == 0).map(|(_, p)| p.sequence).collect();
+    let ours: Vec<u32> =
+        recorded.sent.iter().filter(|(_, p)| p.route.0 == 0).map(|(_, p)| p.sequence).collect();
     assert!(ours.iter().copied().eq(0..ours.len() as u32));
     let first = body(&packets[0].1);
     for (k, (_, packet)) in packets.iter().enumerate() {
@@ -58,18 +59,18 @@ fn a_greedy_flow_sends_full_packets_at_the_target() {
         assert_eq!(body.sequence, first.sequence.wrapping_add(k as u16));
         assert_eq!(packet.frame.flags, Frame::FIRST | Frame::LAST | Frame::KEY);
     }
-    // all that arrived is told once, none is lost
+    // each arrival is reported once, none is lost
     let results = heard.lock().unwrap().results();
-    // but for those of the last 90 ms: 20 ms each way and up to 50 ms of waiting
+    // except those of the last 90 ms: 20 ms each way and up to 50 ms of waiting
     assert!((1..=19).contains(&(packets.len() - results.len())), "{} of {}", results.len(), packets.len());
     assert!(results.iter().enumerate().all(|(k, r)| r.sequence == k as u64 && r.arrival.is_some()));
     assert!(results.iter().all(|r| r.size == Size::from_bytes(1224)));
     assert_eq!(
-        told.goodput,
-        1200 * (told.arrived.iter().filter(|(_, p)| p.kind == Kind::Video).count() as u64)
+        recorded.goodput,
+        1200 * (recorded.arrived.iter().filter(|(_, p)| p.kind == Kind::Video).count() as u64)
     );
     assert!(
-        told.frames_sent.is_empty() && told.frames.is_empty(),
+        recorded.frames_sent.is_empty() && recorded.frames.is_empty(),
         "packets of a greedy source are no frames"
     );
 }
@@ -81,11 +82,11 @@ fn frames_are_cut_marked_and_paced() {
     let (caller, callee) = one_way(vec![ideal(150, 5000)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_nanos(1_999_999_999));
-    let told = world.finish();
-    let packets = media(&told);
-    assert_eq!(told.frames_sent.len(), 50);
-    for (k, (at, frame)) in told.frames_sent.iter().enumerate() {
-        assert_eq!((*at, frame.frame, frame.key), (Time::from_millis(40 * k as i64), k as u32, k == 0));
+    let recorded = world.finish();
+    let packets = media(&recorded);
+    assert_eq!(recorded.frames_sent.len(), 50);
+    for (k, (time, frame)) in recorded.frames_sent.iter().enumerate() {
+        assert_eq!((*time, frame.frame, frame.key), (Time::from_millis(40 * k as i64), k as u32, k == 0));
         assert_eq!(frame.size, Size::from_bytes(4860));
         let parts: Vec<&(Time, Packet)> =
             packets.iter().filter(|(_, p)| p.frame.number == k as u32).collect();
@@ -105,9 +106,9 @@ fn frames_are_cut_marked_and_paced() {
             )
         );
         // paced at the rate at which it is made: 1228 bytes take 9.824 ms, the 8 more of the key frame 64 us
-        let times: Vec<i64> = parts.iter().map(|(sent, _)| (*sent - *at).as_nanos()).collect();
+        let times: Vec<i64> = parts.iter().map(|(sent, _)| (*sent - *time).as_nanos()).collect();
         let even = [0, 9_824_000, 19_648_000, 29_472_000, 39_296_000];
-        let late = |at: i64| if at == 0 { 0 } else { at + 64_000 };
+        let late = |time: i64| if time == 0 { 0 } else { time + 64_000 };
         assert_eq!(times, even.map(late), "frame {k}");
     }
     let measured = rate(&packets, 2.0);
@@ -125,23 +126,23 @@ fn where_ip_counts_the_wire_carries_the_target() {
     let (caller, callee) = one_way(streams, controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_millis(19_999));
-    let told = world.finish();
+    let recorded = world.finish();
     let heard = heard.lock().unwrap();
     // each of the five packets of a frame has 28 bytes of IP and UDP and as many of RTP with marks, one of audio 28 and 24
     assert_eq!(heard.limits[0].1.wanted, Some(Rate::from_bps(5_000_000 + 25 * 21 * 56 * 8 + 50 * 102 * 8)));
     let wire = |from: i64, to: i64| -> f64 {
-        let within = |at: Time| at >= Time::from_secs(from) && at < Time::from_secs(to);
-        let packets = told.sent.iter().filter(|(at, packet)| within(*at) && packet.rtcp().is_none());
+        let within = |time: Time| time >= Time::from_secs(from) && time < Time::from_secs(to);
+        let packets = recorded.sent.iter().filter(|(time, packet)| within(*time) && packet.rtcp().is_none());
         packets.map(|(_, packet)| f64::from(packet.size) * 8.0).sum::<f64>() / (to - from) as f64
     };
     // the packets of a frame wait for each other for less than 40 ms
     assert!((wire(1, 10) - 1e6).abs() < 1e6 * 0.04 / 9.0, "{}", wire(1, 10));
-    // padding, too, fills what it is asked to with all that the wire carries
+    // padding, too, fills its rate with all bytes that the wire carries
     assert!((wire(11, 19) - 1.5e6).abs() < 1.5e6 * 0.01, "{}", wire(11, 19));
-    // sizes that the controller is told of are those of the wire
+    // sizes in the controller's reports are those of the wire
     let reported: u64 = heard.reports.iter().flat_map(|(_, r)| &r.packets).map(|p| p.size.as_bytes()).sum();
     let packets: usize = heard.reports.iter().map(|(_, r)| r.packets.len()).sum();
-    let rtp = told.sent.iter().filter(|(_, packet)| packet.rtcp().is_none());
+    let rtp = recorded.sent.iter().filter(|(_, packet)| packet.rtcp().is_none());
     let sent: u64 = rtp.take(packets).map(|(_, packet)| u64::from(packet.size)).sum();
     assert_eq!(reported, sent);
 }
@@ -153,15 +154,15 @@ fn audio_has_its_rate_and_video_the_rest() {
     let (caller, callee) = one_way(streams, controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_millis(9_999));
-    let told = world.finish();
-    let of = |kind: Kind| -> Vec<(Time, Packet)> {
-        media(&told).into_iter().filter(|(_, p)| p.kind == kind).collect()
+    let recorded = world.finish();
+    let sent_of_kind = |kind: Kind| -> Vec<(Time, Packet)> {
+        media(&recorded).into_iter().filter(|(_, p)| p.kind == kind).collect()
     };
-    let (audio, video) = (of(Kind::Audio), of(Kind::Video));
+    let (audio, video) = (sent_of_kind(Kind::Audio), sent_of_kind(Kind::Video));
     // 50 bytes every 20 ms, at once although video waits
     assert_eq!(audio.len(), 500);
-    for (k, (at, packet)) in audio.iter().enumerate() {
-        assert_eq!((*at, packet.size), (Time::from_millis(20 * k as i64), 50 + 24 + 28));
+    for (k, (time, packet)) in audio.iter().enumerate() {
+        assert_eq!((*time, packet.size), (Time::from_millis(20 * k as i64), 50 + 24 + 28));
         assert_eq!(body(packet).timestamp, body(&audio[0].1).timestamp.wrapping_add(960 * k as u32));
     }
     let (audio, video) = (rate(&audio, 10.0), rate(&video, 10.0));
@@ -173,7 +174,7 @@ fn audio_has_its_rate_and_video_the_rest() {
 }
 
 #[test]
-fn the_real_bytes_are_the_packet() {
+fn encoded_packets_have_the_fields_of_the_model() {
     struct Stamping;
     impl Controller for Stamping {
         fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
@@ -192,11 +193,11 @@ fn the_real_bytes_are_the_packet() {
     let (caller, callee) = one_way(vec![ideal(150, 250)], Box::new(Stamping), FeedbackFormat::Twcc);
     let mut world = World::with_bytes(caller, callee, delay(20), true);
     world.run(Time::from_secs(5));
-    let told = world.finish();
+    let recorded = world.finish();
     let offset = clock_offset(SEED, "caller");
-    assert!(told.bytes.len() > 100);
+    assert!(recorded.bytes.len() > 100);
     let (mut paddings, mut stamps) = (0, 0);
-    for (packet, bytes) in &told.bytes {
+    for (packet, bytes) in &recorded.bytes {
         assert_eq!(bytes.len() as u32, packet.size - 28, "{packet:?}");
         if packet.kind == Kind::Rtcp {
             assert_eq!(packet.rtcp(), Some(&bytes[..]));
@@ -232,16 +233,16 @@ fn padding_fills_up_to_its_rate_and_has_its_own_numbers() {
     let (caller, callee) = one_way(vec![ideal(100, 200)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(20));
-    let told = world.finish();
-    let all: Vec<(Time, Packet)> = told.sent.iter().filter(|(_, p)| p.kind.is_rtp()).cloned().collect();
+    let recorded = world.finish();
+    let all: Vec<(Time, Packet)> = recorded.sent.iter().filter(|(_, p)| p.kind.is_rtp()).cloned().collect();
     let measured = rate(&all, 20.0);
     assert!((measured - 500e3).abs() < 5e3, "{measured}");
     let padding: Vec<RtpBody> =
         all.iter().filter(|(_, p)| p.kind == Kind::Padding).map(|(_, p)| body(p)).collect();
     assert!(padding.windows(2).all(|pair| pair[1].sequence == pair[0].sequence.wrapping_add(1)));
     assert!(padding.iter().all(|body| body.payload_type == 127));
-    let media: u64 = told.frames_sent.iter().map(|(_, frame)| frame.size.as_bytes()).sum();
-    assert!(told.goodput <= media && told.goodput + 2000 > media, "padding is no goodput");
+    let media: u64 = recorded.frames_sent.iter().map(|(_, frame)| frame.size.as_bytes()).sum();
+    assert!(recorded.goodput <= media && recorded.goodput + 2000 > media, "padding is no goodput");
 }
 
 #[test]
@@ -253,10 +254,10 @@ fn a_probe_is_a_burst_that_the_results_name() {
         min_packets: 5,
         spacing: Span::ZERO,
     };
-    let at = Time::from_secs(2);
+    let time = Time::from_secs(2);
     let decision = Decision::rate(Rate::from_mbps(1));
     let (controller, heard) =
-        scripted(vec![(Time::ZERO, decision), (at, Decision { probes: probe.into(), ..decision })]);
+        scripted(vec![(Time::ZERO, decision), (time, Decision { probes: probe.into(), ..decision })]);
     let (caller, callee) = one_way(vec![ideal(100, 5000)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(3));
@@ -267,14 +268,14 @@ fn a_probe_is_a_burst_that_the_results_name() {
     assert!(cluster.len() >= 5);
     let (first, last) = (cluster[0], cluster[cluster.len() - 1]);
     // it begins with the next frame, and with padding
-    assert_eq!((first.sent, first.size), (at + Span::from_millis(40), Size::from_bytes(248)));
+    assert_eq!((first.sent, first.size), (time + Span::from_millis(40), Size::from_bytes(248)));
     let sent = Size::from_bytes(bytes - last.size.as_bytes()).per(last.sent - first.sent);
     assert!((sent.as_bps_f64() - 3e6).abs() < 3e3, "{sent:?}");
-    assert!(heard.results().iter().filter(|r| r.sent < at).all(|r| r.probe.is_none()));
+    assert!(heard.results().iter().filter(|r| r.sent < time).all(|r| r.probe.is_none()));
 }
 
 #[test]
-fn two_probes_of_one_decision_leave_as_they_were_asked_for() {
+fn two_probes_of_one_decision_leave_as_they_were_requested() {
     // as libwebrtc begins: three and six times the rate, 15 ms, 5 packets, 2 ms apart
     let probe = |id, rate| Probe {
         id,
@@ -284,51 +285,51 @@ fn two_probes_of_one_decision_leave_as_they_were_asked_for() {
         spacing: Span::from_millis(2),
     };
     let (slow, fast) = (probe(1, 900), probe(2, 18_000));
-    let at = Time::from_secs(2);
+    let time = Time::from_secs(2);
     let decision = Decision::rate(Rate::from_kbps(300));
     let both = Probes::try_from(&[slow, fast][..]).expect("two fit");
     let (controller, heard) =
-        scripted(vec![(Time::ZERO, decision), (at, Decision { probes: both, ..decision })]);
+        scripted(vec![(Time::ZERO, decision), (time, Decision { probes: both, ..decision })]);
     // a frame of 500 bytes every 40 ms begins them; padding is 248 bytes a packet: 224 and a header of 12 + 12
     let (caller, callee) = one_way(vec![ideal(100, 100)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(3));
     let results = heard.lock().unwrap().results();
-    let of = |probe: Probe| -> Vec<(Time, u64)> {
-        let of = results.iter().filter(|r| r.probe == Some(probe.id));
-        of.map(|r| (r.sent, r.size.as_bytes())).collect()
+    let sent_for = |probe: Probe| -> Vec<(Time, u64)> {
+        let sent_for = results.iter().filter(|r| r.probe == Some(probe.id));
+        sent_for.map(|r| (r.sent, r.size.as_bytes())).collect()
     };
-    // 15 ms of 900 kb/s are 1687 bytes: padding, the frame of 528 with its marks, and four more of padding, each when the rate has carried
-    // what was before it, which is more than 2 ms; rounded up by less than a nanosecond
-    let begin = at + Span::from_millis(40);
-    let found = of(slow);
-    assert_eq!(found.iter().map(|&(_, size)| size).collect::<Vec<_>>(), [248, 528, 248, 248, 248, 248]);
-    let before = |place| found[..place].iter().map(|&(_, size)| size).sum();
-    for (place, &(sent, _)) in found.iter().enumerate() {
+    // 15 ms of 900 kb/s are 1687 bytes: padding, the frame of 528 with its marks, and four more of padding, each when
+    // the rate has carried the bytes before it, which takes more than 2 ms; rounded up by less than a nanosecond
+    let begin = time + Span::from_millis(40);
+    let departures = sent_for(slow);
+    assert_eq!(departures.iter().map(|&(_, size)| size).collect::<Vec<_>>(), [248, 528, 248, 248, 248, 248]);
+    let before = |index| departures[..index].iter().map(|&(_, size)| size).sum();
+    for (index, &(sent, _)) in departures.iter().enumerate() {
         assert_eq!(
             sent,
-            begin + Rate::from_kbps(900).time_for(Size::from_bytes(before(place))),
-            "packet {place}"
+            begin + Rate::from_kbps(900).time_for(Size::from_bytes(before(index))),
+            "packet {index}"
         );
     }
     // once its 1768 bytes are carried: 15 ms of 18 Mb/s are 33750 bytes. 2 ms are 4500 bytes: groups of 19 packets, 4712 bytes; the
     // eighth makes them full, and goes out whole
     let begin = begin + Rate::from_kbps(900).time_for(Size::from_bytes(1768));
-    let found = of(fast);
-    assert_eq!(found.len(), 8 * 19);
-    assert!(found.iter().all(|&(_, size)| size == 248));
-    for (place, &(sent, _)) in found.iter().enumerate() {
-        let group = Size::from_bytes(4712 * (place as u64 / 19));
-        assert_eq!(sent, begin + Rate::from_mbps(18).time_for(group), "packet {place}");
+    let departures = sent_for(fast);
+    assert_eq!(departures.len(), 8 * 19);
+    assert!(departures.iter().all(|&(_, size)| size == 248));
+    for (index, &(sent, _)) in departures.iter().enumerate() {
+        let group = Size::from_bytes(4712 * (index as u64 / 19));
+        assert_eq!(sent, begin + Rate::from_mbps(18).time_for(group), "packet {index}");
     }
 }
 
 #[test]
 fn an_alarm_at_the_present_instant_comes_at_it_and_a_second_one_ends_the_run() {
-    /// Asks for the present so many times in a row, once a second.
+    /// A controller that sets an alarm at the present instant `times` times in a row, once a second.
     struct Hasty {
         times: u32,
-        left: u32,
+        remaining: u32,
         called: std::sync::Arc<std::sync::Mutex<Vec<Time>>>,
     }
     impl Controller for Hasty {
@@ -337,10 +338,10 @@ fn an_alarm_at_the_present_instant_comes_at_it_and_a_second_one_ends_the_run() {
         }
         fn on_alarm(&mut self, now: Time, _: &mut Context<'_>) -> Decision {
             self.called.lock().unwrap().push(now);
-            let again = self.left > 0;
-            self.left = if again { self.left - 1 } else { self.times };
-            let at = if again { now } else { now + Span::from_secs(1) };
-            Decision::rate(Rate::from_mbps(1)).with_alarm(at)
+            let again = self.remaining > 0;
+            self.remaining = if again { self.remaining - 1 } else { self.times };
+            let time = if again { now } else { now + Span::from_secs(1) };
+            Decision::rate(Rate::from_mbps(1)).with_alarm(time)
         }
         fn on_limits(&mut self, now: Time, _: &Limits, _: &mut Context<'_>) -> Decision {
             Decision::rate(Rate::from_mbps(1)).with_alarm(now + Span::from_secs(1))
@@ -348,7 +349,7 @@ fn an_alarm_at_the_present_instant_comes_at_it_and_a_second_one_ends_the_run() {
     }
     let run = |times| {
         let called = std::sync::Arc::default();
-        let controller = Hasty { times, left: times, called: std::sync::Arc::clone(&called) };
+        let controller = Hasty { times, remaining: times, called: std::sync::Arc::clone(&called) };
         let (caller, callee) = one_way(greedy(), Box::new(controller), FeedbackFormat::Twcc);
         (World::new(caller, callee, delay(20)), called)
     };
@@ -359,13 +360,16 @@ fn an_alarm_at_the_present_instant_comes_at_it_and_a_second_one_ends_the_run() {
     let (mut world, called) = run(2);
     world.fails = true;
     world.run(Time::from_millis(3500));
-    let why = world.out.failure.expect("the second time");
-    assert!(why.contains("asked for an alarm at the present instant (1.000000000s) once more"), "{why}");
+    let reason = world.out.failure.expect("the second time");
+    assert!(
+        reason.contains("asked for an alarm at the present instant (1.000000000s) once more"),
+        "{reason}"
+    );
     assert_eq!(called.lock().unwrap().len(), 2);
 }
 
 #[test]
-fn the_window_bounds_what_is_in_flight() {
+fn the_window_bounds_the_bytes_in_flight() {
     struct Windowed(std::sync::Arc<std::sync::Mutex<Vec<(Time, Sent)>>>);
     impl Controller for Windowed {
         fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
@@ -389,17 +393,17 @@ fn the_window_bounds_what_is_in_flight() {
     let mut world = World::new(caller, callee, delay(50));
     world.run(Time::from_secs(20));
     let sent = sent.lock().unwrap();
-    let most = sent.iter().map(|(_, s)| s.in_flight.as_bytes()).max().unwrap();
-    assert_eq!(most, 16 * 1224, "as many as fit into 20000 bytes");
+    let max = sent.iter().map(|(_, s)| s.in_flight.as_bytes()).max().unwrap();
+    assert_eq!(max, 16 * 1224, "as many as fit into 20000 bytes");
     // a window of 16 packets a round trip of 100 ms and the wait for feedback of up to 10 ms
     let rate = sent.len() as f64 * 1224.0 * 8.0 / 20.0;
-    let (least, most) = (16.0 * 1224.0 * 8.0 / 0.111, 16.0 * 1224.0 * 8.0 / 0.1);
-    assert!((least..=most).contains(&rate), "{least} {rate} {most}");
+    let (min, max) = (16.0 * 1224.0 * 8.0 / 0.111, 16.0 * 1224.0 * 8.0 / 0.1);
+    assert!((min..=max).contains(&rate), "{min} {rate} {max}");
     assert!(sent.last().unwrap().1.backlog.as_bytes() > 0);
 }
 
 #[test]
-fn a_controller_is_told_of_each_frame_and_of_what_waits_before_it() {
+fn a_controller_learns_of_each_frame_and_of_the_backlog_before_it() {
     struct Framed(std::sync::Arc<std::sync::Mutex<Vec<(Time, NewFrame)>>>, Rate);
     impl Controller for Framed {
         fn on_report(&mut self, _: Time, _: &Report, cx: &mut Context<'_>) -> Decision {
@@ -416,7 +420,7 @@ fn a_controller_is_told_of_each_frame_and_of_what_waits_before_it() {
             true
         }
     }
-    let told = |pacing: u64| {
+    let frames_of = |pacing: u64| {
         let frames = std::sync::Arc::default();
         let framed = Framed(std::sync::Arc::clone(&frames), Rate::from_kbps(pacing));
         let (caller, callee) = one_way(vec![ideal(100, 2000)], Box::new(framed), FeedbackFormat::Twcc);
@@ -424,22 +428,22 @@ fn a_controller_is_told_of_each_frame_and_of_what_waits_before_it() {
         std::mem::take(&mut *frames.lock().unwrap())
     };
     // 25 frames a second of 600 kb/s: 3000 bytes, which leave in 20 ms, before the next one
-    let frames = told(1200);
+    let frames = frames_of(1200);
     assert_eq!(frames.len(), 50);
     for (_, frame) in &frames {
         assert!(frame.video && (2900..3100).contains(&frame.size.as_bytes()), "{frame:?}");
         assert_eq!((frame.backlog, frame.pacer_delay), (frame.size, Span::ZERO));
     }
-    // at half the rate the queue grows by half of what comes: after a second there is half a second's worth
-    let frames = told(300);
-    let (at, frame) = frames[25];
-    assert_eq!(at, Time::from_secs(1));
+    // at half the rate the queue grows by half of the bytes that come: after a second it has half a second's worth
+    let frames = frames_of(300);
+    let (time, frame) = frames[25];
+    assert_eq!(time, Time::from_secs(1));
     assert!((37_000..41_500).contains(&frame.backlog.as_bytes()), "{frame:?}");
     assert!((450..550).contains(&(frame.pacer_delay.as_nanos() / 1_000_000)), "{frame:?}");
 }
 
 #[test]
-fn the_controller_hears_of_pauses_and_of_an_application_that_does_not_fill_its_target() {
+fn the_controller_learns_of_pauses_and_of_an_application_that_does_not_fill_its_target() {
     let (controller, heard) = constant(Rate::from_mbps(2));
     let mut video = ideal(100, 5000);
     video.pauses = vec![(Time::from_secs(10), Time::from_secs(20))];
@@ -450,52 +454,53 @@ fn the_controller_hears_of_pauses_and_of_an_application_that_does_not_fill_its_t
     );
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(30));
-    let told = world.finish();
+    let recorded = world.finish();
     let limits: Vec<(f64, Option<u64>, bool)> = heard
         .lock()
         .unwrap()
         .limits
         .iter()
-        .map(|(at, l)| (at.as_secs_f64(), l.wanted.map(Rate::as_bps), l.app_limited))
+        .map(|(time, l)| (time.as_secs_f64(), l.wanted.map(Rate::as_bps), l.app_limited))
         .collect();
-    let (all, audio) = (Some(5_147_200), Some(29_600));
+    let (everything, audio) = (Some(5_147_200), Some(29_600));
     assert_eq!(limits.len(), 5, "{limits:?}");
-    assert_eq!(limits[0], (0.0, all, false));
+    assert_eq!(limits[0], (0.0, everything, false));
     assert_eq!(limits[1], (10.0, audio, false));
-    // the budget fills at 1.6 Mb/s less 29.6 kb/s from about its least, -800 kbit, to 320 kbit: 0.71 s
+    // the budget fills at 1.6 Mb/s less 29.6 kb/s from about its minimum, -800 kbit, to 320 kbit: 0.71 s
     assert!((10.6..10.8).contains(&limits[2].0) && limits[2].1 == audio && limits[2].2, "{limits:?}");
-    assert_eq!(limits[3], (20.0, all, true));
+    assert_eq!(limits[3], (20.0, everything, true));
     // and empties from 800 to -480 kbit at 0.4 Mb/s: 3.2 s
     assert!((23.1..23.3).contains(&limits[4].0) && !limits[4].2, "{limits:?}");
     assert!(
-        told.frames_sent
+        recorded
+            .frames_sent
             .iter()
-            .all(|(at, f)| !f.video || *at < Time::from_secs(10) || *at >= Time::from_secs(20))
+            .all(|(time, f)| !f.video || *time < Time::from_secs(10) || *time >= Time::from_secs(20))
     );
-    assert!(told.frames_sent.iter().any(|(at, f)| f.video && *at == Time::from_secs(20) && f.key));
-    assert_eq!(told.freezes, [], "a pause is no freeze");
+    assert!(recorded.frames_sent.iter().any(|(time, f)| f.video && *time == Time::from_secs(20) && f.key));
+    assert_eq!(recorded.freezes, [], "a pause is no freeze");
 }
 
 #[test]
-fn what_the_pacer_cannot_send_in_two_seconds_is_skipped() {
+fn frames_that_the_pacer_cannot_send_in_two_seconds_are_skipped() {
     // the source cannot go below 1 Mb/s, the pacer not above 500 kb/s
     let (controller, _) = constant(Rate::from_kbps(500));
     let (caller, callee) = one_way(vec![ideal(1000, 2000)], controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(60));
-    let told = world.finish();
+    let recorded = world.finish();
     let backlog = |(_, name, value): &(Time, String, f64)| (name == "pacer_backlog").then_some(*value);
-    let most = told.internal.iter().filter_map(backlog).fold(0.0, f64::max);
-    assert!((125_000.0..125_000.0 + 5200.0).contains(&most), "{most}");
-    let skipped = told.internal.iter().rev().find(|(_, name, _)| name == "frames_skipped").unwrap().2;
-    assert_eq!(told.frames_sent.len(), 1501);
+    let max = recorded.internal.iter().filter_map(backlog).fold(0.0, f64::max);
+    assert!((125_000.0..125_000.0 + 5200.0).contains(&max), "{max}");
+    let skipped = recorded.internal.iter().rev().find(|(_, name, _)| name == "frames_skipped").unwrap().2;
+    assert_eq!(recorded.frames_sent.len(), 1501);
     // half of the frames of 5120 bytes, less the 2 s that wait
     let sent = 60.0 * 62_500.0 / 5120.0 + 24.4;
     assert!((1501.0 - skipped - sent).abs() < 2.0, "{skipped} {sent}");
     // packets that were never sent leave no gap in the numbers, frames do
-    let packets = media(&told);
+    let packets = media(&recorded);
     assert!(packets.windows(2).all(|p| body(&p[1].1).sequence == body(&p[0].1).sequence.wrapping_add(1)));
-    assert!(told.frames.iter().any(|(_, f)| f.complete.is_none()));
+    assert!(recorded.frames.iter().any(|(_, f)| f.complete.is_none()));
 }
 
 #[test]
@@ -506,20 +511,20 @@ fn start_and_stop_are_kept() {
     (send.start, send.stop) = (Time::from_secs(3), Some(Time::from_secs(7)));
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(60));
-    let told = world.finish();
-    let packets = media(&told);
+    let recorded = world.finish();
+    let packets = media(&recorded);
     assert_eq!(packets[0].0, Time::from_secs(3));
     let last = packets.last().unwrap().0;
     assert!(last < Time::from_secs(7) && last > Time::from_millis(6980), "{last}");
-    let (at, goodbye) = rtcp_packets(&told)
+    let (time, goodbye) = rtcp_packets(&recorded)
         .into_iter()
         .rfind(|(_, p)| p.iter().any(|p| matches!(p, tidegate_core::wire::rtcp::Packet::Bye(_))))
         .expect("a goodbye");
-    assert_eq!(at, Time::from_secs(7));
+    assert_eq!(time, Time::from_secs(7));
     assert!(tidegate_core::wire::rtcp::is_compound(&goodbye));
     // afterwards the callee has its last feedback to send, and then there is silence
-    assert!(told.sent.iter().all(|(at, _)| *at < Time::from_millis(7_100)));
-    assert_eq!(told.sent.iter().filter(|(_, p)| p.flow != FlowId(1)).count(), 0);
+    assert!(recorded.sent.iter().all(|(time, _)| *time < Time::from_millis(7_100)));
+    assert_eq!(recorded.sent.iter().filter(|(_, p)| p.flow != FlowId(1)).count(), 0);
 }
 
 #[test]
@@ -535,10 +540,10 @@ fn a_window_opens_again_when_feedback_stays_away() {
     };
     let mut world = World::new(caller, callee, Box::new(path));
     world.run(Time::from_secs(60));
-    let told = world.finish();
+    let recorded = world.finish();
     let count = |from: i64, to: i64| {
-        let within = |at: &Time| *at >= Time::from_secs(from) && *at < Time::from_secs(to);
-        media(&told).iter().filter(|(at, _)| within(at)).count()
+        let within = |time: &Time| *time >= Time::from_secs(from) && *time < Time::from_secs(to);
+        media(&recorded).iter().filter(|(time, _)| within(time)).count()
     };
     // five packets each 10 s, which is when they are forgotten
     assert_eq!((count(6, 14), count(14, 16), count(16, 24), count(24, 26)), (0, 5, 0, 5));
@@ -546,7 +551,7 @@ fn a_window_opens_again_when_feedback_stays_away() {
 }
 
 #[test]
-fn a_new_route_is_told_to_the_controller() {
+fn a_new_route_reaches_the_controller() {
     let (controller, heard) = constant(Rate::from_mbps(1));
     let (caller, callee) = one_way(greedy(), controller, FeedbackFormat::Twcc);
     let mut world = World::new(caller, callee, delay(20));
@@ -556,8 +561,8 @@ fn a_new_route_is_told_to_the_controller() {
     world.run(Time::from_secs(2));
     let limits: Vec<bool> = heard.lock().unwrap().limits.iter().map(|(_, l)| l.route_changed).collect();
     assert_eq!(limits, [false, true]);
-    let told = world.finish();
-    assert!(media(&told).iter().all(|(at, p)| (p.route.0 == 5) == (*at > Time::from_secs(1))));
+    let recorded = world.finish();
+    assert!(media(&recorded).iter().all(|(time, p)| (p.route.0 == 5) == (*time > Time::from_secs(1))));
 }
 
 #[test]
@@ -582,7 +587,7 @@ fn senseless_settings_are_named() {
         (&|s| s.name = "x".repeat(256), "name"),
     ] as [(&dyn Fn(&mut tidegate_endpoint::EndpointSettings), &str); 10]
     {
-        let said = problem(change);
-        assert!(said.contains(word), "{word:?}: {said:?}");
+        let message = problem(change);
+        assert!(message.contains(word), "{word:?}: {message:?}");
     }
 }

@@ -1,15 +1,15 @@
-//! What one side saw, as a capture file for Wireshark.
+//! Writes capture files for Wireshark.
 //!
-//! pcapng (draft-ietf-opsawg-pcapng): one interface, stamps in nanoseconds of real time.
+//! The format is pcapng (draft-ietf-opsawg-pcapng) with one interface and time stamps in nanoseconds of real time.
 
 use std::io::{self, Write};
 
-/// What the packets of a file begin with: a value of LINKTYPE (draft-ietf-opsawg-pcaplinktype).
+/// Link type of a file, a value of LINKTYPE (draft-ietf-opsawg-pcaplinktype): the first header of its packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// The header of an Ethernet frame.
+    /// Ethernet header.
     Ethernet = 1,
-    /// The header of IPv4 or IPv6, whose version field says which.
+    /// IPv4 or IPv6 header, by its version field.
     Raw = 101,
 }
 
@@ -25,25 +25,25 @@ const OUTBOUND: u32 = 0b10;
 pub struct Capture<W>(W);
 
 impl<W: Write> Capture<W> {
-    /// Begins one, of an interface called `name` of this kind.
+    /// Begins a file with an interface called `name`.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn begin(mut to: W, link: Link, name: &str) -> io::Result<Self> {
+    /// If it cannot be written.
+    pub fn begin(mut writer: W, link: Link, name: &str) -> io::Result<Self> {
         let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &u64::MAX.to_le_bytes()].concat();
-        block(&mut to, 0x0a0d_0d0a, &section)?;
+        block(&mut writer, 0x0a0d_0d0a, &section)?;
         let mut interface = [&(link as u16).to_le_bytes()[..], &[0; 6]].concat();
         option(&mut interface, IF_NAME, name.as_bytes());
         option(&mut interface, IF_TSRESOL, &[9]);
         option(&mut interface, END_OF_OPTIONS, &[]);
-        block(&mut to, 1, &interface)?;
-        Ok(Self(to))
+        block(&mut writer, 1, &interface)?;
+        Ok(Self(writer))
     }
 
-    /// A frame or packet, at `real` nanoseconds of real time.
+    /// Writes a frame or packet, at `real` nanoseconds of real time.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn packet(&mut self, real: i64, inbound: bool, frame: &[u8]) -> io::Result<()> {
         let length = (frame.len() as u32).to_le_bytes();
         let (high, low) = ((real >> 32) as u32, real as u32);
@@ -55,30 +55,30 @@ impl<W: Write> Capture<W> {
         block(&mut self.0, 6, &body)
     }
 
-    /// Ends it.
+    /// Ends the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.0.flush()?;
         Ok(self.0)
     }
 }
 
-fn option(to: &mut Vec<u8>, code: u16, value: &[u8]) {
-    to.extend(code.to_le_bytes());
-    to.extend((value.len() as u16).to_le_bytes());
-    to.extend(value);
-    to.resize(to.len().next_multiple_of(4), 0);
+fn option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
+    block.extend(code.to_le_bytes());
+    block.extend((value.len() as u16).to_le_bytes());
+    block.extend(value);
+    block.resize(block.len().next_multiple_of(4), 0);
 }
 
-fn block(to: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+fn block(writer: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
     // type, length, body in words of 32 bits, length again
     let length = (body.len() as u32 + 12).to_le_bytes();
-    to.write_all(&kind.to_le_bytes())?;
-    to.write_all(&length)?;
-    to.write_all(body)?;
-    to.write_all(&length)
+    writer.write_all(&kind.to_le_bytes())?;
+    writer.write_all(&length)?;
+    writer.write_all(body)?;
+    writer.write_all(&length)
 }
 
 #[cfg(test)]
@@ -92,14 +92,14 @@ mod tests {
         capture.packet(real, true, &[7; 61]).unwrap();
         capture.packet(real + 1, false, &[8; 64]).unwrap();
         let bytes = capture.finish().unwrap();
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let (mut at, mut kinds) = (0, Vec::new());
-        while at < bytes.len() {
-            let length = word(at + 4) as usize;
+        let word = |offset: usize| u32::from_le_bytes(bytes[offset..offset + 4].try_into().unwrap());
+        let (mut offset, mut kinds) = (0, Vec::new());
+        while offset < bytes.len() {
+            let length = word(offset + 4) as usize;
             assert_eq!(length % 4, 0);
-            assert_eq!(word(at + length - 4) as usize, length);
-            kinds.push((word(at), at));
-            at += length;
+            assert_eq!(word(offset + length - 4) as usize, length);
+            kinds.push((word(offset), offset));
+            offset += length;
         }
         assert_eq!(kinds.iter().map(|kind| kind.0).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6, 6]);
         let packet = kinds[2].1;

@@ -1,9 +1,9 @@
-//! The kernel's clocks, and how its stamps of packets are brought to monotonic time.
+//! Reads the kernel's clocks, and converts its time stamps of packets to monotonic time.
 //!
-//! `SO_TIMESTAMPNS` stamps in CLOCK_REALTIME, which somebody may set while a session runs. A session lives in
-//! CLOCK_MONOTONIC. Both are disciplined alike (clock_gettime(2): adjtime(3) and NTP slew both), so that their
-//! difference is constant but for steps: `settimeofday`, `clock_settime`, a leap second. So one good reading of the
-//! difference serves until another one contradicts it.
+//! `SO_TIMESTAMPNS` stamps packets in CLOCK_REALTIME, which may be set while a session runs. A session uses
+//! CLOCK_MONOTONIC. Both are slewed alike (clock_gettime(2): by adjtime(3) and NTP), so that their difference is
+//! constant except for steps: `settimeofday`, `clock_settime`, a leap second. One good reading of the difference
+//! therefore serves until another one contradicts it.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -36,15 +36,15 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Asks the kernel a few times and keeps the reading that took least: one in which nothing came between.
+    /// Takes five readings and returns the one that took the least time, which was not interrupted.
     #[must_use]
     pub fn take() -> Self {
-        let best = |best: Self, one: Self| if one.error() < best.error() { one } else { best };
+        let best = |best: Self, next: Self| if next.error() < best.error() { next } else { best };
         (0..4).map(|_| Self::once()).fold(Self::once(), best)
     }
 
-    /// Asks the kernel once: three calls that do not enter it (vdso(7)), cheap enough for each wakeup. Where something
-    /// came between, it is known to be the less exact.
+    /// Takes one reading: three calls that do not enter the kernel (vdso(7)), cheap enough for each wakeup. An
+    /// interrupted reading has a larger error bound.
     #[must_use]
     pub fn once() -> Self {
         Self { before: monotonic(), real: real(), after: monotonic() }
@@ -55,31 +55,31 @@ impl Reading {
         self.real - (self.before + (self.after - self.before) / 2)
     }
 
-    /// How far off the offset may be.
+    /// Bound on the error of the offset.
     fn error(&self) -> i64 {
         (self.after - self.before + 1) / 2
     }
 }
 
-/// From stamps in CLOCK_REALTIME to CLOCK_MONOTONIC, across steps of the former.
+/// Converts time stamps from CLOCK_REALTIME to CLOCK_MONOTONIC, across steps of the former.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     reading: Reading,
-    /// The difference before the last step, for packets that were stamped before it and are read after.
+    /// The offset before the last step, for packets that were stamped before it and are read after.
     previous: Option<i64>,
     steps: u64,
     largest_step: i64,
 }
 
 impl Bridge {
-    /// A bridge by a first reading.
+    /// A bridge with a first reading.
     #[must_use]
     pub fn new(reading: Reading) -> Self {
         Self { reading, previous: None, steps: 0, largest_step: 0 }
     }
 
-    /// Takes another reading in, and says by how many nanoseconds the real time has been set forward (negative:
-    /// back) since the one before, if it has been.
+    /// Adds a reading. Returns by how many nanoseconds the real-time clock was set forward (negative: back) since the
+    /// last reading, if it was.
     pub fn update(&mut self, reading: Reading) -> Option<i64> {
         let step = reading.offset() - self.reading.offset();
         if step.abs() > reading.error() + self.reading.error() {
@@ -97,19 +97,21 @@ impl Bridge {
         None
     }
 
-    /// The monotonic time of a stamp.
+    /// Converts a time stamp to monotonic time.
     ///
-    /// `earliest` is when there was no unread packet, `now` the present, both monotonic: no stamp is from outside.
-    /// One that is by the present difference was stamped before a step, or between a step and its detection;
-    /// where the difference before the step does not explain it either, the nearer end is taken. The second value is
-    /// false then.
+    /// At `earliest` there was no unread packet, and `now` is the present (both monotonic): a packet was stamped between
+    /// them. If the present offset puts the stamp outside, it was made before a step, or between a step and its
+    /// detection. If the offset before the step puts it outside, too, the nearer limit is returned, and false as the
+    /// second value.
     #[must_use]
     pub fn monotonic(&self, stamp: i64, earliest: i64, now: i64) -> (i64, bool) {
         let error = self.reading.error();
-        let fits = |at: &i64| (earliest - error..=now + error).contains(at);
-        let by_now = stamp - self.reading.offset();
-        let found = Some(by_now).filter(fits).or_else(|| Some(stamp - self.previous?).filter(fits));
-        (found.unwrap_or(by_now).clamp(earliest, now), found.is_some())
+        let is_possible = |time: &i64| (earliest - error..=now + error).contains(time);
+        let by_present_offset = stamp - self.reading.offset();
+        let time = Some(by_present_offset)
+            .filter(is_possible)
+            .or_else(|| Some(stamp - self.previous?).filter(is_possible));
+        (time.unwrap_or(by_present_offset).clamp(earliest, now), time.is_some())
     }
 
     /// The real time at a monotonic one.
@@ -118,7 +120,7 @@ impl Bridge {
         monotonic + self.reading.offset()
     }
 
-    /// How many steps there were, and the largest one in nanoseconds, forward positive.
+    /// Number of steps, and the largest one in nanoseconds (positive: forward).
     #[must_use]
     pub fn steps(&self) -> (u64, i64) {
         (self.steps, self.largest_step)
@@ -131,9 +133,9 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    /// A reading at monotonic `at` that took `2 * error` while real time was ahead by `offset`.
-    fn reading(at: i64, offset: i64, error: i64) -> Reading {
-        Reading { before: at - error, real: at + offset, after: at + error }
+    /// A reading at the monotonic time `time` that took `2 * error` while real time was ahead by `offset`.
+    fn reading(time: i64, offset: i64, error: i64) -> Reading {
+        Reading { before: time - error, real: time + offset, after: time + error }
     }
 
     #[test]
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn the_best_reading_stays_and_noise_is_no_step() {
         let mut bridge = Bridge::new(reading(S, 100, 50));
-        assert_eq!(bridge.update(reading(2 * S, 900, 1000)), None, "within what the reading may be off");
+        assert_eq!(bridge.update(reading(2 * S, 900, 1000)), None, "within the error of the reading");
         assert_eq!(bridge.monotonic(3 * S + 100, 2 * S, 4 * S), (3 * S, true), "the better one is kept");
         assert_eq!(bridge.update(reading(3 * S, 120, 20)), None);
         assert_eq!(bridge.monotonic(3 * S + 120, 2 * S, 4 * S), (3 * S, true), "a better one replaces it");
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_that_nothing_explains_is_put_inside_and_told() {
+    fn a_stamp_that_no_offset_explains_is_clamped_and_reported() {
         let bridge = Bridge::new(reading(S, 0, 10));
         assert_eq!(bridge.monotonic(9 * S, 2 * S, 3 * S), (3 * S, false));
         assert_eq!(bridge.monotonic(-9 * S, 2 * S, 3 * S), (2 * S, false));
@@ -180,7 +182,7 @@ mod tests {
     fn the_kernel_is_read_within_a_microsecond_or_so_and_its_stamps_are_monotonic() {
         let bridge = Bridge::new(Reading::take());
         let (before, real, after) = (monotonic(), nanos(ClockId::Realtime), monotonic());
-        let (at, known) = bridge.monotonic(real, before, after);
-        assert!(known && (before..=after).contains(&at));
+        let (time, is_exact) = bridge.monotonic(real, before, after);
+        assert!(is_exact && (before..=after).contains(&time));
     }
 }

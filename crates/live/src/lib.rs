@@ -1,9 +1,9 @@
-//! tidegate by the wall clock: what connects its models with real packets.
+//! Runs tidegate in real time: connects its models and endpoints with real packets.
 //!
-//! The pure crates are told the time. This one asks the kernel for it, reads packets and writes them; it is the only
-//! crate that does, and it is empty where there is no Linux.
+//! The pure crates take the time as an argument. This crate alone reads the kernel's clocks, and receives and sends
+//! packets. It is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
-// this crate is not pure: files and clocks are what it is for
+// this crate is not pure: it needs files and clocks
 #![allow(clippy::disallowed_methods)]
 
 pub mod call;

@@ -1,4 +1,4 @@
-//! Files are written by a thread of their own: whoever handles packets never waits for a disk.
+//! Writes files in a thread of their own, so that the thread that handles packets never waits for a disk.
 
 use std::io;
 use std::iter::Flatten;
@@ -6,54 +6,55 @@ use std::mem;
 use std::sync::mpsc::{IntoIter, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
-/// What is handed over, one by one; ends when all has been.
+/// Iterator over the items that the writing thread gets.
 pub(crate) type Items<T> = Flatten<IntoIter<Vec<T>>>;
 
-/// Hands things over to a thread that writes them, some at a time.
+/// Passes items to a thread that writes them, in chunks.
 #[derive(Debug)]
 pub(crate) struct Writer<T> {
     chunk: usize,
-    kept: Vec<T>,
-    to: Option<Sender<Vec<T>>>,
+    pending: Vec<T>,
+    sender: Option<Sender<Vec<T>>>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl<T: Send + 'static> Writer<T> {
-    /// Begins a thread called `name`, with the scheduling of whoever calls this; it gets `chunk` things at once.
+    /// Starts a thread called `name`, with the scheduling of the calling thread; it gets `chunk` items at once.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// If the thread cannot be started.
     pub(crate) fn begin(
         name: &str,
         chunk: usize,
         write: impl FnOnce(Items<T>) -> io::Result<()> + Send + 'static,
     ) -> io::Result<Self> {
-        let (to, from) = channel::<Vec<T>>();
-        let thread = Builder::new().name(name.to_owned()).spawn(move || write(from.into_iter().flatten()))?;
-        Ok(Self { chunk, kept: Vec::with_capacity(chunk), to: Some(to), thread: Some(thread) })
+        let (sender, receiver) = channel::<Vec<T>>();
+        let thread =
+            Builder::new().name(name.to_owned()).spawn(move || write(receiver.into_iter().flatten()))?;
+        Ok(Self { chunk, pending: Vec::with_capacity(chunk), sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Takes one.
-    pub(crate) fn put(&mut self, one: T) {
-        self.kept.push(one);
-        if self.kept.len() == self.chunk {
-            self.hand_over();
+    /// Adds an item.
+    pub(crate) fn put(&mut self, item: T) {
+        self.pending.push(item);
+        if self.pending.len() == self.chunk {
+            self.flush();
         }
     }
 
-    fn hand_over(&mut self) {
-        let kept = mem::replace(&mut self.kept, Vec::with_capacity(self.chunk));
-        // a thread that has ended has an error to tell at the end
-        let _ = self.to.as_ref().map(|to| to.send(kept));
+    fn flush(&mut self) {
+        let pending = mem::replace(&mut self.pending, Vec::with_capacity(self.chunk));
+        // if the thread has ended with an error, `finish` returns it
+        let _ = self.sender.as_ref().map(|sender| sender.send(pending));
     }
 
     /// Waits until all is written.
     ///
     /// # Errors
-    /// When something could not be.
+    /// If something could not be written.
     pub(crate) fn finish(mut self) -> io::Result<()> {
-        self.hand_over();
-        self.to = None;
+        self.flush();
+        self.sender = None;
         let thread = self.thread.take().map(JoinHandle::join);
         thread
             .unwrap_or(Ok(Ok(())))

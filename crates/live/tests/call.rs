@@ -1,5 +1,5 @@
-//! Calls between two threads over the loopback interface: short, by the wall clock, and with bounds that a busy machine
-//! keeps.
+//! Calls between two threads over the loopback interface: short, in real time, and with bounds that hold on a busy
+//! machine.
 #![cfg(target_os = "linux")]
 
 use std::net::SocketAddr;
@@ -7,7 +7,8 @@ use std::thread;
 use tidegate_core::{Ecn, Rate, Span};
 use tidegate_live::call::socket::Socket;
 use tidegate_live::call::{
-    Answering, Calling, Ended, Fact, NoCall, Offer, Phase, Pulse, Why, Wish, answer, call, merge,
+    AnswererSettings, CallError, CallerSettings, EndReason, EndedCall, Fact, Offer, Phase, Progress,
+    ProgressReply, answer, call, merge,
 };
 use tidegate_live::session::keys::PresharedKey;
 use tidegate_sim::scenario::Scenario;
@@ -34,54 +35,68 @@ fn key(byte: u8) -> PresharedKey {
     PresharedKey::new(&[byte; 16]).expect("long enough")
 }
 
-/// A port of the loopback interface that was free just now.
-fn free(address: &str) -> Option<SocketAddr> {
+/// An address of the loopback interface with a free port.
+fn free_address(address: &str) -> Option<SocketAddr> {
     Socket::bind(address.parse().expect("an address")).and_then(|socket| socket.address()).ok()
 }
 
-fn calls(peer: SocketAddr, byte: u8, scenario: &Scenario, pulse: &mut Pulse<'_>) -> Result<Ended, NoCall> {
-    let most = Rate::from_mbps(20);
+fn run_caller(
+    peer: SocketAddr,
+    byte: u8,
+    scenario: &Scenario,
+    progress: &mut Progress<'_>,
+) -> Result<EndedCall, CallError> {
+    let max_rate = Rate::from_mbps(20);
     let mut makers = Makers { controller: &mut from_registry, encoder: &mut no_encoder };
-    let (endpoint, offer) = Offer::new(scenario, most, &mut makers).expect("it goes over a socket");
-    let calling = Calling {
+    let (endpoint, offer) = Offer::new(scenario, max_rate, &mut makers).expect("it goes over a socket");
+    let settings = CallerSettings {
         peer,
         bind: None,
         key: key(byte),
-        most,
+        max_rate,
         about: "from the caller".to_owned(),
         capture: None,
     };
-    call(calling, endpoint, offer, pulse)
+    call(settings, endpoint, offer, progress)
 }
 
-fn answers(bind: SocketAddr, byte: u8, pulse: &mut Pulse<'_>) -> Result<Ended, NoCall> {
-    let most = Rate::from_mbps(20);
-    let answering =
-        Answering { bind, key: key(byte), most, about: "from the answerer".to_owned(), capture: None };
-    answer(answering, &mut from_registry, pulse)
+fn run_answerer(bind: SocketAddr, byte: u8, progress: &mut Progress<'_>) -> Result<EndedCall, CallError> {
+    let max_rate = Rate::from_mbps(20);
+    let settings = AnswererSettings {
+        bind,
+        key: key(byte),
+        max_rate,
+        about: "from the answerer".to_owned(),
+        capture: None,
+    };
+    answer(settings, &mut from_registry, progress)
 }
 
 /// Both sides of a call, the answerer first.
-fn both(at: SocketAddr, scenario: &Scenario) -> (Ended, Ended) {
-    let answering = thread::spawn(move || answers(at, 1, &mut |_, _| Wish::Go));
-    let caller = calls(at, 1, scenario, &mut |_, _| Wish::Go).expect("a call");
-    (answering.join().expect("no panic").expect("a call"), caller)
+fn both(address: SocketAddr, scenario: &Scenario) -> (EndedCall, EndedCall) {
+    let answerer_thread =
+        thread::spawn(move || run_answerer(address, 1, &mut |_, _| ProgressReply::Continue));
+    let caller = run_caller(address, 1, scenario, &mut |_, _| ProgressReply::Continue).expect("a call");
+    (answerer_thread.join().expect("no panic").expect("a call"), caller)
 }
 
 #[test]
 fn both_sides_of_a_call_have_the_same_record() {
     for loopback in ["127.0.0.1:0", "[::1]:0"] {
-        let Some(at) = free(loopback) else { continue };
-        let (answerer, caller) = both(at, &scenario(3, "gcc"));
-        assert_eq!((&answerer.why, &caller.why), (&Why::Completed, &Why::Completed));
-        let (theirs, ours) =
-            (caller.other.as_ref().expect("it came"), answerer.other.as_ref().expect("it came"));
-        assert_eq!((&*theirs.about, &*ours.about), ("from the answerer", "from the caller"));
-        let here = merge(&caller.offer, Some(&caller.own), Some(theirs));
-        let there = merge(&answerer.offer, Some(ours), Some(&answerer.own));
-        assert_eq!(here.outcome.summary.digest, there.outcome.summary.digest);
-        assert!(here.least_round_trip.expect("both") > Span::ZERO);
-        let summary = serde_json::to_value(&here.outcome.summary).expect("JSON");
+        let Some(address) = free_address(loopback) else { continue };
+        let (answerer, caller) = both(address, &scenario(3, "gcc"));
+        assert_eq!((&answerer.reason, &caller.reason), (&EndReason::Completed, &EndReason::Completed));
+        let (answerer_record, caller_record) =
+            (caller.remote.as_ref().expect("it came"), answerer.remote.as_ref().expect("it came"));
+        assert_eq!(
+            (&*answerer_record.about, &*caller_record.about),
+            ("from the answerer", "from the caller")
+        );
+        let at_caller = merge(&caller.offer, Some(&caller.local), Some(answerer_record));
+        let at_answerer = merge(&answerer.offer, Some(caller_record), Some(&answerer.local));
+        assert_eq!(at_caller.outcome.summary.digest, at_answerer.outcome.summary.digest);
+        assert!(at_caller.min_round_trip.expect("both") > Span::ZERO);
+        let summary = serde_json::to_value(&at_caller.outcome.summary).expect("JSON");
         let flow = &summary["flows"][0];
         let number = |name: &str| flow[name].as_f64().unwrap_or_else(|| panic!("{name} of {flow}"));
         assert_eq!(number("loss_fraction"), 0.0, "{flow}");
@@ -93,92 +108,104 @@ fn both_sides_of_a_call_have_the_same_record() {
         // 4.4 unless the machine was so busy that packets were late, which is rated, too
         let late = number("one_way_delay_ms_p99") > 50.0;
         assert!(number("mos") > if late { 2.0 } else { 4.0 }, "{flow}");
-        // media bore the codepoint that it should, which was read at the other side
+        // the answerer read the codepoint that the scenario sets
         let ect1 = answerer
-            .own
+            .local
             .facts
             .iter()
             .filter(|(_, fact)| matches!(fact, Fact::Arrived(_, ecn) if *ecn == Ecn::Ect1 as u8));
         assert!(ect1.count() > 200);
         assert_eq!(summary["warnings"], serde_json::Value::Null);
-        assert_eq!(caller.own.health.ignored.total(), 0);
-        assert!(caller.own.health.wakeups > 100);
+        assert_eq!(caller.local.health.ignored.total(), 0);
+        assert!(caller.local.health.wakeups > 100);
     }
 }
 
 #[test]
 fn whoever_stops_ends_both_and_the_record_is_whole() {
-    let at = free("127.0.0.1:0").expect("a port");
-    // both ways: the caller stops, the answerer stops
+    let address = free_address("127.0.0.1:0").expect("a port");
+    // either the caller or the answerer stops
     for caller_stops in [true, false] {
         let stop = |phase: Phase, share: f64| phase == Phase::Media && share > 0.02;
-        let answering = thread::spawn(move || {
-            answers(at, 1, &mut |phase, share| {
-                if !caller_stops && stop(phase, share) { Wish::Stop } else { Wish::Go }
+        let answerer_thread = thread::spawn(move || {
+            run_answerer(address, 1, &mut |phase, share| {
+                if !caller_stops && stop(phase, share) {
+                    ProgressReply::Stop
+                } else {
+                    ProgressReply::Continue
+                }
             })
         });
-        let caller = calls(at, 1, &scenario(50, "gcc"), &mut |phase, share| {
-            if caller_stops && stop(phase, share) { Wish::Stop } else { Wish::Go }
+        let caller = run_caller(address, 1, &scenario(50, "gcc"), &mut |phase, share| {
+            if caller_stops && stop(phase, share) { ProgressReply::Stop } else { ProgressReply::Continue }
         })
         .expect("a call");
-        let answerer = answering.join().expect("no panic").expect("a call");
+        let answerer = answerer_thread.join().expect("no panic").expect("a call");
         let (first, second) = if caller_stops { (&caller, &answerer) } else { (&answerer, &caller) };
-        assert_eq!((&first.why, &second.why), (&Why::Stopped, &Why::Ended));
-        assert!(caller.other.is_some() && answerer.other.is_some());
-        assert!(caller.own.lasted < Span::from_secs(20), "{}", caller.own.lasted);
+        assert_eq!((&first.reason, &second.reason), (&EndReason::Stopped, &EndReason::Ended));
+        assert!(caller.remote.is_some() && answerer.remote.is_some());
+        assert!(caller.local.lasted < Span::from_secs(20), "{}", caller.local.lasted);
     }
 }
 
 #[test]
 fn silence_ends_a_call_after_two_seconds() {
-    let at = free("127.0.0.1:0").expect("a port");
-    // the answerer's thread is held for longer than that: as good as a machine that is gone
-    let answering = thread::spawn(move || {
-        let mut held = false;
-        answers(at, 1, &mut |phase, share| {
-            if phase == Phase::Media && share > 0.01 && !std::mem::replace(&mut held, true) {
-                let nobody = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("a socket");
-                nobody.wait(Span::from_secs(6)).expect("it works");
+    let address = free_address("127.0.0.1:0").expect("a port");
+    // the answerer's thread blocks for longer than that, as if its machine were gone
+    let answerer_thread = thread::spawn(move || {
+        let mut blocked = false;
+        run_answerer(address, 1, &mut |phase, share| {
+            if phase == Phase::Media && share > 0.01 && !std::mem::replace(&mut blocked, true) {
+                let idle = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("a socket");
+                idle.wait(Span::from_secs(6)).expect("it works");
             }
-            Wish::Go
+            ProgressReply::Continue
         })
     });
-    let caller = calls(at, 1, &scenario(60, "gcc"), &mut |_, _| Wish::Go).expect("a call");
-    assert_eq!(caller.why, Why::Silent);
-    assert!(caller.own.lasted < Span::from_secs(6), "{}", caller.own.lasted);
-    assert!(caller.other.is_none());
-    let alone = merge(&caller.offer, Some(&caller.own), None);
+    let caller =
+        run_caller(address, 1, &scenario(60, "gcc"), &mut |_, _| ProgressReply::Continue).expect("a call");
+    assert_eq!(caller.reason, EndReason::Silent);
+    assert!(caller.local.lasted < Span::from_secs(6), "{}", caller.local.lasted);
+    assert!(caller.remote.is_none());
+    let alone = merge(&caller.offer, Some(&caller.local), None);
     assert_eq!(alone.outcome.summary.warnings.len(), 1);
-    let answerer = answering.join().expect("no panic").expect("a call");
-    assert!(answerer.other.is_none());
-    let alone = merge(&answerer.offer, None, Some(&answerer.own));
+    let answerer = answerer_thread.join().expect("no panic").expect("a call");
+    assert!(answerer.remote.is_none());
+    let alone = merge(&answerer.offer, None, Some(&answerer.local));
     assert_eq!(alone.outcome.summary.warnings.len(), 1);
     assert!(alone.outcome.hops > 10);
 }
 
 #[test]
-fn nobody_there_another_key_and_a_taken_port_are_told() {
-    let at = free("127.0.0.1:0").expect("a port");
+fn a_missing_answerer_another_key_and_a_port_in_use_are_errors() {
+    let address = free_address("127.0.0.1:0").expect("a port");
     let short = scenario(1, "gcc");
-    let Err(NoCall::Failed(reason)) = calls(at, 1, &short, &mut |_, _| Wish::Go) else {
-        panic!("nobody is there")
+    let Err(CallError::Failed(reason)) = run_caller(address, 1, &short, &mut |_, _| ProgressReply::Continue)
+    else {
+        panic!("no answerer is there")
     };
-    assert!(reason.contains("nobody listens there; expected"), "{reason}");
-    let mut asked = 0;
-    let answering = thread::spawn(move || {
-        answers(at, 2, &mut |_, _| {
-            asked += 1;
-            if asked > 130 { Wish::Stop } else { Wish::Go }
+    assert!(reason.contains("nothing listens there; expected"), "{reason}");
+    let mut progress_calls = 0;
+    let answerer_thread = thread::spawn(move || {
+        run_answerer(address, 2, &mut |_, _| {
+            progress_calls += 1;
+            if progress_calls > 130 { ProgressReply::Stop } else { ProgressReply::Continue }
         })
     });
-    let Err(NoCall::Failed(reason)) = calls(at, 1, &short, &mut |_, _| Wish::Go) else {
+    let Err(CallError::Failed(reason)) = run_caller(address, 1, &short, &mut |_, _| ProgressReply::Continue)
+    else {
         panic!("another key")
     };
     assert!(reason.contains("another key"), "{reason}");
-    let Err(NoCall::Stopped(ignored)) = answering.join().expect("no panic") else { panic!("nobody called") };
+    let Err(CallError::Stopped(ignored)) = answerer_thread.join().expect("no panic") else {
+        panic!("there was no call")
+    };
     assert!(ignored.forged > 5, "{ignored:?}");
-    let taken = Socket::bind(at).expect("free again");
-    let Err(NoCall::Wrong(reason)) = answers(at, 1, &mut |_, _| Wish::Go) else { panic!("it is taken") };
+    let in_use = Socket::bind(address).expect("free again");
+    let Err(CallError::Invalid(reason)) = run_answerer(address, 1, &mut |_, _| ProgressReply::Continue)
+    else {
+        panic!("it is taken")
+    };
     assert!(reason.contains("in use"), "{reason}");
-    drop(taken);
+    drop(in_use);
 }

@@ -1,4 +1,4 @@
-//! What the fuzz target of sessions checks, for a thousand mutations.
+//! Runs the checks of the fuzz target of sessions on a thousand mutations.
 #![cfg(target_os = "linux")]
 
 #[path = "../../../fuzz/src/mutations.rs"]

@@ -1,13 +1,12 @@
-//! A session, woken at odd moments and reading late, and its replay in virtual time: each packet has the same end, to
-//! the nanosecond.
+//! Replays of sessions with irregular wakeups and late reads: each packet has the same fate, to the nanosecond.
 #![cfg(target_os = "linux")]
 
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use tidegate_core::{Ecn, Span, Stream, Time};
-use tidegate_live::shell::arrival::{Arrival, Ending};
+use tidegate_live::shell::arrival::{Arrival, FateRecord};
 use tidegate_live::shell::frame::{Frame, Tuple};
-use tidegate_live::shell::model::{Decided, Fate, Model};
+use tidegate_live::shell::model::{Fate, Model, PacketExit};
 use tidegate_live::shell::replay::{difference, replay};
 use tidegate_live::shell::{Side, usual_names};
 use tidegate_sim::scenario::assemble::from_registry;
@@ -15,8 +14,8 @@ use tidegate_sim::scenario::{Run, Scenario};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A narrow link with a queue discipline, losses and jitter behind it, a way back, and a TCP beside all that. Where it is `coarse`, all that
-/// happens does so at multiples of half a millisecond: much of it at the same instant.
+/// A narrow link with a queue discipline, losses and jitter, a link back, and a TCP flow. If it is `coarse`, events are
+/// at multiples of half a millisecond, so that many are at the same instant.
 fn build(discipline: &Value, service: &str, flows: usize, coarse: bool) -> Run {
     let jitter = if coarse { json!("none") } else { json!({"normal": 500_000}) };
     let link = |name: &str, from: &str, to: &str| {
@@ -28,43 +27,46 @@ fn build(discipline: &Value, service: &str, flows: usize, coarse: bool) -> Run {
         "algorithm": "cubic", "workload": "long", "initial_window": 10, "min_rto": SECOND,
         "delayed_ack": false, "handshake": false, "receive_window": 100_000, "packet_size": 1000,
     }});
-    let mut all =
+    let mut flow_specs =
         vec![json!({"name": "file", "from": "left", "to": "right", "start": SECOND / 2, "kind": tcp})];
     for number in 1..=flows {
-        all.push(json!({"name": format!("A-{number}"), "from": "left", "to": "right", "kind": "external"}));
-        all.push(json!({"name": format!("B-{number}"), "from": "right", "to": "left", "kind": "external"}));
+        flow_specs
+            .push(json!({"name": format!("A-{number}"), "from": "left", "to": "right", "kind": "external"}));
+        flow_specs
+            .push(json!({"name": format!("B-{number}"), "from": "right", "to": "left", "kind": "external"}));
     }
     let scenario: Scenario = serde_json::from_value(json!({
         "name": "live", "duration": 8 * SECOND, "warmup": 0, "seed": 11, "sending_jitter": if coarse { "off" } else { "auto" },
         "record": {"level": "packets", "bin": SECOND / 10},
         "links": [link("narrow", "left", "right"), link("narrow.back", "right", "left")],
-        "flows": all,
+        "flows": flow_specs,
     }))
     .unwrap();
     Run::new(&scenario, &[], &mut |spec| from_registry(spec)).unwrap()
 }
 
-/// What a session of `build` leaves: two sides that send for 6 s, a loop that wakes late and reads late.
-fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<Ending>, String, Time) {
+/// A session of `build`: two sides send for 6 s, and the loop wakes and reads late. Returns arrivals, fates, digest and
+/// end.
+fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<FateRecord>, String, Time) {
     let mut model = Model::new(run, &usual_names()).unwrap();
     let mut luck = Stream::new(luck, "test", "wakeups");
     let grain = if coarse { 500_000 } else { 1 };
     let on_grain = |nanos: i64| (nanos / grain + 1) * grain;
-    let (mut arrivals, mut endings) = (Vec::new(), Vec::new());
+    let (mut arrivals, mut fates) = (Vec::new(), Vec::new());
     let mut wall = 0;
     let mut next = [3_000_000, 5_000_000];
     while wall < 6 * SECOND {
-        // awake after up to 3 ms; the stamps of what has come meanwhile are of then, one device after the other
+        // wakes after up to 3 ms; the packets since then have their own time stamps, and are read device by device
         wall += on_grain(luck.below(3_000_000) as i64);
         // sometimes the model has got ahead of what is read only now
         let early = luck.chance(0.2);
         let mut advance = |model: &mut Model<u64>, until| {
-            let mut tell = |one: Decided<u64>| {
-                assert_eq!(one.number, one.bytes);
-                endings.push(Ending { number: one.number, at: one.at, fate: one.fate, written: None });
+            let mut on_exit = |exit: PacketExit<u64>| {
+                assert_eq!(exit.number, exit.bytes);
+                fates.push(FateRecord { number: exit.number, at: exit.at, fate: exit.fate, written: None });
             };
             // a few events at a time, as when there is much to do
-            while !model.advance(Time::from_nanos(until), 7, &mut tell).unwrap() {}
+            while !model.advance(Time::from_nanos(until), 7, &mut on_exit).unwrap() {}
         };
         if early {
             advance(&mut model, wall);
@@ -106,14 +108,14 @@ fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<Ending>, Str
     }
     let end = Time::from_nanos(7 * SECOND);
     model
-        .advance(end, u64::MAX, |one| {
-            endings.push(Ending { number: one.number, at: one.at, fate: one.fate, written: None });
+        .advance(end, u64::MAX, |exit| {
+            fates.push(FateRecord { number: exit.number, at: exit.at, fate: exit.fate, written: None });
         })
         .unwrap();
-    let left = model.inside();
+    let inside = model.inside();
     let outcome = model.finish(end).unwrap();
-    assert_eq!(left + endings.len(), arrivals.len());
-    (arrivals, endings, outcome.summary.digest, end)
+    assert_eq!(inside + fates.len(), arrivals.len());
+    (arrivals, fates, outcome.summary.digest, end)
 }
 
 #[test]
@@ -145,33 +147,34 @@ fn each_due_time_and_each_drop_of_a_session_comes_again() {
     ];
     let kinds = disciplines.iter().flat_map(|kind| [(kind, false), (kind, true)]);
     for (number, ((discipline, service), coarse)) in kinds.enumerate() {
-        let (arrivals, endings, digest, end) =
+        let (arrivals, fates, digest, end) =
             session(build(discipline, service, 32, coarse), number as u64, coarse);
-        let count = |wanted: fn(&Fate) -> bool| endings.iter().filter(|one| wanted(&one.fate)).count();
+        let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|record| wanted(&record.fate)).count();
         let (arrived, died) =
             (count(|fate| matches!(fate, Fate::Arrives { .. })), count(|fate| matches!(fate, Fate::Dies(_))));
         assert!(arrived > 1000 && died > 20, "{arrived} {died}");
-        assert!(arrivals.iter().filter(|one| one.clamped > Span::ZERO).count() > 50);
+        assert!(arrivals.iter().filter(|arrival| arrival.clamped > Span::ZERO).count() > 50);
         // with only the flows that there were
-        let again = replay(build(discipline, service, 3, coarse), &usual_names(), &arrivals, end).unwrap();
-        assert_eq!(difference(&endings, &again.endings), None);
-        assert_eq!(again.endings.len(), endings.len());
+        let replayed = replay(build(discipline, service, 3, coarse), &usual_names(), &arrivals, end).unwrap();
+        assert_eq!(difference(&fates, &replayed.fates), None);
+        assert_eq!(replayed.fates.len(), fates.len());
         // and with all of them: the whole recording
-        let again = replay(build(discipline, service, 32, coarse), &usual_names(), &arrivals, end).unwrap();
-        assert_eq!(again.outcome.summary.digest, digest);
+        let replayed =
+            replay(build(discipline, service, 32, coarse), &usual_names(), &arrivals, end).unwrap();
+        assert_eq!(replayed.outcome.summary.digest, digest);
     }
 }
 
 #[test]
 fn one_nanosecond_or_one_drop_is_a_difference() {
-    let ending = |number, at, fate| Ending { number, at: Time::from_nanos(at), fate, written: None };
+    let ending = |number, at, fate| FateRecord { number, at: Time::from_nanos(at), fate, written: None };
     let arrives = Fate::Arrives { marked: false };
     let live = [ending(0, 5, arrives), ending(2, 9, arrives), ending(1, 7, arrives)];
-    let mut again = live;
-    again.reverse();
-    assert_eq!(difference(&live, &again), None);
-    again[0].at = Time::from_nanos(8);
-    assert_eq!(difference(&live, &again), Some((1, Some(live[2]), Some(again[0]))));
+    let mut replayed = live;
+    replayed.reverse();
+    assert_eq!(difference(&live, &replayed), None);
+    replayed[0].at = Time::from_nanos(8);
+    assert_eq!(difference(&live, &replayed), Some((1, Some(live[2]), Some(replayed[0]))));
     assert_eq!(difference(&live[1..], &live), Some((0, None, Some(live[0]))));
     let dead = [live[0], live[1], ending(1, 7, Fate::Dies(tidegate_core::Cause::Queue))];
     assert_eq!(difference(&live, &dead).unwrap().0, 1);

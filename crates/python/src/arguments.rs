@@ -1,4 +1,4 @@
-//! Arguments of functions for Python that PyO3 has no type for.
+//! Types of arguments from Python that PyO3 does not have.
 
 use crate::errors::bad;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use serde_json::Value;
 use std::ops::Deref;
 
-/// Numbers from whatever Python can iterate over.
+/// Numbers from any Python iterable.
 pub(crate) struct Numbers(Vec<f64>);
 
 impl Deref for Numbers {
@@ -23,7 +23,7 @@ impl FromPyObject<'_, '_> for Numbers {
     }
 }
 
-/// A controller's settings, given by name, as JSON.
+/// Converts a controller's settings from keyword arguments to JSON.
 pub(crate) fn json(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Value> {
     let Some(settings) = settings else { return Ok(Value::Object(serde_json::Map::new())) };
     let text = settings.py().import("json")?.call_method1("dumps", (settings,))?;

@@ -1,4 +1,4 @@
-//! Encoders in the loop: pictures come from Python, bits go to a tape that the run leaves.
+//! Encoders in the loop: pictures come from Python, and the encoded bits go to a tape of the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use tidegate_sim::record::columns::{Column, Table};
@@ -9,23 +9,23 @@ pub(crate) const ENCODERS: &[&str] = &["openh264"];
 #[cfg(not(feature = "codec-openh264"))]
 pub(crate) const ENCODERS: &[&str] = &[];
 
-/// What an encoder made in a run.
+/// The output of an encoder in a run.
 #[derive(Default)]
 pub(crate) struct Tape {
     pub(crate) flow: String,
     /// Parameter sets, then all slices.
     pub(crate) bits: Vec<u8>,
-    /// Of each slice its frame, picture, target, and length; a picture that was left out has a row without length.
+    /// Frame, picture, target and length of each slice; a picture that was left out has a row with length 0.
     slices: Vec<(u32, u32, f64, u32)>,
 }
 
-/// The tapes of a run, one a flow.
+/// The tapes of a run, one for each flow.
 pub(crate) type Tapes = Vec<Arc<Mutex<Tape>>>;
 
-/// Looks at a tape.
-pub(crate) fn on<R>(tape: &Mutex<Tape>, look: impl FnOnce(&mut Tape) -> R) -> R {
-    // whoever panicked had not yet begun to write
-    look(&mut tape.lock().unwrap_or_else(PoisonError::into_inner))
+/// Calls a function with a locked tape.
+pub(crate) fn on<R>(tape: &Mutex<Tape>, operation: impl FnOnce(&mut Tape) -> R) -> R {
+    // a thread that panicked with the lock had not yet begun to write
+    operation(&mut tape.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// All slices of all tapes.
@@ -66,7 +66,7 @@ mod absent {
     use tidegate_endpoint::media::live::Make;
     use tidegate_sim::scenario::assemble::{Wanted, no_encoder};
 
-    /// Says that there is none.
+    /// Returns the error that this build has no encoder.
     pub(crate) fn make(
         wanted: &Wanted<'_>,
         _objects: &BTreeMap<String, Py<PyAny>>,
@@ -80,7 +80,7 @@ mod absent {
 #[cfg(feature = "codec-openh264")]
 mod openh264 {
     use super::{ENCODERS, Tape, Tapes, on};
-    use crate::control::half::{Raised, told};
+    use crate::control::half::{Raised, exception_text};
     use numpy::PyReadonlyArray2;
     use pyo3::prelude::*;
     use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ mod openh264 {
     use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
     use tidegate_sim::scenario::assemble::Wanted;
 
-    /// What makes the encoder of a flow: `objects` has a factory of iterators over the pictures of its clip.
+    /// Makes the factory of a flow's encoder; `objects` has a factory of iterators over the pictures of its clip.
     pub(crate) fn make(
         wanted: &Wanted<'_>,
         objects: &BTreeMap<String, Py<PyAny>>,
@@ -122,31 +122,34 @@ mod openh264 {
     /// Pictures from Python, one after the other.
     struct Camera {
         pictures: Py<PyAny>,
-        seen: u64,
+        /// Number of pictures taken from the iterator.
+        taken: u64,
         planes: Vec<u8>,
         raised: Raised,
     }
 
     impl Camera {
         fn new(clip: &Py<PyAny>, raised: Raised) -> Result<Self, String> {
-            let made = Python::attach(|py| {
-                let pictures = clip.bind(py).call0().and_then(|made| made.try_iter());
-                pictures.map(|made| made.into_any().unbind()).map_err(|error| keep(py, error, &raised))
+            let pictures = Python::attach(|py| {
+                let pictures = clip.bind(py).call0().and_then(|pictures| pictures.try_iter());
+                pictures
+                    .map(|pictures| pictures.into_any().unbind())
+                    .map_err(|error| keep(py, error, &raised))
             });
-            Ok(Self { pictures: made?, seen: 0, planes: Vec::new(), raised })
+            Ok(Self { pictures: pictures?, taken: 0, planes: Vec::new(), raised })
         }
 
-        /// Picture `number`; those before it that nobody has asked for are passed over.
-        fn see(&mut self, number: u64) -> Result<&[u8], String> {
+        /// Takes picture `number`, and skips those before it.
+        fn picture(&mut self, number: u64) -> Result<&[u8], String> {
             Python::attach(|py| {
                 let mut pictures = self.pictures.bind(py).try_iter().map_err(|error| error.to_string())?;
-                while self.seen <= number {
+                while self.taken <= number {
                     let Some(next) = pictures.next() else {
-                        return Err(format!("the clip has no picture {}", self.seen));
+                        return Err(format!("the clip has no picture {}", self.taken));
                     };
                     let next = next.map_err(|error| keep(py, error, &self.raised))?;
-                    self.seen += 1;
-                    if self.seen > number {
+                    self.taken += 1;
+                    if self.taken > number {
                         let planes = next.extract::<PyReadonlyArray2<'_, u8>>();
                         let planes = planes.map_err(|_| "a picture is no 2-dimensional array of uint8")?;
                         let planes = planes.as_slice().map_err(|error| format!("a picture: {error}"))?;
@@ -162,7 +165,7 @@ mod openh264 {
 
     /// Keeps the exception for the error of the run.
     fn keep(py: Python<'_>, error: PyErr, raised: &Raised) -> String {
-        let reason = told(py, "the clip", &error);
+        let reason = exception_text(py, "the clip", &error);
         if let Ok(mut raised) = raised.lock() {
             raised.get_or_insert(error);
         }
@@ -179,7 +182,7 @@ mod openh264 {
 
     impl Encoder for InLoop {
         fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String> {
-            let coded = self.encoder.encode(self.camera.see(picture)?, target, key)?;
+            let coded = self.encoder.encode(self.camera.picture(picture)?, target, key)?;
             let frame = self.frames;
             let row = |length| (frame, picture as u32, target.as_bps_f64(), length);
             let Some(Coded { key, bits, slices }) = coded else {

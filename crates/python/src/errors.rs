@@ -1,4 +1,4 @@
-//! Errors as Python sees them.
+//! Exceptions for Python.
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -20,22 +20,22 @@ create_exception!(
      `expected` is empty), `expected` what would be right."
 );
 
-/// A refusal with its parts.
+/// The exception of a refusal, with its parts as attributes.
 pub(crate) fn refused(py: Python<'_>, error: &Refusal) -> PyErr {
     let raised = Refused::new_err(error.to_string());
     let parts = [("place", &error.place), ("found", &error.found), ("expected", &error.expected)];
     match parts.into_iter().try_for_each(|(name, part)| raised.value(py).setattr(name, part)) {
         Ok(()) => raised,
-        Err(other) => other,
+        Err(error) => error,
     }
 }
 
-/// A wrong input.
+/// The exception for an invalid input.
 pub(crate) fn bad(message: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(message.to_string())
 }
 
-/// A file that cannot be used, with its name.
+/// The exception for a file that cannot be used, with its name.
 pub(crate) fn file_error(path: &str, error: &std::io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(code) => PyOSError::new_err((code, error.to_string(), path.to_owned())),

@@ -1,10 +1,10 @@
-//! Episodes for agents that learn: worlds in steps, one or many at once, and policies as controllers.
+//! Episodes for learning agents: worlds in steps, one or many at once, and policies as controllers.
 
-use crate::control::half::{Raised, told};
+use crate::control::half::{Raised, exception_text};
 use crate::encoder::Tapes;
 use crate::errors::{bad, refused};
-use crate::guard::{InternalError, caught};
-use crate::run::{Ended, Recording, drive, outcome_of, prepare_with};
+use crate::guard::{InternalError, catch_panic};
+use crate::run::{Recording, RunFailure, drive, outcome_of, prepare_with};
 use crate::trace::PyTrace;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray2, PyReadwriteArray3};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -19,13 +19,13 @@ use tidegate_core::{Rate, Span, Time};
 use tidegate_sim::scenario::assemble::Halves;
 use tidegate_sim::scenario::{ControllerSpec, Episode, Stepped};
 
-/// What the flow's controller is called in the engine's scenario.
+/// Name of the agent's controller in the engine's scenario.
 const AGENT: &str = "agent";
 
-/// How many numbers a step's information has: its time, what was observed, and the truth.
+/// Number of values in a step's information: its time, the observation, and the truth.
 const NUMBERS: usize = 1 + COUNT + 6;
 
-/// Their names.
+/// Names of these values.
 pub(crate) const NAMES: [&str; NUMBERS] = [
     "time_s",
     "rate_bps",
@@ -47,7 +47,8 @@ pub(crate) const NAMES: [&str; NUMBERS] = [
     "sender_queue_ms",
 ];
 
-/// The terms on which an agent acts: nanoseconds, bit/s; `change`: the factor of an action of 1, or None for actions that are rates.
+/// The terms on which an agent acts: nanoseconds, bit/s; `change`: the factor of an action of 1, or None for actions
+/// that are rates.
 #[pyclass(frozen, module = "tidegate._core", name = "Terms")]
 #[derive(Clone, Copy)]
 pub(crate) struct PyTerms {
@@ -87,9 +88,10 @@ impl PyTerms {
     }
 }
 
-/// A controller that a function decides for, once an interval: `decide` gets the observation and answers with an action.
+/// A controller that a function decides for, once an interval: `decide` gets the observation and answers with an
+/// action.
 ///
-/// What makes a controller in Python may give one.
+/// A factory of Python controllers may return one.
 #[pyclass(frozen, module = "tidegate._core", name = "AgentController")]
 pub(crate) struct PyAgentController {
     decide: Py<PyAny>,
@@ -114,19 +116,20 @@ impl PyAgentController {
     /// The controller; its exceptions wait in `raised`.
     pub(crate) fn controller(&self, py: Python<'_>, raised: &Raised) -> Agent {
         let (decide, raised, rows) = (self.decide.clone_ref(py), raised.clone(), self.terms.history);
-        let policy: Policy = Box::new(move |seen| {
+        let policy: Policy = Box::new(move |observation| {
             Python::attach(|py| {
-                let answer = shown(py, seen, rows).and_then(|seen| decide.bind(py).call1((seen,)));
-                let answer = answer.and_then(|answer| {
-                    let wrong = |_| bad(format!("found {answer:?}; expected an action, a number"));
-                    answer.extract::<f64>().map_err(wrong)
+                let action = observation_array(py, observation, rows)
+                    .and_then(|observation| decide.bind(py).call1((observation,)));
+                let action = action.and_then(|action| {
+                    let wrong = |_| bad(format!("found {action:?}; expected an action, a number"));
+                    action.extract::<f64>().map_err(wrong)
                 });
-                answer.map_err(|error| {
-                    let said = told(py, "the policy", &error);
+                action.map_err(|error| {
+                    let reason = exception_text(py, "the policy", &error);
                     if let Ok(mut raised) = raised.lock() {
                         raised.get_or_insert(error);
                     }
-                    said
+                    reason
                 })
             })
         });
@@ -134,9 +137,13 @@ impl PyAgentController {
     }
 }
 
-/// An observation as an array.
-fn shown<'py>(py: Python<'py>, seen: &[f32], rows: usize) -> PyResult<Bound<'py, PyArray2<f32>>> {
-    PyArray1::from_slice(py, seen).reshape([rows, COUNT])
+/// Converts an observation to an array.
+fn observation_array<'py>(
+    py: Python<'py>,
+    observation: &[f32],
+    rows: usize,
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    PyArray1::from_slice(py, observation).reshape([rows, COUNT])
 }
 
 enum State {
@@ -144,13 +151,13 @@ enum State {
     Over(&'static str),
 }
 
-/// What threads may have of an episode.
-struct Inside {
+/// State of an episode that threads share.
+struct EpisodeState {
     state: Mutex<State>,
     raised: Raised,
     tapes: Tapes,
     terms: Terms,
-    least: Rate,
+    min_rate: Rate,
     /// Wall seconds so far.
     spent: Mutex<f64>,
 }
@@ -158,40 +165,40 @@ struct Inside {
 /// One episode of an agent: a world in steps, in which it sets the rate of one flow.
 #[pyclass(frozen, module = "tidegate._core", name = "Episode")]
 pub(crate) struct PyEpisode {
-    inside: Arc<Inside>,
+    episode_state: Arc<EpisodeState>,
 }
 
-impl Inside {
+impl EpisodeState {
     fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
         self.state.try_lock().map_err(|_| bad("this episode is at work in another thread"))
     }
 
     /// One step; gives its reward beside it.
-    fn step(&self, action: f64) -> Result<(Stepped, Option<f64>), Ended> {
-        let begun = Instant::now();
-        let mut state = self.lock().map_err(Ended::Raised)?;
+    fn step(&self, action: f64) -> Result<(Stepped, Option<f64>), RunFailure> {
+        let started = Instant::now();
+        let mut state = self.lock().map_err(RunFailure::Raised)?;
         let State::Running(episode) = &mut *state else {
             let State::Over(why) = *state else { unreachable!("it is not running") };
-            return Err(Ended::Raised(bad(format!("this episode {why}; call reset()"))));
+            return Err(RunFailure::Raised(bad(format!("this episode {why}; call reset()"))));
         };
         if episode.is_over() {
-            return Err(Ended::Raised(bad("this episode is over; call reset()")));
+            return Err(RunFailure::Raised(bad("this episode is over; call reset()")));
         }
-        let done = caught(|| {
+        let result = catch_panic(|| {
             episode.act(action);
             let until = episode.until();
             drive(episode.run(), |run, events| run.run_some(until, events), |py, _| py.check_signals())?;
             Ok(episode.end())
         });
         if let Ok(mut spent) = self.spent.lock() {
-            *spent += begun.elapsed().as_secs_f64();
+            *spent += started.elapsed().as_secs_f64();
         }
-        let done = done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic))));
-        match done {
-            Ok(stepped) => Ok((stepped, stepped.truth.reward(self.least))),
-            Err(ended) => {
+        let result = result.unwrap_or_else(|panic| Err(RunFailure::Raised(InternalError::new_err(panic))));
+        match result {
+            Ok(stepped) => Ok((stepped, stepped.truth.reward(self.min_rate))),
+            Err(error) => {
                 *state = State::Over("has stopped with an error");
-                Err(ended)
+                Err(error)
             }
         }
     }
@@ -208,12 +215,12 @@ impl Inside {
 }
 
 fn numbers(stepped: &Stepped) -> [f64; NUMBERS] {
-    let mut all = [0.0; NUMBERS];
-    all[0] = stepped.at.as_secs_f64();
-    all[1..=COUNT].copy_from_slice(&stepped.observed.values());
+    let mut values = [0.0; NUMBERS];
+    values[0] = stepped.at.as_secs_f64();
+    values[1..=COUNT].copy_from_slice(&stepped.observed.values());
     let truth = &stepped.truth;
     let capacity = truth.capacity.unwrap_or(f64::NAN);
-    all[COUNT + 1..].copy_from_slice(&[
+    values[COUNT + 1..].copy_from_slice(&[
         capacity,
         truth.received,
         truth.loss,
@@ -221,13 +228,14 @@ fn numbers(stepped: &Stepped) -> [f64; NUMBERS] {
         truth.queued,
         truth.paced,
     ]);
-    all
+    values
 }
 
 #[pymethods]
 impl PyEpisode {
     /// Builds the world, and runs it up to where the flow begins. The first arguments are those of `run`; the flow's
-    /// controller is called "agent" in the scenario. One with another controller is only watched: its observations are zeros.
+    /// controller is called "agent" in the scenario. One with another controller is only watched: its observations are
+    /// zeros.
     #[new]
     #[pyo3(signature = (scenario_json, flow, terms, start_bps, traces=Vec::new(), objects: "_Objects" = BTreeMap::new()))]
     fn new(
@@ -240,57 +248,58 @@ impl PyEpisode {
         objects: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let (terms, raised) = (terms.inner, Raised::default());
-        let mut held: Option<Reins> = None;
+        let mut agent_reins: Option<Reins> = None;
         let mut make = |spec: &ControllerSpec| -> Option<Halves> {
             if spec.name != AGENT || spec.python {
                 return None;
             }
             let (agent, reins) = Agent::new(terms, Rate::from_bps(start_bps), None);
-            held = Some(reins);
+            agent_reins = Some(reins);
             Some((Box::new(agent), None))
         };
         let (_, run, tapes) = prepare_with(py, scenario_json, &traces, &objects, &raised, &mut make)?;
         if let Some(key) = run.external().first() {
-            return Err(bad(format!("{key}: is external, which somebody has to drive; an agent cannot")));
+            return Err(bad(format!("{key}: is external and needs a driver; an agent cannot drive it")));
         }
-        let mut episode = Episode::new(run, flow, held, terms).map_err(|error| refused(py, &error))?;
+        let mut episode = Episode::new(run, flow, agent_reins, terms).map_err(|error| refused(py, &error))?;
         if let Some(before) = episode.before() {
             let some = |run: &mut tidegate_sim::scenario::Run, events| run.run_some(before, events);
             let done = py.detach(|| drive(episode.run(), some, |py, _| py.check_signals()));
             outcome_of(py, done, &raised)?;
         }
-        let inside = Inside {
+        let episode_state = EpisodeState {
             state: Mutex::new(State::Running(Box::new(episode))),
             raised,
             tapes,
             terms,
-            least: terms.min,
+            min_rate: terms.min,
             spent: Mutex::new(0.0),
         };
-        Ok(Self { inside: Arc::new(inside) })
+        Ok(Self { episode_state: Arc::new(episode_state) })
     }
 
-    /// Whether the capacity of a link on the flow's way is known.
+    /// Whether the capacity of a link on the flow's path is known.
     #[getter]
     fn knows_capacity(&self) -> PyResult<bool> {
-        match &mut *self.inside.lock()? {
+        match &mut *self.episode_state.lock()? {
             State::Running(episode) => Ok(episode.knows_capacity()),
             State::Over(why) => Err(bad(format!("this episode {why}"))),
         }
     }
 
-    /// What is seen now: an array of shape (history, features), the newest interval last.
+    /// The present observation: an array of shape (history, features), with the newest interval last.
     #[pyo3(signature = () -> "npt.NDArray[Any]")]
     fn observation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        self.inside.show(|seen| shown(py, seen, self.inside.terms.history))?
+        self.episode_state
+            .show(|observation| observation_array(py, observation, self.episode_state.terms.history))?
     }
 
-    /// One step by an action: (observation, default reward or None, whether the flow's time is over, whether its sender had
-    /// stopped before, what the step came to by name).
+    /// One step by an action: (observation, default reward or None, whether the flow's time is over, whether its sender
+    /// had stopped before, values of the step by name).
     #[pyo3(signature = (action) -> "tuple[npt.NDArray[Any], float | None, bool, bool, dict[str, float]]")]
     fn step<'py>(&self, py: Python<'py>, action: f64) -> PyResult<Step<'py>> {
-        let done = py.detach(|| self.inside.step(action));
-        let (stepped, reward) = outcome_of(py, done, &self.inside.raised)?;
+        let done = py.detach(|| self.episode_state.step(action));
+        let (stepped, reward) = outcome_of(py, done, &self.episode_state.raised)?;
         let info = PyDict::new(py);
         for (name, value) in NAMES.iter().zip(numbers(&stepped)) {
             info.set_item(PyString::intern(py, name), value)?;
@@ -298,9 +307,9 @@ impl PyEpisode {
         Ok((self.observation(py)?, reward, stepped.over, stepped.stopped, info))
     }
 
-    /// Ends the run where it is, and gives what it left.
+    /// Ends the run now, and returns its recording.
     fn finish(&self, py: Python<'_>) -> PyResult<Recording> {
-        let state = std::mem::replace(&mut *self.inside.lock()?, State::Over("has been finished"));
+        let state = std::mem::replace(&mut *self.episode_state.lock()?, State::Over("has been finished"));
         let episode = match state {
             State::Running(episode) => episode,
             State::Over(why) => return Err(bad(format!("this episode {why}; call reset()"))),
@@ -311,18 +320,19 @@ impl PyEpisode {
             let end = Time::ZERO + run.duration();
             run.finish_at(at.min(end))
         });
-        let spent = self.inside.spent.lock().map_err(bad)?;
-        let done = outcome.map(|outcome| Recording::new(outcome, self.inside.tapes.clone(), *spent));
-        outcome_of(py, done.map_err(Into::into), &self.inside.raised)
+        let spent = self.episode_state.spent.lock().map_err(bad)?;
+        let done = outcome.map(|outcome| Recording::new(outcome, self.episode_state.tapes.clone(), *spent));
+        outcome_of(py, done.map_err(Into::into), &self.episode_state.raised)
     }
 }
 
 type Step<'py> = (Bound<'py, PyArray2<f32>>, Option<f64>, bool, bool, Bound<'py, PyDict>);
 
-/// How a step of one of many ended: its reward, whether the episode is over, whether its sender had stopped.
-type Ending = (f64, bool, bool);
+/// Result of a step of one of many episodes: its reward, whether the episode is over, whether its sender had stopped.
+type StepResult = (f64, bool, bool);
 
-/// Threads that step many episodes. They wait between steps: to begin them anew took longer than a short world's step.
+/// Threads that step many episodes. They wait between steps, since starting them takes longer than a step of a short
+/// world.
 #[pyclass(frozen, module = "tidegate._core")]
 pub(crate) struct StepThreads {
     count: usize,
@@ -337,8 +347,8 @@ impl StepThreads {
         Self { count: count.max(1), pool: Mutex::new(None) }
     }
 
-    /// Steps many episodes: fills `observations` (episode, history, feature) and `values` (episode, name), and gives of each
-    /// its default reward (not a number without one), whether it is over, and whether its sender had stopped.
+    /// Steps many episodes: fills `observations` (episode, history, feature) and `values` (episode, name), and gives of
+    /// each its default reward (not a number without one), whether it is over, and whether its sender had stopped.
     #[pyo3(signature = (episodes, actions: "npt.NDArray[Any]", observations: "npt.NDArray[Any]", values: "npt.NDArray[Any]"))]
     fn step(
         &self,
@@ -347,72 +357,82 @@ impl StepThreads {
         actions: PyReadonlyArray1<'_, f64>,
         mut observations: PyReadwriteArray3<'_, f32>,
         mut values: PyReadwriteArray2<'_, f64>,
-    ) -> PyResult<Vec<Ending>> {
+    ) -> PyResult<Vec<StepResult>> {
         let mut pool =
             self.pool.try_lock().map_err(|_| bad("these episodes are at work in another thread"))?;
         let process = std::process::id();
-        if let Some((_, lost)) = pool.take_if(|(begun, _)| *begun != process) {
-            // its threads are the other process's: there is nobody here to be told to end
+        if let Some((_, lost)) = pool.take_if(|(started, _)| *started != process) {
+            // its threads belong to the parent process: there are none here to be stopped
             std::mem::forget(lost);
         }
         let (_, pool) = match &mut *pool {
             Some(pool) => pool,
-            none => {
-                let begun = ThreadPoolBuilder::new().num_threads((self.count - 1).max(1)).build();
-                none.insert((process, begun.map_err(bad)?))
+            missing => {
+                let started = ThreadPoolBuilder::new().num_threads((self.count - 1).max(1)).build();
+                missing.insert((process, started.map_err(bad)?))
             }
         };
-        let inside: Vec<Arc<Inside>> = episodes.iter().map(|episode| episode.inside.clone()).collect();
-        let count = inside.len();
+        let states: Vec<Arc<EpisodeState>> =
+            episodes.iter().map(|episode| episode.episode_state.clone()).collect();
+        let count = states.len();
         let actions = actions.as_slice()?;
-        let width = inside.first().map_or(0, |one| one.terms.history * COUNT);
-        let (seen, told) = (observations.as_slice_mut()?, values.as_slice_mut()?);
-        let fits = inside.iter().all(|one| one.terms.history * COUNT == width);
-        if !fits || actions.len() != count || seen.len() != count * width || told.len() != count * NUMBERS {
+        let width = states.first().map_or(0, |state| state.terms.history * COUNT);
+        let (observations, infos) = (observations.as_slice_mut()?, values.as_slice_mut()?);
+        let fits = states.iter().all(|state| state.terms.history * COUNT == width);
+        if !fits
+            || actions.len() != count
+            || observations.len() != count * width
+            || infos.len() != count * NUMBERS
+        {
             return Err(bad("the arrays do not have the shapes of these episodes"));
         }
         let chunk = count.div_ceil(self.count).max(1);
-        let mut done: Vec<Option<Result<Ending, Ended>>> = (0..count).map(|_| None).collect();
+        let mut done: Vec<Option<Result<StepResult, RunFailure>>> = (0..count).map(|_| None).collect();
         py.detach(|| {
-            let parts = inside.chunks(chunk).zip(actions.chunks(chunk)).zip(done.chunks_mut(chunk));
-            let arrays = seen.chunks_mut((chunk * width).max(1)).zip(told.chunks_mut(chunk * NUMBERS));
+            let parts = states.chunks(chunk).zip(actions.chunks(chunk)).zip(done.chunks_mut(chunk));
+            let arrays =
+                observations.chunks_mut((chunk * width).max(1)).zip(infos.chunks_mut(chunk * NUMBERS));
             pool.in_place_scope(|scope| {
                 let mut work: Vec<_> = parts
                     .zip(arrays)
-                    .map(|(((inside, actions), done), (seen, told))| {
+                    .map(|(((states, actions), results), (observations, infos))| {
                         move || {
-                            let arrays = seen.chunks_mut(width.max(1)).zip(told.chunks_mut(NUMBERS));
-                            let all = inside.iter().zip(actions).zip(done).zip(arrays);
-                            for (((one, &action), done), (seen, told)) in all {
-                                *done = Some(one.step(action).and_then(|(stepped, reward)| {
-                                    one.show(|now| seen.copy_from_slice(now)).map_err(Ended::Raised)?;
-                                    told.copy_from_slice(&numbers(&stepped));
+                            let arrays = observations.chunks_mut(width.max(1)).zip(infos.chunks_mut(NUMBERS));
+                            let episodes = states.iter().zip(actions).zip(results).zip(arrays);
+                            for (((state, &action), result), (row, info)) in episodes {
+                                *result = Some(state.step(action).and_then(|(stepped, reward)| {
+                                    state.show(|now| row.copy_from_slice(now)).map_err(RunFailure::Raised)?;
+                                    info.copy_from_slice(&numbers(&stepped));
                                     Ok((reward.unwrap_or(f64::NAN), stepped.over, stepped.stopped))
                                 }));
                             }
                         }
                     })
                     .collect();
-                let own = work.pop();
+                let last = work.pop();
                 for part in work {
                     scope.spawn(|_| part());
                 }
-                // the last part is this thread's
-                if let Some(own) = own {
-                    own();
+                // the last part runs in this thread
+                if let Some(last) = last {
+                    last();
                 }
             });
         });
-        let all = done.into_iter().zip(&inside);
-        all.map(|(done, one)| match done {
-            Some(done) => outcome_of(py, done, &one.raised),
-            None => Err(bad("an episode was left out")),
-        })
-        .collect()
+        let results = done.into_iter().zip(&states);
+        results
+            .map(|(result, state)| match result {
+                Some(result) => outcome_of(py, result, &state.raised),
+                None => Err(bad("an episode was left out")),
+            })
+            .collect()
     }
 }
 
-/// The numbers of an agent's observation: name, unit, least and largest scaled value, what it is.
+/// The features of an agent's observation: name, unit, smallest and largest scaled value, definition.
 pub(crate) fn features() -> Vec<(&'static str, &'static str, f32, f32, &'static str)> {
-    FEATURES.iter().map(|one| (one.name, one.unit, one.low, one.high, one.doc)).collect()
+    FEATURES
+        .iter()
+        .map(|feature| (feature.name, feature.unit, feature.low, feature.high, feature.doc))
+        .collect()
 }

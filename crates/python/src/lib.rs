@@ -1,5 +1,5 @@
 //! Python bindings of tidegate: a scenario goes in, columns come out. Glue only.
-// the one crate above the pure ones that may look at a clock: for progress, never for results
+// this crate is not pure: it may read a clock for progress, but never for results
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod arguments;
@@ -89,7 +89,7 @@ mod _core {
     use pyo3::prelude::*;
     use tidegate_sim::record::metrics::{FAIRNESS, FLOWS, LINKS, MEMBERS, Row};
 
-    /// Adds what is no class and no function.
+    /// Adds constants and exceptions to the module.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();

@@ -15,9 +15,9 @@ use std::sync::Mutex;
 use std::time::Instant;
 use tidegate_core::Time;
 use tidegate_live::network;
-use tidegate_live::shell::arrival::{arrivals, endings};
-use tidegate_live::shell::forward::{self, End, Port, Shell};
-use tidegate_live::shell::lateness::Late;
+use tidegate_live::shell::arrival::{arrivals, fates};
+use tidegate_live::shell::forward::{self, Port, Shell, StopReason};
+use tidegate_live::shell::lateness::LatenessSummary;
 use tidegate_live::shell::log::Log;
 use tidegate_live::shell::replay::{difference, replay};
 use tidegate_live::shell::{Names, usual_names};
@@ -33,32 +33,33 @@ fn failed(error: forward::Error) -> PyErr {
     }
 }
 
-/// The flows of the two sides by name: those of a caller, or the usual ones.
+/// The names of the flows of both sides: those given, or the usual ones.
 fn names(sides: Option<(Vec<String>, Vec<String>)>) -> Names {
     sides.map_or_else(usual_names, |(a, b)| [a, b])
 }
 
-/// Two devices, and a scenario's links between them, by the wall clock; only where there is Linux.
+/// A scenario's links between two devices in real time; only on Linux.
 #[pyclass(frozen, module = "tidegate._core", name = "Shell")]
 pub(crate) struct PyShell {
     shell: Mutex<Option<Box<Shell>>>,
 }
 
 impl PyShell {
-    fn with<R>(&self, act: impl FnOnce(&mut Option<Box<Shell>>) -> PyResult<R>) -> PyResult<R> {
-        act(&mut *self.shell.try_lock().map_err(|_| PyRuntimeError::new_err("this session is at work"))?)
+    fn with<R>(&self, operation: impl FnOnce(&mut Option<Box<Shell>>) -> PyResult<R>) -> PyResult<R> {
+        operation(
+            &mut *self.shell.try_lock().map_err(|_| PyRuntimeError::new_err("this session is at work"))?,
+        )
     }
 }
 
-fn over() -> PyErr {
+fn finished_error() -> PyErr {
     bad("this session has finished")
 }
 
 #[pymethods]
 impl PyShell {
-    /// A session, which begins now; `arrivals.csv` and `fates.csv` are written in `folder`, and with `pcap` a capture
-    /// file for each side; `sides` names the flows that stand for what each side sends. The other arguments are those
-    /// of `run`.
+    /// A session, which begins now. It writes `arrivals.csv` and `fates.csv` in `folder`, and with `pcap` a capture
+    /// file for each side. `sides` has the names of each side's external flows. The other arguments are those of `run`.
     #[new]
     #[pyo3(signature = (folder, scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new(), pcap=false, sides=None))]
     fn new(
@@ -78,47 +79,47 @@ impl PyShell {
     }
 
     /// Forwards between two packet sockets until the scenario's end ("over"), until the descriptor `stop` can be read
-    /// ("stopped"), until a signal comes ("interrupted"), or until the model is a second behind ("behind").
+    /// ("stopped"), until a signal arrives ("interrupted"), or until the model lags by a second ("behind").
     fn forward(&self, py: Python<'_>, a: i32, b: i32, stop: i32) -> PyResult<&'static str> {
         let socket = |number| Port::of(number).map_err(|error| system("a packet socket", error));
         let (a, b) = (socket(a)?, socket(b)?);
         let stop = forward::descriptor(stop).map_err(|error| system("what stops it", error))?;
         self.with(|shell| {
-            let shell = shell.as_mut().ok_or_else(over)?;
+            let shell = shell.as_mut().ok_or_else(finished_error)?;
             let end = py.detach(|| shell.forward([&a, &b], &stop)).map_err(failed)?;
             Ok(match end {
-                End::Over => "over",
-                End::Stopped => "stopped",
-                End::Interrupted => "interrupted",
-                End::Behind(_) => "behind",
+                StopReason::Over => "over",
+                StopReason::Stopped => "stopped",
+                StopReason::Interrupted => "interrupted",
+                StopReason::Behind(_) => "behind",
             })
         })
     }
 
-    /// What there is to say so far, as JSON: flows, counts, and lateness.
+    /// Flows, counts and lateness so far, as JSON.
     fn summary_json(&self) -> PyResult<String> {
         self.with(|shell| {
-            let shell = shell.as_ref().ok_or_else(over)?;
+            let shell = shell.as_ref().ok_or_else(finished_error)?;
             let (counts, late, clamped) = shell.summary();
-            let quantiles = |late: Late| {
+            let quantiles = |late: LatenessSummary| {
                 serde_json::json!({
                     "count": late.count, "p50_ms": late.p50_ms, "p99_ms": late.p99_ms, "worst_ms": late.worst_ms,
                 })
             };
             let flows: Vec<_> = shell
                 .flows()
-                .seen()
+                .tuples()
                 .iter()
-                .map(|one| {
+                .map(|tuple| {
                     serde_json::json!({
-                        "protocol": one.protocol, "address_a": one.address_a.to_string(), "port_a": one.port_a,
-                        "address_b": one.address_b.to_string(), "port_b": one.port_b,
+                        "protocol": tuple.protocol, "address_a": tuple.address_a.to_string(), "port_a": tuple.port_a,
+                        "address_b": tuple.address_b.to_string(), "port_b": tuple.port_b,
                     })
                 })
                 .collect();
             let summary = serde_json::json!({
                 "flows": flows,
-                "packets": counts.packets, "other": counts.other, "clamped": counts.clamped,
+                "packets": counts.packets, "other": counts.not_ipv4, "clamped": counts.clamped,
                 "unstamped": counts.unstamped, "unwritten": counts.unwritten, "clock_steps": counts.steps,
                 "lateness": quantiles(late), "clamped_by": quantiles(clamped),
             });
@@ -126,15 +127,16 @@ impl PyShell {
         })
     }
 
-    /// Ends the session now: its files are whole then. The time in nanoseconds.
+    /// Ends the session now and completes its files. Returns the session's time in nanoseconds.
     fn finish(&self, py: Python<'_>) -> PyResult<i64> {
-        let shell = self.with(|shell| shell.take().ok_or_else(over))?;
+        let shell = self.with(|shell| shell.take().ok_or_else(finished_error))?;
         py.detach(|| shell.finish()).map(|(end, _)| end.as_nanos()).map_err(failed)
     }
 }
 
-/// A session once more in virtual time, from the texts of its `arrivals.csv` and `fates.csv`: the recording, and where
-/// it differs from the session, if it does; `sides` is that of the session. The other arguments are those of `run`. Only where there is Linux.
+/// Replays a session in virtual time from the texts of its `arrivals.csv` and `fates.csv`. Returns the recording, and
+/// the first difference from the session, if any. `sides` is that of the session; the other arguments are those of
+/// `run`. Only on Linux.
 #[pyfunction]
 #[pyo3(signature = (arrivals_csv, fates_csv, end_ns, scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new(), sides=None))]
 #[allow(clippy::too_many_arguments)]
@@ -151,33 +153,35 @@ pub(crate) fn replay_session(
     let raised = Raised::default();
     let (_, run, _) = prepare(py, scenario_json, &traces, &objects, &raised)?;
     let names = names(sides);
-    let begun = Instant::now();
-    let done = py.detach(|| -> Result<_, String> {
-        let came = arrivals(arrivals_csv).map_err(|error| format!("arrivals.csv: {error}"))?;
-        let live = endings(fates_csv).map_err(|error| format!("fates.csv: {error}"))?;
-        let again = replay(run, &names, &came, Time::from_nanos(end_ns))?;
-        let differs = difference(&live, &again.endings)
-            .map(|(number, live, again)| format!("packet {number}: live {live:?}, in the replay {again:?}"));
-        Ok((again.outcome, differs))
+    let started = Instant::now();
+    let result = py.detach(|| -> Result<_, String> {
+        let arrivals = arrivals(arrivals_csv).map_err(|error| format!("arrivals.csv: {error}"))?;
+        let live = fates(fates_csv).map_err(|error| format!("fates.csv: {error}"))?;
+        let replayed = replay(run, &names, &arrivals, Time::from_nanos(end_ns))?;
+        let differs = difference(&live, &replayed.fates).map(|(number, live, replayed)| {
+            format!("packet {number}: live {live:?}, in the replay {replayed:?}")
+        });
+        Ok((replayed.outcome, differs))
     });
-    let (outcome, differs) = done.map_err(bad)?;
-    Ok((Recording::new(outcome, Tapes::new(), begun.elapsed().as_secs_f64()), differs))
+    let (outcome, differs) = result.map_err(bad)?;
+    Ok((Recording::new(outcome, Tapes::new(), started.elapsed().as_secs_f64()), differs))
 }
 
-/// A file descriptor of a new network namespace; only where there is Linux.
+/// Makes a network namespace and returns its file descriptor; only on Linux.
 #[pyfunction]
 pub(crate) fn make_network() -> PyResult<i32> {
     network::make().map(IntoRawFd::into_raw_fd).map_err(|error| system("a network namespace", error))
 }
 
-/// Moves the calling thread, and what it starts from now on, into a network namespace; only where there is Linux.
+/// Moves the calling thread, and the threads and programs that it starts from now on, into a network namespace; only on
+/// Linux.
 #[pyfunction]
 pub(crate) fn enter_network(namespace: i32) -> PyResult<()> {
     let enter = |namespace: OwnedFd| network::enter(&namespace);
     forward::descriptor(namespace).and_then(enter).map_err(|error| system("a network namespace", error))
 }
 
-/// Programs that the calling thread starts from now on have no rights in the namespaces; only where there is Linux.
+/// Removes the rights in the namespaces from programs that the calling thread starts from now on; only on Linux.
 #[pyfunction]
 pub(crate) fn drop_rights() -> PyResult<()> {
     network::drop_rights().map_err(|error| system("capabilities", error))

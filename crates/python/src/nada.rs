@@ -110,9 +110,9 @@ pub(crate) fn nada_gradual_update(
     settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<f64> {
     let set = with(preset, settings)?;
-    let (rate, most) = (from_zero("r_ref_bps", r_ref_bps)?, from_zero("rmax_bps", rmax_bps)?);
-    let (x, before) = (from_zero("signal_ms", signal_ms)?, from_zero("before_ms", before_ms)?);
-    Ok(rate::gradual(rate, x, before, from_zero("delta_ms", delta_ms)?, most, &set))
+    let (rate, max_rate) = (from_zero("r_ref_bps", r_ref_bps)?, from_zero("rmax_bps", rmax_bps)?);
+    let (signal, previous) = (from_zero("signal_ms", signal_ms)?, from_zero("before_ms", before_ms)?);
+    Ok(rate::gradual(rate, signal, previous, from_zero("delta_ms", delta_ms)?, max_rate, &set))
 }
 
 /// Rates of the encoder and of the pacer in bit/s, r_vin and r_send (equations (11) to (14)).
@@ -139,6 +139,6 @@ pub(crate) fn nada_shaped_rates(
 ) -> PyResult<(f64, f64)> {
     let set = with(preset, settings)?;
     let (rate, waiting) = (from_zero("r_ref_bps", r_ref_bps)?, from_zero("buffer_bytes", buffer_bytes)?);
-    let (least, most) = (from_zero("rmin_bps", rmin_bps)?, from_zero("rmax_bps", rmax_bps)?);
-    Ok(shaping::rates(rate, waiting, least, most, &set))
+    let (min_rate, max_rate) = (from_zero("rmin_bps", rmin_bps)?, from_zero("rmax_bps", rmax_bps)?);
+    Ok(shaping::rates(rate, waiting, min_rate, max_rate, &set))
 }

@@ -1,4 +1,4 @@
-//! A class that panics wherever Python can reach it, so that tests see what becomes of panics.
+//! A class that panics wherever Python can reach it, for tests of the handling of panics.
 #![allow(clippy::panic)]
 
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ impl std::hash::Hash for Incomparable {
     }
 }
 
-/// Whatever is done with it panics and says what it was; the constructor and the end do only when told to.
+/// Every operation on it panics with the operation's name; the constructor and the destructor only if asked to.
 #[pyclass(frozen, eq, hash, module = "tidegate._core", name = "_Panics")]
 #[derive(PartialEq, Hash)]
 pub(crate) struct Panics {
@@ -51,9 +51,9 @@ impl Panics {
     #[new]
     #[pyo3(signature = (at_once=false, at_end=false))]
     fn new(at_once: bool, at_end: bool) -> Self {
-        let made = Self { inner: Incomparable, at_end };
+        let panics = Self { inner: Incomparable, at_end };
         assert!(!at_once, "new");
-        made
+        panics
     }
 
     fn method(&self, said: &str) {

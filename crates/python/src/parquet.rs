@@ -1,4 +1,5 @@
-//! Parquet files of ours as somebody else may have changed them; nothing of Python in here, so that it can be fuzzed alone.
+//! Reads tidegate's Parquet files, which may be damaged or changed. It does not use Python, so that it can be fuzzed
+//! alone.
 
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::file::reader::ChunkReader;
@@ -10,7 +11,7 @@ use arrow_schema::DataType;
 /// The table in a Parquet file.
 ///
 /// # Errors
-/// Whatever is wrong with it; but the reader of the `parquet` crate panics on some damaged files.
+/// If the file is damaged or not of tidegate. The reader of the `parquet` crate panics on some damaged files.
 pub(crate) fn read(file: impl ChunkReader + 'static) -> Result<RecordBatch, String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
     let schema = builder.schema().clone();
@@ -32,13 +33,13 @@ pub(crate) fn read(file: impl ChunkReader + 'static) -> Result<RecordBatch, Stri
         return Err(format!("damaged ({} of {rows} rows)", batch.num_rows()));
     }
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        whole(column).map_err(|why| format!("column {}: {why}", field.name()))?;
+        check_column(column).map_err(|why| format!("column {}: {why}", field.name()))?;
     }
     Ok(batch)
 }
 
-/// Whether a column is one that tidegate writes: of one of its types, without gaps, with a word for each code.
-fn whole(column: &ArrayRef) -> Result<(), String> {
+/// Checks that a column is one that tidegate writes: of one of its types, without nulls, and with a word for each code.
+fn check_column(column: &ArrayRef) -> Result<(), String> {
     match column.data_type() {
         DataType::Float64 | DataType::UInt64 | DataType::UInt32 | DataType::Boolean => {}
         _ => {
@@ -51,7 +52,7 @@ fn whole(column: &ArrayRef) -> Result<(), String> {
     if column.null_count() > 0 { Err("has gaps".to_owned()) } else { Ok(()) }
 }
 
-/// The words of a column and for each row the place in them.
+/// The words of a column, and the index of each row's word.
 pub(crate) fn words(array: &ArrayRef) -> Result<(Vec<String>, Vec<i64>), String> {
     if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() {
         let words =

@@ -1,4 +1,4 @@
-//! Recordings of calls that others made, as runs.
+//! Imports recordings of calls that other programs made, as runs.
 
 use crate::control::host::PyControllerHost;
 use crate::errors::bad;
@@ -7,10 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::PoisonError;
 use tidegate_core::ControllerHost;
-use tidegate_recordings::import::{self, Format, Imported, Wrong};
+use tidegate_recordings::import::{self, FileProblem, Format, Imported};
 use tidegate_recordings::session::Clocks;
 
-/// A call that was recorded elsewhere.
+/// A call that was imported from recordings.
 #[pyclass(frozen, module = "tidegate._core", name = "ImportedCall")]
 pub(crate) struct PyImported {
     inner: Imported,
@@ -18,12 +18,12 @@ pub(crate) struct PyImported {
 
 #[pymethods]
 impl PyImported {
-    /// The metrics that are known, as JSON.
+    /// The metrics that the recording determines, as JSON.
     fn summary_json(&self) -> String {
         self.inner.recorded.summary().to_string()
     }
 
-    /// The names of the tables there are.
+    /// The names of the available tables.
     fn table_names(&self) -> Vec<&'static str> {
         self.inner.recorded.table_names()
     }
@@ -34,27 +34,29 @@ impl PyImported {
         Table::new(table.ok_or_else(|| bad(format!("no table {name:?} in this recording")))?)
     }
 
-    /// What has to be known of how the call was put together: sentences.
+    /// Assumptions and omissions in putting the call together, as sentences.
     #[getter]
     fn remarks(&self) -> Vec<String> {
         self.inner.session.remarks.clone()
     }
 
-    /// For each file the first things that could not be read, and how many there were.
+    /// The first problems of each file, and the count of all its problems.
     #[getter]
     fn problems(&self) -> Vec<(Vec<String>, usize)> {
-        let told = |one: &tidegate_recordings::Problems| one.first.iter().map(ToString::to_string).collect();
-        self.inner.problems.iter().map(|one| (told(one), one.count)).collect()
+        let messages = |problems: &tidegate_recordings::Problems| {
+            problems.first.iter().map(ToString::to_string).collect()
+        };
+        self.inner.problems.iter().map(|problems| (messages(problems), problems.count)).collect()
     }
 
-    /// Unix time at which it begins, in ms, where a file says so.
+    /// Unix time at which the call begins, in ms, if a file has it.
     #[getter]
     fn begun_ms(&self) -> Option<i64> {
-        self.inner.begun
+        self.inner.start_unix_ms
     }
 }
 
-/// What kind of recording a file is: "event log" or "capture"; ValueError for none that can be imported.
+/// Detects the format of a recording: "event log" or "capture"; ValueError for a file that cannot be imported.
 #[pyfunction]
 pub(crate) fn recording_format(data: &[u8]) -> PyResult<&'static str> {
     match import::format(data) {
@@ -64,9 +66,9 @@ pub(crate) fn recording_format(data: &[u8]) -> PyResult<&'static str> {
     }
 }
 
-/// Imports the event logs of one end, and of the other one. `same_clock`: whether both ends had one.
+/// Imports the event log of one end, or those of both. `same_clock`: whether both ends had one clock.
 ///
-/// ValueError for a file that is wrong: its place among them, and what is wrong with it.
+/// ValueError for a file that cannot be imported: its index, and its problem.
 #[pyfunction]
 #[pyo3(signature = (files: "Sequence[bytes]", same_clock, replay=None))]
 pub(crate) fn import_event_logs(
@@ -75,14 +77,14 @@ pub(crate) fn import_event_logs(
     same_clock: bool,
     replay: Option<PyRef<'_, PyControllerHost>>,
 ) -> PyResult<PyImported> {
-    let read =
+    let import =
         |clocks, replay: Option<&mut ControllerHost>| import::event_logs(&slices(&files), clocks, replay);
-    imported(py, same_clock, replay, read)
+    convert(py, same_clock, replay, import)
 }
 
-/// Imports the captures of one place, and of a second one. `same_clock`: whether both had one.
+/// Imports the captures of one or two capture points. `same_clock`: whether both points had one clock.
 ///
-/// ValueError for a file that is wrong: its place among both, and what is wrong with it.
+/// ValueError for a file that cannot be imported: its index among all files, and its problem.
 #[pyfunction]
 #[pyo3(signature = (near: "Sequence[bytes]", far: "Sequence[bytes]", same_clock, replay=None))]
 pub(crate) fn import_captures(
@@ -92,29 +94,29 @@ pub(crate) fn import_captures(
     same_clock: bool,
     replay: Option<PyRef<'_, PyControllerHost>>,
 ) -> PyResult<PyImported> {
-    let read = |clocks, replay: Option<&mut ControllerHost>| {
+    let import = |clocks, replay: Option<&mut ControllerHost>| {
         import::captures(&slices(&near), &slices(&far), clocks, replay)
     };
-    imported(py, same_clock, replay, read)
+    convert(py, same_clock, replay, import)
 }
 
 fn slices(files: &[Vec<u8>]) -> Vec<&[u8]> {
     files.iter().map(Vec::as_slice).collect()
 }
 
-/// Reads a call while other threads of Python go on.
-fn imported(
+/// Imports a call without the GIL, and converts the result for Python.
+fn convert(
     py: Python<'_>,
     same_clock: bool,
     replay: Option<PyRef<'_, PyControllerHost>>,
-    read: impl FnOnce(Clocks, Option<&mut ControllerHost>) -> Result<Imported, Wrong> + Send,
+    import: impl FnOnce(Clocks, Option<&mut ControllerHost>) -> Result<Imported, FileProblem> + Send,
 ) -> PyResult<PyImported> {
     let host = replay.as_deref().map(PyControllerHost::host);
-    let clocks = if same_clock { Clocks::Same } else { Clocks::Own };
-    let done = py.detach(|| {
-        let mut held = host.map(|host| host.lock().unwrap_or_else(PoisonError::into_inner));
-        read(clocks, held.as_deref_mut())
+    let clocks = if same_clock { Clocks::Same } else { Clocks::Separate };
+    let result = py.detach(|| {
+        let mut guard = host.map(|host| host.lock().unwrap_or_else(PoisonError::into_inner));
+        import(clocks, guard.as_deref_mut())
     });
-    let wrong = |wrong: Wrong| PyValueError::new_err((wrong.file, wrong.problem.to_string()));
-    done.map(|inner| PyImported { inner }).map_err(wrong)
+    let error = |error: FileProblem| PyValueError::new_err((error.file, error.problem.to_string()));
+    result.map(|inner| PyImported { inner }).map_err(error)
 }

@@ -30,35 +30,35 @@ fn time(now_ns: i64) -> PyResult<Time> {
 impl PySchedule {
     /// The next pseudo-random number.
     fn draw(&self, py: Python<'_>) -> PyResult<f64> {
-        let drawn = if self.calls {
+        let value = if self.calls {
             self.uniform.call0(py)?
         } else {
             let next = self.uniform.bind(py).try_iter()?.next();
             next.ok_or_else(|| bad("uniform: its numbers are used up; expected one more"))??.unbind()
         };
-        number("uniform", drawn.extract(py)?, 0.0, false, 1.0)
+        number("uniform", value.extract(py)?, 0.0, false, 1.0)
     }
 
-    /// Does `act` with pseudo-random numbers; when there is none, nothing is done.
+    /// Calls `operation` with pseudo-random numbers; if there are none left, the schedule does not change.
     fn with<T>(
         &mut self,
         py: Python<'_>,
-        act: impl FnOnce(&mut Schedule, &mut dyn FnMut() -> f64) -> T,
+        operation: impl FnOnce(&mut Schedule, &mut dyn FnMut() -> f64) -> T,
     ) -> PyResult<T> {
         let mut schedule = self.schedule.clone();
-        let mut trouble = None;
+        let mut draw_error = None;
         let mut draw = || {
             self.draw(py).unwrap_or_else(|error| {
-                trouble.get_or_insert(error);
+                draw_error.get_or_insert(error);
                 0.5
             })
         };
-        let done = act(&mut schedule, &mut draw);
-        if let Some(error) = trouble {
+        let result = operation(&mut schedule, &mut draw);
+        if let Some(error) = draw_error {
             return Err(error);
         }
         self.schedule = schedule;
-        Ok(done)
+        Ok(result)
     }
 }
 
@@ -117,13 +117,13 @@ impl PySchedule {
         Ok(Self { schedule: Schedule::new(&timing), uniform: uniform.unbind(), calls })
     }
 
-    /// Joins the session, which has so many members, itself among them (RFC 3550 section 6.3.2).
+    /// Joins the session, which then has `members` members (RFC 3550 section 6.3.2).
     fn join(&mut self, py: Python<'_>, now_ns: i64, members: u32) -> PyResult<()> {
         let now = time(now_ns)?;
         self.with(py, |schedule, uniform| schedule.join(now, members, uniform))
     }
 
-    /// Is silent from now on.
+    /// Leaves the session: nothing is sent any more.
     fn leave(&mut self) {
         self.schedule.leave();
     }
@@ -153,7 +153,7 @@ impl PySchedule {
         self.schedule.sent_early(size);
     }
 
-    /// Wants to send feedback on what was seen now: what becomes of it, and when (RFC 4585 section 3.5.2).
+    /// Requests to send feedback on an event of this instant: how and when it is sent (RFC 4585 section 3.5.2).
     #[pyo3(signature = (now_ns, rtt_ns=None) -> "tuple[Literal['early', 'regular', 'discard'], int | None]")]
     fn feedback(
         &mut self,
@@ -165,13 +165,13 @@ impl PySchedule {
         let rtt = rtt_ns.map(|rtt| span("rtt_ns", rtt)).transpose()?;
         let chance = self.with(py, |schedule, uniform| schedule.feedback(now, rtt, uniform))?;
         Ok(match chance {
-            Chance::Early(at) => ("early", Some(at.as_nanos())),
+            Chance::Early(time) => ("early", Some(time.as_nanos())),
             Chance::Regular => ("regular", self.tn()),
             Chance::No => ("discard", None),
         })
     }
 
-    /// Others have said all the feedback that waits (RFC 4585 section 3.5.2, step 5a).
+    /// Cancels the waiting feedback, which other participants have sent (RFC 4585 section 3.5.2, step 5a).
     fn cancel_early(&mut self) {
         self.schedule.cancel_early();
     }
@@ -187,18 +187,18 @@ impl PySchedule {
         Ok(())
     }
 
-    /// How many senders there are, and whether this participant is one (RFC 3550 section 6.3.8).
+    /// Sets the number of senders, and whether this participant is one (RFC 3550 section 6.3.8).
     fn set_senders(&mut self, senders: u32, we_sent: bool) {
         self.schedule.set_senders(senders, we_sent);
     }
 
-    /// Wants to say goodbye with a packet of `size` bytes: whether it may at once (RFC 3550 section 6.3.7).
+    /// Requests to send a goodbye of `size` bytes; returns whether it may be sent at once (RFC 3550 section 6.3.7).
     fn goodbye(&mut self, py: Python<'_>, now_ns: i64, size: u32) -> PyResult<bool> {
         let now = time(now_ns)?;
         self.with(py, |schedule, uniform| schedule.goodbye(now, size, uniform))
     }
 
-    /// A goodbye of `size` bytes was heard while waiting with one's own (RFC 3550 section 6.3.7).
+    /// A goodbye of `size` bytes was received while the own goodbye waits (RFC 3550 section 6.3.7).
     fn heard_goodbye(&mut self, size: u32) {
         self.schedule.heard_goodbye(size);
     }
@@ -206,7 +206,7 @@ impl PySchedule {
     /// When the timer goes off: te or tn; None for never.
     #[getter]
     fn due(&self) -> Option<i64> {
-        at(self.schedule.due())
+        finite_ns(self.schedule.due())
     }
 
     /// tp, when the last packet was sent or should have been.
@@ -218,7 +218,7 @@ impl PySchedule {
     /// tn, when the next regular packet is scheduled; None for never.
     #[getter]
     fn tn(&self) -> Option<i64> {
-        at(self.schedule.state().1)
+        finite_ns(self.schedule.state().1)
     }
 
     /// T_rr, the last interval computed.
@@ -245,20 +245,20 @@ impl PySchedule {
         self.schedule.deterministic().as_nanos()
     }
 
-    /// After so long a silence a member is gone (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4).
+    /// Silence after which a member has left (RFC 3550 section 6.3.5, RFC 8108 section 7.1.4).
     #[getter]
     fn member_timeout(&self) -> i64 {
         self.schedule.member_timeout().as_nanos()
     }
 
-    /// After so long without RTP a sender is none any more (RFC 3550 section 6.3.5).
+    /// Time without RTP after which a sender counts as a receiver (RFC 3550 section 6.3.5).
     #[getter]
     fn sender_timeout(&self) -> i64 {
         self.schedule.sender_timeout().as_nanos()
     }
 }
 
-/// A time, unless it is never.
-fn at(time: Time) -> Option<i64> {
+/// Nanoseconds of a time; `None` for never.
+fn finite_ns(time: Time) -> Option<i64> {
     (time != Time::MAX).then(|| time.as_nanos())
 }

@@ -1,6 +1,6 @@
 //! Runs of a scenario from Python, and the recordings that they leave.
 
-use crate::control::half::{PyHalf, Raised, told};
+use crate::control::half::{PyHalf, Raised, exception_text};
 use crate::encoder::{self, Tapes};
 use crate::errors::{RunError, bad, refused};
 use crate::gym::PyAgentController;
@@ -17,13 +17,13 @@ use tidegate_sim::scenario::assemble::{self, Halves, Makers, Wanted};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 use tidegate_sim::scenario::{Outcome, Run};
 
-/// So often, in wall time, a run looks for Ctrl-C and tells how far it is.
-const PULSE: Duration = Duration::from_millis(50);
+/// Interval in wall time at which a run checks for Ctrl-C and reports its progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The engine handles at most so many events between two looks at the clock: about a millisecond's worth.
-const MOST_EVENTS: u64 = 4096;
+/// Largest number of events between two readings of the wall clock: about a millisecond of work.
+const MAX_EVENTS: u64 = 4096;
 
-/// What a run left: metrics, tables, hashes.
+/// The results of a run: metrics, tables, hashes.
 #[pyclass(frozen, module = "tidegate._core")]
 pub(crate) struct Recording {
     outcome: Outcome,
@@ -44,7 +44,7 @@ impl Recording {
         &self.outcome.summary.digest
     }
 
-    /// What each random substream gave out, as JSON: {name: {count, checkpoints: [[draws, hash]]}}.
+    /// The draws of each random substream, as JSON: {name: {count, checkpoints: [[draws, hash]]}}.
     fn draws_json(&self) -> PyResult<String> {
         let draws: BTreeMap<&str, serde_json::Value> = self
             .outcome
@@ -86,7 +86,7 @@ impl Recording {
         Ok(pyo3::types::PyBytes::new(py, &bytes))
     }
 
-    /// What the encoder in the loop of a flow made: parameter sets and slices, a byte stream.
+    /// The byte stream of a flow's encoder in the loop: parameter sets and slices.
     fn encoded<'py>(&self, py: Python<'py>, flow: &str) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
         for tape in &self.tapes {
             let bits = encoder::on(tape, |tape| {
@@ -124,7 +124,7 @@ impl Recording {
     }
 }
 
-/// Where a Python exception waits, to be put under the error of the run.
+/// The exception of a run that stopped, with the pending Python exception as its cause.
 pub(crate) fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> PyErr {
     let error = RunError::new_err(message);
     if let Ok(mut raised) = raised.lock()
@@ -135,14 +135,14 @@ pub(crate) fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> Py
     error
 }
 
-fn wrong(py: Python<'_>, place: String, found: String) -> PyErr {
+fn refusal_at(py: Python<'_>, place: String, found: String) -> PyErr {
     refused(py, &Refusal { place, found, expected: String::new() })
 }
 
-/// Builds the world of a scenario: `scenario_json` as in the crate's `scenario` module, `traces` by index,
-/// `objects` the factories of Python controllers by key (called once a flow, they give the controller
-/// or a pair of controller and receiver half), and of what iterates over pictures for encoders in the loop.
-/// Their exceptions will wait in `raised`.
+/// Builds the world of a scenario. `scenario_json` is as in the crate's `scenario` module, with `traces` by index.
+/// `objects` are factories by key: of Python controllers (called once for each flow, they return the controller or a
+/// pair of controller and receiver half), and of iterators over pictures for encoders in the loop. Their exceptions go
+/// to `raised`.
 pub(crate) fn prepare(
     py: Python<'_>,
     scenario_json: &str,
@@ -153,7 +153,7 @@ pub(crate) fn prepare(
     prepare_with(py, scenario_json, traces, objects, raised, &mut |_| None)
 }
 
-/// As [`prepare`]; `first` is asked for each controller before anybody else.
+/// As [`prepare`], but `first` may make each controller, before `objects` and the registry.
 pub(crate) fn prepare_with(
     py: Python<'_>,
     scenario_json: &str,
@@ -163,7 +163,7 @@ pub(crate) fn prepare_with(
     first: &mut dyn FnMut(&ControllerSpec) -> Option<Halves>,
 ) -> PyResult<(Scenario, Run, Tapes)> {
     let scenario: Scenario = serde_json::from_str(scenario_json)
-        .map_err(|error| wrong(py, "scenario".to_owned(), error.to_string()))?;
+        .map_err(|error| refusal_at(py, "scenario".to_owned(), error.to_string()))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();
     let mut make = |spec: &ControllerSpec| -> Result<Halves, Refusal> {
         if let Some(halves) = first(spec) {
@@ -189,9 +189,9 @@ pub(crate) fn prepare_with(
 /// Runs a scenario to its end.
 ///
 /// `scenario_json` is as in the crate's `scenario` module, with `traces` by index. `objects` are the factories of
-/// controllers in Python by key (called once a flow, they give the controller or a pair of controller and receiver half),
-/// and of what iterates over pictures for encoders in the loop. `progress`, if any, is called with the share of simulated
-/// time that is done.
+/// controllers in Python by key (called once a flow, they give the controller or a pair of controller and receiver
+/// half), and of what iterates over pictures for encoders in the loop. `progress`, if any, is called with the share of
+/// simulated time that is done.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, traces=Vec::new(), objects: "_Objects" = BTreeMap::new(), progress: "Callable[[float], object] | None" = None))]
 pub(crate) fn run(
@@ -204,35 +204,35 @@ pub(crate) fn run(
     let raised = Raised::default();
     let (_, mut run, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
     if let Some(key) = run.external().first() {
-        let found = "is external, which somebody has to drive; run this scenario inside tidegate.simpy";
-        return Err(wrong(py, key, found.to_owned()));
+        let found = "is external and needs a driver; run this scenario inside tidegate.simpy";
+        return Err(refusal_at(py, key, found.to_owned()));
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     let end = Time::ZERO + run.duration();
     let drive = || {
-        let pulse = |py: Python<'_>, run: &Run| {
+        let report_progress = |py: Python<'_>, run: &Run| {
             py.check_signals()?;
             let share = run.now().as_secs_f64() / end.as_secs_f64();
             progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
         };
-        drive(&mut run, |run, events| run.run_some(end, events), pulse)?;
-        let run_seconds = begun.elapsed().as_secs_f64();
+        drive(&mut run, |run, events| run.run_some(end, events), report_progress)?;
+        let run_seconds = started.elapsed().as_secs_f64();
         let outcome = run.finish()?;
         Ok(Recording { outcome, tapes, run_seconds })
     };
     outcome_of(py, py.detach(drive), &raised)
 }
 
-/// What Python gets of a run that has ended, well or not.
-pub(crate) fn outcome_of<T>(py: Python<'_>, done: Result<T, Ended>, raised: &Raised) -> PyResult<T> {
-    match done {
-        // a stamp that failed after the last feedback: nobody else has told of it
+/// Converts the end of a run, successful or not, for Python.
+pub(crate) fn outcome_of<T>(py: Python<'_>, result: Result<T, RunFailure>, raised: &Raised) -> PyResult<T> {
+    match result {
+        // a stamp that failed after the last feedback, which nothing has reported yet
         Ok(_) if raised.lock().is_ok_and(|raised| raised.is_some()) => {
             Err(with_cause(py, "a controller's stamp failed at the end of the run".to_owned(), raised))
         }
-        Ok(done) => Ok(done),
-        Err(Ended::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), raised)),
-        Err(Ended::Raised(error)) => Err(error),
+        Ok(result) => Ok(result),
+        Err(RunFailure::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), raised)),
+        Err(RunFailure::Raised(error)) => Err(error),
     }
 }
 
@@ -245,17 +245,17 @@ pub(crate) fn from_python(
     let factory =
         objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
     let halves = (|| -> PyResult<Halves> {
-        let made = factory.bind(py).call0().map_err(|error| {
-            let outer = bad(told(py, "making it", &error));
+        let product = factory.bind(py).call0().map_err(|error| {
+            let outer = bad(exception_text(py, "making it", &error));
             outer.set_cause(py, Some(error));
             outer
         })?;
-        if let Ok(agent) = made.cast::<PyAgentController>() {
+        if let Ok(agent) = product.cast::<PyAgentController>() {
             return Ok((Box::new(agent.get().controller(py, raised)), None));
         }
-        let (controller, half) = match made.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
+        let (controller, half) = match product.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() {
             Ok(pair) => pair,
-            Err(_) => (made, py.None().into_bound(py)),
+            Err(_) => (product, py.None().into_bound(py)),
         };
         let controller = PyHalf::new(&controller, raised.clone(), &["on_report", "on_limits"])?;
         let half = if half.is_none() {
@@ -275,39 +275,38 @@ pub(crate) fn from_python(
     })
 }
 
-/// Why a run ended early.
-pub(crate) enum Ended {
+/// Reason why a run ended early.
+pub(crate) enum RunFailure {
     Stopped(Stopped),
     Raised(PyErr),
 }
 
-impl From<Stopped> for Ended {
+impl From<Stopped> for RunFailure {
     fn from(stopped: Stopped) -> Self {
         Self::Stopped(stopped)
     }
 }
 
-/// Lets `some` do the given number of events again and again, until it says that it is done, and calls `pulse`
-/// now and then.
+/// Calls `some` with a number of events until it returns true, and `progress` at [`PROGRESS_INTERVAL`].
 pub(crate) fn drive(
     run: &mut Run,
     mut some: impl FnMut(&mut Run, u64) -> Result<bool, Stopped>,
-    pulse: impl Fn(Python<'_>, &Run) -> PyResult<()>,
-) -> Result<(), Ended> {
-    let mut beat = Instant::now();
-    // in events, because simulated time may pass as slowly as it likes
-    let mut events = MOST_EVENTS;
+    report_progress: impl Fn(Python<'_>, &Run) -> PyResult<()>,
+) -> Result<(), RunFailure> {
+    let mut last_progress = Instant::now();
+    // in events, because an interval of simulated time may have any number of them
+    let mut events = MAX_EVENTS;
     loop {
         let before = Instant::now();
         if some(run, events)? {
             return Ok(());
         }
-        // a controller in Python may take seconds for one
-        let slow = before.elapsed() > PULSE;
-        events = if slow { (events / 2).max(1) } else { (events * 2).min(MOST_EVENTS) };
-        if beat.elapsed() >= PULSE {
-            beat = Instant::now();
-            Python::attach(|py| pulse(py, run)).map_err(Ended::Raised)?;
+        // a controller in Python may take seconds for one event
+        let slow = before.elapsed() > PROGRESS_INTERVAL;
+        events = if slow { (events / 2).max(1) } else { (events * 2).min(MAX_EVENTS) };
+        if last_progress.elapsed() >= PROGRESS_INTERVAL {
+            last_progress = Instant::now();
+            Python::attach(|py| report_progress(py, run)).map_err(RunFailure::Raised)?;
         }
     }
 }

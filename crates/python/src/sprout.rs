@@ -9,8 +9,8 @@ use tidegate_controllers::sprout::settings::Settings;
 use tidegate_controllers::sprout::{ENTRY, EWMA, ticks};
 use tidegate_core::Span;
 
-/// The whole number in `value`, an int or a float of Python, from 0 to `most`; `bounds` says so.
-fn whole(name: &str, index: usize, value: &Bound<'_, PyAny>, most: u64, bounds: &str) -> PyResult<u64> {
+/// Extracts a whole number from 0 to `max` from an int or a float of Python; `bounds` describes `max` in the error.
+fn whole(name: &str, index: usize, value: &Bound<'_, PyAny>, max: u64, bounds: &str) -> PyResult<u64> {
     let number = if value.is_instance_of::<PyBool>() {
         None
     } else if value.is_instance_of::<PyInt>() {
@@ -22,18 +22,18 @@ fn whole(name: &str, index: usize, value: &Bound<'_, PyAny>, most: u64, bounds: 
     };
     let wrong =
         || bad(format!("{name}[{index}]: found {value}; expected a whole number of at least 0{bounds}"));
-    number.filter(|number| *number <= most).ok_or_else(wrong)
+    number.filter(|number| *number <= max).ok_or_else(wrong)
 }
 
-/// The whole numbers in `values`, what NumPy takes for an array of one dimension.
-fn whole_numbers(name: &str, values: &Bound<'_, PyAny>, most: u64, bounds: &str) -> PyResult<Vec<u64>> {
+/// Extracts whole numbers from `values`, which NumPy must convert to an array of one dimension.
+fn whole_numbers(name: &str, values: &Bound<'_, PyAny>, max: u64, bounds: &str) -> PyResult<Vec<u64>> {
     let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
     let dimensions: usize = array.getattr("ndim")?.extract()?;
     if dimensions != 1 {
         return Err(bad(format!("{name}: found {dimensions} dimensions; expected one, the ticks")));
     }
     let values = array.call_method0("tolist")?;
-    values.try_iter()?.enumerate().map(|(index, value)| whole(name, index, &value?, most, bounds)).collect()
+    values.try_iter()?.enumerate().map(|(index, value)| whole(name, index, &value?, max, bounds)).collect()
 }
 
 /// Packets that the link will have delivered 20, 40, ... 160 ms after the end of each tick.
@@ -41,7 +41,7 @@ fn whole_numbers(name: &str, values: &Bound<'_, PyAny>, most: u64, bounds: &str)
 /// The receiver begins without knowledge at the first tick, as keithw/sprout does.
 ///
 /// Args:
-///     bytes_per_tick: What came in each tick of 20 ms, shape (ticks,); 0: nothing came.
+///     bytes_per_tick: Bytes received in each tick of 20 ms, shape (ticks,).
 ///     time_to_next_ms: How long the sender says that it will be silent at most, with what came in a tick: one number,
 ///         or one for each tick, from 0 to 65535 (the original's field has 16 bits). An empty tick that begins before
 ///         that says nothing of the link.
@@ -66,23 +66,23 @@ pub(crate) fn sprout_forecasts<'py>(
     settings: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyArray2<u32>>> {
     let bytes = whole_numbers("bytes_per_tick", bytes_per_tick, 1 << 53, "")?;
-    let (name, most, bounds) = ("time_to_next_ms", u64::from(u16::MAX), " and at most 65535");
+    let (name, max, bounds) = ("time_to_next_ms", u64::from(u16::MAX), " and at most 65535");
     let silences = match time_to_next_ms {
         None => vec![20; bytes.len()],
         Some(value) if value.is_instance_of::<PyInt>() && bytes.is_empty() => Vec::new(),
         Some(value) if value.is_instance_of::<PyInt>() => {
-            vec![whole(name, 0, value, most, bounds)?; bytes.len()]
+            vec![whole(name, 0, value, max, bounds)?; bytes.len()]
         }
-        Some(values) => whole_numbers(name, values, most, bounds)?,
+        Some(values) => whole_numbers(name, values, max, bounds)?,
     };
-    let found = [ENTRY.name, EWMA.name].into_iter().find(|name| *name == controller);
-    let Some(name) = found else {
-        let known = format!("`{}` or `{}`", ENTRY.name, EWMA.name);
-        return Err(bad(format!("controller: found `{controller}`; expected {known}")));
+    let variant = [ENTRY.name, EWMA.name].into_iter().find(|name| *name == controller);
+    let Some(name) = variant else {
+        let names = format!("`{}` or `{}`", ENTRY.name, EWMA.name);
+        return Err(bad(format!("controller: found `{controller}`; expected {names}")));
     };
     if silences.len() != bytes.len() {
-        let (found, expected) = (silences.len(), bytes.len());
-        return Err(bad(format!("time_to_next_ms: found {found}; expected {expected}, one for each tick")));
+        let (count, expected) = (silences.len(), bytes.len());
+        return Err(bad(format!("time_to_next_ms: found {count}; expected {expected}, one for each tick")));
     }
     let settings = Settings::with(name, ENTRY.default_preset(), &json(settings)?)
         .map_err(|error| bad(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! Tables for Python: the Arrow C stream, NumPy arrays, Parquet files.
 
 use crate::errors::{bad, file_error};
-use crate::guard::caught;
+use crate::guard::catch_panic;
 use crate::parquet::{read, words};
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression, ZstdLevel};
@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_sim::record::columns::{Column, Table as Columns};
 
-/// How many columns a table names where it is printed.
-const NAMED: usize = 8;
+/// Largest number of columns that a table's `repr` names.
+const MAX_NAMED: usize = 8;
 
 /// Columns of equal length with names.
 ///
@@ -63,22 +63,22 @@ fn array(column: Column) -> ArrayRef {
     }
 }
 
-/// A column out of a NumPy array of floats or whole numbers, or a list of words.
-fn given(values: &Bound<'_, PyAny>) -> PyResult<Column> {
-    if let Ok(found) = values.extract::<PyReadonlyArray1<'_, f64>>() {
-        return Ok(Column::F64(found.as_array().to_vec()));
+/// Converts a NumPy array of floats or whole numbers, or a list of words, to a column.
+fn column_from_python(values: &Bound<'_, PyAny>) -> PyResult<Column> {
+    if let Ok(array) = values.extract::<PyReadonlyArray1<'_, f64>>() {
+        return Ok(Column::F64(array.as_array().to_vec()));
     }
-    if let Ok(found) = values.extract::<PyReadonlyArray1<'_, u64>>() {
-        return Ok(Column::U64(found.as_array().to_vec()));
+    if let Ok(array) = values.extract::<PyReadonlyArray1<'_, u64>>() {
+        return Ok(Column::U64(array.as_array().to_vec()));
     }
-    if let Ok(found) = values.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(Column::U32(found.as_array().to_vec()));
+    if let Ok(array) = values.extract::<PyReadonlyArray1<'_, u32>>() {
+        return Ok(Column::U32(array.as_array().to_vec()));
     }
     let rows: Vec<String> = values.extract()?;
-    let mut places = BTreeMap::new();
+    let mut codes_by_word = BTreeMap::new();
     let mut words: Vec<String> = Vec::new();
     let codes = rows.into_iter().map(|row| {
-        *places.entry(row).or_insert_with_key(|row| {
+        *codes_by_word.entry(row).or_insert_with_key(|row| {
             words.push(row.clone());
             words.len() as u32 - 1
         })
@@ -93,7 +93,7 @@ impl Table {
     #[staticmethod]
     #[pyo3(signature = (columns: "Sequence[tuple[str, npt.NDArray[np.float64 | np.uint64 | np.uint32] | list[str]]]"))]
     fn of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
-        let arrays = columns.iter().map(|(name, values)| Ok((name, array(given(values)?))));
+        let arrays = columns.iter().map(|(name, values)| Ok((name, array(column_from_python(values)?))));
         let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
         Ok(Self { batch: RecordBatch::try_from_iter(arrays).map_err(bad)? })
     }
@@ -104,7 +104,7 @@ impl Table {
         self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batch.num_rows()
@@ -150,28 +150,28 @@ impl Table {
                 .map_err(|error| PyKeyError::new_err(error.value(py).to_string()));
         }
         if let Ok(slice) = key.cast::<PySlice>() {
-            let asked = slice.indices(rows as isize)?;
-            if asked.step != 1 {
-                let right = "expected neighbours (of one column every step is there: table[\"t_s\"][::2])";
-                return Err(bad(format!("rows: found a step of {}; {right}", asked.step)));
+            let range = slice.indices(rows as isize)?;
+            if range.step != 1 {
+                let expected = "expected neighbours (of one column every step is there: table[\"t_s\"][::2])";
+                return Err(bad(format!("rows: found a step of {}; {expected}", range.step)));
             }
-            let batch = self.batch.slice(asked.start as usize, asked.slicelength);
+            let batch = self.batch.slice(range.start as usize, range.slicelength);
             return Ok(Bound::new(py, Self { batch })?.into_any());
         }
         let row: isize = key.extract().map_err(|_| {
-            let found = key.get_type();
+            let array = key.get_type();
             PyTypeError::new_err(format!(
-                "found {found}; expected a column's name, a row's number, or a slice of rows"
+                "found {array}; expected a column's name, a row's number, or a slice of rows"
             ))
         })?;
-        let at = if row < 0 { row + rows as isize } else { row };
-        if at < 0 || at as usize >= rows {
+        let index = if row < 0 { row + rows as isize } else { row };
+        if index < 0 || index as usize >= rows {
             return Err(PyIndexError::new_err(format!("row {row}: there are {rows} rows")));
         }
-        let one = Self { batch: self.batch.slice(at as usize, 1) };
+        let row = Self { batch: self.batch.slice(index as usize, 1) };
         let cells = PyDict::new(py);
         for name in self.columns() {
-            cells.set_item(&name, one.to_numpy(py, &name)?.call_method0("tolist")?.get_item(0)?)?;
+            cells.set_item(&name, row.to_numpy(py, &name)?.call_method0("tolist")?.get_item(0)?)?;
         }
         Ok(cells.into_any())
     }
@@ -201,27 +201,27 @@ impl Table {
         slf
     }
 
-    /// How it is kept and sent to other processes: as a Parquet file.
+    /// Pickles the table as a Parquet file.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let mut file = Vec::new();
         py.detach(|| write(&self.batch, &mut file))?;
         Ok((py.import("tidegate._core")?.getattr("table_of")?, (PyBytes::new(py, &file),)))
     }
 
-    /// The table with two columns at its end, the same in all rows: of which controller and seed it is. They replace columns
-    /// of these names.
+    /// The table with two more columns, `controller` and `seed`, the same in all rows. They replace columns of these
+    /// names.
     fn labelled(&self, controller: &str, seed: u64) -> PyResult<Self> {
         let rows = self.batch.num_rows();
         let words = Column::Words { words: vec![controller.to_owned()], codes: vec![0; rows] };
-        let more = [("controller", array(words)), ("seed", array(Column::U64(vec![seed; rows])))];
+        let labels = [("controller", array(words)), ("seed", array(Column::U64(vec![seed; rows])))];
         let fields = self.batch.schema();
-        let own = fields
+        let columns = fields
             .fields()
             .iter()
             .map(|field| field.name().as_str())
             .zip(self.batch.columns().iter().cloned())
             .filter(|(name, _)| !matches!(*name, "controller" | "seed"));
-        Ok(Self { batch: RecordBatch::try_from_iter(own.chain(more)).map_err(bad)? })
+        Ok(Self { batch: RecordBatch::try_from_iter(columns.chain(labels)).map_err(bad)? })
     }
 
     /// The Arrow C stream of the table (one batch).
@@ -248,10 +248,10 @@ impl Table {
 
     fn __repr__(&self) -> String {
         let columns = self.columns();
-        let shown = columns.get(..NAMED).unwrap_or(&columns).join(", ");
-        let rest = columns.len().saturating_sub(NAMED);
+        let names = columns.get(..MAX_NAMED).unwrap_or(&columns).join(", ");
+        let rest = columns.len().saturating_sub(MAX_NAMED);
         let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-        format!("<tidegate Table, {} rows: {shown}{more}>", self.batch.num_rows())
+        format!("<tidegate Table, {} rows: {names}{more}>", self.batch.num_rows())
     }
 
     /// Its first rows, for a notebook.
@@ -261,12 +261,12 @@ impl Table {
     }
 }
 
-/// A library that a table can be handed to.
+/// Imports a library that takes tables.
 fn library<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let found = py.import(name).map_err(|_| {
+    let array = py.import(name).map_err(|_| {
         PyImportError::new_err(format!("{name} is not installed: pip install {name} (to_numpy does without)"))
     })?;
-    Ok(found.into_any())
+    Ok(array.into_any())
 }
 
 fn write(batch: &RecordBatch, to: impl std::io::Write + Send) -> PyResult<()> {
@@ -294,6 +294,6 @@ pub(crate) fn table_of(py: Python<'_>, file: Vec<u8>) -> PyResult<Table> {
 
 fn table(py: Python<'_>, file: impl ChunkReader + 'static) -> Result<Table, String> {
     // the reader panics on some damaged files
-    let batch = py.detach(|| caught(|| read(file))).map_err(|panic| format!("damaged ({panic})"));
+    let batch = py.detach(|| catch_panic(|| read(file))).map_err(|panic| format!("damaged ({panic})"));
     batch.flatten().map(|batch| Table { batch })
 }

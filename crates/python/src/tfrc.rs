@@ -6,15 +6,15 @@ use pyo3::prelude::*;
 use tidegate_controllers::tfrc::equation;
 use tidegate_controllers::tfrc::intervals::{self, Closed};
 
-/// `value` if it is a number from `least` (or above it) to `most`.
-pub(crate) fn number(name: &str, value: f64, least: f64, open: bool, most: f64) -> PyResult<f64> {
-    let fits = value.is_finite() && value <= most && if open { value > least } else { value >= least };
+/// Checks that `value` is a number of at least `min` (if `open`, of more than `min`) and at most `max`.
+pub(crate) fn number(name: &str, value: f64, min: f64, open: bool, max: f64) -> PyResult<f64> {
+    let fits = value.is_finite() && value <= max && if open { value > min } else { value >= min };
     if fits {
         return Ok(value);
     }
     let from = if open { "more than" } else { "at least" };
-    let to = if most.is_finite() { format!(" and at most {most}") } else { String::new() };
-    Err(bad(format!("{name}: found {value}; expected a number of {from} {least}{to}")))
+    let to = if max.is_finite() { format!(" and at most {max}") } else { String::new() };
+    Err(bad(format!("{name}: found {value}; expected a number of {from} {min}{to}")))
 }
 
 fn positive(name: &str, value: f64) -> PyResult<f64> {
@@ -25,7 +25,7 @@ fn from_zero(name: &str, value: f64) -> PyResult<f64> {
     number(name, value, 0.0, false, f64::INFINITY)
 }
 
-/// Segment, round-trip time, b, and t_RTO, 4 round trips where none is given.
+/// Checks segment, round-trip time, b, and t_RTO, which is 4 round trips by default.
 fn path(segment: f64, rtt: f64, b: f64, t_rto: Option<f64>) -> PyResult<(f64, f64, f64, f64)> {
     let (segment, rtt) = (positive("segment_bytes", segment)?, positive("rtt_s", rtt)?);
     let t_rto = t_rto.map_or(Ok(4.0 * rtt), |t_rto| from_zero("t_rto_s", t_rto))?;
@@ -92,15 +92,15 @@ pub(crate) fn tfrc_initial_window(mss_bytes: f64) -> PyResult<f64> {
     Ok(equation::initial_window(positive("mss_bytes", mss_bytes)?))
 }
 
-/// The open interval and the closed ones behind it.
+/// The open interval, and the closed intervals after it.
 fn history(intervals: &[f64], discounts: Option<&[f64]>) -> PyResult<(f64, Vec<Closed>)> {
     let Some((&open, lengths)) = intervals.split_first() else {
         return Err(bad("intervals: found none; expected at least I_0, the open one"));
     };
     if let Some(discounts) = discounts.filter(|discounts| discounts.len() != lengths.len()) {
-        let (found, closed) = (discounts.len(), lengths.len());
+        let (count, closed) = (discounts.len(), lengths.len());
         return Err(bad(format!(
-            "discounts: found {found}; expected {closed}, one for each closed interval"
+            "discounts: found {count}; expected {closed}, one for each closed interval"
         )));
     }
     let closed = lengths.iter().enumerate().map(|(i, &length)| {
@@ -156,7 +156,7 @@ pub(crate) fn tfrc_discount_factor(
     Ok(intervals::discount(open, &closed, number("threshold", threshold, 0.0, false, 1.0)?))
 }
 
-/// What small packets may use of `rate` bytes/s, each charged with a header (RFC 4828 section 3), in bytes/s.
+/// The share of `rate` in bytes/s that small packets may use, each charged with a header (RFC 4828 section 3).
 #[pyfunction]
 #[pyo3(signature = (rate, size_bytes, *, header_bytes=40.0))]
 pub(crate) fn tfrc_small_packet_rate(rate: f64, size_bytes: f64, header_bytes: f64) -> PyResult<f64> {

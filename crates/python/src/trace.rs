@@ -30,7 +30,7 @@ fn radio_spec(json: &str) -> PyResult<RadioSpec> {
     serde_json::from_str(json).map_err(|error| bad(format!("lte: {error}")))
 }
 
-fn described(spec: &RadioSpec) -> lte::survey::Described<'_> {
+fn lte_description(spec: &RadioSpec) -> lte::survey::Described<'_> {
     let AccessSpec::Lte(settings) = &spec.access;
     (&spec.name, settings, &spec.users)
 }
@@ -55,12 +55,12 @@ pub(crate) fn lte_survey<'py>(
 )> {
     let spec = radio_spec(spec_json)?;
     let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
-    let found = py.detach(|| lte::survey::survey(described(&spec), seed, begin, end)).map_err(bad)?;
+    let survey = py.detach(|| lte::survey::survey(lte_description(&spec), seed, begin, end)).map_err(bad)?;
     Ok((
-        PyArray1::from_vec(py, found.serving),
-        PyArray1::from_vec(py, found.geometry_db),
-        PyArray1::from_vec(py, found.served_bytes),
-        PyArray1::from_vec(py, found.gains_db),
+        PyArray1::from_vec(py, survey.serving),
+        PyArray1::from_vec(py, survey.geometry_db),
+        PyArray1::from_vec(py, survey.served_bytes),
+        PyArray1::from_vec(py, survey.gains_db),
     ))
 }
 
@@ -83,7 +83,9 @@ impl PyTrace {
             None => None,
             Some("down") => Some(Direction::Down),
             Some("up") => Some(Direction::Up),
-            Some(other) => return Err(bad(format!("direction: {other:?}; it must be \"down\" or \"up\""))),
+            Some(direction) => {
+                return Err(bad(format!("direction: {direction:?}; it must be \"down\" or \"up\"")));
+            }
         };
         let reference = reference_rate.map(Rate::from_bps);
         let options = ReadOptions { frequency: frequency_hz, reference, direction };
@@ -130,8 +132,8 @@ impl PyTrace {
         Ok(Self { inner: Arc::new(trace), format: "generated".to_owned() })
     }
 
-    /// What the first user of a radio network with a full buffer gets between two times in nanoseconds; the
-    /// network as in the crate's `scenario::RadioSpec`, as JSON.
+    /// The capacity of the first user of a radio network with a full buffer between two times in nanoseconds. The
+    /// network is JSON as in the crate's `scenario::RadioSpec`.
     #[staticmethod]
     fn generate_lte(
         py: Python<'_>,
@@ -142,11 +144,12 @@ impl PyTrace {
     ) -> PyResult<Self> {
         let spec = radio_spec(spec_json)?;
         let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
-        let trace = py.detach(|| lte::survey::trace(described(&spec), seed, begin, end)).map_err(bad)?;
+        let trace =
+            py.detach(|| lte::survey::trace(lte_description(&spec), seed, begin, end)).map_err(bad)?;
         Ok(Self { inner: Arc::new(trace), format: "generated".to_owned() })
     }
 
-    /// Where it comes from.
+    /// Name of its file or generator.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.name
@@ -169,12 +172,12 @@ impl PyTrace {
     fn mean_rate(&self) -> u64 {
         self.inner.mean_rate().as_bps()
     }
-    /// After how many nanoseconds it repeats.
+    /// Duration in nanoseconds, after which it repeats.
     #[getter]
     fn duration_ns(&self) -> i64 {
         self.inner.duration().as_nanos()
     }
-    /// Whether the file tells losses, and whether it tells delays.
+    /// Whether the file has losses, and whether it has delays.
     #[getter]
     fn tells(&self) -> (bool, bool) {
         (self.inner.loss.is_some(), self.inner.delay.is_some())

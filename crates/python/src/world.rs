@@ -1,10 +1,10 @@
-//! A world that somebody else drives: steps of the engine, packets that are handed over, packets that come in.
+//! A world that Python drives: steps of the engine, packets handed over to the driver, and packets fed by it.
 
 use crate::control::half::Raised;
 use crate::encoder::Tapes;
 use crate::errors::bad;
-use crate::guard::{InternalError, caught};
-use crate::run::{Ended, Recording, drive, outcome_of, prepare};
+use crate::guard::{InternalError, catch_panic};
+use crate::run::{Recording, RunFailure, drive, outcome_of, prepare};
 use crate::table::Table;
 use crate::trace::PyTrace;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -20,13 +20,13 @@ use tidegate_core::{Cause, NodeId, Packet, Rate, Span, Time};
 use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::scenario::{ExternalFlow, LinkChange, Run};
 
-/// What is known from the beginning: what flows are called by their number, and external links by their node.
+/// Names of flows by number, and of external links by node.
 struct Names {
     flows: Vec<Py<PyString>>,
     links: BTreeMap<NodeId, Py<PyString>>,
 }
 
-/// A packet that a world has handed to whoever drives it.
+/// A packet that a world has handed to its driver.
 ///
 /// Times are nanoseconds of its world; sizes are bytes on the wire, IP and UDP headers included.
 #[pyclass(frozen, module = "tidegate._core", name = "Packet")]
@@ -35,7 +35,7 @@ pub(crate) struct PyPacket {
     node: NodeId,
     number: u64,
     names: Arc<Names>,
-    /// Who asked the world for it.
+    /// Object whose `forward` and `drop` are called for it.
     holder: Option<Py<PyAny>>,
 }
 
@@ -112,7 +112,7 @@ impl PyPacket {
     fn marker(&self) -> Option<bool> {
         self.rtp_body().map(|_| self.packet.frame.is_last())
     }
-    /// Who asked the world for it.
+    /// Object whose `forward` and `drop` are called for it.
     #[getter]
     fn holder(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.holder.as_ref().map(|holder| holder.clone_ref(py))
@@ -120,13 +120,13 @@ impl PyPacket {
 
     /// Sends it on, now: its holder does.
     fn forward(slf: &Bound<'_, Self>) -> PyResult<()> {
-        slf.get().held(slf.py())?.call_method1("forward", (slf,)).map(drop)
+        slf.get().require_holder(slf.py())?.call_method1("forward", (slf,)).map(drop)
     }
 
     /// Lets it die, now, of "loss", "queue", "corrupt" or "outage": its holder does.
     #[pyo3(signature = (cause="loss"))]
     fn drop(slf: &Bound<'_, Self>, cause: &str) -> PyResult<()> {
-        slf.get().held(slf.py())?.call_method1("drop", (slf, cause)).map(drop)
+        slf.get().require_holder(slf.py())?.call_method1("drop", (slf, cause)).map(drop)
     }
 
     fn __repr__(&self) -> String {
@@ -140,21 +140,21 @@ impl PyPacket {
 }
 
 impl PyPacket {
-    fn held<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn require_holder<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let holder = self.holder.as_ref().map(|holder| holder.bind(py).clone());
         holder.ok_or_else(|| bad("this packet has no holder; give it to World.forward or World.drop"))
     }
 }
 
-/// Where a world is in its life.
+/// State of a world.
 enum State {
     Running(Box<Run>),
     Over(&'static str),
 }
 
-/// A scenario that is run piece by piece; external links and flows are for whoever drives it.
+/// A scenario that is run in steps; external links and flows are for its driver.
 ///
-/// Times are nanoseconds from its beginning; those that are given must not go back.
+/// Times are nanoseconds from its beginning; those that are passed must not go back.
 #[pyclass(frozen, module = "tidegate._core", name = "World")]
 pub(crate) struct PyWorld {
     state: Mutex<State>,
@@ -178,31 +178,31 @@ impl PyWorld {
         }
     }
 
-    /// Lets the driver act at `at`.
-    fn act<R>(&self, at: i64, act: impl FnOnce(&mut Run, Time) -> PyResult<R>) -> PyResult<R> {
+    /// Performs an action of the driver at `at`.
+    fn act<R>(&self, at: i64, action: impl FnOnce(&mut Run, Time) -> PyResult<R>) -> PyResult<R> {
         let mut state = self.lock()?;
         let run = running(&mut state)?;
         let mut spent = self.spent.lock().map_err(bad)?;
-        let (at, least) = (Time::from_nanos(at), spent.0.max(run.now()));
-        if at < least {
-            return Err(bad(format!("at {at}: the world is at {least} already")));
+        let (time, reached) = (Time::from_nanos(at), spent.0.max(run.now()));
+        if time < reached {
+            return Err(bad(format!("at {time}: the world is at {reached} already")));
         }
-        let done = match caught(|| act(run, at)) {
-            Ok(done) => done?,
+        let result = match catch_panic(|| action(run, time)) {
+            Ok(result) => result?,
             Err(panic) => {
                 *state = State::Over("has stopped with an error");
                 return Err(InternalError::new_err(panic));
             }
         };
-        spent.0 = at;
-        Ok(done)
+        spent.0 = time;
+        Ok(result)
     }
 
-    /// Looks at the run as it is.
+    /// Reads something from the run.
     fn look<R>(&self, look: impl FnOnce(&mut Run) -> PyResult<R>) -> PyResult<R> {
         let mut state = self.lock()?;
-        match caught(|| look(running(&mut state)?)) {
-            Ok(found) => found,
+        match catch_panic(|| look(running(&mut state)?)) {
+            Ok(result) => result,
             Err(panic) => {
                 *state = State::Over("has stopped with an error");
                 Err(InternalError::new_err(panic))
@@ -210,17 +210,17 @@ impl PyWorld {
         }
     }
 
-    /// Lets a run go on by `some`, which does so many events and says whether it is done, or until Ctrl-C.
+    /// Continues a run by `some`, which handles a number of events and returns whether it is done, or until Ctrl-C.
     fn go_on(
         &self,
         py: Python<'_>,
         run: &mut Run,
         some: impl FnMut(&mut Run, u64) -> Result<bool, Stopped> + Send,
-    ) -> PyResult<Result<(), Ended>> {
-        let begun = Instant::now();
-        let done = caught(|| py.detach(|| drive(run, some, |py, _| py.check_signals())));
-        self.spent.lock().map_err(bad)?.1 += begun.elapsed().as_secs_f64();
-        Ok(done.unwrap_or_else(|panic| Err(Ended::Raised(InternalError::new_err(panic)))))
+    ) -> PyResult<Result<(), RunFailure>> {
+        let started = Instant::now();
+        let result = catch_panic(|| py.detach(|| drive(run, some, |py, _| py.check_signals())));
+        self.spent.lock().map_err(bad)?.1 += started.elapsed().as_secs_f64();
+        Ok(result.unwrap_or_else(|panic| Err(RunFailure::Raised(InternalError::new_err(panic)))))
     }
 
     fn decide(&self, packet: &PyPacket, at: i64, cause: Option<Cause>) -> PyResult<()> {
@@ -288,7 +288,7 @@ impl PyWorld {
         self.flows.keys().map(String::as_str).collect()
     }
 
-    /// How long it runs.
+    /// Duration of the scenario.
     #[getter]
     fn duration_ns(&self) -> i64 {
         self.duration
@@ -300,14 +300,14 @@ impl PyWorld {
         running(&mut *self.lock()?).map(|run| run.now().as_nanos())
     }
 
-    /// When something happens in it next, as far as it is known; None: nothing does before its end.
+    /// Time of the next event, as far as it is known; None if there is none before the end.
     fn peek(&self) -> PyResult<Option<i64>> {
         running(&mut *self.lock()?).map(|run| run.peek().map(Time::as_nanos))
     }
 
-    /// Does what is to be done up to and including `until_ns`, and stops after an event in which packets were
-    /// handed over: those that wait at external links, and those that arrived on external flows. An empty list
-    /// says that nothing is left to do up to then. `holder` is who their `forward` and `drop` call.
+    /// Runs up to and including `until_ns`, but stops after an event in which packets were handed over: those that wait
+    /// at external links, and those that arrived on external flows. Returns these packets; an empty list says that
+    /// `until_ns` was reached. `holder` is the object that their `forward` and `drop` call.
     #[pyo3(signature = (until_ns, holder: "object" = None))]
     fn run_until(&self, py: Python<'_>, until_ns: i64, holder: Option<Py<PyAny>>) -> PyResult<Vec<PyPacket>> {
         let mut state = self.lock()?;
@@ -335,12 +335,12 @@ impl PyWorld {
 
     /// Lets a packet die at `at_ns`, of "queue", "loss", "corrupt" or "outage".
     fn drop(&self, packet: &PyPacket, cause: &str, at_ns: i64) -> PyResult<()> {
-        let known = Cause::ALL.into_iter().find(|known| known.name() == cause);
-        let known = known.ok_or_else(|| {
+        let drop_cause = Cause::ALL.into_iter().find(|candidate| candidate.name() == cause);
+        let drop_cause = drop_cause.ok_or_else(|| {
             let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
             bad(format!("no packet dies of {cause:?}; there are {}", names.join(", ")))
         })?;
-        self.decide(packet, at_ns, Some(known))
+        self.decide(packet, at_ns, Some(drop_cause))
     }
 
     /// Sends a datagram of `size` bytes on the wire on an external flow at `at_ns`; `tag` is for its receiver.
@@ -360,7 +360,7 @@ impl PyWorld {
         })
     }
 
-    /// Changes a managed link from `at_ns` on: what is None stays.
+    /// Changes a managed link from `at_ns` on; properties that are None stay.
     #[pyo3(signature = (link, at_ns, capacity_bps=None, delay_ns=None, loss=None))]
     fn change(
         &self,
@@ -375,7 +375,7 @@ impl PyWorld {
         self.act(at_ns, |run, at| run.change(link, at, change).map_err(bad))
     }
 
-    /// Plans a change of a managed link, as a move of the scenario: made before whatever else happens at `at_ns`.
+    /// Plans a change of a managed link, as a move of the scenario: it is made before all other events at `at_ns`.
     #[pyo3(signature = (link, at_ns, capacity_bps=None, delay_ns=None, loss=None))]
     fn plan(
         &self,
@@ -390,29 +390,28 @@ impl PyWorld {
         self.look(|run| run.plan(link, Time::from_nanos(at_ns), change).map_err(bad))
     }
 
-    /// Does all that happens before `until_ns`, or before its end; for a world without external links and flows. Ctrl-C
-    /// leaves it where it has got to.
+    /// Runs all events before `until_ns`, or before the end; for a world without external links and flows. Ctrl-C stops
+    /// it between two events.
     fn step(&self, py: Python<'_>, until_ns: i64) -> PyResult<()> {
         let mut state = self.lock()?;
         let run = running(&mut state)?;
         let until = Time::from_nanos(until_ns);
         let done = self.go_on(py, run, move |run, events| run.run_before(until, events))?;
-        // between two events nothing is half done: whoever pressed Ctrl-C may go on
-        let interrupted =
-            matches!(&done, Err(Ended::Raised(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py));
+        // the run stops between two events, so that it can go on after Ctrl-C
+        let interrupted = matches!(&done, Err(RunFailure::Raised(error)) if error.is_instance_of::<PyKeyboardInterrupt>(py));
         if done.is_err() && !interrupted {
             *state = State::Over("has stopped with an error");
         }
         outcome_of(py, done, &self.raised)
     }
 
-    /// The time before which all has been done.
+    /// The time before which all events have been run.
     #[getter]
     fn reached_ns(&self) -> PyResult<i64> {
         self.look(|run| Ok(run.reached().as_nanos()))
     }
 
-    /// The metrics so far, as JSON: those of a run that ends now, without what only an end brings to light.
+    /// The metrics so far, as JSON: those of a run that ends now, without those that are known only at the end.
     fn summary_json(&self) -> PyResult<String> {
         self.look(|run| serde_json::to_string(&run.summary_so_far()).map_err(bad))
     }
@@ -433,12 +432,12 @@ impl PyWorld {
     fn finish(&self, py: Python<'_>, at_ns: Option<i64>) -> PyResult<Recording> {
         let at = at_ns.unwrap_or(self.duration);
         self.act(at, |_, _| Ok(()))?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let State::Running(run) = std::mem::replace(&mut *self.lock()?, State::Over("has finished")) else {
             return Err(bad("this world has finished"));
         };
         let outcome = py.detach(|| run.finish_at(Time::from_nanos(at)));
-        let run_seconds = self.spent.lock().map_err(bad)?.1 + begun.elapsed().as_secs_f64();
+        let run_seconds = self.spent.lock().map_err(bad)?.1 + started.elapsed().as_secs_f64();
         let done = outcome.map(|outcome| Recording::new(outcome, self.tapes.clone(), run_seconds));
         outcome_of(py, done.map_err(Into::into), &self.raised)
     }

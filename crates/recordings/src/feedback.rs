@@ -1,5 +1,5 @@
-//! What the far end said of the packets that were sent to it: transport-wide feedback and RFC 8888, joined with what
-//! was sent; and round trips by receiver reports.
+//! Joins feedback (transport-wide feedback and RFC 8888) with the packets that it reports on, and takes round trips
+//! from receiver reports.
 
 use crate::point::{MILLI, Nanos, Rtcp, Rtp};
 use std::collections::BTreeMap;
@@ -7,76 +7,83 @@ use tidegate_core::wire::rtcp::{self, Ccfb, Metric, Packet, Twcc, TwccArrival};
 use tidegate_core::wire::{ntp, wrap};
 use tidegate_core::{Ecn, Span};
 
-/// What is known of a packet that was sent.
+/// The report on a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Told {
-    /// Nothing.
+pub enum Outcome {
+    /// No feedback mentions it.
     #[default]
-    Nothing,
-    /// That it did not arrive.
+    Unreported,
+    /// It did not arrive.
     Lost,
-    /// That it arrived, and when by the far clock, if that was told.
+    /// It arrived; with the time on the far clock, if the feedback has it, and its ECN field.
     Arrived(Option<Nanos>, Ecn),
 }
 
-/// A datagram of feedback, joined with what was sent before it came.
+/// A datagram of RTCP, joined with the packets sent before it arrived.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Feedback {
-    /// When it came.
+    /// Time of its arrival.
     pub at: Nanos,
-    /// For each packet that it tells something of: which one, and what. Packets are told of once as lost and once as
-    /// received, whatever is repeated.
-    pub packets: Vec<(usize, Told)>,
-    /// A round trip by LSR and DLSR.
+    /// Index and outcome of each packet that it has news of. A packet is reported at most once as lost and once as
+    /// received; repetitions are dropped.
+    pub packets: Vec<(usize, Outcome)>,
+    /// Round trip by LSR and DLSR; the minimum of its report blocks.
     pub round_trip: Option<Span>,
-    /// The least of the times from sending a packet to this feedback about it.
+    /// Minimum time from sending a packet to this feedback about it.
     pub since_sent: Option<Span>,
-    /// A rate that the receiver allows (REMB), bit/s.
+    /// Rate that the receiver allows (REMB), bit/s.
     pub remb: Option<u64>,
-    /// What receiver reports say of the streams: SSRC, and the block.
+    /// Report blocks of its sender and receiver reports.
     pub blocks: Vec<rtcp::ReportBlock>,
 }
 
-/// All that feedback said.
+/// All feedback of a direction.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Said {
-    /// Of each packet sent.
-    pub packets: Vec<Told>,
-    /// Datagram by datagram.
+pub struct FeedbackHistory {
+    /// Outcome of each packet sent.
+    pub outcomes: Vec<Outcome>,
+    /// The datagrams of RTCP, in the order of time.
     pub feedback: Vec<Feedback>,
-    /// Datagrams of RTCP that could not be read.
+    /// Number of RTCP datagrams that could not be read.
     pub malformed: usize,
-    /// Whether any of it told of single packets.
+    /// Whether any feedback reports on single packets.
     pub per_packet: bool,
 }
 
-/// Packets older than this are not meant by feedback; their numbers have come round (libwebrtc
-/// `TransportFeedbackAdapter::kSendTimeHistoryWindow`).
-const MEMORY: Nanos = 60_000 * MILLI;
+/// Age beyond which feedback cannot mean a packet, since its sequence number has been used again (libwebrtc
+/// `TransportFeedbackAdapter`).
+const SEND_TIME_HISTORY_WINDOW: Nanos = 60_000 * MILLI;
 
 struct Join<'a> {
     sent: &'a [Rtp],
-    said: Said,
-    /// The latest packet of each transport-wide number.
+    history: FeedbackHistory,
+    /// Index of the latest packet with each transport-wide sequence number.
     by_transport: Vec<Option<u32>>,
-    /// The latest packet of each stream and number.
+    /// Index of the latest packet with each SSRC and sequence number.
     by_stream: BTreeMap<(u32, u16), u32>,
-    /// When reports were sent, by the middle of their NTP timestamp.
+    /// Times of sender reports, by the middle 32 bits of their NTP timestamp.
     reports: BTreeMap<u32, Nanos>,
-    /// The last reference time, in 64 ms, and the last report timestamp, in 2^-16 s: unwrapped.
-    clocks: (Option<i64>, Option<i64>),
+    /// Last reference time (transport-wide feedback) in units of 64 ms, unwrapped.
+    last_reference: Option<i64>,
+    /// Last report timestamp (RFC 8888) in 2^-16 s, unwrapped.
+    last_report: Option<i64>,
 }
 
-/// Joins what came (`received`) with what was sent (`sent`, and the reports of `sent_rtcp`), all in the order of time.
+/// Joins the RTCP received with the packets sent (`sent`) and the sender reports in `sent_rtcp`, all in the order of
+/// time.
 #[must_use]
-pub fn join(sent: &[Rtp], sent_rtcp: &[Rtcp], received: &[Rtcp]) -> Said {
+pub fn join(sent: &[Rtp], sent_rtcp: &[Rtcp], received: &[Rtcp]) -> FeedbackHistory {
     let mut join = Join {
         sent,
-        said: Said { packets: vec![Told::Nothing; sent.len()], ..Said::default() },
+        history: FeedbackHistory {
+            outcomes: vec![Outcome::Unreported; sent.len()],
+            ..FeedbackHistory::default()
+        },
         by_transport: vec![None; 1 << 16],
         by_stream: BTreeMap::new(),
         reports: BTreeMap::new(),
-        clocks: (None, None),
+        last_reference: None,
+        last_report: None,
     };
     let (mut packets, mut reports) = (sent.iter().enumerate().peekable(), sent_rtcp.iter().peekable());
     for datagram in received {
@@ -95,10 +102,10 @@ pub fn join(sent: &[Rtp], sent_rtcp: &[Rtcp], received: &[Rtcp]) -> Said {
         }
         match rtcp::decode(&datagram.bytes) {
             Ok(packets) => join.datagram(datagram.at, &packets),
-            Err(_) => join.said.malformed += 1,
+            Err(_) => join.history.malformed += 1,
         }
     }
-    join.said
+    join.history
 }
 
 impl Join<'_> {
@@ -114,76 +121,78 @@ impl Join<'_> {
                 _ => (),
             }
         }
-        self.said.feedback.push(feedback);
+        self.history.feedback.push(feedback);
     }
 
     fn blocks(&mut self, blocks: &[rtcp::ReportBlock], feedback: &mut Feedback) {
         for block in blocks {
             let sent = self.reports.get(&block.last_sr).filter(|_| block.last_sr != 0);
-            let round = sent.map(|&sent| {
+            let round_trip = sent.map(|&sent| {
                 let waited = ntp::span(i64::from(block.delay_since_last_sr));
                 Span::from_nanos(feedback.at - sent) - waited
             });
-            // stamps of a millisecond can make it negative on short paths
-            let round = round.filter(|round| !round.is_negative());
-            feedback.round_trip = feedback.round_trip.into_iter().chain(round).min();
+            // on short paths, times in whole milliseconds can make it negative
+            let round_trip = round_trip.filter(|round_trip| !round_trip.is_negative());
+            feedback.round_trip = feedback.round_trip.into_iter().chain(round_trip).min();
             feedback.blocks.push(*block);
         }
     }
 
     fn twcc(&mut self, twcc: &Twcc, feedback: &mut Feedback) {
-        self.said.per_packet = true;
-        let near = self.clocks.0.unwrap_or(i64::from(twcc.reference_time));
+        self.history.per_packet = true;
+        let near = self.last_reference.unwrap_or(i64::from(twcc.reference_time));
         let reference = twcc.reference(near);
-        self.clocks.0 = Some(reference);
+        self.last_reference = Some(reference);
         for (number, arrival) in twcc.arrivals() {
-            let told = match arrival {
-                TwccArrival::NotReceived => Told::Lost,
+            let outcome = match arrival {
+                TwccArrival::NotReceived => Outcome::Lost,
                 TwccArrival::At(ticks) => {
-                    Told::Arrived(Some(Twcc::instant(reference, ticks).as_nanos()), Ecn::NotEct)
+                    Outcome::Arrived(Some(Twcc::instant(reference, ticks).as_nanos()), Ecn::NotEct)
                 }
-                TwccArrival::Untimed => Told::Arrived(None, Ecn::NotEct),
+                TwccArrival::Untimed => Outcome::Arrived(None, Ecn::NotEct),
             };
             let index = self.by_transport[usize::from(number)];
-            self.tell(index, told, feedback);
+            self.set_outcome(index, outcome, feedback);
         }
     }
 
     fn ccfb(&mut self, ccfb: &Ccfb, feedback: &mut Feedback) {
-        self.said.per_packet = true;
-        let near = self.clocks.1.unwrap_or(i64::from(ccfb.report_timestamp));
-        let made = wrap::nearest(ccfb.report_timestamp, 32, near);
-        self.clocks.1 = Some(made);
-        let made = ntp::instant(made).as_nanos();
+        self.history.per_packet = true;
+        let near = self.last_report.unwrap_or(i64::from(ccfb.report_timestamp));
+        let report_timestamp = wrap::nearest(ccfb.report_timestamp, 32, near);
+        self.last_report = Some(report_timestamp);
+        let report_time = ntp::instant(report_timestamp).as_nanos();
         for stream in &ccfb.streams {
             let mut number = stream.begin.wrapping_sub(1);
             for metric in &stream.metrics {
                 number = number.wrapping_add(1);
-                let told = match *metric {
-                    Metric::NotReceived => Told::Lost,
+                let outcome = match *metric {
+                    Metric::NotReceived => Outcome::Lost,
                     Metric::Received { ecn, .. } => {
-                        Told::Arrived(metric.ago().map(|ago| made - ago.as_nanos()), ecn)
+                        Outcome::Arrived(metric.ago().map(|ago| report_time - ago.as_nanos()), ecn)
                     }
                 };
                 let index = self.by_stream.get(&(stream.ssrc, number)).copied();
-                self.tell(index, told, feedback);
+                self.set_outcome(index, outcome, feedback);
             }
         }
     }
 
-    fn tell(&mut self, index: Option<u32>, told: Told, feedback: &mut Feedback) {
+    /// Stores the outcome of a packet, unless it is too old, reported as received before, or the outcome is no news.
+    fn set_outcome(&mut self, index: Option<u32>, outcome: Outcome, feedback: &mut Feedback) {
         let Some(index) = index.map(|index| index as usize) else { return };
-        let since = feedback.at - self.sent[index].at;
-        let known = &mut self.said.packets[index];
-        if since > MEMORY || matches!(*known, Told::Arrived(..)) || *known == told {
+        let age = feedback.at - self.sent[index].at;
+        let previous = &mut self.history.outcomes[index];
+        if age > SEND_TIME_HISTORY_WINDOW || matches!(*previous, Outcome::Arrived(..)) || *previous == outcome
+        {
             return;
         }
-        *known = told;
-        if matches!(told, Told::Arrived(Some(_), _)) {
-            let since = Span::from_nanos(since);
-            feedback.since_sent = Some(feedback.since_sent.map_or(since, |least| least.min(since)));
+        *previous = outcome;
+        if matches!(outcome, Outcome::Arrived(Some(_), _)) {
+            let age = Span::from_nanos(age);
+            feedback.since_sent = Some(feedback.since_sent.map_or(age, |least| least.min(age)));
         }
-        feedback.packets.push((index, told));
+        feedback.packets.push((index, outcome));
     }
 }
 
@@ -215,10 +224,11 @@ mod tests {
         Rtcp { at, size: bytes.len() as u32 + 28, bytes }
     }
 
-    /// Feedback on packets from transport-wide number `base` on; those that came are told 1 ms apart, from 64 s on.
-    fn twcc(at: Nanos, base: u16, came: &[bool]) -> Rtcp {
-        let status = |&came: &bool| if came { Status::Received { delta: 4 } } else { Status::NotReceived };
-        let packets = came.iter().map(status).collect();
+    /// Feedback on packets from transport-wide number `base` on. The packets received arrived 1 ms apart, from 64 s on.
+    fn twcc(at: Nanos, base: u16, received: &[bool]) -> Rtcp {
+        let status =
+            |&received: &bool| if received { Status::Received { delta: 4 } } else { Status::NotReceived };
+        let packets = received.iter().map(status).collect();
         let twcc = Twcc {
             sender_ssrc: 1,
             media_ssrc: 7,
@@ -230,38 +240,41 @@ mod tests {
         datagram(at, Packet::Twcc(twcc))
     }
 
-    fn came(at: Nanos) -> Told {
-        Told::Arrived(Some(at), Ecn::NotEct)
+    fn arrived(time: Nanos) -> Outcome {
+        Outcome::Arrived(Some(time), Ecn::NotEct)
     }
 
     #[test]
     fn a_number_that_has_come_round_means_the_latest_packet() {
         let sent = [packet(0, 1, 5), packet(SECOND, 2, 5), packet(3 * SECOND, 3, 5)];
-        let said = join(&sent, &[], &[twcc(2 * SECOND, 5, &[true])]);
-        assert_eq!(said.packets, [Told::Nothing, came(64_001 * MILLI), Told::Nothing]);
-        assert_eq!(said.feedback[0].since_sent, Some(Span::from_nanos(SECOND)));
+        let history = join(&sent, &[], &[twcc(2 * SECOND, 5, &[true])]);
+        assert_eq!(history.outcomes, [Outcome::Unreported, arrived(64_001 * MILLI), Outcome::Unreported]);
+        assert_eq!(history.feedback[0].since_sent, Some(Span::from_nanos(SECOND)));
     }
 
     #[test]
-    fn what_was_told_as_lost_may_have_come_but_not_the_other_way_round() {
+    fn a_lost_packet_may_still_arrive_but_not_the_other_way_round() {
         let sent = [packet(0, 1, 5), packet(0, 2, 6)];
-        let told = [
+        let received = [
             twcc(SECOND, 5, &[false, true]),
             twcc(2 * SECOND, 5, &[true, false]),
             twcc(3 * SECOND, 5, &[true, true]),
         ];
-        let said = join(&sent, &[], &told);
-        assert!(said.packets.iter().all(|told| matches!(told, Told::Arrived(..))), "{said:?}");
-        let counts: Vec<usize> = said.feedback.iter().map(|one| one.packets.len()).collect();
-        assert_eq!(counts, [2, 1, 0], "each is told of once as lost and once as received");
+        let history = join(&sent, &[], &received);
+        assert!(
+            history.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Arrived(..))),
+            "{history:?}"
+        );
+        let counts: Vec<usize> = history.feedback.iter().map(|feedback| feedback.packets.len()).collect();
+        assert_eq!(counts, [2, 1, 0], "each is reported once as lost and once as received");
     }
 
     #[test]
-    fn a_packet_of_over_a_minute_ago_is_not_meant() {
-        let said = join(&[packet(0, 1, 5)], &[], &[twcc(61 * SECOND, 5, &[true])]);
-        assert_eq!(said.packets, [Told::Nothing]);
-        let said = join(&[packet(0, 1, 5)], &[], &[twcc(59 * SECOND, 5, &[true])]);
-        assert_eq!(said.packets, [came(64_001 * MILLI)]);
+    fn feedback_does_not_mean_a_packet_of_over_a_minute_ago() {
+        let history = join(&[packet(0, 1, 5)], &[], &[twcc(61 * SECOND, 5, &[true])]);
+        assert_eq!(history.outcomes, [Outcome::Unreported]);
+        let history = join(&[packet(0, 1, 5)], &[], &[twcc(59 * SECOND, 5, &[true])]);
+        assert_eq!(history.outcomes, [arrived(64_001 * MILLI)]);
     }
 
     #[test]
@@ -287,12 +300,12 @@ mod tests {
             delay_since_last_sr: 1 << 15,
         };
         let rr = ReceiverReport { ssrc: 1, blocks: vec![block], extension: vec![] };
-        let said = join(
+        let history = join(
             &[],
             &[datagram(SECOND, Packet::SenderReport(sr))],
             &[datagram(SECOND + 600 * MILLI, Packet::ReceiverReport(rr))],
         );
-        assert_eq!(said.feedback[0].round_trip, Some(Span::from_nanos(100 * MILLI)));
+        assert_eq!(history.feedback[0].round_trip, Some(Span::from_nanos(100 * MILLI)));
     }
 
     #[test]
@@ -309,8 +322,8 @@ mod tests {
             streams: vec![StreamMetrics { ssrc: 7, begin: 10, metrics }],
             report_timestamp: 3 << 16,
         };
-        let said = join(&sent, &[], &[datagram(SECOND, Packet::Ccfb(ccfb))]);
-        let at = |millis: i64, ecn| Told::Arrived(Some(millis * MILLI), ecn);
-        assert_eq!(said.packets, [at(2500, Ecn::Ce), Told::Lost, at(3000, Ecn::Ect1)]);
+        let history = join(&sent, &[], &[datagram(SECOND, Packet::Ccfb(ccfb))]);
+        let arrived = |millis: i64, ecn| Outcome::Arrived(Some(millis * MILLI), ecn);
+        assert_eq!(history.outcomes, [arrived(2500, Ecn::Ce), Outcome::Lost, arrived(3000, Ecn::Ect1)]);
     }
 }

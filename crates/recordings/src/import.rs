@@ -1,16 +1,16 @@
-//! From the bytes of files to a run.
+//! Imports files: from their bytes to a run.
 
-use crate::beside;
 use crate::capture::{self, Capture};
+use crate::controller_trace;
 use crate::event_log::EventLog;
 use crate::point::{MILLI, Point};
 use crate::problem::{Problem, Problems};
-use crate::record::{Beside, Recorded};
+use crate::record::{ControllerTrace, Recorded};
 use crate::replay;
 use crate::session::{Clocks, Session};
 use tidegate_core::ControllerHost;
 
-/// What a file is.
+/// Format of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// An RTC event log of libwebrtc.
@@ -19,12 +19,12 @@ pub enum Format {
     Capture,
 }
 
-/// What is wrong, and with which file: by its place among those that were given.
+/// A problem for which a file cannot be imported.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
-    /// The file.
+pub struct FileProblem {
+    /// Index of the file among those that were passed.
     pub file: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -32,22 +32,22 @@ pub struct Wrong {
 pub struct Imported {
     /// The call.
     pub session: Session,
-    /// What the recording says of the controllers of its ways.
-    pub beside: Vec<Beside>,
+    /// Targets and internals of the senders' controllers, one for each direction.
+    pub traces: Vec<ControllerTrace>,
     /// The call as a run.
     pub recorded: Recorded,
-    /// For each file what could not be read of it.
+    /// Parts that could not be read, file by file.
     pub problems: Vec<Problems>,
-    /// Unix time at which it begins, in ms, where a file says so.
-    pub begun: Option<i64>,
+    /// Unix time at which the call begins, in ms, if a file has it.
+    pub start_unix_ms: Option<i64>,
 }
 
-/// What kind of file this is.
+/// Detects the format of a file by its first bytes.
 ///
 /// # Errors
-/// When it is none that can be imported.
+/// If it is no format that can be imported.
 pub fn format(bytes: &[u8]) -> Result<Format, Problem> {
-    // tag and wire type of the fields that logs begin with: an event of format 1, or the beginning of the log
+    // the tags that an event log can begin with: of an event of format 1, of the log's begin event, or of a batch
     match bytes {
         _ if capture::is_capture(bytes) => Ok(Format::Capture),
         [0x0a | 0x12 | 0x1a | 0x22 | 0x2a | 0x82, ..] => Ok(Format::EventLog),
@@ -62,127 +62,133 @@ pub fn format(bytes: &[u8]) -> Result<Format, Problem> {
     }
 }
 
-/// Imports the event logs of one end, and of the other end if there is one; `replay` hears what the near end was told.
+/// Imports the event log of the near end, and that of the far end if there is one. `replay` is a controller that gets
+/// the feedback that the near end received.
 ///
 /// # Errors
-/// Says which file is wrong, and how.
+/// The file that cannot be imported, and its problem.
 pub fn event_logs(
     files: &[&[u8]],
     clocks: Clocks,
     replay: Option<&mut ControllerHost>,
-) -> Result<Imported, Wrong> {
+) -> Result<Imported, FileProblem> {
     let mut logs = Vec::with_capacity(files.len());
     for (file, bytes) in files.iter().enumerate() {
-        logs.push(EventLog::read(bytes).map_err(|problem| Wrong { file, problem })?);
+        logs.push(EventLog::read(bytes).map_err(|problem| FileProblem { file, problem })?);
     }
-    let wrong = |file, problem| Wrong { file, problem };
-    let (session, beside): (Session, Vec<Beside>) = match &logs[..] {
+    let wrong = |file, problem| FileProblem { file, problem };
+    let (session, traces): (Session, Vec<ControllerTrace>) = match &logs[..] {
         [near] => {
-            let session = Session::of_one(&Point::of_log(near));
-            let beside = session.ways.iter().map(|way| match way.known.sent {
-                true => beside::of_log(near),
-                false => Beside { controller: "recorded".to_owned(), ..Beside::default() },
+            let session = Session::from_one_point(&Point::of_log(near));
+            let traces = session.directions.iter().map(|direction| match direction.coverage.sent {
+                true => controller_trace::of_log(near),
+                false => ControllerTrace { controller: "recorded".to_owned(), ..ControllerTrace::default() },
             });
-            let beside = beside.collect();
-            (session, beside)
+            let traces = traces.collect();
+            (session, traces)
         }
         [near, far] => {
-            let session = Session::of_two(&Point::of_log(near), &Point::of_log(far), clocks);
-            let own = |way: &str| beside::of_log(if way == crate::session::WAYS[0] { near } else { far });
-            let beside = session.ways.iter().map(|way| own(&way.name)).collect();
-            (session, beside)
+            let session = Session::from_two_points(&Point::of_log(near), &Point::of_log(far), clocks);
+            let trace = |direction: &str| {
+                controller_trace::of_log(if direction == crate::session::DIRECTIONS[0] { near } else { far })
+            };
+            let traces = session.directions.iter().map(|direction| trace(&direction.name)).collect();
+            (session, traces)
         }
         _ => {
-            let what = format!("found {} event logs; expected one of each end of the call", files.len());
-            return Err(wrong(2.min(files.len()), Problem::new(0, what)));
+            let message = format!("found {} event logs; expected one of each end of the call", files.len());
+            return Err(wrong(2.min(files.len()), Problem::new(0, message)));
         }
     };
-    let begun = logs[0].begin.map(|(at, utc)| utc - at + session.span.0 / MILLI);
+    let start_unix_ms = logs[0].begin.map(|(at, utc)| utc - at + session.span.0 / MILLI);
     let problems = logs.into_iter().map(|log| log.problems).collect();
-    finished(session, beside, problems, begun, replay)
+    finish(session, traces, problems, start_unix_ms, replay)
 }
 
-/// A session as a run. Where nothing is left of a call, what could not be read of a file is the reason.
-fn finished(
+/// Turns a session into a run. If that fails because the call has no packets, the error is the first problem of a file.
+fn finish(
     mut session: Session,
-    mut beside: Vec<Beside>,
+    mut traces: Vec<ControllerTrace>,
     problems: Vec<Problems>,
-    begun: Option<i64>,
+    start_unix_ms: Option<i64>,
     replay: Option<&mut ControllerHost>,
-) -> Result<Imported, Wrong> {
-    let broken = || {
-        let first =
-            |(file, one): (usize, &Problems)| Some(Wrong { file, problem: one.first.first()?.clone() });
-        problems.iter().enumerate().find_map(first)
+) -> Result<Imported, FileProblem> {
+    let first_problem = || {
+        let of_file = |(file, problems): (usize, &Problems)| {
+            Some(FileProblem { file, problem: problems.first.first()?.clone() })
+        };
+        problems.iter().enumerate().find_map(of_file)
     };
     if let Some(host) = replay {
-        let remark =
-            replay::onto(&mut beside, &session, host).map_err(|problem| Wrong { file: 0, problem })?;
+        let remark = replay::add_replay(&mut traces, &session, host)
+            .map_err(|problem| FileProblem { file: 0, problem })?;
         session.remarks.push(remark);
     }
-    let recorded = Recorded::of(&session, &beside);
-    let recorded = recorded.map_err(|problem| broken().unwrap_or(Wrong { file: 0, problem }))?;
-    Ok(Imported { session, beside, recorded, problems, begun })
+    let recorded = Recorded::of(&session, &traces);
+    let recorded = recorded.map_err(|problem| first_problem().unwrap_or(FileProblem { file: 0, problem }))?;
+    Ok(Imported { session, traces, recorded, problems, start_unix_ms })
 }
 
-/// What a place saw, of which the first file is number `before`.
-fn place<'a>(files: &[&'a [u8]], before: usize) -> Result<Option<Capture<'a>>, Wrong> {
-    let wrong = |(file, problem)| Wrong { file: before + file, problem };
+/// Reads the captures of one capture point; `None` if there are none. `offset` is the index of its first file.
+fn read_captures<'a>(files: &[&'a [u8]], offset: usize) -> Result<Option<Capture<'a>>, FileProblem> {
+    let wrong = |(file, problem)| FileProblem { file: offset + file, problem };
     if files.is_empty() { Ok(None) } else { Ok(Some(Capture::read(files).map_err(wrong)?)) }
 }
 
-/// Imports the captures of one place, and of a second one if there are any. Two captures that saw the same are two places,
-/// though nobody says so.
+/// Imports the captures of one capture point, and of a second one if there are any. Two captures that are passed as one
+/// point but contain the same packets are taken as two points.
 ///
 /// # Errors
-/// Says which file is wrong, and how.
+/// The file that cannot be imported, and its problem.
 pub fn captures(
     near: &[&[u8]],
     far: &[&[u8]],
     clocks: Clocks,
     replay: Option<&mut ControllerHost>,
-) -> Result<Imported, Wrong> {
-    let (first, mut second) = (place(near, 0)?, place(far, near.len())?);
+) -> Result<Imported, FileProblem> {
+    let (first, mut second) = (read_captures(near, 0)?, read_captures(far, near.len())?);
     let mut first = first.unwrap_or_default();
-    if let ([one, other], None) = (near, &second) {
-        let wrong = |file| move |(_, problem)| Wrong { file, problem };
-        let one = Capture::read(&[one]).map_err(wrong(0))?;
-        let other = Capture::read(&[other]).map_err(wrong(1))?;
-        if one.saw_the_same(&other) {
-            (first, second) = (one, Some(other));
+    if let ([bytes_a, bytes_b], None) = (near, &second) {
+        let wrong = |file| move |(_, problem)| FileProblem { file, problem };
+        let capture_a = Capture::read(&[bytes_a]).map_err(wrong(0))?;
+        let capture_b = Capture::read(&[bytes_b]).map_err(wrong(1))?;
+        if capture_a.saw_the_same(&capture_b) {
+            (first, second) = (capture_a, Some(capture_b));
         }
     }
     let mut problems = std::mem::take(&mut first.problems);
     problems.extend(second.as_mut().map(|second| std::mem::take(&mut second.problems)).unwrap_or_default());
-    let others = first.call().map_or(0, |(_, others)| others);
+    let unrelated = first.call().map_or(0, |(_, unrelated)| unrelated);
     let mut session = match (first.ends(), &second) {
         (None, _) => Session::default(),
-        (Some((near, far)), None) => Session::of_one(&first.point(near, far)),
+        (Some((near, far)), None) => Session::from_one_point(&first.point(near, far)),
         (Some((near, far)), Some(second)) => {
-            let (one, two) = (first.point(near, far), second.point(far, near));
-            if Session::is_backwards(&one, &two) {
-                Session::of_two(&first.point(far, near), &second.point(near, far), clocks)
+            let (near_point, far_point) = (first.point(near, far), second.point(far, near));
+            if Session::is_backwards(&near_point, &far_point) {
+                Session::from_two_points(&first.point(far, near), &second.point(near, far), clocks)
             } else {
-                Session::of_two(&one, &two, clocks)
+                Session::from_two_points(&near_point, &far_point, clocks)
             }
         }
     };
     if let Some((near, far)) = first.ends() {
-        let sent = |from: &std::net::SocketAddr| {
-            if from.port() == 0 { from.ip().to_string() } else { from.to_string() }
+        let address = |end: &std::net::SocketAddr| {
+            if end.port() == 0 { end.ip().to_string() } else { end.to_string() }
         };
-        session.remarks.push(format!("the call between {} and {}", sent(&near), sent(&far)));
+        session.remarks.push(format!("the call between {} and {}", address(&near), address(&far)));
     }
-    if let Some(remark) = first.ends().and_then(|(near, far)| first.others(near, far)) {
+    if let Some(remark) = first.ends().and_then(|(near, far)| first.remark_on_ignored(near, far)) {
         session.remarks.push(remark);
     }
-    if others > 0 {
-        session.remarks.push(format!("{others} packets of RTP between others are left out"));
+    if unrelated > 0 {
+        session.remarks.push(format!("{unrelated} RTP packets between other addresses are left out"));
     }
-    // what a capture has no controller for, nobody knows
-    let beside =
-        session.ways.iter().map(|_| Beside { controller: "recorded".to_owned(), ..Beside::default() });
-    let beside = beside.collect();
-    let begun = Some(session.span.0 / MILLI);
-    finished(session, beside, problems, begun, replay)
+    // a capture does not say which controller ran
+    let traces = session
+        .directions
+        .iter()
+        .map(|_| ControllerTrace { controller: "recorded".to_owned(), ..ControllerTrace::default() });
+    let traces = traces.collect();
+    let start_unix_ms = Some(session.span.0 / MILLI);
+    finish(session, traces, problems, start_unix_ms, replay)
 }

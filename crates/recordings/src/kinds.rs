@@ -1,4 +1,4 @@
-//! What the streams of a call carry: as a recording says, or else by how their timestamps run.
+//! The kind of media of each stream of a call: as the recording says, or else guessed from the rate of its timestamps.
 
 use crate::event_log::Stream;
 use crate::point::Rtp;
@@ -9,7 +9,7 @@ use tidegate_core::Kind;
 const CLOCKS: [f64; 4] = [8_000.0, 16_000.0, 48_000.0, VIDEO];
 const VIDEO: f64 = 90_000.0;
 
-/// What each stream carries.
+/// Maps each SSRC to its kind of media.
 #[must_use]
 pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
     let mut kinds = BTreeMap::new();
@@ -31,35 +31,36 @@ pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
             video.push((ssrc, packets));
         }
     }
-    // nobody sends that many at once; comparing each with each would take for ever
-    const MOST: usize = 32;
-    if video.len() > MOST {
+    // no call has that many; the comparison of each stream with each takes quadratic time
+    const MAX_COMPARED: usize = 32;
+    if video.len() > MAX_COMPARED {
         kinds.extend(video.iter().map(|(ssrc, _)| (*ssrc, Kind::Video)));
         return kinds;
     }
-    // a stream of retransmissions has the timestamps of the stream that it repeats (RFC 4588 section 4), and less of it
+    // a retransmission stream has the timestamps of the stream that it repeats, but fewer packets (RFC 4588 section 4)
     let stamps: Vec<BTreeSet<u32>> =
         video.iter().map(|(_, packets)| packets.iter().map(|packet| packet.timestamp).collect()).collect();
-    for (at, (ssrc, packets)) in video.iter().enumerate() {
-        let repeats = video.iter().enumerate().any(|(other, (_, others))| {
-            let common = stamps[at].intersection(&stamps[other]).count();
-            other != at && others.len() > packets.len() && common * 2 > stamps[at].len()
+    for (index, (ssrc, packets)) in video.iter().enumerate() {
+        let repeats = video.iter().enumerate().any(|(original, (_, originals))| {
+            let common = stamps[index].intersection(&stamps[original]).count();
+            original != index && originals.len() > packets.len() && common * 2 > stamps[index].len()
         });
         kinds.insert(*ssrc, if repeats { Kind::Retransmission } else { Kind::Video });
     }
     kinds
 }
 
-/// The clock rate that a stream's timestamps run with; `None` where too little was seen.
+/// The clock rate in `CLOCKS` that is nearest to the rate of a stream's timestamps; `None` for less than 0.1 s of
+/// packets or if the timestamps do not increase.
 pub(crate) fn clock_of(packets: &[&Rtp]) -> Option<f64> {
-    const LEAST: f64 = 0.1;
+    const MIN_SECONDS: f64 = 0.1;
     let (first, last) = (packets.first()?, packets.last()?);
     let seconds = (last.at - first.at) as f64 / 1e9;
     let mut ticks = 0i64;
     for pair in packets.windows(2) {
         ticks += i64::from(pair[1].timestamp.wrapping_sub(pair[0].timestamp) as i32);
     }
-    if seconds < LEAST || ticks <= 0 {
+    if seconds < MIN_SECONDS || ticks <= 0 {
         return None;
     }
     let rate = ticks as f64 / seconds;

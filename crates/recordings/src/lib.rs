@@ -1,11 +1,11 @@
-//! Readers of other people's recordings of calls, and what they come to as a run.
+//! Imports recordings of calls that other programs made (captures, RTC event logs) and turns them into runs.
 //!
-//! Pure: bytes come in, facts come out. Whatever the bytes are, nothing here panics, and the memory that is taken is
-//! bounded by how many there are (`fuzz/` holds it to that).
+//! Pure: the functions take bytes and return facts. They panic on no input, and the memory that they use is bounded by
+//! the size of the input (`fuzz/` checks both).
 
-mod beside;
 pub mod capture;
 pub mod clocks;
+mod controller_trace;
 pub mod event_log;
 pub mod feedback;
 pub mod frames;

@@ -1,20 +1,20 @@
-//! What one place saw of a call: what passed it, by its own clock.
+//! The packets of a call that passed one capture point, with times of its clock.
 
 use crate::event_log::{EventLog, LoggedRtcp, LoggedRtp, Stream};
 use tidegate_core::wire::ip::UDP_HEADERS;
 
-/// Nanoseconds of the clock of whoever recorded.
+/// Nanoseconds of the recorder's clock.
 pub type Nanos = i64;
 
 /// Nanoseconds of a millisecond.
 pub(crate) const MILLI: i64 = 1_000_000;
 
-/// An RTP packet that passed.
+/// An RTP packet that passed the capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtp {
-    /// When.
+    /// Time at which it passed.
     pub at: Nanos,
-    /// Its stream.
+    /// SSRC of its stream.
     pub ssrc: u32,
     /// RTP timestamp.
     pub timestamp: u32,
@@ -30,71 +30,72 @@ pub struct Rtp {
     pub payload_type: u8,
     /// The marker bit.
     pub marker: bool,
-    /// Whether it carries padding alone.
+    /// Whether it carries only padding.
     pub padding: bool,
 }
 
-/// A datagram of RTCP that passed.
+/// A datagram of RTCP that passed the capture point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rtcp {
-    /// When.
+    /// Time at which it passed.
     pub at: Nanos,
     /// Bytes of the IP packet.
     pub size: u32,
-    /// What it carries.
+    /// Payload of the datagram: a compound packet, or one that is encrypted.
     pub bytes: Vec<u8>,
 }
 
-/// What a place saw go one way.
+/// Packets that passed a capture point in one direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Passed {
+pub struct Traffic {
     /// RTP, in the order of time.
     pub rtp: Vec<Rtp>,
     /// RTCP, in the order of time.
     pub rtcp: Vec<Rtcp>,
 }
 
-impl Passed {
-    /// When the first and the last packet passed.
+impl Traffic {
+    /// Times of the first and the last packet.
     #[must_use]
     pub fn span(&self) -> Option<(Nanos, Nanos)> {
-        let times = || self.rtp.iter().map(|one| one.at).chain(self.rtcp.iter().map(|one| one.at));
+        let times =
+            || self.rtp.iter().map(|packet| packet.at).chain(self.rtcp.iter().map(|packet| packet.at));
         Some((times().min()?, times().max()?))
     }
 }
 
-/// What one end of a call, or a place near it, saw.
+/// The recording of a capture point at one end of a call or near it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Point {
-    /// What left the end.
-    pub sent: Passed,
-    /// What came in.
-    pub received: Passed,
-    /// Streams that the recording tells of.
+    /// Packets from this end.
+    pub sent: Traffic,
+    /// Packets to this end.
+    pub received: Traffic,
+    /// Streams that the recording describes.
     pub streams: Vec<Stream>,
-    /// Whether RTCP is encrypted (SRTCP): then nothing in it can be read.
+    /// Whether RTCP is encrypted (SRTCP), so that its contents cannot be read.
     pub encrypted: bool,
-    /// Whether packets that the end restored (FEC) are among what came in, as in its own log: Chromium notes them like others.
+    /// Whether `received` includes packets that FEC restored: Chromium's log has them among the packets received.
     pub restored: bool,
 }
 
 impl Point {
-    /// What passed a place in either direction, from when to when.
+    /// Times of the first and the last packet of both directions.
     #[must_use]
     pub fn span(&self) -> Option<(Nanos, Nanos)> {
         [self.sent.span(), self.received.span()]
             .into_iter()
             .flatten()
-            .reduce(|(from, to), (other_from, other_to)| (from.min(other_from), to.max(other_to)))
+            .reduce(|(from, to), (next_from, next_to)| (from.min(next_from), to.max(next_to)))
     }
 
-    /// What the end that wrote a log saw. The log has RTP with its headers; a route tells what IP and UDP add, and
-    /// without one it is [`UDP_HEADERS`].
+    /// Converts the log of an end. The log's sizes include the RTP header; its last route change says how many bytes IP
+    /// and UDP add, and without a route change it is [`UDP_HEADERS`].
     #[must_use]
     pub fn of_log(log: &EventLog) -> Self {
         let overhead = log.overhead.last().map_or(UDP_HEADERS, |&(_, bytes)| bytes.min(0xffff));
         let rtp = |packets: &[LoggedRtp]| {
-            let one = |packet: &LoggedRtp| Rtp {
+            let convert = |packet: &LoggedRtp| Rtp {
                 at: packet.at * MILLI,
                 ssrc: packet.ssrc,
                 timestamp: packet.timestamp,
@@ -106,19 +107,19 @@ impl Point {
                 marker: packet.marker,
                 padding: packet.payload == 0,
             };
-            packets.iter().map(one).collect()
+            packets.iter().map(convert).collect()
         };
         let rtcp = |packets: &[LoggedRtcp]| {
-            let one = |packet: &LoggedRtcp| Rtcp {
+            let convert = |packet: &LoggedRtcp| Rtcp {
                 at: packet.at * MILLI,
                 size: packet.bytes.len().min(0xffff) as u32 + overhead,
                 bytes: packet.bytes.clone(),
             };
-            packets.iter().map(one).collect()
+            packets.iter().map(convert).collect()
         };
         Self {
-            sent: Passed { rtp: rtp(&log.outgoing), rtcp: rtcp(&log.outgoing_rtcp) },
-            received: Passed { rtp: rtp(&log.incoming), rtcp: rtcp(&log.incoming_rtcp) },
+            sent: Traffic { rtp: rtp(&log.outgoing), rtcp: rtcp(&log.outgoing_rtcp) },
+            received: Traffic { rtp: rtp(&log.incoming), rtcp: rtcp(&log.incoming_rtcp) },
             streams: log.streams.clone(),
             encrypted: false,
             restored: true,

@@ -1,10 +1,11 @@
-//! A call as a run: told to the recording that runs of the engine are told to, so that each number is what it is there.
-//! What the call does not tell of is taken out again, for nobody knew it, and it is not zero.
+//! Turns a call into a run. The call's events go to the same recorder as those of the engine's runs, so that tables and
+//! metrics are computed in the same way. Values that the recording does not determine are then removed: they are
+//! unknown, and not zero.
 
 use crate::frames;
 use crate::point::{MILLI, Nanos};
 use crate::problem::Problem;
-use crate::session::{Fate, Known, Packet, Session, Way};
+use crate::session::{Coverage, Direction, Fate, Packet, Session};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,23 +20,23 @@ use tidegate_core::{
 use tidegate_sim::record::columns::{Column, Table};
 use tidegate_sim::record::{FlowInfo, Recording};
 
-/// What a recording says beside its packets, of the way that it is about.
+/// Targets and internals of the controller of one direction, as the recording has them.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Beside {
-    /// The sender's target: when, and bit/s.
+pub struct ControllerTrace {
+    /// Times and values of the sender's target.
     pub targets: Vec<(Nanos, Rate)>,
-    /// Named values, as controllers note them.
+    /// Times, names and values of the controller's internal state.
     pub internals: Vec<(Nanos, Cow<'static, str>, f64)>,
-    /// Who decided, for tables.
+    /// Name of the controller for tables.
     pub controller: String,
 }
 
 /// A call as a run.
 pub struct Recorded {
     recording: Recording,
-    known: Vec<Known>,
+    coverages: Vec<Coverage>,
     frames: Vec<(u32, frames::Frame)>,
-    /// When the run begins and ends, by the near clock.
+    /// Beginning and end of the run on the near clock.
     span: (Nanos, Nanos),
     flows: Vec<String>,
     summary: Value,
@@ -43,16 +44,16 @@ pub struct Recorded {
 
 /// Width of the bins of series; longer for calls of more than five hours.
 const BIN: Span = Span::from_millis(200);
-/// Bins of a flow at most.
-const MOST_BINS: i64 = 90_000;
-/// A recording is at most so long: seven days.
-const LONGEST: Nanos = 7 * 86_400_000 * MILLI;
-/// The one node of the world: what lay between the ends.
+/// Largest number of bins of a flow.
+const MAX_BINS: i64 = 90_000;
+/// Longest recording that is accepted: seven days.
+const MAX_LENGTH: Nanos = 7 * 86_400_000 * MILLI;
+/// The only node of the world: the network between the ends.
 const NETWORK: NodeId = NodeId(0);
 
-/// What is told to the recorder, in the order of time.
+/// Kind of an event for the recorder; the order applies to events at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum What {
+enum EventKind {
     Sent,
     Arrived,
     Lost,
@@ -62,67 +63,67 @@ enum What {
 }
 
 impl Recorded {
-    /// Tells a call to a recording. `beside` has an entry for each way.
+    /// Records a call. `traces` has an entry for each direction.
     ///
     /// # Errors
-    /// When there is nothing in it, or it is too long.
-    pub fn of(session: &Session, beside: &[Beside]) -> Result<Self, Problem> {
+    /// If the call has no packets or is too long.
+    pub fn of(session: &Session, traces: &[ControllerTrace]) -> Result<Self, Problem> {
         let (begin, end) = session.span;
-        if session.ways.iter().all(|way| way.packets.is_empty()) {
+        if session.directions.iter().all(|way| way.packets.is_empty()) {
             return Err(Problem::new(0, "found no RTP; expected a recording of a call"));
         }
         let length = end.saturating_sub(begin);
-        if length > LONGEST {
+        if length > MAX_LENGTH {
             let days = length / (86_400_000 * MILLI);
             return Err(Problem::new(0, format!("its stamps lie {days} days apart; expected at most 7")));
         }
-        let clock = |at: Nanos| Time::from_nanos(at.clamp(begin, end) - begin);
-        let nothing = Beside::default();
-        let beside = |way: usize| beside.get(way).unwrap_or(&nothing);
-        let flows = session.ways.iter().enumerate().map(|(at, way)| FlowInfo {
-            name: way.name.clone(),
+        let clock = |time: Nanos| Time::from_nanos(time.clamp(begin, end) - begin);
+        let no_trace = ControllerTrace::default();
+        let trace = |index: usize| traces.get(index).unwrap_or(&no_trace);
+        let flows = session.directions.iter().enumerate().map(|(index, direction)| FlowInfo {
+            name: direction.name.clone(),
             kind: "media",
-            controller: beside(at).controller.clone(),
-            start: clock(way.packets.first().map_or(begin, |first| first.sent)),
+            controller: trace(index).controller.clone(),
+            start: clock(direction.packets.first().map_or(begin, |first| first.sent)),
             stop: clock(end),
             tightest: None,
             links: Vec::new(),
             overhead: UDP_HEADERS,
         });
-        let bin = BIN.max(Span::from_nanos(length / MOST_BINS));
+        let bin = BIN.max(Span::from_nanos(length / MAX_BINS));
         let names = vec!["network".to_owned()];
         let mut recording =
             Recording::new(Level::Packets, bin, Time::ZERO, flows.collect(), Vec::new(), names);
-        for (at, way) in session.ways.iter().enumerate() {
-            let flow = FlowId(at as u32);
-            tell(&mut recording, flow, way, &clock);
-            for &(when, target) in &beside(at).targets {
-                recording.decision(clock(when), flow, &Decision::rate(target));
+        for (index, direction) in session.directions.iter().enumerate() {
+            let flow = FlowId(index as u32);
+            record_direction(&mut recording, flow, direction, &clock);
+            for &(time, target) in &trace(index).targets {
+                recording.decision(clock(time), flow, &Decision::rate(target));
             }
-            for (when, name, value) in &beside(at).internals {
-                recording.internal(clock(*when), flow, name, *value);
+            for (time, name, value) in &trace(index).internals {
+                recording.internal(clock(*time), flow, name, *value);
             }
         }
-        let over = clock(end);
-        recording.end(over);
-        let known: Vec<Known> = session.ways.iter().map(Way::known).collect();
-        let summary = recording.summary(over - Time::ZERO, Span::ZERO);
+        let stop = clock(end);
+        recording.end(stop);
+        let coverages: Vec<Coverage> = session.directions.iter().map(Direction::coverage).collect();
+        let summary = recording.summary(stop - Time::ZERO, Span::ZERO);
         let summary = serde_json::to_value(&summary).map_err(|why| Problem::new(0, why.to_string()))?;
-        let mut summary = only_known(summary, &known);
-        let mut all = Vec::new();
-        for (at, way) in session.ways.iter().enumerate() {
-            // of what nobody saw leave the first packets may be missing
-            if !(known[at].sent && known[at].arrived) {
+        let mut summary = remove_unknown(summary, &coverages);
+        let mut all_frames = Vec::new();
+        for (index, direction) in session.directions.iter().enumerate() {
+            // without a recording at the sender, first packets of a frame may be missing
+            if !(coverages[index].sent && coverages[index].arrived) {
                 continue;
             }
-            let found = frames::frames(way);
-            if let Some(flow) = summary["flows"][at].as_object_mut() {
-                flow.append(&mut frames::metrics(&found));
+            let frames = frames::frames(direction);
+            if let Some(flow) = summary["flows"][index].as_object_mut() {
+                flow.append(&mut frames::metrics(&frames));
             }
-            all.extend(found.into_iter().map(|frame| (at as u32, frame)));
+            all_frames.extend(frames.into_iter().map(|frame| (index as u32, frame)));
         }
-        let flows = session.ways.iter().map(|way| way.name.clone()).collect();
-        Ok(Self { recording, known, frames: all, span: session.span, flows, summary })
+        let flows = session.directions.iter().map(|direction| direction.name.clone()).collect();
+        Ok(Self { recording, coverages, frames: all_frames, span: session.span, flows, summary })
     }
 
     /// The metrics that are known, as JSON.
@@ -131,7 +132,7 @@ impl Recorded {
         &self.summary
     }
 
-    /// Names of the tables that have anything in them.
+    /// Names of the tables that have rows, and "flows".
     #[must_use]
     pub fn table_names(&self) -> Vec<&'static str> {
         let mut names = self.recording.table_names();
@@ -139,12 +140,12 @@ impl Recorded {
         names
     }
 
-    /// One table by name; what is not known in it is not a number.
+    /// One table by name; values that are not known are NaN.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Table> {
         if name == "frames" {
             let (begin, end) = self.span;
-            let clock = |at: Nanos| Time::from_nanos(at.clamp(begin, end) - begin);
+            let clock = |time: Nanos| Time::from_nanos(time.clamp(begin, end) - begin);
             return Some(frames::table(&self.frames, self.flows.clone(), clock));
         }
         let mut table = self.recording.table(name)?;
@@ -152,32 +153,33 @@ impl Recorded {
             Some((_, Column::Words { codes, .. })) => codes.clone(),
             _ => Vec::new(),
         };
-        let unknown = |column: &str, known: &Known| match (name, column) {
+        let unknown = |column: &str, coverage: &Coverage| match (name, column) {
             ("series", "goodput_bps" | "queueing_delay_ms_mean") => true,
-            ("series", "sending_rate_bps") => !known.sent,
-            ("series", "one_way_delay_ms_mean" | "one_way_delay_ms_max") => !known.delay,
-            ("series", "receive_rate_bps") => !known.arrived,
+            ("series", "sending_rate_bps") => !coverage.sent,
+            ("series", "one_way_delay_ms_mean" | "one_way_delay_ms_max") => !coverage.delay,
+            ("series", "receive_rate_bps") => !coverage.arrived,
             ("decisions", "pacing_bps") | ("packets", "queueing_delay_ms") => true,
             ("rtcp", "waited_ms") => true,
-            ("packets", "sent_s") => !known.sent && !known.delay,
-            ("quantiles", "one_way_delay_ms") => !known.delay,
+            ("packets", "sent_s") => !coverage.sent && !coverage.delay,
+            ("quantiles", "one_way_delay_ms") => !coverage.delay,
             _ => false,
         };
         for (column, values) in &mut table.columns {
             match values {
                 Column::F64(values) => {
                     for (value, &flow) in values.iter_mut().zip(&flows) {
-                        if self.known.get(flow as usize).is_some_and(|known| unknown(column, known)) {
+                        let coverage = self.coverages.get(flow as usize);
+                        if coverage.is_some_and(|coverage| unknown(column, coverage)) {
                             *value = f64::NAN;
                         }
                     }
                 }
-                // what took a packet is not known, so that no word for it may name a cause
+                // the cause of a loss is not known, so that the words of all causes become "lost"
                 Column::Words { words, .. } if (name, *column) == ("packets", "fate") => {
-                    for (word, said) in
+                    for (word, fate) in
                         words.iter_mut().zip(["arrived", "lost", "lost", "lost", "lost", "unknown"])
                     {
-                        said.clone_into(word);
+                        fate.clone_into(word);
                     }
                 }
                 _ => (),
@@ -187,18 +189,23 @@ impl Recorded {
     }
 }
 
-/// Tells all that happened to the packets of a way.
-fn tell(recording: &mut Recording, flow: FlowId, way: &Way, clock: &dyn Fn(Nanos) -> Time) {
-    let mut events: Vec<(Time, What, usize)> = Vec::with_capacity(2 * way.packets.len());
+/// Records the packets of a direction, and the RTCP about it.
+fn record_direction(
+    recording: &mut Recording,
+    flow: FlowId,
+    direction: &Direction,
+    clock: &dyn Fn(Nanos) -> Time,
+) {
+    let mut events: Vec<(Time, EventKind, usize)> = Vec::with_capacity(2 * direction.packets.len());
     let mut frames: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-    let mut numbers = Vec::with_capacity(way.packets.len());
-    for (at, packet) in way.packets.iter().enumerate() {
+    let mut frame_numbers = Vec::with_capacity(direction.packets.len());
+    for (index, packet) in direction.packets.iter().enumerate() {
         let sent = clock(packet.sent);
-        events.push((sent, What::Sent, at));
+        events.push((sent, EventKind::Sent, index));
         events.push(match packet.fate {
-            Fate::Arrived(arrived) => (clock(arrived).max(sent), What::Arrived, at),
-            Fate::Lost => (sent, What::Lost, at),
-            Fate::Unknown => (sent, What::Unknown, at),
+            Fate::Arrived(arrived) => (clock(arrived).max(sent), EventKind::Arrived, index),
+            Fate::Lost => (sent, EventKind::Lost, index),
+            Fate::Unknown => (sent, EventKind::Unknown, index),
         });
         let (frame, _) = frames
             .entry(packet.rtp.ssrc)
@@ -209,41 +216,51 @@ fn tell(recording: &mut Recording, flow: FlowId, way: &Way, clock: &dyn Fn(Nanos
                 }
             })
             .or_insert((0, packet.rtp.timestamp));
-        numbers.push(*frame);
+        frame_numbers.push(*frame);
     }
-    events.extend(way.feedback.iter().enumerate().map(|(at, (when, _))| (clock(*when), What::Rtcp, at)));
-    events.extend(way.reports.iter().enumerate().map(|(at, (when, _))| (clock(*when), What::Report, at)));
+    let feedback = direction.feedback.iter().enumerate();
+    events.extend(feedback.map(|(index, (time, _))| (clock(*time), EventKind::Rtcp, index)));
+    let reports = direction.reports.iter().enumerate();
+    events.extend(reports.map(|(index, (time, _))| (clock(*time), EventKind::Report, index)));
     events.sort();
-    for (now, what, at) in events {
-        if matches!(what, What::Rtcp | What::Report) {
-            let from_receiver = what == What::Rtcp;
-            let (_, datagram) = if from_receiver { &way.feedback[at] } else { &way.reports[at] };
+    for (now, kind, index) in events {
+        if matches!(kind, EventKind::Rtcp | EventKind::Report) {
+            let from_receiver = kind == EventKind::Rtcp;
+            let (_, datagram) =
+                if from_receiver { &direction.feedback[index] } else { &direction.reports[index] };
             let contents = rtcp::decode(&datagram.bytes).map(|packets| rtcp::Contents::of(&packets));
             let size = Size::from_bytes(u64::from(datagram.size));
             let contents = contents.unwrap_or_default();
             recording.rtcp(now, &RtcpRecord { flow, from_receiver, size, contents, waited: Span::ZERO });
             if from_receiver {
-                recording.sent(now, &envelope(now, flow, at, Kind::Rtcp, datagram.size, Body::Rtcp));
+                recording.sent(now, &envelope(now, flow, index, Kind::Rtcp, datagram.size, Body::Rtcp));
             }
             continue;
         }
-        let one = &way.packets[at];
-        let packet = rtp(one, clock(one.sent), flow, at, numbers[at]);
-        match what {
-            What::Sent => recording.sent(now, &packet),
-            What::Arrived => recording.arrived(now, &packet),
-            What::Lost => recording.dropped(now, &packet, NETWORK, Cause::Loss),
+        let packet = &direction.packets[index];
+        let packet = rtp(packet, clock(packet.sent), flow, index, frame_numbers[index]);
+        match kind {
+            EventKind::Sent => recording.sent(now, &packet),
+            EventKind::Arrived => recording.arrived(now, &packet),
+            EventKind::Lost => recording.dropped(now, &packet, NETWORK, Cause::Loss),
             _ => recording.under_way(&packet, NETWORK),
         }
     }
 }
 
-fn envelope(sent: Time, flow: FlowId, at: usize, kind: Kind, size: u32, body: Body) -> tidegate_core::Packet {
+fn envelope(
+    sent: Time,
+    flow: FlowId,
+    index: usize,
+    kind: Kind,
+    size: u32,
+    body: Body,
+) -> tidegate_core::Packet {
     let datagram = Datagram { size, body, ..Datagram::default() };
-    tidegate_core::Packet::new(sent, flow, RouteId(0), at as u32, kind, datagram)
+    tidegate_core::Packet::new(sent, flow, RouteId(0), index as u32, kind, datagram)
 }
 
-fn rtp(packet: &Packet, sent: Time, flow: FlowId, at: usize, frame: u32) -> tidegate_core::Packet {
+fn rtp(packet: &Packet, sent: Time, flow: FlowId, index: usize, frame: u32) -> tidegate_core::Packet {
     let body = RtpBody {
         timestamp: packet.rtp.timestamp,
         ssrc: packet.rtp.ssrc,
@@ -252,34 +269,35 @@ fn rtp(packet: &Packet, sent: Time, flow: FlowId, at: usize, frame: u32) -> tide
         marker: packet.rtp.marker,
         ..RtpBody::default()
     };
-    let mut made = envelope(sent, flow, at, packet.kind, packet.rtp.size, Body::Rtp(body));
-    made.frame = Frame { number: frame, flags: 0 };
-    made.ecn = if packet.ecn == Ecn::NotEct { made.ecn } else { packet.ecn };
-    made
+    let mut recorded = envelope(sent, flow, index, packet.kind, packet.rtp.size, Body::Rtp(body));
+    recorded.frame = Frame { number: frame, flags: 0 };
+    recorded.ecn = if packet.ecn == Ecn::NotEct { recorded.ecn } else { packet.ecn };
+    recorded
 }
 
-/// A summary without the metrics that nobody could know.
-fn only_known(summary: Value, known: &[Known]) -> Value {
+/// Removes the metrics that the recording does not determine.
+fn remove_unknown(summary: Value, coverages: &[Coverage]) -> Value {
     let Value::Object(mut summary) = summary else { return summary };
     if let Some(Value::Array(flows)) = summary.get_mut("flows") {
-        for (flow, known) in flows.iter_mut().zip(known) {
+        for (flow, coverage) in flows.iter_mut().zip(coverages) {
             if let Value::Object(metrics) = flow {
-                metrics.retain(|name, value| !value.is_null() && is_known(name, known));
+                metrics.retain(|name, value| !value.is_null() && is_determined(name, coverage));
             }
         }
     }
-    let shared = known.iter().all(|known| known.arrived);
-    if !shared {
+    let comparable = coverages.iter().all(|coverage| coverage.arrived);
+    if !comparable {
         summary.insert("fairness".to_owned(), Value::Object(Map::new()));
     }
     Value::Object(summary)
 }
 
-/// Whether a metric of a flow follows from what is known. All others need what only the ends, or the link, could tell.
-fn is_known(metric: &str, known: &Known) -> bool {
+/// Whether the recording determines a metric of a flow. All other metrics need facts that only the ends or the link
+/// have.
+fn is_determined(metric: &str, coverage: &Coverage) -> bool {
     match metric {
         "flow" | "kind" | "controller" | "start_s" | "stop_s" | "packets_sent" => true,
-        "sending_rate_bps" | "bytes_sent" | "retransmissions" | "repair_overhead" => known.sent,
+        "sending_rate_bps" | "bytes_sent" | "retransmissions" | "repair_overhead" => coverage.sent,
         "receive_rate_bps"
         | "packets_received"
         | "bytes_received"
@@ -287,12 +305,12 @@ fn is_known(metric: &str, known: &Known) -> bool {
         | "convergence_time_s"
         | "oscillation_hz"
         | "media_jitter_ms_mean"
-        | "media_jitter_ms_max" => known.arrived,
-        "jitter_ms_mean" | "jitter_ms_max" => known.arrived && (known.sent || known.delay),
-        "quality_network" => known.delay,
-        "feedback_rate_bps" => known.rtcp,
-        "feedback_overhead" => known.rtcp && known.arrived,
-        "nacks" | "plis" => known.feedback,
-        _ => metric.starts_with("one_way_delay_ms") && known.delay,
+        | "media_jitter_ms_max" => coverage.arrived,
+        "jitter_ms_mean" | "jitter_ms_max" => coverage.arrived && (coverage.sent || coverage.delay),
+        "quality_network" => coverage.delay,
+        "feedback_rate_bps" => coverage.rtcp,
+        "feedback_overhead" => coverage.rtcp && coverage.arrived,
+        "nacks" | "plis" => coverage.feedback,
+        _ => metric.starts_with("one_way_delay_ms") && coverage.delay,
     }
 }

@@ -1,86 +1,97 @@
-//! A controller that hears, open loop, what the recorded one was told.
+//! Replays a recorded call to another controller, open loop.
 //!
-//! The packets are those that the recorded controller sent, so that this says what another one would have thought of that
-//! feedback, and not what would have happened: it never sends what it decides.
+//! The packets and the feedback are the recorded ones. The replay shows how the controller would have judged that
+//! feedback, and not how a call with it would have gone, since its decisions have no effect on what is sent.
 
-use crate::feedback::{Feedback, Told};
+use crate::feedback::{Feedback, Outcome};
 use crate::point::Nanos;
 use crate::problem::Problem;
-use crate::record::Beside;
-use crate::session::{Session, WAYS, Way};
+use crate::record::ControllerTrace;
+use crate::session::{DIRECTIONS, Direction, Session};
 use std::collections::BTreeMap;
 use tidegate_core::control::{Counts, Failure, LossReport, PacketResult, Sent};
 use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Report, Size, Span, Time};
 
-/// Before the names of what the replayed controller notes.
+/// Prefix of the names of the replayed controller's internals.
 const PREFIX: &str = "replayed_";
 
-/// Lets a controller hear what the near end was told, puts what it says beside the rest of the outgoing way, and says what
-/// that is.
+/// Replays the feedback that the near end received to a controller, and adds the controller's internals to the trace of
+/// the outgoing direction. Returns a remark for the user on what they mean.
 ///
 /// # Errors
-/// When there is no feedback on packets, or the controller fails.
-pub fn onto(beside: &mut [Beside], session: &Session, host: &mut ControllerHost) -> Result<String, Problem> {
-    let place = session.ways.iter().position(|way| way.name == WAYS[0] && way.said.per_packet);
-    let Some((way, beside)) = place.and_then(|at| Some((&session.ways[at], beside.get_mut(at)?))) else {
-        let what = "found no feedback on packets that the near end sent (transport-wide, or RFC 8888), which a controller \
-                    could hear";
-        return Err(Problem::new(0, what));
+/// If there is no feedback on packets, or the controller fails.
+pub fn add_replay(
+    traces: &mut [ControllerTrace],
+    session: &Session,
+    host: &mut ControllerHost,
+) -> Result<String, Problem> {
+    let outgoing = session
+        .directions
+        .iter()
+        .position(|direction| direction.name == DIRECTIONS[0] && direction.history.per_packet);
+    let Some((direction, trace)) =
+        outgoing.and_then(|index| Some((&session.directions[index], traces.get_mut(index)?)))
+    else {
+        let message = "found no feedback on packets that the near end sent (transport-wide, or RFC 8888) for a \
+                       controller to use";
+        return Err(Problem::new(0, message));
     };
     let (begin, _) = session.span;
-    let said = Replay::new(way, begin, host)
+    let internals = Replay::new(direction, begin, host)
         .run()
         .map_err(|failure| Problem::new(0, format!("the replayed controller failed: {failure}")))?;
-    beside
-        .internals
-        .extend(said.into_iter().map(|(at, name, value)| (at, format!("{PREFIX}{name}").into(), value)));
-    beside.internals.sort_by_key(|one| one.0);
+    trace.internals.extend(
+        internals.into_iter().map(|(time, name, value)| (time, format!("{PREFIX}{name}").into(), value)),
+    );
+    trace.internals.sort_by_key(|&(time, ..)| time);
     Ok(format!(
-        "{PREFIX}...: what the controller would have thought of the feedback that the recorded one's sending caused. It sent \
-         nothing itself, and knew of no probes: compare its detector, not its rates"
+        "{PREFIX}...: the state of the replayed controller, which got the feedback on the packets that the recorded \
+         controller sent. It sent nothing itself, and knew of no probes: compare its detector, not its rates"
     ))
 }
 
 struct Replay<'a> {
-    way: &'a Way,
+    direction: &'a Direction,
     host: &'a mut ControllerHost,
     begin: Nanos,
-    /// Bytes that the controller does not count.
+    /// Header bytes of each packet that the controller does not count.
     headers: u32,
-    /// Bytes sent before each packet, and before the next one.
-    before: Vec<u64>,
-    total: u64,
+    /// Bytes sent before each packet.
+    sent_before: Vec<u64>,
+    /// Bytes sent.
+    sent_bytes: u64,
     /// Bytes sent up to the last packet that was reported on.
-    landed: u64,
-    /// For each stream the highest number that was reported, and with the last report.
+    reported_bytes: u64,
+    /// Highest sequence number in the last report block of each stream.
     highest: BTreeMap<u32, u32>,
     target: Option<Rate>,
-    said: Vec<(Nanos, String, f64)>,
+    /// Targets and internals of the controller, with their times.
+    internals: Vec<(Nanos, String, f64)>,
 }
 
 impl<'a> Replay<'a> {
-    fn new(way: &'a Way, begin: Nanos, host: &'a mut ControllerHost) -> Self {
+    fn new(direction: &'a Direction, begin: Nanos, host: &'a mut ControllerHost) -> Self {
         let headers = if host.needs().counts == Counts::Ip { 0 } else { UDP_HEADERS };
         host.notes.wanted = true;
         Self {
-            way,
+            direction,
             host,
             begin,
             headers,
-            before: Vec::with_capacity(way.packets.len()),
-            total: 0,
-            landed: 0,
+            sent_before: Vec::with_capacity(direction.packets.len()),
+            sent_bytes: 0,
+            reported_bytes: 0,
             highest: BTreeMap::new(),
             target: None,
-            said: Vec::new(),
+            internals: Vec::new(),
         }
     }
 
     fn run(mut self) -> Result<Vec<(Nanos, String, f64)>, Failure> {
-        let way = self.way;
-        let mut sent = way.packets.iter().peekable();
-        for feedback in &way.said.feedback {
+        let direction = self.direction;
+        let mut sent = direction.packets.iter().peekable();
+        for feedback in &direction.history.feedback {
             while let Some(packet) = sent.next_if(|packet| packet.sent <= feedback.at) {
                 self.alarms(packet.sent)?;
                 self.sent(packet.sent, packet.rtp.size)?;
@@ -91,37 +102,41 @@ impl<'a> Replay<'a> {
             self.host.report(now, &report)?;
             self.note(feedback.at);
         }
-        Ok(self.said)
+        Ok(self.internals)
     }
 
-    fn time(&self, at: Nanos) -> Time {
-        Time::from_nanos((at - self.begin).max(0))
+    fn time(&self, time: Nanos) -> Time {
+        Time::from_nanos((time - self.begin).max(0))
     }
 
-    /// Alarms that are due before something happens at `at`.
-    fn alarms(&mut self, at: Nanos) -> Result<(), Failure> {
-        // one that always asks for the next nanosecond would never let anything happen
-        const MOST: usize = 100_000;
-        let now = self.time(at);
-        for _ in 0..MOST {
+    /// Runs the alarms that are due up to `now`.
+    fn alarms(&mut self, now: Nanos) -> Result<(), Failure> {
+        // a controller that always asks for the next nanosecond would stop the replay
+        const MAX_ALARMS: usize = 100_000;
+        let now = self.time(now);
+        for _ in 0..MAX_ALARMS {
             let Some(alarm) = self.host.decision().alarm.filter(|&alarm| alarm <= now) else { return Ok(()) };
             self.host.alarm(alarm)?;
             self.note(self.begin + alarm.as_nanos());
         }
         let who = "replay".to_owned();
-        Err(Failure { at: now, who, reason: format!("asks for more than {MOST} alarms between two packets") })
+        Err(Failure {
+            at: now,
+            who,
+            reason: format!("asks for more than {MAX_ALARMS} alarms between two packets"),
+        })
     }
 
-    fn sent(&mut self, at: Nanos, size: u32) -> Result<(), Failure> {
+    fn sent(&mut self, time: Nanos, size: u32) -> Result<(), Failure> {
         let size = u64::from(size.saturating_sub(self.headers));
-        let number = self.before.len() as u64;
-        self.before.push(self.total);
-        self.total += size;
+        let number = self.sent_before.len() as u64;
+        self.sent_before.push(self.sent_bytes);
+        self.sent_bytes += size;
         if self.host.needs_sent() {
-            let in_flight = Size::from_bytes(self.total - self.landed);
+            let in_flight = Size::from_bytes(self.sent_bytes - self.reported_bytes);
             let packet =
                 Sent { sequence: number, size: Size::from_bytes(size), in_flight, backlog: Size::ZERO };
-            let now = self.time(at);
+            let now = self.time(time);
             self.host.sent(now, &packet)?;
         }
         Ok(())
@@ -129,17 +144,18 @@ impl<'a> Replay<'a> {
 
     fn report(&mut self, feedback: &Feedback) -> Report {
         let mut packets = Vec::with_capacity(feedback.packets.len());
-        for &(index, told) in &feedback.packets {
-            let Some(packet) = self.way.packets.get(index).filter(|_| index < self.before.len()) else {
+        for &(index, outcome) in &feedback.packets {
+            let Some(packet) = self.direction.packets.get(index).filter(|_| index < self.sent_before.len())
+            else {
                 continue;
             };
-            let (arrival, ecn) = match told {
-                Told::Arrived(Some(at), ecn) => (Some(RemoteTime::from_nanos(at)), ecn),
-                Told::Lost => (None, Ecn::NotEct),
+            let (arrival, ecn) = match outcome {
+                Outcome::Arrived(Some(arrival), ecn) => (Some(RemoteTime::from_nanos(arrival)), ecn),
+                Outcome::Lost => (None, Ecn::NotEct),
                 _ => continue,
             };
             let size = u64::from(packet.rtp.size.saturating_sub(self.headers));
-            self.landed = self.landed.max(self.before[index] + size);
+            self.reported_bytes = self.reported_bytes.max(self.sent_before[index] + size);
             packets.push(PacketResult {
                 sequence: index as u64,
                 size: Size::from_bytes(size),
@@ -152,7 +168,7 @@ impl<'a> Replay<'a> {
         packets.sort_by_key(|packet| packet.sequence);
         Report {
             packets,
-            in_flight: Size::from_bytes(self.total.saturating_sub(self.landed)),
+            in_flight: Size::from_bytes(self.sent_bytes.saturating_sub(self.reported_bytes)),
             report_rtt: feedback.round_trip,
             packet_rtt: feedback.since_sent,
             loss: self.loss(feedback),
@@ -161,16 +177,16 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What receiver reports say of all streams, the fractions weighted by what each expected.
+    /// The report blocks of all streams as one, with the mean of the loss fractions weighted by the packets expected.
     fn loss(&mut self, feedback: &Feedback) -> Option<LossReport> {
         let (mut expected, mut lost) = (0u32, 0u64);
         let mut last = None;
         for block in &feedback.blocks {
-            let before = self.highest.insert(block.ssrc, block.highest_sequence);
-            let more = before.map_or(0, |before| block.highest_sequence.wrapping_sub(before));
-            let more = if more < 1 << 31 { more } else { 0 };
-            expected = expected.saturating_add(more);
-            lost += u64::from(block.fraction_lost) * u64::from(more);
+            let previous = self.highest.insert(block.ssrc, block.highest_sequence);
+            let new = previous.map_or(0, |previous| block.highest_sequence.wrapping_sub(previous));
+            let new = if new < 1 << 31 { new } else { 0 };
+            expected = expected.saturating_add(new);
+            lost += u64::from(block.fraction_lost) * u64::from(new);
             last = Some(block);
         }
         last.map(|block| LossReport {
@@ -182,23 +198,23 @@ impl<'a> Replay<'a> {
         })
     }
 
-    /// Takes down the target where it changed, and what the controller noted.
-    fn note(&mut self, at: Nanos) {
+    /// Records the target if it changed, and the internals that the controller noted.
+    fn note(&mut self, time: Nanos) {
         let target = self.host.decision().target;
         if self.target.replace(target) != Some(target) {
-            self.said.push((at, "target".to_owned(), target.as_bps_f64()));
+            self.internals.push((time, "target".to_owned(), target.as_bps_f64()));
         }
-        let values = self.host.notes.values.iter().map(|(name, value)| (at, name.to_string(), *value));
-        self.said.extend(values);
+        let values = self.host.notes.values.iter().map(|(name, value)| (time, name.to_string(), *value));
+        self.internals.extend(values);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feedback::Said;
+    use crate::feedback::FeedbackHistory;
     use crate::point::{MILLI, Rtp};
-    use crate::session::{Fate, Known, Packet};
+    use crate::session::{Coverage, Fate, Packet};
     use std::sync::mpsc;
     use tidegate_core::Kind;
     use tidegate_core::control::{Context, Controller, Decision, FeedbackKind, Limits, Needs};
@@ -207,18 +223,18 @@ mod tests {
 
     const BEGIN: Nanos = 7_000 * MILLI;
 
-    /// What a controller is told, with the time in milliseconds.
+    /// A call of the controller, with the time in milliseconds.
     #[derive(Clone, PartialEq, Debug)]
-    enum Heard {
+    enum Event {
         Sent(i64, Sent),
         Report(i64, Report),
         Alarm(i64),
     }
 
-    /// Tells a test what it is told, asks to be woken 15 ms after each report, and notes the time of it.
-    struct Witness(mpsc::Sender<Heard>, Counts);
+    /// Sends each of its calls to the test, sets an alarm 15 ms after each report, and notes the report's time.
+    struct RecordingController(mpsc::Sender<Event>, Counts);
 
-    impl Controller for Witness {
+    impl Controller for RecordingController {
         fn needs(&self) -> Needs {
             Needs { counts: self.1, ..Needs::feedback(FeedbackKind::PerPacket) }
         }
@@ -232,34 +248,34 @@ mod tests {
         }
 
         fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
-            self.0.send(Heard::Sent(now.as_nanos() / MILLI, *packet)).unwrap();
+            self.0.send(Event::Sent(now.as_nanos() / MILLI, *packet)).unwrap();
             cx.unchanged()
         }
 
         fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
-            self.0.send(Heard::Report(now.as_nanos() / MILLI, report.clone())).unwrap();
+            self.0.send(Event::Report(now.as_nanos() / MILLI, report.clone())).unwrap();
             cx.note("heard", now.as_nanos() as f64);
             let rate = Rate::from_bps(1_000 * report.packets.len() as u64);
             Decision { alarm: Some(now + Span::from_nanos(15 * MILLI)), ..Decision::rate(rate) }
         }
 
         fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
-            self.0.send(Heard::Alarm(now.as_nanos() / MILLI)).unwrap();
+            self.0.send(Event::Alarm(now.as_nanos() / MILLI)).unwrap();
             cx.unchanged()
         }
     }
 
-    /// Packets of these bytes, 10 ms apart from the beginning on.
-    fn way(sizes: &[u32], feedback: Vec<Feedback>) -> Way {
-        let packet = |(at, &size): (usize, &u32)| {
-            let sent = BEGIN + 10 * MILLI * at as i64;
+    /// A direction with packets of these sizes in bytes, 10 ms apart from the beginning on.
+    fn direction(sizes: &[u32], feedback: Vec<Feedback>) -> Direction {
+        let packet = |(index, &size): (usize, &u32)| {
+            let sent = BEGIN + 10 * MILLI * index as i64;
             let rtp = Rtp {
                 at: sent,
                 ssrc: 7,
                 timestamp: 0,
                 size,
                 abs_send_time: None,
-                sequence: at as u16,
+                sequence: index as u16,
                 transport_sequence: None,
                 payload_type: 96,
                 marker: false,
@@ -267,70 +283,76 @@ mod tests {
             };
             Packet { rtp, kind: Kind::Video, sent, fate: Fate::Unknown, ecn: Ecn::NotEct }
         };
-        Way {
-            name: WAYS[0].to_owned(),
+        Direction {
+            name: DIRECTIONS[0].to_owned(),
             packets: sizes.iter().enumerate().map(packet).collect(),
             feedback: vec![],
             reports: vec![],
-            known: Known::default(),
-            said: Said { feedback, per_packet: true, ..Said::default() },
+            coverage: Coverage::default(),
+            history: FeedbackHistory { feedback, per_packet: true, ..FeedbackHistory::default() },
         }
     }
 
-    fn heard(way: Way, counts: Counts) -> (Vec<Heard>, Vec<Beside>) {
-        let (to, from) = mpsc::channel();
+    fn replay(direction: Direction, counts: Counts) -> (Vec<Event>, Vec<ControllerTrace>) {
+        let (sender, receiver) = mpsc::channel();
         let limits = Limits::default();
         let stream = Stream::new(1, "test", "rng");
-        let mut host =
-            ControllerHost::new("witness", Box::new(Witness(to, counts)), stream, Time::ZERO, &limits)
-                .unwrap();
-        let session = Session { ways: vec![way], span: (BEGIN, BEGIN + 1_000 * MILLI), remarks: vec![] };
-        let mut beside = vec![Beside::default()];
-        onto(&mut beside, &session, &mut host).unwrap();
+        let mut host = ControllerHost::new(
+            "witness",
+            Box::new(RecordingController(sender, counts)),
+            stream,
+            Time::ZERO,
+            &limits,
+        )
+        .unwrap();
+        let session =
+            Session { directions: vec![direction], span: (BEGIN, BEGIN + 1_000 * MILLI), remarks: vec![] };
+        let mut traces = vec![ControllerTrace::default()];
+        add_replay(&mut traces, &session, &mut host).unwrap();
         drop(host);
-        (from.iter().collect(), beside)
+        (receiver.iter().collect(), traces)
     }
 
     fn at(millis: i64) -> Nanos {
         BEGIN + millis * MILLI
     }
 
-    fn reports(heard: &[Heard]) -> Vec<&Report> {
-        heard
+    fn reports(events: &[Event]) -> Vec<&Report> {
+        events
             .iter()
-            .filter_map(|one| if let Heard::Report(_, report) = one { Some(report) } else { None })
+            .filter_map(|event| if let Event::Report(_, report) = event { Some(report) } else { None })
             .collect()
     }
 
-    fn arrived(millis: i64) -> Told {
-        Told::Arrived(Some(millis * MILLI), Ecn::Ce)
+    fn arrived(millis: i64) -> Outcome {
+        Outcome::Arrived(Some(millis * MILLI), Ecn::Ce)
     }
 
     #[test]
-    fn all_is_heard_in_the_order_of_time_and_by_the_calls_own() {
-        let said = vec![
+    fn events_come_in_the_order_of_time_and_on_the_calls_clock() {
+        let feedback = vec![
             Feedback { at: at(12), packets: vec![(0, arrived(3))], ..Feedback::default() },
             Feedback { at: at(29), packets: vec![(2, arrived(23))], ..Feedback::default() },
             Feedback { at: at(50), packets: vec![(3, arrived(33))], ..Feedback::default() },
         ];
-        let (heard, beside) = heard(way(&[1028; 7], said), Counts::Rtp);
-        let order: Vec<String> = heard
+        let (events, traces) = replay(direction(&[1028; 7], feedback), Counts::Rtp);
+        let order: Vec<String> = events
             .iter()
-            .map(|one| match one {
-                Heard::Sent(at, _) => format!("s{at}"),
-                Heard::Report(at, _) => format!("r{at}"),
-                Heard::Alarm(at) => format!("a{at}"),
+            .map(|event| match event {
+                Event::Sent(time, _) => format!("s{time}"),
+                Event::Report(time, _) => format!("r{time}"),
+                Event::Alarm(time) => format!("a{time}"),
             })
             .collect();
-        // the packet of 60 ms leaves after the last feedback: there is nothing more to be heard of it
+        // the packet of 60 ms is sent after the last feedback, with which the replay ends
         let expected = "s0 s10 r12 s20 a27 r29 s30 s40 a44 s50 r50";
         assert_eq!(order.join(" "), expected);
-        let notes: Vec<(i64, &str, f64)> = beside[0]
+        let notes: Vec<(i64, &str, f64)> = traces[0]
             .internals
             .iter()
-            .map(|(at, name, value)| ((at - BEGIN) / MILLI, &**name, *value))
+            .map(|(time, name, value)| ((time - BEGIN) / MILLI, &**name, *value))
             .collect();
-        // a target that is the same is not told again
+        // a target that has not changed is not recorded again
         let expected = [
             (12, "replayed_target", 1_000.0),
             (12, "replayed_heard", 12e6),
@@ -341,52 +363,63 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_told_with_the_bytes_that_the_controller_counts() {
-        let said = || vec![Feedback { at: at(15), packets: vec![(1, arrived(13))], ..Feedback::default() }];
+    fn a_packet_has_the_bytes_that_the_controller_counts() {
+        let feedback =
+            || vec![Feedback { at: at(15), packets: vec![(1, arrived(13))], ..Feedback::default() }];
         for (counts, size) in [(Counts::Rtp, 1000), (Counts::Ip, 1000 + u64::from(UDP_HEADERS))] {
-            let (heard, _) = heard(way(&[1000 + UDP_HEADERS, 1000 + UDP_HEADERS], said()), counts);
-            let Heard::Sent(10, sent) = heard[1] else { panic!("{heard:?}") };
+            let (events, _) =
+                replay(direction(&[1000 + UDP_HEADERS, 1000 + UDP_HEADERS], feedback()), counts);
+            let Event::Sent(10, sent) = events[1] else { panic!("{events:?}") };
             assert_eq!((sent.sequence, sent.size), (1, Size::from_bytes(size)));
-            let told = reports(&heard)[0].packets[0];
-            assert_eq!((told.sequence, told.size), (1, Size::from_bytes(size)));
-            assert_eq!(told.sent, Time::from_nanos(10 * MILLI));
-            assert_eq!((told.arrival, told.ecn), (Some(RemoteTime::from_nanos(13 * MILLI)), Ecn::Ce));
+            let result = reports(&events)[0].packets[0];
+            assert_eq!((result.sequence, result.size), (1, Size::from_bytes(size)));
+            assert_eq!(result.sent, Time::from_nanos(10 * MILLI));
+            assert_eq!((result.arrival, result.ecn), (Some(RemoteTime::from_nanos(13 * MILLI)), Ecn::Ce));
         }
     }
 
     #[test]
-    fn packets_come_by_number_and_without_those_of_which_no_time_is_told() {
+    fn packets_come_by_number_and_without_those_that_have_no_arrival_time() {
         let packets = vec![
             (3, arrived(33)),
-            (1, Told::Lost),
-            (2, Told::Arrived(None, Ecn::NotEct)),
+            (1, Outcome::Lost),
+            (2, Outcome::Arrived(None, Ecn::NotEct)),
             (0, arrived(3)),
-            // feedback cannot tell of what has not been sent
+            // this packet has not been sent yet
             (4, arrived(1)),
         ];
-        let (heard, _) =
-            heard(way(&[1000; 5], vec![Feedback { at: at(36), packets, ..Feedback::default() }]), Counts::Ip);
-        let told: Vec<(u64, bool)> =
-            reports(&heard)[0].packets.iter().map(|one| (one.sequence, one.arrival.is_some())).collect();
-        assert_eq!(told, [(0, true), (1, false), (3, true)]);
+        let (events, _) = replay(
+            direction(&[1000; 5], vec![Feedback { at: at(36), packets, ..Feedback::default() }]),
+            Counts::Ip,
+        );
+        let results: Vec<(u64, bool)> = reports(&events)[0]
+            .packets
+            .iter()
+            .map(|result| (result.sequence, result.arrival.is_some()))
+            .collect();
+        assert_eq!(results, [(0, true), (1, false), (3, true)]);
     }
 
     #[test]
-    fn in_flight_is_what_was_sent_after_the_last_packet_that_was_told_of() {
-        let said = vec![
-            Feedback { at: at(25), packets: vec![(1, arrived(13)), (0, Told::Lost)], ..Feedback::default() },
+    fn in_flight_is_what_was_sent_after_the_last_packet_that_was_reported() {
+        let feedback = vec![
+            Feedback {
+                at: at(25),
+                packets: vec![(1, arrived(13)), (0, Outcome::Lost)],
+                ..Feedback::default()
+            },
             Feedback { at: at(35), packets: vec![(0, arrived(34))], ..Feedback::default() },
         ];
-        let (heard, _) = heard(way(&[100, 200, 400, 800], said), Counts::Ip);
-        let sent: Vec<u64> = heard
+        let (events, _) = replay(direction(&[100, 200, 400, 800], feedback), Counts::Ip);
+        let sent: Vec<u64> = events
             .iter()
             .filter_map(
-                |one| if let Heard::Sent(_, sent) = one { Some(sent.in_flight.as_bytes()) } else { None },
+                |event| if let Event::Sent(_, sent) = event { Some(sent.in_flight.as_bytes()) } else { None },
             )
             .collect();
         assert_eq!(sent, [100, 300, 700, 1200]);
-        let left: Vec<u64> = reports(&heard).iter().map(|one| one.in_flight.as_bytes()).collect();
-        assert_eq!(left, [400, 1200], "an earlier packet that is told of late takes nothing back");
+        let in_flight: Vec<u64> = reports(&events).iter().map(|report| report.in_flight.as_bytes()).collect();
+        assert_eq!(in_flight, [400, 1200], "a late report on an earlier packet takes nothing back");
     }
 
     #[test]
@@ -400,9 +433,9 @@ mod tests {
             last_sr: 0,
             delay_since_last_sr: 0,
         };
-        let said = vec![
+        let feedback = vec![
             Feedback { at: at(1), blocks: vec![block(7, 0, 100), block(8, 255, 50)], ..Feedback::default() },
-            // 300 of one stream and 100 of the other: (300 * 8 + 100 * 100) / 400
+            // 300 packets of one stream and 100 of the other: (300 * 8 + 100 * 100) / 400
             Feedback {
                 at: at(2),
                 blocks: vec![block(7, 8, 400), block(8, 100, 150)],
@@ -411,32 +444,35 @@ mod tests {
                 since_sent: Some(Span::from_nanos(40)),
                 ..Feedback::default()
             },
-            // one that has an older number, and one that is as before
+            // one stream has an older number, the other one the same as before
             Feedback { at: at(3), blocks: vec![block(7, 8, 390), block(8, 100, 150)], ..Feedback::default() },
             Feedback { at: at(4), ..Feedback::default() },
         ];
-        let (heard, _) = heard(way(&[1000], said), Counts::Ip);
-        let told = reports(&heard);
-        let loss: Vec<Option<(u8, u32)>> =
-            told.iter().map(|one| one.loss.map(|loss| (loss.fraction_lost, loss.expected))).collect();
+        let (events, _) = replay(direction(&[1000], feedback), Counts::Ip);
+        let reports = reports(&events);
+        let loss: Vec<Option<(u8, u32)>> = reports
+            .iter()
+            .map(|report| report.loss.map(|loss| (loss.fraction_lost, loss.expected)))
+            .collect();
         assert_eq!(loss, [Some((0, 0)), Some((31, 400)), Some((0, 0)), None]);
-        let last = told[1].loss.unwrap();
+        let last = reports[1].loss.unwrap();
         assert_eq!((last.cumulative_lost, last.highest_sequence), (9, 150));
-        assert_eq!(told[1].remb, Some(Rate::from_bps(5_000)));
-        assert_eq!(told[1].report_rtt, Some(Span::from_nanos(30)));
-        assert_eq!(told[1].packet_rtt, Some(Span::from_nanos(40)));
+        assert_eq!(reports[1].remb, Some(Rate::from_bps(5_000)));
+        assert_eq!(reports[1].report_rtt, Some(Span::from_nanos(30)));
+        assert_eq!(reports[1].packet_rtt, Some(Span::from_nanos(40)));
     }
 
     #[test]
     fn a_call_without_feedback_on_packets_is_refused() {
-        let mut silent = way(&[1000], vec![]);
-        silent.said.per_packet = false;
-        let session = Session { ways: vec![silent], span: (BEGIN, BEGIN), remarks: vec![] };
-        let (to, _from) = mpsc::channel();
+        let mut silent = direction(&[1000], vec![]);
+        silent.history.per_packet = false;
+        let session = Session { directions: vec![silent], span: (BEGIN, BEGIN), remarks: vec![] };
+        let (sender, _receiver) = mpsc::channel();
         let stream = Stream::new(1, "test", "rng");
-        let who = Box::new(Witness(to, Counts::Ip));
-        let mut host = ControllerHost::new("witness", who, stream, Time::ZERO, &Limits::default()).unwrap();
-        let error = onto(&mut [Beside::default()], &session, &mut host).unwrap_err();
+        let controller = Box::new(RecordingController(sender, Counts::Ip));
+        let mut host =
+            ControllerHost::new("witness", controller, stream, Time::ZERO, &Limits::default()).unwrap();
+        let error = add_replay(&mut [ControllerTrace::default()], &session, &mut host).unwrap_err();
         assert!(error.to_string().contains("found no feedback on packets"), "{error}");
     }
 }

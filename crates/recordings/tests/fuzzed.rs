@@ -1,4 +1,4 @@
-//! What the fuzz targets of recordings check, for their corpora and a thousand mutations of each.
+//! Runs the checks of the fuzz targets on their corpora, and on a thousand mutations of each input.
 
 #[path = "../../../fuzz/src/mutations.rs"]
 #[allow(dead_code, unreachable_pub)]

@@ -1,31 +1,31 @@
-//! Why something is refused: where, what was found, what would be right.
+//! Refusals of a scenario: the key, the value found there, and the value expected.
 
 use std::fmt;
 
-/// What is wrong with a scenario, or with a part of it that does not know its own place.
+/// A fault of a scenario, or of a part of it that does not know its key in the whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The dotted key (`duration`, `links.NAME`, `flows.NAME.media.controller`), below the part if it is one of a part;
-    /// empty for the whole of it.
+    /// The dotted key (`duration`, `links.NAME`, `flows.NAME.media.controller`), relative to the part; empty for the
+    /// part itself.
     pub place: String,
-    /// What was found there; a sentence where `expected` is empty.
+    /// The value found there; a whole sentence where `expected` is empty.
     pub found: String,
-    /// What would be right.
+    /// A description of the right values.
     pub expected: String,
 }
 
 impl Refusal {
-    /// A refusal of `value`, which was found at `place`.
+    /// A refusal of the `value` of the key `place`.
     pub fn new(place: impl Into<String>, value: impl fmt::Display, expected: impl Into<String>) -> Self {
         Self { place: place.into(), found: value.to_string(), expected: expected.into() }
     }
 
-    /// The same refusal, seen from the whole of which the refused part is at `whole`: its key is put in front.
+    /// Puts `outer`, the key of the refused part, in front of the refusal's key.
     #[must_use]
-    pub fn at(mut self, whole: &str) -> Self {
+    pub fn at(mut self, outer: &str) -> Self {
         self.place = match self.place.as_str() {
-            "" => whole.to_owned(),
-            place => format!("{whole}.{place}"),
+            "" => outer.to_owned(),
+            place => format!("{outer}.{place}"),
         };
         self
     }

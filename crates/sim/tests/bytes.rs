@@ -1,5 +1,5 @@
-//! A run whose receivers get only what was read from bytes is the run, with flows of every kind; and captures hold
-//! every packet that was sent.
+//! A run whose packets are encoded to bytes and decoded gives the same results, with flows of every kind; and captures
+//! hold every packet that was sent.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn media(name: &str, ends: (&str, &str), pair: Option<&str>, overhead: u32) -> V
     }}})
 }
 
-/// Ten seconds of everything over a lossy link.
+/// Ten seconds of all kinds of flows over a lossy link.
 fn scenario(udp_size: u32) -> Value {
     let link = |name: &str, from: &str, to: &str| {
         json!({"name": name, "from": from, "to": to, "capacity": {"constant": 6_000_000},
@@ -57,9 +57,9 @@ fn scenario(udp_size: u32) -> Value {
     })
 }
 
-fn run(scenario: &Value, more: &[(&str, Value)]) -> Result<Outcome, String> {
+fn run(scenario: &Value, overrides: &[(&str, Value)]) -> Result<Outcome, String> {
     let mut scenario = scenario.clone();
-    for (key, value) in more {
+    for (key, value) in overrides {
         match key.split_once('.') {
             Some((table, key)) => scenario[table][key] = value.clone(),
             None => scenario[key] = value.clone(),
@@ -69,9 +69,9 @@ fn run(scenario: &Value, more: &[(&str, Value)]) -> Result<Outcome, String> {
     let mut run = Run::new(&scenario, &[], &mut |spec| from_registry(spec)).unwrap();
     let fed = run.external().flows[0].source;
     for number in 0..200_u64 {
-        let at = Time::from_millis(40 * number as i64);
-        run.run_until(at).map_err(|stopped| stopped.reason)?;
-        assert!(run.feed(fed, at, 29 + 5 * (number % 60) as u32, Ecn::NotEct, number));
+        let time = Time::from_millis(40 * number as i64);
+        run.run_until(time).map_err(|stopped| stopped.reason)?;
+        assert!(run.feed(fed, time, 29 + 5 * (number % 60) as u32, Ecn::NotEct, number));
         let tags = run.take_handed().into_iter().map(|handed| handed.packet.tag());
         assert!(tags.into_iter().all(|tag| tag.is_some_and(|tag| tag < number)));
     }
@@ -81,39 +81,42 @@ fn run(scenario: &Value, more: &[(&str, Value)]) -> Result<Outcome, String> {
 
 #[test]
 fn a_run_through_bytes_is_the_run() {
-    let plain = run(&scenario(700), &[]).unwrap();
+    let direct = run(&scenario(700), &[]).unwrap();
     let bytes = run(&scenario(700), &[("bytes", true.into())]).unwrap();
-    assert_eq!(bytes.summary.digest, plain.summary.digest);
-    assert_eq!((bytes.draws.len(), bytes.events, bytes.hops), (plain.draws.len(), plain.events, plain.hops));
+    assert_eq!(bytes.summary.digest, direct.summary.digest);
+    assert_eq!(
+        (bytes.draws.len(), bytes.events, bytes.hops),
+        (direct.draws.len(), direct.events, direct.hops)
+    );
     let table = |outcome: &Outcome| format!("{:?}", outcome.recording.table("packets").unwrap().columns);
-    assert_eq!(table(&bytes), table(&plain));
-    // what the flows are here for did happen
+    assert_eq!(table(&bytes), table(&direct));
+    // the flows did have losses
     let lost =
-        |flow: usize| plain.recording.stats()[flow].dropped.iter().map(|count| count.packets).sum::<u64>();
-    assert!((0..6).all(|flow| lost(flow) > 0), "losses that SACK, RTCP and the rest have to tell of");
+        |flow: usize| direct.recording.stats()[flow].dropped.iter().map(|count| count.packets).sum::<u64>();
+    assert!((0..6).all(|flow| lost(flow) > 0), "losses for SACK, RTCP and the rest to report");
 }
 
 /// The packets of a capture file that left an end, without its announcements.
 fn sent(file: &[u8]) -> Vec<&[u8]> {
-    let word = |at: usize| u32::from_le_bytes(*file[at..].first_chunk().unwrap());
-    let (mut at, mut packets) = (0, Vec::new());
-    while at < file.len() {
-        let (kind, length) = (word(at), word(at + 4) as usize);
-        // interface, two words of time, and the packet twice as long as it is; the flags are in the options behind it
-        if kind == 6 && word(at + 8) > 0 {
-            let packet = &file[at + 28..at + 28 + word(at + 20) as usize];
-            let flags = at + 28 + packet.len().next_multiple_of(4) + 4;
+    let word = |offset: usize| u32::from_le_bytes(*file[offset..].first_chunk().unwrap());
+    let (mut offset, mut packets) = (0, Vec::new());
+    while offset < file.len() {
+        let (kind, length) = (word(offset), word(offset + 4) as usize);
+        // interface, two words of time, the length twice, and the packet; the flags are in the options after it
+        if kind == 6 && word(offset + 8) > 0 {
+            let packet = &file[offset + 28..offset + 28 + word(offset + 20) as usize];
+            let flags = offset + 28 + packet.len().next_multiple_of(4) + 4;
             if word(flags) == 2 {
                 packets.push(packet);
             }
         }
-        at += length;
+        offset += length;
     }
     packets
 }
 
 #[test]
-fn what_is_captured_is_what_was_sent_and_each_flow_has_addresses_of_its_own() {
+fn captures_hold_the_sent_packets_and_each_flow_has_its_own_addresses() {
     let outcome = run(&scenario(700), &[("record.capture", true.into())]).unwrap();
     let (mut sizes, mut tuples) = (BTreeMap::<u8, u64>::new(), BTreeSet::new());
     let mut marked = 0;
@@ -132,19 +135,19 @@ fn what_is_captured_is_what_was_sent_and_each_flow_has_addresses_of_its_own() {
         let headers = if flow == 5 { 28 * (sent.packets + feedback.packets) } else { 0 };
         assert_eq!(sizes[&(flow as u8)], sent.bytes + feedback.bytes + headers, "flow {flow}");
     }
-    let ways = |flow: u8| tuples.iter().filter(|tuple| tuple.0 == flow).count();
-    // TCP both ways; UDP; two calls in one, whose RTCP is feedback on the other; one alone, whose RTCP goes both ways; fed;
-    // members: RTP and RTCP
-    assert_eq!((0..9).map(ways).collect::<Vec<_>>(), [2, 2, 1, 2, 2, 3, 1, 2, 2]);
+    let tuples_of = |flow: u8| tuples.iter().filter(|tuple| tuple.0 == flow).count();
+    // TCP in both directions; UDP; a pair of calls, whose RTCP is feedback on the other one; a single call, whose RTCP
+    // goes in both directions; fed; members: RTP and RTCP
+    assert_eq!((0..9).map(tuples_of).collect::<Vec<_>>(), [2, 2, 1, 2, 2, 3, 1, 2, 2]);
     assert!(marked > 500, "media are sent with ECT(1)");
 }
 
 #[test]
 fn a_packet_that_holds_no_headers_has_no_bytes() {
-    let what = "bytes of a packet cannot be written: it is 27, and must be from 28 to 65535";
+    let reason_end = "bytes of a packet cannot be written: it is 27, and must be from 28 to 65535";
     let captured = run(&scenario(27), &[("record.capture", true.into())]).unwrap();
     let reason = captured.recording.pcapng(Side::Sender).err().unwrap();
-    assert!(reason.starts_with("a datagram packet at ") && reason.ends_with(what), "{reason}");
+    assert!(reason.starts_with("a datagram packet at ") && reason.ends_with(reason_end), "{reason}");
     let reason = run(&scenario(27), &[("bytes", true.into())]).err().unwrap();
-    assert_eq!(reason, format!("packet 0 of flow 2 (datagram) as bytes: {what}"));
+    assert_eq!(reason, format!("packet 0 of flow 2 (datagram) as bytes: {reason_end}"));
 }

@@ -1,6 +1,6 @@
-//! The same bits everywhere: whole scenarios against hashes written once.
+//! The same bits everywhere: whole scenarios compared with recorded hashes.
 //!
-//! `cargo test` and `cargo test --release`, on every platform, must give what `digest/golden.txt` says. A
+//! `cargo test` and `cargo test --release`, on every platform, must give the contents of `digest/golden.txt`. A
 //! change of behaviour changes it, too: then `TIDEGATE_BLESS=1 cargo test -p tidegate-sim --test digest`
 //! writes it again, and the commit says why.
 
@@ -12,7 +12,7 @@ use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Outcome, Run, Scenario};
 
 /// A call over a generated cellular link with a CUBIC download; a lossy link with jitter, steps of
-/// capacity, RFC 8888 and web traffic; a call in both directions over unequal ways.
+/// capacity, RFC 8888 and web traffic; a call in both directions over unequal paths.
 const SCENARIOS: [&str; 3] = [
     include_str!("digest/brownian.json"),
     include_str!("digest/lossy.json"),
@@ -26,10 +26,10 @@ fn parsed(text: &str) -> Scenario {
 /// Runs to the end in steps of `step`.
 fn run(scenario: &Scenario, step: Span) -> Outcome {
     let mut run = Run::new(scenario, &[], &mut from_registry).expect("valid");
-    let mut at = Time::ZERO;
-    while at < Time::ZERO + scenario.duration {
-        at += step;
-        run.run_until(at).expect("no component fails");
+    let mut time = Time::ZERO;
+    while time < Time::ZERO + scenario.duration {
+        time += step;
+        run.run_until(time).expect("no component fails");
     }
     run.finish().expect("every packet is accounted for")
 }
@@ -40,9 +40,9 @@ fn hash(text: &str) -> u64 {
     digest.value()
 }
 
-/// What is pinned: the digest (every packet's times, every decision, frame and report), the metrics to the
-/// last bit, and the luck of each component; the counts are there to be read.
-fn told(outcome: &Outcome) -> String {
+/// The pinned results: the digest (every packet's times, every decision, frame and report), the metrics to the
+/// last bit, and the draws of each component; the counts are for human readers.
+fn pinned(outcome: &Outcome) -> String {
     let metrics = serde_json::to_string(&outcome.summary).expect("plain data");
     let mut text = format!("digest {}, metrics {:016x}\n", outcome.summary.digest, hash(&metrics));
     for flow in &outcome.summary.flows {
@@ -61,7 +61,7 @@ fn told(outcome: &Outcome) -> String {
 fn the_same_bits_in_debug_and_release_and_everywhere() {
     let mut text = String::new();
     for scenario in SCENARIOS.map(parsed) {
-        let _ = write!(text, "{}: {}", scenario.name, told(&run(&scenario, scenario.duration)));
+        let _ = write!(text, "{}: {}", scenario.name, pinned(&run(&scenario, scenario.duration)));
     }
     let path = "tests/digest/golden.txt";
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -75,19 +75,29 @@ fn the_same_bits_in_debug_and_release_and_everywhere() {
 #[test]
 fn steps_and_levels_change_nothing() {
     for scenario in SCENARIOS.map(parsed) {
-        let whole = told(&run(&scenario, scenario.duration));
-        assert_eq!(told(&run(&scenario, Span::from_micros(12_345))), whole, "{} in steps", scenario.name);
+        let reference = pinned(&run(&scenario, scenario.duration));
+        assert_eq!(
+            pinned(&run(&scenario, Span::from_micros(12_345))),
+            reference,
+            "{} in steps",
+            scenario.name
+        );
         for level in [Level::Summary, Level::Series, Level::Packets] {
-            let mut other = scenario.clone();
-            other.record.level = level;
-            other.record.capture = level == Level::Packets;
-            assert_eq!(told(&run(&other, scenario.duration)), whole, "{} at {level:?}", scenario.name);
+            let mut changed = scenario.clone();
+            changed.record.level = level;
+            changed.record.capture = level == Level::Packets;
+            assert_eq!(
+                pinned(&run(&changed, scenario.duration)),
+                reference,
+                "{} at {level:?}",
+                scenario.name
+            );
         }
-        let mut other = scenario.clone();
-        other.seed += 1;
+        let mut changed = scenario.clone();
+        changed.seed += 1;
         assert_ne!(
-            told(&run(&other, scenario.duration)),
-            whole,
+            pinned(&run(&changed, scenario.duration)),
+            reference,
             "{}: another seed, another run",
             scenario.name
         );

@@ -1,4 +1,4 @@
-//! Every queue discipline in a link: it never pauses while something waits, and whatever comes in goes out or dies.
+//! Every queue discipline in a link: the link never pauses while packets wait, and each packet leaves or dies.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -24,14 +24,14 @@ fn disciplines() -> [Discipline; 5] {
     ]
 }
 
-/// When packets arrived, and how many died.
+/// Arrival times of packets, and the number of dropped ones.
 #[derive(Default)]
-struct Seen {
+struct Counts {
     arrived: Vec<Time>,
     died: usize,
 }
 
-impl Recorder for Seen {
+impl Recorder for Counts {
     fn arrived(&mut self, now: Time, packet: &Packet) {
         assert_eq!(packet.ecn, Ecn::NotEct);
         self.arrived.push(now);
@@ -45,7 +45,7 @@ impl Recorder for Seen {
 
 /// Two flows send at twice the rate for a second, and then nothing: 1000 bytes at 8 Mbit/s are a millisecond each.
 #[test]
-fn a_link_never_pauses_while_something_waits_and_nothing_is_held() {
+fn a_link_never_pauses_while_packets_wait_and_keeps_none() {
     for discipline in disciplines() {
         let name = discipline.name();
         let source = |flow: u32, start: i64| {
@@ -70,17 +70,17 @@ fn a_link_never_pauses_while_something_waits_and_nothing_is_held() {
             Box::new(Sink::new("sink")),
         ];
         let route = [2, 3].map(|node| (NodeId(node), Port::ZERO)).to_vec();
-        let mut world = World::new(nodes, vec![route.clone(), route], Box::<Seen>::default());
+        let mut world = World::new(nodes, vec![route.clone(), route], Box::<Counts>::default());
         world.run_until(Time::from_secs(20)).unwrap();
-        assert_eq!(world.peek(), None, "{name}: something is still to happen");
-        let seen: Box<dyn std::any::Any> = world.finish().unwrap();
-        let Seen { arrived, died } = *seen.downcast::<Seen>().unwrap();
+        assert_eq!(world.peek(), None, "{name}: an event is left");
+        let recorder: Box<dyn std::any::Any> = world.finish().unwrap();
+        let Counts { arrived, died } = *recorder.downcast::<Counts>().unwrap();
         assert_eq!(arrived.len() + died, 2000, "{name}");
-        for (place, &at) in (1..).zip(&arrived) {
-            assert_eq!(at, Time::from_millis(place), "{name}: one goes after the other");
+        for (millis, &arrival) in (1..).zip(&arrived) {
+            assert_eq!(arrival, Time::from_millis(millis), "{name}: the packets leave one after the other");
         }
         assert!(arrived.len() >= 1000, "{name}: {}", arrived.len());
-        // without limits drop-tail drops nothing, and all others must have begun by then
+        // without limits drop-tail drops no packet, and all others must have begun by then
         assert_eq!(died == 0, name == "drop-tail", "{name}: {died}");
     }
 }
@@ -131,17 +131,17 @@ fn each_differs_from_all_others_and_repeats_itself_whatever_the_service() {
         "k": 2.0, "target": 15_000_000, "rtt_max": 100_000_000, "min_th": 800_000, "range": 400_000, "th_len": 1,
         "classic_weight": 0.0625,
     });
-    let all = [
+    let disciplines = [
         json!("drop_tail"),
         json!({"codel": codel}),
         json!({"fq_codel": fair}),
         json!({"pie": pie}),
         json!({"dualpi2": dual}),
     ];
-    let mut seen = BTreeSet::new();
-    for discipline in &all {
-        let one = digest(discipline, 1, "fifo");
-        assert_eq!(one, digest(discipline, 1, "managed"), "{discipline}");
-        assert!(seen.insert(one), "{discipline}");
+    let mut digests = BTreeSet::new();
+    for discipline in &disciplines {
+        let fifo_digest = digest(discipline, 1, "fifo");
+        assert_eq!(fifo_digest, digest(discipline, 1, "managed"), "{discipline}");
+        assert!(digests.insert(fifo_digest), "{discipline}");
     }
 }

@@ -1,5 +1,5 @@
-//! A driver that carries packets over external links and feeds external flows leaves the same story behind as
-//! the links and sources of the engine, down to the order of what happens at one nanosecond.
+//! A driver that carries packets over external links and feeds external flows leaves the same record as
+//! the links and sources of the engine, down to the order of events at one nanosecond.
 
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -17,8 +17,8 @@ fn link(name: &str, ends: (&str, &str), capacity: &Value, delay: i64) -> Value {
            "settings": {"delay": delay, "queue": {"packets": 20}}})
 }
 
-/// Senders - narrow - middle - far - receivers, and back; `far` is what the tests are about. All times are
-/// multiples of each other, so that much happens at the same nanosecond.
+/// Senders - narrow - middle - far - receivers, and back; the tests vary `far`. All times are
+/// multiples of each other, so that many events are at the same nanosecond.
 fn scenario(far: &Value, delay: i64, flows: &Value) -> Scenario {
     let narrow = json!({"constant": 8_000_000});
     serde_json::from_value(json!({
@@ -73,11 +73,11 @@ fn native(scenario: &Scenario) -> Outcome {
     run.finish().unwrap()
 }
 
-/// What a driver does at a time: let packet `number` of a link go, or send on a flow.
+/// An action of a driver at a time: decides about a packet of a link, or sends on a flow.
 type Act = Box<dyn FnMut(&mut Run, Time)>;
 
-/// A driver as SimPy is one: what is due at an instant by its own calendar comes first, then the world, until
-/// it hands something over.
+/// A driver like SimPy: at an instant the events of its own calendar come first, then those of the world, until
+/// the world hands over a packet.
 #[derive(Default)]
 struct Calendar {
     heap: BinaryHeap<Reverse<(Time, usize)>>,
@@ -85,38 +85,38 @@ struct Calendar {
 }
 
 impl Calendar {
-    fn at(&mut self, at: Time, act: Act) {
-        self.heap.push(Reverse((at, self.acts.len())));
+    fn schedule(&mut self, time: Time, act: Act) {
+        self.heap.push(Reverse((time, self.acts.len())));
         self.acts.push(act);
     }
 
     fn next(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
+        self.heap.peek().map(|Reverse((time, _))| *time)
     }
 
-    /// `carry`: what happens to a packet handed over: its delay, and what it dies of.
+    /// Runs to the end; `carry` decides about a packet handed over: its delay, and the cause of its death.
     fn drive(mut self, mut run: Run, mut carry: impl FnMut(Kind) -> (Span, Option<Cause>)) -> Outcome {
         let end = Time::ZERO + run.duration();
         loop {
-            let ours = self.next().filter(|&at| at <= end);
-            if let Some(at) = ours
-                && run.peek().is_none_or(|theirs| at <= theirs)
+            let own_time = self.next().filter(|&time| time <= end);
+            if let Some(time) = own_time
+                && run.peek().is_none_or(|world_time| time <= world_time)
             {
                 let Some(Reverse((_, number))) = self.heap.pop() else { unreachable!() };
-                self.acts[number](&mut run, at);
+                self.acts[number](&mut run, time);
                 continue;
             }
-            let until = ours.map_or(end, |at| at - Span::from_nanos(1));
+            let until = own_time.map_or(end, |time| time - Span::from_nanos(1));
             let done = run.run_driven(until, u64::MAX).unwrap();
             for handed in run.take_handed() {
                 let (delay, cause) = carry(handed.packet.kind);
                 let (node, number) = (handed.node, handed.number);
-                self.at(
+                self.schedule(
                     run.now() + delay,
-                    Box::new(move |run, at| assert!(run.decide(node, number, at, cause))),
+                    Box::new(move |run, time| assert!(run.decide(node, number, time, cause))),
                 );
             }
-            if done && ours.is_none() && run.peek().is_none() {
+            if done && own_time.is_none() && run.peek().is_none() {
                 return run.finish().unwrap();
             }
         }
@@ -130,20 +130,20 @@ fn packets(outcome: &Outcome) -> String {
 #[test]
 fn a_link_in_the_drivers_hands_equals_one_of_the_engine() {
     for flows in [all_kinds(), json!([udp("alone", ("b", "c"), 8_000_000)])] {
-        let ours = native(&scenario(&json!("infinite"), DELAY.as_nanos(), &flows));
-        let theirs = build(&scenario(&json!("external"), 0, &flows));
-        let theirs = Calendar::default().drive(theirs, |_| (DELAY, None));
-        assert_eq!(packets(&theirs), packets(&ours));
-        assert_eq!(theirs.summary.digest, ours.summary.digest);
-        assert_eq!(theirs.hops, ours.hops);
-        for (a, b) in theirs.summary.flows.iter().zip(&ours.summary.flows) {
+        let native_outcome = native(&scenario(&json!("infinite"), DELAY.as_nanos(), &flows));
+        let driven = build(&scenario(&json!("external"), 0, &flows));
+        let driven = Calendar::default().drive(driven, |_| (DELAY, None));
+        assert_eq!(packets(&driven), packets(&native_outcome));
+        assert_eq!(driven.summary.digest, native_outcome.summary.digest);
+        assert_eq!(driven.hops, native_outcome.hops);
+        for (a, b) in driven.summary.flows.iter().zip(&native_outcome.summary.flows) {
             assert_eq!(serde_json::to_value(a).unwrap(), serde_json::to_value(b).unwrap());
         }
     }
 }
 
-/// A driver that acts after the world at each instant makes packets that arrive and packets that leave change places:
-/// the test above would not be one if nothing happened at the same time.
+/// A driver that acts after the world at each instant swaps arriving and leaving packets: this shows that there are
+/// events at the same time, without which the test above would be void.
 #[test]
 fn the_order_at_one_instant_shows() {
     let flows = json!([udp("alone", ("b", "c"), 8_000_000)]);
@@ -151,19 +151,19 @@ fn the_order_at_one_instant_shows() {
     let mut late = build(&scenario(&json!("external"), 0, &flows));
     let mut waiting: Vec<(Time, tidegate_core::outbox::Handed)> = Vec::new();
     let end = Time::ZERO + late.duration();
-    // the world first, then the driver: what any driver does that lets the world run up to the present
+    // the world first, then the driver, as in any driver that lets the world run up to the present
     let mut now = Time::ZERO;
     while now <= end {
         while !late.run_driven(now, u64::MAX).unwrap() {
-            let at = late.now() + DELAY;
-            waiting.extend(late.take_handed().into_iter().map(|handed| (at, handed)));
+            let time = late.now() + DELAY;
+            waiting.extend(late.take_handed().into_iter().map(|handed| (time, handed)));
         }
-        let (due, rest): (Vec<_>, _) = waiting.into_iter().partition(|&(at, _)| at <= now);
+        let (due, rest): (Vec<_>, _) = waiting.into_iter().partition(|&(time, _)| time <= now);
         waiting = rest;
         for (_, handed) in due {
             assert!(late.decide(handed.node, handed.number, now, None));
         }
-        if late.peek().is_none_or(|at| at > now) {
+        if late.peek().is_none_or(|time| time > now) {
             now += Span::from_millis(1);
         }
     }
@@ -175,19 +175,19 @@ fn the_order_at_one_instant_shows() {
 #[test]
 fn loss_and_jitter_in_the_drivers_hands_equal_those_of_the_engine() {
     // draws from the link's own substreams, in the order in which its packets come in
-    let mut ours = scenario(&json!("infinite"), 0, &all_kinds());
+    let mut native_scenario = scenario(&json!("infinite"), 0, &all_kinds());
     let spec = json!({"bernoulli": 0.1});
-    ours.links[1].settings.loss = serde_json::from_value(spec).unwrap();
-    ours.links[1].settings.delay = tidegate_sim::link::phases::Phases::constant(DELAY);
-    let mut theirs = scenario(&json!("infinite"), 0, &all_kinds());
-    theirs.links[1].capacity = serde_json::from_value(json!("external")).unwrap();
+    native_scenario.links[1].settings.loss = serde_json::from_value(spec).unwrap();
+    native_scenario.links[1].settings.delay = tidegate_sim::link::phases::Phases::constant(DELAY);
+    let mut driven_scenario = scenario(&json!("infinite"), 0, &all_kinds());
+    driven_scenario.links[1].capacity = serde_json::from_value(json!("external")).unwrap();
     let mut luck = Stream::new(3, "far", "loss");
-    let theirs =
-        Calendar::default().drive(build(&theirs), |_| (DELAY, luck.chance(0.1).then_some(Cause::Loss)));
-    let ours = native(&ours);
-    assert!(ours.summary.links[1].dropped_wire > 100);
-    assert_eq!(packets(&theirs), packets(&ours));
-    assert_eq!(theirs.summary.digest, ours.summary.digest);
+    let driven = Calendar::default()
+        .drive(build(&driven_scenario), |_| (DELAY, luck.chance(0.1).then_some(Cause::Loss)));
+    let native_outcome = native(&native_scenario);
+    assert!(native_outcome.summary.links[1].dropped_wire > 100);
+    assert_eq!(packets(&driven), packets(&native_outcome));
+    assert_eq!(driven.summary.digest, native_outcome.summary.digest);
 }
 
 #[test]
@@ -197,47 +197,46 @@ fn a_flow_that_the_driver_feeds_equals_one_of_the_engine() {
         flows[0]["kind"] = kind;
         flows
     };
-    let ours = native(&scenario(&json!("infinite"), DELAY.as_nanos(), &all_kinds()));
-    let theirs = build(&scenario(&json!("infinite"), DELAY.as_nanos(), &flows(json!("external"))));
-    let [flow] = &theirs.external().flows[..] else { panic!("one flow") };
+    let native_outcome = native(&scenario(&json!("infinite"), DELAY.as_nanos(), &all_kinds()));
+    let mut run = build(&scenario(&json!("infinite"), DELAY.as_nanos(), &flows(json!("external"))));
+    let [flow] = &run.external().flows[..] else { panic!("one flow") };
     let source = flow.source;
-    assert_eq!(theirs.external().first().as_deref(), Some("flows.steady"));
+    assert_eq!(run.external().first().as_deref(), Some("flows.steady"));
     let mut calendar = Calendar::default();
     for packet in 0..=1200 {
         // 1000 bytes at 1.6 Mbit/s
-        let at = Time::from_millis(5 * packet);
-        let feed = move |world: &mut Run, at| {
-            assert!(world.feed(source, at, 1000, Ecn::NotEct, packet as u64 ^ u64::MAX))
+        let time = Time::from_millis(5 * packet);
+        let feed = move |world: &mut Run, time| {
+            assert!(world.feed(source, time, 1000, Ecn::NotEct, packet as u64 ^ u64::MAX))
         };
-        calendar.at(at, Box::new(feed));
+        calendar.schedule(time, Box::new(feed));
     }
-    // what arrives at the sink is nobody's to carry
-    let mut heard = 0;
-    let mut run = theirs;
+    // packets that arrive at the sink need no decision
+    let mut received = 0;
     let end = Time::ZERO + run.duration();
-    while let Some(Reverse((at, number))) = calendar.heap.pop() {
-        while !run.run_driven(at - Span::from_nanos(1), u64::MAX).unwrap() {
+    while let Some(Reverse((time, number))) = calendar.heap.pop() {
+        while !run.run_driven(time - Span::from_nanos(1), u64::MAX).unwrap() {
             for handed in run.take_handed() {
                 assert_eq!(handed.packet.tag(), Some(u64::from(handed.packet.sequence) ^ u64::MAX));
-                assert_eq!(handed.number, heard);
-                heard += 1;
+                assert_eq!(handed.number, received);
+                received += 1;
             }
         }
-        calendar.acts[number](&mut run, at);
+        calendar.acts[number](&mut run, time);
     }
     run.run_until(end).unwrap();
-    heard += run.take_handed().len() as u64;
-    let theirs = run.finish().unwrap();
-    assert_eq!(packets(&theirs), packets(&ours));
-    assert_eq!(theirs.summary.digest, ours.summary.digest);
-    assert_eq!(theirs.summary.flows[0].kind, "external");
+    received += run.take_handed().len() as u64;
+    let driven = run.finish().unwrap();
+    assert_eq!(packets(&driven), packets(&native_outcome));
+    assert_eq!(driven.summary.digest, native_outcome.summary.digest);
+    assert_eq!(driven.summary.flows[0].kind, "external");
     // one second in six is the warm-up
-    let counted = theirs.summary.flows[0].packets_received;
-    assert!(heard > counted && counted.abs_diff(heard * 5 / 6) < 50, "{heard} {counted}");
+    let counted = driven.summary.flows[0].packets_received;
+    assert!(received > counted && counted.abs_diff(received * 5 / 6) < 50, "{received} {counted}");
 }
 
 #[test]
-fn the_fate_of_a_packet_is_decided_once_and_what_is_kept_is_inside() {
+fn the_fate_of_a_packet_is_decided_once_and_undecided_packets_are_inside() {
     let flows = json!([udp("alone", ("b", "c"), 8_000_000)]);
     let mut world = build(&scenario(&json!("external"), 0, &flows));
     let (link, back) = (world.external().links[0].1, world.external().links[1].1);

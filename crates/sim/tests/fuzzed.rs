@@ -1,5 +1,5 @@
-//! What the fuzz targets of recorded networks and of the engine's JSON check, for their corpora and a thousand mutations of
-//! each.
+//! The checks of the fuzz targets of recorded networks and of the engine's JSON, for their corpora and a thousand
+//! mutations of each.
 
 #[path = "../../../fuzz/src/mutations.rs"]
 #[allow(dead_code, unreachable_pub)]

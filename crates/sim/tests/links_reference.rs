@@ -1,7 +1,7 @@
-//! The fast link against two obvious ones, to the nanosecond, over random settings and arrivals.
+//! The fast link compared with two simple ones, to the nanosecond, over random settings and arrivals.
 //!
-//! One reference thinks in work done since the beginning and searches for the instant at which a packet's
-//! share is through; the other is mahimahi's loop over all opportunities. Both keep every packet and count
+//! One reference counts the work done since the beginning and searches for the instant at which a packet's
+//! share is complete; the other is mahimahi's loop over all opportunities. Both keep every packet and count
 //! the queue anew for each arrival.
 
 use std::collections::VecDeque;
@@ -13,24 +13,24 @@ use tidegate_sim::link::capacity::{Recorded, Server, Steps};
 use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::{Link, LinkSettings};
 
-/// What became of a packet: when it arrived and how long it had waited, or nothing if it was dropped.
+/// The fate of a packet: its arrival and its wait, or `None` if it was dropped.
 type Fate = Option<(Time, Span)>;
 
-/// A packet that a reference took in.
+/// A packet that a reference accepted.
 #[derive(Clone, Copy)]
-struct Taken {
-    place: usize,
+struct Accepted {
+    index: usize,
     size: u64,
     start: i64,
     finish: i64,
 }
 
 /// Whether one more packet of `size` fits, if `held` packets (in order) have not left at `now`.
-fn fits(queue: &DropTail, held: &[Taken], now: i64, size: u64) -> bool {
+fn fits(queue: &DropTail, held: &[Accepted], now: i64, size: u64) -> bool {
     if held.is_empty() {
         return true;
     }
-    let waits = |packet: &&Taken| queue.counts_in_service || packet.start > now;
+    let waits = |packet: &&Accepted| queue.counts_in_service || packet.start > now;
     let packets = held.iter().filter(waits).count();
     let bytes: u64 = held.iter().filter(waits).map(|packet| packet.size).sum();
     queue.packets.is_none_or(|limit| packets < limit as usize)
@@ -43,7 +43,7 @@ fn by_work(
     period: i64,
     queue: &DropTail,
     arrivals: &[(i64, u64)],
-) -> Vec<Option<Taken>> {
+) -> Vec<Option<Accepted>> {
     let within = |t: i64| -> u128 {
         let ends = steps.iter().skip(1).map(|step| step.0).chain([period]);
         let done = |((begin, rate), end): (&(i64, u64), i64)| {
@@ -66,21 +66,21 @@ fn by_work(
         }
         high
     };
-    let mut taken: Vec<Taken> = Vec::new();
+    let mut accepted: Vec<Accepted> = Vec::new();
     let mut through: u128 = 0;
-    let decide = |(place, &(now, size)): (usize, &(i64, u64))| {
-        let held: Vec<Taken> = taken.iter().copied().filter(|packet| packet.finish > now).collect();
+    let decide = |(index, &(now, size)): (usize, &(i64, u64))| {
+        let held: Vec<Accepted> = accepted.iter().copied().filter(|packet| packet.finish > now).collect();
         if !fits(queue, &held, now, size) {
             return None;
         }
         let begin = through.max(work(now));
         through = begin + u128::from(size) * 8_000_000_000;
-        // the last instant at which nothing of it has been done
+        // the last instant at which no part of it is done
         let last = search(&|t| work(t) > begin) - 1;
         let start = if work(last) == begin { last } else { last + 1 };
         let finish = search(&|t| work(t) >= through);
-        taken.push(Taken { place, size, start: start.max(now), finish });
-        taken.last().copied()
+        accepted.push(Accepted { index, size, start: start.max(now), finish });
+        accepted.last().copied()
     };
     arrivals.iter().enumerate().map(decide).collect()
 }
@@ -91,34 +91,34 @@ fn by_opportunities(
     bytes: u64,
     queue: &DropTail,
     arrivals: &[(i64, u64)],
-) -> Vec<Option<Taken>> {
+) -> Vec<Option<Accepted>> {
     let last = i64::from(millis[millis.len() - 1]);
     let mut opportunities = (0..)
         .flat_map(|round| millis.iter().map(move |&ms| (round * last + i64::from(ms)) * 1_000_000))
         .peekable();
     let mut fates = vec![None; arrivals.len()];
     // packets inside with what each still needs; not yet started: start is i64::MAX
-    let mut inside: VecDeque<(Taken, u64)> = VecDeque::new();
+    let mut inside: VecDeque<(Accepted, u64)> = VecDeque::new();
     let mut upcoming = arrivals.iter().enumerate().peekable();
     while upcoming.peek().is_some() || !inside.is_empty() {
         let now = upcoming.peek().map_or(i64::MAX, |(_, arrival)| arrival.0);
         if *opportunities.peek().unwrap() <= now {
-            let at = opportunities.next().unwrap();
-            let mut left = bytes;
-            while let Some((packet, need)) = inside.front_mut().filter(|_| left > 0) {
-                packet.start = packet.start.min(at);
-                let part = left.min(*need);
-                (left, *need) = (left - part, *need - part);
+            let time = opportunities.next().unwrap();
+            let mut remaining = bytes;
+            while let Some((packet, need)) = inside.front_mut().filter(|_| remaining > 0) {
+                packet.start = packet.start.min(time);
+                let portion = remaining.min(*need);
+                (remaining, *need) = (remaining - portion, *need - portion);
                 if *need == 0 {
-                    fates[packet.place] = Some(Taken { finish: at, ..*packet });
+                    fates[packet.index] = Some(Accepted { finish: time, ..*packet });
                     inside.pop_front();
                 }
             }
         } else {
-            let (place, &(now, size)) = upcoming.next().unwrap();
-            let held: Vec<Taken> = inside.iter().map(|&(packet, _)| packet).collect();
+            let (index, &(now, size)) = upcoming.next().unwrap();
+            let held: Vec<Accepted> = inside.iter().map(|&(packet, _)| packet).collect();
             if fits(queue, &held, now, size) {
-                inside.push_back((Taken { place, size, start: i64::MAX, finish: i64::MAX }, size));
+                inside.push_back((Accepted { index, size, start: i64::MAX, finish: i64::MAX }, size));
             }
         }
     }
@@ -146,12 +146,12 @@ fn by_link(settings: LinkSettings, arrivals: &[(i64, u64)], luck: &mut Stream) -
                 fates[packet.sequence as usize] = Some((now, packet.queued));
             }
         } else {
-            let (place, &(_, size)) = upcoming.next().unwrap();
+            let (index, &(_, size)) = upcoming.next().unwrap();
             let packet = Packet::new(
                 now,
                 FlowId(0),
                 RouteId(0),
-                place as u32,
+                index as u32,
                 Kind::Datagram,
                 Datagram { size: size as u32, ..Datagram::default() },
             );
@@ -190,21 +190,22 @@ fn random_queue(luck: &mut Stream) -> DropTail {
 }
 
 fn compare(
-    expected: &[Option<Taken>],
+    expected: &[Option<Accepted>],
     settings: LinkSettings,
     arrivals: &[(i64, u64)],
     luck: &mut Stream,
 ) -> usize {
     let delay = settings.delay.phases()[0].1;
     let described = format!("{settings:?}");
-    let seen = by_link(settings, arrivals, luck);
-    for (place, (expected, seen)) in expected.iter().zip(&seen).enumerate() {
-        let now = Time::from_nanos(arrivals[place].0);
-        let expected = expected
-            .map(|taken| (Time::from_nanos(taken.finish) + delay, Time::from_nanos(taken.start) - now));
-        assert_eq!(*seen, expected, "packet {place} of {arrivals:?} through {described}");
+    let actual = by_link(settings, arrivals, luck);
+    for (index, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
+        let now = Time::from_nanos(arrivals[index].0);
+        let expected = expected.map(|accepted| {
+            (Time::from_nanos(accepted.finish) + delay, Time::from_nanos(accepted.start) - now)
+        });
+        assert_eq!(*actual, expected, "packet {index} of {arrivals:?} through {described}");
     }
-    seen.iter().flatten().count()
+    actual.iter().flatten().count()
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn rates_agree_with_work_done() {
             Server::constant(Rate::from_bps(steps[0].1))
         } else {
             let rates: Vec<_> =
-                steps.iter().map(|&(at, rate)| (Time::from_nanos(at), Rate::from_bps(rate))).collect();
+                steps.iter().map(|&(time, rate)| (Time::from_nanos(time), Rate::from_bps(rate))).collect();
             Server::schedule(Steps::new(&rates, Some(Span::from_nanos(period))).unwrap())
         };
         let expected = by_work(&steps, period, &queue, &arrivals);

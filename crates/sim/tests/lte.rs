@@ -1,4 +1,4 @@
-//! The radio network as a node: it sleeps, wakes, carries, and loses nothing.
+//! The radio network as a node: it sleeps, wakes, carries packets, and conserves them.
 
 use tidegate_core::node::Inside;
 use tidegate_core::packet::Kind;
@@ -24,21 +24,21 @@ fn packet(flow: u32, sequence: u32, size: u32) -> Box<Packet> {
     ))
 }
 
-/// Runs a network until `until` and tells every packet that leaves with its time.
+/// Runs a network until `until` and calls `each` for every packet that leaves, with its time.
 fn run(network: &mut Network, until: Time, out: &mut Outbox, mut each: impl FnMut(Time, &Packet)) {
-    while let Some(at) = network.next_wakeup().filter(|&at| at <= until) {
-        network.advance(at, out);
+    while let Some(time) = network.next_wakeup().filter(|&time| time <= until) {
+        network.advance(time, out);
         for (_, packet) in out.packets.drain(..) {
-            each(at, &packet);
+            each(time, &packet);
         }
     }
 }
 
-fn at(user: &str, x: f64, y: f64) -> User {
+fn user_at(user: &str, x: f64, y: f64) -> User {
     User { place: Some(Point { x, y }), ..User::new(user) }
 }
 
-/// A network of people who sit: what they get does not depend on where they go.
+/// A network of sitting users, whose throughput does not depend on their movement.
 fn still() -> Settings {
     Settings { speed: 0.0, ..Settings::default() }
 }
@@ -52,14 +52,14 @@ fn an_idle_network_never_wakes_and_a_busy_one_falls_asleep() {
     let now = Time::from_micros(7_400);
     network.receive(now, port(3, false), packet(0, 0, 1200), &mut out);
     assert_eq!(network.next_wakeup(), Some(Time::from_millis(8)), "the next TTI");
-    let mut left = Vec::new();
-    run(&mut network, Time::from_secs(5), &mut out, |at, packet| left.push((at, packet.sequence)));
-    assert_eq!(left.len(), 1);
+    let mut delivered = Vec::new();
+    run(&mut network, Time::from_secs(5), &mut out, |time, packet| delivered.push((time, packet.sequence)));
+    assert_eq!(delivered.len(), 1);
     assert_eq!(network.next_wakeup(), None);
     assert_eq!(network.inside(), Inside::default());
 }
 
-/// Beside a site with nobody else around: the largest block in every TTI, and four TTIs later it is there.
+/// A single user beside a site gets the largest block in every TTI, which arrives four TTIs later.
 #[test]
 fn a_lonely_user_beside_a_site_gets_all_there_is() {
     for (bandwidth, antennas, blocks) in [
@@ -68,8 +68,8 @@ fn a_lonely_user_beside_a_site_gets_all_there_is() {
         (Bandwidth::Ten, Antennas::Diversity, 50.0),
     ] {
         let settings = Settings { bandwidth, antennas, fading: Profile::Flat, ..still() };
-        // flat fading of someone who sits is one draw: 30 m away it does not matter
-        let users = vec![User { full: true, ..at("sitting", 26.0, 15.0) }];
+        // flat fading of a sitting user is one draw: 30 m away it does not matter
+        let users = vec![User { full: true, ..user_at("sitting", 26.0, 15.0) }];
         let mut network = Network::new("lte", 1, settings, users).unwrap();
         run(&mut network, Time::from_millis(999), &mut outbox(), |_, _| {});
         let before = network.served(0);
@@ -82,22 +82,22 @@ fn a_lonely_user_beside_a_site_gets_all_there_is() {
 
 #[test]
 fn a_packet_takes_its_blocks_and_the_decoding() {
-    let mut network = Network::new("lte", 1, still(), vec![at("sitting", 26.0, 15.0)]).unwrap();
+    let mut network = Network::new("lte", 1, still(), vec![user_at("sitting", 26.0, 15.0)]).unwrap();
     let mut out = outbox();
     network.receive(Time::from_micros(500), port(0, false), packet(0, 0, 1200), &mut out);
-    let mut left = Vec::new();
-    run(&mut network, Time::from_secs(1), &mut out, |at, packet| left.push((at, packet.queued)));
+    let mut delivered = Vec::new();
+    run(&mut network, Time::from_secs(1), &mut out, |time, packet| delivered.push((time, packet.queued)));
     // sent in the TTI that begins at 1 ms
-    assert_eq!(left, [(Time::from_millis(5), Span::from_micros(500))]);
-    // the way up: a request in TTI 10 (user 0 asks in every tenth), a grant eight later
+    assert_eq!(delivered, [(Time::from_millis(5), Span::from_micros(500))]);
+    // uplink: a request in TTI 10 (user 0 asks in every tenth), a grant eight later
     network.receive(Time::from_micros(1_000_500), port(0, true), packet(0, 0, 300), &mut out);
-    let mut left = Vec::new();
-    run(&mut network, Time::from_secs(3), &mut out, |at, packet| left.push((at, packet.queued)));
-    assert_eq!(left, [(Time::from_millis(1012), Span::from_micros(7_500))]);
+    let mut delivered = Vec::new();
+    run(&mut network, Time::from_secs(3), &mut out, |time, packet| delivered.push((time, packet.queued)));
+    assert_eq!(delivered, [(Time::from_millis(1012), Span::from_micros(7_500))]);
 }
 
-/// Datagrams in both directions to walking users, some of whom leave: everything is accounted for at each instant,
-/// and leaves in order.
+/// Datagrams in both directions to walking users, some of whom leave: every packet is accounted for at each instant,
+/// and packets leave in order.
 #[test]
 fn every_packet_is_conserved_through_errors_and_handovers() {
     for seed in 1..4 {
@@ -115,7 +115,7 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
         let mut out = outbox();
         let mut luck = Stream::new(seed, "test", "packets");
         let (mut pushed, mut next) = (vec![0_u32; 24], vec![0_u32; 24]);
-        let (mut entered, mut left) = (0_u64, 0_u64);
+        let (mut entered, mut delivered) = (0_u64, 0_u64);
         let mut cells = std::collections::BTreeSet::new();
         for step in 0..20_000_i64 {
             let now = Time::from_micros(500 * step);
@@ -123,7 +123,7 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
                 let flow = packet.flow.0 as usize;
                 assert!(packet.sequence >= next[flow], "in order");
                 next[flow] = packet.sequence + 1;
-                left += 1;
+                delivered += 1;
             });
             // bursts, so that queues fill and empty
             if step / 2000 % 2 == 0 && luck.chance(0.7) {
@@ -138,21 +138,21 @@ fn every_packet_is_conserved_through_errors_and_handovers() {
                 pushed[flow] += 1;
                 entered += 1;
             }
-            assert_eq!(entered, left + out.accounts[0].dropped + network.inside().packets);
+            assert_eq!(entered, delivered + out.accounts[0].dropped + network.inside().packets);
             if step % 200 == 0 {
                 cells.extend(network.serving(0));
             }
         }
         assert!(cells.len() > 1, "user 0 has changed its cell: {cells:?}");
-        run(&mut network, Time::from_secs(60), &mut out, |_, _| left += 1);
+        run(&mut network, Time::from_secs(60), &mut out, |_, _| delivered += 1);
         assert_eq!(network.inside(), Inside::default());
-        assert_eq!(entered, left + out.accounts[0].dropped);
-        assert!(left > 5000, "{left}");
+        assert_eq!(entered, delivered + out.accounts[0].dropped);
+        assert!(delivered > 5000, "{delivered}");
     }
 }
 
 #[test]
-fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
+fn more_users_do_not_change_the_walk_shadowing_or_fading_of_the_others() {
     let make = |count: usize| {
         let users = (0..count).map(|k| User::new(format!("user {k}"))).collect();
         Network::new("lte", 4, Settings::default(), users).unwrap()
@@ -165,15 +165,15 @@ fn a_user_more_changes_nobodys_walk_shadow_or_fading() {
         let mut out = outbox();
         (0..400)
             .for_each(|k| network.receive(Time::from_secs(70), port(1, false), packet(0, k, 1500), &mut out));
-        let mut left = Vec::new();
-        run(network, Time::from_secs(100), &mut out, |at, packet| left.push((at, packet.sequence)));
-        assert_eq!(left.len(), 400);
-        left
+        let mut delivered = Vec::new();
+        run(network, Time::from_secs(100), &mut out, |time, packet| delivered.push((time, packet.sequence)));
+        assert_eq!(delivered.len(), 400);
+        delivered
     };
     assert_eq!(alone(&mut few), alone(&mut many));
 }
 
-/// Without fading there is nothing to choose: proportional fair is equal time, as round robin is.
+/// Without fading there is no better time to choose: proportional fair is equal time, like round robin.
 #[test]
 fn without_fading_proportional_fair_is_equal_time() {
     let served = |scheduler| {
@@ -187,16 +187,16 @@ fn without_fading_proportional_fair_is_equal_time() {
     };
     let (fair, turns) = (served(Scheduler::ProportionalFair), served(Scheduler::RoundRobin));
     for (user, (fair, turns)) in fair.iter().zip(&turns).enumerate() {
-        // some 1500 blocks each, of which a tenth take two turns: 2.5 % from luck and the outer loop's steps
+        // some 1500 blocks each, of which a tenth are sent twice: 2.5 % from chance and the outer loop's steps
         assert!((fair / turns - 1.0).abs() < 0.1, "user {user}: {fair} {turns}");
     }
-    let whole = |served: &[f64]| served.iter().sum::<f64>();
-    assert!((whole(&fair) / whole(&turns) - 1.0).abs() < 0.02);
+    let total = |served: &[f64]| served.iter().sum::<f64>();
+    assert!((total(&fair) / total(&turns) - 1.0).abs() < 0.02);
 }
 
-/// With fading it is better for all: the gain of choosing a user when and where it is strong.
+/// With fading it is better for nearly all users: the gain of choosing a user when and where its channel is strong.
 #[test]
-fn proportional_fair_gains_on_round_robin_and_starves_nobody() {
+fn proportional_fair_gains_on_round_robin_and_starves_no_user() {
     let served = |scheduler| {
         let settings = Settings { scheduler, ..Settings::default() };
         let users = (0..210).map(|k| User { full: true, ..User::new(format!("user {k}")) }).collect();
@@ -213,7 +213,7 @@ fn proportional_fair_gains_on_round_robin_and_starves_nobody() {
 }
 
 #[test]
-fn who_is_not_there_gets_nothing() {
+fn an_absent_user_gets_no_packets() {
     let mut late = User::new("late");
     late.start = Time::from_secs(1);
     late.stop = Some(Time::from_secs(2));
@@ -222,9 +222,9 @@ fn who_is_not_there_gets_nothing() {
     for (number, second) in [(0, 0), (1, 1), (2, 2)] {
         network.receive(Time::from_secs(second), port(0, false), packet(0, number, 100), &mut out);
         let until = Time::from_secs(second) + Span::from_millis(900);
-        let mut left = Vec::new();
-        run(&mut network, until, &mut out, |_, packet| left.push(packet.sequence));
-        assert_eq!(left.len(), usize::from(second == 1), "at {second} s");
+        let mut delivered = Vec::new();
+        run(&mut network, until, &mut out, |_, packet| delivered.push(packet.sequence));
+        assert_eq!(delivered.len(), usize::from(second == 1), "at {second} s");
     }
     assert_eq!(out.accounts[0].dropped, 2);
 }

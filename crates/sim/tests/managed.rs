@@ -1,4 +1,4 @@
-//! The link that goes packet by packet against the one that computes a packet's whole stay at once.
+//! The link that serves packet by packet, compared with the one that computes a packet's departure and arrival at once.
 
 use serde_json::{Value, json};
 use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
@@ -20,19 +20,20 @@ fn run(scenario: &Scenario, service: LinkService) -> Outcome {
     run.finish().unwrap()
 }
 
-/// Digests, tables and metrics.
+/// Asserts that both services give the same digests, tables and metrics.
 fn assert_same(scenario: &Scenario) -> Outcome {
     let [fifo, managed] = [LinkService::Fifo, LinkService::Managed].map(|service| run(scenario, service));
     let name = &scenario.name;
     assert_eq!(managed.summary.digest, fifo.summary.digest, "{name}");
     for table in ["packets", "queues", "series", "truth"] {
-        let [one, other] = [&managed, &fifo].map(|outcome| {
+        let [managed_text, fifo_text] = [&managed, &fifo].map(|outcome| {
             outcome.recording.table(table).map(|table| format!("{:?}", table.columns)).unwrap_or_default()
         });
-        assert!(one == other, "{name}: {table}");
+        assert!(managed_text == fifo_text, "{name}: {table}");
     }
-    let [one, other] = [&managed, &fifo].map(|outcome| serde_json::to_string(&outcome.summary).unwrap());
-    assert_eq!(one, other, "{name}");
+    let [managed_text, fifo_text] =
+        [&managed, &fifo].map(|outcome| serde_json::to_string(&outcome.summary).unwrap());
+    assert_eq!(managed_text, fifo_text, "{name}");
     assert_eq!(managed.hops, fifo.hops, "{name}");
     managed
 }
@@ -50,7 +51,7 @@ fn drop_tail_is_the_same_packet_by_packet() {
 
 /// Every kind of capacity, limit, jitter and loss, with packets that come at the instants at which others leave.
 #[test]
-fn drop_tail_is_the_same_whatever_the_link() {
+fn drop_tail_is_the_same_for_every_kind_of_link() {
     let statuses = json!({"statuses": {
         "interval": SECOND / 4, "rate_window": 0,
         "statuses": [
@@ -131,7 +132,7 @@ fn drop_tail_is_the_same_whatever_the_link() {
     assert!(carried > 100_000, "{carried} packets");
 }
 
-/// Keeps when packets arrived, and what each had waited.
+/// A recorder of the arrivals of packets and their waits.
 #[derive(Default)]
 struct Arrivals(Vec<(Time, Span)>);
 
@@ -163,35 +164,35 @@ fn through(settings: LinkSettings) -> World {
     World::new(nodes, vec![route], Box::<Arrivals>::default())
 }
 
-fn told<R>(world: &mut World, tell: impl FnOnce(&mut ManagedLink) -> R) -> R {
+fn with_link<R>(world: &mut World, tell: impl FnOnce(&mut ManagedLink) -> R) -> R {
     world.tell(NodeId(1), tell).unwrap()
 }
 
 fn arrivals(world: World) -> Vec<(Time, Span)> {
-    let seen: Box<dyn std::any::Any> = world.finish().unwrap();
-    seen.downcast::<Arrivals>().unwrap().0
+    let recorder: Box<dyn std::any::Any> = world.finish().unwrap();
+    recorder.downcast::<Arrivals>().unwrap().0
 }
 
-/// 4 Mbit/s serve a packet in 2 ms, of which one comes every millisecond: the k-th, from 0 on, would leave at
+/// At 4 Mbit/s a packet takes 2 ms, and one comes every millisecond: the k-th, from 0 on, would leave at
 /// 2 (k + 1) ms. At 21 ms the eleventh is half served and nine wait; at 1 Mbit/s its second half takes 4 ms and each
 /// of the others 8.
 #[test]
-fn a_rate_that_is_quartered_under_a_full_queue_holds_for_the_bits_that_are_left() {
+fn a_rate_that_is_quartered_under_a_full_queue_holds_for_the_remaining_bits() {
     let ms = Time::from_millis;
     let mut world = through(LinkSettings::constant(Rate::from_mbps(4), Span::from_millis(5)));
     world.run_until(ms(21)).unwrap();
-    told(&mut world, |link| link.set_capacity(ms(21), Rate::from_mbps(1))).unwrap();
+    with_link(&mut world, |link| link.set_capacity(ms(21), Rate::from_mbps(1))).unwrap();
     world.run_until(ms(200)).unwrap();
-    assert_eq!(told(&mut world, |link| link.capacity(ms(0), ms(42))), Some(Rate::from_kbps(2500)));
-    let seen = arrivals(world);
-    assert_eq!(seen.len(), 20);
-    for (k, &(at, queued)) in (0_i64..).zip(&seen) {
+    assert_eq!(with_link(&mut world, |link| link.capacity(ms(0), ms(42))), Some(Rate::from_kbps(2500)));
+    let packets = arrivals(world);
+    assert_eq!(packets.len(), 20);
+    for (k, &(arrival, queued)) in (0_i64..).zip(&packets) {
         let (start, end) = match k {
             0..=9 => (2 * k, 2 * (k + 1)),
             10 => (20, 25),
             _ => (25 + 8 * (k - 11), 25 + 8 * (k - 10)),
         };
-        assert_eq!((at, queued), (ms(end + 5), ms(start) - ms(k)), "packet {k}");
+        assert_eq!((arrival, queued), (ms(end + 5), ms(start) - ms(k)), "packet {k}");
     }
 }
 
@@ -200,71 +201,74 @@ fn a_link_that_is_switched_off_and_on_goes_on_where_it_stopped() {
     let ms = Time::from_millis;
     let mut world = through(LinkSettings::constant(Rate::from_mbps(8), Span::ZERO));
     world.run_until(Time::from_micros(4500)).unwrap();
-    told(&mut world, |link| link.set_capacity(Time::from_micros(4500), Rate::ZERO)).unwrap();
+    with_link(&mut world, |link| link.set_capacity(Time::from_micros(4500), Rate::ZERO)).unwrap();
     world.run_until(ms(30)).unwrap();
-    assert_eq!(world.peek(), None, "nothing goes any more");
-    told(&mut world, |link| link.set_capacity(ms(30), Rate::from_mbps(16))).unwrap();
+    assert_eq!(world.peek(), None, "no packet leaves any more");
+    with_link(&mut world, |link| link.set_capacity(ms(30), Rate::from_mbps(16))).unwrap();
     world.run_until(ms(100)).unwrap();
-    let seen = arrivals(world);
-    let micros: Vec<i64> = seen.iter().map(|(at, _)| at.as_nanos() / 1000).collect();
-    // four at a millisecond each; half of the fifth is left, a quarter of a millisecond, and the others take half of one
+    let packets = arrivals(world);
+    let micros: Vec<i64> = packets.iter().map(|(arrival, _)| arrival.as_nanos() / 1000).collect();
+    // four packets take a millisecond each; the rest of the fifth takes a quarter of one, and the others half of one
     let later = (0..16).map(|k| 30_250 + 500 * k);
     assert_eq!(micros, [1000, 2000, 3000, 4000].into_iter().chain(later).collect::<Vec<_>>());
 }
 
 #[test]
-fn delay_and_loss_change_for_what_is_served_from_then_on() {
+fn delay_and_loss_change_for_packets_served_from_then_on() {
     let ms = Time::from_millis;
     let mut world = through(LinkSettings::constant(Rate::from_mbps(8), Span::from_millis(10)));
     world.run_until(Time::from_micros(5500)).unwrap();
-    told(&mut world, |link| link.set_delay(Span::from_millis(2))).unwrap();
+    with_link(&mut world, |link| link.set_delay(Span::from_millis(2))).unwrap();
     world.run_until(Time::from_micros(9500)).unwrap();
-    told(&mut world, |link| link.set_loss(Loss::Bernoulli(1.0))).unwrap();
+    with_link(&mut world, |link| link.set_loss(Loss::Bernoulli(1.0))).unwrap();
     world.run_until(Time::from_micros(14_500)).unwrap();
-    told(&mut world, |link| link.set_loss(Loss::None)).unwrap();
-    assert!(told(&mut world, |link| link.set_delay(Span::from_millis(-1))).is_err());
-    assert!(told(&mut world, |link| link.set_loss(Loss::Bernoulli(2.0))).is_err());
+    with_link(&mut world, |link| link.set_loss(Loss::None)).unwrap();
+    assert!(with_link(&mut world, |link| link.set_delay(Span::from_millis(-1))).is_err());
+    assert!(with_link(&mut world, |link| link.set_loss(Loss::Bernoulli(2.0))).is_err());
     world.run_until(ms(100)).unwrap();
-    let seen: Vec<i64> = arrivals(world).iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
-    // served at 1 to 20 ms: five with 10 ms; what would overtake the fifth comes with it; 10 to 14 die
+    let millis: Vec<i64> =
+        arrivals(world).iter().map(|(arrival, _)| arrival.as_nanos() / 1_000_000).collect();
+    // served at 1 to 20 ms: five with 10 ms; packets that would overtake the fifth arrive with it; 10 to 14 die
     let expected = [11, 12, 13, 14, 15, 15, 15, 15, 15, 17, 18, 19, 20, 21, 22];
-    assert_eq!(seen, expected);
+    assert_eq!(millis, expected);
 }
 
 #[test]
-fn a_capacity_that_changes_by_itself_ends_where_the_driver_gives_another() {
-    let (at, ms) = (Time::from_micros, Time::from_millis);
+fn a_capacity_that_changes_by_itself_ends_where_the_driver_sets_one() {
+    let (micros, ms) = (Time::from_micros, Time::from_millis);
     // 1000 bytes a packet: 8 Mbit/s until 3 ms, then an outage, which the driver ends at 20 ms
     let steps = Steps::new(&[(Time::ZERO, Rate::from_mbps(8)), (ms(3), Rate::ZERO)], None).unwrap();
     let schedule = Server::schedule(steps);
     // a packet of 1504 bytes every millisecond: 12.032 Mbit/s
-    let every: Vec<u32> = (1..=1000).collect();
-    let trace = Server::opportunities(Recorded::new(every, 1504).unwrap());
+    let every_millisecond: Vec<u32> = (1..=1000).collect();
+    let trace = Server::opportunities(Recorded::new(every_millisecond, 1504).unwrap());
     for (service, change, expected, mean) in [
         // three packets, then from 20 ms on one each 4 ms, and the fifth from 26 ms on in 1 ms
-        (schedule.clone(), at(20_000), [1_000, 2_000, 3_000, 24_000, 27_000], 1_000_000),
-        // in the middle of the second: half of it is left, 2 ms at a quarter of the rate
-        (schedule, at(1_500), [1_000, 3_500, 7_500, 11_500, 15_500], 5_000_000),
-        // the second packet has to wait for the opportunity at 2 ms: from 1.5 ms on it goes from its first bit
-        (trace, at(1_500), [1_000, 5_500, 9_500, 13_500, 17_500], 7_016_000),
+        (schedule.clone(), micros(20_000), [1_000, 2_000, 3_000, 24_000, 27_000], 1_000_000),
+        // in the middle of the second packet: its rest takes 2 ms at a quarter of the rate
+        (schedule, micros(1_500), [1_000, 3_500, 7_500, 11_500, 15_500], 5_000_000),
+        // the second packet has to wait for the opportunity at 2 ms: from 1.5 ms on it is sent from its first bit
+        (trace, micros(1_500), [1_000, 5_500, 9_500, 13_500, 17_500], 7_016_000),
     ] {
         let before = ManagedLink::new("link", 1, LinkSettings::new(service.clone(), Span::ZERO));
-        let had = before.unwrap().capacity(Time::ZERO, change).unwrap();
+        let expected_before = before.unwrap().capacity(Time::ZERO, change).unwrap();
         let mut world = through(LinkSettings::new(service, Span::ZERO));
         world.run_until(change).unwrap();
-        told(&mut world, |link| link.set_capacity(change, Rate::from_mbps(2))).unwrap();
-        if change == at(20_000) {
-            world.run_until(at(26_000)).unwrap();
-            told(&mut world, |link| link.set_capacity(at(26_000), Rate::from_mbps(4))).unwrap();
+        with_link(&mut world, |link| link.set_capacity(change, Rate::from_mbps(2))).unwrap();
+        if change == micros(20_000) {
+            world.run_until(micros(26_000)).unwrap();
+            with_link(&mut world, |link| link.set_capacity(micros(26_000), Rate::from_mbps(4))).unwrap();
         }
         world.run_until(ms(100)).unwrap();
         let millisecond = Span::from_millis(1);
-        let now = told(&mut world, |link| link.capacity(Time::ZERO, change));
-        let then = told(&mut world, |link| link.capacity(change - millisecond, change + millisecond));
-        assert_eq!(now, Some(had), "what it had before is told as it was");
-        assert_eq!(then, Some(Rate::from_bps(mean)), "a millisecond of either");
-        let seen: Vec<i64> = arrivals(world).iter().map(|(at, _)| at.as_nanos() / 1_000).collect();
-        assert_eq!(seen[..5], expected);
+        let mean_before = with_link(&mut world, |link| link.capacity(Time::ZERO, change));
+        let mean_around =
+            with_link(&mut world, |link| link.capacity(change - millisecond, change + millisecond));
+        assert_eq!(mean_before, Some(expected_before), "the mean before the change is unchanged");
+        assert_eq!(mean_around, Some(Rate::from_bps(mean)), "a millisecond of either");
+        let arrival_micros: Vec<i64> =
+            arrivals(world).iter().map(|(arrival, _)| arrival.as_nanos() / 1_000).collect();
+        assert_eq!(arrival_micros[..5], expected);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Marks of a queue discipline, told by the record as drops are; and drops at both ends of a queue.
+//! Marks of a queue discipline, recorded like drops; and drops at both ends of a queue.
 
 use std::collections::VecDeque;
 use tidegate_core::address::{Service, Way};
@@ -11,12 +11,12 @@ use tidegate_sim::link::queue::{Moment, QueueDiscipline, Waiting};
 use tidegate_sim::record::{FlowInfo, LinkInfo, Recording};
 use tidegate_sim::{LinkSettings, ManagedLink, Sink, World};
 
-/// Marks every second packet as it leaves the queue, or drops it if it cannot be marked, and every 10 ms drops
-/// the newest that waits.
+/// A discipline that marks every second packet as it leaves the queue, or drops it if it cannot be marked, and every
+/// 10 ms drops the newest waiting packet.
 #[derive(Default)]
 struct EverySecond {
     waiting: VecDeque<Waiting>,
-    left: u64,
+    dequeued: u64,
     timer: Time,
 }
 
@@ -27,8 +27,8 @@ impl QueueDiscipline for EverySecond {
 
     fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting> {
         while let Some(mut first) = self.waiting.pop_front() {
-            self.left += 1;
-            if self.left % 2 == 1 || moment.mark(&mut first.packet) {
+            self.dequeued += 1;
+            if self.dequeued % 2 == 1 || moment.mark(&mut first.packet) {
                 return Some(first);
             }
             moment.drop(first.packet);
@@ -52,12 +52,12 @@ impl QueueDiscipline for EverySecond {
         Backlog { packets: self.waiting.len() as u32, bytes: Size::from_bytes(bytes) }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.waiting.iter().for_each(visit);
     }
 }
 
-/// Sends 100 packets of 1000 bytes at once, with this ECN field.
+/// A source of 100 packets of 1000 bytes at once, with this ECN field.
 struct Burst {
     ecn: Ecn,
     sent: bool,
@@ -87,7 +87,7 @@ impl Node for Burst {
     }
 }
 
-/// What the record says of 100 packets through 8 Mbit/s, of which each takes a millisecond.
+/// The record of 100 packets through 8 Mbit/s, at which each takes a millisecond.
 fn recorded(ecn: Ecn) -> Recording {
     let settings = LinkSettings::constant(Rate::from_mbps(8), Span::from_millis(5));
     let link = ManagedLink::with_queue("link", 1, settings, Box::new(EverySecond::default())).unwrap();
@@ -115,18 +115,18 @@ fn recorded(ecn: Ecn) -> Recording {
 }
 
 #[test]
-fn marks_are_told_in_metrics_tables_and_digest() {
+fn marks_are_in_metrics_tables_and_digest() {
     let marked = recorded(Ecn::Ect0);
     let summary = marked.summary(Span::from_secs(1), Span::ZERO);
     // n packets leave in n ms, and one is dropped at the end of the queue every 10 ms while any waits
-    let (dropped, left) = (9, 91);
+    let (dropped, delivered) = (9, 91);
     let (flow, link) = (&summary.flows[0], &summary.links[0]);
-    assert_eq!((flow.packets_sent, flow.packets_received, flow.lost_queue), (100, left, dropped));
-    assert_eq!((flow.marked, link.marked, link.dropped_queue), (left / 2, left / 2, dropped));
+    assert_eq!((flow.packets_sent, flow.packets_received, flow.lost_queue), (100, delivered, dropped));
+    assert_eq!((flow.marked, link.marked, link.dropped_queue), (delivered / 2, delivered / 2, dropped));
     let table = format!("{:?}", marked.table("packets").unwrap().columns);
     assert!(table.contains("\"ce\"") && table.contains("\"ecn\""), "{table}");
 
-    // who cannot be marked dies at the head instead, where a marked one would have gone
+    // a packet that cannot be marked dies at the head instead, where a marked one would have gone
     let dropped = recorded(Ecn::NotEct);
     let summary = dropped.summary(Span::from_secs(1), Span::ZERO);
     assert_eq!((summary.flows[0].marked, summary.links[0].marked), (0, 0));
@@ -136,7 +136,7 @@ fn marks_are_told_in_metrics_tables_and_digest() {
 }
 
 #[test]
-fn a_mark_that_is_there_is_not_told_again() {
-    let seen = recorded(Ecn::Ce);
-    assert_eq!(seen.summary(Span::from_secs(1), Span::ZERO).flows[0].marked, 0);
+fn an_existing_mark_is_not_recorded_again() {
+    let recording = recorded(Ecn::Ce);
+    assert_eq!(recording.summary(Span::from_secs(1), Span::ZERO).flows[0].marked, 0);
 }

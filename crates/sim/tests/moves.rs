@@ -1,4 +1,4 @@
-//! Changes that a scenario makes while it runs, against the schedules and times that say the same beforehand.
+//! Changes that a scenario makes while it runs, compared with the equivalent schedules and times.
 
 use serde_json::{Value, json};
 use tidegate_core::{Span, Time};
@@ -8,7 +8,7 @@ use tidegate_sim::scenario::{Outcome, Run, Scenario};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A call and a download over a link of 3 Mbit/s, with losses of none.
+/// A constant stream and a download over a link of 3 Mbit/s without losses.
 fn scenario(change: impl FnOnce(&mut Value)) -> Scenario {
     let mut scenario = json!({
         "name": "moves", "duration": 12 * SECOND, "seed": 3, "warmup": 2 * SECOND, "sending_jitter": "off",
@@ -40,8 +40,8 @@ fn run(scenario: &Scenario) -> Outcome {
     finished(Run::new(scenario, &[], &mut from_registry).unwrap())
 }
 
-/// Digest, all that is said of links and flows, and what the links could carry.
-fn said(outcome: &Outcome) -> (String, String, Vec<String>) {
+/// Digest, summary, and the tables of packets, queues, series and capacities.
+fn results(outcome: &Outcome) -> (String, String, Vec<String>) {
     let tables = ["packets", "queues", "series", "truth"];
     let tables = tables.map(|name| format!("{:?}", outcome.recording.table(name).map(|table| table.columns)));
     let summary = serde_json::to_string(&outcome.summary).unwrap();
@@ -57,13 +57,15 @@ fn refused(moves: Value) -> String {
 }
 
 #[test]
-fn a_changed_capacity_is_the_schedule_that_says_so() {
+fn a_changed_capacity_is_the_equivalent_schedule() {
     let steps = [(0, 3_000_000), (3 * SECOND, 400_000), (5 * SECOND, 0), (11 * SECOND / 2, 5_000_000)];
     let schedule = scenario(|data| data["links"][0]["capacity"] = json!({"schedule": {"steps": steps}}));
-    let moves: Vec<Value> =
-        steps[1..].iter().map(|(at, rate)| json!({"time": at, "link": "there", "capacity": rate})).collect();
+    let moves: Vec<Value> = steps[1..]
+        .iter()
+        .map(|(time, rate)| json!({"time": time, "link": "there", "capacity": rate}))
+        .collect();
     let moved = scenario(|data| data["moves"] = json!(moves));
-    let (schedule, moved) = (said(&run(&schedule)), said(&run(&moved)));
+    let (schedule, moved) = (results(&run(&schedule)), results(&run(&moved)));
     assert_eq!(schedule.0, moved.0);
     assert_eq!(schedule.1, moved.1);
     assert!(schedule.2 == moved.2);
@@ -84,18 +86,18 @@ fn changed_losses_and_a_changed_delay_hold_from_their_time_on() {
     });
     let outcome = run(&slower);
     let table = outcome.recording.table("packets").unwrap();
-    let column = |name: &str| match table.columns.iter().find(|(one, _)| *one == name) {
+    let column = |name: &str| match table.columns.iter().find(|(column_name, _)| *column_name == name) {
         Some((_, Column::F64(values))) => values.clone(),
         _ => panic!("no column {name}"),
     };
-    let least = |from: f64, to: f64| {
+    let min_delay = |from: f64, to: f64| {
         let both = column("sent_s").into_iter().zip(column("arrived_s"));
         let delays = both.filter(|(sent, _)| (from..to).contains(sent)).map(|(sent, arrived)| arrived - sent);
         delays.fold(f64::INFINITY, f64::min)
     };
     // 1000 bytes and 28 of headers at 3 Mbit/s take 2.7 ms
-    assert!((0.0226..0.0228).contains(&least(0.0, 3.9)), "{}", least(0.0, 3.9));
-    assert!((0.0926..0.0928).contains(&least(4.0, 11.9)), "{}", least(4.0, 11.9));
+    assert!((0.0226..0.0228).contains(&min_delay(0.0, 3.9)), "{}", min_delay(0.0, 3.9));
+    assert!((0.0926..0.0928).contains(&min_delay(4.0, 11.9)), "{}", min_delay(4.0, 11.9));
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn a_flow_that_is_started_and_stopped_is_one_with_these_times() {
             {"time": 3 * SECOND, "flow": "file", "running": true},
         ]);
     });
-    assert_eq!(said(&run(&times)), said(&run(&moved)));
+    assert_eq!(results(&run(&times)), results(&run(&moved)));
 }
 
 #[test]
@@ -123,40 +125,40 @@ fn however_a_run_is_cut_its_changes_are_made_at_their_times() {
             {"time": 0, "link": "back", "delay": 40_000_000},
         ]);
     });
-    let whole = said(&run(&moved));
-    let new = || Run::new(&moved, &[], &mut from_registry).unwrap();
-    let mut few = new();
+    let reference = results(&run(&moved));
+    let new_run = || Run::new(&moved, &[], &mut from_registry).unwrap();
+    let mut few = new_run();
     while !few.run_some(Time::MAX, 37).unwrap() {}
-    assert_eq!(said(&finished(few)), whole);
-    let mut cut = new();
+    assert_eq!(results(&finished(few)), reference);
+    let mut cut = new_run();
     for step in 1..=123 {
         cut.run_until(Time::ZERO + Span::from_millis(100) * step).unwrap();
     }
-    assert_eq!(said(&finished(cut)), whole);
-    let mut driven = new();
+    assert_eq!(results(&finished(cut)), reference);
+    let mut driven = new_run();
     while !driven.run_driven(Time::MAX, 11).unwrap() {}
-    assert_eq!(said(&finished(driven)), whole);
+    assert_eq!(results(&finished(driven)), reference);
     // by hand, at the same times
-    let mut hands = scenario(|data| {
+    let mut by_hand = scenario(|data| {
         data["moves"] = json!([{"time": 0, "link": "back", "delay": 40_000_000}]);
     });
-    hands.links[0].service = tidegate_sim::scenario::LinkService::Managed;
-    let mut run = Run::new(&hands, &[], &mut from_registry).unwrap();
+    by_hand.links[0].service = tidegate_sim::scenario::LinkService::Managed;
+    let mut run = Run::new(&by_hand, &[], &mut from_registry).unwrap();
     for (seconds, capacity, loss) in [(2, 700_000, Some(0.01)), (2, 900_000, None), (8, 2_500_000, None)] {
-        let at = Time::from_secs(seconds);
-        run.run_until(at - Span::from_nanos(1)).unwrap();
+        let time = Time::from_secs(seconds);
+        run.run_until(time - Span::from_nanos(1)).unwrap();
         let change = tidegate_sim::scenario::LinkChange {
             capacity: Some(tidegate_core::Rate::from_bps(capacity)),
             loss,
             delay: None,
         };
-        run.change("there", at, change).unwrap();
+        run.change("there", time, change).unwrap();
     }
-    assert_eq!(finished(run).summary.digest, whole.0);
+    assert_eq!(finished(run).summary.digest, reference.0);
 }
 
 #[test]
-fn what_cannot_be_changed_is_told_before_the_run() {
+fn impossible_changes_are_refused_before_the_run() {
     for (moves, expected) in [
         (json!([{"time": 13 * SECOND, "link": "there", "loss": 0.1}]), "moves[1].time: found 13"),
         (json!([{"time": SECOND, "link": "nowhere", "loss": 0.1}]), "moves[1].links.nowhere: "),
@@ -168,7 +170,7 @@ fn what_cannot_be_changed_is_told_before_the_run() {
             "moves[1]: found a link without a change",
         ),
         (json!([{"time": SECOND}]), "moves[1]: found neither"),
-        (json!([{"time": SECOND, "flow": "nobody", "running": true}]), "moves[1].flow: found nobody"),
+        (json!([{"time": SECOND, "flow": "absent", "running": true}]), "moves[1].flow: found absent"),
         (json!([{"time": SECOND, "flow": "file"}]), "moves[1]: found a flow without"),
         (
             json!([{"time": SECOND, "flow": "file", "running": true, "loss": 0.1}]),
@@ -189,7 +191,7 @@ fn what_cannot_be_changed_is_told_before_the_run() {
             "flows.file.stop: ",
         ),
     ] {
-        let found = refused(moves);
-        assert!(found.starts_with(expected), "{found}, and not {expected}");
+        let refusal = refused(moves);
+        assert!(refusal.starts_with(expected), "{refusal}, and not {expected}");
     }
 }

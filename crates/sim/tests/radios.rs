@@ -1,4 +1,4 @@
-//! Several radio networks in one scenario: flows between their users, and whose is what in the record.
+//! Several radio networks in one scenario: flows between their users, and the owners of rows in the record.
 
 use serde_json::{Value, json};
 use tidegate_core::Time;
@@ -44,8 +44,10 @@ fn run(radios: &[Value], flows: &[(&str, &str)]) -> Outcome {
 /// The words of a column, row by row.
 fn words(outcome: &Outcome, table: &str, column: &str) -> Vec<String> {
     let table = outcome.recording.table(table).expect("a table");
-    let found = table.columns.iter().find(|(name, _)| *name == column);
-    let Some((_, Column::Words { words, codes })) = found else { panic!("no column {column} of words") };
+    let found_column = table.columns.iter().find(|(name, _)| *name == column);
+    let Some((_, Column::Words { words, codes })) = found_column else {
+        panic!("no column {column} of words")
+    };
     codes.iter().map(|&code| words[code as usize].clone()).collect()
 }
 
@@ -54,15 +56,15 @@ fn users_of_two_networks_reach_each_other_and_the_record_tells_them_apart() {
     let radios = [network("a", "west", 3), network("b", "east", 2)];
     let outcome = run(&radios, &[("a-3", "b-2"), ("b-1", "east")]);
     for flow in &outcome.summary.flows {
-        // 100 kbit/s of 1000 bytes: a packet every 80 ms; what is missing at the end is under way
+        // 100 kbit/s of 1000 bytes: a packet every 80 ms; a packet that is missing at the end is under way
         assert!(flow.packets_sent == 63 && flow.packets_received >= 62, "{}", flow.packets_received);
     }
     let rows = words(&outcome, "radio", "user").into_iter().zip(words(&outcome, "radio", "direction"));
-    let mut seen: Vec<_> = rows.collect();
-    seen.sort_unstable();
-    seen.dedup();
+    let mut user_directions: Vec<_> = rows.collect();
+    user_directions.sort_unstable();
+    user_directions.dedup();
     let expected = [("a-3", "up"), ("b-1", "up"), ("b-2", "down")];
-    assert_eq!(seen, expected.map(|(user, way)| (user.to_owned(), way.to_owned())));
+    assert_eq!(user_directions, expected.map(|(user, direction)| (user.to_owned(), direction.to_owned())));
     let mut networks = words(&outcome, "cells", "network");
     networks.sort_unstable();
     networks.dedup();
@@ -74,9 +76,9 @@ fn a_network_beside_another_changes_nothing_of_it() {
     let alone = run(&[network("a", "west", 3)], &[("a-3", "east")]);
     let beside =
         run(&[network("b", "east", 2), network("a", "west", 3)], &[("a-3", "east"), ("b-1", "east")]);
-    let of = |outcome: &Outcome| outcome.summary.flows[0].one_way_delay_ms_mean;
-    assert!(of(&alone).is_some_and(|mean| mean > 4.0));
-    assert_eq!(of(&alone), of(&beside));
+    let mean_delay = |outcome: &Outcome| outcome.summary.flows[0].one_way_delay_ms_mean;
+    assert!(mean_delay(&alone).is_some_and(|mean| mean > 4.0));
+    assert_eq!(mean_delay(&alone), mean_delay(&beside));
 }
 
 #[test]

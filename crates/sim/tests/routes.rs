@@ -1,4 +1,4 @@
-//! How long a way may be: a packet counts its hops in 8 bits.
+//! The longest path: a packet counts its hops in 8 bits.
 
 use serde_json::{Value, json};
 use tidegate_core::Time;
@@ -6,7 +6,7 @@ use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{Run, Scenario};
 use tidegate_sim::{Refusal, World};
 
-/// UDP over a chain of so many links of 1 ms: packets that arrive in 1 s, one every 10 ms.
+/// Number of UDP packets, one every 10 ms, that arrive in 1 s over a chain of `links` links of 1 ms.
 fn arrived_over(links: usize) -> Result<u64, Refusal> {
     let link = |k: usize| -> Value {
         let settings = json!({"delay": 1_000_000});
@@ -26,14 +26,14 @@ fn arrived_over(links: usize) -> Result<u64, Refusal> {
 }
 
 #[test]
-fn the_longest_way_carries_and_a_longer_one_is_refused() {
-    let most = World::LONGEST_ROUTE - 1;
-    assert_eq!(most, 254);
+fn the_longest_path_carries_and_a_longer_one_is_refused() {
+    let longest = World::LONGEST_ROUTE - 1;
+    assert_eq!(longest, 254);
     // sent at 0, 10 ms ... 990 ms; those sent by 746 ms have arrived at the end
-    assert_eq!(arrived_over(most).expect("carried"), 75);
-    let refusal = arrived_over(most + 1).expect_err("refused");
+    assert_eq!(arrived_over(longest).expect("carried"), 75);
+    let refusal = arrived_over(longest + 1).expect_err("refused");
     assert_eq!(
         (refusal.place.as_str(), refusal.found.as_str(), refusal.expected.as_str()),
-        ("links", "a way over 255 of them", "at most 254")
+        ("links", "a path over 255 of them", "at most 254")
     );
 }

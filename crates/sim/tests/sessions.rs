@@ -1,4 +1,4 @@
-//! Sessions of many members: trees, shares, suppression, repair, coming and going.
+//! Sessions of many members: trees, shares of bandwidth, suppression, repair, joining and leaving.
 
 use serde_json::{Value, json};
 use tidegate_core::Level;
@@ -14,11 +14,11 @@ const MILLI: i64 = 1_000_000;
 
 /// Both directions of a link of 10 Mb/s.
 fn link(from: &str, to: &str, delay_ms: i64) -> [Value; 2] {
-    let one = |name: String, from: &str, to: &str| {
+    let link_to = |name: String, from: &str, to: &str| {
         json!({"name": name, "from": from, "to": to, "capacity": {"constant": 10_000_000},
                "settings": {"delay": delay_ms * MILLI}})
     };
-    [one(format!("{from}-{to}"), from, to), one(format!("{to}-{from}"), to, from)]
+    [link_to(format!("{from}-{to}"), from, to), link_to(format!("{to}-{from}"), to, from)]
 }
 
 fn avpf() -> Value {
@@ -76,12 +76,12 @@ fn all8(mut first: Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_tree_carries_each_packet_once_over_each_link_to_everybody() {
+fn a_tree_carries_each_packet_once_over_each_link_to_all_members() {
     let scenario = scenario(10, 200_000, t8(), all8(sender("A1", 500, 200_000)));
     let outcome = run(&scenario);
     let flow = &outcome.summary.flows[0];
     assert_eq!((flow.flow.as_str(), flow.kind, flow.controller.as_str()), ("s.A1", "member", "avpf"));
-    // one at the start and one each 20 ms; the last one is still on its way, and to four the one before it
+    // a packet at the start and one each 20 ms; the last one is still under way, and for four members the one before it
     assert_eq!(flow.packets_sent, 501);
     assert_eq!(flow.packets_received, 500 * 7 - 4);
     // A1 to A5: twice 10 ms and twice 0.4 ms
@@ -102,17 +102,17 @@ fn a_tree_carries_each_packet_once_over_each_link_to_everybody() {
 fn the_share_is_five_percent_for_every_size_and_profile() {
     for (bandwidth, size) in [(20_000, 100), (200_000, 500), (2_000_000, 1000)] {
         let mut scenario = scenario(600, bandwidth, t8(), all8(sender("A1", size, bandwidth)));
-        let whole = share(&run(&scenario));
-        // one sender of eight has a quarter of the bandwidth to itself, and it takes what it can
-        assert!((0.0485..=0.0510).contains(&whole), "{bandwidth}: {whole}");
+        let all_avpf = share(&run(&scenario));
+        // one sender of eight has a quarter of the bandwidth for itself, and uses it
+        assert!((0.0485..=0.0510).contains(&all_avpf), "{bandwidth}: {all_avpf}");
         for half in scenario.sessions[0].members.iter_mut().skip(4) {
             half.profile =
                 serde_json::from_value(json!({"avp": {"minimum": 5 * SECOND}})).expect("a profile");
         }
         let mixed = run(&scenario);
         assert!(share(&mixed) <= 0.0510, "{bandwidth}: {}", share(&mixed));
-        for (place, member) in members(&mixed).iter().enumerate() {
-            let minimum = if place < 4 { 0.0 } else { 5.0 };
+        for (index, member) in members(&mixed).iter().enumerate() {
+            let minimum = if index < 4 { 0.0 } else { 5.0 };
             let interval = 600.0 / member.rtcp_packets as f64;
             assert!(interval > 0.93 * minimum, "{}: every {interval} s", member.flow);
         }
@@ -133,8 +133,9 @@ fn a_loss_that_all_share_is_reported_by_few_and_known_to_all() {
     assert!((850..=1150).contains(&losses), "{losses}");
     for member in &behind {
         assert!(member.losses.abs_diff(losses) <= 2, "{}: {} of {losses}", member.flow, member.losses);
-        let all = member.reported_early + member.reported_regular + member.suppressed + member.not_allowed;
-        assert_eq!(all, member.losses);
+        let reports =
+            member.reported_early + member.reported_regular + member.suppressed + member.not_allowed;
+        assert_eq!(reports, member.losses);
     }
     let suppressed: u64 = behind.iter().map(|member| member.suppressed).sum();
     let total: u64 = behind.iter().map(|member| member.losses).sum();
@@ -155,17 +156,17 @@ fn a_loss_that_all_share_is_reported_by_few_and_known_to_all() {
 }
 
 #[test]
-fn who_knows_the_round_trip_waits_less() {
+fn a_member_that_knows_the_round_trip_waits_less() {
     let run_with = |declared: bool| {
         let mut links = t8();
         links[0]["settings"]["loss"] = json!({"bernoulli": 0.01});
-        let mut all = all8(sender("A1", 500, 50_000));
-        for member in &mut all {
+        let mut members = all8(sender("A1", 500, 50_000));
+        for member in &mut members {
             member["profile"]["avpf"]["k"] = 1.0.into();
             let name = member["name"].as_str().expect("a name").to_owned();
             member["declared_sender"] = (declared && ["A2", "A5", "A6"].contains(&name.as_str())).into();
         }
-        run(&scenario(4000, 50_000, links, all))
+        run(&scenario(4000, 50_000, links, members))
     };
     let waiting = |outcome: &Outcome| members(outcome)[1].waiting_ms_mean.expect("losses were reported");
     let (without, with) = (run_with(false), run_with(true));
@@ -198,17 +199,17 @@ fn newpred_repairs_a_lost_segment_in_the_next_picture_after_the_report() {
         panic!("detected_s")
     };
     // the first segment of the next picture, sent at 5.1 s, shows the loss 50 ms and 267 bytes later
-    let shown = 5.15 + 267.0 * 8.0 / 10e6;
-    assert!(detected.iter().all(|at| (at - shown).abs() < 1e-9), "{detected:?} {shown}");
+    let detection = 5.15 + 267.0 * 8.0 / 10e6;
+    assert!(detected.iter().all(|time| (time - detection).abs() < 1e-9), "{detected:?} {detection}");
     let waited = receiver.waiting_ms_mean.expect("reported") / 1e3;
-    // the report is there 50 ms later; the next segment in each place that is coded after that repairs its loss
-    let reported = shown + waited + 0.05 + 1e-4;
+    // the report arrives 50 ms later; the next segment of each position that is coded after that repairs its loss
+    let reported = detection + waited + 0.05 + 1e-4;
     let repaired: f64 = [0.0, 1.0, 2.0]
-        .map(|place| place / 30.0)
-        .map(|place| ((reported - place) * 10.0).ceil() / 10.0 + place)
+        .map(|slot| slot / 30.0)
+        .map(|slot| ((reported - slot) * 10.0).ceil() / 10.0 + slot)
         .iter()
         .sum();
-    let expected = repaired / 3.0 + 0.05 + 267.0 * 8.0 / 10e6 - shown;
+    let expected = repaired / 3.0 + 0.05 + 267.0 * 8.0 / 10e6 - detection;
     let recovery = receiver.recovery_ms_mean.expect("repaired") / 1e3;
     assert!((recovery - expected).abs() < 1e-3, "{recovery} {expected}");
 }
@@ -217,52 +218,59 @@ fn newpred_repairs_a_lost_segment_in_the_next_picture_after_the_report() {
 fn members_come_and_go() {
     let star =
         |count: usize| -> Vec<Value> { (1..=count).flat_map(|n| link("hub", &format!("A{n}"), 5)).collect() };
-    // 60 members of which all but two go at 300 s: with a goodbye, without, or not at all
+    // 60 members of which all but two leave at 300 s: with a BYE, without, or not at all
     let with = |how: Option<bool>| {
-        let mut all: Vec<Value> = (1..=60).map(|n| member(&format!("A{n}"))).collect();
-        all[0] = sender("A1", 500, 100_000);
-        for gone in all.iter_mut().skip(2) {
+        let mut members: Vec<Value> = (1..=60).map(|n| member(&format!("A{n}"))).collect();
+        members[0] = sender("A1", 500, 100_000);
+        for leaver in members.iter_mut().skip(2) {
             if let Some(crashes) = how {
-                gone["leave"] = (300 * SECOND).into();
-                gone["crashes"] = crashes.into();
+                leaver["leave"] = (300 * SECOND).into();
+                leaver["crashes"] = crashes.into();
             }
         }
-        run(&scenario(600, 100_000, star(60), all))
+        run(&scenario(600, 100_000, star(60), members))
     };
     let late = |outcome: &Outcome| {
         // RTCP packets of A2 from 500 s on
         let table = outcome.recording.table("rtcp").expect("a table");
-        let column =
-            |name: &str| table.columns.iter().find(|(other, _)| *other == name).map(|(_, column)| column);
-        let (Some(Column::F64(at)), Some(Column::Words { words, codes })) = (column("t_s"), column("flow"))
+        let column = |name: &str| {
+            table.columns.iter().find(|(column_name, _)| *column_name == name).map(|(_, column)| column)
+        };
+        let (Some(Column::F64(times)), Some(Column::Words { words, codes })) =
+            (column("t_s"), column("flow"))
         else {
             panic!("t_s and flow")
         };
         let mine = |code: u32| words[code as usize] == "s.A2";
-        at.iter().zip(codes).filter(|&(&at, &code)| at > 500.0 && mine(code)).count() as f64
+        times.iter().zip(codes).filter(|&(&times, &code)| times > 500.0 && mine(code)).count() as f64
     };
     let (stay, bye, crash) = (with(None), with(Some(false)), with(Some(true)));
     // 58 receivers and a sender share 468.75 bytes a second in packets of 76; two share 625
-    let (many, two) = (100.0 * 468.75 / (59.0 * 76.0), 100.0 * 625.0 / (2.0 * 76.0));
-    assert!((late(&stay) - many).abs() < 0.25 * many, "{} of {many}", late(&stay));
+    let (of_sixty, of_two) = (100.0 * 468.75 / (59.0 * 76.0), 100.0 * 625.0 / (2.0 * 76.0));
+    assert!((late(&stay) - of_sixty).abs() < 0.25 * of_sixty, "{} of {of_sixty}", late(&stay));
     for (outcome, how) in [(&bye, "goodbye"), (&crash, "crash")] {
-        assert!((late(outcome) - two).abs() < 0.06 * two, "{how}: {} of {two}", late(outcome));
+        assert!((late(outcome) - of_two).abs() < 0.06 * of_two, "{how}: {} of {of_two}", late(outcome));
         let packets = outcome.recording.table("rtcp").expect("a table");
         let Some((_, Column::U64(size))) = packets.columns.iter().find(|(name, _)| *name == "size") else {
             panic!("size")
         };
-        let whole = size.iter().sum::<u64>() as f64 * 8.0 / 600.0 / 100_000.0;
-        assert!((0.035..=0.051).contains(&whole), "{how}: {whole}");
+        let used = size.iter().sum::<u64>() as f64 * 8.0 / 600.0 / 100_000.0;
+        assert!((0.035..=0.051).contains(&used), "{how}: {used}");
     }
     // 58 goodbyes at once would be a flood: the first ten seconds after it stay within bounds
     let table = bye.recording.table("rtcp").expect("a table");
-    let column =
-        |name: &str| table.columns.iter().find(|(other, _)| *other == name).map(|(_, column)| column);
-    let (Some(Column::F64(at)), Some(Column::U64(size))) = (column("t_s"), column("size")) else {
+    let column = |name: &str| {
+        table.columns.iter().find(|(column_name, _)| *column_name == name).map(|(_, column)| column)
+    };
+    let (Some(Column::F64(times)), Some(Column::U64(size))) = (column("t_s"), column("size")) else {
         panic!("t_s and size")
     };
-    let flood: u64 =
-        at.iter().zip(size).filter(|(at, _)| (300.0..302.0).contains(*at)).map(|(_, size)| size).sum();
+    let flood: u64 = times
+        .iter()
+        .zip(size)
+        .filter(|(times, _)| (300.0..302.0).contains(*times))
+        .map(|(_, size)| size)
+        .sum();
     assert!(flood < 2 * 2 * 625, "{flood} bytes in 2 s; 1250 are the share, and 58 goodbyes are 4900");
     assert_eq!(bye.summary.flows[5].stop_s, 300.0);
 }
@@ -288,7 +296,7 @@ fn the_same_bits_at_every_level_and_in_steps() {
 }
 
 #[test]
-fn what_makes_no_session_is_refused_by_name() {
+fn invalid_sessions_are_refused_by_name() {
     let problem = |links: Vec<Value>, members: Vec<Value>| {
         build(&scenario(10, 100_000, links, members)).err().expect("refused").to_string()
     };
@@ -297,12 +305,12 @@ fn what_makes_no_session_is_refused_by_name() {
     assert_eq!(problem(pair.clone(), vec![member("A1")]), "sessions.s.members: found 1; expected at least 2");
     let stray = vec![member("A1"), member("B9")];
     assert_eq!(problem(pair.clone(), stray), "sessions.s: member B9: no link begins or ends at its node B9");
-    assert_eq!(problem(pair[..1].to_vec(), two()), "sessions.s: no way from A2 to A1");
+    assert_eq!(problem(pair[..1].to_vec(), two()), "sessions.s: no path from A2 to A1");
     let mut late = two();
     late[1]["join"] = (9 * SECOND).into();
     late[1]["leave"] = (8 * SECOND).into();
     assert_eq!(problem(pair.clone(), late), "sessions.s: endpoint s.A2: it leaves before it has joined");
     let small = vec![sender("A1", 40, 10_000), member("A2")];
-    let told = problem(pair, small);
-    assert!(told.contains("40 bytes; more than the 40 of headers"), "{told}");
+    let message = problem(pair, small);
+    assert!(message.contains("40 bytes; expected more than the 40 of headers"), "{message}");
 }

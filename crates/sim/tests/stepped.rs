@@ -1,17 +1,17 @@
-//! A run that is stepped, read and changed by hand, against the scenario that says the same beforehand.
+//! A run that is stepped, read and changed by hand, compared with the equivalent scenario.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::link::trace::Trace;
 use tidegate_sim::record::columns::Column;
-use tidegate_sim::record::news::{SECTIONS, Seen};
+use tidegate_sim::record::news::{NewsCursor, SECTIONS};
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{LinkChange, Outcome, Run, Scenario};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A call that adapts and a download over two links one behind the other, of these disciplines.
+/// An adaptive call and a download over two successive links with these disciplines.
 fn scenario(near: &Value, far: &Value, moves: Value) -> Scenario {
     let link = |name: &str, from: &str, to: &str, rate: i64, discipline: &Value| {
         json!({"name": name, "from": from, "to": to, "capacity": {"constant": rate}, "service": "managed",
@@ -47,8 +47,8 @@ fn finished(mut run: Run) -> Outcome {
     run.finish().unwrap()
 }
 
-/// The whole summary, and tables.
-fn said(outcome: &Outcome) -> (String, Vec<String>) {
+/// The summary and the tables.
+fn results(outcome: &Outcome) -> (String, Vec<String>) {
     let tables = ["queues", "series", "truth", "internals", "decisions", "frames", "freezes"];
     let tables = tables.map(|name| format!("{:?}", outcome.recording.table(name).map(|table| table.columns)));
     (serde_json::to_string(&outcome.summary).unwrap(), tables.to_vec())
@@ -58,18 +58,18 @@ fn change(capacity: Option<u64>, delay_ms: Option<i64>, loss: Option<f64>) -> Li
     LinkChange { capacity: capacity.map(Rate::from_bps), delay: delay_ms.map(Span::from_millis), loss }
 }
 
-fn as_move(at: Time, link: &str, change: &LinkChange) -> Value {
-    let mut one = json!({"time": at.as_nanos(), "link": link});
+fn as_move(time: Time, link: &str, change: &LinkChange) -> Value {
+    let mut move_json = json!({"time": time.as_nanos(), "link": link});
     if let Some(rate) = change.capacity {
-        one["capacity"] = json!(rate.as_bps());
+        move_json["capacity"] = json!(rate.as_bps());
     }
     if let Some(delay) = change.delay {
-        one["delay"] = json!(delay.as_nanos());
+        move_json["delay"] = json!(delay.as_nanos());
     }
     if let Some(loss) = change.loss {
-        one["loss"] = json!(loss);
+        move_json["loss"] = json!(loss);
     }
-    one
+    move_json
 }
 
 fn disciplines() -> Vec<Value> {
@@ -97,7 +97,7 @@ fn disciplines() -> Vec<Value> {
     ]
 }
 
-/// What a link may follow until it is changed.
+/// Capacities that a link may have until it is changed.
 fn capacities() -> [Value; 4] {
     [
         json!({"constant": 3_000_000}),
@@ -109,22 +109,22 @@ fn capacities() -> [Value; 4] {
 
 /// Opportunities of some 2 Mbit/s.
 fn recorded() -> Arc<Trace> {
-    let millis = (0..200).map(|at| at * 6 + at % 5).collect();
+    let millis = (0..200).map(|index| index * 6 + index % 5).collect();
     Arc::new(Trace::of_opportunities("recorded".to_owned(), millis, 1504).unwrap())
 }
 
 #[test]
 fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
-    let all = disciplines();
+    let disciplines = disciplines();
     for seed in 0..24_u64 {
         let mut luck = Stream::new(seed, "stepped", "changes");
-        let pick = |luck: &mut Stream| all[luck.below(all.len() as u64) as usize].clone();
+        let pick = |luck: &mut Stream| disciplines[luck.below(disciplines.len() as u64) as usize].clone();
         let (near, far) = (pick(&mut luck), pick(&mut luck));
         let capacity = capacities()[luck.below(4) as usize].clone();
         let of_moves = |moves: Value| {
-            let mut made = scenario(&near, &far, moves);
-            made.links[0].capacity = serde_json::from_value(capacity.clone()).unwrap();
-            Run::new(&made, &[recorded()], &mut from_registry).unwrap()
+            let mut changed = scenario(&near, &far, moves);
+            changed.links[0].capacity = serde_json::from_value(capacity.clone()).unwrap();
+            Run::new(&changed, &[recorded()], &mut from_registry).unwrap()
         };
         let mut run = of_moves(json!([]));
         let mut moves = Vec::new();
@@ -136,8 +136,8 @@ fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
                 let link = ["near", "far", "back"][luck.below(3) as usize];
                 let mut change = change(None, None, None);
                 // at once, or ahead of time
-                let at = run.reached() + Span::from_nanos((luck.below(2) * luck.below(900_000_000)) as i64);
-                if at > Time::from_secs(8) {
+                let time = run.reached() + Span::from_nanos((luck.below(2) * luck.below(900_000_000)) as i64);
+                if time > Time::from_secs(8) {
                     continue;
                 }
                 match luck.below(4) {
@@ -146,46 +146,46 @@ fn whatever_is_changed_by_hand_packets_are_conserved_and_moves_say_the_same() {
                     // an outage, too
                     _ => change.capacity = Some(Rate::from_bps(luck.below(40) * 100_000)),
                 }
-                run.plan(link, at, change).unwrap();
-                moves.push(as_move(at, link, &change));
+                run.plan(link, time, change).unwrap();
+                moves.push(as_move(time, link, &change));
             }
             run.check().unwrap();
-            // whoever asks moves nothing
+            // observing changes nothing
             let so_far = run.summary_so_far();
             assert!(so_far.flows[0].packets_sent <= run.recording().stats()[0].sent.packets);
         }
-        let by_hand = said(&finished(run));
-        let planned = said(&finished(of_moves(json!(moves))));
+        let by_hand = results(&finished(run));
+        let planned = results(&finished(of_moves(json!(moves))));
         assert_eq!(by_hand.0, planned.0, "seed {seed}: {capacity}, {near} and {far}, {moves:?}");
         assert!(by_hand.1 == planned.1, "seed {seed}: tables differ: {near} and {far}, {moves:?}");
     }
 }
 
 #[test]
-fn a_change_comes_before_what_happens_at_its_time_and_a_step_leaves_that_undone() {
-    let plain = scenario(&json!("drop_tail"), &json!("drop_tail"), json!([]));
-    // a time at which something happens
-    let mut run = new(&plain);
+fn a_change_comes_before_events_at_its_time_and_a_step_before_that_time_does_not_handle_them() {
+    let unchanged = scenario(&json!("drop_tail"), &json!("drop_tail"), json!([]));
+    // a time at which there is an event
+    let mut run = new(&unchanged);
     run.run_until(Time::from_secs(2)).unwrap();
     let busy = run.peek().unwrap();
-    let mut run = new(&plain);
+    let mut run = new(&unchanged);
     run.run_before(busy, u64::MAX).unwrap();
     assert_eq!((run.reached(), run.peek()), (busy, Some(busy)));
     run.plan("near", busy, change(Some(300_000), None, None)).unwrap();
     let moves = json!([{"time": busy.as_nanos(), "link": "near", "capacity": 300_000}]);
-    let planned = said(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
-    assert!(said(&finished(run)) == planned);
+    let planned = results(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
+    assert!(results(&finished(run)) == planned);
     // at the very beginning, too
-    let mut run = new(&plain);
+    let mut run = new(&unchanged);
     assert_eq!(run.reached(), Time::ZERO);
     run.plan("near", Time::ZERO, change(None, Some(50), None)).unwrap();
     let moves = json!([{"time": 0, "link": "near", "delay": 50_000_000}]);
-    let planned = said(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
-    assert!(said(&finished(run)) == planned);
+    let planned = results(&finished(new(&scenario(&json!("drop_tail"), &json!("drop_tail"), moves))));
+    assert!(results(&finished(run)) == planned);
 }
 
 #[test]
-fn what_is_forgotten_is_not_made() {
+fn cancelled_changes_are_not_made() {
     let tail = json!("drop_tail");
     let mut run = new(&scenario(&tail, &tail, json!([{"time": 6 * SECOND, "link": "near", "loss": 0.1}])));
     run.run_before(Time::from_secs(2), u64::MAX).unwrap();
@@ -197,11 +197,11 @@ fn what_is_forgotten_is_not_made() {
         {"time": 3 * SECOND, "link": "near", "capacity": 900_000},
         {"time": 4 * SECOND, "link": "far", "capacity": 800_000},
     ]);
-    assert!(said(&finished(run)) == said(&finished(new(&scenario(&tail, &tail, moves)))));
+    assert!(results(&finished(run)) == results(&finished(new(&scenario(&tail, &tail, moves)))));
 }
 
 #[test]
-fn what_cannot_be_planned_is_told() {
+fn impossible_plans_are_refused() {
     let tail = json!("drop_tail");
     let mut run = new(&scenario(&tail, &tail, json!([])));
     run.run_before(Time::from_secs(2), u64::MAX).unwrap();
@@ -228,39 +228,39 @@ fn the_metrics_so_far_are_those_of_a_run_that_ends_there_and_asking_changes_noth
         &json!("drop_tail"),
         json!([{"time": 4 * SECOND, "link": "near", "capacity": 900_000}]),
     );
-    let whole = said(&finished(new(&moved)));
-    let mut asked = new(&moved);
+    let reference = results(&finished(new(&moved)));
+    let mut observed = new(&moved);
     for millis in [400, 999, 1001, 1700, 3900, 4000, 5500, 7900] {
-        // just after it, when nothing happens: `finish_at` would do it
-        let at = Time::from_millis(millis) + Span::from_nanos(123);
-        asked.run_before(at, u64::MAX).unwrap();
-        let so_far = serde_json::to_value(asked.summary_so_far()).unwrap();
+        // just after it, when there is no event, which `finish_at` would handle
+        let time = Time::from_millis(millis) + Span::from_nanos(123);
+        observed.run_before(time, u64::MAX).unwrap();
+        let so_far = serde_json::to_value(observed.summary_so_far()).unwrap();
         let mut ended = new(&moved);
-        ended.run_before(at, u64::MAX).unwrap();
-        let ended = serde_json::to_value(ended.finish_at(asked.reached()).unwrap().summary).unwrap();
+        ended.run_before(time, u64::MAX).unwrap();
+        let ended = serde_json::to_value(ended.finish_at(observed.reached()).unwrap().summary).unwrap();
         for part in ["links", "fairness", "duration_s", "warmup_s"] {
-            assert_eq!(so_far[part], ended[part], "{part} at {at}");
+            assert_eq!(so_far[part], ended[part], "{part} at {time}");
         }
         for (so_far, ended) in
             so_far["flows"].as_array().unwrap().iter().zip(ended["flows"].as_array().unwrap())
         {
             for (key, value) in ended.as_object().unwrap() {
-                // what only the end brings to light
+                // known only at the end
                 if !["freezes", "freeze_time_s", "mos", "mos_without_plc", "r_factor", "quality"]
                     .contains(&key.as_str())
                 {
-                    assert_eq!(so_far[key], *value, "{key} of {} at {at}", ended["flow"]);
+                    assert_eq!(so_far[key], *value, "{key} of {} at {time}", ended["flow"]);
                 }
             }
         }
     }
-    assert!(said(&finished(asked)) == whole);
+    assert!(results(&finished(observed)) == reference);
 }
 
 /// Rows of each section.
-fn read(run: &Run, seen: &mut Seen) -> Vec<Vec<Vec<f64>>> {
+fn read_news(run: &Run, cursor: &mut NewsCursor) -> Vec<Vec<Vec<f64>>> {
     let mut out = Vec::new();
-    run.recording().news(run.reached(), seen, &mut out);
+    run.recording().news(run.reached(), cursor, &mut out);
     let mut rest = &out[..];
     let sections = SECTIONS.map(|(_, columns)| {
         let (rows, after) = (rest[0] as usize, &rest[1..]);
@@ -276,79 +276,84 @@ fn read(run: &Run, seen: &mut Seen) -> Vec<Vec<Vec<f64>>> {
 fn news_come_once_and_together_are_the_tables() {
     let moves = json!([{"time": 4 * SECOND, "link": "near", "capacity": 900_000, "loss": 0.02}]);
     let mut run = new(&scenario(&disciplines()[1], &json!("drop_tail"), moves));
-    let mut seen = Seen::default();
-    let mut all = vec![Vec::new(); SECTIONS.len()];
+    let mut cursor = NewsCursor::default();
+    let mut section_rows = vec![Vec::new(); SECTIONS.len()];
     for step in 1..=53 {
         run.run_before(Time::from_millis(step * 151), u64::MAX).unwrap();
-        for (all, new) in all.iter_mut().zip(read(&run, &mut seen)) {
-            all.extend(new);
+        for (section_rows, new) in section_rows.iter_mut().zip(read_news(&run, &mut cursor)) {
+            section_rows.extend(new);
         }
-        assert!(read(&run, &mut seen).iter().all(Vec::is_empty));
+        assert!(read_news(&run, &mut cursor).iter().all(Vec::is_empty));
     }
-    assert!(all.iter().all(|rows| !rows.is_empty()), "{:?}", all.iter().map(Vec::len).collect::<Vec<_>>());
-    let marks: f64 = all[0].iter().map(|row| row[11]).sum();
+    assert!(
+        section_rows.iter().all(|rows| !rows.is_empty()),
+        "{:?}",
+        section_rows.iter().map(Vec::len).collect::<Vec<_>>()
+    );
+    let marks: f64 = section_rows[0].iter().map(|row| row[11]).sum();
     assert_eq!(marks, run.summary_so_far().flows.iter().map(|flow| flow.marked as f64).sum::<f64>());
     assert!(marks > 0.0, "codel marks");
     let run = run;
-    for ((name, columns), mut rows) in SECTIONS.into_iter().zip(all) {
+    for ((name, columns), mut rows) in SECTIONS.into_iter().zip(section_rows) {
         let table = run.recording().table(name).unwrap();
-        // as tables have them: a flow, or a link, after the other
+        // in the order of tables: by flow or link
         match name {
             "series" => rows.sort_by(|a, b| (a[1], a[0]).partial_cmp(&(b[1], b[0])).unwrap()),
             "truth" => rows.sort_by(|a, b| (a[1], a[0]).partial_cmp(&(b[1], b[0])).unwrap()),
             _ => {}
         }
         if name == "series" {
-            // tables have the bin that goes on, too
+            // tables have the present bin, too
             let ended = run.reached().as_nanos() / (SECOND / 10);
             assert_eq!(rows.len() as i64, 2 * ended);
         } else {
             assert_eq!(rows.len(), table.rows(), "{name}");
         }
-        let ended = |at: usize| name != "series" || number(&table.columns[0].1, at) < 7.95;
-        let kept: Vec<usize> = (0..table.rows()).filter(|&at| ended(at)).collect();
-        for (place, column) in columns.iter().enumerate() {
-            let (told, values) = &table.columns[place];
-            assert_eq!(told, column, "{name}");
-            for (row, &at) in rows.iter().zip(&kept) {
-                assert_eq!(row[place].to_bits(), number(values, at).to_bits(), "{name}.{column}, row {at}");
+        let ended = |row: usize| name != "series" || number(&table.columns[0].1, row) < 7.95;
+        let expected_rows: Vec<usize> = (0..table.rows()).filter(|&row| ended(row)).collect();
+        for (index, column) in columns.iter().enumerate() {
+            let (name_in_table, values) = &table.columns[index];
+            assert_eq!(name_in_table, column, "{name}");
+            for (values_of_row, &row) in rows.iter().zip(&expected_rows) {
+                let (actual, expected) = (values_of_row[index], number(values, row));
+                assert_eq!(actual.to_bits(), expected.to_bits(), "{name}.{column}, row {row}");
             }
         }
     }
 }
 
-fn number(column: &Column, at: usize) -> f64 {
+fn number(column: &Column, row: usize) -> f64 {
     match column {
-        Column::F64(values) => values[at],
-        Column::U64(values) => values[at] as f64,
-        Column::U32(values) => f64::from(values[at]),
-        Column::Bool(values) => f64::from(u8::from(values[at])),
-        Column::Words { codes, .. } => f64::from(codes[at]),
+        Column::F64(values) => values[row],
+        Column::U64(values) => values[row] as f64,
+        Column::U32(values) => f64::from(values[row]),
+        Column::Bool(values) => f64::from(u8::from(values[row])),
+        Column::Words { codes, .. } => f64::from(codes[row]),
     }
 }
 
 #[test]
-fn what_waits_is_what_the_queue_has_in_its_order() {
+fn waiting_packets_are_those_of_the_queue_in_its_order() {
     let tail = json!("drop_tail");
     let mut run = new(&scenario(&tail, &tail, json!([])));
     run.run_before(Time::from_secs(5), u64::MAX).unwrap();
     run.plan("far", Time::from_secs(5), change(Some(200_000), None, None)).unwrap();
     run.run_before(Time::from_millis(5_600), u64::MAX).unwrap();
-    let mut found = Vec::new();
-    run.waiting(usize::MAX, &mut |one| found.push(one));
-    let far: Vec<_> = found.iter().filter(|one| one.link == 1).collect();
+    let mut queued = Vec::new();
+    run.waiting(usize::MAX, &mut |packet| queued.push(packet));
+    let far: Vec<_> = queued.iter().filter(|packet| packet.link == 1).collect();
     assert!(far.len() > 20, "{} wait", far.len());
     assert_eq!(far[0].since, None);
-    let since: Vec<_> = far[1..].iter().map(|one| one.since.unwrap()).collect();
-    assert!(since.is_sorted() && since.iter().all(|&at| at < run.reached()));
-    // as the table has it, which looked at the same instant but one
+    let since: Vec<_> = far[1..].iter().map(|packet| packet.since.unwrap()).collect();
+    assert!(since.is_sorted() && since.iter().all(|&since| since < run.reached()));
+    // agrees with the table, which has a sample of nearly the same instant
     let table = run.recording().table("queues").unwrap();
-    let at = |name: &str| &table.columns.iter().find(|(one, _)| *one == name).unwrap().1;
-    let last = (0..table.rows()).rfind(|&row| number(at("link"), row) == 1.0).unwrap();
-    assert_eq!(number(at("t_s"), last), 5.5);
-    let mut few = 0;
-    run.waiting(3, &mut |one| few += u32::from(one.link == 1));
-    assert_eq!(few, 3);
+    let column = |name: &str| &table.columns.iter().find(|(column_name, _)| *column_name == name).unwrap().1;
+    let last = (0..table.rows()).rfind(|&row| number(column("link"), row) == 1.0).unwrap();
+    assert_eq!(number(column("t_s"), last), 5.5);
+    let mut count = 0;
+    run.waiting(3, &mut |packet| count += u32::from(packet.link == 1));
+    assert_eq!(count, 3);
     assert_eq!(run.managed_links(), [true, true, true]);
 }
 

@@ -1,4 +1,4 @@
-//! What happens at one nanosecond: its order does not depend on when a wakeup was set or on who is woken in
+//! Events at one nanosecond: their order does not depend on when a wakeup was set or on nodes woken in
 //! vain, and prefers no flow.
 
 use serde_json::{Value, json};
@@ -12,11 +12,11 @@ use tidegate_sim::scenario::{Outcome, Run};
 use tidegate_sim::traffic::udp::{Pattern, UdpSettings};
 use tidegate_sim::{Link, LinkSettings, Sink, UdpSource, World};
 
-/// A node that is woken when it wants and at other times, too.
+/// A wrapper that wakes its node at random times, too.
 struct Restless {
     node: Box<dyn Node>,
     luck: Stream,
-    /// Shares of the wakeups that are at a whole millisecond, and at the same instant once more.
+    /// Shares of the wakeups that are at a whole millisecond, and again at the same instant.
     round: f64,
     twice: f64,
     next: Time,
@@ -35,7 +35,7 @@ impl Node for Restless {
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        Some(self.node.next_wakeup().map_or(self.next, |at| at.min(self.next)))
+        Some(self.node.next_wakeup().map_or(self.next, |time| time.min(self.next)))
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
@@ -43,10 +43,10 @@ impl Node for Restless {
         if self.next <= now && !self.luck.chance(self.twice) {
             let ahead = now + Span::from_nanos(1 + self.luck.below(3_000_000) as i64);
             let millis = ahead.as_nanos() / 1_000_000;
-            // where things coincide, and often where the node itself will be due
+            // at times of many events, and often when the node itself will be due
             self.next = if self.luck.chance(self.round) { Time::from_millis(millis + 1) } else { ahead };
             if self.luck.chance(0.3) {
-                self.next = self.node.next_wakeup().filter(|&at| at > now).unwrap_or(self.next);
+                self.next = self.node.next_wakeup().filter(|&time| time > now).unwrap_or(self.next);
             }
         }
     }
@@ -82,8 +82,8 @@ fn link(name: &str, ends: (&str, &str), capacity: &Value, delay: i64, packets: u
     })
 }
 
-/// Times that are multiples of each other, links that take no time, and no sending jitter: most events meet
-/// others at the same nanosecond.
+/// Times that are multiples of each other, links that take no time, and no sending jitter: most events coincide
+/// with others at the same nanosecond.
 fn coinciding() -> Scenario {
     const SECOND: i64 = 1_000_000_000;
     let udp = |name: &str, from: &str, to: &str, rate: u64| {
@@ -167,7 +167,7 @@ fn waking_nodes_in_vain_moves_nothing() {
     }
 }
 
-/// Who arrived, in order.
+/// Flows of the packets that arrived, in order.
 #[derive(Default)]
 struct Arrivals(Vec<(Time, FlowId)>);
 
@@ -195,7 +195,7 @@ fn two_of_a_kind(names: [&str; 2], pitch: Span, queue: DropTail) -> Vec<(Time, F
         };
         Box::new(UdpSource::new(names[flow as usize], 1, settings).unwrap())
     };
-    // what it serves in one pitch: a packet and a quarter of one
+    // it serves one and a quarter packets in a pitch
     let capacity = Rate::from_bps(rate.as_bps() * 5 / 4);
     let settings = LinkSettings::constant(capacity, Span::ZERO).with_queue(queue);
     let nodes: Vec<Box<dyn Node>> = vec![
@@ -207,25 +207,25 @@ fn two_of_a_kind(names: [&str; 2], pitch: Span, queue: DropTail) -> Vec<(Time, F
     let route = [2, 3].map(|node| (tidegate_core::NodeId(node), Port::ZERO)).to_vec();
     let mut world = World::new(nodes, vec![route], Box::<Arrivals>::default());
     world.run_until(Time::MAX - Span::from_secs(1)).unwrap();
-    let seen: Box<dyn std::any::Any> = world.finish().unwrap();
-    seen.downcast::<Arrivals>().unwrap().0
+    let arrivals: Box<dyn std::any::Any> = world.finish().unwrap();
+    arrivals.downcast::<Arrivals>().unwrap().0
 }
 
 #[test]
 fn two_flows_whose_packets_always_coincide_share_the_first_place() {
     for names in [["one", "other"], ["other", "one"], ["call-1", "call-2"]] {
         for pitch in [1, 10, 16].map(Span::from_millis) {
-            let seen = two_of_a_kind(names, pitch, DropTail::UNLIMITED);
-            assert_eq!(seen.len(), 20_000);
-            let first = seen.iter().step_by(2).filter(|(_, flow)| *flow == FlowId(0)).count() as i64;
+            let arrivals = two_of_a_kind(names, pitch, DropTail::UNLIMITED);
+            assert_eq!(arrivals.len(), 20_000);
+            let first = arrivals.iter().step_by(2).filter(|(_, flow)| *flow == FlowId(0)).count() as i64;
             // 10000 fair coins: 5 standard deviations are 250
             assert!((first - 5000).abs() < 250, "{names:?}, {pitch}: {first} of 10000");
-            // where the second of a pair finds no room, half of the losses are everybody's
-            let seen = two_of_a_kind(names, pitch, DropTail::packets(1));
-            let one = seen.iter().filter(|(_, flow)| *flow == FlowId(0)).count() as i64;
-            let all = seen.len() as i64;
-            assert!((9_900..10_200).contains(&all), "{all}");
-            assert!((one - all / 2).abs() < 250, "{names:?}, {pitch}: {one} of {all}");
+            // where the second packet of a pair finds no room, each flow has half of the losses
+            let arrivals = two_of_a_kind(names, pitch, DropTail::packets(1));
+            let first_flow = arrivals.iter().filter(|(_, flow)| *flow == FlowId(0)).count() as i64;
+            let total = arrivals.len() as i64;
+            assert!((9_900..10_200).contains(&total), "{total}");
+            assert!((first_flow - total / 2).abs() < 250, "{names:?}, {pitch}: {first_flow} of {total}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Trace readers and writers: by hand, against malformed input, and over the collected public traces.
 //!
-//! The collected traces are not part of the project; where the folder is absent, their tests say so and
-//! pass. The figures they are held against were computed from the files with another program.
+//! The collected traces are not part of the project; if the folder is absent, their tests print so and
+//! pass. The expected figures were computed from the files with another program.
 #![allow(clippy::disallowed_methods, reason = "a test reads files")]
 
 use std::io::Read as _;
@@ -14,14 +14,14 @@ use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace}
 
 const DEFAULT: ReadOptions = ReadOptions { frequency: None, reference: None, direction: None };
 
-fn read(name: &str, text: &str) -> Trace {
+fn parse(name: &str, text: &str) -> Trace {
     Trace::read(name, text.as_bytes(), &DEFAULT).unwrap()
 }
 
 fn rates(trace: &Trace) -> Vec<(i64, u64)> {
     match &trace.capacity {
         Capacity::Rates(steps) => {
-            steps.rates().map(|(at, rate)| (at.as_nanos() / 1_000_000, rate.as_bps())).collect()
+            steps.rates().map(|(time, rate)| (time.as_nanos() / 1_000_000, rate.as_bps())).collect()
         }
         Capacity::Opportunities(list) => panic!("opportunities: {list:?}"),
     }
@@ -29,7 +29,7 @@ fn rates(trace: &Trace) -> Vec<(i64, u64)> {
 
 #[test]
 fn mahimahi_lists_are_read_and_written() {
-    let trace = read("link.down", "0\n4\n4\n\n10\n");
+    let trace = parse("link.down", "0\n4\n4\n\n10\n");
     assert_eq!(trace.capacity, Capacity::Opportunities(Recorded::new([0, 4, 4, 10], 1504).unwrap()));
     assert_eq!(trace.mean_rate(), Rate::from_bps(4 * 1504 * 8 * 100));
     assert_eq!(trace.to_mahimahi().unwrap(), "0\n4\n4\n10\n");
@@ -37,21 +37,21 @@ fn mahimahi_lists_are_read_and_written() {
 
 #[test]
 fn columns_of_seconds_and_megabits() {
-    let trace = read("fcc", "10.5\t2\n11.5\t0.5\n12.5\t1\n12.5\t3\n13.5\t0.0\n");
+    let trace = parse("fcc", "10.5\t2\n11.5\t0.5\n12.5\t1\n12.5\t3\n13.5\t0.0\n");
     assert_eq!(rates(&trace), [(0, 2_000_000), (1000, 500_000), (2000, 2_000_000), (3000, 0)]);
     // the last one lasts as long as the median one
     assert_eq!(trace.duration(), Span::from_secs(4));
     assert_eq!(trace.mean_rate(), Rate::from_bps(1_125_000));
-    assert_eq!(read("one row", "7 3.25").mean_rate(), Rate::from_bps(3_250_000));
+    assert_eq!(parse("one row", "7 3.25").mean_rate(), Rate::from_bps(3_250_000));
 }
 
 #[test]
 fn data_rate_patterns_know_their_frequency() {
     let text = "# a comment\n# :recommended_freqeuncy=20\n#\n1000\n2500\n0\n";
-    let trace = read("pattern", text);
+    let trace = parse("pattern", text);
     assert_eq!(rates(&trace), [(0, 1_000_000), (50, 2_500_000), (100, 0)]);
     assert_eq!(trace.duration(), Span::from_millis(150));
-    // without one it must be said
+    // without a comment it must be given
     let bytes = b"87761\n80166\n";
     let error = Trace::read("drp.csv", bytes, &DEFAULT).unwrap_err();
     assert!(error.to_string().contains("recommended_freqeuncy=10"), "{error}");
@@ -64,7 +64,7 @@ fn opennetlab_patterns_have_outages_losses_and_delays() {
     let text = r#"{"downlink": {}, "uplink": {"trace_pattern": [
         {"duration": 500, "capacity": 1000, "loss": 0, "rtt": 200, "jitter": 0},
         {"duration": 250, "capacity": 0, "loss": 0.2, "rtt": 100, "jitter": 0}]}}"#;
-    let mut trace = read("pattern.json", text);
+    let mut trace = parse("pattern.json", text);
     assert_eq!(rates(&trace), [(0, 1_000_000), (500, 0)]);
     assert_eq!(trace.duration(), Span::from_millis(750));
     let (loss, delay) = (trace.loss.as_mut().unwrap(), trace.delay.as_mut().unwrap());
@@ -96,7 +96,7 @@ fn pion_phases_need_a_reference() {
 fn pantheon_paths_have_one_delay_or_many() {
     let text = r#"{"timestamps": [0.0, 0.5, 1.0], "bandwidths": [0.1, 2.5, 0.0], "delays": [30.5], "loss": 0,
                    "queue": 10, "delay_noise": 0}"#;
-    let mut trace = read("path.json", text);
+    let mut trace = parse("path.json", text);
     assert_eq!(rates(&trace), [(0, 100_000), (500, 2_500_000), (1000, 0)]);
     assert_eq!(*trace.delay.as_mut().unwrap().at(Time::from_secs(1)), Span::from_micros(30_500));
 }
@@ -105,7 +105,7 @@ fn pantheon_paths_have_one_delay_or_many() {
 fn raca_rows_of_a_second_are_averaged_across_midnight() {
     let text = "Timestamp,NetworkMode,DL_bitrate,UL_bitrate\n2020.02.29_23.59.59,5G,100,7\n\
                 2020.02.29_23.59.59,5G,300,9\n2020.03.01_00.00.00,5G,-,8\n2020.03.01_00.00.01,LTE,500,8\n";
-    assert_eq!(rates(&read("5g.csv", text)), [(0, 200_000), (2000, 500_000)]);
+    assert_eq!(rates(&parse("5g.csv", text)), [(0, 200_000), (2000, 500_000)]);
     let up = ReadOptions { direction: Some(Direction::Up), ..DEFAULT };
     let trace = Trace::read("5g.csv", text.as_bytes(), &up).unwrap();
     assert_eq!(rates(&trace), [(0, 8_000), (1000, 8_000), (2000, 8_000)]);
@@ -114,13 +114,13 @@ fn raca_rows_of_a_second_are_averaged_across_midnight() {
 #[test]
 fn tables_with_named_units() {
     let trace =
-        read("own.csv", "# duration_s=2.5\ntime_ms,rate_kbps,loss,delay_ms\n0,100,0,10\n1500,250,0.5,20\n");
+        parse("own.csv", "# duration_s=2.5\ntime_ms,rate_kbps,loss,delay_ms\n0,100,0,10\n1500,250,0.5,20\n");
     assert_eq!(rates(&trace), [(0, 100_000), (1500, 250_000)]);
     assert_eq!(trace.duration(), Span::from_millis(2500));
     assert_eq!(trace.mean_rate(), Rate::from_bps(160_000));
-    assert_eq!(rates(&read("own.csv", "rate_mbps,time_s\n2,0\n3,1\n")), [(0, 2_000_000), (1000, 3_000_000)]);
+    assert_eq!(rates(&parse("own.csv", "rate_mbps,time_s\n2,0\n3,1\n")), [(0, 2_000_000), (1000, 3_000_000)]);
     let lumos = "app_throughput,delivery_time\n285,0.5\n3826,9.5\n";
-    assert_eq!(rates(&read("lumos.csv", lumos)), [(0, 285_000), (500, 3_826_000)]);
+    assert_eq!(rates(&parse("lumos.csv", lumos)), [(0, 285_000), (500, 3_826_000)]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn errors_say_where_and_what() {
             "Timestamp,DL_bitrate\n2020.13.01_00.00.00,1\n",
             &["line 2", "2020.13.01", "2020.02.27"],
         ),
-        // each row is short enough, all of them are not: the last row of the first lasts as long as the one before
+        // each row is short enough, but their sum is not: the last row of the first lasts as long as the one before
         (Format::Csv, "time_ms,rate_kbps\n0,100\n888888810913,0\n", &["more than 10^9 s", "another unit"]),
         (Format::Lumos, "app_throughput,delivery_time\n1,1e9\n1,1e9\n", &["more than 10^9 s"]),
     ];
@@ -179,7 +179,7 @@ fn errors_say_where_and_what() {
     }
 }
 
-/// Somebody takes a wrong file for a trace, and its contents do not end up in a log.
+/// The contents of a file that is mistaken for a trace do not end up in a log.
 #[test]
 fn errors_do_not_repeat_what_is_no_trace() {
     let secrets = [
@@ -209,20 +209,23 @@ fn errors_do_not_repeat_what_is_no_trace() {
     let mut errors = 0;
     for text in secrets {
         let sniffed = Trace::read("f", text.as_bytes(), &options);
-        let read = Format::ALL.map(|format| Trace::read_as(format, "f", text.as_bytes(), &options));
-        for error in read.into_iter().chain([sniffed]).filter_map(Result::err) {
+        let traces = Format::ALL.map(|format| Trace::read_as(format, "f", text.as_bytes(), &options));
+        for error in traces.into_iter().chain([sniffed]).filter_map(Result::err) {
             errors += 1;
-            let said = error.to_string();
-            assert!(!["hidden", "root", "MII"].iter().any(|part| said.contains(part)), "{text:?}: {said}");
+            let message = error.to_string();
+            assert!(
+                !["hidden", "root", "MII"].iter().any(|part| message.contains(part)),
+                "{text:?}: {message}"
+            );
         }
     }
     assert!(errors > 180, "{errors}");
-    // numbers are repeated, because what is changed are numbers
-    let said = Trace::read("f", b"0 1\n1 -2\n", &options).unwrap_err().to_string();
-    assert!(said.contains("line 2: found \"1 -2\""), "{said}");
+    // numbers are repeated, because traces consist of numbers
+    let message = Trace::read("f", b"0 1\n1 -2\n", &options).unwrap_err().to_string();
+    assert!(message.contains("line 2: found \"1 -2\""), "{message}");
 }
 
-/// Every reader takes every text with a piece changed, and says no or gives a trace that can be used.
+/// Every parser takes every text with a piece changed, and refuses it or gives a usable trace.
 #[test]
 fn broken_files_never_panic() {
     let seeds = [
@@ -244,12 +247,12 @@ fn broken_files_never_panic() {
     for _ in 0..40_000 {
         let mut bytes = seeds[luck.below(seeds.len() as u64) as usize].as_bytes().to_vec();
         for _ in 0..=luck.below(3) {
-            let place = luck.below(bytes.len() as u64 + 1) as usize;
+            let position = luck.below(bytes.len() as u64 + 1) as usize;
             let letter = alphabet[luck.below(alphabet.len() as u64) as usize];
             match luck.below(4) {
-                0 => bytes.insert(place, letter),
-                1 => bytes.truncate(place),
-                _ if place < bytes.len() => bytes[place] = letter,
+                0 => bytes.insert(position, letter),
+                1 => bytes.truncate(position),
+                _ if position < bytes.len() => bytes[position] = letter,
                 _ => {}
             }
         }
@@ -272,21 +275,21 @@ fn broken_files_never_panic() {
 }
 
 #[test]
-fn csv_comes_back_as_it_was() {
+fn csv_survives_a_round_trip() {
     let text = r#"{"uplink": {"trace_pattern": [
         {"duration": 500, "capacity": 1000, "loss": 0, "rtt": 200},
         {"duration": 333, "capacity": 1000, "loss": 0.2, "rtt": 101},
         {"duration": 250, "capacity": 0, "loss": 0.2, "rtt": 100}]}}"#;
-    let trace = read("pattern.json", text);
-    let again = read("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
+    let trace = parse("pattern.json", text);
+    let again = parse("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
     assert_eq!((&again.capacity, &again.loss, &again.delay), (&trace.capacity, &trace.loss, &trace.delay));
 }
 
 #[test]
 fn the_longest_trace_comes_back_too() {
-    let trace = read("long.csv", "# duration_s=1000000000\ntime_s,rate_bps\n0,5\n999999999,7\n");
+    let trace = parse("long.csv", "# duration_s=1000000000\ntime_s,rate_bps\n0,5\n999999999,7\n");
     assert_eq!(trace.duration(), Span::from_secs(1_000_000_000));
-    let again = read("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
+    let again = parse("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
     assert_eq!(again.capacity, trace.capacity);
 }
 
@@ -294,27 +297,27 @@ fn the_longest_trace_comes_back_too() {
 fn nanoseconds_come_back_after_many_days() {
     // 102 days and some nanoseconds: a floating-point number of seconds has a resolution of 2 ns there
     let text = "# duration_s=8888888.130000003\ntime_s,rate_bps,delay_ms\n0,5,0.000001\n8888888.130000002,7,86400000000.000003\n";
-    let trace = read("long.csv", text);
+    let trace = parse("long.csv", text);
     assert_eq!(trace.duration(), Span::from_nanos(8_888_888_130_000_003));
     let delays: Vec<_> =
         trace.delay.iter().flat_map(|delay| delay.phases()).map(|&(_, delay)| delay).collect();
     assert_eq!(delays, [Span::from_nanos(1), Span::from_nanos(86_400_000_000_000_003)]);
-    let again = read("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
+    let again = parse("again.csv", &trace.to_csv(Span::from_secs(1)).unwrap());
     assert_eq!((&again.capacity, &again.delay), (&trace.capacity, &trace.delay));
     // the last row lasts as long as the one before it: twice 51 days
-    let twice = read("twice.csv", "time_ms,rate_bps\n0,5\n4444444065.0000005,7\n");
-    let again = read("again.csv", &twice.to_csv(Span::from_secs(1)).unwrap());
+    let twice = parse("twice.csv", "time_ms,rate_bps\n0,5\n4444444065.0000005,7\n");
+    let again = parse("again.csv", &twice.to_csv(Span::from_secs(1)).unwrap());
     assert_eq!((again.duration(), &again.capacity), (twice.duration(), &twice.capacity));
 }
 
 #[test]
-fn times_are_written_in_any_way_numbers_are() {
+fn times_may_have_any_format_of_numbers() {
     for (time, nanos) in
         [("1e-3", 1_000_000), (".5", 500_000_000), ("+2.", 2_000_000_000), ("0.0000000005", 1)]
     {
-        let trace = read("t.csv", &format!("# duration_s=9\ntime_s,rate_bps\n0,5\n{time},7\n"));
+        let trace = parse("t.csv", &format!("# duration_s=9\ntime_s,rate_bps\n0,5\n{time},7\n"));
         let Capacity::Rates(steps) = &trace.capacity else { panic!("rates") };
-        assert_eq!(steps.rates().nth(1).map(|(at, _)| at), Some(Time::from_nanos(nanos)), "{time}");
+        assert_eq!(steps.rates().nth(1).map(|(time, _)| time), Some(Time::from_nanos(nanos)), "{time}");
     }
     for time in ["-1", "", ".", "1.2.3", "inf", "nan", "1_0", "99999999999999999999", "1000000000.000000001"]
     {
@@ -325,11 +328,12 @@ fn times_are_written_in_any_way_numbers_are() {
 
 #[test]
 fn rates_as_opportunities_keep_their_mean_and_outages() {
-    let at = Time::from_millis;
-    let rates = [(at(0), Rate::from_mbps(5)), (at(400), Rate::ZERO), (at(700), Rate::from_kbps(12_345))];
+    let millis = Time::from_millis;
+    let rates =
+        [(millis(0), Rate::from_mbps(5)), (millis(400), Rate::ZERO), (millis(700), Rate::from_kbps(12_345))];
     let steps = Steps::new(&rates, Some(Span::from_millis(1000))).unwrap();
     let trace = Trace { name: "steps".into(), capacity: Capacity::Rates(steps), loss: None, delay: None };
-    let written = read("steps.down", &trace.to_mahimahi().unwrap());
+    let written = parse("steps.down", &trace.to_mahimahi().unwrap());
     let Capacity::Opportunities(list) = &written.capacity else { panic!() };
     // (5 Mbit/s * 0.4 s + 12.345 Mbit/s * 0.3 s) / 12032 bit = 474.03
     assert_eq!(list.millis().len(), 474);
@@ -337,15 +341,15 @@ fn rates_as_opportunities_keep_their_mean_and_outages() {
     assert!(list.millis().iter().all(|&ms| ms <= 400 || ms > 700));
     assert_eq!(list.millis().iter().filter(|&&ms| ms <= 400).count(), 166);
     // and back, in bins of 100 ms: one opportunity more or less in each
-    let back = read("steps.csv", &written.to_csv(Span::from_millis(100)).unwrap());
+    let back = parse("steps.csv", &written.to_csv(Span::from_millis(100)).unwrap());
     let (Capacity::Rates(was), Capacity::Rates(is)) = (&trace.capacity, &back.capacity) else { panic!() };
     for bin in 0..10 {
-        let (from, to) = (at(bin * 100), at(bin * 100 + 100));
+        let (from, to) = (millis(bin * 100), millis(bin * 100 + 100));
         let difference = was.mean_rate(from, to).as_bps().abs_diff(is.mean_rate(from, to).as_bps());
         assert!(difference <= 2 * 120_320, "{difference} bit/s in bin {bin}");
     }
     assert_eq!(back.mean_rate().as_bps() / 1000, written.mean_rate().as_bps() / 1000);
-    let empty = Steps::new(&[(at(0), Rate::from_bps(1))], Some(Span::from_millis(1))).unwrap();
+    let empty = Steps::new(&[(millis(0), Rate::from_bps(1))], Some(Span::from_millis(1))).unwrap();
     let empty = Trace { capacity: Capacity::Rates(empty), ..trace };
     assert!(empty.to_mahimahi().is_err());
 }
@@ -358,7 +362,7 @@ fn generated_traces_are_recordings_of_the_process() {
     assert_eq!(trace.duration(), Span::from_secs(600));
     assert_eq!(trace, make(7));
     assert_ne!(trace.capacity, make(8).capacity);
-    assert_eq!(read("written", &trace.to_mahimahi().unwrap()).capacity, trace.capacity);
+    assert_eq!(parse("written", &trace.to_mahimahi().unwrap()).capacity, trace.capacity);
     // over many seeds: the mean of the process
     let sum: f64 = (0..60).map(|seed| make(seed).mean_rate().as_bps_f64()).sum();
     let ratio = sum / 60.0 / settings.mean_rate().as_bps_f64();
@@ -368,7 +372,7 @@ fn generated_traces_are_recordings_of_the_process() {
     assert!(Trace::generate_brownian(dead, 1, Span::from_secs(1)).unwrap_err().found.contains("outage"));
 }
 
-/// The folder of collected traces, if it is here.
+/// The folder of collected traces, if it exists.
 fn collection() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let root = std::env::var_os("TIDEGATE_SHARED").map_or(beside, PathBuf::from).join("traces");
@@ -401,19 +405,19 @@ fn load(folder: &str, options: &ReadOptions) -> Vec<(String, Trace)> {
             }
         }
     }
-    traces.sort_by(|one, other| one.0.cmp(&other.0));
+    traces.sort_by(|first, second| first.0.cmp(&second.0));
     traces
 }
 
-/// Every trace of `folder` has the mean rate in bit/s and the duration in ms that it should.
+/// Asserts that every trace of `folder` has the expected mean rate in bit/s and duration in ms.
 fn check(folder: &str, options: &ReadOptions, expected: &[(&str, u64, i64)]) {
     let traces = load(folder, options);
     if traces.is_empty() {
         return;
     }
     assert_eq!(traces.len(), expected.len(), "{folder}");
-    for ((name, trace), (known, rate, millis)) in traces.iter().zip(expected) {
-        assert_eq!(name, known);
+    for ((name, trace), (expected_name, rate, millis)) in traces.iter().zip(expected) {
+        assert_eq!(name, expected_name);
         assert!(trace.mean_rate().as_bps().abs_diff(*rate) <= 1, "{name}: {}", trace.mean_rate());
         assert_eq!(trace.duration(), Span::from_millis(*millis), "{name}");
     }
@@ -422,30 +426,30 @@ fn check(folder: &str, options: &ReadOptions, expected: &[(&str, u64, i64)]) {
 #[test]
 fn collected_mahimahi_traces() {
     // lines * 1504 * 8 bit over the last timestamp
-    let of = |lines: u64, last: u64| lines * 12_032 * 1000 / last;
+    let expected_rate = |lines: u64, last: u64| lines * 12_032 * 1000 / last;
     check(
         "mahimahi",
         &DEFAULT,
         &[
-            ("ATT-LTE-driving.down", of(338_895, 786_112), 786_112),
-            ("ATT-LTE-driving.up", of(70_336, 1_012_472), 1_012_472),
-            ("TMobile-LTE-short.down", of(194_846, 139_986), 139_986),
-            ("TMobile-LTE-short.up", of(155_381, 140_000), 140_000),
-            ("Verizon-EVDO-driving.down", of(46_065, 1_062_016), 1_062_016),
-            ("Verizon-EVDO-driving.up", of(74_768, 1_064_718), 1_064_718),
-            ("Verizon-LTE-short.down", of(58_655, 140_000), 140_000),
-            ("Verizon-LTE-short.up", of(69_367, 140_000), 140_000),
+            ("ATT-LTE-driving.down", expected_rate(338_895, 786_112), 786_112),
+            ("ATT-LTE-driving.up", expected_rate(70_336, 1_012_472), 1_012_472),
+            ("TMobile-LTE-short.down", expected_rate(194_846, 139_986), 139_986),
+            ("TMobile-LTE-short.up", expected_rate(155_381, 140_000), 140_000),
+            ("Verizon-EVDO-driving.down", expected_rate(46_065, 1_062_016), 1_062_016),
+            ("Verizon-EVDO-driving.up", expected_rate(74_768, 1_064_718), 1_064_718),
+            ("Verizon-LTE-short.down", expected_rate(58_655, 140_000), 140_000),
+            ("Verizon-LTE-short.up", expected_rate(69_367, 140_000), 140_000),
         ],
     );
     check(
         "nyc-lte",
         &DEFAULT,
         &[
-            ("trace-2768760-taxi3", of(83_547, 104_814), 104_814),
-            ("trace-2925703-home1", of(189_438, 299_690), 299_690),
-            ("trace-3114405-bus", of(212_684, 314_891), 314_891),
-            ("trace-3201711-timessquare", of(42_403, 128_118), 128_118),
-            ("trace-3204803-timessquare", of(112_882, 188_326), 188_326),
+            ("trace-2768760-taxi3", expected_rate(83_547, 104_814), 104_814),
+            ("trace-2925703-home1", expected_rate(189_438, 299_690), 299_690),
+            ("trace-3114405-bus", expected_rate(212_684, 314_891), 314_891),
+            ("trace-3201711-timessquare", expected_rate(42_403, 128_118), 128_118),
+            ("trace-3204803-timessquare", expected_rate(112_882, 188_326), 188_326),
         ],
     );
 }
@@ -454,7 +458,7 @@ fn collected_mahimahi_traces() {
 fn collected_calibrated_traces_have_the_rate_in_their_name() {
     for (name, trace) in load("indigo-calibrated", &DEFAULT) {
         // the names count 1500 bytes an opportunity. The file called 3.04 has 2.82: 14084 lines in 60.005 s
-        let named: f64 = name.split("mbps").next().unwrap().parse().unwrap();
+        let mbps_in_name: f64 = name.split("mbps").next().unwrap().parse().unwrap();
         let rate = trace.mean_rate().as_bps_f64() * 1500.0 / 1504.0 / 1e6;
         let slack = if name.starts_with("3.04") {
             0.08
@@ -463,7 +467,7 @@ fn collected_calibrated_traces_have_the_rate_in_their_name() {
         } else {
             0.001
         };
-        assert!((rate / named - 1.0).abs() < slack, "{name}: {rate} Mbit/s");
+        assert!((rate / mbps_in_name - 1.0).abs() < slack, "{name}: {rate} Mbit/s");
     }
 }
 

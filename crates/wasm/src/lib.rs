@@ -1,7 +1,7 @@
-//! The engine in a browser. What a page sees is `page::World`; all that it does is in [`session`], which compiles
-//! and is tested anywhere.
+//! The engine in a browser. A page uses `page::World`; its implementation is in [`session`], which compiles and is
+//! tested on any platform.
 //!
-//! Scenarios come lowered, as JSON, from Python: neither TOML nor units are read here. Controllers are those of the
+//! Scenarios come lowered, as JSON, from Python: this crate parses neither TOML nor units. Controllers are those of the
 //! registry.
 
 #[cfg(target_arch = "wasm32")]

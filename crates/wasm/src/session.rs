@@ -1,24 +1,24 @@
-//! A run that is stepped, read and changed, with nothing but texts and numbers on its outside.
+//! A run that is stepped, read and changed, with an interface of texts and numbers.
 
 use serde_json::json;
 use std::sync::Arc;
 use tidegate_core::{Cause, Kind, Rate, Span, Time};
 use tidegate_sim::link::trace::Trace;
-use tidegate_sim::record::news::{SECTIONS, Seen, section};
+use tidegate_sim::record::news::{NewsCursor, SECTIONS, section};
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{FlowKind, LinkChange, Queued, Run, Scenario};
 
-/// So many packets of each link's queue are shown at most.
-pub const MOST_WAITING: usize = 300;
+/// Number of packets of each link's queue that are shown at most.
+pub const WAITING_MAX: usize = 300;
 
 const WAITING: [&str; 5] = ["link", "flow", "kind", "size", "since_s"];
 
-/// A run under way. Times are seconds from its beginning, capacities bit/s, losses fractions; errors are sentences.
+/// A run. Times are in seconds from its beginning, capacities in bit/s, losses are fractions; errors are sentences.
 pub struct Session {
     /// `None` when it is over.
     run: Option<Box<Run>>,
     duration: Span,
-    seen: Seen,
+    news: NewsCursor,
 }
 
 impl std::fmt::Debug for Session {
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Session {
 
 /// An instant in whole nanoseconds.
 fn instant(name: &str, seconds: f64) -> Result<Time, String> {
-    // more is beyond what nanoseconds hold, and a scenario may not last so long either
+    // more is beyond the range of nanoseconds, and of the length of a scenario
     if (0.0..=1e9).contains(&seconds) {
         return Ok(Time::from_nanos((seconds * 1e9).round() as i64));
     }
@@ -37,12 +37,12 @@ fn instant(name: &str, seconds: f64) -> Result<Time, String> {
 }
 
 impl Session {
-    /// The run of a lowered scenario; `traces` is a list of the recorded capacities that it names by number
+    /// The run of a lowered scenario. `traces`: a list of the recorded capacities that it refers to by number
     /// ([`Trace::to_json`]). Both are JSON.
     ///
     /// # Errors
-    /// When they cannot be read, or the scenario makes no sense, or it needs somebody who is not here: a controller in
-    /// Python, or who drives an external flow or link.
+    /// When they cannot be parsed, or the scenario makes no sense, or it needs a part that a browser does not have: a
+    /// controller in Python, or the driver of an external flow or link.
     pub fn new(lowered: &str, traces: &str) -> Result<Self, String> {
         let scenario: Scenario =
             serde_json::from_str(lowered).map_err(|error| format!("the scenario: {error}"))?;
@@ -51,21 +51,21 @@ impl Session {
             if media.controller.python {
                 let name = &media.controller.name;
                 return Err(format!(
-                    "flows.{}.controller: {name} is written in Python, which runs in no browser",
+                    "flows.{}.controller: {name} is written in Python, which does not run in a browser",
                     flow.name
                 ));
             }
         }
         let traces: Vec<serde_json::Value> =
             serde_json::from_str(traces).map_err(|error| format!("the traces: {error}"))?;
-        let trace = |one: &serde_json::Value| Trace::from_json(&one.to_string()).map(Arc::new);
+        let trace = |trace: &serde_json::Value| Trace::from_json(&trace.to_string()).map(Arc::new);
         let traces: Vec<_> =
             traces.iter().map(trace).collect::<Result<_, _>>().map_err(|refusal| refusal.to_string())?;
         let run = Run::new(&scenario, &traces, &mut from_registry).map_err(|refusal| refusal.to_string())?;
         if let Some(key) = run.external().first() {
-            return Err(format!("{key}: is external, and nobody drives it here"));
+            return Err(format!("{key}: is external, and a browser has no driver for it"));
         }
-        Ok(Self { duration: run.duration(), run: Some(Box::new(run)), seen: Seen::default() })
+        Ok(Self { duration: run.duration(), run: Some(Box::new(run)), news: NewsCursor::default() })
     }
 
     fn run(&mut self) -> Result<&mut Run, String> {
@@ -75,19 +75,20 @@ impl Session {
     /// The sections of [`Session::read`], as JSON.
     #[must_use]
     pub fn sections() -> String {
-        let all = SECTIONS.into_iter().chain([("waiting", &WAITING[..])]);
-        let all: Vec<_> = all.map(|(name, columns)| json!({"name": name, "columns": columns})).collect();
-        json!(all).to_string()
+        let sections = SECTIONS.into_iter().chain([("waiting", &WAITING[..])]);
+        let sections: Vec<_> =
+            sections.map(|(name, columns)| json!({"name": name, "columns": columns})).collect();
+        json!(sections).to_string()
     }
 
-    /// What the numbers in [`Session::read`] stand for, as JSON.
+    /// The names for the numbers in [`Session::read`], as JSON.
     #[must_use]
     pub fn names(&self) -> String {
         let Some(run) = &self.run else { return json!({}).to_string() };
         let record = run.recording();
-        let place = |node| record.links.iter().position(|link| link.node == node);
+        let index = |node| record.links.iter().position(|link| link.node == node);
         let flows = record.flows.iter().map(|flow| {
-            let links: Vec<_> = flow.links.iter().filter_map(|&node| place(node)).collect();
+            let links: Vec<_> = flow.links.iter().filter_map(|&node| index(node)).collect();
             json!({"name": flow.name, "kind": flow.kind, "controller": flow.controller, "links": links})
         });
         let links = record.links.iter().zip(run.managed_links());
@@ -102,25 +103,25 @@ impl Session {
         .to_string()
     }
 
-    /// All that happens before this time has been done.
+    /// The time in seconds before which all events have been done.
     #[must_use]
     pub fn now(&self) -> f64 {
         self.run.as_ref().map_or(self.duration.as_secs_f64(), |run| run.reached().as_secs_f64())
     }
 
-    /// How long it runs.
+    /// Length of the run in seconds.
     #[must_use]
     pub fn duration(&self) -> f64 {
         self.duration.as_secs_f64()
     }
 
-    /// Does all that happens before `until`, but not many more than `events` events; says whether it is there.
+    /// Does all events before `until`, but not many more than `events` of them; returns whether it has reached `until`.
     ///
     /// # Errors
-    /// When a component fails, `until` is no time, or the world is over.
+    /// When a component fails, `until` is not a time, or the world is over.
     pub fn step(&mut self, until: f64, events: f64) -> Result<bool, String> {
         let until = instant("until", until)?;
-        // a number that is no count of events is as good as none
+        // a number that is no count of events counts as one
         let done = self.run()?.run_before(until, events.max(1.0) as u64);
         done.map_err(|stopped| {
             self.run = None;
@@ -128,19 +129,19 @@ impl Session {
         })
     }
 
-    /// Changes a managed link at `at`, which is not earlier than [`Session::now`]; what is `None` stays.
+    /// Changes a managed link at `time`, which is not before [`Session::now`]; properties that are `None` stay.
     ///
     /// # Errors
     /// When it cannot: no such link, a value out of its range, a time that is past.
     pub fn change(
         &mut self,
         link: &str,
-        at: f64,
+        time: f64,
         capacity: Option<f64>,
         delay: Option<f64>,
         loss: Option<f64>,
     ) -> Result<(), String> {
-        let at = instant("at", at)?;
+        let time = instant("time", time)?;
         let rate = |bps: f64| match bps {
             bps if (0.0..=1e15).contains(&bps) => Ok(Rate::from_bps(bps.round() as u64)),
             _ => Err(format!("links.{link}.capacity: found {bps}; expected bit/s, from 0 to 1e15")),
@@ -149,34 +150,34 @@ impl Session {
         let delay = delay.map(|delay| instant(&format!("links.{link}.delay"), delay)).transpose()?;
         let delay = delay.map(|delay| delay - Time::ZERO);
         let change = LinkChange { capacity, delay, loss };
-        self.run()?.plan(link, at, change).map_err(|refusal| refusal.to_string())
+        self.run()?.plan(link, time, change).map_err(|refusal| refusal.to_string())
     }
 
-    /// Drops the changes of a link from `from` on that have not been made.
+    /// Drops the pending changes of a link from `from` on.
     ///
     /// # Errors
-    /// When there is no such link that can be changed.
+    /// When there is no managed link of that name.
     pub fn forget(&mut self, link: &str, from: f64) -> Result<(), String> {
         let from = instant("from", from)?;
         self.run()?.forget(link, from).map_err(|refusal| refusal.to_string())
     }
 
-    /// What is new since the last call, section by section, and what waits now.
+    /// The rows that are new since the last call, section by section, and the packets that wait now.
     ///
     /// # Errors
     /// When the world is over.
     pub fn read(&mut self) -> Result<Vec<f64>, String> {
-        let mut seen = self.seen;
+        let mut news = self.news;
         let run = self.run()?;
         let mut out = Vec::new();
-        run.recording().news(run.reached(), &mut seen, &mut out);
+        run.recording().news(run.reached(), &mut news, &mut out);
         let mut waiting = Vec::new();
-        run.waiting(MOST_WAITING, &mut |Queued { link, flow, kind, size, since }| {
+        run.waiting(WAITING_MAX, &mut |Queued { link, flow, kind, size, since }| {
             let since = since.map_or(f64::NAN, Time::as_secs_f64);
             waiting.push([f64::from(link), f64::from(flow.0), f64::from(kind as u8), f64::from(size), since]);
         });
         section(&mut out, waiting.into_iter());
-        self.seen = seen;
+        self.news = news;
         Ok(out)
     }
 
@@ -188,7 +189,7 @@ impl Session {
         serde_json::to_string(&self.run()?.summary_so_far()).map_err(|error| error.to_string())
     }
 
-    /// Runs to the end, and ends it: its metrics with the digest, as JSON.
+    /// Runs to the end; returns the metrics with the digest, as JSON.
     ///
     /// # Errors
     /// When a component fails, or the world is over.

@@ -1,5 +1,5 @@
-//! A play by hand against the scenario with these moves, and against the digest that it must have in a browser, too
-//! (`.ci/wasm` runs the same play there).
+//! A play by hand equals the scenario with the same moves, and has the same digest as in a browser (`.ci/wasm` runs the
+//! same play there).
 
 use serde_json::{Value, json};
 use tidegate_wasm::session::Session;
@@ -22,32 +22,32 @@ fn refused(scenario: &Value, traces: &str) -> String {
 
 #[test]
 fn a_play_by_hand_is_the_scenario_with_its_moves_and_has_its_digest() {
-    let mut hands = new(PLAY);
+    let mut played = new(PLAY);
     let changes = value(CHANGES);
     let mut rows = 0.0;
-    for one in changes.as_array().unwrap() {
-        let at = one["time_s"].as_f64().unwrap();
-        while !hands.step(at, 500.0).unwrap() {}
-        assert_eq!(hands.now(), at);
-        let number = |key: &str| one.get(key).and_then(Value::as_f64);
-        let link = one["link"].as_str().unwrap();
-        hands.change(link, at, number("capacity"), number("delay"), number("loss")).unwrap();
-        rows += hands.read().unwrap()[0];
+    for change in changes.as_array().unwrap() {
+        let time = change["time_s"].as_f64().unwrap();
+        while !played.step(time, 500.0).unwrap() {}
+        assert_eq!(played.now(), time);
+        let number = |key: &str| change.get(key).and_then(Value::as_f64);
+        let link = change["link"].as_str().unwrap();
+        played.change(link, time, number("capacity"), number("delay"), number("loss")).unwrap();
+        rows += played.read().unwrap()[0];
     }
-    assert!(rows >= 2.0 * 128.0, "{rows} bins were told");
-    let by_hand = value(&hands.finish().unwrap());
+    assert!(rows >= 2.0 * 128.0, "{rows} bins were read");
+    let by_hand = value(&played.finish().unwrap());
 
     let mut planned = value(PLAY);
     let nanos = |seconds: &Value| (seconds.as_f64().unwrap() * 1e9).round() as i64;
-    let moves = changes.as_array().unwrap().iter().map(|one| {
-        let mut made = json!({"time": nanos(&one["time_s"]), "link": one["link"]});
-        for key in ["capacity", "loss"].into_iter().filter(|&key| one.get(key).is_some()) {
-            made[key] = one[key].clone();
+    let moves = changes.as_array().unwrap().iter().map(|change| {
+        let mut planned_move = json!({"time": nanos(&change["time_s"]), "link": change["link"]});
+        for key in ["capacity", "loss"].into_iter().filter(|&key| change.get(key).is_some()) {
+            planned_move[key] = change[key].clone();
         }
-        if let Some(delay) = one.get("delay") {
-            made["delay"] = json!(nanos(delay));
+        if let Some(delay) = change.get("delay") {
+            planned_move["delay"] = json!(nanos(delay));
         }
-        made
+        planned_move
     });
     planned["moves"] = moves.collect();
     let planned = value(&new(&planned.to_string()).finish().unwrap());
@@ -60,18 +60,18 @@ fn a_play_by_hand_is_the_scenario_with_its_moves_and_has_its_digest() {
 }
 
 #[test]
-fn what_is_read_has_the_sections_that_are_told() {
+fn values_read_have_the_listed_sections() {
     let mut session = new(PLAY);
     session.step(9.0, 1e9).unwrap();
     let sections = value(&Session::sections());
-    let told = session.read().unwrap();
-    let (mut place, mut found) = (0, Vec::new());
+    let values = session.read().unwrap();
+    let (mut offset, mut counts) = (0, Vec::new());
     for section in sections.as_array().unwrap() {
-        found.push((section["name"].as_str().unwrap(), told[place]));
-        place += 1 + told[place] as usize * section["columns"].as_array().unwrap().len();
+        counts.push((section["name"].as_str().unwrap(), values[offset]));
+        offset += 1 + values[offset] as usize * section["columns"].as_array().unwrap().len();
     }
-    assert_eq!(place, told.len());
-    for (name, rows) in found {
+    assert_eq!(offset, values.len());
+    for (name, rows) in counts {
         assert!(rows > 0.0 || name == "freezes", "nothing of {name}");
     }
     let names = value(&session.names());
@@ -83,7 +83,7 @@ fn what_is_read_has_the_sections_that_are_told() {
 }
 
 #[test]
-fn what_cannot_be_played_is_a_sentence() {
+fn errors_are_sentences() {
     assert!(Session::new("{", "[]").unwrap_err().starts_with("the scenario: "));
     assert!(Session::new(PLAY, "{}").unwrap_err().starts_with("the traces: "));
     assert!(refused(&value(PLAY), "[{\"name\": \"x\"}]").starts_with("a trace: "));
@@ -98,7 +98,7 @@ fn what_cannot_be_played_is_a_sentence() {
     session.step(1.0, 1e9).unwrap();
     let link = value(PLAY)["links"][0]["name"].as_str().unwrap().to_owned();
     for wrong in [f64::NAN, -1.0, 1e300] {
-        assert!(session.change(&link, wrong, Some(1e6), None, None).unwrap_err().starts_with("at: "));
+        assert!(session.change(&link, wrong, Some(1e6), None, None).unwrap_err().starts_with("time: "));
         assert!(session.change(&link, 2.0, Some(wrong), None, None).unwrap_err().contains("capacity"));
         assert!(session.change(&link, 2.0, None, Some(wrong), None).unwrap_err().contains("delay"));
         assert!(session.change(&link, 2.0, None, None, Some(wrong)).unwrap_err().contains("loss"));

@@ -1,7 +1,7 @@
-"""The command line: what is typed, and what is said.
+"""The command line: its commands, options and messages.
 
-These modules load little: `--help`, `--version` and a completion wait for nothing else. What a command works with is
-imported by it.
+These modules import little, so that `--help`, `--version` and completions are fast. Each command imports the modules
+that it works with when it is called.
 
 Exit codes: 0 all well, 1 a run failed or a result could not be written, 2 wrong usage or input, 130
 work that Ctrl-C or SIGTERM stopped; before and after the work they end the program at once.
@@ -74,15 +74,15 @@ for _name, _group in _GROUPS.items():
     app.add_typer(_group, name=_name)
 
 
-class _Told(logging.Handler):
-    """Warnings of the package as messages for the person."""
+class _WarningPrinter(logging.Handler):
+    """Log handler that prints the package's warnings as messages of the command line."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Says one."""
+        """Prints a warning."""
         say(record.getMessage())
 
 
-logging.getLogger("tidegate").addHandler(_Told(logging.WARNING))
+logging.getLogger("tidegate").addHandler(_WarningPrinter(logging.WARNING))
 
 
 def _version(wanted: bool) -> None:
@@ -100,11 +100,11 @@ def _options(
     """Options of the program as a whole."""
 
 
-class _Checked:
-    """How typer checks what was typed for a parameter: by pydantic, which is loaded where there is something to check.
+class _LazyCheck:
+    """Typer's check of a parameter by pydantic, which is imported only if there is a value to check.
 
-    typer itself would load it for every option that nobody gave, which takes longer than all else that `--help` or a
-    completion needs.
+    Typer itself would import pydantic for each option without a value, which takes longer than all other work of
+    `--help` or a completion.
     """
 
     def __init__(self, descriptor: Any) -> None:
@@ -113,15 +113,15 @@ class _Checked:
     def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:
         """The value as the command gets it."""
         if ctx.resilient_parsing:
-            return value  # a completion: the line is not done
+            return value  # a completion: the line is incomplete
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        return _check_by(self._descriptor).coerce(value, param=param, ctx=ctx)
+        return _original_check(self._descriptor).coerce(value, param=param, ctx=ctx)
 
 
-# a typer without this function would check as it likes, and begin slower
-_check_by: Any = getattr(typer.core, "build_runtime_param", None)
-vars(typer.core)["build_runtime_param"] = _Checked
+# a version of typer without this function keeps its own check, and starts more slowly
+_original_check: Any = getattr(typer.core, "build_runtime_param", None)
+vars(typer.core)["build_runtime_param"] = _LazyCheck
 
 
 STOPPED = 130
@@ -129,13 +129,13 @@ STOPPED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code; never raises, never shows a traceback unasked."""
+    """Runs the command line and returns its exit code; never raises, and shows a traceback only on request."""
     try:
         code = app(argv, prog_name="tidegate", standalone_mode=False)
         sys.stdout.flush()
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):
-            return 0  # whoever read the output has seen enough
+            return 0  # the reader of the output closed it
         return error.code if isinstance(error.code, int) else 1
     except BaseException as error:  # noqa: BLE001
         return _report(error)
@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(error: BaseException) -> int:
-    """Says what went wrong and returns the exit code for it."""
+    """Prints the message of an error and returns the exit code for it."""
     if os.environ.get("TIDEGATE_DEBUG", "0") not in {"", "0"} and not isinstance(error, Stopped):
         traceback.print_exception(error)
     match error:
@@ -156,7 +156,7 @@ def _report(error: BaseException) -> int:
             say(error.format_message() + _usage(error))
             return error.exit_code
         case BrokenPipeError():
-            # keep the interpreter from saying so at its exit
+            # else the interpreter reports it again at its exit
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
             return 0
         case KeyboardInterrupt() | typer.Abort():
@@ -169,7 +169,7 @@ def _report(error: BaseException) -> int:
             say('out of memory; a shorter duration or record = "summary" needs less')
         case OSError():
             say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
-            # a disk that is full would be told of again at the exit
+            # else the interpreter reports a full disk again at its exit
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
         case _:
             say(

@@ -13,19 +13,19 @@ from tidegate.errors import InputError
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(metavar="A", help="What `run`, `compare`, `sweep` or `suite run` wrote.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="Folder of a `run`, `compare`, `sweep` or `suite run`.")],
     b: Annotated[Path, typer.Argument(metavar="B", help="Another folder of the same kind.")],
     every: Annotated[
-        bool, typer.Option("--all", help="Print all numbers, also those that are the same or as good as that.")
+        bool, typer.Option("--all", help="Print all numbers, also those that are equal or nearly equal.")
     ] = False,
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 when anything differs.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if anything differs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What differs between two results: in their settings, in their verdicts, and in their numbers.
+    """Print the differences between two results: in settings, verdicts and numbers.
 
-    Numbers are held against each other seed by seed, since the same seed is the same luck, and B less A is the mean of
-    these differences with its 95 % interval. What differs most stands first. A line says better or worse where luck
-    does not explain the difference: Student's t, 5 % for all lines together.
+    Numbers are compared seed by seed, since the same seed is the same luck; "B less A" is the mean of these differences
+    with its 95 % interval. The largest differences come first. A line says better or worse only if luck does not
+    explain the difference (Student's t, 5 % for all lines together).
 
     Example: tidegate diff out/before out/after
     """
@@ -35,10 +35,10 @@ def diff(
 
     wanted = [word for word, _ in difference.KINDS.values()]
     results = opened(a, wanted), opened(b, wanted)
-    kinds = [difference.Side.of(one) for one in results]
-    if kinds[0].kind != kinds[1].kind:
-        raise InputError(f"{a} holds a {kinds[0].kind}, and {b} a {kinds[1].kind}; expected two of one kind")
-    between = difference.Difference(*kinds)
+    sides = [difference.Side.of(result) for result in results]
+    if sides[0].kind != sides[1].kind:
+        raise InputError(f"{a} holds a {sides[0].kind}, and {b} a {sides[1].kind}; expected two of one kind")
+    between = difference.Difference(*sides)
     if as_json:
         print_json(between.to_data(every=every))
     else:

@@ -1,4 +1,4 @@
-"""Where runs are done: the options of all commands that do many."""
+"""Options that choose where runs are computed, for all commands with many runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.errors import InputError
 EngineName = Annotated[
     Literal["pool", "dask"] | None,
     typer.Option(
-        "--engine", help="Where runs are done: pool, this machine's cores (the default), or dask; see docs/cluster.md."
+        "--engine", help="Where to compute runs: pool (this machine's cores; the default) or dask; see docs/cluster.md."
     ),
 ]
 Scheduler = Annotated[
@@ -22,17 +22,17 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Of Dask, such as tcp://10.0.0.5:8786. Without it, --engine dask starts -j processes of this machine.",
+        help="Dask's scheduler, such as tcp://10.0.0.5:8786; by default --engine dask starts -j processes here.",
     ),
 ]
 
 
 @contextmanager
 def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iterator[None]:
-    """All that is run inside is run where `--engine` and `--scheduler` say.
+    """Computes all runs in its context where `--engine` and `--scheduler` say.
 
     Raises:
-        InputError: when they do not go together, nobody answers, or workers are not what is here.
+        InputError: when the options do not go together, no scheduler answers, or workers have another tidegate.
     """
     if name == "pool" and scheduler is not None:
         raise InputError(f"--scheduler {scheduler}: goes with --engine dask")
@@ -40,7 +40,7 @@ def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iter
         yield
         return
     if jobs is not None and scheduler is not None:
-        raise InputError(f"-j {jobs}: how many runs go at once is the cluster's to say; leave it out")
+        raise InputError(f"-j {jobs}: the cluster decides how many runs go at once; leave -j out")
     from tidegate.runs import engine
     from tidegate.runs.dask import Cluster
     from tidegate.wording import counted

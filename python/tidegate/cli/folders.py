@@ -1,4 +1,4 @@
-"""Folders of results: which kind one holds, and the result that is in it."""
+"""Loading of results of any kind from their folders."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tidegate.errors import InputError
 
 
 def opened(folder: Path, wanted: Sequence[str]) -> Any:
-    """The result in a folder.
+    """Loads the result in a folder.
 
     Args:
-        folder: What a command wrote with `--out`.
-        wanted: Which kinds of results will do, of `run`, `comparison`, `sweep`, `search` and `suite result`.
+        folder: A folder that a command wrote with `--out`.
+        wanted: Accepted kinds: some of `run`, `comparison`, `sweep`, `search` and `suite result`.
 
     Raises:
-        InputError: when it holds none of these, or it is damaged.
+        InputError: when the folder holds none of these, or is damaged.
     """
     from tidegate.comparison import COMPARISON_FILE, Comparison
     from tidegate.comparison.sweeping import SWEEP_FILE, SweepResult
@@ -32,14 +32,14 @@ def opened(folder: Path, wanted: Sequence[str]) -> Any:
         "search": (OPTIMISE_FILE, SearchResult.load),
         "suite result": (SUITE_FILE, SuiteResult.load),
     }
-    found = next((kind for kind, (file, _) in kinds.items() if (folder / file).is_file()), None)
-    if found is not None and found in wanted:
-        return kinds[found][1](folder)
-    right = " or ".join([", ".join(wanted[:-1]), wanted[-1]])
-    if found is not None:
-        raise InputError(f"{folder}: holds a {found}; expected a {right}")
+    kind_found = next((kind for kind, (file, _) in kinds.items() if (folder / file).is_file()), None)
+    if kind_found is not None and kind_found in wanted:
+        return kinds[kind_found][1](folder)
+    expected = " or ".join([", ".join(wanted[:-1]), wanted[-1]])
+    if kind_found is not None:
+        raise InputError(f"{folder}: holds a {kind_found}; expected a {expected}")
     if not folder.is_dir():
         raise InputError(
-            f"{folder}: {'is a file' if folder.exists() else 'there is no such folder'}; expected a {right}"
+            f"{folder}: {'is a file' if folder.exists() else 'there is no such folder'}; expected a {expected}"
         )
-    raise InputError(f"{folder}: holds no {right} (no {', '.join(kinds[kind][0] for kind in wanted)})")
+    raise InputError(f"{folder}: holds no {expected} (no {', '.join(kinds[kind][0] for kind in wanted)})")

@@ -20,54 +20,63 @@ if TYPE_CHECKING:
 
 
 def check(
-    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The file to compare with, or to --write.")],
+    baseline: Annotated[
+        Path, typer.Argument(metavar="BASELINE", help="File of the baseline to compare with; with --write, to make.")
+    ],
     controller: Annotated[
         str | None,
         typer.Argument(
             metavar="[CONTROLLER]",
-            help="What is tried: gcc, python:mine.py:Mine. By default the baseline's, as its code is now.",
+            help="Controller to check: gcc, python:mine.py:Mine; by default the baseline's, as its code is now.",
             autocompletion=complete_controllers,
         ),
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option(metavar="SUITE", help="A suite; the baseline's by default.", autocompletion=complete_suites),
+        typer.Option(
+            metavar="SUITE",
+            help="Suite to run, by name or file; by default the baseline's.",
+            autocompletion=complete_suites,
+        ),
     ] = None,
     fail_if: Annotated[
         list[str],
         typer.Option(
             metavar="RULE",
             help="What counts as worse: 'delay_p95 > +5% and > +10ms', 'utilisation < -5%', 'tcp rate < -20% in 5.6*'. "
-            "Or as changes: 'change(loss) > 2pp'. May be given again. Those of the baseline by default.",
+            "Or as changes: 'change(loss) > 2pp'. Repeatable; by default the baseline's rules.",
         ),
     ] = [],  # noqa: B006
-    write: Annotated[bool, typer.Option("--write", help="Make the baseline instead.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="What stays undecided fails, too.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Make the baseline instead of checking.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Let undecided rules fail, too.")] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="At most so many seeds: 80, or as many as the baseline has.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of seeds; by default as many as the baseline has, 80 with --write."),
     ] = None,
     cases: Cases = [],  # noqa: B006
     traces: Traces = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder that keeps the runs; the same again does no run twice.")
+        Path | None, typer.Option(help="Folder that keeps the runs, so that none is repeated; by default temporary.")
     ] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML: a test a rule and case.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write JUnit XML with a test for each rule in each case.")
+    ] = None,
     github: Annotated[bool, typer.Option("--github", help="Print annotations for GitHub.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Print what stayed within its limits, too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print also rules that stayed within their limits.")] = False,
     force: Force = False,
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
-    """Did a change make a controller worse?
+    """Check whether a change made a controller worse.
 
-    Runs a suite, compares it seed by seed with a baseline that is kept in the repository, and says what became worse
-    and better, by how much, and in which case. A rule fails only where the mean of the differences exceeds its limit
-    for certain: over all rules and cases a change that is within all limits fails in 1 of 100 checks at most. Five
-    seeds are run; cases in which something is open are run with more of them, up to 80. What is open then is undecided.
+    The command runs a suite, compares it seed by seed with a baseline in the repository, and prints the numbers that
+    became worse or better, by how much, and in which case. A rule fails only if the mean of the differences surely
+    exceeds its limit: a change that is within all limits fails in at most 1 of 100 checks. A check begins with five
+    seeds; cases with undecided rules get more, up to 80. Rules that are still undecided then are reported as such.
 
-    Exit codes: 0 nothing is worse, 1 something is or a run failed, 2 wrong usage or input.
+    Exit codes: 0 no rule fails, 1 a rule or a run failed, 2 wrong usage or input.
 
     Example: tidegate check baseline.json gcc --suite smoke --write
 
@@ -88,31 +97,33 @@ def check(
         check_folder(out, SUITE_FILE, exchanged=False)
     if junit is not None:
         check_target(junit, "JUnit XML", lambda file: b"<testsuites" in file.read_bytes()[:200], force=force)
-    bars = partial(progress, shown=not as_json)
+    bars = partial(progress, visible=not as_json)
     if write:
         of_checks = {"--strict": strict, "--junit": junit, "--github": github, "--all": every}
-        refuse(of_checks, "{}: is for checks; --write makes a baseline and compares nothing")
+        refuse(of_checks, "{}: is for checks; --write only makes a baseline")
         if controller is None or suite is None:
             missing = "a controller" if controller is None else "--suite SUITE"
             right = f"tidegate check {baseline} {controller or 'CONTROLLER'} --suite {suite or 'smoke'} --write"
             raise InputError(f"--write: needs {missing}: {right}")
-        made = Suite.load(suite, traces=traces)
+        loaded = Suite.load(suite, traces=traces)
         with results_only(), stoppable("stopped; no baseline was written"), engine_of(engine, scheduler, jobs):
-            done = checking.write(
-                baseline, controller, made, named=suite, rules=fail_if, seeds=seeds or LOOKS[-1], cases=cases,
+            saved = checking.write(
+                baseline, controller, loaded, suite_name=suite, rules=fail_if, seeds=seeds or LOOKS[-1], cases=cases,
                 out=out, workers=jobs, progress=bars, force=force,
             )  # fmt: skip
-        told = f"{len(done.cases)} cases of {made.name}, {done.seeds} seeds, {controller}"
-        console().print(f"written to {baseline}: {told}", soft_wrap=True)
+        counts = f"{len(saved.cases)} cases of {loaded.name}, {saved.seeds} seeds, {controller}"
+        console().print(f"written to {baseline}: {counts}", soft_wrap=True)
         return
-    known = Baseline.load(baseline)
-    if suite is not None and Path(suite).stem != Path(known.suite).stem:
-        raise InputError(f"--suite {suite}: the baseline is of {known.suite}; expected that, or another baseline")
-    again = shlex.join(["tidegate", "check", str(baseline), known.controller, "--suite", known.suite, "--write"])
+    before = Baseline.load(baseline)
+    if suite is not None and Path(suite).stem != Path(before.suite).stem:
+        raise InputError(
+            f"--suite {suite}: the baseline is of {before.suite}; leave --suite out, or use another baseline"
+        )
+    again = shlex.join(["tidegate", "check", str(baseline), before.controller, "--suite", before.suite, "--write"])
     with results_only(), stoppable("stopped"), engine_of(engine, scheduler, jobs):
         outcome = checking.check(
-            known, Suite.load(suite or known.suite, traces=traces), controller, rules=fail_if, cases=cases,
-            seeds=seeds, out=out, workers=jobs, progress=bars, made_by=f": {again}",
+            before, Suite.load(suite or before.suite, traces=traces), controller, rules=fail_if, cases=cases,
+            seeds=seeds, out=out, workers=jobs, progress=bars, remake=f": {again}",
         )  # fmt: skip
     document, tests = outcome.document(), outcome.cases(strict=strict)
     if junit is not None:
@@ -126,11 +137,11 @@ def check(
         _annotate(tests, err=as_json)
     say_remarks(document.remarks)
     if not outcome.passed(strict=strict):
-        raise RunError("\n".join([outcome.verdict, *(f"{case}: {why}" for case, why in document.failures)]))
+        raise RunError("\n".join([outcome.summary, *(f"{case}: {why}" for case, why in document.failures)]))
 
 
 def _annotate(tests: list[Case], *, err: bool) -> None:
-    """Prints annotations of GitHub: of what is worse, then of what is undecided, then of what failed."""
+    """Prints annotations for GitHub: first of worse rules, then of undecided ones, then of failed runs."""
     from tidegate.output.github import annotation
 
     order = ["worse", "undecided", ""]

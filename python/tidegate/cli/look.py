@@ -1,4 +1,4 @@
-"""Commands that look something up or convert it: scenario, trace, controllers, version."""
+"""Commands that show or convert things: scenario, trace, controllers, version."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def list_(as_json: AsJson = False) -> None:
     from tidegate import _shipped
     from tidegate.scenario import Scenario
 
-    every = [Scenario.load(name) for name in _shipped.scenarios()]
+    loaded = [Scenario.load(name) for name in _shipped.scenarios()]
     if as_json:
         keys = ("name", "description", "source")
-        print_json([{key: getattr(one, key) for key in keys} for one in every])
+        print_json([{key: getattr(scenario, key) for key in keys} for scenario in loaded])
         return
-    print_names({scenario.name: scenario.description for scenario in every})
+    print_names({scenario.name: scenario.description for scenario in loaded})
 
 
 @scenario_app.command()
@@ -61,14 +61,14 @@ def show(scenario: ScenarioName) -> None:
 @scenario_app.command()
 def check(
     scenario: ScenarioName,
-    ir: Annotated[bool, typer.Option("--ir", help="Print what the engine takes, as JSON.")] = False,
+    ir: Annotated[bool, typer.Option("--ir", help="Print the engine's input as JSON.")] = False,
     run_code: Annotated[
-        bool, typer.Option("--run-code", help="Import controllers written in Python, too, which runs their files.")
+        bool, typer.Option("--run-code", help="Import controllers written in Python, which runs their files.")
     ] = False,
 ) -> None:
     """Check a scenario with all files and controllers that it names.
 
-    Controllers written in Python are not run: it is checked that the file is there, is Python, and has the class.
+    Controllers written in Python are not run; the check is that their file exists, is Python, and has the class.
 
     Example: tidegate scenario check mine.toml
     """
@@ -76,9 +76,9 @@ def check(
     from tidegate.scenario import Scenario
     from tidegate.scenario.lower import lower
 
-    made = Scenario.load(scenario)
+    loaded = Scenario.load(scenario)
     with results_only():
-        run_input = lower(made, run_code=run_code)
+        run_input = lower(loaded, run_code=run_code)
     unrun = ", ".join(run_input.inputs.unrun)
     if ir and unrun:
         raise InputError(f"--ir: depends on what {unrun} needs, which only running it tells; add --run-code")
@@ -86,7 +86,7 @@ def check(
         print_json(run_input.ir)
         return
     links, flows = len(run_input.ir["links"]), len(run_input.ir["flows"])
-    console().print(f"{scenario}: good ({links} one-way links, {flows} flows, {made.duration})")
+    console().print(f"{scenario}: good ({links} one-way links, {flows} flows, {loaded.duration})")
     if unrun:
         console().print(f"not run, only looked at: {unrun} (--run-code imports it)", soft_wrap=True)
 
@@ -102,13 +102,14 @@ def schema_() -> None:
     sys.stdout.write(schema.text())
 
 
-To = Annotated[str | None, typer.Option(help="mahimahi or csv; as the name's suffix says by default.")]
-TraceFile = Annotated[Path, typer.Argument(help="A recorded network; .gz is unpacked.")]
+To = Annotated[str | None, typer.Option(help="Format to write, mahimahi or csv; by default from the file's suffix.")]
+TraceFile = Annotated[Path, typer.Argument(help="File of a recorded network; .gz is unpacked.")]
 Direction = Annotated[
-    str | None, typer.Option(help="down or up, for formats that hold both; by default what their users take.")
+    str | None,
+    typer.Option(help="Direction, down or up, for formats with both; by default the one that is usual for the format."),
 ]
-Frequency = Annotated[float | None, typer.Option(help="Lines a second, for formats without times.")]
-Reference = Annotated[str | None, typer.Option(help="Rate that a ratio of 1 stands for, for formats that hold ratios.")]
+Frequency = Annotated[float | None, typer.Option(help="Lines per second, for formats without times.")]
+Reference = Annotated[str | None, typer.Option(help="Rate for a ratio of 1, for formats with ratios.")]
 
 
 def _load(file: Path, form: str | None, direction: str | None, frequency: float | None, reference: str | None) -> Trace:
@@ -138,14 +139,14 @@ def show_trace(
     from tidegate.output.terminal import console
     from tidegate.units import Duration
 
-    one = _load(file, format_, direction, frequency, reference_rate)
-    _, rates = one.series(10**9)
+    trace = _load(file, format_, direction, frequency, reference_rate)
+    _, rates = trace.series(10**9)
     dark = float(np.mean(rates == 0)) if len(rates) else 0.0
     facts = {
         "file": str(file),
-        "format": one.format,
-        "duration_s": one.duration_ns / 1e9,
-        "mean_rate_bps": one.mean_rate,
+        "format": trace.format,
+        "duration_s": trace.duration_ns / 1e9,
+        "mean_rate_bps": trace.mean_rate,
         "least_bps_over_1s": float(rates.min(initial=np.inf)),
         "largest_bps_over_1s": float(rates.max(initial=0.0)),
         "seconds_without_any": dark,
@@ -154,7 +155,7 @@ def show_trace(
         print_json(facts)
         return
     to = console()
-    to.print(f"{file}: {one.format}, {Duration(one.duration_ns)}, mean {_rate(one.mean_rate)}")
+    to.print(f"{file}: {trace.format}, {Duration(trace.duration_ns)}, mean {_rate(trace.mean_rate)}")
     low, high = facts["least_bps_over_1s"], facts["largest_bps_over_1s"]
     to.print(f"over 1 s: least {_rate(low)}, largest {_rate(high)}, nothing in {dark:.1%} of seconds")
     to.print(_bars(rates))
@@ -168,7 +169,7 @@ def _rate(value: object) -> str:
 
 
 def _bars(rates: np.ndarray) -> str:
-    """The course of a rate in one line."""
+    """Bar chart of a rate over time, in one line."""
     import numpy as np
 
     if not len(rates) or rates.max() <= 0:
@@ -201,12 +202,12 @@ _SUFFIXES = {".csv": "csv", **dict.fromkeys((".trace", ".mahimahi", ".mm", ".up"
 
 
 def _form(out: Path, to: str | None, *, force: bool) -> str:
-    """The format to write: what was said, or what the name says; nothing else may be lost by it."""
+    """Format to write, from `--to` or the file's suffix; checks that no other file would be lost."""
     if out.suffix == ".gz":
-        raise InputError(f"{out}: found .gz; traces are written as they are, to be packed by gzip afterwards")
-    known = ", ".join(suffix for suffix in _SUFFIXES if suffix)
+        raise InputError(f"{out}: found .gz; traces are written uncompressed: run gzip afterwards")
+    suffixes = ", ".join(suffix for suffix in _SUFFIXES if suffix)
     if to is None and out.suffix.lower() not in _SUFFIXES:
-        raise InputError(f"{out}: found {out.suffix}; expected one of {known}, or --to mahimahi or --to csv")
+        raise InputError(f"{out}: found {out.suffix}; expected one of {suffixes}, or --to mahimahi or --to csv")
     form = to or _SUFFIXES[out.suffix.lower()]
     if form not in _SUFFIXES.values():
         hint = did_you_mean(form, ["mahimahi", "csv"])
@@ -226,34 +227,36 @@ def _is_trace(path: Path, form: str) -> bool:
         return False
 
 
-def _write(one: Trace, out: Path, form: str) -> None:
+def _write(trace: Trace, out: Path, form: str) -> None:
     from tidegate._files import write_file
     from tidegate.output.terminal import console
     from tidegate.units import Duration
 
     try:
-        data = one.to_csv() if form == "csv" else one.to_mahimahi()
+        data = trace.to_csv() if form == "csv" else trace.to_mahimahi()
     except ValueError as error:
         raise InputError(str(error)) from None
     write_file(out, data)
-    console().print(f"written to {out}: {form}, {Duration(one.duration_ns)}, mean {_rate(one.mean_rate)}")
+    console().print(f"written to {out}: {form}, {Duration(trace.duration_ns)}, mean {_rate(trace.mean_rate)}")
 
 
 @trace_app.command()
 def generate(
-    model: Annotated[str, typer.Argument(help="brownian or lte; brownian if only a file is given.", metavar="[MODEL]")],
+    model: Annotated[
+        str, typer.Argument(help="Model, brownian or lte; brownian if only a file is given.", metavar="[MODEL]")
+    ],
     out: Annotated[Path | None, typer.Argument(help="File to write.", metavar="OUT")] = None,
-    duration: Annotated[str, typer.Option(help="How long.")] = "60s",
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same link.")] = 1,
-    start: Annotated[str, typer.Option(help="Rate at the beginning.")] = "5Mbps",
-    largest: Annotated[str, typer.Option("--max", help="Largest rate.")] = "12Mbps",
-    sigma: Annotated[str, typer.Option(help="Standard deviation of the change over 1 s.")] = "2.4Mbps",
-    outage_escape: Annotated[float, typer.Option(help="Rate at which outages end, per second.")] = 1.0,
-    case: Annotated[int, typer.Option(help="lte: 3GPP case 1 or 3.")] = 1,
-    bandwidth: Annotated[str, typer.Option(help="lte: 5MHz or 10MHz.")] = "10MHz",
-    antennas: Annotated[str, typer.Option(help="lte: 1x1, 1x2 or 2x2.")] = "1x2",
-    speed: Annotated[str, typer.Option(help="lte: how fast users move.")] = "3km/h",
-    users: Annotated[int, typer.Option(help="lte: users with full buffers a cell, this one included.")] = 1,
+    duration: Annotated[str, typer.Option(help="Duration of the trace.")] = "60s",
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same link.")] = 1,
+    start: Annotated[str, typer.Option(help="brownian: rate at the beginning.")] = "5Mbps",
+    largest: Annotated[str, typer.Option("--max", help="brownian: maximum rate.")] = "12Mbps",
+    sigma: Annotated[str, typer.Option(help="brownian: standard deviation of the rate's change over 1 s.")] = "2.4Mbps",
+    outage_escape: Annotated[float, typer.Option(help="brownian: rate at which outages end, per second.")] = 1.0,
+    case: Annotated[int, typer.Option(help="lte: 3GPP case, 1 or 3.")] = 1,
+    bandwidth: Annotated[str, typer.Option(help="lte: bandwidth of the cell, 5MHz or 10MHz.")] = "10MHz",
+    antennas: Annotated[str, typer.Option(help="lte: antennas, 1x1, 1x2 or 2x2.")] = "1x2",
+    speed: Annotated[str, typer.Option(help="lte: speed of the users.")] = "3km/h",
+    users: Annotated[int, typer.Option(help="lte: users with full buffers in the cell, this one included.")] = 1,
     to: To = None,
     force: Force = False,
 ) -> None:
@@ -271,18 +274,18 @@ def generate(
     form = _form(out, to, force=force)
     match model:
         case "brownian":
-            one = traces.generate(
+            trace = traces.generate(
                 seed=seed, duration=duration, start=start, max=largest, sigma=sigma, outage_escape=outage_escape
             )
         case "lte":
-            one = lte.trace(
+            trace = lte.trace(
                 seed=seed, duration=duration, case=case, bandwidth=bandwidth, antennas=antennas, speed=speed,
                 users=users,
             )  # fmt: skip
         case _:
             hint = did_you_mean(model, ["brownian", "lte"])
             raise InputError(f"{model}: no such model; there are brownian and lte{hint}")
-    _write(one, out, form)
+    _write(trace, out, form)
 
 
 def controllers(
@@ -291,7 +294,7 @@ def controllers(
         # a list, because Bash completes the words around a colon as several
         typer.Argument(
             metavar="[NAME]",
-            help="One controller, or a preset of it, with its settings.",
+            help="Controller, or preset of it, whose settings to print; by default all controllers.",
             autocompletion=complete_controllers,
         ),
     ] = None,
@@ -299,50 +302,56 @@ def controllers(
 ) -> None:
     """List the controllers, or the settings of one.
 
-    What is compared can also be a class of one's own, python:FILE:CLASS, a model, onnx:FILE, AlphaRTC's Python class,
-    alphartc:FILE, and in compare and suite run a real program, "program:COMMAND".
+    Commands that take controllers also take a class of your own (python:FILE:CLASS), a model (onnx:FILE) and AlphaRTC's
+    Python class (alphartc:FILE); compare and suite run also take a real program ("program:COMMAND").
 
     Example: tidegate controllers gcc
     """
     from tidegate.control import registry
     from tidegate.output.terminal import console, print_rows
 
-    known = registry.registry()
+    catalogue = registry.registry()
     if names and len(names) > 1:
         raise InputError(f"{' '.join(names)}: found {len(names)} names; expected one")
     name = names[0] if names else None
     chosen = None if name is None else registry.choose(name, Path(), run_code=False)
-    if chosen is not None and chosen.name not in known:
-        raise InputError(f"{name}: is no controller of tidegate's; there are {', '.join(known)}")
+    if chosen is not None and chosen.name not in catalogue:
+        raise InputError(f"{name}: is no controller of tidegate's; there are {', '.join(catalogue)}")
     if as_json:
-        print_json(known[chosen.name] if chosen is not None else list(known.values()))
+        print_json(catalogue[chosen.name] if chosen is not None else list(catalogue.values()))
         return
     to = console()
     if chosen is None:
-        rows = [(entry["name"], ", ".join(entry["presets"]), entry["summary"]) for entry in known.values()]
+        rows = [(entry["name"], ", ".join(entry["presets"]), entry["summary"]) for entry in catalogue.values()]
         print_rows(["controller", "presets", "summary"], rows, words={1, 2}, folded={1, 2})
         to.print("\nAny class of your own: python:file.py:Class")
         to.print("Any model: onnx:model.onnx; any Estimator written for AlphaRTC: alphartc:file.py")
         return
-    one = known[chosen.name]
-    preset = chosen.preset or one["presets"][0]
-    to.print(f"{one['name']}: {one['summary']}")
-    to.print(f"needs feedback: {one['needs']}; receiving half: {'yes' if one['receiver'] else 'no'}")
-    to.print(f"presets: {', '.join(one['presets'])}; below are the values of {preset}")
-    for content, sets in one["in_call"][preset].items():
+    controller = catalogue[chosen.name]
+    preset = chosen.preset or controller["presets"][0]
+    to.print(f"{controller['name']}: {controller['summary']}")
+    to.print(f"needs feedback: {controller['needs']}; receiving half: {'yes' if controller['receiver'] else 'no'}")
+    to.print(f"presets: {', '.join(controller['presets'])}; below are the values of {preset}")
+    for content, sets in controller["in_call"][preset].items():
         called = ", ".join(f"{key}={_value(value)}" for key, value in sets.items())
         if called:
             to.print(f"a scenario's call with a {content} has {called} where it says nothing else")
     to.print("")
     lines = []
-    values = {**one["defaults"][preset], **chosen.settings}
+    values = {**controller["defaults"][preset], **chosen.settings}
     settings = registry.settings_of(chosen.name, preset)
-    alike = [other for other in one["presets"] if registry.settings_of(chosen.name, other) == settings]
+    same_settings = [
+        candidate for candidate in controller["presets"] if registry.settings_of(chosen.name, candidate) == settings
+    ]
     for setting in settings:
-        here = _value(values.get(setting["name"]))
-        there = {other: _value(one["defaults"][other].get(setting["name"])) for other in alike if other != preset}
-        others = "".join(f"; {other}: {value}" for other, value in there.items() if value != here)
-        lines.append((setting["name"], here, setting["unit"], f"{setting['doc']}{others}"))
+        text = _value(values.get(setting["name"]))
+        elsewhere = {
+            other_preset: _value(controller["defaults"][other_preset].get(setting["name"]))
+            for other_preset in same_settings
+            if other_preset != preset
+        }
+        others = "".join(f"; {other_preset}: {value}" for other_preset, value in elsewhere.items() if value != text)
+        lines.append((setting["name"], text, setting["unit"], f"{setting['doc']}{others}"))
     print_rows(["setting", "value", "unit", "meaning"], lines, words={2, 3}, folded={3})
 
 

@@ -12,7 +12,7 @@ from tidegate.cli.options import AsJson, Force, say_what_media_lacks
 from tidegate.cli.terminal import print_json, stoppable
 
 media_app = typer.Typer(
-    help="Real video: which clips there are, and films of what viewers saw.",
+    help="Real video: list clips, and make films of what viewers saw.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,24 +22,24 @@ media_app = typer.Typer(
 def clips(as_json: AsJson = False) -> None:
     """List the clips that --media takes by name, and its settings.
 
-    Any video file that ffmpeg can read does, too.
+    --media also takes any video file that ffmpeg can read.
 
     Example: tidegate media clips
     """
     from tidegate.output.terminal import console, print_rows
     from tidegate.video import cache, clip, extra, openh264, settings
 
-    found: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
+    available: list[clip.Clip] = [clip.find(clip.PROCEDURAL)]
     if extra.has("av"):
-        found += [clip.find(name) for name in clip.named()]
+        available += [clip.find(name) for name in clip.named()]
     if as_json:
         names = ("name", "width", "height")
-        every = [{**{name: getattr(each, name) for name in names}, "fps": float(each.fps)} for each in found]
+        entries = [{**{name: getattr(entry, name) for name in names}, "fps": float(entry.fps)} for entry in available]
         encoders = [openh264.NAME] if openh264.is_in() else []
         about = {"settings": dict(settings.table()), "encoders_in_the_loop": encoders, "cache": str(cache.cache())}
-        print_json({"clips": every, **about})
+        print_json({"clips": entries, **about})
         return
-    rows = ((each.name, f"{each.width}x{each.height}", f"{float(each.fps):.5g}") for each in found)
+    rows = ((entry.name, f"{entry.width}x{entry.height}", f"{float(entry.fps):.5g}") for entry in available)
     print_rows(["clip", "size", "frames/s"], rows)
     to = console()
     to.print("\nOr the path of a video file. Settings, as in --media bikes:size=320x136,group=24:\n")
@@ -55,14 +55,14 @@ def clips(as_json: AsJson = False) -> None:
 def render(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="A run that was written with --media, or two to be shown side by side."),
+        typer.Argument(metavar="RUN...", help="Folder of a run with --media, or two folders for a film side by side."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The MP4 file to write.")],
     force: Force = False,
 ) -> None:
     """Write what the viewer saw as a film (MP4).
 
-    The pictures stand on the clock of the viewer's display: a freeze is seen as one.
+    The film follows the clock of the viewer's display, so a freeze is seen as a freeze.
 
     Example: tidegate media render DIR/runs/gcc-seed1 DIR/runs/tfrc-seed1 -o beside.mp4
     """
@@ -73,7 +73,7 @@ def render(
 
     check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]
-    with stoppable("stopped; nothing was written"), raised(), progress(out.name, shown=True) as tell:
+    with stoppable("stopped; nothing was written"), raised(), progress(out.name, visible=True) as tell:
         write(loaded, out, progress=tell)
     console().print(f"written to {out}")
 

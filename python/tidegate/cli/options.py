@@ -1,6 +1,6 @@
-"""Options that several commands have: how they are written and read.
+"""Options that several commands share, and the parsing of their values.
 
-A shell waits for this file at each press of Tab: it loads nothing but the engine.
+The shell waits for this module at each press of Tab, so it imports nothing but the engine.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ Sets = Annotated[
         "--set",
         metavar="KEY=VALUE",
         autocompletion=complete_keys,
-        help="Another value for a key of the scenario, such as links.uplink.delay=50ms.",
+        help="New value for a key of the scenario, such as links.uplink.delay=50ms. Repeatable.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs, and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON, for programs.")]
 Media = Annotated[
     str | None,
     typer.Option(
         "--media",
         metavar="CLIP",
-        help="Real video: a clip from `tidegate media clips`, or a file, is encoded, sent, decoded and judged as it "
-        "is seen; settings behind a colon, as in bikes:size=320x136,b_frames=2. "
+        help="Real video: a clip from `tidegate media clips`, or a file, is encoded, sent, decoded and judged as the "
+        "viewer sees it; settings after a colon, as in bikes:size=320x136,b_frames=2. "
         f"An encoder in the loop, codec=openh264, is {'' if 'openh264' in _core.ENCODERS else 'not '}in this build.",
     ),
 ]
@@ -51,32 +51,40 @@ Pcap = Annotated[
         help="Write packets-sender.pcapng and packets-receiver.pcapng with each run, for Wireshark; needs --out.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Write over a file of another kind, too.")]
-Workers = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; one a core by default.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace even a file of another kind.")]
+Workers = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Number of runs at once; by default one per core.")
+]
 
 
-Seed = Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's.")]
-Record = Annotated[str | None, typer.Option(help="How much is kept: summary, series, or packets.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the run; by default the scenario's.")]
+Record = Annotated[
+    str | None, typer.Option(help="Detail that is recorded: summary, series or packets; by default the scenario's.")
+]
 RunFolder = Annotated[Path | None, typer.Option(help="Folder for the run: run.json and Parquet tables.")]
 ScenarioIfAny = Annotated[
     str | None, typer.Argument(help="Scenario file, or a name from `tidegate scenario list`.", autocompletion=scenarios)
 ]
 SuiteInstead = Annotated[
-    str | None, typer.Option(metavar="SUITE", help="A suite instead of a scenario.", autocompletion=complete_suites)
+    str | None,
+    typer.Option(metavar="SUITE", help="Suite to run instead of a scenario.", autocompletion=complete_suites),
 ]
 Cases = Annotated[
-    list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases: '5.1*'. May be given again.")
+    list[str],
+    typer.Option("--cases", metavar="PATTERN", help="Run only these cases: '5.1*'. Repeatable; by default all."),
 ]
 CasesOfSuite = Annotated[
-    list[str], typer.Option("--cases", metavar="PATTERN", help="Only these cases of the suite: '5.1*'.")
+    list[str],
+    typer.Option("--cases", metavar="PATTERN", help="Run only these cases of the suite: '5.1*'. Repeatable."),
 ]
 Traces = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them.")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that take windows of them."),
 ]
 
 
 def check_record(record: str | None, media: str | None = None) -> None:
-    """Whether `--record` is a level, and the one that `--media` needs.
+    """Checks that `--record` is a level, and with `--media` the one that it needs.
 
     Raises:
         InputError: when it is not.
@@ -91,11 +99,11 @@ def refuse(options: Mapping[str, object], why: str) -> None:
     """Refuses options that do not go with others.
 
     Args:
-        options: The options and their values, as they were given.
-        why: The message, with `{}` for the first of them that was given.
+        options: Values of the options, by name; one without a value is false.
+        why: The message, with `{}` for the name of the first option that has a value.
 
     Raises:
-        InputError: when there is such an option.
+        InputError: when an option has a value.
     """
     for name, value in options.items():
         if value:
@@ -103,7 +111,7 @@ def refuse(options: Mapping[str, object], why: str) -> None:
 
 
 def captured(pcap: bool, out: Path | None) -> dict[str, Any]:
-    """What `--pcap` changes in a scenario.
+    """Changes of a scenario by `--pcap`.
 
     Raises:
         InputError: when there is no folder for the files.
@@ -114,10 +122,10 @@ def captured(pcap: bool, out: Path | None) -> dict[str, Any]:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """Key and value of a `--set`.
+    """Splits a `--set` into key and value.
 
     Raises:
-        InputError: when it is none.
+        InputError: when the text is not KEY=VALUE.
     """
     key, equals, value = text.partition("=")
     if not equals or not key or not value:
@@ -126,36 +134,36 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | None = None) -> dict[str, Any]:
-    """What several `--set` and options of the same names change: values by dotted key.
+    """Changes of a scenario by `--set`, `--duration` and `--seed`: values by dotted key.
 
     Raises:
-        InputError: when a key is given twice, or a duration is no duration.
+        InputError: when a key is given twice, or the duration is invalid.
     """
     from tidegate.comparison.sweeping import plain_value
     from tidegate.units import Duration
 
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, text in map(pair, sets):
-        if key in given:
+        if key in values:
             raise InputError(f"--set {key}: is given twice")
-        given[key] = plain_value(text)
+        values[key] = plain_value(text)
     if duration is not None:
         with located("--duration"):
             Duration.parse(duration)
     for key, value in {"duration": duration, "seed": seed}.items():
         if value is None:
             continue
-        if key in given:
-            raise InputError(f"--{key} {value}: --set {key} names it, too; expected one of the two")
-        given[key] = value
-    return given
+        if key in values:
+            raise InputError(f"--{key} {value}: --set {key} sets it, too; expected one of the two")
+        values[key] = value
+    return values
 
 
 def say_how_long(sessions: Sequence[LiveJob]) -> None:
-    """Says how long sessions of programs take, before they begin.
+    """Prints how long sessions of programs will take, before they begin.
 
     Raises:
-        InputError: when sessions cannot be had here.
+        InputError: when this machine cannot run sessions.
     """
     from tidegate.shell import check_surroundings, how_long
 
@@ -164,20 +172,20 @@ def say_how_long(sessions: Sequence[LiveJob]) -> None:
 
 
 def say_what_media_lacks() -> None:
-    """Says what `--media` is without, where its extra is not installed."""
+    """Prints the features that `--media` lacks, if its extra is not installed."""
     from tidegate.video import extra
 
     if missing := extra.missing():
         say(f"{missing}; {extra.INSTALL} brings H.264, real clips and VMAF")
 
 
-def say_what_code_is_run(file: str, named: Sequence[str]) -> None:
-    """Says so where a scenario brings code with it that nobody typed."""
-    if not named:
+def say_what_code_is_run(file: str, code: Sequence[str]) -> None:
+    """Prints a message if a scenario runs Python code that was not named on the command line."""
+    if not code:
         return
     from tidegate.scenario import Scenario
 
-    with suppress(InputError):  # of a file that is right only with what was typed
-        named = [one for one in named if one in Scenario.load(file).code]
-    if named:
-        say(f"{file} names Python code, which runs with your rights: {', '.join(named)}")
+    with suppress(InputError):  # a file that is valid only with the typed changes
+        code = [name for name in code if name in Scenario.load(file).code]
+    if code:
+        say(f"{file} names Python code, which runs with your rights: {', '.join(code)}")

@@ -1,4 +1,4 @@
-"""The command that runs a published document again: paper."""
+"""The command paper, which repeats the experiments of a published document."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def paper(
         str,
         typer.Argument(
             metavar="list|KEY",
-            help="`list`, a key from that list, or a folder of your own with a paper.toml.",
+            help="`list` to print the documents, a key from that list, or a folder of your own with a paper.toml.",
             autocompletion=_keys,
         ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="A few seeds and short runs; the default.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Everything that the document did.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Do a few seeds and short runs; the default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do all experiments of the document at full length.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the page, tables and figures; KEY-quick or KEY-full by default.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as the paper says by default.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; by default as the paper says.")] = None,
     jobs: Workers = None,
     engine: EngineName = None,
     scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a published document again and judge each of its numbers.
+    """Repeat the experiments of a published document, and judge each of its numbers.
 
-    Each claim agrees (within the tolerance stated for it), has the same trend, or differs, with the reason. With
-    --json and without --out nothing is written.
+    Each claim agrees (within its tolerance), has the same trend, or differs, with the reason. With --json and without
+    --out no file is written.
 
     Example: tidegate paper hoang2017 --quick --out out/hoang2017
     """
@@ -50,7 +50,7 @@ def paper(
     if key == "list":
         how = {"--quick": quick, "--full": full, "--out": out, "--seeds": seeds}
         where = {"--jobs": jobs, "--engine": engine, "--scheduler": scheduler}
-        refuse({**how, **where}, "list: nothing is run, and {} says how; give the key of a paper")
+        refuse({**how, **where}, "list: runs nothing, so {} has no effect; give the key of a paper")
         _list(as_json=as_json)
         return
     with engine_of(engine, scheduler, jobs):
@@ -60,20 +60,20 @@ def paper(
 def _list(*, as_json: bool) -> None:
     from tidegate.paper import list_papers
 
-    every = list_papers()
+    all_papers = list_papers()
     if as_json:
         keys = ("title", "authors", "year", "kind", "source", "about")
         print_json(
             [
-                {"key": one.key, "claims": len(one.claims), **{name: getattr(one.paper, name) for name in keys}}
-                for one in every
+                {"key": entry.key, "claims": len(entry.claims), **{name: getattr(entry.paper, name) for name in keys}}
+                for entry in all_papers
             ]
         )
         return
     names = {}
-    for each in every:
-        authors = ", ".join(each.paper.authors)
-        names[each.key] = f"{each.paper.title} ({authors}, {each.paper.year}; {len(each.claims)} claims)"
+    for entry in all_papers:
+        authors = ", ".join(entry.paper.authors)
+        names[entry.key] = f"{entry.paper.title} ({authors}, {entry.paper.year}; {len(entry.claims)} claims)"
     print_names(names)
 
 
@@ -89,7 +89,7 @@ def _run(key: str, *, quick: bool, out: Path | None, seeds: int | None, jobs: in
         out = Path(f"{name}-{'quick' if quick else 'full'}")
     if out is not None:
         check_folder(out, papers.PAPER_FILE)
-    with results_only(), stoppable("stopped; nothing was written"), progress(name, shown=not as_json) as tell:
+    with results_only(), stoppable("stopped; nothing was written"), progress(name, visible=not as_json) as tell:
         result = papers.run(key, quick=quick, seeds=seeds, workers=jobs, progress=tell, command=typed())
         if out is not None:
             result.save(out)

@@ -1,4 +1,4 @@
-"""The command play: a page on which one drags the capacity and sees the controllers react."""
+"""The command play: a page on which to drag the capacity and see the controllers react."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.cli.terminal import say, stoppable
 from tidegate.errors import InputError
 
 _DEFAULT = "home-broadband"
-_MOST = 2  # that the page shows side by side
+_MAX_CONTROLLERS = 2  # side by side on the page
 
 
 def play(
@@ -26,24 +26,25 @@ def play(
         list[str] | None,
         typer.Argument(
             metavar="CONTROLLER",
-            help="Whom the page begins with, such as gcc scream; by default the scenario's own controller and another.",
+            help="Controllers on the page at first, such as gcc scream; by default the scenario's and another one.",
             autocompletion=complete_controllers,
             show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write the page instead: one file that works offline.")
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write the page to a file that works offline, instead of serving it."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where it is served; 0 for a free port.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve it, and open nothing.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0 for a free port.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Serve the page without opening a browser.")] = False,
     seed: Seed = None,
     set_: Sets = [],  # noqa: B006
     force: Force = False,
 ) -> None:
     """Drag a link's capacity and see the controllers react, in the browser.
 
-    The page runs the engine itself: the same bits as `tidegate run`. It carries seven lessons. It is served on this
-    machine alone until Ctrl-C, and asks for nothing else.
+    The page runs the engine itself, with the same results as `tidegate run`, and has seven lessons. It is served only
+    to this machine, until Ctrl-C, and loads nothing from elsewhere.
 
     Example: tidegate play tcp-joins gcc scream
 
@@ -53,22 +54,24 @@ def play(
     from tidegate.scenario import Scenario
     from tidegate.show import play as pages
 
-    given = names or []
-    if len(given) > _MOST:
-        raise InputError(f"found {len(given)} controllers: {', '.join(given)}; the page shows one or two side by side")
+    controllers = names or []
+    if len(controllers) > _MAX_CONTROLLERS:
+        raise InputError(
+            f"found {len(controllers)} controllers: {', '.join(controllers)}; the page shows one or two side by side"
+        )
     if out is not None:
         if out.is_dir():
             raise InputError(f"--out {out}: is a folder; expected a file, such as {out / 'play.html'}")
         check_target(out, "page of tidegate", pages.is_page, force=force)
-    made = Scenario.load(scenario, changes(set_, seed=seed))
+    loaded = Scenario.load(scenario, changes(set_, seed=seed))
     try:
-        payload = pages.payload(made, given)
+        payload = pages.payload(loaded, controllers)
     except pages.Unplayable as error:
         if out is not None:
             raise
-        # the page says it, too, and has the lessons
+        # the page shows the error, too, and still has the lessons
         say(str(error))
-        payload = pages.payload(made, refused=str(error))
+        payload = pages.payload(loaded, refused=str(error))
     text = pages.page(payload)
     if changed := pages.newer():
         say(f"warning: the page was built before {changed} changed; `make page` builds it anew")
@@ -94,6 +97,6 @@ def _serve(text: str, port: int, *, opened: bool) -> None:
                 say("found no browser to open; the address works in one on this machine")
 
         if opened:
-            # beside the serving: some browsers, those of a terminal, are waited for
+            # in a thread, because the call waits for browsers that run in a terminal
             threading.Thread(target=open_it, daemon=True).start()
         server.serve_forever()

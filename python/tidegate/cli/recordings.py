@@ -18,28 +18,29 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="RTC event log of libwebrtc (format 2), as Chromium writes it, a capture (pcap, pcapng), or what "
-            "getStats said (a dump of webrtc-internals, or a report a line); and that of the other end. May be packed "
-            "by gzip.",
+            help="Recording of one end, and that of the other end if there is one: an RTC event log of libwebrtc "
+            "(format 2), as Chromium writes it, a capture (pcap, pcapng), or getStats (a dump of webrtc-internals, or "
+            "one report per line). May be compressed by gzip.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the run: run.json and Parquet tables.")],
     far: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Captures of the other end, where an end has several.")
+        list[Path], typer.Option(metavar="FILE", help="Captures of the other end, if an end has several. Repeatable.")
     ] = [],  # noqa: B006
     same_clock: Annotated[
         bool,
         typer.Option(
             "--same-clock",
-            help="Both ends had one clock. Else the far one is set so that the least delay is one both ways.",
+            help="Take both ends' times as of one clock; by default the far clock is shifted so that the minimum delay "
+            "is the same both ways.",
         ),
     ] = False,
     replay: Annotated[
         str | None,
         typer.Option(
             metavar="CONTROLLER",
-            help="A controller of tidegate's, such as gcc, hears open loop what the near end was told; what it notes "
-            "is beside the recorded estimates in the table internals, as replayed_...",
+            help="Feed the near end's feedback to a controller of tidegate, such as gcc, without effect on the call; "
+            "its estimates are in the table internals as replayed_..., beside the recorded ones.",
             autocompletion=complete_controllers,
         ),
     ] = None,
@@ -47,14 +48,14 @@ def import_(
         str | None,
         typer.Option(
             metavar="DIR|SCENARIO",
-            help="The link was ours: the folder of the tidegate shell session, whose capacity, queues and drops are "
-            "joined; or a scenario, whose capacity is.",
+            help="Link of the call, if tidegate emulated it: the folder of a tidegate shell session, which adds "
+            "capacity, queues and drops; or a scenario, which adds the capacity.",
         ),
     ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Write what the call tells of its link's capacity, a lower bound, as a recorded network (CSV) for "
+            help="File for a lower bound of the link's capacity, derived from the call: a recorded network (CSV) for "
             "links of scenarios."
         ),
     ] = None,
@@ -63,7 +64,7 @@ def import_(
 ) -> None:
     """Import a recorded call as a run, for report, plots and notebooks.
 
-    What the recording does not tell is absent: the link's capacity, and with one end's log what the other end saw
+    Values that the recording lacks are absent: the link's capacity, and with one end's log all that the other end saw
     beyond its feedback.
 
     Example: tidegate import event_log_20261123_1200_77_1.log --out DIR && tidegate report DIR
@@ -77,22 +78,22 @@ def import_(
     check_folder(out, RUN_FILE)
     if trace is not None:
         check_target(trace, "csv trace", lambda path: path.read_bytes().startswith(b"# duration_s="), force=force)
-    with stoppable("stopped; nothing was written"), raised(), progress(out.name, shown=not as_json) as tell:
-        done = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
-    found_capacity = None if trace is None else capacity(done)
-    done.save(out)
+    with stoppable("stopped; nothing was written"), raised(), progress(out.name, visible=not as_json) as tell:
+        run = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
+    found_capacity = None if trace is None else capacity(run)
+    run.save(out)
     if trace is not None and found_capacity is not None:
         write_file(trace, found_capacity.to_csv())
     if as_json:
-        print_json(done.to_data())
+        print_json(run.to_data())
     else:
-        print_run(done)
-        found = agreement(done)
-        if found is not None:
+        print_run(run)
+        comparison = agreement(run)
+        if comparison is not None:
             console().print(
                 f"{replay} hears the same feedback: its detector says the same as the recorded one "
-                f"{found['agree']:.1%} of the time; over-use {found['replayed_overuse']:.1%}, "
-                f"recorded {found['recorded_overuse']:.1%}"
+                f"{comparison['agree']:.1%} of the time; over-use {comparison['replayed_overuse']:.1%}, "
+                f"recorded {comparison['recorded_overuse']:.1%}"
             )
         console().print(f"\nwritten to {out}")
     if trace is not None and found_capacity is not None:
@@ -100,4 +101,4 @@ def import_(
             f"{trace}: a lower bound of the capacity; a queue stood {found_capacity.stood:.1%} of the time, and "
             "only then is it what the link gave this call"
         )
-    say_remarks(done.remarks)
+    say_remarks(run.remarks)

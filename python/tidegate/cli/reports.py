@@ -1,4 +1,4 @@
-"""The command report: the page of a result again, or its picture."""
+"""The command report, which makes the page or the picture of a result again."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What `run`, `compare`, `sweep`, `optimise` or `suite run` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a `run`, `compare`, `sweep`, `optimise` or `suite run`.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write, .html, .png, .svg or .pdf; report.html in the folder by default."),
+        typer.Option(help="File to write, .html, .png, .svg or .pdf; by default report.html in the folder."),
     ] = None,
     force: Force = False,
 ) -> None:
     """Make the HTML report of a run, a comparison, a sweep, a search or a suite again, or its picture.
 
-    The picture of a run has all that its two ends knew over one time axis, as a browser's webrtc-internals shows it;
-    that of a comparison is its sheet, that of a sweep delay against rate. Of a sweep or a search that was stopped the
-    report has what is done.
+    The picture of a run shows the data of both ends over one time axis, like a browser's webrtc-internals. That of a
+    comparison is its sheet of charts, and that of a sweep shows delay against rate. The report of a stopped sweep or
+    search has the finished runs.
 
     Example: tidegate report DIR --out talk.html
 
@@ -48,8 +48,8 @@ def report(
     if out is not None and picture:
         check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)
     elif out is not None and out.suffix.lower() not in {".html", ".htm"}:
-        found = f"the suffix {out.suffix}" if out.suffix else "no suffix"
-        raise InputError(f"--out {out}: found {found}; expected .html, {', '.join(sorted(_PICTURES))}")
+        suffix = f"the suffix {out.suffix}" if out.suffix else "no suffix"
+        raise InputError(f"--out {out}: found {suffix}; expected .html, {', '.join(sorted(_PICTURES))}")
     elif out is not None:
         check_target(out, "report of tidegate", reporting.is_report, force=force)
     source = opened(folder, ["run", "comparison", "sweep", "search", "suite result"])
@@ -59,8 +59,8 @@ def report(
     if not picture:
         write_page(target, source.document())
     elif isinstance(source, SearchResult | SuiteResult):
-        what = "a search" if isinstance(source, SearchResult) else "a suite's result"
-        raise InputError(f"--out {out}: {what} has no picture; expected .html")
+        kind = "a search" if isinstance(source, SearchResult) else "a suite's result"
+        raise InputError(f"--out {out}: {kind} has no picture; expected .html")
     else:
         _draw(source, target)
     console().print(f"written to {target}")

@@ -1,4 +1,4 @@
-"""The commands live send, live receive and gap: our endpoint on a socket."""
+"""The commands live send, live receive and gap: our endpoints on sockets."""
 
 from __future__ import annotations
 
@@ -37,39 +37,47 @@ live_app = typer.Typer(
 )
 
 _STOPPED = 130
-_NOISY_MS = 5.0  # lateness at the 99th percentile from which on a result says more of the machine than of the network
+_NOISY_MS = 5.0  # lateness at the 99th percentile above which the machine shapes a result more than the network does
 
 Key = Annotated[
-    Path, typer.Option("--key", metavar="FILE", help="A file with what both sides hold: 16 bytes or more, mode 0600.")
+    Path, typer.Option("--key", metavar="FILE", help="File with the secret of both sides: 16 bytes or more, mode 0600.")
 ]
-MaxRate = Annotated[str, typer.Option("--max-rate", metavar="RATE", help="More is never sent: from 50kbps to 1Gbps.")]
+MaxRate = Annotated[
+    str, typer.Option("--max-rate", metavar="RATE", help="Maximum rate of sending, from 50kbps to 1Gbps.")
+]
 Pcap = Annotated[
-    bool, typer.Option("--pcap", help="Write what this side saw to packets-SIDE.pcapng, for Wireshark; needs --out.")
+    bool, typer.Option("--pcap", help="Write this side's packets to packets-SIDE.pcapng, for Wireshark; needs --out.")
 ]
 
 
 @live_app.command()
 def send(
-    peer: Annotated[str, typer.Argument(metavar="ADDRESS:PORT", help="Where `tidegate live receive` is.")],
+    peer: Annotated[str, typer.Argument(metavar="ADDRESS:PORT", help="Address of `tidegate live receive`.")],
     key: Key,
     scenario: Annotated[
         str | None,
         typer.Option(
-            help="Whose subject is sent, and what `tidegate gap` simulates: a file or a name.", autocompletion=scenarios
+            help="Scenario, by file or name, whose subject is sent; `tidegate gap` simulates it.",
+            autocompletion=scenarios,
         ),
     ] = None,
     controller: Annotated[
         str | None,
-        typer.Option(help="Instead of the scenario's: gcc, python:mine.py:Mine.", autocompletion=complete_controllers),
+        typer.Option(
+            help="Controller, such as gcc or python:mine.py:Mine; by default the scenario's.",
+            autocompletion=complete_controllers,
+        ),
     ] = None,
-    duration: Annotated[str | None, typer.Option(help="How long, such as 30s.")] = None,
+    duration: Annotated[
+        str | None, typer.Option(help="Duration of the call, such as 30s; by default the scenario's.")
+    ] = None,
     seed: Seed = None,
     record: Record = None,
     set_: Sets = [],  # noqa: B006
     media: Media = None,
     max_rate: MaxRate = "20Mbps",
     bind: Annotated[
-        str | None, typer.Option(metavar="ADDRESS:PORT", help="From where; any free port by default.")
+        str | None, typer.Option(metavar="ADDRESS:PORT", help="Local address and port; by default any free port.")
     ] = None,
     out: RunFolder = None,
     pcap: Pcap = False,
@@ -77,8 +85,8 @@ def send(
 ) -> None:
     """Send media to `tidegate live receive` on another machine, under a controller.
 
-    The tables and the folder are those of `tidegate run`, from what both sides recorded. With --media CLIP the video is
-    real, and judged afterwards. Ctrl-C ends the call on both sides, with results.
+    Tables and folder are as from `tidegate run`, made of both sides' records. With --media CLIP the video is real, and
+    judged afterwards. Ctrl-C ends the call on both sides, with results.
 
     Example: tidegate live send 192.0.2.1:5004 --key call.key --controller gcc --duration 30s --out sent
     """
@@ -88,9 +96,9 @@ def send(
 
     check_record(record, media)
     _check_pcap(pcap, out)
-    made = sockets.scenario_of(scenario, changes(set_, duration=duration))
+    call = sockets.scenario_of(scenario, changes(set_, duration=duration))
     if controller is not None:
-        made = with_controller(made, controller)
+        call = with_controller(call, controller)
     rate = _rate(max_rate)
     if bind is not None:
         sockets.address(bind)
@@ -99,25 +107,25 @@ def send(
     if out is not None:
         check_folder(out, RUN_FILE)
     if scenario is not None:
-        say_what_code_is_run(scenario, made.code)
+        say_what_code_is_run(scenario, call.code)
     if media is not None:
-        made, record = _fed(made, media, shown=not as_json), "packets"
+        call, record = _fed(call, media, with_bar=not as_json), "packets"
     with _capturing(pcap, "sender") as file:
-        with results_only(), _watched(f"to {peer}", shown=not as_json) as ask:
-            done = sockets.send(
-                made, peer, secret, max_rate=rate, bind=bind, seed=seed, record=record, progress=ask, capture=file
+        with results_only(), _watched(f"to {peer}", with_bar=not as_json) as ask:
+            run = sockets.send(
+                call, peer, secret, max_rate=rate, bind=bind, seed=seed, record=record, progress=ask, capture=file
             )
         if media is not None:
-            done = _judged(done, media, shown=not as_json)
-        _finish(done, out, file, as_json=as_json, other=peer)
+            run = _judged(run, media, with_bar=not as_json)
+        _finish(run, out, file, as_json=as_json, partner=peer)
 
 
 @live_app.command()
 def receive(
-    bind: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="At which address and port of this machine.")],
+    bind: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="Address and port of this machine to listen on.")],
     key: Key,
     wait: Annotated[
-        str | None, typer.Option(help="How long to wait for a call, such as 60s; for ever by default.")
+        str | None, typer.Option(help="Maximum wait for a call, such as 60s; by default without end.")
     ] = None,
     max_rate: MaxRate = "20Mbps",
     out: RunFolder = None,
@@ -126,7 +134,7 @@ def receive(
 ) -> None:
     """Wait for a call of `tidegate live send`, receive its media, and send feedback.
 
-    It answers one call and ends with it; what both sides recorded is in its tables and its folder, too.
+    The command answers one call and ends with it. Its tables and folder, too, are made of both sides' records.
 
     Example: tidegate live receive --bind 0.0.0.0:5004 --key call.key --out received
     """
@@ -143,25 +151,27 @@ def receive(
     if out is not None:
         check_folder(out, RUN_FILE)
     with _capturing(pcap, "receiver") as file:
-        with results_only(), _watched(f"at {bind}", shown=not as_json, waits=True, patience=patience) as ask:
-            done = sockets.receive(bind, secret, max_rate=rate, progress=ask, capture=file)
-        _finish(done, out, file, as_json=as_json, other="the sender")
+        with results_only(), _watched(f"at {bind}", with_bar=not as_json, waits=True, patience=patience) as ask:
+            run = sockets.receive(bind, secret, max_rate=rate, progress=ask, capture=file)
+        _finish(run, out, file, as_json=as_json, partner="the sender")
 
 
 def gap(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `live send` or `live receive` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a `live send` or `live receive`.")],
     scenario: Annotated[
         str | None,
-        typer.Option(help="What the network was, if not that of the call's own scenario.", autocompletion=scenarios),
+        typer.Option(
+            help="Scenario of the network, by file or name; by default the call's own.", autocompletion=scenarios
+        ),
     ] = None,
     set_: Sets = [],  # noqa: B006
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 when a limit does not hold.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if a limit does not hold.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a call that went over a socket, and print both side by side.
 
-    The same scenario, seed and settings, in virtual time. Limits: the median target within 10 %, the loss within
-    1 point.
+    The simulation has the same scenario, seed and settings. Limits: the median targets differ by at most 10 %, the
+    losses by at most 1 percentage point.
 
     Example: tidegate gap sent --scenario lte-one-call
     """
@@ -179,20 +189,20 @@ def gap(
         network = live.scenario.with_changes(changed) if changed else None
     say_what_code_is_run(str(folder), live.scenario.code)
     with results_only():
-        found = gaps.gap(live, network)
+        comparison = gaps.gap(live, network)
     if as_json:
-        print_json(found.to_data())
+        print_json(comparison.to_data())
     else:
         held = {True: "holds", False: "does not hold", None: ""}
         rows = (
             (line.label, line.show(line.live), line.show(line.simulated), line.limit, held[line.within])
-            for line in found.lines
+            for line in comparison.lines
         )
         print_rows(["", "live", "simulated", "limit", ""], rows)
         if network is None and live.name == "call":
             console().print("\nthe network is taken as 1 Gbps without delay; --scenario says what it was")
-    say_remarks(found.simulated.remarks, found.simulated.scenario)
-    if exit_code and not found.within:
+    say_remarks(comparison.simulated.remarks, comparison.simulated.scenario)
+    if exit_code and not comparison.within:
         raise typer.Exit(1)
 
 
@@ -212,15 +222,17 @@ def _check_pcap(pcap: bool, out: Path | None) -> None:
 
 @contextmanager
 def _capturing(pcap: bool, side: str) -> Iterator[Path | None]:
-    """A place for a capture file until the run's folder has it."""
+    """Yields a temporary path for a capture file, until the run's folder has it."""
     from tidegate.runs import capture_file
 
-    with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) if pcap else nullcontext() as at:
-        yield None if at is None else Path(at) / capture_file(side)
+    with (
+        tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) if pcap else nullcontext() as folder
+    ):
+        yield None if folder is None else Path(folder) / capture_file(side)
 
 
-def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
-    """The scenario with a clip, encoded before anybody is called."""
+def _fed(scenario: Scenario, media: str, *, with_bar: bool) -> Scenario:
+    """The scenario with a clip, which is encoded before the call."""
     from tidegate.media.feeding import with_clip, with_encoder
     from tidegate.output.terminal import progress
     from tidegate.video import openh264
@@ -229,92 +241,100 @@ def _fed(made: Scenario, media: str, *, shown: bool) -> Scenario:
     say_what_media_lacks()
     settings = Settings.parse(media)
     if settings.codec == openh264.NAME:
-        return with_encoder(made, settings)
-    with stoppable("stopped; nobody was called"), raised(), progress(f"encode {settings.clip}", shown=shown) as tell:
-        return with_clip(made, settings, progress=tell)[0]
+        return with_encoder(scenario, settings)
+    with (
+        stoppable("stopped; no call was made"),
+        raised(),
+        progress(f"encode {settings.clip}", visible=with_bar) as tell,
+    ):
+        return with_clip(scenario, settings, progress=tell)[0]
 
 
-def _judged(done: Run, media: str, *, shown: bool) -> Run:
-    """The run with what was seen of the clip, if the receiver has told what arrived."""
+def _judged(run: Run, media: str, *, with_bar: bool) -> Run:
+    """The run with judged pictures, if the receiver has sent its record of arrivals."""
     from tidegate.media.judge import judge
     from tidegate.output.terminal import progress
     from tidegate.video.settings import Settings
 
-    if done.about["live"]["other"] is None:
+    if run.about["live"]["other"] is None:
         say("warning: the pictures were not judged: what arrived is not known")
-        return done
+        return run
     try:
-        with raised(), progress("judge the pictures", shown=shown) as tell:
-            return judge(done, vmaf_every=Settings.parse(media).vmaf_every, progress=tell).judged_run()
+        with raised(), progress("judge the pictures", visible=with_bar) as tell:
+            return judge(run, vmaf_every=Settings.parse(media).vmaf_every, progress=tell).judged_run()
     except (InputError, KeyboardInterrupt) as error:
         say(f"warning: the pictures were not judged: {str(error) or 'stopped'}")
-        return done
+        return run
 
 
 @contextmanager
 def _watched(
-    what: str, *, shown: bool, waits: bool = False, patience: float | None = None
+    endpoint: str, *, with_bar: bool, waits: bool = False, patience: float | None = None
 ) -> Iterator[Callable[[str, float], bool]]:
-    """Shows how far a call is, and gives what the engine asks whether to go on."""
+    """Shows the progress of a call, and yields the function that tells the engine whether to go on."""
     from tidegate.output.terminal import progress
 
-    begun = time.monotonic()
-    told: set[str] = set()
-    lines = {"media": f"the call {what} has begun"} | ({"waiting": f"waiting for a call {what}"} if waits else {})
-    with raised(), progress(f"call {what}", shown=shown) as tell:
+    start = time.monotonic()
+    announced: set[str] = set()
+    lines = {"media": f"the call {endpoint} has begun"} | (
+        {"waiting": f"waiting for a call {endpoint}"} if waits else {}
+    )
+    with raised(), progress(f"call {endpoint}", visible=with_bar) as tell:
 
         def ask(phase: str, share: float) -> bool:
-            if phase in lines and phase not in told:
-                told.add(phase)
+            if phase in lines and phase not in announced:
+                announced.add(phase)
                 say(lines[phase])
             if tell is not None and phase == "media":
                 tell(share)
-            return patience is None or phase != "waiting" or time.monotonic() - begun < patience
+            return patience is None or phase != "waiting" or time.monotonic() - start < patience
 
         yield ask
 
 
-def _finish(done: Run, out: Path | None, capture: Path | None, *, as_json: bool, other: str) -> None:
-    """Saves and prints a call; says how it ended where that is not its time."""
+def _finish(run: Run, out: Path | None, capture: Path | None, *, as_json: bool, partner: str) -> None:
+    """Saves and prints a call; prints the reason if it ended early."""
     from tidegate.output.terminal import console
 
-    told = done.about["live"]
-    if why := told["capture_failed"]:
-        say(f"warning: {capture.name if capture else 'the capture'} is not kept, for it is not whole: {why}")
+    live = run.about["live"]
+    if why := live["capture_failed"]:
+        say(f"warning: {capture.name if capture else 'the capture'} is not kept, because it is incomplete: {why}")
         capture = None
     if out is not None:
-        done.save(out, also=[capture] if capture else [])
+        run.save(out, also=[capture] if capture else [])
     if as_json:
-        print_json({**done.to_data(), "live": told})
+        print_json({**run.to_data(), "live": live})
     else:
-        print_run(done)
-        _print_health(told)
-    say_remarks(done.remarks)
+        print_run(run)
+        _print_health(live)
+    say_remarks(run.remarks)
     if out is not None and not as_json:
         console().print(f"\nwritten to {out}")
-    kept = f"; what was recorded until then is in {out}" if out is not None else ""
-    match told["why"]:
+    recorded = f"; what was recorded until then is in {out}" if out is not None else ""
+    match live["why"]:
         case "stopped":
             raise typer.Exit(_STOPPED)
         case "silent":
-            raise RunError(f"nothing came from {other} for 2 s, so the call ended after {told['lasted_s']:.1f} s{kept}")
+            raise RunError(
+                f"nothing came from {partner} for 2 s, so the call ended after {live['lasted_s']:.1f} s{recorded}"
+            )
         case "ended":
-            say(f"{other} ended the call after {told['lasted_s']:.1f} s")
+            say(f"{partner} ended the call after {live['lasted_s']:.1f} s")
 
 
-def _print_health(told: dict[str, Any]) -> None:
+def _print_health(live: dict[str, Any]) -> None:
     from tidegate.output.terminal import console, print_rows
 
     to = console()
     to.print()
-    mine, theirs = ("sender", "receiver") if told["side"] == "sender" else ("receiver", "sender")
-    rows = [_health(side, told[of]) for side, of in ((mine, "own"), (theirs, "other")) if told[of] is not None]
+    mine, theirs = ("sender", "receiver") if live["side"] == "sender" else ("receiver", "sender")
+    rows = [_health(side, live[key]) for side, key in ((mine, "own"), (theirs, "other")) if live[key] is not None]
     heads = ["side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored"]
     print_rows(heads, rows)
-    if told["least_round_trip_ms"] is not None:
-        least = f"{told['least_round_trip_ms']:.3f} ms"
-        to.print(f"\nleast round trip {least}; one-way delays take both directions to be equally fast")
-        to.print(_clocks(told))
+    if live["least_round_trip_ms"] is not None:
+        round_trip = f"{live['least_round_trip_ms']:.3f} ms"
+        to.print(f"\nleast round trip {round_trip}; one-way delays take both directions to be equally fast")
+        to.print(_clocks(live))
     to.print(f"quiet: wakeups late by at most {_NOISY_MS:.0f} ms at the 99th percentile")
 
 
@@ -324,11 +344,11 @@ def _health(side: str, health: dict[str, Any]) -> list[str]:
     return [side, str(health["wakeups"]), *late, "quiet" if p99 <= _NOISY_MS else "noisy", *map(str, counts)]
 
 
-def _clocks(told: dict[str, Any]) -> str:
-    """How the times of both sides were brought together."""
-    ahead, ppm = told["clock_ahead_ms"], told["clock_drift_ppm"]
-    said = f"the receiver's clock began {abs(ahead):.3f} ms {'before' if ahead >= 0 else 'after'} the sender's"
+def _clocks(live: dict[str, Any]) -> str:
+    """A sentence on the alignment of the two sides' clocks."""
+    ahead, ppm = live["clock_ahead_ms"], live["clock_drift_ppm"]
+    offset = f"the receiver's clock began {abs(ahead):.3f} ms {'before' if ahead >= 0 else 'after'} the sender's"
     if ppm is None:
-        return said
-    what = "is taken out" if told["clock_drift_removed"] else "comes to less than 1 ms and is left in"
-    return f"{said} and goes {abs(ppm):.1f} ppm too {'slow' if ppm > 0 else 'fast'}, which {what}"
+        return offset
+    correction = "is taken out" if live["clock_drift_removed"] else "comes to less than 1 ms and is left in"
+    return f"{offset} and goes {abs(ppm):.1f} ppm too {'slow' if ppm > 0 else 'fast'}, which {correction}"

@@ -28,7 +28,7 @@ Name = Annotated[
 ]
 Traces = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Recorded networks, for suites that take windows of them (traces)."),
+    typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that take windows of them (traces)."),
 ]
 
 suites = typer.Typer(no_args_is_help=True, help="Many controllers on many networks, judged by rules.")
@@ -39,11 +39,16 @@ def list_(as_json: AsJson = False) -> None:
     """List the suites that come with tidegate."""
     from tidegate.suite import Suite
 
-    every = [Suite.load(name) for name in _shipped.suites()]
+    loaded = [Suite.load(name) for name in _shipped.suites()]
     if as_json:
-        print_json([{"name": one.name, "cases": len(one.cases), "description": one.table.description} for one in every])
+        print_json(
+            [
+                {"name": suite.name, "cases": len(suite.cases), "description": suite.table.description}
+                for suite in loaded
+            ]
+        )
         return
-    print_names({suite.name: f"{len(suite.cases):3} cases  {suite.table.description}" for suite in every})
+    print_names({suite.name: f"{len(suite.cases):3} cases  {suite.table.description}" for suite in loaded})
 
 
 @suites.command()
@@ -55,23 +60,25 @@ def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
     from tidegate.output.terminal import console, print_rows
     from tidegate.suite import Suite
 
-    made = Suite.load(suite, traces=traces)
+    loaded = Suite.load(suite, traces=traces)
     if as_json:
-        cases = [{key: value for key, value in case.to_data().items() if key != "base"} for case in made.cases]
-        print_json({"name": made.name, "cases": cases, "rules": [rule.to_dict() for rule in made.rules]})
+        cases = [{key: value for key, value in case.to_data().items() if key != "base"} for case in loaded.cases]
+        print_json({"name": loaded.name, "cases": cases, "rules": [rule.to_dict() for rule in loaded.rules]})
         return
     to = console()
-    to.print(f"{made.name}: {made.table.description}\n", soft_wrap=True)
-    rows = ((case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source) for case in made.cases)
+    to.print(f"{loaded.name}: {loaded.table.description}\n", soft_wrap=True)
+    rows = (
+        (case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source) for case in loaded.cases
+    )
     print_rows(["case", "", ""], rows, words={1, 2})
-    for rule in made.rules:
+    for rule in loaded.rules:
         to.print(f"\n{rule.name}: {rule.says}", soft_wrap=True)
         to.print(f"  {' '.join(rule.cases)}; {rule.source}{'; ' if rule.why else ''}{rule.why}", soft_wrap=True)
 
 
 @suites.command()
 def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's file.")], traces: Traces = None) -> None:
-    """Check a suite's file: its keys, its scenarios, its rules.
+    """Check a suite's file: its keys, scenarios and rules.
 
     Example: tidegate suite check my-suite.toml
     """
@@ -79,25 +86,25 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
     from tidegate.suite import Suite
     from tidegate.wording import counted
 
-    made = Suite.load(suite, traces=traces)
-    absent = [case for case in made.cases if case.not_run]
-    for case in made.cases:
+    loaded = Suite.load(suite, traces=traces)
+    absent = [case for case in loaded.cases if case.not_run]
+    for case in loaded.cases:
         if case.scenario is not None:
             case.scenario.check()
     skipped = f", {len(absent)} of them not run here" if absent else ""
-    console().print(f"{suite}: {counted(len(made.cases), 'case')}{skipped}, {counted(len(made.rules), 'rule')}")
+    console().print(f"{suite}: {counted(len(loaded.cases), 'case')}{skipped}, {counted(len(loaded.rules), 'rule')}")
 
 
 @suites.command()
 def metrics() -> None:
-    """List the numbers that rules can speak of."""
+    """List the metrics that rules can be about."""
     from tidegate.output.terminal import console
     from tidegate.suite import numbers
 
     for name in numbers.known():
-        one = numbers.about(name)
-        unit = f" [{one.unit}]" if one.unit else ""
-        console().print(f"{name}: {one.label}{unit}. {one.definition}", soft_wrap=True)
+        metric = numbers.about(name)
+        unit = f" [{metric.unit}]" if metric.unit else ""
+        console().print(f"{name}: {metric.label}{unit}. {metric.definition}", soft_wrap=True)
 
 
 @suites.command()
@@ -107,18 +114,18 @@ def run(
         list[str],
         typer.Argument(
             metavar="CONTROLLER...",
-            help='Who takes part: gcc, nada, fixed:2Mbps, python:mine.py:Mine, "program:node call.js".',
+            help='Controllers to run: gcc, nada, fixed:2Mbps, python:mine.py:Mine, "program:node call.js".',
             autocompletion=complete_controllers,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for page and tables; the same again does only what changed. SUITE by default."),
+        typer.Option(help="Folder for page and tables; keeps finished runs. By default the suite's name."),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many seeds; as the suite says by default.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds; by default as the suite says.")] = None,
     cases: Cases = [],  # noqa: B006
     baseline: Annotated[
-        str | None, typer.Option(metavar="CONTROLLER", help="Whom the others are compared with, seed by seed.")
+        str | None, typer.Option(metavar="CONTROLLER", help="Controller to compare the others with, seed by seed.")
     ] = None,
     traces: Traces = None,
     jobs: Workers = None,
@@ -126,16 +133,16 @@ def run(
     scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a suite: every controller on every case, and a verdict for each by the suite's rules.
+    """Run a suite: every controller on every case, with a verdict for each by the suite's rules.
 
-    Finished runs are kept in the folder by what they depend on, so that the same command goes on where it was stopped,
-    and does only what changed. One that fails is a cell that says why, and the exit code is 1.
+    The folder keeps finished runs by all that they depend on, so the same command continues a stopped suite, and
+    repeats only what changed. A failed run becomes a cell with the reason, and the exit code is 1.
 
     Example: tidegate suite run smoke gcc nada --out DIR
 
     Example: tidegate suite run traces gcc scream --traces FOLDER --seeds 1 --out DIR
 
-    A real program makes the call of each case that has one, by the wall clock (Linux):
+    A real program can make the call of each case that has one, by the wall clock (Linux):
 
     Example: tidegate suite run smoke gcc "program:python3 docs/examples/rtp_cbr.py" --cases fq-codel --seeds 1
     """
@@ -149,7 +156,7 @@ def run(
     check_folder(out, SUITE_FILE, exchanged=False)
     if sessions := plan.sessions(out):
         say_how_long(sessions)
-    bar = progress(f"{len(plan.points)} runs", shown=not as_json)
+    bar = progress(f"{len(plan.points)} runs", visible=not as_json)
     with stoppable(partial(kept_runs, plan, out)), results_only(), engine_of(engine, scheduler, jobs), bar as tell:
         result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())
     if as_json:
@@ -163,15 +170,15 @@ def run(
     for case, program, seed, against in result.noisy:
         say(f"warning: {case}, {program}, seed {seed} is noisy: {against}")
     if result.resumed:
-        # those that cannot take part in a case have no run of it, and none is ever there
-        able = {one.key for one in plan.points if (one.case.name, one.controller) not in result.unfit}
+        # a controller that cannot take part in a case never has a run of it
+        able = {point.key for point in plan.points if (point.case.name, point.controller) not in result.unfit}
         say(f"{result.resumed} of {len(able)} runs were there already")
     if broken := [cell for cell in result.cells if cell.state == "error"]:
         why = [f"{cell.case}, {cell.controller}: {cell.why}" for cell in broken]
         raise RunError("\n".join([f"{len(broken)} of {len(result.cells)} cells failed:", *why]))
     for controller in result.controllers:
-        reasons = [why for (_, one), why in result.troubles.items() if one == controller]
-        if reasons and not any(one == controller for _, one in result.rows):
+        reasons = [why for (_, name), why in result.troubles.items() if name == controller]
+        if reasons and not any(name == controller for _, name in result.rows):
             raise InputError(f"{controller}: fits no case: {reasons[0]}")
 
 
@@ -206,10 +213,10 @@ def _print(result: SuiteResult) -> None:
 
     document = result.document()
     console().print(f"{result.suite.name}: {len(result.suite.cases)} cases, {result.seeds_shown}\n")
-    # what is asked first stands last: there the eye is
+    # the first part of the answer goes last, where the reader's eye is
     show(replace(document, answer=document.answer[::-1]))
     reasons = [case.not_run for case in result.suite.cases if case.not_run]
     if reasons:
         verb = "case was" if len(reasons) == 1 else "cases were"
-        said = f"{len(reasons)} {verb} not run: {'; '.join(sorted(set(reasons)))}"
-        console().print(f"\n{said}", soft_wrap=True)
+        note = f"{len(reasons)} {verb} not run: {'; '.join(sorted(set(reasons)))}"
+        console().print(f"\n{note}", soft_wrap=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.suite.sweeping import SuiteSweep, SweepPlan
 
 By = AbstractContextManager[None]
-"""The engine that was asked for, not yet begun."""
+"""The chosen engine, not yet started."""
 
 
 def sweep(
@@ -44,19 +44,20 @@ def sweep(
             metavar="KEY=A,B,C",
             autocompletion=complete_keys,
             help="Values for a key, such as links.uplink.delay=20ms,50ms, or a range: 2ms:50ms:5 (five values), "
-            "log:100kbps:10Mbps:4. May be given again: all combinations.",
+            "log:100kbps:10Mbps:4. Repeatable; all combinations are run.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for results; the same again goes on where it was left.")],
+    out: Annotated[Path, typer.Option(help="Folder for results; the same command again continues the sweep in it.")],
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="How many seeds of each combination: 1, or what the suite says.")
+        int | None,
+        typer.Option(min=1, help="Number of seeds of each combination; by default 1, or as the suite says."),
     ] = None,
     suite: SuiteInstead = None,
     controller: Annotated[
         str | None,
         typer.Option(
             metavar="CONTROLLER",
-            help="With --suite: whose settings controller.NAME are; or --set controller=A,B.",
+            help="With --suite: controller that controller.NAME is a setting of; or use --set controller=A,B.",
             autocompletion=complete_controllers,
         ),
     ] = None,
@@ -69,13 +70,13 @@ def sweep(
 ) -> None:
     """Run all combinations of settings, in a scenario or over a suite.
 
-    Finished runs are kept and never run again, so that the same command goes on where it was stopped.
+    Finished runs are kept and never repeated, so the same command continues a stopped sweep.
 
-    Over a suite each combination of a controller's settings meets every case, is judged by the suite's rules, and has
-    means over the cases.
+    Over a suite, each combination of a controller's settings runs on every case, is judged by the suite's rules, and
+    has means over the cases.
 
-    A value that has a comma itself, and no brackets around it, stands in quotes:
-    flows.call.media.controller='gcc,"gcc:draft-02,k_up=0.02"'. What stands in quotes is never a range.
+    A value with a comma, but without brackets around it, needs quotes:
+    flows.call.media.controller='gcc,"gcc:draft-02,k_up=0.02"'. Text in quotes is never a range.
 
     Example: tidegate sweep home-broadband --set links.uplink.delay=20ms,50ms --seeds 5 --out DIR
 
@@ -97,14 +98,14 @@ def sweep(
         if scenario is not None:
             raise InputError(f"{scenario}: does not go with --suite, which has its own scenarios")
         with results_only():
-            whole = Suite.load(suite, traces=traces)
-            plan = SweepPlan.of(whole, grid, controller, seeds=seeds, cases=cases)
+            loaded = Suite.load(suite, traces=traces)
+            plan = SweepPlan.of(loaded, grid, controller, seeds=seeds, cases=cases)
         _over_suite(plan, out, jobs, by, as_json=as_json)
         return
     of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}
     refuse(of_suites, "{}: is for suites; name one with --suite")
     if scenario is None:
-        raise InputError("name what is swept: a scenario (see tidegate scenario list), or a suite with --suite")
+        raise InputError("name a scenario to sweep (see tidegate scenario list), or a suite with --suite")
     _in_scenario(scenario, grid, out, seeds or 1, jobs, by, as_json=as_json)
 
 
@@ -118,12 +119,12 @@ def _in_scenario(
     from tidegate.scenario import Scenario
     from tidegate.show import view
 
-    made = Scenario.load(scenario)
-    say_what_code_is_run(scenario, made.code)
+    loaded = Scenario.load(scenario)
+    say_what_code_is_run(scenario, loaded.code)
     with results_only():
-        plan = sweeping.Plan.of(made, grid, seeds_from(seeds), typed())
+        plan = sweeping.Plan.of(loaded, grid, seeds_from(seeds), typed())
     check_folder(out, sweeping.SWEEP_FILE, exchanged=False)
-    bar = progress(f"{len(plan.points)} runs", shown=not as_json)
+    bar = progress(f"{len(plan.points)} runs", visible=not as_json)
     with stoppable(partial(kept_runs, plan, out)), results_only(), by, bar as tell:
         result = plan.run(out, workers=jobs, processes=None, progress=tell)
     if as_json:
@@ -131,7 +132,7 @@ def _in_scenario(
     elif result.rows:
         _print_sweep(result)
         console().print(_written(out, "report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"))
-    say_remarks(view.remarks(row["summary"] for row in result.rows), made)
+    say_remarks(view.remarks(row["summary"] for row in result.rows), loaded)
     if result.resumed:
         say(f"{result.resumed} of {len(plan.points)} runs were there already")
     if result.failed:
@@ -145,43 +146,46 @@ def _over_suite(plan: SweepPlan, out: Path, jobs: int | None, by: By, *, as_json
 
     check_folder(out, SUITE_FILE, exchanged=False)
     count = len({point.key for point in plan.plan.points})
-    bar = progress(f"{count} runs", shown=not as_json)
+    bar = progress(f"{count} runs", visible=not as_json)
     with stoppable(partial(kept_runs, plan.plan, out)), results_only(), by, bar as tell:
-        result, made = plan.run(out, workers=jobs, progress=tell, command=typed())
+        result, swept = plan.run(out, workers=jobs, progress=tell, command=typed())
     if as_json:
-        print_json(_combinations(made))
-    elif made.rows:
-        _print_sweep(made)
+        print_json(_combinations(swept))
+    elif swept.rows:
+        _print_sweep(swept)
         files = ["report.html", "sweep.png", "summary.md", "summary.csv", "index.html", "scorecard.md", "scores.csv"]
         console().print(_written(out, *files, "junit.xml"), soft_wrap=True)
-    for why, some in Counter(case.not_run for case in result.suite.cases if case.not_run).items():
-        say(f"{some} {'case was' if some == 1 else 'cases were'} not run: {why}")
+    for why, skipped in Counter(case.not_run for case in result.suite.cases if case.not_run).items():
+        say(f"{skipped} {'case was' if skipped == 1 else 'cases were'} not run: {why}")
     if result.resumed:
         say(f"{result.resumed} of {count} runs were there already")
-    if made.failed:
-        raise RunError("\n".join([f"{len(made.failed)} of {len(result.cells)} cells failed:", *made.failed]))
+    if swept.failed:
+        raise RunError("\n".join([f"{len(swept.failed)} of {len(result.cells)} cells failed:", *swept.failed]))
 
 
 def _written(out: Path, *files: str) -> str:
-    """The files of a sweep that are there."""
-    there = [name for name in files if (out / name).is_file()]
-    return f"\nwritten to {out}: {', '.join([*there, 'results/', 'runs.parquet/'])}"
+    """The line that lists the files which a sweep wrote."""
+    files_written = [name for name in files if (out / name).is_file()]
+    return f"\nwritten to {out}: {', '.join([*files_written, 'results/', 'runs.parquet/'])}"
 
 
-def _combinations(made: SuiteSweep) -> dict[str, object]:
-    """Each combination with its means over all cases, and over each."""
+def _combinations(sweep: SuiteSweep) -> dict[str, object]:
+    """The combinations as JSON data, with their means over all cases and over each case."""
     from tidegate.show.sweeps import Swept
 
-    swept = Swept.of(made)
+    swept = Swept.of(sweep)
     lines = [
         {
-            **one.settings,
-            "verdict": one.verdict,
-            **{name: {"mean": one.mean(name).mean, "half_interval_95": one.mean(name).half} for name in swept.names},
+            **combination.settings,
+            "verdict": combination.verdict,
+            **{
+                name: {"mean": combination.mean(name).mean, "half_interval_95": combination.mean(name).half}
+                for name in swept.names
+            },
         }
-        for one in swept.combinations
+        for combination in swept.combinations
     ]
-    return {"suite": made.name, "combinations": lines, "failed": made.failed, "resumed": made.resumed}
+    return {"suite": sweep.name, "combinations": lines, "failed": sweep.failed, "resumed": sweep.resumed}
 
 
 def _print_sweep(result: SweepResult) -> None:
@@ -191,12 +195,12 @@ def _print_sweep(result: SweepResult) -> None:
     from tidegate.wording import counted
 
     swept = Swept.of(result)
-    runs = {len(one.rows) for one in swept.over_all}
-    # what is the same in every line is told once
+    runs = {len(combination.rows) for combination in swept.over_all}
+    # facts that are the same for all lines are printed once
     same = [f"{key} = {value}" for key, value in swept.constant.items()]
     if sweeps.CASE in swept.keys:
         same.append(f"means over {len(swept.values[sweeps.CASE]) - 1} cases")
-    what = "seed" if sweeps.CASE in swept.keys else "run"
-    same += [f"{counted(count, what)} each" for count in runs if len(runs) == 1]
+    noun = "seed" if sweeps.CASE in swept.keys else "run"
+    same += [f"{counted(count, noun)} each" for count in runs if len(runs) == 1]
     console().print(f"{result.name}: {', '.join(same)}\n")
     show(result.document())

@@ -1,4 +1,4 @@
-"""Many runs of one question: several controllers side by side, or every combination of a grid of values."""
+"""Comparisons of several controllers, and sweeps over all combinations of a grid of values."""
 
 from tidegate.comparison.comparison import COMPARISON_FILE, Comparison, compare, sessions_of
 from tidegate.scenario.variants import scenario_for, with_controller

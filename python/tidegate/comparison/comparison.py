@@ -1,4 +1,4 @@
-"""Controllers side by side: the same network, the same luck, the same competitors."""
+"""Controllers side by side: on the same network, with the same seeds and the same competitors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidegate.errors import InputError, RunError
 from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
-from tidegate.output.progress import shown
+from tidegate.output.progress import progress_bar
 from tidegate.results.folders import write_folder
 from tidegate.results.remarks import Remarks
 from tidegate.results.saved import Contents, read_json
@@ -44,40 +44,40 @@ class Comparison(Shown):
     """Runs of several controllers over the same scenario and seeds."""
 
     scenario: Scenario
-    """The scenario; the controllers take the place of its subject's."""
+    """The scenario; each controller replaces that of its subject."""
     runs: Mapping[str, Sequence[Run]]
     """The runs of each controller, in order of seeds."""
     command: str = ""
-    """What was typed to get it."""
+    """The command line that made it."""
     attached: Mapping[str, bytes] = field(default_factory=dict)
-    """Further files by their names: of real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
+    """Further files by name: for real video `quality.png`, `contact-sheet.png` and `quality-*.csv`."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Why the runs of a controller are not there, by its name."""
+    """The reasons why controllers have no runs, by controller."""
     remarks: Remarks = field(init=False)
-    """Warnings and notes of its runs, and questions that it cannot answer."""
+    """Warnings and notes of its runs, and remarks on questions that it cannot answer."""
     table: ComparisonTable = field(init=False)
     """Means over seeds with 95 % intervals."""
 
     def __post_init__(self) -> None:
         """Gives each run its controller's name, and makes the table."""
-        named = {name: [run.under(name) for run in some] for name, some in self.runs.items()}
-        object.__setattr__(self, "runs", named)
-        every = [run for some in named.values() for run in some]
-        seen = {name: [{**run.summary, **_session(run)} for run in some] for name, some in named.items()}
-        remarks = view.remarks(run.summary for run in every)
-        doubted = doubts(self.scenario, list(dict.fromkeys(run.subject for run in every)), seen)
-        remarks = replace(remarks, sentences=[*remarks.sentences, *doubted])
+        by_name = {name: [run.under(name) for run in runs] for name, runs in self.runs.items()}
+        object.__setattr__(self, "runs", by_name)
+        all_runs = [run for runs in by_name.values() for run in runs]
+        summaries = {name: [{**run.summary, **_session(run)} for run in runs] for name, runs in by_name.items()}
+        remarks = view.remarks(run.summary for run in all_runs)
+        doubtful = doubts(self.scenario, list(dict.fromkeys(run.subject for run in all_runs)), summaries)
+        remarks = replace(remarks, sentences=[*remarks.sentences, *doubtful])
         object.__setattr__(self, "remarks", remarks)
-        object.__setattr__(self, "table", ComparisonTable.of(named, self.failed, remarks))
+        object.__setattr__(self, "table", ComparisonTable.of(by_name, self.failed, remarks))
 
     @property
     def warnings(self) -> list[str]:
-        """Remarks, [notes][tidegate.Comparison.notes] included: `KEY: SENTENCE`, with the key of a setting."""
+        """All remarks, also [notes][tidegate.Comparison.notes]: `KEY: SENTENCE`, with the key of a setting."""
         return list(self.remarks.sentences)
 
     @property
     def notes(self) -> list[str]:
-        """Those of the [warnings][tidegate.Comparison.warnings] that leave the numbers as they are."""
+        """The [warnings][tidegate.Comparison.warnings] that cast no doubt on the numbers."""
         return self.remarks.notes
 
     @property
@@ -99,13 +99,13 @@ class Comparison(Shown):
         return f"{self.scenario.name}, {f'{count} seeds' if count > 1 else f'seed {self.seeds[0]}'}"
 
     def document(self) -> Document:
-        """The comparison as data, of which all its forms are made."""
+        """The comparison as a document, from which all its forms are made."""
         from tidegate.show import report
 
         return report.document(self)
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data: what `--json` prints."""
+        """The comparison as plain data, which `--json` prints."""
         return {
             "scenario": self.scenario.name,
             "controllers": self.controllers,
@@ -120,37 +120,37 @@ class Comparison(Shown):
             "carried_too_little": dict(self.table.too_little),
             "runs": [
                 {"controller": name, "seed": run.seed, "digest": run.digest, "summary": run.summary, **_session(run)}
-                for name, some in self.runs.items()
-                for run in some
+                for name, runs in self.runs.items()
+                for run in runs
             ],
         }
 
     def to_csv(self) -> str:
-        """As CSV, a line for each controller, seed and flow with all its metrics, in the summary's own units."""
-        return csv.flows(["controller"], (([name], run.summary) for name, some in self.runs.items() for run in some))
+        """Formats all metrics as CSV in the units of the summary: a line for each controller, seed and flow."""
+        return csv.flows(["controller"], (([name], run.summary) for name, runs in self.runs.items() for run in runs))
 
     def save(self, folder: str | Path) -> Path:
-        """Writes table, picture, report and runs into a folder, whole or not at all.
+        """Writes table, picture, report and runs into a folder, completely or not at all.
 
-        An earlier comparison there is replaced; files in it that are not tidegate's, or were changed, are kept.
+        An earlier comparison in the folder is replaced; its files that are not tidegate's, or were changed, are kept.
 
         Raises:
             InputError: when a controller has two runs of one seed.
-            OutputError: when it cannot be written, or something else is there.
+            OutputError: when it cannot be written, or the folder holds something else.
         """
         from tidegate.show import plot, report
 
         path = Path(folder)
         with write_folder(path, COMPARISON_FILE) as making:
-            places = []
-            folders = file_names(self.runs)
-            for name, some in self.runs.items():
-                for run in some:
-                    place = f"runs/{folders[name]}-seed{run.seed}"
-                    if (making / place).exists():
-                        raise InputError(f"{name}: has two runs of seed {run.seed}; expected one of each")
-                    run.save(making / place)
-                    places.append({"controller": name, "seed": run.seed, "folder": place})
+            saved = []
+            stems = file_names(self.runs)
+            for name, runs in self.runs.items():
+                for run in runs:
+                    run_folder = f"runs/{stems[name]}-seed{run.seed}"
+                    if (making / run_folder).exists():
+                        raise InputError(f"{name}: has two runs of seed {run.seed}; expected one of each seed")
+                    run.save(making / run_folder)
+                    saved.append({"controller": name, "seed": run.seed, "folder": run_folder})
             write_file(making / "table.md", self.table.to_markdown())
             write_file(making / "table.csv", self.table.to_csv())
             write_file(making / "runs.csv", self.to_csv())
@@ -160,42 +160,42 @@ class Comparison(Shown):
             with named(path):
                 plot.comparison(self.runs).savefig(making / "comparison.png")
                 report.write(making / "report.html", self)
-            about = {
+            index = {
                 "format": 1,
                 "command": self.command,
                 "base": str(self.scenario.base.resolve()),
                 "scenario": self.scenario.to_toml(),
                 "name": self.scenario.name,
-                "runs": places,
+                "runs": saved,
                 "attached": list(self.attached),
                 "failed": dict(self.failed),
             }
-            write_file(making / COMPARISON_FILE, json.dumps(about, indent=1) + "\n")
+            write_file(making / COMPARISON_FILE, json.dumps(index, indent=1) + "\n")
         return path
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Reads what [save][tidegate.comparison.Comparison.save] wrote.
+        """Reads a folder that [save][tidegate.comparison.Comparison.save] wrote.
 
         Raises:
-            InputError: when there is no comparison, or it is damaged.
+            InputError: when the folder holds no comparison, or a damaged one.
         """
         path = Path(folder)
         saved = Contents(path)
-        about = read_json(saved.file(COMPARISON_FILE))
+        index = read_json(saved.file(COMPARISON_FILE))
         try:
-            scenario = Scenario.parse(about["scenario"], Path(about["base"]) / f"{about['name']}.toml")
+            scenario = Scenario.parse(index["scenario"], Path(index["base"]) / f"{index['name']}.toml")
             runs: dict[str, list[Run]] = {}
-            for one in about["runs"]:
-                runs.setdefault(str(one["controller"]), []).append(Run.load(path / one["folder"]))
-            names = [Path(name).name for name in about.get("attached", [])]
+            for entry in index["runs"]:
+                runs.setdefault(str(entry["controller"]), []).append(Run.load(path / entry["folder"]))
+            names = [Path(name).name for name in index.get("attached", [])]
             attached = {name: saved.file(name).read_bytes() for name in names}
             if not runs:
                 raise InputError(f"{path / COMPARISON_FILE}: is damaged: it has no runs")
-            failed = {label: str(why) for label, why in about.get("failed", {}).items()}
-            return cls(scenario, runs, str(about["command"]), attached, failed)
+            failed = {label: str(why) for label, why in index.get("failed", {}).items()}
+            return cls(scenario, runs, str(index["command"]), attached, failed)
         except OSError as error:
-            raise InputError(f"{path}: is not whole: {error.filename} cannot be read") from None
+            raise InputError(f"{path}: is incomplete: {error.filename} cannot be read") from None
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
 
@@ -223,35 +223,37 @@ def compare(
             {"k": 2})` for one with settings; `program:COMMAND` is a real program at both ends of the call, by the wall
             clock (Linux).
         scenario: A scenario, or the path or name of one; a generated LTE link by default.
-        seeds: How many, counted from 1, or which.
-        record: How much each run keeps, instead of the scenario's.
-        workers: How many runs at once; one a core by default.
-        processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
-        progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction that is done.
-        command: What was typed, for the record.
+        seeds: The number of seeds, counted from 1, or the seeds themselves.
+        record: The level at which each run is recorded, instead of the scenario's.
+        workers: The number of runs at a time; one a core by default.
+        processes: Whether to run in processes, for controllers that compute in Python; None: if there are such.
+        progress: True for a bar, on a terminal or in a notebook; or a function that takes the fraction that is done.
+        command: The command line, for the record.
         media: A clip that is really encoded, sent and decoded, as `--media` takes it: adds the metrics of pictures.
 
     Raises:
         InputError: when scenario, controllers, seeds or clip are not usable.
-        RunError: when the runs of every controller fail; those of some are in `failed`, and the others are kept.
+        RunError: when each controller has a run that fails; if only some do, `failed` has them.
 
     >>> from tidegate import scenario_for
     >>> lte = scenario_for(duration="5s")
     >>> compare(["gcc", "fixed:1Mbps"], lte, seeds=2).seeds
     [1, 2]
     """
-    every = contenders(controllers)
-    labels = list(every)
+    by_label = contenders(controllers)
+    labels = list(by_label)
     base = scenario if isinstance(scenario, Scenario) else Scenario.load(DEFAULT if scenario is None else scenario)
     chosen = seeds_of(seeds)
     sessions = sessions_of(labels, base, chosen, record)
     if sessions:
-        # only where it is needed: it is for Linux
+        # imported only where it is needed, since it works only on Linux
         from tidegate import shell
     simulated = [label for label in labels if not is_program(label)]
-    variants = [with_controller(base, every[label]) for label in simulated]
+    variants = [with_controller(base, by_label[label]) for label in simulated]
     if sessions and media is not None:
-        raise InputError(f"{sessions[0].contender.label}: makes its own video; a clip is fed to simulated calls alone")
+        raise InputError(
+            f"{sessions[0].contender.label}: makes its own video; a clip can be fed only to simulated calls"
+        )
 
     def runs_of(
         variants: Iterable[Scenario], level: Level | None, tell: pool.Progress | None
@@ -259,14 +261,14 @@ def compare(
         files = Files()
         lowered = [Lowered(variant, files) for variant in variants]
         split = by_processes(processes, lowered, len(lowered) * len(chosen), workers)
-        jobs = [RunJob(one, seed, level) for one in lowered for seed in chosen]
+        jobs = [RunJob(variant, seed, level) for variant in lowered for seed in chosen]
         first, then = shell.beside(tell, jobs, sessions) if sessions else (tell, None)
         done = iter(attempt(jobs, workers=workers, processes=split, progress=first, keep_going=len(labels) > 1))
-        # after the simulations: what keeps the processors busy would make sessions noisy
+        # sessions run after the simulations, which keep the processors busy and would disturb them
         live = iter(shell.attempt(sessions, then) if sessions else ())
-        return _sorted({label: [next(live if is_program(label) else done) for _ in chosen] for label in labels})
+        return _without_failed({label: [next(live if is_program(label) else done) for _ in chosen] for label in labels})
 
-    with shown(progress, f"{len(labels) * len(chosen)} runs") as tell:
+    with progress_bar(progress, f"{len(labels) * len(chosen)} runs") as tell:
         if media is None:
             runs, failed = runs_of(variants, record, tell)
             return Comparison(base, runs, command, failed=failed)
@@ -274,20 +276,21 @@ def compare(
 
         chain = Chain(media, workers=workers, progress=tell)
         base = chain.feed(base)
-        runs, failed = runs_of((with_controller(base, name) for name in every.values()), "packets", chain.running)
-        every_judged = iter(chain.judge([run for some in runs.values() for run in some]))
-    judged = {label: list(itertools.islice(every_judged, len(some))) for label, some in runs.items()}
-    runs = {label: [one.judged_run() for one in some] for label, some in judged.items()}
+        fed = (with_controller(base, contender) for contender in by_label.values())
+        runs, failed = runs_of(fed, "packets", chain.running)
+        all_judged = iter(chain.judge([run for same_label in runs.values() for run in same_label]))
+    judged = {label: list(itertools.islice(all_judged, len(same_label))) for label, same_label in runs.items()}
+    runs = {label: [video.judged_run() for video in videos] for label, videos in judged.items()}
     return Comparison(base, runs, command, files(judged), failed)
 
 
 def sessions_of(
     controllers: Iterable[str], scenario: Scenario, seeds: int | Sequence[int] = 1, record: Level | None = None
 ) -> list[LiveJob]:
-    """The sessions that the programs among some contenders need, in their order.
+    """The sessions that programs among the contenders need, in the order of the contenders.
 
     Raises:
-        InputError: when there is no such program, or it cannot be the call of the scenario's subject.
+        InputError: when there is no such program, or it cannot run as the call of the scenario's subject.
     """
     programs = [label for label in controllers if is_program(label)]
     if not programs:
@@ -298,17 +301,17 @@ def sessions_of(
     return [LiveJob.of(label, scenario, call, seed, record) for label in programs for seed in seeds_of(seeds)]
 
 
-def _sorted(done: Mapping[str, Sequence[Run | BaseException]]) -> tuple[dict[str, list[Run]], dict[str, str]]:
-    """The runs of those whose runs all went well, and why the others have none."""
+def _without_failed(done: Mapping[str, Sequence[Run | BaseException]]) -> tuple[dict[str, list[Run]], dict[str, str]]:
+    """The runs of the controllers without an error, and the first error of each other controller."""
     runs, failed = {}, {}
-    for label, some in done.items():
-        errors = [one for one in some if isinstance(one, BaseException)]
+    for label, outcomes in done.items():
+        errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if not errors:
-            runs[label] = [one for one in some if isinstance(one, Run)]
+            runs[label] = [outcome for outcome in outcomes if isinstance(outcome, Run)]
         elif isinstance(errors[0], RunError | InputError | _core.InternalError):
             failed[label] = str(errors[0])
         else:
             raise errors[0]
     if not runs:
-        raise next(one for some in done.values() for one in some if isinstance(one, BaseException))
+        raise next(error for outcomes in done.values() for error in outcomes if isinstance(error, BaseException))
     return runs, failed

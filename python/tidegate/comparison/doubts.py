@@ -1,4 +1,4 @@
-"""Questions that a comparison or a suite cannot answer as it is: what network and sources leave no room for."""
+"""Remarks on questions that a comparison or a suite cannot answer, because of its network, sources or seeds."""
 
 from __future__ import annotations
 
@@ -16,67 +16,73 @@ from tidegate.units import Duration, Rate
 from tidegate.wording import listed
 
 _FILLED = 0.9
-"""Who carried so much of the most that its sources have is held by them; a link that is so full holds as well."""
+"""A controller that carried this part of its source's largest rate is limited by the source; a link that is so full is
+a limit as well."""
 
 _PLAYED = 0.1
-"""So much of a recording has to be played for a word on that network."""
+"""The smallest part of a recording that represents its network."""
 
 NAMED = 3
-"""So many controllers, or cases, are named."""
+"""The largest number of controllers, or cases, that a sentence names."""
 
-Seen = Mapping[str, Any]
-"""A run's summary (`flows`, `links`, `recordings`), with a `session` where a real program was tried."""
+Summary = Mapping[str, Any]
+"""A run's summary (`flows`, `links`, `recordings`), with a `session` where a real program ran."""
 
 
-def doubts(scenario: Scenario, contenders: Collection[str], runs: Mapping[str, Sequence[Seen]]) -> list[str]:
-    """What cannot be told from these runs of a scenario, each with the key of the setting that it is about.
+def doubts(scenario: Scenario, contenders: Collection[str], runs: Mapping[str, Sequence[Summary]]) -> list[str]:
+    """Says what these runs of a scenario cannot show: sentences, each after the key of the setting in question.
 
     Args:
-        scenario: What was run.
-        contenders: The flows that took the controllers, by their names in a run.
-        runs: What is known of the runs of each controller.
+        scenario: The scenario that was run.
+        contenders: The names of the flows whose controllers are compared.
+        runs: The summaries of each controller's runs.
     """
-    return [*_held_by_the_source(scenario, contenders, runs), *_little_played(runs), *_same_network(scenario, runs)]
-
-
-def _held_by_the_source(
-    scenario: Scenario, contenders: Collection[str], runs: Mapping[str, Sequence[Seen]]
-) -> Iterator[str]:
-    """Where two that carried all that their sources had, on a link with room, cannot be told apart by their rates."""
-    mosts = {name: most for name in contenders if (most := _most(scenario, name)) is not None}
-    if not mosts or len(mosts) < len(contenders):
-        return
-    key, rate = next(iter(mosts.values()))
-    held = [
-        label
-        for label, some in runs.items()
-        if not any("session" in one for one in some)  # a program has its own source
-        and all(_received(some, name) >= _FILLED * most for name, (_, most) in mosts.items())
-        and not _used(some) >= _FILLED
+    return [
+        *_limited_by_the_source(scenario, contenders, runs),
+        *_little_played(runs),
+        *_same_network(scenario, runs),
     ]
-    if len(held) < min(2, len(runs)):
+
+
+def _limited_by_the_source(
+    scenario: Scenario, contenders: Collection[str], runs: Mapping[str, Sequence[Summary]]
+) -> Iterator[str]:
+    """Controllers whose rates cannot be compared: each sent all that its source had, on a link with room for more."""
+    maxima = {name: maximum for name in contenders if (maximum := _source_maximum(scenario, name)) is not None}
+    if not maxima or len(maxima) < len(contenders):
         return
-    used = max(_used(runs[label]) for label in held)
+    key, rate = next(iter(maxima.values()))
+    limited = [
+        label
+        for label, summaries in runs.items()
+        if not any("session" in summary for summary in summaries)  # a program has its own source
+        and all(_received(summaries, name) >= _FILLED * maximum for name, (_, maximum) in maxima.items())
+        and not _used(summaries) >= _FILLED
+    ]
+    if len(limited) < min(2, len(runs)):
+        return
+    used = max(_used(runs[label]) for label in limited)
     room = f", on a link that was {100 * used:.0f} % full" if math.isfinite(used) else ""
-    why = "so that their rates say nothing of them; set it higher, or the capacity lower"
-    yield f"{key}: {listed(held, most=NAMED)} sent all that the source has ({rate}){room}, {why}"
+    why = "so that the source set their rates, not the controllers; raise this setting, or lower the capacity"
+    yield f"{key}: {listed(limited, most=NAMED)} sent all that the source has ({rate}){room}, {why}"
 
 
-def _received(runs: Sequence[Seen], flow: str) -> float:
+def _received(summaries: Sequence[Summary], flow: str) -> float:
     """The mean rate of a flow at its receiver; NaN where it never began."""
-    return Interval.of(one.get("receive_rate_bps") for run in runs for one in run["flows"] if one["flow"] == flow).mean
+    flows = (entry for summary in summaries for entry in summary["flows"] if entry["flow"] == flow)
+    return Interval.of(entry.get("receive_rate_bps") for entry in flows).mean
 
 
-def _used(runs: Sequence[Seen]) -> float:
-    """The mean utilisation of the fullest link; NaN where none has a capacity."""
-    found = view.fullest(runs)
-    return math.nan if found is None else found[1]
+def _used(summaries: Sequence[Summary]) -> float:
+    """The mean utilisation of the fullest link; NaN where no link has a capacity."""
+    fullest = view.fullest(summaries)
+    return math.nan if fullest is None else fullest[1]
 
 
-def _most(scenario: Scenario, name: str) -> tuple[str, Rate] | None:
-    """The setting that bounds what a flow has to send, and what that is with its audio; None where it is its nature."""
-    # several alike are call-1, call-2 and so on in a run
-    flow = next((one for one in scenario.flows if re.fullmatch(rf"{re.escape(one.name)}(-\d+)?", name)), None)
+def _source_maximum(scenario: Scenario, name: str) -> tuple[str, Rate] | None:
+    """The setting that limits a flow's source, and that rate with audio; None where the rate itself is under test."""
+    # a flow with `count` is call-1, call-2 and so on in a run
+    flow = next((flow for flow in scenario.flows if re.fullmatch(rf"{re.escape(flow.name)}(-\d+)?", name)), None)
     media = None if flow is None else flow.media
     if flow is None or media is None or media.video is False or isinstance(media.video, CbrVideo):
         return None
@@ -88,40 +94,43 @@ def _most(scenario: Scenario, name: str) -> tuple[str, Rate] | None:
     return f"{key}.video.max", Rate(media.video.max + (0 if media.audio is False else media.audio.rate))
 
 
-def _little_played(runs: Mapping[str, Sequence[Seen]]) -> Iterator[str]:
-    """Where next to nothing of a recording was played."""
-    told = set()
-    for (way, trace), part in played.played(run for some in runs.values() for run in some).items():
-        link = way.removesuffix(".back")
-        if part < _PLAYED and link not in told:
-            told.add(link)
+def _little_played(runs: Mapping[str, Sequence[Summary]]) -> Iterator[str]:
+    """Recordings of which too little was played, a sentence for each link."""
+    reported = set()
+    all_summaries = (summary for summaries in runs.values() for summary in summaries)
+    for (direction, trace), part in played.played(all_summaries).items():
+        link = direction.removesuffix(".back")
+        if part < _PLAYED and link not in reported:
+            reported.add(link)
             share = f"{100 * part:.0f} %" if part >= 0.01 else f"{100 * part:.1g} %"  # noqa: PLR2004
+            why = "too little to speak for this network"
             more = 'more seeds with offset = "random", or a longer duration, play more'
-            yield f"links.{link}.capacity.trace: {share} of {trace} was played, which says little of it; {more}"
+            yield f"links.{link}.capacity.trace: {share} of {trace} was played, {why}; {more}"
 
 
-def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Seen]]) -> Iterator[str]:
-    """Where seeds make no network another one, and intervals are of the call's own noise."""
-    several = max(len(some) for some in runs.values()) > 1
+def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Summary]]) -> Iterator[str]:
+    """Scenarios whose network is the same for all seeds, so that intervals show only the noise of the call."""
+    several_seeds = max(map(len, runs.values())) > 1
     calls_only = all(flow.media is not None for flow in scenario.flows) and not scenario.sessions
-    if several and calls_only and not scenario.radios and not any(_random(link) for link in scenario.links):
-        yield "seed: it changes nothing but the noise of encoder and RTCP, and of that alone are the intervals"
+    if several_seeds and calls_only and not scenario.radios and not any(_random(link) for link in scenario.links):
+        yield "seed: the network is the same for all seeds: the intervals show only the noise of encoder and RTCP"
 
 
 def _random(link: Link) -> bool:
-    """Whether a seed has anything to say in what a cable does."""
+    """Whether the behaviour of a link depends on the seed."""
     return any(
-        not _known(way["capacity"])
-        or bool(way["loss"])
-        or bool(way["byte_error"])
-        or way["jitter"] != "none"
-        or getattr(way["discipline"], "name", way["discipline"]) not in {"drop-tail", "codel"}
-        for way in link.ways
+        not _is_fixed(direction["capacity"])
+        or bool(direction["loss"])
+        or bool(direction["byte_error"])
+        or direction["jitter"] != "none"
+        or getattr(direction["discipline"], "name", direction["discipline"]) not in {"drop-tail", "codel"}
+        for direction in link.ways
     )
 
 
-def _known(capacity: object) -> bool:
+def _is_fixed(capacity: object) -> bool:
+    """Whether a capacity is the same for all seeds."""
     if isinstance(capacity, TraceCapacity):
-        # what it tells of losses is drawn, too
+        # losses of a recording are drawn at random
         return capacity.capacity_only and isinstance(capacity.offset, Duration)
     return isinstance(capacity, Rate | Schedule) or capacity == "infinite"

@@ -1,4 +1,4 @@
-"""Many variants of one scenario times many seeds, on all cores, and never the same run twice."""
+"""Sweeps: variants of a scenario, each with several seeds, on all cores; finished runs are not repeated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegate.errors import InputError, RunError
 from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
-from tidegate.output.progress import shown
+from tidegate.output.progress import progress_bar
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results.dataset import CONTROLLER, KEY, SEED, Row, Writer, number_of
 from tidegate.results.folders import add_file
@@ -35,7 +35,7 @@ from tidegate.scenario.variants import anchored
 from tidegate.show import sweeps
 from tidegate.show.sweeps import Swept
 
-_MOST_RUNS = 1_000_000
+_MAX_RUNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Point:
     seed: int
     """The seed of the run."""
     lowered: Lowered
-    """The scenario as the engine takes it; points that differ only in their seeds share it."""
+    """The scenario for the engine; points that differ only in their seeds share it."""
     key: str
-    """Hash of all that the result depends on; the name of its file."""
+    """A hash of all that the result depends on; it names the result's file."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,19 +59,19 @@ class SweepResult(Shown):
     keys: Sequence[str]
     """The keys that were varied."""
     rows: Sequence[Mapping[str, Any]]
-    """One for each finished run: `settings`, `seed`, `digest`, `versions`, `summary`."""
+    """The finished runs, each with `settings`, `seed`, `digest`, `versions`, `summary`."""
     failed: Sequence[str]
-    """Why each of the other runs failed."""
+    """A sentence for each run that failed."""
     resumed: int
-    """How many runs were in the folder already, and were not run again."""
+    """The number of runs that were in the folder already."""
     planned: int = 0
-    """How many runs there are, with those that failed or have not been done."""
+    """The number of all runs, including those that failed or are not done."""
     scenario: str = ""
     """The scenario that is varied, as TOML."""
     command: str = ""
-    """What was typed to get it."""
+    """The command line that made it."""
     verdicts: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """What a suite's rules say, where one is swept over, by the values of all keys."""
+    """The verdicts of a suite's rules in a sweep over a suite, by the values of all keys."""
 
     @property
     def name(self) -> str:
@@ -84,17 +84,17 @@ class SweepResult(Shown):
         return f"<tidegate {type(self).__name__} of {self.name}{keys}: {len(self.rows)} of {self.planned} runs{failed}>"
 
     def document(self) -> Document:
-        """The sweep as data, of which all its forms are made."""
+        """The sweep as a document, from which all its forms are made."""
         from tidegate.show import report
 
         return report.document(self)
 
     def groups(self) -> list[tuple[dict[str, str], list[Mapping[str, Any]]]]:
         """The rows of each combination of settings, in order."""
-        return [(dict(one.settings), list(one.rows)) for one in Swept.of(self).combinations]
+        return [(dict(combination.settings), list(combination.rows)) for combination in Swept.of(self).combinations]
 
     def to_csv(self) -> str:
-        """Every finished run as one line, with all metrics of its subject, and sums of its sessions."""
+        """Formats as CSV a line for each finished run: all metrics of its subject, and sums over its sessions."""
         names = dict.fromkeys(name for row in self.rows for name in (*sweeps.of_subject(row), *sweeps.of_sessions(row)))
         numbers = [name for name in names if any(sweeps.value(row, name) is not None for row in self.rows)]
         rows = []
@@ -105,45 +105,45 @@ class SweepResult(Shown):
         return csv.lines([*self.keys, "seed", "digest", "flow", *numbers], rows)
 
     def flows_csv(self) -> str:
-        """Every flow of every finished run as one line, with all its metrics."""
+        """Formats as CSV a line for each flow of each finished run, with all its metrics."""
         return csv.flows(
             self.keys, (([row["settings"][key] for key in self.keys], row["summary"]) for row in self.rows)
         )
 
     def to_markdown(self, *, detail: bool = True) -> str:
-        """A line for each combination: means over seeds with 95 % intervals."""
+        """Formats as Markdown a line for each combination: means over seeds with 95 % intervals."""
         return super().to_markdown(detail=detail)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Reads what a sweep left in its folder, also of one that was stopped.
+        """Reads the results of a sweep from its folder, also of a sweep that was stopped.
 
         Raises:
-            InputError: when there is no sweep, it has no finished run, or it is damaged.
+            InputError: when the folder holds no sweep, or a damaged one, or no finished run.
         """
         path = Path(folder)
-        about = read_json(Contents(path).file(SWEEP_FILE))
+        index = read_json(Contents(path).file(SWEEP_FILE))
         try:
-            grid, seeds, keys = about["grid"], about["seeds"], about["results"]
-            every = itertools.product(itertools.product(*grid.values()), seeds)
+            grid, seeds, keys = index["grid"], index["seeds"], index["results"]
+            planned = itertools.product(itertools.product(*grid.values()), seeds)
             results = Results(path)
             rows = [
-                {**found, "settings": dict(zip(grid, values, strict=True))}
-                for key, (values, _) in zip(keys, every, strict=True)
-                if (found := results.read(str(key))) is not None
+                {**row, "settings": dict(zip(grid, values, strict=True))}
+                for key, (values, _) in zip(keys, planned, strict=True)
+                if (row := results.read(str(key))) is not None
             ]
-            made = cls(list(grid), rows, [], len(rows), len(keys), str(about["scenario"]), str(about["command"]))
+            sweep = cls(list(grid), rows, [], len(rows), len(keys), str(index["scenario"]), str(index["command"]))
         except KeyError as error:
-            why = "an earlier version wrote it, or it is damaged; the same sweep again completes it"
+            why = "an earlier version wrote it, or it is damaged; run the same sweep again to complete it"
             raise InputError(f"{path / SWEEP_FILE}: has no {error}: {why}") from None
         except (TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path / SWEEP_FILE}: is damaged: {error!r}") from None
         if not rows:
             raise InputError(f"{path}: none of its {len(keys)} runs is done")
-        return made
+        return sweep
 
     def save_page(self, folder: Path) -> None:
-        """Writes its page and its figure into its folder; no figure where there is nothing to draw.
+        """Writes the page and, where there is something to draw, the figure into the sweep's folder.
 
         Raises:
             OutputError: when they cannot be written.
@@ -161,8 +161,8 @@ Grid = Mapping[str, Sequence[Contender]]
 """Values by dotted key: text, as on the command line; for a controller also classes."""
 
 
-def _named(grid: Grid) -> dict[str, dict[str, Any]]:
-    """What scenarios take for each value of a grid, by what tables call it."""
+def _values_by_label(grid: Grid) -> dict[str, dict[str, Any]]:
+    """The values of each key for scenarios, by their labels in tables."""
     return {key: _values(key, values) for key, values in grid.items()}
 
 
@@ -175,52 +175,53 @@ def _values(key: str, values: Sequence[Contender]) -> dict[str, Any]:
     if len(texts) == len(values):
         return {value: plain_value(value) for value in texts}
     if key.rpartition(".")[2] != "controller":
-        other = next(value for value in values if not isinstance(value, str))
-        raise InputError(f'{key}: found {other!r}; expected values as text, such as "20ms"')
-    return {label: anchored(what) for label, what in contenders(values).items()}
+        wrong = next(value for value in values if not isinstance(value, str))
+        raise InputError(f'{key}: found {wrong!r}; expected values as text, such as "20ms"')
+    return {label: anchored(controller) for label, controller in contenders(values).items()}
 
 
-def _shown(settings: Mapping[str, str]) -> str:
+def _settings_text(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
 def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
-    """Every combination of a grid's values with every seed.
+    """Makes every combination of a grid's values with every seed.
 
     Raises:
-        InputError: when a key leads nowhere, a value does not fit, two combinations are the same, or there are too
-            many.
+        InputError: when a key does not exist, a value does not fit, two combinations are the same, or there are too
+            many runs.
     """
-    every = _named(grid)
-    if len(seeds) * math.prod(map(len, every.values())) > _MOST_RUNS:
-        raise InputError(f"that makes more than {_MOST_RUNS} runs")
-    found = []
+    values = _values_by_label(grid)
+    if len(seeds) * math.prod(map(len, values.values())) > _MAX_RUNS:
+        raise InputError(f"that makes more than {_MAX_RUNS} runs")
+    planned = []
     files = Files()
     variants: dict[str, Mapping[str, str]] = {}
-    for chosen in itertools.product(*every.values()):
+    for chosen in itertools.product(*values.values()):
         settings = dict(zip(grid, chosen, strict=True))
-        changes = {key: every[key][value] for key, value in settings.items()}
+        changes = {key: values[key][label] for key, label in settings.items()}
         try:
             variant = scenario.with_changes(changes)
             lowered = Lowered(variant, files)
-            made = lowered.for_run(record="summary")
+            prepared = lowered.for_run(record="summary")
         except InputError as error:
-            raise InputError(f"with {_shown(settings)}: {error}" if settings else str(error)) from None
-        if (same := variants.setdefault(made.hash, settings)) is not settings:
+            raise InputError(f"with {_settings_text(settings)}: {error}" if settings else str(error)) from None
+        if (same := variants.setdefault(prepared.hash, settings)) is not settings:
             raise InputError(
-                f"two combinations are one and the same scenario: {_shown(same)}; and {_shown(settings)}; expected "
-                "each to differ in more than its label (for other seeds there is --seeds)"
+                f"two combinations are one and the same scenario: {_settings_text(same)}; and "
+                f"{_settings_text(settings)}; expected each to differ in more than its label (for other seeds there "
+                "is --seeds)"
             )
         for seed in seeds:
-            text = f"{build()} {made.hash} {seed}"
+            text = f"{build()} {prepared.hash} {seed}"
             key = hashlib.sha256(text.encode()).hexdigest()[:32]
-            found.append(Point(settings, seed, lowered, key))
-    return found
+            planned.append(Point(settings, seed, lowered, key))
+    return planned
 
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The runs of a sweep, checked, with their files read."""
+    """The runs of a sweep, after their settings are checked and their files read."""
 
     scenario: Scenario
     """The scenario that is varied."""
@@ -231,17 +232,17 @@ class Plan:
     points: Sequence[Point]
     """Every combination with every seed."""
     command: str = ""
-    """What was typed."""
+    """The command line."""
 
     @classmethod
     def of(cls, scenario: Scenario, grid: Grid, seeds: Sequence[int], command: str = "") -> Plan:
-        """The plan of a sweep.
+        """Plans a sweep.
 
         Raises:
-            InputError: when a key leads nowhere, a value does not fit, or there are too many.
+            InputError: when a key does not exist, a value does not fit, or there are too many runs.
         """
-        named = {key: list(values) for key, values in _named(grid).items()}
-        return cls(scenario, named, seeds, points(scenario, grid, seeds), command)
+        labels = {key: list(values) for key, values in _values_by_label(grid).items()}
+        return cls(scenario, labels, seeds, points(scenario, grid, seeds), command)
 
     def run(
         self,
@@ -251,19 +252,19 @@ class Plan:
         processes: bool | None = False,
         progress: pool.Progress | bool | None = None,
     ) -> SweepResult:
-        """Does the runs that are not there; the arguments are those of [sweep][tidegate.comparison.sweeping.sweep].
+        """Runs all points without a result in `out`; see [sweep][tidegate.comparison.sweeping.sweep] for the arguments.
 
         Raises:
             OutputError: when results cannot be written.
         """
         results = Results(Path(out))
         scenarios = {id(point.lowered): point.lowered.scenario for point in self.points}
-        variants = [hashlib.sha256(each.to_toml().encode()).hexdigest()[:16] for each in scenarios.values()]
+        variants = [hashlib.sha256(scenario.to_toml().encode()).hexdigest()[:16] for scenario in scenarios.values()]
         classes = {name: text for point in self.points for name, text in point.lowered.inputs.here.items()}
-        about = {"command": self.command, "scenario": self.scenario.to_toml(), "grid": dict(self.grid)}
-        about |= {"classes": classes} if classes else {}
-        about["results"] = [point.key for point in self.points]
-        with shown(progress, f"{len(self.points)} runs") as tell, results.begun(about, variants, self.seeds):
+        index = {"command": self.command, "scenario": self.scenario.to_toml(), "grid": dict(self.grid)}
+        index |= {"classes": classes} if classes else {}
+        index["results"] = [point.key for point in self.points]
+        with progress_bar(progress, f"{len(self.points)} runs") as tell, results.begun(index, variants, self.seeds):
             return _run(results, self, workers, processes, tell)
 
     def __repr__(self) -> str:
@@ -271,13 +272,13 @@ class Plan:
         return f"<tidegate Plan of a sweep of {self.scenario.name}{keys}: {len(self.points)} runs>"
 
     def kept(self, out: Path) -> tuple[int, int]:
-        """How many different runs are kept in the folder `out`, and of how many."""
+        """The number of different runs whose results are in the folder `out`, and of all different runs."""
         keys = {point.key for point in self.points}
         return sum((out / "results" / f"{key}.json").is_file() for key in keys), len(keys)
 
 
 def plain_value(text: str) -> Any:
-    """A value from the command line: what TOML takes for one, and text without its quotes.
+    """Parses a value from the command line: as TOML where it is valid, else as text.
 
     >>> plain_value("3"), plain_value("20ms"), plain_value("false"), plain_value('{ mean = "1%", burst = 5 }')
     (3, '20ms', False, {'mean': '1%', 'burst': 5})
@@ -289,19 +290,19 @@ def plain_value(text: str) -> Any:
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
     value = table["value"]
-    # further lines would be keys of their own, which nobody asked for
+    # further lines of the text would be keys of their own
     single = len(table) == 1 and isinstance(value, bool | int | float | str | list | dict)
     return value if single else text
 
 
 @dataclass(frozen=True)
 class SweepJob:
-    """One run, and what is kept of it."""
+    """The run of one point."""
 
     point: Point
 
     def __call__(self, tick: pool.Tick) -> dict[str, Any]:
-        """Runs the engine.
+        """Runs the engine, and returns the row of the run.
 
         Raises:
             RunError: when the run fails.
@@ -327,16 +328,16 @@ def sweep(
     processes: bool | None = False,
     progress: pool.Progress | bool | None = None,
 ) -> SweepResult:
-    """Runs all combinations of a grid with all seeds; finished ones are not run again.
+    """Runs all combinations of a grid with all seeds, but for those that are finished already.
 
     Args:
         scenario: A scenario, or the path or name of one.
         grid: Values by dotted key, such as `{"links.uplink.delay": ["20ms", "50ms"]}`; of a controller also classes.
-        out: Folder for the results; the same folder again goes on where it was left.
-        seeds: How many, counted from 1, or which.
-        workers: How many runs at once; one a core by default.
-        processes: Whether to use processes, for controllers that are busy in Python; None: where there are such.
-        progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction that is done.
+        out: The folder for the results; with the same folder again, an unfinished sweep goes on.
+        seeds: The number of seeds, counted from 1, or the seeds themselves.
+        workers: The number of runs at a time; one a core by default.
+        processes: Whether to run in processes, for controllers that compute in Python; None: if there are such.
+        progress: True for a bar, on a terminal or in a notebook; or a function that takes the fraction that is done.
 
     Raises:
         InputError: when scenario, grid or seeds are not usable.
@@ -350,21 +351,21 @@ def sweep(
 def _run(
     results: Results, plan: Plan, workers: int | None, processes: bool | None, progress: pool.Progress | None
 ) -> SweepResult:
-    base, grid, every = plan.scenario, plan.grid, plan.points
+    base, grid = plan.scenario, plan.grid
     table = _dataset(results.folder, plan)
-    points = {point.key: point for point in every}
-    there = {key for key in points if results.read(key) is not None}
-    for key in sorted(there - table.begin(there)):
-        if (found := results.read(key)) is not None:
-            table.add(_row(plan, points[key], found))
-    jobs = [SweepJob(point) for key, point in points.items() if key not in there]
+    points = {point.key: point for point in plan.points}
+    finished = {key for key in points if results.read(key) is not None}
+    for key in sorted(finished - table.begin(finished)):
+        if (row := results.read(key)) is not None:
+            table.add(_row(plan, points[key], row))
+    jobs = [SweepJob(point) for key, point in points.items() if key not in finished]
     for job in jobs:
         results.clear_way(job.point.key)
-    processes = by_processes(processes, (point.lowered for point in every), len(every), workers)
+    processes = by_processes(processes, (point.lowered for point in plan.points), len(plan.points), workers)
 
     def keep(number: int, row: Mapping[str, Any]) -> Path:
         point = jobs[number].point
-        # first what is resumed from: were this process killed in between, a row alone would be there twice
+        # the result first, from which a sweep is resumed: a row whose result is missing would be written twice
         file = results.write(point.key, row)
         table.add(_row(plan, point, row))
         return file
@@ -378,11 +379,11 @@ def _run(
         if isinstance(outcome, BaseException):
             if not isinstance(outcome, RunError | InputError | _core.InternalError):
                 raise outcome
-            failed.append(f"{_shown(job.point.settings) or base.name}, seed {job.point.seed}: {outcome}")
+            failed.append(f"{_settings_text(job.point.settings) or base.name}, seed {job.point.seed}: {outcome}")
     # the settings are those of this sweep: another spelling of a value is the same run
-    read = ((point, results.read(point.key)) for point in every)
-    rows = [{**found, "settings": dict(point.settings)} for point, found in read if found is not None]
-    result = SweepResult(list(grid), rows, failed, len(there), len(every), base.to_toml(), plan.command)
+    done_rows = ((point, results.read(point.key)) for point in plan.points)
+    rows = [{**row, "settings": dict(point.settings)} for point, row in done_rows if row is not None]
+    result = SweepResult(list(grid), rows, failed, len(finished), len(plan.points), base.to_toml(), plan.command)
     if rows:
         add_file(results.folder, "summary.csv", result.to_csv())
         add_file(results.folder, "flows.csv", result.flows_csv())
@@ -392,19 +393,19 @@ def _run(
 
 
 def _dataset(folder: Path, plan: Plan) -> Writer:
-    """The runs as a Parquet data set; a setting whose values are plain numbers is a column of numbers."""
+    """A writer of the runs as a Parquet data set; a setting whose values are all numbers is a column of numbers."""
     keys = [key for key in plan.grid if key not in {CONTROLLER, SEED, KEY, "scenario", "digest"}]
-    plain = [key for key in keys if all(number_of(str(one)) is not None for one in plan.grid[key])]
-    return Writer(folder, ["scenario", *(key for key in keys if key not in plain), "digest"], [*plain, *FLOWS])
+    numeric = [key for key in keys if all(number_of(str(value)) is not None for value in plan.grid[key])]
+    return Writer(folder, ["scenario", *(key for key in keys if key not in numeric), "digest"], [*numeric, *FLOWS])
 
 
 def _row(plan: Plan, point: Point, row: Mapping[str, Any]) -> Row:
-    of = sweeps.of_subject(row)
+    flow = sweeps.of_subject(row)
     settings = {key: str(value) for key, value in point.settings.items()}
     words = {**settings, "scenario": plan.scenario.name, "digest": str(row["digest"])}
     numbers = {key: number_of(value) for key, value in settings.items()}
-    numbers |= {name: finite(of.get(name)) for name in FLOWS}
-    return Row(point.key, str(of.get("controller") or of["kind"]), words, int(row["seed"]), numbers)
+    numbers |= {name: finite(flow.get(name)) for name in FLOWS}
+    return Row(point.key, str(flow.get("controller") or flow["kind"]), words, int(row["seed"]), numbers)
 
 
 __all__ = ["SWEEP_FILE", "Plan", "Point", "SweepResult", "points", "sweep"]

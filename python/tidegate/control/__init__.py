@@ -48,10 +48,10 @@ from tidegate._core import (
 )
 
 Answer = Decision | float | None
-"""What a controller may answer: a decision, a rate in bit/s, or `None` for "as before"."""
+"""Return value of a controller: a decision, a rate in bit/s, or `None` for "as before"."""
 
 Ask = str | int | tuple[str | int | None, int | None] | None
-"""What a receiver half may answer: how soon it wants to speak, or a pair of that and an alarm in ns.
+"""Return value of a receiver half: how soon it wants to send, or a pair of that and the time of an alarm in ns.
 
 `None` or `"none"`: not at all. `"regular"`: with the next regular RTCP packet. `"now"`: at once. A
 number: early, and worthless after so many nanoseconds (RFC 4585).
@@ -70,7 +70,7 @@ def _unwritten(method: _F) -> _F:
 
 
 class _Half:
-    """What both halves have: somewhere to put values worth plotting, and random numbers."""
+    """Attributes of both halves: values worth plotting, and random numbers."""
 
     internals: dict[str, float]
     rng: Stream
@@ -78,9 +78,9 @@ class _Half:
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Makes the object with empty `internals`, whether or not `__init__` calls its parent's."""
         del args, settings
-        made = super().__new__(cls)
-        made.internals = {}
-        return made
+        instance = super().__new__(cls)
+        instance.internals = {}
+        return instance
 
 
 class Controller(_Half):
@@ -92,9 +92,9 @@ class Controller(_Half):
     internals: dict[str, float]
     """Values worth plotting, by name: recorded after each report as named series."""
     rng: Stream
-    """Its own random substream, to be drawn from during a call with a time; there from the first call on."""
+    """Its own random substream, available from the first call on; draw only during a call that has a time."""
     needs: Needs = Needs()
-    """What it needs of its session: where a scenario says `auto`, feedback and ECN go by this."""
+    """Requirements on the session: where a scenario says `auto`, they decide on feedback and ECN."""
 
     @property
     def needs_sent(self) -> bool:
@@ -114,7 +114,7 @@ class Controller(_Half):
 
         Args:
             now_ns: The present.
-            report: Whatever the feedback said.
+            report: The fate of each packet that the feedback covers.
         """
         raise NotImplementedError(f"{type(self).__name__} has no on_report")
 
@@ -140,15 +140,16 @@ class Controller(_Half):
 
     @_unwritten
     def on_frame(self, now_ns: int, frame: NewFrame) -> Answer:
-        """A frame of media has come into the pacer, of which nothing has left yet."""
+        """A frame of media has come into the pacer; none of its packets has left yet."""
         del now_ns, frame
         return None
 
     @_unwritten
     def in_flight(self) -> int | None:
-        """Bytes in flight, for a scheme that learns from messages of its own what has left the network.
+        """Bytes in flight, for a scheme whose own messages say which packets have left the network.
 
-        `None`: what per-packet feedback says. It is asked for after each other call, and may not change between two.
+        `None`: per-packet feedback decides. The engine asks after each other call; between two calls the number may not
+        change.
         """
         return None
 
@@ -162,9 +163,9 @@ class Controller(_Half):
 
     @_unwritten
     def on_coupled(self, now_ns: int, rate_bps: int) -> Answer:
-        """What coupling makes of that rate: it goes on from this one, as if it had calculated it (FSE_R of RFC 8699).
+        """The rate that coupling assigns (FSE_R of RFC 8699): the controller goes on as if it had calculated this rate.
 
-        Called only if `coupled_rate` gives something.
+        Called only if `coupled_rate` returns a rate.
         """
         del now_ns, rate_bps
         return None
@@ -189,12 +190,12 @@ class ReceiverHalf(_Half):
     internals: dict[str, float]
     """Values worth plotting, by name: recorded after each message as named series."""
     rng: Stream
-    """Its own random substream, to be drawn from during a call; there from the first one on."""
+    """Its own random substream, available from the first call on; draw only during a call."""
     needs_true_delay: bool = False
-    """Whether it is to get the simulator's one-way delays, which no receiver can measure."""
+    """Whether it gets the simulator's true one-way delays, which no real receiver can measure."""
 
     def __init__(self) -> None:
-        """Takes whatever its author wants."""
+        """Takes any settings, as keyword arguments."""
 
     def on_packet(self, now_ns: int, packet: Arrived) -> Ask:
         """A data packet has arrived."""
@@ -207,7 +208,7 @@ class ReceiverHalf(_Half):
         return None
 
     def message(self, now_ns: int) -> Sequence[_Packet]:
-        """The message of this half, asked for when RTCP may be sent: packets of [wire][tidegate.net.wire]."""
+        """The RTCP packets to send, as [wire][tidegate.net.wire] has them; called when RTCP may be sent."""
         raise NotImplementedError(f"{type(self).__name__} has no message")
 
 

@@ -1,4 +1,4 @@
-"""What can be said of a Python module from its text alone: nothing here imports or runs what it looks at."""
+"""Facts about a Python module from its text alone: it is neither imported nor run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tidegate.errors import ControllerError, did_you_mean
 
 
 def file_of(module: str) -> Path | None:
-    """The file of a module that could be imported, looked for without importing the packages that it is in.
+    """The file of a module that could be imported; the packages around it are not imported for that.
 
     Returns:
-        None for one that has no text: a built-in one, or one in another language.
+        None for a module without Python text: a built-in one, or one in another language.
 
     Raises:
         ControllerError: when there is none of that name.
@@ -35,16 +35,16 @@ def file_of(module: str) -> Path | None:
     return Path(spec.origin) if spec.origin is not None and spec.origin.endswith(".py") else None
 
 
-def no_class(shown: str, name: str, known: Iterable[str]) -> ControllerError:
-    """The error for a module without a class of this name; `known` are those that it has."""
-    return ControllerError(f"{shown}: there is no class {name} in it{did_you_mean(name, known)}")
+def no_class(label: str, name: str, class_names: Iterable[str]) -> ControllerError:
+    """The error for a module without a class of this name; `class_names` are those that it has."""
+    return ControllerError(f"{label}: there is no class {name} in it{did_you_mean(name, class_names)}")
 
 
-def names(file: Path | None, shown: str) -> list[str] | None:
-    """What a module's text gives a name to at its top level.
+def names(file: Path | None, label: str) -> list[str] | None:
+    """Names that a module's text binds at its top level.
 
     Returns:
-        None where only running it can tell: no text, `from x import *`, or names that are made up on demand.
+        None where only running it can tell: there is no text, or it has `from x import *` or `__getattr__`.
 
     Raises:
         ControllerError: when it cannot be read, or is not Python.
@@ -56,17 +56,17 @@ def names(file: Path | None, shown: str) -> list[str] | None:
             warnings.simplefilter("ignore")
             tree = ast.parse(file.read_bytes())
     except OSError as error:
-        raise ControllerError(f"{shown}: cannot be read: {error.strerror}") from None
+        raise ControllerError(f"{label}: cannot be read: {error.strerror}") from None
     except SyntaxError as error:
-        place = f" (line {error.lineno})" if error.lineno else ""
-        raise ControllerError(f"{shown}: cannot be imported: {type(error).__name__}: {error.msg}{place}") from None
+        position = f" (line {error.lineno})" if error.lineno else ""
+        raise ControllerError(f"{label}: cannot be imported: {type(error).__name__}: {error.msg}{position}") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise ControllerError(f"{shown}: cannot be imported: {type(error).__name__}: {error}") from None
-    found = [name for statement in tree.body for name in _named(statement)]
-    return None if "*" in found or "__getattr__" in found else found
+        raise ControllerError(f"{label}: cannot be imported: {type(error).__name__}: {error}") from None
+    bound = [name for statement in tree.body for name in _bound_names(statement)]
+    return None if "*" in bound or "__getattr__" in bound else bound
 
 
-def _named(statement: ast.stmt) -> Iterator[str]:
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
     match statement:
         case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name
@@ -76,10 +76,12 @@ def _named(statement: ast.stmt) -> Iterator[str]:
             # an assignment, or a block of statements such as `if` and `try`
             for node in ast.iter_child_nodes(statement):
                 if isinstance(node, ast.stmt):
-                    yield from _named(node)
+                    yield from _bound_names(node)
                 elif isinstance(node, ast.ExceptHandler | ast.match_case):
-                    yield from (name for inner in node.body for name in _named(inner))
+                    yield from (name for inner in node.body for name in _bound_names(inner))
                 else:
                     yield from (
-                        one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+                        target.id
+                        for target in ast.walk(node)
+                        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
                     )

@@ -1,12 +1,13 @@
-"""Controllers that decide once an interval, from what [tidegate.gym][tidegate.gym] shows: policies that were trained.
+"""Trained policies as controllers: they decide once an interval, from the observations of [tidegate.gym][tidegate.gym].
 
 >>> from tidegate.control.agent import Terms, controller
 >>> terms = Terms(rate=("100kbps", "2Mbps"))
 >>> round(terms.to_rate(0.0)), terms.to_action("2Mbps")
 (447214, 1.0)
 
-A file with a function that takes no arguments and gives such a controller is a controller: `python:mine.py:policy`. It
-sees what the environment showed to the agent, number by number, and so decides the same.
+A file with a function that takes no arguments and returns such a controller is a controller itself:
+`python:mine.py:policy`. It gets the same observations as the agent in the environment, number by number, and so decides
+the same.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ ActionKind = Literal["rate", "change"]
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms on which an agent acts.
+    """Settings that an agent was trained with and needs as a controller.
 
     Args:
         interval: How long a decision holds.
-        action: What an action, a number from -1 to 1, means: `rate`, by its logarithm from the least to the largest,
+        action: The meaning of an action, a number from -1 to 1: `rate`, by its logarithm from the least to the largest,
             or `change`, a factor on the rate: `factor` at 1, and one over it at -1.
         rate: The least and the largest rate. Observed rates are scaled by them, too.
         factor: The largest change.
-        history: How many intervals are seen.
+        history: Intervals in an observation.
 
     Raises:
         InputError: when one of them is not usable.
@@ -56,7 +57,7 @@ class Terms:
 
     @cached_property
     def core(self) -> _core.Terms:
-        """As the engine takes them."""
+        """The same settings in the engine's form."""
         if self.action not in ("rate", "change"):
             raise InputError(f'action: found {self.action!r}; expected "rate" or "change"')
         if type(self.history) is not int or self.history < 0:
@@ -77,7 +78,7 @@ class Terms:
         return _bps(low), _bps(high)
 
     def to_rate(self, action: float, last: str | int = 0) -> float:
-        """The rate in bit/s that an action asks for after another one."""
+        """The rate in bit/s that an action asks for, where the rate before was `last`."""
         return float(self.core.rate(action, _bps(last)))
 
     def to_action(self, rate: str | int) -> float:
@@ -90,15 +91,15 @@ class Terms:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """What [to_dict][tidegate.control.agent.Terms.to_dict] gave.
+        """Terms from the output of [to_dict][tidegate.control.agent.Terms.to_dict].
 
         Raises:
             InputError: when it is something else.
         """
-        known = {one.name for one in fields(cls)}
-        if not known >= set(data):
+        field_names = {field.name for field in fields(cls)}
+        if not field_names >= set(data):
             raise InputError(
-                f"terms: found {', '.join(sorted(set(data) - known))}; expected {', '.join(sorted(known))}"
+                f"terms: found {', '.join(sorted(set(data) - field_names))}; expected {', '.join(sorted(field_names))}"
             )
         return cls(**{**data, "rate": tuple(data["rate"])} if "rate" in data else data)
 
@@ -110,7 +111,7 @@ def _bps(rate: str | int) -> int:
 def controller(
     decide: Callable[[NDArray[Any]], Any], terms: Terms | None = None, start: str | int = "300kbps"
 ) -> _core.AgentController:
-    """A controller that `decide` decides for.
+    """A controller whose decisions `decide` makes.
 
     Args:
         decide: Gets the observation, an array of shape (history, features) as in the environment, at the beginning of
@@ -119,12 +120,13 @@ def controller(
         start: The rate before its first action, which matters where actions are changes.
     """
 
-    def act(seen: NDArray[Any]) -> float:
+    def act(observation: NDArray[Any]) -> float:
         try:
-            action = decide(seen)
+            action = decide(observation)
         except (ValueError, RuntimeError) as error:
             # NumPy's and PyTorch's, where weights are of another space; changed in place, so that its line stays
-            error.args = (f"{error}; it is shown an array of shape {seen.shape}, history={seen.shape[0]} of its terms",)
+            shape = observation.shape
+            error.args = (f"{error}; its observation has the shape {shape}, history={shape[0]} of its terms",)
             raise
         if (size := np.size(action)) != 1:
             raise ValueError(f"it answered {size} numbers; expected one from -1 to 1")

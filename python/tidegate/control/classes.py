@@ -1,4 +1,4 @@
-"""Controllers given as classes: how they are called, which code they are, and whether other processes find them."""
+"""Controllers passed as classes: their names, the hash of their code, and whether other processes can import them."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-_KNOWN: dict[tuple[str, str], type[Any]] = {}
-"""Classes that their modules do not have under their names: of a function, or of a cell that was run again."""
+_HIDDEN: dict[tuple[str, str], type[Any]] = {}
+"""Classes that cannot be looked up in their module: defined in a function, or in a cell that was run again."""
 
 
 def name_of(made_by: type[Any]) -> str:
-    """`python:MODULE:CLASS`: by what scenarios name a class, and where it is found again in this process.
+    """`python:MODULE:CLASS`: the name of a class in scenarios, by which this process finds it again.
 
-    A class that is hidden by another one of its name has a number, `python:__main__:Mine@2`.
+    A class that another one of the same name hides has a number, `python:__main__:Mine@2`.
     """
     where, name = made_by.__module__, made_by.__qualname__
-    there = _attribute(where, name)
-    if there is made_by:
+    current = _attribute(where, name)
+    if current is made_by:
         return f"python:{where}:{name}"
-    for number in itertools.count(1 if there is None else 2):
+    for number in itertools.count(1 if current is None else 2):
         numbered = name if number == 1 else f"{name}@{number}"
-        if _KNOWN.setdefault((where, numbered), made_by) is made_by:
+        if _HIDDEN.setdefault((where, numbered), made_by) is made_by:
             break
     return f"python:{where}:{numbered}"
 
 
 def class_of(where: str, name: str) -> type[Any] | None:
-    """The class that [name_of][tidegate.control.classes.name_of] called so, or that a notebook's cells define now."""
-    found = _attribute(where, name) if where == "__main__" else None
-    return found if isinstance(found, type) else _KNOWN.get((where, name))
+    """The class that [name_of][tidegate.control.classes.name_of] named, or that a notebook's cells define now."""
+    current = _attribute(where, name) if where == "__main__" else None
+    return current if isinstance(current, type) else _HIDDEN.get((where, name))
 
 
 def attribute(module: Any, name: str) -> Any:
-    """What a module has under a dotted name, if anything."""
+    """The attribute of a module under a dotted name; None if there is none."""
     for part in name.split("."):
         module = getattr(module, part, None)
     return module
@@ -62,7 +62,7 @@ def _importable(where: str) -> bool:
 
 
 def text_of(made_by: type[Any]) -> str:
-    """The class as it was written, or its name where nobody knows that.
+    """Source text of the class, or its name where the text cannot be found.
 
     The standard library finds the text of a function in a cell, and not that of a class.
     """
@@ -74,14 +74,14 @@ def text_of(made_by: type[Any]) -> str:
         return made_by.__qualname__
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == made_by.__name__ and node.end_lineno is not None:
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             if code is not None and first <= code.co_firstlineno <= node.end_lineno:
                 return "".join(lines[first - 1 : node.end_lineno])
     return made_by.__qualname__
 
 
 def fingerprint(made_by: type[Any]) -> str:
-    """SHA-256 of the code of a class, with that of functions, classes and values beside it that it names.
+    """SHA-256 of the code of a class and of the functions, classes and values that it names.
 
     The text alone would not do: a helper in another cell may change while the class stays as it is.
     """
@@ -98,23 +98,23 @@ def _codes(made_by: type[Any]) -> Iterator[CodeType]:
             yield inner.__code__
 
 
-def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
-    """What a value comes to, each part something whose `repr` says all of it."""
+def _parts(value: Any, visited: set[int]) -> Iterator[Any]:
+    """Parts of a value, for its hash; the `repr` of each part describes it completely."""
     if isinstance(value, bool | int | float | str | bytes | None):
         yield value
         return
-    if id(value) in seen:
+    if id(value) in visited:
         return
-    seen.add(id(value))
+    visited.add(id(value))
     if isinstance(value, ModuleType):
         yield value.__name__
     elif isinstance(value, type):
-        yield from _class(value, seen)
+        yield from _class(value, visited)
     elif isinstance(value, FunctionType):
-        yield from _function(value, seen)
+        yield from _function(value, visited)
     elif isinstance(value, staticmethod | classmethod | property):
         for name in ("__func__", "fget", "fset"):
-            yield from _parts(getattr(value, name, None), seen)
+            yield from _parts(getattr(value, name, None), visited)
     else:
         try:
             yield pickle.dumps(value)
@@ -122,35 +122,37 @@ def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
             yield type(value).__qualname__
 
 
-def _class(made_by: type[Any], seen: set[int]) -> Iterator[Any]:
+def _class(made_by: type[Any], visited: set[int]) -> Iterator[Any]:
     yield made_by.__qualname__
     if travels(made_by):
         return
-    for key, own in sorted(vars(made_by).items()):
-        if key not in _UNTOLD:
+    for key, member in sorted(vars(made_by).items()):
+        if key not in _NOT_HASHED:
             yield key
-            yield from _parts(own, seen)
+            yield from _parts(member, visited)
     for base in made_by.__bases__:
-        yield from _parts(base, seen)
+        yield from _parts(base, visited)
 
 
-_UNTOLD = frozenset({"__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__", "__static_attributes__"})
+_NOT_HASHED = frozenset(
+    {"__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__", "__static_attributes__"}
+)
 
 
-def _function(function: FunctionType, seen: set[int]) -> Iterator[Any]:
+def _function(function: FunctionType, visited: set[int]) -> Iterator[Any]:
     yield from _code(function.__code__)
-    yield from _parts(function.__defaults__, seen)
-    yield from _parts(function.__kwdefaults__, seen)
+    yield from _parts(function.__defaults__, visited)
+    yield from _parts(function.__kwdefaults__, visited)
     for cell in function.__closure__ or ():
         try:
-            yield from _parts(cell.cell_contents, seen)
+            yield from _parts(cell.cell_contents, visited)
         except ValueError:
             yield "empty"
     if not _importable(function.__module__):
         for name in sorted(set(_names(function.__code__))):
             if name in function.__globals__:
                 yield name
-                yield from _parts(function.__globals__[name], seen)
+                yield from _parts(function.__globals__[name], visited)
 
 
 def _code(code: CodeType) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Whoever takes part in comparisons and suites: controllers by name, or as classes, with settings or without."""
+"""Contenders of comparisons and suites: controllers by name or as classes, with or without settings."""
 
 from __future__ import annotations
 
@@ -11,40 +11,42 @@ from tidegate.errors import ControllerError, InputError
 from tidegate.units import show
 
 Scalar = bool | int | float | str
-"""What a controller's setting may be."""
+"""Types of a controller's setting."""
 
 Contender = str | type[Any] | tuple[str | type[Any], Mapping[str, Scalar]]
-"""A name with its parts, a class, or one of them with settings."""
+"""A name with its parts, or a class; alone, or in a pair with settings."""
 
 
-def written(what: object) -> str | dict[str, Scalar]:
-    """Whoever takes part as scenarios name it: text, or a table where there are settings of its own.
+def written(contender: object) -> str | dict[str, Scalar]:
+    """A contender in the form that scenarios take: text, or a table where it has settings of its own.
 
     Raises:
-        InputError: says what it is, and what would be right.
+        InputError: says what was found, and what is expected.
 
     >>> written(("gcc", {"beta": 0.8}))
     {'name': 'gcc', 'beta': 0.8}
     """
-    match what:
+    match contender:
         case str():
-            return what
+            return contender
         case type():
-            return classes.name_of(what)
-        case (str() | type() as one, Mapping() as settings):
+            return classes.name_of(contender)
+        case (str() | type() as base, Mapping() as settings):
             for key, value in settings.items():
                 if not isinstance(key, str) or not isinstance(value, Scalar):
                     right = "expected a number, text, True or False"
-                    raise ControllerError(f"{shown(one)}: {key}: found {show(repr(value))}; {right}")
+                    raise ControllerError(f"{table_label(base)}: {key}: found {show(repr(value))}; {right}")
                 if key in {"name", "preset"}:
-                    raise ControllerError(f"{shown(one)}: {key}: is a word of scenarios; call the setting otherwise")
-            return {"name": str(written(one)), **settings}
+                    raise ControllerError(
+                        f"{table_label(base)}: {key}: is reserved for scenarios; give the setting another name"
+                    )
+            return {"name": str(written(base)), **settings}
     right = 'expected a name such as "gcc", a class, or one of them with settings: (Mine, {"k": 2})'
-    if callable(getattr(type(what), "on_report", None)):
-        name = type(what).__name__
+    if callable(getattr(type(contender), "on_report", None)):
+        name = type(contender).__name__
         right = f'expected the class itself, {name}, or with settings: ({name}, {{"k": 2}})'
-        raise ControllerError(f"controllers: found one {name} that is made already; {right}")
-    raise ControllerError(f"controllers: found {show(repr(what))}; {right}")
+        raise ControllerError(f"controllers: found an instance of {name}; {right}")
+    raise ControllerError(f"controllers: found {show(repr(contender))}; {right}")
 
 
 def bare(name: str) -> bool:
@@ -57,36 +59,38 @@ def bare(name: str) -> bool:
     return name.count(":") < (3 if kind == "python" else 2 if kind in learned.KINDS else 1)
 
 
-def shown(what: Contender) -> str:
-    """What tables call whoever takes part: a class by its name alone.
+def table_label(contender: Contender) -> str:
+    """The label of a contender in tables; a class has its bare name.
 
-    >>> shown(("gcc", {"beta": 0.8}))
+    >>> table_label(("gcc", {"beta": 0.8}))
     'gcc:beta=0.8'
     """
-    if isinstance(what, tuple):
-        parts = ",".join(f"{key}={value}" for key, value in what[1].items())
-        name = shown(what[0])
+    if isinstance(contender, tuple):
+        parts = ",".join(f"{key}={value}" for key, value in contender[1].items())
+        name = table_label(contender[0])
         return f"{name}{':' if bare(name) else ','}{parts}" if parts else name
-    return what.__name__ if isinstance(what, type) else what
+    return contender.__name__ if isinstance(contender, type) else contender
 
 
-def contenders(what: object) -> dict[str, str | dict[str, Scalar]]:
-    """Those who take part by what tables call them, as scenarios name them; classes of one name have numbers.
+def contenders(chosen: object) -> dict[str, str | dict[str, Scalar]]:
+    """The contenders as scenarios name them, by the labels that tables give them; classes of one name have numbers.
 
     Raises:
-        InputError: when somebody is none, is named twice, or there is nobody.
+        InputError: when one of them is no controller or is named twice, or the list is empty.
     """
-    if isinstance(what, str | type) or not isinstance(what, Iterable):
-        one = what.__name__ if isinstance(what, type) else show(what if isinstance(what, str) else repr(what))
-        raise InputError(f"controllers: found {one}; expected several, such as [{one}]")
-    found: dict[str, str | dict[str, Scalar]] = {}
-    for one in what:
-        name = written(one)
-        label = shown(one)
-        if name in found.values():
+    if isinstance(chosen, str | type) or not isinstance(chosen, Iterable):
+        only = (
+            chosen.__name__ if isinstance(chosen, type) else show(chosen if isinstance(chosen, str) else repr(chosen))
+        )
+        raise InputError(f"controllers: found {only}; expected several, such as [{only}]")
+    by_label: dict[str, str | dict[str, Scalar]] = {}
+    for contender in chosen:
+        name = written(contender)
+        label = table_label(contender)
+        if name in by_label.values():
             raise InputError(f"{label}: is named twice")
-        free = (label if number == 1 else f"{label}@{number}" for number in itertools.count(1))
-        found[next(one for one in free if one not in found)] = name
-    if not found:
+        numbered = (label if number == 1 else f"{label}@{number}" for number in itertools.count(1))
+        by_label[next(candidate for candidate in numbered if candidate not in by_label)] = name
+    if not by_label:
         raise InputError("name at least one controller, for example gcc")
-    return found
+    return by_label

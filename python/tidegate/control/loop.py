@@ -1,4 +1,4 @@
-"""The engine's controllers in a loop of your own: in a test, on a socket, over a recorded log.
+"""The engine's controllers, driven by your own loop: in a test, on a socket, over a recorded log.
 
 >>> from tidegate import PacketResult, Report
 >>> gcc = controller("gcc", "aiortc", beta=0.9)
@@ -40,10 +40,10 @@ def controller(
     Args:
         name: Its name in the registry; `tidegate controllers` lists them.
         preset: A preset of it; its default if empty.
-        seed: Of its random substream.
-        now_ns: When it begins, in nanoseconds; later calls must not be earlier.
+        seed: Seed of its random substream.
+        now_ns: Time at which it begins, in nanoseconds; later calls must not be earlier.
         limits: What the session allows; 30 kbit/s to 10 Mbit/s from 300 kbit/s on by default.
-        settings: What differs from the preset (`tidegate controllers gcc` lists them).
+        settings: Settings that differ from the preset (`tidegate controllers gcc` lists them).
 
     Returns:
         The host of the controller: `on_report`, `on_alarm`, `on_limits`, `on_sent`, `stamp`,
@@ -61,8 +61,8 @@ def receiver(name: str, preset: str = "", *, seed: int = 0, **settings: object) 
     Args:
         name: Its name in the registry, of a controller that has a receiving half.
         preset: A preset of it; its default if empty.
-        seed: Of its random substream.
-        settings: What differs from the preset.
+        seed: Seed of its random substream.
+        settings: Settings that differ from the preset.
 
     Returns:
         The host of the half: `on_packet`, `on_alarm`, `message`, `alarm_ns` and `internals`.

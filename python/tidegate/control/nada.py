@@ -1,7 +1,7 @@
-"""The equations of NADA (RFC 8698) as plain functions: those that the controller `nada` uses.
+"""The equations of NADA (RFC 8698) as plain functions; the controller `nada` uses the same ones.
 
-All take and give plain numbers: milliseconds, bit/s, bytes, packets. Settings are those of the controller: a preset's,
-or by name.
+Arguments and results are plain numbers: milliseconds, bit/s, bytes, packets. Settings are those of the controller, from
+a preset or by name.
 
 >>> round(equivalent_delay(100, loss_int=40, since_loss=10), 3), equivalent_delay(100)
 (30.327, 100.0)

@@ -1,4 +1,4 @@
-"""Controllers by name: what there is, what can be set, and classes written in Python.
+"""The registry of controllers: their names, presets and settings, and classes written in Python.
 
 A controller is named by a short text, `NAME[:PART,PART...]`. A part is a preset, a setting
 (`key=value`), or the value of the only setting that a controller has: `gcc`, `gcc:draft-02`,
@@ -30,7 +30,7 @@ from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
 
 PROGRAM = "program:"
-"""What the name of a contender begins with that is a real program: it makes a call by the wall clock."""
+"""Prefix of the name of a contender that is a real program, which makes a call by the wall clock."""
 
 _UNITS: dict[str, tuple[type[Quantity], int]] = {
     "bit/s": (Rate, 1),
@@ -47,22 +47,22 @@ _UNITS: dict[str, tuple[type[Quantity], int]] = {
 
 @cache
 def registry() -> Mapping[str, Mapping[str, Any]]:
-    """What is known of each controller, by name: summary, presets, settings, needs."""
+    """Description of each controller, by name: summary, presets, settings, needs."""
     return {entry["name"]: entry for entry in json.loads(_core.controllers_json())}
 
 
 def is_file(label: str) -> bool:
-    """Whether a controller is a file, or a module, which its label names: a class in Python, a model."""
+    """Whether a label names a file or a module that is the controller: a class in Python, or a model."""
     return label.partition(":")[0] in ("python", *learned.KINDS)
 
 
 def is_program(label: str) -> bool:
-    """Whether a contender is a real program (see tidegate.shell), and no controller of a simulation."""
+    """Whether a contender is a real program (see tidegate.shell), not a controller in a simulation."""
     return label.startswith(PROGRAM)
 
 
 def settings_of(name: str, preset: str = "") -> Sequence[Mapping[str, Any]]:
-    """What can be set of a controller's preset, or of its default one: name, unit, doc and source of each."""
+    """Settings of a controller's preset, or of its default one: name, unit, doc and source of each."""
     entry = registry()[name]
     settings: Sequence[Mapping[str, Any]] = entry["own_settings"].get(preset, entry["settings"])
     return settings
@@ -76,14 +76,14 @@ class Choice:
     preset: str = ""
     settings: Mapping[str, Scalar] = field(default_factory=dict)
     made_by: Callable[..., Any] | None = None
-    """What makes it, for a controller written in Python: a class, or a function."""
+    """The class or function that makes a controller written in Python; None for the engine's own."""
     source: Path | None = None
     """The file of that class."""
     is_run: bool = True
-    """Whether the code of a controller written in Python was run, so that it can be made and asked what it needs."""
+    """Whether the code of a controller written in Python was run; only then can it be made and tell its needs."""
 
     def here(self) -> dict[str, tuple[str, str]]:
-        """Of a class that only this process has: its text, and the hash of its code, by its name."""
+        """Source text and hash of the code, by name, of a class that only this process has; else nothing."""
         if not isinstance(self.made_by, type) or self.source is not None or classes.travels(self.made_by):
             return {}
         return {self.name: (classes.text_of(self.made_by), classes.fingerprint(self.made_by))}
@@ -96,26 +96,28 @@ class Choice:
         return f"{self.name}:{','.join(parts)}" if parts else self.name
 
     def code(self) -> dict[str, Path]:
-        """The files of a controller in Python, by a name of each: its own, and what it imports from beside it."""
+        """Files of a controller in Python, by their names: its own, and those in the same folder that it imports."""
         if self.made_by is None or self.source is None or not self.source.is_file():
             return {}
-        own = self.source.resolve()
+        main_file = self.source.resolve()
         if (beside := getattr(self.made_by, "beside", None)) is not None:
-            return {**beside, self.name: own}
-        found = {
-            file.relative_to(own.parent).as_posix(): file for file, _ in _imported(self.made_by, own) if file != own
+            return {**beside, self.name: main_file}
+        imported = {
+            file.relative_to(main_file.parent).as_posix(): file
+            for file, _ in _imported(self.made_by, main_file)
+            if file != main_file
         }
-        return {**found, self.name: own}
+        return {**imported, self.name: main_file}
 
     def factory(self) -> Callable[[], Any] | None:
-        """Makes one of it, for a controller written in Python."""
+        """The function that makes a controller written in Python; None for the engine's own."""
         return None if self.made_by is None else partial(self.made_by, **self.settings)
 
     @property
     def needs(self) -> Needs:
-        """What it needs of its session; of a class in Python, what its attribute of that name says.
+        """Requirements on the session; for a class in Python, its attribute of that name.
 
-        Where its code was not run, the needs of a class that names none.
+        Where its code was not run, the default.
         """
         if not self.is_run:
             return Needs()
@@ -127,11 +129,11 @@ class Choice:
         return needs
 
     def session(self, feedback: str, ecn: str) -> tuple[str, str]:
-        """The format of feedback and the use of ECN that it gets where a scenario says these.
+        """Format of feedback and use of ECN that the controller gets, for these settings of a scenario.
 
-        `auto` is what the controller needs; and per-packet feedback is RFC 8888 where packets can be marked, because
-        transport-wide feedback does not tell of marks, and where reports go with frames: that is so in the documents of
-        whoever asks for them.
+        `auto` stands for the needs of the controller. Its per-packet feedback is RFC 8888 in two cases: where packets
+        can be marked, because transport-wide feedback does not report marks; and where reports go with frames, because
+        the documents of the controllers that need this say so.
         """
         needs = self.needs
         ecn = needs.ecn if ecn == "auto" else ecn
@@ -142,7 +144,7 @@ class Choice:
         return "twcc" if (ecn, needs.interval) == ("off", "usual") else "ccfb", ecn
 
     def to_ir(self) -> dict[str, Any]:
-        """As the engine takes it; a controller in Python goes by its label."""
+        """The choice in the engine's form; a controller in Python is identified by its label."""
         if self.made_by is not None or not self.is_run:
             return {"name": self.label, "preset": "", "settings": {}, "python": True}
         settings = dict(self.settings)
@@ -165,25 +167,25 @@ class Named(Protocol):
         """Its settings."""
 
 
-def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) -> Choice:
+def choose(controller: str | type[Any] | Named, base: Path, *, run_code: bool = True) -> Choice:
     """The controller that a scenario names: text, a table, or a class.
 
     Args:
-        what: A name with its parts, a `tidegate.scenario.Controller`, or a class.
-        base: Where names of Python files begin.
-        run_code: Whether a module that is named may be imported, which runs it; otherwise its text alone is looked at,
-            and the choice cannot make a controller.
+        controller: A name with its parts, a `tidegate.scenario.Controller`, or a class.
+        base: Folder that relative names of Python files start from.
+        run_code: Whether the module may be imported, which runs it; otherwise only its text is read, and the choice
+            cannot make a controller.
 
     Raises:
-        ControllerError: when there is none of that name, preset or setting.
+        ControllerError: when no controller, preset or setting has that name.
     """
-    if isinstance(what, type):
-        what = classes.name_of(what)
+    if isinstance(controller, type):
+        controller = classes.name_of(controller)
     settings: Mapping[str, Scalar] = {}
-    if isinstance(what, str):
-        text, preset = what, ""
+    if isinstance(controller, str):
+        text, preset = controller, ""
     else:
-        text, preset, settings = what.name, what.preset, what.settings
+        text, preset, settings = controller.name, controller.preset, controller.settings
     name, _, rest = text.partition(":")
     if name == "python":
         return _python(text, preset, settings, base, run_code=run_code)
@@ -205,55 +207,57 @@ def choose(what: str | type[Any] | Named, base: Path, *, run_code: bool = True) 
 
 
 def _parts(text: str) -> Iterator[tuple[str, str | None, str]]:
-    """The parts behind a name; each with key and value where it is `key=value`."""
+    """Parts behind a name: the whole part, its key (None unless it is `key=value`) and its value."""
     for part in filter(None, map(str.strip, text.split(","))):
         key, equals, value = part.partition("=")
         yield part, key.strip() if equals else None, value.strip()
 
 
 def _checked(name: str, preset: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The settings, each in its own unit, that the engine takes for this preset."""
-    known = {setting["name"]: setting for setting in settings_of(name, preset)}
-    plain = {}
+    """The settings for the engine, each in its own unit, checked for this preset."""
+    available = {setting["name"]: setting for setting in settings_of(name, preset)}
+    converted = {}
     for key, value in settings.items():
-        if key not in known:
-            raise _unknown_setting(name, preset, key, list(known))
-        plain[key] = _in_unit(name, known[key], value)
+        if key not in available:
+            raise _unknown_setting(name, preset, key, list(available))
+        converted[key] = _in_unit(name, available[key], value)
     try:
-        _core.check_controller(name, preset, json.dumps(plain))
+        _core.check_controller(name, preset, json.dumps(converted))
     except ValueError as error:
         raise ControllerError(str(error)) from None
-    return plain
+    return converted
 
 
 def _entry(name: str) -> Mapping[str, Any]:
-    known = registry()
+    entries = registry()
     if name == "program":
-        why = "a program is no controller of a simulation: it makes a call by the wall clock, in compare and suite run"
+        why = "programs run by the wall clock, in compare and suite run only; a simulation needs a controller"
         raise ControllerError(f"program: {why}")
-    if name not in known:
+    if name not in entries:
         hint = (
-            did_you_mean(name, known)
-            or f"; there are {', '.join(known)}, python:FILE:CLASS, onnx:FILE and alphartc:FILE"
+            did_you_mean(name, entries)
+            or f"; there are {', '.join(entries)}, python:FILE:CLASS, onnx:FILE and alphartc:FILE"
         )
         raise ControllerError(f"{name}: no such controller{hint}")
-    return known[name]
+    return entries[name]
 
 
-def _unknown_preset(name: str, preset: str, known: list[str]) -> ControllerError:
-    hint = did_you_mean(preset, known) or f"; there are {', '.join(known)}"
+def _unknown_preset(name: str, preset: str, presets: list[str]) -> ControllerError:
+    hint = did_you_mean(preset, presets) or f"; there are {', '.join(presets)}"
     return ControllerError(f"{name}:{preset}: {name} has no such preset{hint}")
 
 
-def _unknown_setting(name: str, preset: str, key: str, known: list[str]) -> ControllerError:
+def _unknown_setting(name: str, preset: str, key: str, available: list[str]) -> ControllerError:
     others = [
-        other for other in registry()[name]["presets"] if any(one["name"] == key for one in settings_of(name, other))
+        candidate
+        for candidate in registry()[name]["presets"]
+        if any(setting["name"] == key for setting in settings_of(name, candidate))
     ]
     if others:
         return ControllerError(
-            f"{name}: {key}: is a setting of {', '.join(others)}, not of {preset}; there are {', '.join(known)}"
+            f"{name}: {key}: is a setting of {', '.join(others)}, not of {preset}; there are {', '.join(available)}"
         )
-    hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+    hint = did_you_mean(key, available) or f"; there are {', '.join(available)}"
     return ControllerError(f"{name}: {key}: there is no such setting{hint}")
 
 
@@ -291,17 +295,19 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         raise ControllerError(f"found {show(text)}; expected {right}")
     if preset:
         raise ControllerError(f"{text}: a controller in Python has no presets, found {show(preset)}")
-    given = _given(text, settings, match["parts"])
+    all_settings = _merged_settings(text, settings, match["parts"])
     where = match["where"]
     name = f"python:{where}:{match['name']}"
-    known = classes.class_of(where, match["name"])
-    if known is not None:
-        _check_class(known, known.__qualname__)
-        _check_settings(known, given, known.__qualname__)
-        return Choice(name, settings=given, made_by=known)
+    defined = classes.class_of(where, match["name"])
+    if defined is not None:
+        _check_class(defined, defined.__qualname__)
+        _check_settings(defined, all_settings, defined.__qualname__)
+        return Choice(name, settings=all_settings, made_by=defined)
     if where == "__main__":
-        why = "is of a notebook or a script: this process has to define it before it can be run"
-        raise ControllerError(f"{match['name']}: {why}; a class in a file is found again: python:FILE.py:CLASS")
+        why = "belongs to a notebook or script, and this process has not defined it"
+        raise ControllerError(
+            f"{match['name']}: {why}; run its code first, or put the class in a file: python:FILE.py:CLASS"
+        )
     source = (base / where).resolve() if where.endswith(".py") else None
     if source is not None and not source.is_file():
         raise ControllerError(f"{where}: there is no such file (looked for {source})")
@@ -309,7 +315,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         names = _source.names(source or _source.file_of(where), where)
         if names is not None and match["name"] not in names:
             raise _source.no_class(where, match["name"], names)
-        return Choice(name, settings=given, is_run=False)
+        return Choice(name, settings=all_settings, is_run=False)
     module = _load_file(source, where) if source else _import(where)
     made_by = classes.attribute(module, match["name"])
     if not callable(made_by):
@@ -318,18 +324,18 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         )
     if isinstance(made_by, type):
         _check_class(made_by, name)
-    _check_settings(made_by, given, name)
-    return Choice(name, settings=given, made_by=made_by, source=source or _file_of(made_by))
+    _check_settings(made_by, all_settings, name)
+    return Choice(name, settings=all_settings, made_by=made_by, source=source or _file_of(made_by))
 
 
-def _given(text: str, settings: Mapping[str, Scalar], parts: str | None) -> dict[str, Scalar]:
-    """Settings of a controller that is a file: those of its table, and those behind its name."""
-    given = dict(settings)
+def _merged_settings(text: str, settings: Mapping[str, Scalar], parts: str | None) -> dict[str, Scalar]:
+    """Settings of a controller in a file: those of its table, and those behind its name."""
+    merged = dict(settings)
     for part, key, value in _parts(parts or ""):
         if key is None:
             raise ControllerError(f"{text}: found {show(part)}; expected key=value")
-        given[key] = _scalar(value)
-    return given
+        merged[key] = _scalar(value)
+    return merged
 
 
 def _learned(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, *, run_code: bool) -> Choice:
@@ -341,25 +347,25 @@ def _learned(text: str, preset: str, settings: Mapping[str, Scalar], base: Path,
     kind, where = match["kind"], match["where"]
     if preset:
         raise ControllerError(f"{text}: {kind} has no presets, found {show(preset)}")
-    given = _given(text, settings, match["parts"])
+    all_settings = _merged_settings(text, settings, match["parts"])
     name, source = f"{kind}:{where}", (base / where).resolve()
     if not source.is_file():
         raise ControllerError(f"{where}: there is no such file (looked for {source})")
     if not run_code:
         learned.look(kind, source, where)
-        return Choice(name, settings=given, is_run=False)
+        return Choice(name, settings=all_settings, is_run=False)
     made_by = learned.maker(kind, source, where)
-    made_by.check(given)
-    return Choice(name, settings=given, made_by=made_by, source=source)
+    made_by.check(all_settings)
+    return Choice(name, settings=all_settings, made_by=made_by, source=source)
 
 
-_STAMP = "_tidegate_stamp"  # of the file that a module was read from: a changed one is read anew
+_STAMP = "_tidegate_stamp"  # time and size of the file that a module was loaded from: a changed file is loaded again
 
 
 def modules_beside(made_by: Callable[..., Any]) -> Iterator[ModuleType]:
-    """The module of a controller in Python, and those from beside its file that it imports, directly or not.
+    """The module of a controller in Python, and the modules in its folder that it imports, directly or not.
 
-    Of what is installed, or was typed into a notebook, there are none.
+    None for installed code, and for code typed into a notebook.
     """
     source = _file_of(made_by)
     if source is not None:
@@ -370,22 +376,24 @@ def modules_beside(made_by: Callable[..., Any]) -> Iterator[ModuleType]:
 def _imported(made_by: Callable[..., Any], source: Path) -> Iterator[tuple[Path, ModuleType]]:
     """The files in the folder of `source`, or below it, that its code imports, directly or through each other."""
     home = source.parent
-    names, seen = [getattr(made_by, "__module__", None)], set[str]()
+    names, visited = [getattr(made_by, "__module__", None)], set[str]()
     while names:
         name = names.pop()
-        if not isinstance(name, str) or name in seen or name.partition(".")[0] == "tidegate":
+        if not isinstance(name, str) or name in visited or name.partition(".")[0] == "tidegate":
             continue
-        seen.add(name)
+        visited.add(name)
         module = sys.modules.get(name)
-        place = getattr(module, "__file__", None)
-        if module is None or place is None:
+        file_name = getattr(module, "__file__", None)
+        if module is None or file_name is None:
             continue  # a module in C, such as time
-        file = Path(place).resolve()
+        file = Path(file_name).resolve()
         if not file.is_relative_to(home) or file.is_relative_to(Path(sys.prefix).resolve()):
             continue
         yield file, module
         values = list(vars(module).values())
-        names += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", None) for one in values]
+        names += [
+            value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) for value in values
+        ]
 
 
 def _file_of(made_by: Callable[..., Any]) -> Path | None:
@@ -395,14 +403,14 @@ def _file_of(made_by: Callable[..., Any]) -> Path | None:
         return None
 
 
-def _load_file(path: Path, shown: str) -> Any:
+def _load_file(path: Path, label: str) -> Any:
     name = f"tidegate_controller_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
     stamp = path.stat().st_mtime_ns, path.stat().st_size
     if name in sys.modules and vars(sys.modules[name]).get(_STAMP) == stamp:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ControllerError(f"{shown}: is no Python file")
+        raise ControllerError(f"{label}: is no Python file")
     module = importlib.util.module_from_spec(spec)
     setattr(module, _STAMP, stamp)
     sys.modules[name] = module  # dataclasses and pickle look their module up
@@ -410,7 +418,7 @@ def _load_file(path: Path, shown: str) -> Any:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ControllerError(f"{shown}: cannot be imported: {_brief(error, path)}") from error
+        raise ControllerError(f"{label}: cannot be imported: {_brief(error, path)}") from error
     return module
 
 
@@ -424,25 +432,25 @@ def _import(name: str) -> Any:
 
 
 def _brief(error: BaseException, path: Path | None) -> str:
-    """An exception in one line, with its place in the author's file."""
+    """An exception in one line, with its line in the author's file."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace is not None:
         if path is not None and trace.tb_frame.f_code.co_filename == str(path):
             line = trace.tb_lineno
         trace = trace.tb_next
-    place = f" (line {line})" if line is not None else ""
+    position = f" (line {line})" if line is not None else ""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {message}{place}"
+    return f"{type(error).__name__}: {message}{position}"
 
 
 def _check_class(made_by: type[Any], name: str) -> None:
     for method in ("on_report(now_ns, report)", "on_limits(now_ns, limits)"):
         if not callable(getattr(made_by, method.partition("(")[0], None)):
-            base = "; tidegate.Controller as its base class gives it all but on_report"
+            base = "; the base class tidegate.Controller has all methods but on_report"
             raise ControllerError(f"{name}: has no method {method}{base}")
     if getattr(made_by, "on_report", None) is Controller.on_report:
-        raise ControllerError(f"{name}: does not write on_report(now_ns, report)")
+        raise ControllerError(f"{name}: does not define on_report(now_ns, report)")
 
 
 def _check_settings(made_by: Callable[..., Any], settings: Mapping[str, Scalar], name: str) -> None:

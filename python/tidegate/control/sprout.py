@@ -1,4 +1,4 @@
-"""Sprout's forecasts as a plain function: what the receivers of `sprout` and `sprout-ewma` make of a series of ticks.
+"""Sprout's forecasts as a plain function: those of the receivers of `sprout` and `sprout-ewma` after a series of ticks.
 
 >>> forecasts([11200] * 3)  # eight packets of 1400 bytes in each tick of 20 ms
 array([[ 3,  7, 12, 17, 21, 26, 30, 35],

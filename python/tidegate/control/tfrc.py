@@ -1,6 +1,6 @@
-"""The formulas of TFRC (RFC 5348, RFC 4828) as plain functions: those that the controllers `tfrc` and `tfrc-sp` use.
+"""The formulas of TFRC (RFC 5348, RFC 4828) as plain functions; `tfrc` and `tfrc-sp` use the same ones.
 
-All take and give plain numbers: bytes, bytes/s, seconds, packets. Intervals are lists in packets, newest first,
+Arguments and results are plain numbers: bytes, bytes/s, seconds, packets. Intervals are lists in packets, newest first,
 beginning with the open interval I_0.
 
 >>> round(throughput(1460, 0.1, 0.01))

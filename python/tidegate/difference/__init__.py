@@ -1,6 +1,6 @@
-"""Two results side by side: what differs in their settings, and in their numbers."""
+"""Two results side by side: the differences of their settings, verdicts and numbers."""
 
-from tidegate.difference.difference import Answer, Difference, Number, diff
+from tidegate.difference.difference import Difference, Number, VerdictChange, diff
 from tidegate.difference.sides import KINDS, Side
 
-__all__ = ["KINDS", "Answer", "Difference", "Number", "Side", "diff"]
+__all__ = ["KINDS", "Difference", "Number", "Side", "VerdictChange", "diff"]

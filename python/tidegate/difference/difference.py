@@ -1,4 +1,4 @@
-"""What differs between two results: their settings, their verdicts, and their numbers, seed by seed."""
+"""The differences between two results: settings, verdicts, and numbers, seed by seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.difference import document as documents
 from tidegate.difference.settings import Setting, differing
-from tidegate.difference.sides import Place, Result, Series, Side
+from tidegate.difference.sides import Result, Scope, Series, Side
 from tidegate.errors import InputError
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
@@ -19,83 +19,83 @@ from tidegate.results.metrics.model import MARGIN
 from tidegate.results.stats import LEVEL, Interval, chance_apart, differences, holm
 
 FILES = "files or code"
-"""What a difference is called that no setting shows: of a recorded network that is played, of a controller's code."""
+"""The name of a difference outside the settings: of a recorded network's file, or of a controller's code."""
 
 _HEADS = {"run": ("of",), "comparison": ("controller",), "sweep": ("settings",), "suite result": ("case", "controller")}
 
 _NO_NETWORK = frozenset({"baseline", "controllers", "engine", "rules", "runs", "seed", "seeds", "suite", "values"})
-"""Settings that say what was run and by what, but not on which network."""
+"""Settings that do not describe the network."""
 
 
 @dataclass(frozen=True)
-class Where:
-    """The runs of both sides that are held against each other."""
+class ScopePair:
+    """Scopes of both sides that are compared with each other."""
 
-    a: Place
-    """Of one side."""
-    b: Place
-    """Of the other one; another place where only the name of the controller differs."""
+    a: Scope
+    """The scope on side A."""
+    b: Scope
+    """The scope on side B; it differs from that on side A only in the name of a controller."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Both in words, a part for each column of a table."""
-        return tuple(one if one == other else f"{one} → {other}" for one, other in zip(self.a, self.b, strict=True))
+        """Both scopes in words, a part for each column of a table."""
+        return tuple(a if a == b else f"{a} → {b}" for a, b in zip(self.a, self.b, strict=True))
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A verdict that is another one."""
+class VerdictChange:
+    """A verdict that differs between the sides."""
 
-    where: Where
-    """Of which runs."""
+    scopes: ScopePair
+    """The scopes of the verdict."""
     a: str
-    """What it was."""
+    """The verdict on side A."""
     b: str
-    """What it is."""
+    """The verdict on side B."""
 
 
 @dataclass(frozen=True)
 class Number:
     """A number of both sides."""
 
-    where: Where
-    """Of which runs."""
+    scopes: ScopePair
+    """The scopes of the number."""
     key: str
-    """The metric's name, with the flow that it is of: as in the tables of the results."""
+    """The metric's name, with its flow, as in the tables of the results."""
     label: str
-    """What it is called in tables."""
+    """The name in tables."""
     metric: Metric
-    """What it is."""
+    """The metric, with unit and digits."""
     a: Interval
-    """The mean of one side, over the seeds that both have where they are paired."""
+    """The mean of side A; of paired numbers over the seeds that both sides have."""
     b: Interval
-    """The mean of the other side."""
+    """The mean of side B, over the same seeds."""
     difference: Interval
-    """What the second has more than the first: of pairs with the same seed the mean with its 95 % interval, else the
-    difference of the means, without one. NaN where a side has no value."""
+    """B minus A. Paired: the mean of the differences seed by seed, with its 95 % interval. Unpaired: the difference of
+    the means, without an interval. NaN where a side has no value."""
     paired: bool
-    """Whether both sides have a seed in common."""
+    """Whether the sides have a seed in common."""
     one_sided: int
-    """In how many pairs only one side has a value."""
+    """The number of common seeds for which only one side has a value."""
     same: bool
-    """Whether both have the same values, to the last bit."""
+    """Whether both sides have the same values, to the last bit."""
     chance: float = 1.0
-    """How likely luck alone would tell them so far apart, corrected for all numbers by Holm's method."""
+    """The probability of such a difference by chance alone, corrected for all numbers by Holm's method."""
 
     @property
     def matters(self) -> bool:
-        """Whether the means are further apart than the least difference that matters in practice."""
+        """Whether the means differ by at least the smallest difference that matters in practice."""
         size = abs(self.difference.mean)
         return not self.same and (math.isnan(size) or self.one_sided > 0 or size >= self.metric.least)
 
     @property
     def apart(self) -> bool:
-        """Whether the difference matters, and luck does not explain it."""
+        """Whether the difference matters, and chance does not explain it."""
         return self.matters and self.chance < LEVEL
 
     @property
     def word(self) -> str:
-        """`better` or `worse` where the sides are told apart, `other` where no direction is better; else nothing."""
+        """`better` or `worse` if the sides are apart, or `other` where no direction is better; empty otherwise."""
         if not self.apart:
             return ""
         if self.metric.better == "neither":
@@ -104,11 +104,11 @@ class Number:
 
     @property
     def order(self) -> tuple[float, float]:
-        """Where it stands in a list that begins with what differs most.
+        """The sort key of a list that begins with the largest difference.
 
-        Sizes are in margins: a twentieth of the larger mean, or the least difference that matters if that is more, so
-        that milliseconds and megabits can be in one order. First comes what the interval leaves of a difference at
-        least, then the difference.
+        Sizes are in margins, so that milliseconds and megabits can be compared: a margin is a twentieth of the larger
+        mean, or the smallest difference that matters if that is more. The first part of the key is the end of the
+        interval that is nearer to zero, the second the difference itself.
         """
         mean, half = abs(self.difference.mean), self.difference.half
         if math.isnan(mean):
@@ -122,131 +122,135 @@ class Difference(Shown):
     """Two results, side by side."""
 
     a: Side
-    """One of them: what was before, where one was."""
+    """Side A, the earlier one if one is earlier."""
     b: Side
-    """The other one."""
+    """Side B."""
 
     def __repr__(self) -> str:
         return f"<tidegate Difference of {self.a.title} and {self.b.title}>"
 
     def document(self) -> Document:
-        """What differs as data, of which all its forms are made."""
+        """The differences as a document, from which all forms are made."""
         return documents.document(self)
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The heads of the columns that say which runs a line of a table is about."""
+        """The heads of the columns that name the scope of a line."""
         return _HEADS[self.a.kind]
 
     def cells(self, parts: Sequence[str]) -> tuple[str, ...]:
-        """What stands in these columns of a place, or of a place on both sides in words."""
+        """The cells of these columns, from the parts of a scope or of a pair of scopes."""
         return (", ".join(parts),) if self.a.kind == "sweep" else tuple(parts)
 
     @cached_property
-    def places(self) -> list[Where]:
-        """The runs that both have."""
+    def common(self) -> list[ScopePair]:
+        """The scopes that both sides have."""
         names = self._renamed
-        theirs = _places(self.b)
-        every = {place: (*place[:-1], names.get(place[-1], place[-1])) for place in _places(self.a)}
-        return [Where(place, other) for place, other in every.items() if other in theirs]
+        in_b = _scopes(self.b)
+        matches = {scope: (*scope[:-1], names.get(scope[-1], scope[-1])) for scope in _scopes(self.a)}
+        return [ScopePair(a, b) for a, b in matches.items() if b in in_b]
 
     @property
-    def only_a(self) -> list[Place]:
-        """Runs that one side alone has."""
-        both = {one.a for one in self.places}
-        return [place for place in _places(self.a) if place not in both]
+    def only_a(self) -> list[Scope]:
+        """Scopes that only side A has."""
+        common = {pair.a for pair in self.common}
+        return [scope for scope in _scopes(self.a) if scope not in common]
 
     @property
-    def only_b(self) -> list[Place]:
-        """Runs that the other side alone has."""
-        both = {one.b for one in self.places}
-        return [place for place in _places(self.b) if place not in both]
+    def only_b(self) -> list[Scope]:
+        """Scopes that only side B has."""
+        common = {pair.b for pair in self.common}
+        return [scope for scope in _scopes(self.b) if scope not in common]
 
     @cached_property
     def _renamed(self) -> dict[str, str]:
-        """The one controller that only the first side has is held against the one that only the second has."""
+        """The controller of side B by that of side A, if each side has exactly one that the other side has not."""
         if self.a.kind in {"run", "sweep"}:
             return {}
-        mine, theirs = ([*dict.fromkeys(place[-1] for place in _places(one))] for one in (self.a, self.b))
-        gone, come = [one for one in mine if one not in theirs], [one for one in theirs if one not in mine]
-        return dict(zip(gone, come, strict=True)) if len(gone) == len(come) == 1 else {}
+        a, b = ([*dict.fromkeys(scope[-1] for scope in _scopes(side))] for side in (self.a, self.b))
+        gone, new = [name for name in a if name not in b], [name for name in b if name not in a]
+        return dict(zip(gone, new, strict=True)) if len(gone) == len(new) == 1 else {}
 
     @cached_property
     def settings(self) -> list[Setting]:
         """The settings that differ."""
-        found = differing(self.a.settings, self.b.settings)
-        return found if any(one.key.partition(".")[0] not in _NO_NETWORK for one in found) else [*found, *self._files()]
+        differences = differing(self.a.settings, self.b.settings)
+        if any(setting.key.partition(".")[0] not in _NO_NETWORK for setting in differences):
+            return differences
+        return [*differences, *self._files()]
 
     def _files(self) -> Iterator[Setting]:
-        """That runs of one name, on the same network by all that is written down, were made from something else."""
-        told = set()
-        for where, seed in self._pairs():
-            mine, theirs = (one.made[at][seed].content for one, at in ((self.a, where.a), (self.b, where.b)))
-            who = f" of {where.a[-1]}" if self.a.kind not in {"run", "sweep"} else ""
-            if where.a == where.b and mine != theirs and who not in told:
-                told.add(who)
-                yield Setting(f"{FILES}{who}", mine[:12], theirs[:12])
+        """Runs whose settings are the same but whose files or code differ, as settings."""
+        reported = set()
+        for pair, seed in self._pairs():
+            a, b = self.a.runs[pair.a][seed].content, self.b.runs[pair.b][seed].content
+            owner = f" of {pair.a[-1]}" if self.a.kind not in {"run", "sweep"} else ""
+            if pair.a == pair.b and a != b and owner not in reported:
+                reported.add(owner)
+                yield Setting(f"{FILES}{owner}", a[:12], b[:12])
 
-    def _pairs(self) -> Iterator[tuple[Where, int]]:
-        """Runs of both sides with the same seed."""
-        for where in [Where((), ())] if self.a.kind == "run" else self.places:
-            mine, theirs = self.a.made.get(where.a, {}), self.b.made.get(where.b, {})
-            yield from ((where, seed) for seed in mine if seed in theirs)
+    def _pairs(self) -> Iterator[tuple[ScopePair, int]]:
+        """Pairs of runs with the same seed: their scopes and the seed."""
+        for pair in [ScopePair((), ())] if self.a.kind == "run" else self.common:
+            a, b = self.a.runs.get(pair.a, {}), self.b.runs.get(pair.b, {})
+            yield from ((pair, seed) for seed in a if seed in b)
 
     @cached_property
     def runs(self) -> tuple[int, int]:
-        """How many runs are the same to the bit, and of how many pairs with the same seed."""
-        same = [self.a.made[where.a][seed].digest == self.b.made[where.b][seed].digest for where, seed in self._pairs()]
+        """The number of runs that are the same to the bit, and of all pairs with the same seed."""
+        same = [self.a.runs[pair.a][seed].digest == self.b.runs[pair.b][seed].digest for pair, seed in self._pairs()]
         return sum(same), len(same)
 
     @cached_property
-    def answers(self) -> list[Answer]:
+    def verdicts(self) -> list[VerdictChange]:
         """The verdicts that differ."""
-        every = ((one, self.a.answers.get(one.a), self.b.answers.get(one.b)) for one in self.places)
-        return [Answer(one, mine or "-", theirs or "-") for one, mine, theirs in every if mine != theirs]
+        pairs = ((pair, self.a.verdicts.get(pair.a), self.b.verdicts.get(pair.b)) for pair in self.common)
+        return [VerdictChange(pair, a or "-", b or "-") for pair, a, b in pairs if a != b]
 
     @cached_property
     def numbers(self) -> list[Number]:
-        """Every number that a side has, what differs most first."""
-        found: list[Number] = []
+        """All numbers of both sides, the largest difference first."""
+        numbers: list[Number] = []
         chances: dict[int, float] = {}
-        for where in self.places:
-            mine, theirs = self.a.series.get(where.a, {}), self.b.series.get(where.b, {})
-            for key in dict.fromkeys([*mine, *theirs]):
-                number, each = _number(where, key, mine.get(key), theirs.get(key))
-                if not number.same and len(each) > 1:
-                    chances[len(found)] = chance_apart(each)
-                found.append(number)
+        for pair in self.common:
+            a, b = self.a.series.get(pair.a, {}), self.b.series.get(pair.b, {})
+            for key in dict.fromkeys([*a, *b]):
+                number, by_seed = _number(pair, key, a.get(key), b.get(key))
+                if not number.same and len(by_seed) > 1:
+                    chances[len(numbers)] = chance_apart(by_seed)
+                numbers.append(number)
         adjusted = holm(chances)
-        told = [replace(one, chance=adjusted.get(at, 1.0)) for at, one in enumerate(found)]
-        return sorted(told, key=lambda one: one.order)
+        corrected = [replace(number, chance=adjusted.get(index, 1.0)) for index, number in enumerate(numbers)]
+        return sorted(corrected, key=lambda number: number.order)
 
     @property
     def differs(self) -> bool:
-        """Whether anything does."""
-        same, of = self.runs
-        apart = self.settings or self.answers or self.only_a or self.only_b or same < of
-        return bool(apart) or any(not one.same for one in self.numbers)
+        """Whether anything differs."""
+        same, paired = self.runs
+        apart = self.settings or self.verdicts or self.only_a or self.only_b or same < paired
+        return bool(apart) or any(not number.same for number in self.numbers)
 
     def to_data(self, *, every: bool = False) -> dict[str, Any]:
-        """As plain data, numbers in the summary's own units.
+        """The differences as plain data, with numbers in the units of the summary.
 
         Args:
-            every: Also the numbers that are the same.
+            every: Whether to include the numbers that are the same.
         """
-        same, of = self.runs
+        same, paired = self.runs
         return {
             "kind": self.a.kind,
             "a": self.a.title,
             "b": self.b.title,
             "differs": self.differs,
             "settings": [asdict(setting) for setting in self.settings],
-            "only_a": [self._named(place) for place in self.only_a],
-            "only_b": [self._named(place) for place in self.only_b],
-            "verdicts": [{**self._named(answer.where.parts), "a": answer.a, "b": answer.b} for answer in self.answers],
+            "only_a": [self._by_head(scope) for scope in self.only_a],
+            "only_b": [self._by_head(scope) for scope in self.only_b],
+            "verdicts": [
+                {**self._by_head(change.scopes.parts), "a": change.a, "b": change.b} for change in self.verdicts
+            ],
             "numbers": [
                 {
-                    **self._named(number.where.parts),
+                    **self._by_head(number.scopes.parts),
                     "metric": number.key,
                     "a": finite(number.a.mean),
                     "b": finite(number.b.mean),
@@ -263,44 +267,46 @@ class Difference(Shown):
             ],
             "numbers_same": sum(number.same for number in self.numbers),
             "runs_same": same,
-            "runs_paired": of,
+            "runs_paired": paired,
         }
 
-    def _named(self, parts: Place) -> dict[str, str]:
+    def _by_head(self, parts: Sequence[str]) -> dict[str, str]:
         return dict(zip(self.heads, self.cells(parts), strict=True))
 
 
 def diff(a: Result, b: Result) -> Difference:
-    """Holds two results of one kind against each other.
+    """Compares two results of one kind.
 
     Args:
-        a: A run, a comparison, a sweep or a suite's result: what was before, where one was.
-        b: Another one of the same kind.
+        a: A run, a comparison, a sweep or a suite's result; the earlier one if one is earlier.
+        b: Another result of the same kind.
 
     Raises:
-        InputError: when they are of two kinds, or of one that is not compared.
+        InputError: when they are of two kinds, or of a kind that cannot be compared.
     """
-    one, other = Side.of(a), Side.of(b)
-    if one.kind != other.kind:
-        raise InputError(f"one is a {one.kind} and the other a {other.kind}; expected two of one kind")
-    return Difference(one, other)
+    side_a, side_b = Side.of(a), Side.of(b)
+    if side_a.kind != side_b.kind:
+        raise InputError(f"one is a {side_a.kind} and the other a {side_b.kind}; expected two of one kind")
+    return Difference(side_a, side_b)
 
 
-def _places(side: Side) -> Mapping[Place, None]:
-    return dict.fromkeys([*side.series, *side.answers])
+def _scopes(side: Side) -> Mapping[Scope, None]:
+    return dict.fromkeys([*side.series, *side.verdicts])
 
 
-def _number(where: Where, key: str, mine: Series | None, theirs: Series | None) -> tuple[Number, list[float]]:
+def _number(
+    scopes: ScopePair, key: str, series_a: Series | None, series_b: Series | None
+) -> tuple[Number, list[float]]:
     """A number of both sides, and its differences seed by seed."""
-    about = mine or theirs
-    assert about is not None  # noqa: S101
-    a, b = (one.values if one is not None else {} for one in (mine, theirs))
+    either = series_a or series_b
+    assert either is not None  # noqa: S101
+    a, b = (series.values if series is not None else {} for series in (series_a, series_b))
     common = sorted(a.keys() & b.keys())
     if common:
-        a, b = ({seed: one[seed] for seed in common} for one in (a, b))
-    each = differences(b, a)
+        a, b = ({seed: values[seed] for seed in common} for values in (a, b))
+    by_seed = differences(b, a)
     means = Interval.of(a.values()), Interval.of(b.values())
-    apart = Interval.of(each) if common else Interval(means[1].mean - means[0].mean, None, 0)
+    apart = Interval.of(by_seed) if common else Interval(means[1].mean - means[0].mean, None, 0)
     one_sided = sum((a[seed] is None) != (b[seed] is None) for seed in common)
-    number = Number(where, key, about.label, about.metric, *means, apart, bool(common), one_sided, same=a == b)
-    return number, each
+    number = Number(scopes, key, either.label, either.metric, *means, apart, bool(common), one_sided, same=a == b)
+    return number, by_seed

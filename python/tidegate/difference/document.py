@@ -1,4 +1,4 @@
-"""The document of what differs between two results."""
+"""The document of the differences between two results."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tidegate.wording import counted
 
 if TYPE_CHECKING:
     from tidegate.difference.difference import Difference, Number
-    from tidegate.difference.sides import Place
+    from tidegate.difference.sides import Scope
 
-_SHOWN = 30
-"""Lines of a table, and places in a sentence, that short forms have."""
-_LEAST = "1 ms, 0.2 s, 0.1 % or the last digit"
+_MAX_LINES = 30
+"""The largest number of lines of a table, and of scopes in a sentence, in short forms."""
+_LEAST = "below 1 ms, 0.2 s, 0.1 % or the last digit"
 _WORDS = {"better": Phrase("better", "good"), "worse": Phrase("worse", "bad")}
 
 
 def document(difference: Difference) -> Document:
-    """What there is to say of two results; what is the same, or as good as that, is a detail."""
+    """Makes the document; numbers that are the same, or differ too little to matter, are details."""
     a, b = difference.a, difference.b
     settings = [(setting.key, setting.a, setting.b) for setting in difference.settings]
-    verdicts = [(*answer.where.parts, answer.a, answer.b) for answer in difference.answers]
+    verdicts = [(*change.scopes.parts, change.a, change.b) for change in difference.verdicts]
     parts: list[tuple[str, list[Block]]] = [
         ("", [] if difference.differs else [Paragraph("nothing differs")]),
         ("Settings", _of_words(("setting", "A", "B"), settings, "setting")),
@@ -51,31 +51,31 @@ def document(difference: Difference) -> Document:
 
 
 def _of_words(heads: Sequence[str], lines: Sequence[Sequence[str]], noun: str) -> list[Block]:
-    """A table of words, if there is a line of it."""
+    """A table of words, in a list; an empty list where it would have no line."""
     if not lines:
         return []
     columns = [Column(head, left=True) for head in heads]
-    rows = [Row(line, detail=at >= _SHOWN) for at, line in enumerate(lines)]
-    more = len(lines) - _SHOWN
+    rows = [Row(line, detail=index >= _MAX_LINES) for index, line in enumerate(lines)]
+    more = len(lines) - _MAX_LINES
     return [Table(columns, rows, "prose"), *_rest(f"{counted(more, noun)} more" if more > 0 else "")]
 
 
-def _only(name: str, places: Sequence[Place]) -> list[Block]:
-    """Runs that one side alone has."""
-    if not places:
+def _only(name: str, scopes: Sequence[Scope]) -> list[Block]:
+    """Paragraphs on the scopes that only one side has."""
+    if not scopes:
         return []
-    names = [", ".join(place) for place in places]
-    begin, more = f"only in {name}: ", len(names) - _SHOWN
+    names = [", ".join(scope) for scope in scopes]
+    begin, more = f"only in {name}: ", len(names) - _MAX_LINES
     if more <= 0:
         return [Paragraph(begin + "; ".join(names))]
     return [
-        *_rest(f"{begin}{'; '.join(names[:_SHOWN])} and {more} more"),
+        *_rest(f"{begin}{'; '.join(names[:_MAX_LINES])} and {more} more"),
         Paragraph(begin + "; ".join(names), detail=True),
     ]
 
 
 def _rest(words: str) -> list[Block]:
-    """What short forms leave out, if they do."""
+    """A paragraph of short forms on what they leave out, in a list; an empty list without words."""
     return [Paragraph(words, "soft", rest=True)] if words else []
 
 
@@ -83,73 +83,75 @@ def _rest(words: str) -> list[Block]:
 
 
 def _numbers(difference: Difference) -> list[Block]:
-    """Every number: those that matter, of which short forms have the first ones, and all others as details."""
-    shown = [number for number in difference.numbers if number.matters][:_SHOWN]
+    """A table of all numbers: short forms have the first that matter; all others are details."""
+    first = [number for number in difference.numbers if number.matters][:_MAX_LINES]
     blocks: list[Block] = []
     if difference.numbers:
-        rows = [_row(difference, number, detail=number not in shown) for number in difference.numbers]
-        wheres = difference.heads
-        heads = ("", *wheres, "number", "A", "B", "unit", "B - A", "")
-        left = {*range(len(wheres) + 2), len(wheres) + 4}
-        columns = [Column(head, left=at in left) for at, head in enumerate(heads)]
-        blocks += [Paragraph(_pairs(difference), detail=not shown), Table(columns, rows, stub=len(wheres) + 2)]
-    elif difference.places:
-        blocks.append(Paragraph("no number is on either side"))
-    if not difference.places:
-        why = "no run of one side is like one of the other, so that no numbers can be compared"
-        blocks.append(Paragraph(why))
-    return [*blocks, *_rest("; ".join(_left_out(difference, len(shown)))), *_same(difference)]
+        rows = [_row(difference, number, detail=number not in first) for number in difference.numbers]
+        scope_heads = difference.heads
+        heads = ("", *scope_heads, "number", "A", "B", "unit", "B - A", "")
+        texts = {*range(len(scope_heads) + 2), len(scope_heads) + 4}
+        columns = [Column(head, left=index in texts) for index, head in enumerate(heads)]
+        blocks += [Paragraph(_pairing(difference), detail=not first), Table(columns, rows, stub=len(scope_heads) + 2)]
+    elif difference.common:
+        blocks.append(Paragraph("neither side has numbers"))
+    if not difference.common:
+        blocks.append(Paragraph("no numbers can be compared: nothing that ran in A also ran in B"))
+    return [*blocks, *_rest("; ".join(_omitted(difference, len(first)))), *_same(difference)]
 
 
 def _row(difference: Difference, number: Number, *, detail: bool) -> Row:
-    about = number.metric
-    a, b = (about.show(side.mean) if number.paired else about.show_interval(side) for side in (number.a, number.b))
-    where = difference.cells(number.where.parts)
+    quantity = number.metric
+    a, b = (
+        quantity.show(side.mean) if number.paired else quantity.show_interval(side) for side in (number.a, number.b)
+    )
+    scope = difference.cells(number.scopes.parts)
     word: Sentence = _WORDS.get(number.word, number.word)
-    return Row([word, *where, number.label, a, b, about.unit, _change(number), _share(number)], detail=detail)
+    return Row([word, *scope, number.label, a, b, quantity.unit, _change(number), _share(number)], detail=detail)
 
 
 def _change(number: Number) -> str:
-    """The difference with its sign and interval, and what is to be known of it."""
+    """The difference with its sign and interval, or a remark where there is none."""
     if number.same:
         return "same"
     if math.isnan(number.difference.mean):
         return "no value in B" if number.a.count else "no value in A"
     text = number.metric.show_interval(number.difference, signed=True)
     if number.one_sided:
-        text += f", {number.one_sided} with one value"
+        text += f", {counted(number.one_sided, 'seed')} with a value on one side only"
     return text if number.paired else f"{text}, unpaired"
 
 
 def _share(number: Number) -> str:
+    """The difference as a part of A, in per cent."""
     if not number.a.mean or not math.isfinite(number.difference.mean) or number.same:
         return ""
     return f"{number.difference.mean / abs(number.a.mean):+.1%}"
 
 
-def _pairs(difference: Difference) -> str:
-    """How the numbers were held against each other."""
+def _pairing(difference: Difference) -> str:
+    """A sentence on how the numbers were compared."""
     pairs = {number.difference.count for number in difference.numbers if number.paired and number.difference.count}
     if not pairs:
-        return "unpaired: no seed is on both sides, so that their luck is another one, too"
+        return "unpaired: A and B have no seed in common, so that their numbers also differ by chance"
     if max(pairs) == 1:
-        return "one pair: nothing says how much of it is luck"
+        return "one pair: a single seed cannot show how much of a difference is chance"
     return f"paired by {max(pairs)} seeds: means of the differences with 95 % intervals"
 
 
-def _left_out(difference: Difference, shown: int) -> list[str]:
-    """Which numbers short forms leave out, though they differ."""
+def _omitted(difference: Difference, first: int) -> list[str]:
+    """Counts of the numbers that differ, but that short forms leave out after the first."""
     differing = [number for number in difference.numbers if not number.same]
-    less = sum(number.matters for number in differing) - shown
+    less = sum(number.matters for number in differing) - first
     small = sum(not number.matters for number in differing)
-    counts = ((less, "less"), (small, f"by less than matters ({_LEAST})"))
+    counts = ((less, "less"), (small, f"too little to matter ({_LEAST})"))
     return [f"{count} {'number differs' if count == 1 else 'numbers differ'} {how}" for count, how in counts if count]
 
 
 def _same(difference: Difference) -> list[Block]:
-    """What is the same, if anything was compared."""
+    """A paragraph on the numbers and runs that are the same, in a list; an empty list where nothing was compared."""
     same = sum(number.same for number in difference.numbers)
-    equal, of = difference.runs
+    equal, paired = difference.runs
     parts = [f"{same} of {len(difference.numbers)} numbers are the same"] if same else []
-    parts += [f"{equal} of {of} runs are the same to the bit"] if of else []
+    parts += [f"{equal} of {paired} runs are the same to the bit"] if paired else []
     return [Paragraph("; ".join(parts))] if parts else []

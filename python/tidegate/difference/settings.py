@@ -1,4 +1,4 @@
-"""What two results were made of, as trees of settings, and where these differ."""
+"""The settings of two results as trees, and their differences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tidegate.errors import InputError
 from tidegate.scenario import Scenario, toml
 
 Tree: TypeAlias = Mapping[str, Any]
-"""Values by key; tables are trees, and entries of lists that have names are found by them."""
+"""Values by key; tables are trees, and lists of entries with names are trees by these names."""
 
 _PROSE = frozenset({"description", "source", "title", "says", "why"})
-"""Keys that people read, and no run."""
+"""Keys of texts for readers, which no run depends on."""
 
 NONE = "-"
-"""What stands for a setting that one side does not have."""
+"""The mark of a setting that a side does not have."""
 
 
 @dataclass(frozen=True)
@@ -26,111 +26,117 @@ class Setting:
     key: str
     """Its key, with dots: `links.uplink.delay`."""
     a: str
-    """What one side has, as in a file; `-` where it has nothing of that name."""
+    """The value on side A, as in a file; `-` where that side does not have it."""
     b: str
-    """What the other side has."""
+    """The value on side B."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A tree of settings as people wrote them, and the same tree with all that they left to its default."""
+    """A tree of the settings that were written down, and the same tree with all defaults."""
 
-    said: Tree
-    """Only what differs from the defaults."""
-    whole: Tree
-    """With the defaults."""
+    explicit: Tree
+    """The settings that differ from the defaults."""
+    complete: Tree
+    """All settings, with the defaults."""
 
     @classmethod
     def of_scenario(cls, scenario: Scenario) -> Settings:
-        """Those of a scenario."""
-        whole = scenario.model_dump(mode="json", by_alias=True)
-        return cls(_named(scenario.to_dict()), _named(whole))
+        """The settings of a scenario."""
+        complete = scenario.model_dump(mode="json", by_alias=True)
+        return cls(_by_name(scenario.to_dict()), _by_name(complete))
 
     @classmethod
     def of_text(cls, text: str) -> Settings:
-        """Those of a scenario as text; of one that this version does not understand, what is written there."""
+        """The settings of a scenario as text; without defaults if this version does not understand it."""
         try:
             return cls.of_scenario(Scenario.parse(text))
         except InputError:
-            return cls.plain(_named(toml.parse(text, "scenario")))
+            return cls.without_defaults(_by_name(toml.parse(text, "scenario")))
 
     @classmethod
-    def plain(cls, tree: Tree) -> Settings:
-        """A tree that has no defaults."""
+    def without_defaults(cls, tree: Tree) -> Settings:
+        """Settings that have no defaults."""
         return cls(tree, tree)
 
     @classmethod
     def joined(cls, parts: Mapping[str, Settings]) -> Settings:
-        """Several, each under a key of its own."""
-        return cls({key: one.said for key, one in parts.items()}, {key: one.whole for key, one in parts.items()})
+        """The settings of several parts, each part under its key."""
+        return cls(
+            {key: settings.explicit for key, settings in parts.items()},
+            {key: settings.complete for key, settings in parts.items()},
+        )
 
-    def beside(self, further: Tree) -> Settings:
-        """These, and some more; a further one takes the place of one of its name."""
-        return Settings({**self.said, **further}, {**self.whole, **further})
+    def beside(self, extra: Tree) -> Settings:
+        """These settings with extra ones, which replace those of the same name."""
+        return Settings({**self.explicit, **extra}, {**self.complete, **extra})
 
     def without(self, key: str) -> Settings:
-        """These but for one."""
-        return Settings(*({name: one for name, one in tree.items() if name != key} for tree in (self.said, self.whole)))
+        """These settings without one key."""
+        trees = (self.explicit, self.complete)
+        return Settings(*({name: value for name, value in tree.items() if name != key} for tree in trees))
 
 
 def differing(a: Settings, b: Settings) -> list[Setting]:
-    """Every setting that differs, in the order in which the sides have them.
+    """The settings that differ, in the order of the sides.
 
-    A setting that one side leaves to its default, and the other one writes down with the same value, is the same.
+    A setting is the same if one side leaves it to its default, and the other side writes the same value down.
 
-    >>> one, other = Settings.plain({"x": {"y": 1, "z": 2}}), Settings.plain({"x": {"y": 1, "z": "3ms"}, "w": True})
-    >>> differing(one, other)
+    >>> a = Settings.without_defaults({"x": {"y": 1, "z": 2}})
+    >>> b = Settings.without_defaults({"x": {"y": 1, "z": "3ms"}, "w": True})
+    >>> differing(a, b)
     [Setting(key='x.z', a='2', b='3ms'), Setting(key='w', a='-', b='true')]
     """
-    return list(_walk((), a.said, b.said, a.whole, b.whole))
+    return list(_walk((), a.explicit, b.explicit, a.complete, b.complete))
 
 
-def _walk(at: tuple[str, ...], a: Tree, b: Tree, whole_a: Tree, whole_b: Tree) -> Iterator[Setting]:
+def _walk(path: tuple[str, ...], a: Tree, b: Tree, complete_a: Tree, complete_b: Tree) -> Iterator[Setting]:
     for key in dict.fromkeys([*a, *b]):
         if key in _PROSE:
             continue
-        here = (*at, key)
-        # what is not written down has its default
-        one, other = (side.get(key, whole.get(key)) for side, whole in ((a, whole_a), (b, whole_b)))
-        if isinstance(one, Mapping) and isinstance(other, Mapping):
-            defaults = whole_a.get(key, one), whole_b.get(key, other)
-            yield from _walk(here, a.get(key, {}), b.get(key, {}), *defaults)
-        elif one != other:
-            yield Setting(".".join(here), _shown(one), _shown(other))
+        key_path = (*path, key)
+        # a setting that is not written down has its default
+        value_a, value_b = a.get(key, complete_a.get(key)), b.get(key, complete_b.get(key))
+        if isinstance(value_a, Mapping) and isinstance(value_b, Mapping):
+            defaults = complete_a.get(key, value_a), complete_b.get(key, value_b)
+            yield from _walk(key_path, a.get(key, {}), b.get(key, {}), *defaults)
+        elif value_a != value_b:
+            yield Setting(".".join(key_path), _toml_text(value_a), _toml_text(value_b))
 
 
-def _shown(value: object) -> str:
-    """A value as it stands in a file, text without its quotes."""
+def _toml_text(value: object) -> str:
+    """A value as it is written in a file; text has no quotes."""
     if value is None:
         return NONE
-    return value if isinstance(value, str) else toml.inline(_without_nothing(value))
+    return value if isinstance(value, str) else toml.inline(_without_none(value))
 
 
-def _without_nothing(value: object) -> object:
+def _without_none(value: object) -> object:
+    """A value without the keys whose value is `None`, which TOML cannot write."""
     if isinstance(value, Mapping):
-        return {str(key): _without_nothing(one) for key, one in value.items() if one is not None}
+        return {str(key): _without_none(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_without_nothing(one) for one in value]
+        return [_without_none(inner) for inner in value]
     return value
 
 
-def _named(value: Any, key: str = "") -> Any:
+def _by_name(value: Any, key: str = "") -> Any:
     """A table in which lists of entries with names are tables by these names, and a controller is its short text."""
     if isinstance(value, Mapping):
         if key == "controller" and "name" in value:
             return _controller(value)
-        return {name: _named(one, name) for name, one in value.items()}
-    entries = isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value)
-    names = [str(one.get("name", at)) for at, one in enumerate(value, 1)] if entries else []
+        return {name: _by_name(inner, name) for name, inner in value.items()}
+    is_list_of_tables = isinstance(value, list) and value and all(isinstance(entry, Mapping) for entry in value)
+    names = [str(entry.get("name", number)) for number, entry in enumerate(value, 1)] if is_list_of_tables else []
     if names and len({*names}) == len(names):
-        inner = [{name: one for name, one in entry.items() if name != "name"} for entry in value]
-        return dict(zip(names, map(_named, inner), strict=True))
+        unnamed = [{name: inner for name, inner in entry.items() if name != "name"} for entry in value]
+        return dict(zip(names, map(_by_name, unnamed), strict=True))
     return value
 
 
 def _controller(table: Mapping[str, Any]) -> str:
-    """A controller that is written as a table, as it is typed."""
+    """The short text of a controller that is written as a table, as on the command line."""
     parts = [str(table["preset"])] if table.get("preset") else []
-    parts += [f"{key}={_shown(value)}" for key, value in (table.get("settings") or {}).items()]
+    parts += [f"{key}={_toml_text(value)}" for key, value in (table.get("settings") or {}).items()]
     name = str(table["name"])
     return f"{name}{',' if ':' in name else ':'}{','.join(parts)}" if parts else name

@@ -1,4 +1,4 @@
-"""One of two results that are compared: what it is made of, and its numbers, whatever kind of result it is."""
+"""One of two compared results: its settings, verdicts and numbers, in the same form for each kind of result."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tidegate.suite.tables import short
 from tidegate.wording import counted
 
 Result: TypeAlias = Run | Comparison | SweepResult | SuiteResult
-"""What can be compared."""
+"""The results that can be compared."""
 
-Place: TypeAlias = tuple[str, ...]
-"""Where numbers are from: in a run a flow or a link, in a comparison a controller, in a sweep its settings, in a suite
-case and controller."""
+Scope: TypeAlias = tuple[str, ...]
+"""The source of numbers: a flow or link of a run, a controller of a comparison, a combination of a sweep's settings, or
+case and controller of a suite."""
 
 
 @dataclass(frozen=True)
@@ -35,51 +35,51 @@ class Series:
     """A number of several runs."""
 
     label: str
-    """What it is called in tables, with the flow that it is of."""
+    """The name in tables, with the flow."""
     metric: Metric
-    """What it is."""
+    """The metric, with unit and digits."""
     values: BySeed
-    """By seed."""
+    """The numbers by seed."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """A run, by two hashes."""
+class RunHashes:
+    """Two hashes of a run."""
 
     digest: str
-    """Of its recording: equal ones are of runs that are the same to the bit."""
+    """The hash of its recording: equal for runs that are the same to the bit."""
     content: str
-    """Of all that it was made from but the engine: the scenario, the files that it names, the controllers' code."""
+    """The hash of its inputs without the engine: the scenario, the files that it names, the controllers' code."""
 
     @classmethod
-    def of(cls, about: Mapping[str, Any]) -> Made:
-        """Of what is kept of a run."""
-        return cls(str(about["digest"]), str(about.get("scenario_hash", "")))
+    def of(cls, metadata: Mapping[str, Any]) -> RunHashes:
+        """The hashes from a run's metadata."""
+        return cls(str(metadata["digest"]), str(metadata.get("scenario_hash", "")))
 
 
 @dataclass(frozen=True)
 class Side:
-    """A result, as it is compared."""
+    """A result in the form in which it is compared."""
 
     kind: str
     """`run`, `comparison`, `sweep` or `suite result`."""
     title: str
-    """What it is, in a few words."""
+    """Its name, controllers and seeds, in a few words."""
     settings: Settings
-    """What it was made of."""
-    series: Mapping[Place, Mapping[str, Series]]
-    """The numbers of its tables, by where they are from and by a key."""
-    answers: Mapping[Place, str]
-    """Verdicts: whether a flow was fit for a call, or what a suite's rules say."""
-    made: Mapping[Place, Mapping[int, Made]]
-    """Its runs, by where they are and by seed."""
+    """The settings of its runs."""
+    series: Mapping[Scope, Mapping[str, Series]]
+    """The numbers of its tables, by scope and key."""
+    verdicts: Mapping[Scope, str]
+    """The verdicts: whether a flow was fit for a call, or the results of a suite's rules."""
+    runs: Mapping[Scope, Mapping[int, RunHashes]]
+    """The hashes of its runs, by scope and seed."""
 
     @classmethod
     def of(cls, result: Result) -> Side:
-        """A side of its kind.
+        """The side of a result.
 
         Raises:
-            InputError: when it is none of `KINDS`.
+            InputError: when the result is none of `KINDS`.
         """
         for type_, (_, make) in KINDS.items():
             if isinstance(result, type_):
@@ -89,15 +89,15 @@ class Side:
 
 
 def _of_run(run: Run) -> Side:
-    recorded = [str(one["sha256"]) for one in (run.about.get("imported") or {}).get("files", ())]
-    # a recorded call has no seed: its luck is that of its recording
-    luck = int(recorded[0][:8], 16) if recorded else run.seed
-    about: dict[str, Any] = {"engine": _engine([run.about]), "inputs": _inputs([run.about])}
-    about |= {"recordings": [one[:12] for one in recorded]} if recorded else {"seed": run.seed}
+    recorded = [str(file["sha256"]) for file in (run.about.get("imported") or {}).get("files", ())]
+    # a recorded call has no seed: the hash of its recording takes that place
+    seed = int(recorded[0][:8], 16) if recorded else run.seed
+    extra: dict[str, Any] = {"engine": _engine([run.about]), "inputs": _inputs([run.about])}
+    extra |= {"recordings": [sha256[:12] for sha256 in recorded]} if recorded else {"seed": run.seed}
     flows = {str(flow["flow"]): flow for flow in view.point_to_point(run)}
-    # a link and a flow may have one name
+    # a link and a flow may have the same name
     links = {f"link {link['link']}": link for link in run.summary["links"]}
-    sessions = {f"session {name}": view.session_sums(of) for name, of in view.sessions(run.summary).items()}
+    sessions = {f"session {name}": view.session_sums(members) for name, members in view.sessions(run.summary).items()}
     tables: list[tuple[Mapping[str, Mapping[str, Any]], Sequence[str]]] = [
         (flows, (*HEADLINE, *PICTURES)),
         # whether a link clears ECN fields is one of its settings
@@ -106,27 +106,27 @@ def _of_run(run: Run) -> Side:
         ({"fairness": run.summary.get("fairness") or {}}, ("jain_5s",)),
     ]
     series = {
-        (place,): {
-            name: Series(metric(name).label, metric(name), {luck: number})
+        (source,): {
+            name: Series(metric(name).label, metric(name), {seed: number})
             for name in names
             if (number := finite(row.get(name))) is not None
         }
         for table, names in tables
-        for place, row in table.items()
+        for source, row in table.items()
     }
     return Side(
         "run",
         f"{run.name}: {run.controller}{'' if recorded else f', seed {run.seed}'}",
-        Settings.of_text(str(run.about["scenario"])).beside(about),
-        {place: some for place, some in series.items() if some},
+        Settings.of_text(str(run.about["scenario"])).beside(extra),
+        {scope: numbers for scope, numbers in series.items() if numbers},
         {(name,): verdict_on([flow]) for name, flow in flows.items()},
-        {(): {luck: Made.of(run.about)}},
+        {(): {seed: RunHashes.of(run.about)}},
     )
 
 
 def _of_comparison(result: Comparison) -> Side:
-    runs = [run.about for some in result.runs.values() for run in some]
-    about = {
+    runs = [run.about for runs in result.runs.values() for run in runs]
+    extra = {
         "controllers": ", ".join(result.table.controllers),
         "seeds": _listed(result.seeds),
         "engine": _engine(runs),
@@ -136,41 +136,43 @@ def _of_comparison(result: Comparison) -> Side:
     return Side(
         "comparison",
         f"{result.scenario.name}: {', '.join(result.table.controllers)}; {_seeds(result.seeds)}",
-        Settings.of_scenario(result.scenario).without("seed").beside(about),
+        Settings.of_scenario(result.scenario).without("seed").beside(extra),
         {
             (name,): {row.key: Series(row.label, row.metric, row.values[name]) for row in result.table.rows}
             for name in result.controllers
         },
-        {(one,): f"failed: {result.failed[one]}" if one in result.failed else says for one, says in verdicts},
-        {(one,): {run.seed: Made.of(run.about) for run in some} for one, some in result.runs.items()},
+        {(name,): f"failed: {result.failed[name]}" if name in result.failed else verdict for name, verdict in verdicts},
+        {(name,): {run.seed: RunHashes.of(run.about) for run in runs} for name, runs in result.runs.items()},
     )
 
 
 def _of_sweep(result: SweepResult) -> Side:
     swept = Swept.of(result)
     seeds = sorted({int(row["seed"]) for row in result.rows})
-    about: dict[str, Any] = {
+    extra: dict[str, Any] = {
         "values": {key: ", ".join(swept.values[key]) for key in swept.varied},
         "set": dict(swept.constant),
         "seeds": _listed(seeds),
         "engine": _engine(result.rows),
     }
     if len(result.rows) < result.planned:
-        about["runs"] = f"{len(result.rows)} of {result.planned}"
-    series, made = {}, {}
-    for one in swept.combinations:
-        # a key with one value tells no two runs apart; where the other sweep has another one, the settings say so
-        place = tuple(f"{key}={one.settings[key]}" for key in sorted(swept.varied))
-        series[place] = {
+        extra["runs"] = f"{len(result.rows)} of {result.planned}"
+    series, runs = {}, {}
+    for combination in swept.combinations:
+        # only keys with several values distinguish runs; the settings show a constant that differs between the sweeps
+        scope = tuple(f"{key}={combination.settings[key]}" for key in sorted(swept.varied))
+        series[scope] = {
             name: Series(
-                sweeps.label(name), sweeps.about(name), {int(row["seed"]): sweeps.value(row, name) for row in one.rows}
+                sweeps.label(name),
+                sweeps.metric_of(name),
+                {int(row["seed"]): sweeps.value(row, name) for row in combination.rows},
             )
             for name in swept.names
         }
-        made[place] = {int(row["seed"]): Made.of(row) for row in one.rows}
+        runs[scope] = {int(row["seed"]): RunHashes.of(row) for row in combination.rows}
     title = f"{result.name}: {', '.join(swept.varied) or 'nothing'} varied; {_seeds(seeds)}"
-    settings = Settings.of_text(result.scenario).without("seed").beside(about)
-    return Side("sweep", title, settings, series, {}, made)
+    settings = Settings.of_text(result.scenario).without("seed").beside(extra)
+    return Side("sweep", title, settings, series, {}, runs)
 
 
 def _of_suite(result: SuiteResult) -> Side:
@@ -180,45 +182,49 @@ def _of_suite(result: SuiteResult) -> Side:
         if case.scenario is not None
     }
     rules = {rule.name: rule.to_dict() for rule in result.suite.rules}
-    parts = {"cases": Settings.joined(cases), "rules": Settings.plain(rules)}
-    about = {
+    parts = {"cases": Settings.joined(cases), "rules": Settings.without_defaults(rules)}
+    extra = {
         "suite": result.suite.name,
         "controllers": ", ".join(result.controllers),
         "baseline": result.baseline,
         "seeds": _listed(result.seeds),
         "engine": _engine([row for *_, row in result.runs()]),
     }
-    shown = {name: numbers.about(name) for name, _ in SHOWN}
+    metrics = {name: numbers.about(name) for name, _ in SHOWN}
     return Side(
         "suite result",
         f"{result.suite.name}: {', '.join(result.controllers)}; {_seeds(result.seeds)}",
-        Settings.joined(parts).beside(about),
+        Settings.joined(parts).beside(extra),
         {
-            place: {name: Series(shown[name].label, shown[name], result.values(*place, name, of)) for name, of in SHOWN}
-            for place in result.rows
+            scope: {
+                name: Series(metrics[name].label, metrics[name], result.values(*scope, name, part))
+                for name, part in SHOWN
+            }
+            for scope in result.rows
         },
         {
-            (one.case, one.controller): one.state if one.state == "pass" else f"{one.state}: {short(one)}"
-            for one in result.cells
+            (cell.case, cell.controller): cell.state if cell.state == "pass" else f"{cell.state}: {short(cell)}"
+            for cell in result.cells
         },
-        {place: {seed: Made.of(row) for seed, row in rows.items()} for place, rows in result.rows.items()},
+        {scope: {seed: RunHashes.of(row) for seed, row in rows.items()} for scope, rows in result.rows.items()},
     )
 
 
-def _engine(about: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What made some runs; the same bits come of it on every machine, so that Python and platform are no matter."""
-    some = [one.get("versions") or {} for one in about]
-    found = {key: dict.fromkeys(str(one[key]) for one in some if key in one) for key in ("tidegate", "commit")}
-    return {key: " and ".join(values) for key, values in found.items() if values}
+def _engine(runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The engine's versions in the metadata of runs; Python and platform are left out, since they change no bit."""
+    versions = [metadata.get("versions") or {} for metadata in runs]
+    by_key = {key: dict.fromkeys(str(by[key]) for by in versions if key in by) for key in ("tidegate", "commit")}
+    return {key: " and ".join(values) for key, values in by_key.items() if values}
 
 
-def _inputs(about: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Hashes of the files that some runs read, and of their controllers' code."""
-    return {str(name): str(content)[:12] for one in about for name, content in (one.get("inputs") or {}).items()}
+def _inputs(runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The hashes of files and controllers' code in the metadata of runs, by name."""
+    inputs = (item for metadata in runs for item in (metadata.get("inputs") or {}).items())
+    return {str(name): str(content)[:12] for name, content in inputs}
 
 
 def _listed(seeds: Sequence[int]) -> str:
-    """Seeds in few words.
+    """Seeds in a few words.
 
     >>> _listed([1, 2, 3]), _listed([2, 5]), _listed([7])
     ('1 to 3', '2, 5', '7')
@@ -238,4 +244,4 @@ KINDS: Mapping[type[Any], tuple[str, Callable[[Any], Side]]] = {
     SweepResult: ("sweep", _of_sweep),
     SuiteResult: ("suite result", _of_suite),
 }
-"""The kinds of results that are compared, each with its word."""
+"""The kinds of results that can be compared: the name of the kind, and the function that makes a side."""

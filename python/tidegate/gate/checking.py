@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import InputError, RunError
-from tidegate.gate import baseline as kept
+from tidegate.gate import baseline as baselines
 from tidegate.gate import document as documents
-from tidegate.gate.baseline import Baseline, Known
+from tidegate.gate.baseline import Baseline, CaseBaseline
 from tidegate.gate.deciding import LEVEL, LOOKS, Family, State, looks_up_to
-from tidegate.gate.judging import Answer, Question, judge
+from tidegate.gate.judging import Question, Verdict, judge
 from tidegate.gate.rules import DEFAULT, Rule
 from tidegate.output.document import Document
 from tidegate.output.junit import Case
@@ -24,7 +24,7 @@ from tidegate.runs import pool
 from tidegate.suite import Plan, Suite, SuiteResult
 
 Progress = Callable[[str], AbstractContextManager[pool.Progress | None]]
-"""Makes a bar for a piece of work, which is told the fraction that is done."""
+"""Makes a progress bar with a title; the bar is called with the fraction that is done."""
 
 
 def _quiet(_: str) -> AbstractContextManager[pool.Progress | None]:
@@ -33,28 +33,28 @@ def _quiet(_: str) -> AbstractContextManager[pool.Progress | None]:
 
 @dataclass(frozen=True, repr=False)
 class Outcome(Shown):
-    """What a check found."""
+    """The result of a check."""
 
     suite: str
-    """The suite."""
+    """Name of the suite."""
     controller: str
-    """What was tried."""
+    """The controller that was checked."""
     against: str
     """The controller of the baseline."""
-    answers: Sequence[Answer]
-    """Each rule in each case that it is about and has a value in."""
+    verdicts: Sequence[Verdict]
+    """Verdict on each rule in each case that the rule is about and that has a value."""
     failed: Mapping[str, str]
-    """Cases of which a run failed, and why."""
+    """Reasons of failed runs, by case."""
     not_run: Mapping[str, str]
-    """Cases that cannot be run, and why."""
+    """Reasons why cases cannot be run, by case."""
     runs: int
-    """How many runs it took."""
+    """Number of runs that the check took."""
     level: float = LEVEL
-    """How often a check of what is within all limits says worse."""
+    """Probability, at most, that a check says worse although all is within its limits."""
 
-    def those(self, state: State) -> list[Answer]:
-        """The answers of a kind."""
-        return [one for one in self.answers if one.state == state]
+    def those(self, state: State) -> list[Verdict]:
+        """Verdicts of one state."""
+        return [verdict for verdict in self.verdicts if verdict.state == state]
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(self.those(state))} {state}" for state in ("worse", "undecided", "fine"))
@@ -66,28 +66,28 @@ class Outcome(Shown):
         return not self.failed and not self.those("worse") and not (strict and self.those("undecided"))
 
     @property
-    def verdict(self) -> str:
-        """The answer in a sentence."""
+    def summary(self) -> str:
+        """The result in one sentence: `1 of 24 worse, 2 undecided`."""
         worse, undecided = len(self.those("worse")), len(self.those("undecided"))
-        parts = [f"{worse} of {len(self.answers)} worse"] if worse else []
+        parts = [f"{worse} of {len(self.verdicts)} worse"] if worse else []
         parts += [f"{undecided} undecided"] if undecided else []
         parts += [f"{len(self.failed)} cases failed"] if self.failed else []
         return ", ".join(parts) or "nothing is worse"
 
     def document(self) -> Document:
-        """The check as data, of which all its forms are made."""
+        """The check as a document, from which all output formats are made."""
         return documents.document(self)
 
     def cases(self, *, strict: bool = False) -> list[Case]:
-        """The answers as cases of a test report.
+        """The verdicts as cases of a test report.
 
         Args:
-            strict: Whether what is undecided is a failure, too; else it is skipped.
+            strict: Whether an undecided rule counts as a failure; otherwise it counts as skipped.
         """
         return list(documents.cases(self, strict=strict))
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data, numbers in the summary's own units."""
+        """The check as JSON data; numbers are in the summary's units."""
         return {
             "suite": self.suite,
             "controller": self.controller,
@@ -97,15 +97,15 @@ class Outcome(Shown):
             "runs": self.runs,
             "answers": [
                 {
-                    "case": answer.case,
-                    "rule": answer.rule.text,
-                    "metric": answer.rule.metric.name,
-                    "of": answer.rule.of,
-                    **{key: getattr(answer, key) for key in ("state", "better", "seeds", "before", "now")},
-                    "worse_by_at_least": answer.bound,
-                    "without_value": answer.lost,
+                    "case": verdict.case,
+                    "rule": verdict.rule.text,
+                    "metric": verdict.rule.metric.name,
+                    "of": verdict.rule.scope,
+                    **{key: getattr(verdict, key) for key in ("state", "better", "seeds", "before", "now")},
+                    "worse_by_at_least": verdict.bound,
+                    "without_value": verdict.lost,
                 }
-                for answer in self.answers
+                for verdict in self.verdicts
             ],
             "failed": dict(self.failed),
             "not_run": dict(self.not_run),
@@ -117,7 +117,7 @@ def write(
     controller: str,
     suite: Suite,
     *,
-    named: str,
+    suite_name: str,
     rules: Sequence[str] = (),
     seeds: int = LOOKS[-1],
     cases: Sequence[str] = (),
@@ -132,13 +132,13 @@ def write(
         path: The file to write.
         controller: The controller.
         suite: The suite.
-        named: What the suite was called by: its name, or its file.
-        rules: What checks against it ask where nobody says otherwise; `DEFAULT` if there are none.
-        seeds: How many.
-        cases: Patterns of names of cases, for these alone.
-        out: A folder for the runs; one that goes away by default.
-        workers: How many runs at once; one a core by default.
-        progress: Makes bars.
+        suite_name: The suite as it was typed: its name, or its file.
+        rules: Rules of checks that name none of their own; `DEFAULT` if empty.
+        seeds: Number of seeds of each case.
+        cases: Patterns of names of cases, to run only these.
+        out: A folder for the runs; by default a temporary one.
+        workers: Number of runs at once; one a core by default.
+        progress: Makes progress bars.
         force: Whether to replace a file of another kind, too.
 
     Raises:
@@ -146,30 +146,34 @@ def write(
         RunError: when a run fails.
         OutputError: when the file cannot be written.
     """
-    kept.check_file(path, force=force)
+    baselines.check_file(path, force=force)
     texts = tuple(rules) or DEFAULT
-    read = _rules(texts)
+    parsed = _parse_rules(texts)
     chosen = suite.only(tuple(cases))
-    _enough(seeds, sum(rule.is_about(case.name) for rule in read for case in chosen.cases if not case.not_run))
-    # what a call leaves to others can be asked for later, too
-    others = [("receive_rate_bps", flow) for case in chosen.cases for flow in case.others]
-    series = kept.series_of(read, [*((rule.metric, rule.of) for rule in chosen.rules), *others])
+    _enough(seeds, sum(rule.is_about(case.name) for rule in parsed for case in chosen.cases if not case.not_run))
+    # a later check may have rules about the rate that a call leaves to other flows
+    other_flows = [("receive_rate_bps", flow) for case in chosen.cases for flow in case.others]
+    series = baselines.series_of(parsed, [*((rule.metric, rule.of) for rule in chosen.rules), *other_flows])
     with _folder(out) as folder:
         plan = Plan.of(chosen, [controller], seeds=seeds, simulated=True)
         with progress(f"{controller}: {len(plan.points)} runs") as tell:
             result = plan.run(folder, workers=workers, progress=tell)
     if result.troubles:
         raise RunError("\n".join(f"{case}: {why}" for (case, _), why in result.troubles.items()))
-    there = [case for case in chosen.cases if not case.not_run]
-    known = {}
-    for case in there:
-        values = {name: kept.values_of(result, case.name, controller, name, seeds) for name in series}
-        known[case.name] = {name: some for name, some in values.items() if any(value is not None for value in some)}
-    engine = kept.engines(chosen, known, workers=workers)
-    found = {case.name: Known(kept.network(case), engine[case.name], known[case.name]) for case in there}
-    made = Baseline(named, controller, seeds, tuple(cases), texts, found, kept.made_with())
-    made.save(path, force=force)
-    return made
+    runnable = [case for case in chosen.cases if not case.not_run]
+    by_case = {}
+    for case in runnable:
+        values = {name: baselines.values_of(result, case.name, controller, name, seeds) for name in series}
+        by_case[case.name] = {
+            name: numbers for name, numbers in values.items() if any(number is not None for number in numbers)
+        }
+    engine = baselines.engines(chosen, by_case, workers=workers)
+    measured = {
+        case.name: CaseBaseline(baselines.network(case), engine[case.name], by_case[case.name]) for case in runnable
+    }
+    baseline = Baseline(suite_name, controller, seeds, tuple(cases), texts, measured, baselines.made_with())
+    baseline.save(path, force=force)
+    return baseline
 
 
 def check(
@@ -183,44 +187,46 @@ def check(
     out: Path | None = None,
     workers: int | None = None,
     progress: Progress = _quiet,
-    made_by: str = "",
+    remake: str = "",
 ) -> Outcome:
     """Runs a suite and compares it with a baseline.
 
     Args:
-        baseline: What was before.
+        baseline: The results before the change.
         suite: The suite of the baseline.
-        controller: What is tried; the baseline's by default, which is its code of today.
-        rules: What counts as worse; those of the baseline by default.
-        cases: Patterns of names of cases, for these alone.
-        seeds: How many at most; as many as the baseline has by default.
-        out: A folder for the runs; one that goes away by default.
-        workers: How many runs at once; one a core by default.
-        progress: Makes bars.
-        made_by: A command that makes the baseline again, for messages.
+        controller: The controller to check; by default the baseline's, as its code is now.
+        rules: What counts as worse; by default the baseline's rules.
+        cases: Patterns of names of cases, to check only these.
+        seeds: Maximum number of seeds; by default as many as the baseline has.
+        out: A folder for the runs; by default a temporary one.
+        workers: Number of runs at once; one a core by default.
+        progress: Makes progress bars.
+        remake: `: ` and the command that makes the baseline again, for messages.
 
     Raises:
-        InputError: when the baseline is one of another suite, network or engine, or rules and seeds are not usable.
+        InputError: when the baseline is of another suite, network or engine, or rules and seeds are not usable.
     """
     tried = controller or baseline.controller
-    chosen, absent = _comparable(baseline, suite.only(baseline.only).only(tuple(cases)), whole=not cases, again=made_by)
-    read = _rules(rules or baseline.rules)
-    questions = _questions(baseline, read, list(chosen), made_by)
+    chosen, absent = _comparable(
+        baseline, suite.only(baseline.only).only(tuple(cases)), all_cases=not cases, again=remake
+    )
+    parsed = _parse_rules(rules or baseline.rules)
+    questions = _questions(baseline, parsed, list(chosen), remake)
     looks = looks_up_to(min(baseline.seeds, seeds or baseline.seeds))
     _enough(looks[-1], len(questions))
     with progress("is it the same engine?") as tell:
-        series = {name: one.values for name, one in chosen.items()}
-        engine = kept.engines(suite, series, workers=workers, progress=tell)
-    for name, one in chosen.items():
-        if one.engine != engine[name]:
-            old, new = (_version(made) for made in (baseline.versions, kept.made_with()))
-            why = f"what {kept.REFERENCE} gives in {name} is not what it gave (made by {old}; this is {new})"
-            raise InputError(f"the baseline is of another engine: {why}; make the baseline again{made_by}")
+        series = {name: case.values for name, case in chosen.items()}
+        engine = baselines.engines(suite, series, workers=workers, progress=tell)
+    for name, case in chosen.items():
+        if case.engine != engine[name]:
+            theirs, ours = (_version(versions) for versions in (baseline.versions, baselines.made_with()))
+            why = f"{baselines.REFERENCE} gives other numbers in {name} (made by {theirs}; this is {ours})"
+            raise InputError(f"the baseline is of another engine: {why}; make the baseline again{remake}")
     with _folder(out) as folder:
         runs = _SuiteRuns(suite, tried, folder, workers, progress)
-        before = {name: one.values for name, one in chosen.items()}
-        answers = judge(questions, looks, before, runs)
-    return Outcome(suite.name, tried, baseline.controller, answers, runs.failed, absent, runs.count)
+        before = {name: case.values for name, case in chosen.items()}
+        verdicts = judge(questions, looks, before, runs)
+    return Outcome(suite.name, tried, baseline.controller, verdicts, runs.failed, absent, runs.count)
 
 
 class _SuiteRuns:
@@ -236,12 +242,12 @@ class _SuiteRuns:
 
     @property
     def count(self) -> int:
-        """How many runs there were."""
+        """Number of runs so far."""
         return len(self._plan.points) if self._plan else 0
 
     def reach(self, cases: Sequence[str], seeds: int) -> None:
-        some = [glob.escape(case) for case in cases]
-        wanted = Plan.of(self.suite, [self.controller], seeds=seeds, cases=some, simulated=True)
+        patterns = [glob.escape(case) for case in cases]
+        wanted = Plan.of(self.suite, [self.controller], seeds=seeds, cases=patterns, simulated=True)
         # the folder has every case, with as many seeds as it took
         plan = wanted if self._plan is None else wanted.after(self._plan, self._failed)
         with self.progress(f"{len(cases)} cases, seeds to {seeds}: {len(plan.points) - self.count} runs") as tell:
@@ -251,79 +257,79 @@ class _SuiteRuns:
 
     def values(self, case: str, series: str, seeds: int) -> list[float | None]:
         assert self._result is not None  # noqa: S101
-        return kept.values_of(self._result, case, self.controller, series, seeds)
+        return baselines.values_of(self._result, case, self.controller, series, seeds)
 
 
-def _rules(texts: Sequence[str]) -> list[Rule]:
-    read = [Rule.parse(text, kept.catalogue()) for text in texts]
-    for at, rule in enumerate(read):
-        if any(replace(rule, text=other.text) == other for other in read[:at]):
+def _parse_rules(texts: Sequence[str]) -> list[Rule]:
+    rules = [Rule.parse(text, baselines.catalogue()) for text in texts]
+    for index, rule in enumerate(rules):
+        if any(replace(rule, text=earlier.text) == earlier for earlier in rules[:index]):
             raise InputError(f"--fail-if: {rule.text!r} is given twice")
-    return read
+    return rules
 
 
 def _comparable(
-    baseline: Baseline, suite: Suite, *, whole: bool, again: str
-) -> tuple[dict[str, Known], dict[str, str]]:
-    """The cases that are compared, and why others are not."""
-    here = {case.name: case for case in suite.cases}
-    absent = {name: case.not_run for name, case in here.items() if case.not_run}
+    baseline: Baseline, suite: Suite, *, all_cases: bool, again: str
+) -> tuple[dict[str, CaseBaseline], dict[str, str]]:
+    """The cases to compare, and the reasons why other cases cannot be run."""
+    cases = {case.name: case for case in suite.cases}
+    absent = {name: case.not_run for name, case in cases.items() if case.not_run}
     again = f"; make the baseline again{again}"
-    for name in here:
+    for name in cases:
         if name not in baseline.cases and name not in absent:
-            there = ", ".join(baseline.cases)
-            raise InputError(f"{name}: is a case of {suite.name}, and the baseline has none of it ({there}){again}")
-    for name, one in baseline.cases.items():
-        if name not in here:
-            if whole:
-                raise InputError(f"{name}: is a case of the baseline, and there is none in {suite.name}{again}")
+            names = ", ".join(baseline.cases)
+            raise InputError(f"{name}: is a case of {suite.name} that the baseline lacks (it has {names}){again}")
+    for name, case in baseline.cases.items():
+        if name not in cases:
+            if all_cases:
+                raise InputError(f"{name}: is a case of the baseline that {suite.name} lacks{again}")
             continue
-        if name not in absent and one.network != kept.network(here[name]):
-            raise InputError(f"{name}: is another network than that of the baseline{again}")
-    chosen = {name: one for name, one in baseline.cases.items() if name in here and name not in absent}
+        if name not in absent and case.network != baselines.network(cases[name]):
+            raise InputError(f"{name}: the network is not that of the baseline{again}")
+    chosen = {name: case for name, case in baseline.cases.items() if name in cases and name not in absent}
     if not chosen:
         raise InputError(f"{suite.name}: no case can be run: {'; '.join(dict.fromkeys(absent.values()))}")
     return chosen, absent
 
 
 def _questions(baseline: Baseline, rules: Sequence[Rule], cases: Sequence[str], again: str) -> list[Question]:
-    """Every rule in every case that it is about and that has such a number.
+    """Pairs of each rule with each case that it is about and that has its number.
 
     Raises:
         InputError: when a rule is about no case, or about a number that the baseline lacks everywhere.
     """
-    found = []
+    questions = []
     for rule in rules:
-        about = [case for case in baseline.cases if rule.is_about(case)]
-        if not about:
-            raise InputError(f"--fail-if {rule.text!r}: is about no case; there are {', '.join(baseline.cases)}")
-        own = [Question(case, rule) for case in about if rule.series in baseline.cases[case].values]
-        if not own:
-            why = f"the baseline has no {rule.series} in {', '.join(about)}"
+        matching = [case for case in baseline.cases if rule.is_about(case)]
+        if not matching:
+            raise InputError(f"--fail-if {rule.text!r}: matches no case; there are {', '.join(baseline.cases)}")
+        askable = [Question(case, rule) for case in matching if rule.series in baseline.cases[case].values]
+        if not askable:
+            why = f"the baseline has no {rule.series} in {', '.join(matching)}"
             raise InputError(f"--fail-if {rule.text!r}: {why}; make the baseline again with this rule{again}")
-        found += [one for one in own if one.case in cases]
-    if not found:
-        raise InputError(f"no rule is about {', '.join(cases)}; --fail-if says what to ask there")
-    return found
+        questions += [question for question in askable if question.case in cases]
+    if not questions:
+        raise InputError(f"no rule is about {', '.join(cases)}; add a rule for it with --fail-if")
+    return questions
 
 
 def _enough(seeds: int, questions: int) -> None:
-    """Whether anything can be shown with so many seeds.
+    """Checks that this number of seeds can show a change for the worse.
 
     Raises:
-        InputError: says how many are needed.
+        InputError: when it cannot; says the number that can.
     """
     if Family(range(questions), looks_up_to(seeds)).can_convict:
         return
     right = next((n for n in range(2, LOOKS[-1] + 1) if Family(range(questions), looks_up_to(n)).can_convict), None)
-    what = f"{questions} questions (rules times cases) at {LEVEL:.0%}"
+    reason = f"{questions} questions (rules times cases) at {LEVEL:.0%}"
     expected = f"expected at least {right}" if right else "expected fewer rules or cases"
-    raise InputError(f"seeds: found {seeds}, which can never show that anything is worse: {what}; {expected}")
+    raise InputError(f"seeds: found {seeds}, which can never show that anything is worse: {reason}; {expected}")
 
 
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
-    """The folder for runs, or one that goes away."""
+    """The folder for runs, or a temporary one."""
     if out is not None:
         yield out
         return
@@ -331,6 +337,6 @@ def _folder(out: Path | None) -> Iterator[Path]:
         yield Path(scratch) / "runs"
 
 
-def _version(made: Mapping[str, str]) -> str:
-    commit = made.get("commit", "")
-    return f"tidegate {made.get('tidegate', '?')}{f' ({commit[:12]})' if commit else ''}"
+def _version(versions: Mapping[str, str]) -> str:
+    commit = versions.get("commit", "")
+    return f"tidegate {versions.get('tidegate', '?')}{f' ({commit[:12]})' if commit else ''}"

@@ -1,4 +1,4 @@
-"""The document of a check, and its answers as cases of a test report."""
+"""The document of a check, and its verdicts as cases of a test report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tidegate.results.remarks import Remarks
 
 if TYPE_CHECKING:
     from tidegate.gate.checking import Outcome
-    from tidegate.gate.judging import Answer
+    from tidegate.gate.judging import Verdict
 
-_WORDS = {
+_PHRASES = {
     "worse": Phrase("worse", "bad"),
     "undecided": Phrase("undecided", "odd"),
     "better": Phrase("better", "good"),
@@ -23,70 +23,70 @@ _WORDS = {
 
 
 def document(outcome: Outcome) -> Document:
-    """What there is to say of a check; what is within its limits is a detail."""
+    """The document of a check; rows within their limits are details."""
     heads = ("", "case", "what", "before", "now", "unit", "change", "at least", "limit", "seeds")
     columns = [Column(head, left=head in {"", "case", "what", "unit"}) for head in heads]
-    rows = [_row(answer, kind) for kind in _WORDS for answer in outcome.answers if _kind(answer) == kind]
-    cases = {answer.case for answer in outcome.answers} | set(outcome.failed)
+    rows = [_verdict_row(verdict, kind) for kind in _PHRASES for verdict in outcome.verdicts if _kind(verdict) == kind]
+    cases = {verdict.case for verdict in outcome.verdicts} | set(outcome.failed)
     against = "" if outcome.controller == outcome.against else f" of {outcome.against}"
     return Document(
         f"{outcome.controller} against the baseline{against}: {outcome.suite}",
-        [Table(columns, rows, stub=3), Paragraph(outcome.verdict)],
-        [definitions(answer.rule.metric for answer in outcome.answers)],
-        [f"{len(outcome.answers)} questions in {len(cases)} cases", f"{outcome.runs} runs"],
+        [Table(columns, rows, stub=3), Paragraph(outcome.summary)],
+        [definitions(verdict.rule.metric for verdict in outcome.verdicts)],
+        [f"{len(outcome.verdicts)} questions in {len(cases)} cases", f"{outcome.runs} runs"],
         failures=list(outcome.failed.items()),
         remarks=Remarks([f"{case} was not run: {why}" for case, why in outcome.not_run.items()]),
     )
 
 
-def _kind(answer: Answer) -> str:
-    return "better" if answer.better else answer.state
+def _kind(verdict: Verdict) -> str:
+    return "better" if verdict.better else verdict.state
 
 
-def _row(answer: Answer, kind: str) -> Row:
-    about = answer.rule.metric
+def _verdict_row(verdict: Verdict, kind: str) -> Row:
+    metric = verdict.rule.metric
     cells: list[Cell] = [
-        _WORDS[kind],
-        answer.case,
-        _asked(answer),
-        about.show(answer.before),
-        about.show(answer.now),
-        about.unit,
-        _change(answer),
-        _least(answer) if kind == "worse" else "",
-        _limit(answer) if kind != "better" else "",
-        str(answer.seeds),
+        _PHRASES[kind],
+        verdict.case,
+        _quantity(verdict),
+        metric.show(verdict.before),
+        metric.show(verdict.now),
+        metric.unit,
+        _change(verdict),
+        _bound(verdict) if kind == "worse" else "",
+        _limit(verdict) if kind != "better" else "",
+        str(verdict.seeds),
     ]
     return Row(cells, detail=kind == "fine")
 
 
-def _asked(answer: Answer) -> str:
-    """What a rule looks at, for people: `one-way delay, 95th percentile`, `receive rate of tcp`."""
-    of = {"worst": "", "mean": ", mean of all", "sum": ", sum of all"}
-    return f"{answer.rule.metric.label}{of.get(answer.rule.of, f' of {answer.rule.of}')}"
+def _quantity(verdict: Verdict) -> str:
+    """The quantity of a rule as a label: `one-way delay, 95th percentile`, `receive rate of tcp`."""
+    suffixes = {"worst": "", "mean": ", mean of all", "sum": ", sum of all"}
+    return f"{verdict.rule.metric.label}{suffixes.get(verdict.rule.scope, f' of {verdict.rule.scope}')}"
 
 
-def _change(answer: Answer) -> str:
+def _change(verdict: Verdict) -> str:
     """The change of the mean, in the metric's unit and in per cent of the baseline."""
-    if not math.isfinite(answer.now):
+    if not math.isfinite(verdict.now):
         return "no value any more"
-    lost = f", {answer.lost} without a value" if answer.lost else ""
-    return f"{_signed(answer, answer.now - answer.before)}{lost}"
+    lost = f", {verdict.lost} without a value" if verdict.lost else ""
+    return f"{_signed_change(verdict, verdict.now - verdict.before)}{lost}"
 
 
-def _least(answer: Answer) -> str:
-    """By how much it is worse at least."""
-    return _signed(answer, answer.rule.sign * answer.bound)
+def _bound(verdict: Verdict) -> str:
+    """The lower bound of the change for the worse."""
+    return _signed_change(verdict, verdict.rule.sign * verdict.bound)
 
 
-def _signed(answer: Answer, amount: float) -> str:
-    share = f" ({amount / abs(answer.before):+.1%})" if answer.before and math.isfinite(amount) else ""
-    return f"{answer.rule.metric.show(amount, signed=True)}{share}"
+def _signed_change(verdict: Verdict, amount: float) -> str:
+    share = f" ({amount / abs(verdict.before):+.1%})" if verdict.before and math.isfinite(amount) else ""
+    return f"{verdict.rule.metric.show(amount, signed=True)}{share}"
 
 
-def _limit(answer: Answer) -> str:
-    """The limits of its rule: `+5% and +10ms`."""
-    return " and ".join(limit.shown for limit in answer.rule.limits)
+def _limit(verdict: Verdict) -> str:
+    """The limits of the verdict's rule: `+5% and +10ms`."""
+    return " and ".join(limit.bound_text for limit in verdict.rule.limits)
 
 
 # --- cases of a test report -----------------------------------------------------------------------
@@ -94,22 +94,22 @@ def _limit(answer: Answer) -> str:
 
 def cases(outcome: Outcome, *, strict: bool) -> Iterator[Case]:
     """A case for each rule in each case of the suite, and for each case that failed."""
-    for answer in outcome.answers:
+    for verdict in outcome.verdicts:
         state: Literal["passed", "failure", "skipped"] = "passed"
         word = title = message = ""
-        if answer.state != "fine":
-            state = "failure" if strict or answer.state == "worse" else "skipped"
-            word, message = answer.state, _sentence(answer)
-            title = f"{answer.case} {'became worse' if word == 'worse' else 'is undecided'}"
-        group = f"{outcome.suite}.{answer.case}"
-        yield Case(group, answer.rule.text, state, message, word=word, title=title)
+        if verdict.state != "fine":
+            state = "failure" if strict or verdict.state == "worse" else "skipped"
+            word, message = verdict.state, _sentence(verdict)
+            title = f"{verdict.case} {'became worse' if word == 'worse' else 'is undecided'}"
+        group = f"{outcome.suite}.{verdict.case}"
+        yield Case(group, verdict.rule.text, state, message, word=word, title=title)
     for name, why in outcome.failed.items():
         yield Case(f"{outcome.suite}.{name}", "runs", "error", why, title=f"{name} failed")
 
 
-def _sentence(answer: Answer) -> str:
-    """An answer in a line: what, from what to what, and how sure."""
-    about = answer.rule.metric
-    values = f"{about.show(answer.before)} to {about.show(answer.now)} {about.unit}".strip()
-    sure = f", at least {_least(answer)}" if answer.state == "worse" else ""
-    return f"{_asked(answer)}: {values}, {_change(answer)}{sure}; limit {_limit(answer)}; {answer.seeds} seeds"
+def _sentence(verdict: Verdict) -> str:
+    """A verdict in one line: quantity, values before and now, change, bound, limit and seeds."""
+    metric = verdict.rule.metric
+    values = f"{metric.show(verdict.before)} to {metric.show(verdict.now)} {metric.unit}".strip()
+    sure = f", at least {_bound(verdict)}" if verdict.state == "worse" else ""
+    return f"{_quantity(verdict)}: {values}, {_change(verdict)}{sure}; limit {_limit(verdict)}; {verdict.seeds} seeds"

@@ -1,4 +1,4 @@
-"""When a metric is worse: `delay_p95 > +5% and > +10ms`."""
+"""Rules of a check, which say when a metric is worse: `delay_p95 > +5% and > +10ms`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEFAULT = (
     "loss > +10% and > +0.5pp",
     "freeze_time > +25% and > +1s",
 )
-"""What is asked where nobody says what to ask.
+"""Rules of a check for which none are given.
 
-The limits are ours. The relative ones: who tunes a controller talks about a change of 5 % of delay or rate. The
-absolute ones keep what nobody notices out of it, beside what a call can live with (`tidegate.results.quality`: 150 ms
-one way, 1 % of loss): 10 ms is a fifteenth of the first, half a point is half of the second.
+The limits are ours. The relative ones: people who tune controllers talk about changes of 5 % of delay or rate. The
+absolute ones leave out changes that are small beside what a call can bear (`tidegate.results.quality`: 150 ms one way,
+1 % of loss): 10 ms is a fifteenth of the first, half a point is half of the second.
 """
 
 _FORMS = "'delay_p95 > +5% and > +10ms', 'utilisation < -5%', 'tcp rate < -20% in 5.6*'"
@@ -34,28 +34,29 @@ class Rule:
     text: str
     """As it was written."""
     metric: Metric
-    """What is looked at."""
+    """The metric that is compared."""
     sign: int
     """1 where larger is worse, -1 where smaller is."""
     limits: tuple[Condition, ...]
-    """Changes; it is worse where each of them is exceeded."""
-    of: str = "worst"
-    """How the contenders of one run count: the `worst` of them, their `mean`, their `sum`; or the name of a flow."""
+    """Limits of the change; the metric is worse where all of them are exceeded."""
+    scope: str = "worst"
+    """Whose number counts: the `worst`, `mean` or `sum` of a run's contenders, or the flow of this name."""
     cases: tuple[str, ...] = ("*",)
-    """Patterns of the names of cases that it is about."""
+    """Patterns of the names of cases that the rule is about."""
 
     @classmethod
     def parse(cls, text: str, catalogue: Mapping[str, Metric] = METRICS) -> Self:
         """Reads a rule.
 
         Args:
-            text: `[worst | mean | sum | FLOW] METRIC > +LIMIT [and > +LIMIT] [in CASE,...]`; with `<` and `-` for what
-                must not fall. A limit in per cent is relative to the baseline, one with a unit is a difference (of
-                shares `pp`, points of per cent). `change(METRIC) > LIMIT` says the same without the sign.
-            catalogue: The metrics that there are.
+            text: `[worst | mean | sum | FLOW] METRIC > +LIMIT [and > +LIMIT] [in CASE,...]`; with `<` and `-` for a
+                metric that must not fall. A limit in per cent is relative to the baseline; a limit with a unit is a
+                difference (`pp`, percentage points, for shares). `change(METRIC) > LIMIT` says the same without the
+                sign.
+            catalogue: Metrics by name.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: when the text is not a rule; says what was found and what would be right.
 
         >>> rule = Rule.parse("delay_p95 > +5% and > +10ms")
         >>> rule.metric.name, [(limit.size, limit.relative) for limit in rule.limits]
@@ -63,46 +64,46 @@ class Rule:
         >>> rule.limits == Rule.parse("change(delay_p95) > 5% and change(delay_p95) > 10ms").limits
         True
         """
-        wrong = f"--fail-if: found {text!r}; expected something like {_FORMS}"
-        plain = " ".join(text.split())
-        asked, _, cases = plain.partition(" in ")
+        syntax_error = f"--fail-if: found {text!r}; expected something like {_FORMS}"
+        normalised = " ".join(text.split())
+        condition, _, cases = normalised.partition(" in ")
         if {"<", ">"} & {*cases}:
-            raise InputError(wrong)
-        tree = parse(asked, wrong)
+            raise InputError(syntax_error)
+        tree = parse(condition, syntax_error)
         with located(f"--fail-if {text!r}"):
             parts = tree.parts if tree.kind == "and" else (tree,)
             limits = tuple(Condition.worsening(part, catalogue) for part in parts)
-            series, sign = _about(limits)
+            series, sign = _series_and_sign(limits)
         patterns = tuple(name.strip() for name in (cases or "*").split(","))
-        return cls(plain, series.metric, sign, limits, series.of or "worst", patterns)
+        return cls(normalised, series.metric, sign, limits, series.scope or "worst", patterns)
 
     @property
     def series(self) -> str:
-        """What of a run it looks at, as baselines name it: `worst one_way_delay_ms_p95`."""
-        return f"{self.of} {self.metric.name}"
+        """Name of the rule's series in a baseline: `worst one_way_delay_ms_p95`."""
+        return f"{self.scope} {self.metric.name}"
 
     def is_about(self, case: str) -> bool:
-        """Whether it is about a case."""
+        """Whether the rule is about a case of this name."""
         return any(fnmatch.fnmatchcase(case, pattern) for pattern in self.cases)
 
     def excess(self, baseline: float, now: float) -> tuple[float, ...]:
-        """By how much one pair of runs exceeds each limit, in the summary's units; negative where it does not."""
+        """Excess of one pair of runs over each limit, in the summary's units; negative within the limit."""
         worse = self.sign * (now - baseline)
         return tuple(worse - limit.size * (abs(baseline) if limit.relative else 1.0) for limit in self.limits)
 
 
-def _about(limits: tuple[Condition, ...]) -> tuple[Series, int]:
-    """What limits are about, and in which direction it becomes worse.
+def _series_and_sign(limits: tuple[Condition, ...]) -> tuple[Series, int]:
+    """The series that all limits share, and the direction in which it becomes worse.
 
     Raises:
-        InputError: when they are of several numbers or in two directions, or of what becomes better.
+        InputError: when limits are of several series or in two directions, or would fail for an improvement.
     """
     (series, *others), senses = {limit.series for limit in limits}, {limit.sense for limit in limits}
     if others:
-        raise InputError("is about several numbers; expected one, and a rule for each")
+        raise InputError("is about several metrics; expected a rule for each")
     if len(senses) > 1:
-        raise InputError("has limits in both directions; expected one direction, and two rules for two")
+        raise InputError("has limits in both directions; expected a rule for each direction")
     metric, sign = series.metric, -1 if "<" in senses else 1
     if metric.better == ("higher" if sign > 0 else "lower"):
-        raise InputError(f"{metric.label}: {metric.better} is better, so this would fail for what became better")
+        raise InputError(f"{metric.label}: {metric.better} is better, so this rule would fail for an improvement")
     return series, sign

@@ -4,10 +4,10 @@ Install with `pip install "tidegate[gym]"`. [docs/gym.md](../gym.md) has the tab
 
 >>> import gymnasium, tidegate.gym
 >>> env = gymnasium.make("tidegate/Call-v0", scenario="home-broadband")
->>> seen, info = env.reset(seed=1)
+>>> observation, info = env.reset(seed=1)
 >>> for _ in range(10):
-...     seen, reward, terminated, truncated, info = env.step([0.5])
->>> seen.shape, round(info["time_s"], 3)
+...     observation, reward, terminated, truncated, info = env.step([0.5])
+>>> observation.shape, round(info["time_s"], 3)
 ((5, 11), 1.0)
 """
 

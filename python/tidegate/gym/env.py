@@ -21,33 +21,33 @@ Action = NDArray[np.float32] | Sequence[float] | float
 
 
 class CallEnv(gymnasium.Env[Observation, Action]):
-    """A call whose rate an agent sets, in a scenario's world.
+    """A call in a scenario's world; an agent sets its rate.
 
     An episode is the flow's life in one run of a scenario, from its start to its end; a step is one interval. The run
     is one of the engine, with all that the scenario has: media, links, cross traffic, other controllers.
 
     Args:
         scenario: A scenario, the path or name of one, or a list, from which each reset draws.
-        flow: The call whose rate is set, by name; the [subject][tidegate.scenario.subject.place] by default.
-        interval: How long a step is.
-        action: What an action, a number from -1 to 1, means: `rate`, by its logarithm from the least to the largest, or
-            `change`, a factor on the rate. What is beyond -1 and 1 counts as these.
-        rate: The least and the largest rate; by default those of the flow.
-        factor: The change of the rate at 1; at -1 it is one over that.
-        history: How many intervals an observation has.
+        flow: Name of the call whose rate is set; by default the [subject][tidegate.scenario.subject.place].
+        interval: Duration of a step.
+        action: Meaning of an action, a number from -1 to 1: `rate` is the rate on a logarithmic scale from the minimum
+            to the maximum, `change` is a factor on the rate. Numbers beyond -1 and 1 are clipped.
+        rate: Minimum and maximum rate; by default those of the flow.
+        factor: Factor on the rate for the action 1; for -1 it is the reciprocal.
+        history: Number of intervals in an observation.
         reward: A function of a step's info; by default the share of the capacity that was received, less a sixth of
             log2(1 + d / 100 ms) for the delay d of queues (in the network and at the sender), less the loss.
 
     Attributes:
-        terms: What a policy has to know of the environment; see [Terms][tidegate.control.agent.Terms].
+        terms: Terms that a policy shares with the environment; see [Terms][tidegate.control.agent.Terms].
 
     Raises:
         InputError: when a scenario, the flow or a setting is not usable.
 
     >>> env = CallEnv("home-broadband", rate=("100kbps", "2.5Mbps"))
     >>> _, info = env.reset(seed=7, options={"seed": 3})
-    >>> seen, reward, terminated, truncated, info = env.step([env.terms.to_action("1Mbps")])
-    >>> env.observation_space.contains(seen), round(info["rate_bps"])
+    >>> observation, reward, terminated, truncated, info = env.step([env.terms.to_action("1Mbps")])
+    >>> env.observation_space.contains(observation), round(info["rate_bps"])
     (True, 1000000)
     >>> env.finish().seed
     3
@@ -83,7 +83,7 @@ class CallEnv(gymnasium.Env[Observation, Action]):
             reward=reward,
         )
         self.terms: Terms = wanted.terms
-        # what type checkers know of boxes is not what they know of arrays
+        # type checkers do not accept a Box as a space of arrays
         self.action_space = cast("Any", Box(-1.0, 1.0, (1,), np.float32))
         self.observation_space = cast("Any", observation_space(wanted.terms))
         self.source = Source(wanted)
@@ -94,60 +94,60 @@ class CallEnv(gymnasium.Env[Observation, Action]):
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins another episode.
+        """Begins a new episode.
 
         Args:
-            seed: Of what draws scenarios and the seeds of their worlds from now on.
-            options: `scenario`, a number or a name, and `seed`, of the world: instead of drawing them.
+            seed: Seed of the generator that draws scenarios and the seeds of their worlds from now on.
+            options: `scenario`, by number or name, and `seed` of the world, to choose them instead of drawing them.
 
         Returns:
-            The observation, in which nothing has happened, and `scenario`, `seed` and `flow` of the episode.
+            The first observation, which is all zeros, and `scenario`, `seed` and `flow` of the episode.
 
         Raises:
-            InputError: when the scenario does not fit the environment, or an option is not known.
+            InputError: when the scenario does not fit the environment, or there is no such option.
         """
         super().reset(seed=seed)
-        asked = dict(options or {})
+        remaining = dict(options or {})
         number = int(self.np_random.integers(len(self.source.names)))
         world = int(self.np_random.integers(2**63))
-        if "scenario" in asked:
-            number = self.source.number(asked.pop("scenario"))
-        if "seed" in asked:
-            world = asked.pop("seed")
+        if "scenario" in remaining:
+            number = self.source.number(remaining.pop("scenario"))
+        if "seed" in remaining:
+            world = remaining.pop("seed")
             if type(world) is not int:
                 raise InputError(f"options: seed: found {world!r}; expected a whole number")
-        if asked:
-            raise InputError(f"options: found {', '.join(map(str, asked))}; there are scenario and seed")
+        if remaining:
+            raise InputError(f"options: found {', '.join(map(str, remaining))}; there are scenario and seed")
         self._episode = episode = self.source.episode(number, world)
         self._core = episode.core
-        about = {"scenario": episode.scenario.name, "seed": episode.seed, "flow": episode.flow}
-        return episode.core.observation(), about
+        info = {"scenario": episode.scenario.name, "seed": episode.seed, "flow": episode.flow}
+        return episode.core.observation(), info
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """One interval at the rate that the action asks for.
+        """Runs one interval at the rate of the action.
 
         Returns:
             The observation; the reward; whether the sender has stopped before its time (a circuit breaker, a limit of
-            packets); whether the flow's time is over; and what the interval came to, in units: what was observed, and
-            the truth, which an agent cannot know (`capacity_bps`, not a number where none is known, and what follows
-            it).
+            packets); whether the flow's time is over; and the numbers of the interval in their units: the observed
+            ones, then the truth, which an agent cannot know (from `capacity_bps` on, which is NaN where the capacity is
+            unknown).
 
         Raises:
-            InputError: when the action is none, or there is no episode under way.
+            InputError: when the action is invalid, or no episode is under way.
             RunError: when a component of the world fails.
         """
         if self._core is None:
             raise InputError("step: no episode is under way; call reset()")
         value = number_of(action)
         with step_errors():
-            seen, reward, over, stopped, info = self._core.step(value)
+            observation, reward, over, stopped, info = self._core.step(value)
         if stopped:
             self._core = None
         if self._reward is not None:
             reward = float(self._reward(info))
         elif reward is None:
-            reward = 0.0  # the link is there no longer, or has no limit for a time
-        return seen, reward, stopped, over and not stopped, info
+            reward = 0.0  # the link is gone, or has no limit for a time
+        return observation, reward, stopped, over and not stopped, info
 
     @property
     def core(self) -> _core.Episode | None:
@@ -155,10 +155,10 @@ class CallEnv(gymnasium.Env[Observation, Action]):
         return self._core
 
     def finish(self) -> Run:
-        """Ends the episode where it is, and gives it as a [Run][tidegate.runs.Run], as `tidegate run` does.
+        """Ends the episode at its current time, and returns its [Run][tidegate.runs.Run], like that of `tidegate run`.
 
         Raises:
-            InputError: when there is none.
+            InputError: when no episode is under way.
         """
         episode, self._episode, self._core = self._episode, None, None
         if episode is None:
@@ -166,21 +166,21 @@ class CallEnv(gymnasium.Env[Observation, Action]):
         return episode.finish()
 
     def close(self) -> None:
-        """Forgets the episode."""
+        """Drops the episode."""
         self._episode = self._core = None
 
 
 def observation_space(terms: Terms) -> Box:
     """The ranges of the features, for each interval of the history."""
-    low, high = ([[getattr(one, end) for one in FEATURES]] * terms.history for end in ("low", "high"))
+    low, high = ([[getattr(feature, end) for feature in FEATURES]] * terms.history for end in ("low", "high"))
     return Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
 
 
 def number_of(action: object) -> float:
-    """The number that an action is.
+    """Converts an action to a number.
 
     Raises:
-        InputError: when it is not one number.
+        InputError: when it is not a single number.
     """
     array = action if type(action) is np.ndarray else _array(action)
     if array.size != 1 or array.ndim > 1:
@@ -188,7 +188,7 @@ def number_of(action: object) -> float:
             f"step: found an action of shape {array.shape}; expected one number from -1 to 1, of shape (1,)"
         )
     value = float(array.item())
-    if value != value:  # noqa: PLR0124 - the quickest test for what is not a number
+    if value != value:  # noqa: PLR0124 - the fastest test for NaN
         raise InputError("step: found an action that is not a number (nan); expected one from -1 to 1")
     return value
 

@@ -1,4 +1,4 @@
-"""From scenarios to episodes of the engine: whose rate is set, within which bounds, and in which world."""
+"""Episodes of the engine, made from scenarios, with the flow whose rate is set, and its bounds."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Feature(NamedTuple):
     doc: str
 
 
-FEATURES = tuple(Feature(*one) for one in _core.FEATURES)
-"""The numbers of one interval, in order: name, unit of what is scaled, range of the scaled value, how it is scaled."""
+FEATURES = tuple(Feature(*row) for row in _core.FEATURES)
+"""The numbers of one interval, in order: name, unit before scaling, range after scaling, and the scaling."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What an environment was asked for."""
+    """Settings of an environment."""
 
     scenarios: tuple[Scenario, ...]
     flow: str | None
@@ -59,64 +59,68 @@ def settings(
     history: int = 5,
     reward: Reward | None = None,
 ) -> Settings:
-    """What an environment is asked for, checked; see [CallEnv][tidegate.gym.CallEnv].
+    """Checks the settings of an environment; see [CallEnv][tidegate.gym.CallEnv].
 
     Raises:
         InputError: when a scenario, the flow or a setting is not usable.
     """
-    given: object = [scenario] if isinstance(scenario, Scenario | str | Path) else scenario
-    listed: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
-    for one in listed:
-        if not isinstance(one, Scenario | str | Path):
+    sequence: object = [scenario] if isinstance(scenario, Scenario | str | Path) else scenario
+    listed: list[Any] = list(sequence) if isinstance(sequence, list | tuple) else [sequence]
+    for source in listed:
+        if not isinstance(source, Scenario | str | Path):
             raise InputError(
-                f"scenario: found {one!r}; expected a scenario, the name or file of one, or a list of them"
+                f"scenario: found {source!r}; expected a scenario, the name or file of one, or a list of them"
             )
     if not listed:
         raise InputError('scenario: found none; expected one, or a list, such as scenario="home-broadband"')
     if reward is not None and not callable(reward):
         raise InputError(f"reward: found {reward!r}; expected a function of a step's info, or None for the default")
-    found = tuple(_bare(one if isinstance(one, Scenario) else Scenario.load(one), flow) for one in listed)
-    terms = Terms(interval, action, rate if rate is not None else _bounds(found, flow), factor, history)
-    return Settings(found, flow, terms, reward is None)
+    scenarios = tuple(
+        _stripped(source if isinstance(source, Scenario) else Scenario.load(source), flow) for source in listed
+    )
+    terms = Terms(interval, action, rate if rate is not None else _bounds(scenarios, flow), factor, history)
+    return Settings(scenarios, flow, terms, reward is None)
 
 
-def _place(scenario: Scenario, flow: str | None) -> int:
+def _flow_position(scenario: Scenario, flow: str | None) -> int:
     """The position of the flow whose rate is set."""
     if flow is None:
         return subject.of_scenario(scenario, "controller")
-    for at, one in enumerate(scenario.flows):
-        if one.name == flow and one.media is not None:
-            return at
-    calls = [one.name for one in scenario.flows if one.media is not None]
+    for position, candidate in enumerate(scenario.flows):
+        if candidate.name == flow and candidate.media is not None:
+            return position
+    calls = [candidate.name for candidate in scenario.flows if candidate.media is not None]
     hint = did_you_mean(flow, calls) or f"; there are {', '.join(calls) or 'none'}"
     raise InputError(f"{scenario.name}: flow: found {flow!r}; expected one with media{hint}")
 
 
-def _bare(scenario: Scenario, flow: str | None) -> Scenario:
-    """The scenario without a warm-up, which rewards do not know, and without the controller that is replaced."""
-    at = _place(scenario, flow)
+def _stripped(scenario: Scenario, flow: str | None) -> Scenario:
+    """The scenario without a warm-up, which rewards do not have, and without the controller that the agent replaces."""
+    position = _flow_position(scenario, flow)
     data = scenario.to_dict()
     data["warmup"], data["record"] = "0s", "summary"
-    data["flows"][at]["media"]["controller"] = "gcc:libwebrtc-v1"
+    data["flows"][position]["media"]["controller"] = "gcc:libwebrtc-v1"
     return Scenario.from_dict(data, scenario.base)
 
 
 def _bounds(scenarios: Sequence[Scenario], flow: str | None) -> tuple[int, int]:
-    """The rates of a call that the scenarios agree on."""
-    found: dict[tuple[int, int], tuple[str, Media]] = {}
+    """Minimum and maximum rate of the call, which are the same in all scenarios."""
+    by_rates: dict[tuple[int, int], tuple[str, Media]] = {}
     for scenario in scenarios:
-        media = scenario.flows[_place(scenario, flow)].media
+        media = scenario.flows[_flow_position(scenario, flow)].media
         assert media is not None  # noqa: S101
-        found.setdefault((int(media.least_rate), int(media.largest_rate)), (scenario.name, media))
-    if len(found) > 1:
-        said = [f"{name} has {media.least_rate} to {media.largest_rate}" for name, media in list(found.values())[:2]]
-        what = f"scenarios with other rates do not fit into one space ({'; '.join(said)})"
-        raise InputError(f'rate: {what}; give one for all: rate=("100kbps", "5Mbps")')
-    return next(iter(found))
+        by_rates.setdefault((int(media.least_rate), int(media.largest_rate)), (scenario.name, media))
+    if len(by_rates) > 1:
+        examples = [
+            f"{name} has {media.least_rate} to {media.largest_rate}" for name, media in list(by_rates.values())[:2]
+        ]
+        reason = f"scenarios with different rates do not fit into one space ({'; '.join(examples)})"
+        raise InputError(f'rate: {reason}; give one for all: rate=("100kbps", "5Mbps")')
+    return next(iter(by_rates))
 
 
 class Source:
-    """Makes the episodes of an environment; what a scenario needs is read once."""
+    """Maker of an environment's episodes; it reads the files of each scenario once."""
 
     def __init__(self, wanted: Settings) -> None:
         self.wanted = wanted
@@ -124,70 +128,72 @@ class Source:
 
     @property
     def names(self) -> list[str]:
-        """The scenarios' names."""
-        return [one.name for one in self.wanted.scenarios]
+        """Names of the scenarios."""
+        return [scenario.name for scenario in self.wanted.scenarios]
 
     def number(self, which: object) -> int:
-        """The number of a scenario, by its number or name.
+        """Finds the number of a scenario by its number or name.
 
         Raises:
-            InputError: when there is none.
+            InputError: when there is no such scenario.
         """
         names = self.names
         if isinstance(which, str) and which in names:
             return names.index(which)
         if isinstance(which, int) and not isinstance(which, bool) and 0 <= which < len(names):
             return which
-        known = f"a number from 0 to {len(names) - 1}, or one of {', '.join(names[:10])}"
-        raise InputError(f"options: scenario: found {which!r}; expected {known}")
+        expected = f"a number from 0 to {len(names) - 1}, or one of {', '.join(names[:10])}"
+        raise InputError(f"options: scenario: found {which!r}; expected {expected}")
 
     def episode(self, number: int, seed: int, controller: str | None = None) -> Episode:
-        """A world at the beginning of its flow, whose rate is set, or which has a controller and is watched.
+        """Makes a world at the beginning of its flow; an agent sets the flow's rate, or a `controller` that is watched.
 
         Raises:
             InputError: when the scenario does not fit the environment.
         """
         scenario = self.wanted.scenarios[number]
         if controller is not None:
-            key = f"flows.{scenario.flows[_place(scenario, self.wanted.flow)].name}.media.controller"
+            key = f"flows.{scenario.flows[_flow_position(scenario, self.wanted.flow)].name}.media.controller"
             scenario = scenario.with_changes({key: anchored(controller)})
-            made = Lowered(scenario).for_run(seed=seed)
+            run_input = Lowered(scenario).for_run(seed=seed)
         else:
             if number not in self._lowered:
                 self._lowered[number] = Lowered(scenario)
-            made = self._lowered[number].for_run(seed=seed)
-        made, flow, start = self._with_agent(scenario, made, watched=controller is not None)
-        memory.check(made)
-        needs = made.inputs
+            run_input = self._lowered[number].for_run(seed=seed)
+        run_input, flow, start = self._with_agent(scenario, run_input, watched=controller is not None)
+        memory.check(run_input)
+        needs = run_input.inputs
         with engine_errors(scenario):
-            core = _core.Episode(json.dumps(made.ir), flow, self.wanted.terms.core, start, needs.traces, needs.python)
+            core = _core.Episode(
+                json.dumps(run_input.ir), flow, self.wanted.terms.core, start, needs.traces, needs.python
+            )
         if self.wanted.default_reward and not core.knows_capacity:
-            what = f"{scenario.name}: no link on the way of {flow} has a known capacity, of which the default reward"
-            raise InputError(f"{what} is a share; give reward=, a function of a step's info")
-        return Episode(core, scenario, made, flow)
+            reason = f"{scenario.name}: no link on the way of {flow} has a known capacity, of which the default reward"
+            raise InputError(f"{reason} is a share; give reward=, a function of a step's info")
+        return Episode(core, scenario, run_input, flow)
 
-    def _with_agent(self, scenario: Scenario, made: RunInput, *, watched: bool) -> tuple[RunInput, str, int]:
-        """What the engine takes, with an agent in the flow; the flow's name there, and where its rate begins."""
-        asked = scenario.flows[_place(scenario, self.wanted.flow)].name
-        flows: list[dict[str, Any]] = list(made.ir["flows"])
+    def _with_agent(self, scenario: Scenario, run_input: RunInput, *, watched: bool) -> tuple[RunInput, str, int]:
+        """The engine's input with an agent in the flow, the flow's name there, and its initial rate."""
+        flow_name = scenario.flows[_flow_position(scenario, self.wanted.flow)].name
+        flows: list[dict[str, Any]] = list(run_input.ir["flows"])
         names = [flow["name"] for flow in flows]
-        # several flows alike are numbered
-        name = asked if asked in names else f"{asked}-1"
-        at = names.index(name)
-        media: dict[str, Any] = dict(flows[at]["kind"]["media"])
+        # the engine numbers flows that are repeated
+        name = flow_name if flow_name in names else f"{flow_name}-1"
+        position = names.index(name)
+        media: dict[str, Any] = dict(flows[position]["kind"]["media"])
         if watched:
-            return made, name, int(media["start_rate"])
+            return run_input, name, int(media["start_rate"])
         if media["feedback"]["format"] == "none":
-            right = 'expected "auto", "twcc" or "ccfb", without which there is nothing to observe'
-            raise InputError(f'{scenario.name}: flows.{asked}.media.feedback.format: found "none"; {right}')
+            expected = 'expected "auto", "twcc" or "ccfb", without which there is nothing to observe'
+            raise InputError(f'{scenario.name}: flows.{flow_name}.media.feedback.format: found "none"; {expected}')
         low, high = self.wanted.terms.bounds
         start = min(max(int(media["start_rate"]), low), high)
-        # RTCP has its share of what the scenario says, however far the agent may go
+        # RTCP has its share of the scenario's rate, not of the agent's maximum
         feedback = {**media["feedback"], "bandwidth": media["feedback"].get("bandwidth") or media["max_rate"]}
         media.update(min_rate=low, max_rate=high, start_rate=start, feedback=feedback)
         media["controller"] = {"name": "agent", "preset": "", "settings": {}, "python": False}
-        flows[at] = {**flows[at], "kind": {"media": media}}
-        return replace(made, ir={**made.ir, "flows": flows}), name, start
+        flows[position] = {**flows[position], "kind": {"media": media}}
+        return replace(run_input, ir={**run_input.ir, "flows": flows}), name, start
 
 
 @contextmanager
@@ -195,7 +201,7 @@ def step_errors() -> Iterator[None]:
     """Turns errors of the engine's step into those that environments raise.
 
     Raises:
-        InputError: when there is no step that it could make.
+        InputError: when no step is possible.
         RunError: when a component of the world fails; `__cause__` is the exception of a controller in Python.
     """
     try:
@@ -208,22 +214,22 @@ def step_errors() -> Iterator[None]:
 
 @dataclass
 class Episode:
-    """An episode under way, with what it was made from."""
+    """An episode under way, with its scenario and input."""
 
     core: _core.Episode
     scenario: Scenario
-    made: RunInput
+    run_input: RunInput
     flow: str
 
     @property
     def seed(self) -> int:
-        """The world's seed."""
-        return int(self.made.ir["seed"])
+        """Seed of the world."""
+        return int(self.run_input.ir["seed"])
 
     def finish(self) -> Run:
-        """Ends it where it is, and gives its run."""
+        """Ends the episode at its current time, and returns its run."""
         with engine_errors(self.scenario):
-            return run_of(self.scenario, self.made, self.core.finish()).under("agent")
+            return run_of(self.scenario, self.run_input, self.core.finish()).under("agent")
 
 
 def rewards_of(
@@ -236,16 +242,16 @@ def rewards_of(
     rate: tuple[str | int, str | int] | None = None,
     reward: Reward | None = None,
 ) -> list[float]:
-    """What a controller would have been paid, step by step: to compare agents with others.
+    """Computes the rewards of a controller, step by step, to compare agents with it.
 
     Args:
-        controller: A controller as everywhere: `gcc`, `fixed:1Mbps`, `python:mine.py:policy`.
-        scenario: Where.
-        seed: Of the world, instead of the scenario's.
+        controller: A controller as elsewhere: `gcc`, `fixed:1Mbps`, `python:mine.py:policy`.
+        scenario: The scenario.
+        seed: Seed of the world; by default the scenario's.
         flow: As for [CallEnv][tidegate.gym.CallEnv].
-        interval: Likewise.
-        rate: Of the environment that it is compared with; the default reward knows the least rate.
-        reward: Likewise; of its info only the truth says something.
+        interval: As for `CallEnv`.
+        rate: Rates of the environment to compare with; the default reward depends on the minimum rate.
+        reward: As for `CallEnv`; only the truth in its info has meaning here.
 
     Raises:
         InputError: when something does not fit.
@@ -255,16 +261,16 @@ def rewards_of(
     """
     source = Source(settings(scenario, flow=flow, interval=interval, rate=rate, reward=reward))
     episode = source.episode(0, source.wanted.scenarios[0].seed if seed is None else seed, controller)
-    found, over = [], False
+    rewards, over = [], False
     with engine_errors(episode.scenario):
         while not over:
             _, paid, over, _, info = episode.core.step(0.0)
-            found.append(float(reward(info)) if reward is not None else paid or 0.0)
-    return found
+            rewards.append(float(reward(info)) if reward is not None else paid or 0.0)
+    return rewards
 
 
 def cases_of(suite: str | Path | Suite, *, traces: str | Path | None = None) -> list[Scenario]:
-    """The scenarios of a suite's cases, to draw episodes from.
+    """Loads the scenarios of a suite's cases, to draw episodes from.
 
     Args:
         suite: A suite, its file, or the name of one that tidegate ships.
@@ -273,14 +279,14 @@ def cases_of(suite: str | Path | Suite, *, traces: str | Path | None = None) -> 
     Raises:
         InputError: when the suite is not usable, or none of its cases can be run here.
 
-    >>> [one.name for one in cases_of("smoke")]
+    >>> [scenario.name for scenario in cases_of("smoke")]
     ['5.1', '5.4', '5.6', 'fq-codel', 'loss', 'cell']
     """
     loaded = suite if isinstance(suite, Suite) else Suite.load(suite, traces=traces)
-    found = [case.scenario for case in loaded.cases if case.scenario is not None]
-    if not found:
+    scenarios = [case.scenario for case in loaded.cases if case.scenario is not None]
+    if not scenarios:
         raise InputError(f"{loaded.name}: none of its cases can be run here{'' if traces else '; give traces=FOLDER'}")
-    return found
+    return scenarios
 
 
 def windows_of(
@@ -292,18 +298,18 @@ def windows_of(
     scenario: str | Path = "lte-generated",
     changes: Mapping[str, Any] | None = None,
 ) -> list[Scenario]:
-    """Scenarios whose first link plays windows of recorded networks, spread over a folder by a rule.
+    """Makes scenarios whose first link plays windows of recorded networks, spread over a folder by a rule.
 
     Args:
         folder: The recordings; see [tidegate.suite.windows][tidegate.suite.windows] for the rule.
-        count: How many.
-        length: How long each is.
-        between: Least and greatest mean capacity.
-        scenario: What else is in them.
+        count: Number of windows.
+        length: Duration of each window.
+        between: Minimum and maximum mean capacity of a window.
+        scenario: The scenario in which they replace the first link's capacity.
         changes: Values by dotted key that replace those of the scenario.
 
     Raises:
-        InputError: when there is no such folder or scenario, or nothing in the folder serves.
+        InputError: when there is no such folder or scenario, or the folder has no usable recording.
     """
     table = CaseTable.model_validate(
         {

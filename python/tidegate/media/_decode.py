@@ -1,7 +1,7 @@
-"""Decodes what arrived, and beside it what was sent, picture by picture: nothing is kept.
+"""Decodes the slices that arrived, and beside them all that were sent, picture by picture, without keeping pictures.
 
-A frame of which at least one slice is there goes to the decoder, which conceals the rest; one of which nothing is there
-is not decoded, and the picture before stays on the screen.
+A frame with at least one slice goes to the decoder, which conceals the rest. A frame without slices is not decoded, and
+the picture before stays on the screen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tidegate.media._screen import order
 from tidegate.video.clip import Picture
 from tidegate.video.codec import Decoder
 
-_AHEAD = 8  # frames: how much later than in its turn a decoder may give out a picture for the sake of their order
+_AHEAD = 8  # frames by which a decoder may delay a picture, to put pictures in order
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,19 @@ class Pair:
     """One picture, in the order of showing."""
 
     number: int
-    """Which picture of the clip, counted on where the ladder begins again."""
+    """Number of the picture; counting goes on where the ladder begins again."""
     sent: Picture
     """As it was encoded."""
-    seen: Picture | None
-    """As it could be decoded at the receiver; None where nothing of it could."""
+    decoded: Picture | None
+    """As decoded at the receiver; None where nothing could be decoded."""
     frame: int
-    """In which frame it is."""
-    whole: bool
-    """Whether all slices were there."""
+    """Number of its frame, in the order of sending."""
+    is_complete: bool
+    """Whether all slices arrived in time."""
 
 
 class _Line:
-    """A decoder with the frames that it is given, and what has come out of it."""
+    """A decoder with its input frames and the pictures that it has decoded."""
 
     def __init__(self, received: Received, *, all_of_it: bool) -> None:
         self._received = received
@@ -42,7 +42,7 @@ class _Line:
         self._all = all_of_it
         self._ready: dict[int, Picture] = {}
         self._next = 0
-        self.whole: dict[int, bool] = {}
+        self.complete: dict[int, bool] = {}
 
     def feed(self) -> bool:
         """Decodes the next frame; False at the end."""
@@ -55,14 +55,14 @@ class _Line:
             return True
         slices = list(self._received.slices(frame))
         picture = self._received.picture(frame)
-        there = [data for data, came in slices if came or self._all]
-        self.whole[picture] = len(there) == len(slices)
-        if there:
-            self._ready.update(self._decoder.decode(picture, there))
+        arrived = [data for data, came in slices if came or self._all]
+        self.complete[picture] = len(arrived) == len(slices)
+        if arrived:
+            self._ready.update(self._decoder.decode(picture, arrived))
         return True
 
     def take(self, picture: int, frame: int) -> Picture | None:
-        """A picture, decoding as far as it takes."""
+        """Takes a picture out, and decodes as far as that needs."""
         while picture not in self._ready and self._next <= frame + _AHEAD and self.feed():
             pass
         while self._next <= frame:
@@ -73,21 +73,21 @@ class _Line:
 
 
 def pairs(received: Received) -> Iterator[Pair]:
-    """Every picture that was sent, in the order of showing.
+    """Each picture that was sent, in the order of showing.
 
     Raises:
-        RuntimeError: when what was sent cannot be decoded, which would be a bug.
+        RuntimeError: when an encoded picture cannot be decoded although all of it was sent, which would be a bug.
     """
-    sent, seen = _Line(received, all_of_it=True), _Line(received, all_of_it=False)
+    sender, receiver = _Line(received, all_of_it=True), _Line(received, all_of_it=False)
     before: Picture | None = None
     for frame in order(received).tolist():
         number = received.picture(frame)
-        as_sent = sent.take(number, frame)
-        if not len(received.there(frame)):
-            as_sent = before  # left out by its encoder: as encoded, too, the picture before stays
+        as_sent = sender.take(number, frame)
+        if not len(received.slices_in_time(frame)):
+            as_sent = before  # its encoder left it out: the picture before stays, also as encoded
         if as_sent is None:
             raise RuntimeError(f"picture {number} as it was encoded cannot be decoded")
         before = as_sent
-        as_seen = seen.take(number, frame)
-        yield Pair(number, as_sent, as_seen, frame, seen.whole.pop(number, False))
-        sent.whole.pop(number, None)
+        as_seen = receiver.take(number, frame)
+        yield Pair(number, as_sent, as_seen, frame, receiver.complete.pop(number, False))
+        sender.complete.pop(number, None)

@@ -35,23 +35,23 @@ def rgb(picture: Picture) -> npt.NDArray[np.uint8]:
 
 
 def quality(judged: Mapping[str, Judged]) -> Figure:
-    """PSNR, VMAF where there is any, and picture latency over time, as means over half a second."""
+    """PSNR, VMAF if there are scores, and picture latency over time, as means over half a second."""
     with mpl.rc_context(STYLE):
-        scored = any(np.isfinite(one.columns["vmaf"]).any() for one in judged.values())
+        scored = any(np.isfinite(video.columns["vmaf"]).any() for video in judged.values())
         rows = [("psnr_db", "psnr_encoded_db", "PSNR (dB)")]
         rows += [("vmaf", "vmaf_encoded", "VMAF")] if scored else []
         rows += [("latency_ms", "", "Picture latency (ms)")]
         figure = Figure(figsize=(10, 2.6 * len(rows) + 0.8), layout="constrained", dpi=110)
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
         hues = looks(judged, {label: [view.label_of(video.run, video.flow)] for label, video in judged.items()})
-        for axis, (seen, sent, label) in zip(axes, rows, strict=True):
-            for name, one in judged.items():
-                if sent:
-                    axis.plot(*_binned(one.columns, sent), color=hues[name].colour, **_AS_ENCODED)
-                axis.plot(*_binned(one.columns, seen), color=hues[name].colour, linestyle=hues[name].linestyle)
+        for axis, (seen_column, sent_column, label) in zip(axes, rows, strict=True):
+            for name, video in judged.items():
+                if sent_column:
+                    axis.plot(*_binned(video.columns, sent_column), color=hues[name].colour, **_AS_ENCODED)
+                axis.plot(*_binned(video.columns, seen_column), color=hues[name].colour, linestyle=hues[name].linestyle)
             axis.set_ylabel(label)
             axis.grid(visible=True, axis="y")
-            if sent:
+            if sent_column:
                 low, high = axis.get_ylim()
                 axis.set_ylim(max(0, low), high)
             else:
@@ -72,25 +72,25 @@ def quality(judged: Mapping[str, Judged]) -> Figure:
 
 def _binned(columns: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[Floats, Floats]:
     t, values = columns["t_s"], columns[name]
-    known = np.isfinite(values)
-    if not known.any():
+    finite = np.isfinite(values)
+    if not finite.any():
         return np.zeros(0), np.zeros(0)
-    at = (t[known] / _BIN_S).astype(np.int64)
-    counts = np.bincount(at)
+    bins = (t[finite] / _BIN_S).astype(np.int64)
+    counts = np.bincount(bins)
     filled = np.flatnonzero(counts)
-    means = np.bincount(at, weights=values[known].astype(float))[filled].astype(np.float64) / counts[filled]
+    means = np.bincount(bins, weights=values[finite].astype(float))[filled].astype(np.float64) / counts[filled]
     middles = (filled.astype(np.float64) + 0.5) * _BIN_S
     return middles, means
 
 
 def contact_sheet(judged: Mapping[str, Judged]) -> Figure:
-    """For each controller its worst moments in order of time: what was due as it was sent, and what was seen.
+    """For each controller its worst moments in order of time: the picture that was sent, and the one that was seen.
 
     The worst are the largest differences of PSNR between sent and seen, one of each sixth of the run.
     """
-    picked = {name: sorted(_worst(one), key=lambda moment: moment.t_s) for name, one in judged.items()}
+    picked = {name: sorted(_worst(video), key=lambda moment: moment.t_s) for name, video in judged.items()}
     across = max(1, *(len(moments) for moments in picked.values())) if picked else 1
-    forms = [one.sent.form for one in judged.values()]
+    forms = [video.sent.form for video in judged.values()]
     ratio = max((form.height / form.width for form in forms), default=0.75)
     wide = 3.2
     with mpl.rc_context(STYLE):
@@ -111,7 +111,7 @@ def contact_sheet(judged: Mapping[str, Judged]) -> Figure:
 
 
 def _worst(judged: Judged) -> list[Moment]:
-    """The worst moments first; where nothing went wrong one of them is enough."""
+    """The worst moments first; only one of them where nothing went wrong."""
     by_harm = sorted(judged.moments, key=lambda moment: moment.seen_db - moment.sent_db)
     harmed = [moment for moment in by_harm if moment.seen_db < moment.sent_db]
     return harmed[:_SHOWN] or by_harm[:1]

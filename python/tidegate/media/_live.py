@@ -1,7 +1,8 @@
-"""What an encoder in the loop made in a run.
+"""The output of an encoder in the loop in a run.
 
-The engine asks it for each frame when it is due, at the target of the moment (`crates/codec`). What it made stays with
-the run: the table `slices`, and a byte stream a flow, `encoded-FLOW.h264` in the run's folder, which any player plays.
+The engine asks the encoder for each frame when it is due, at the target of the moment (`crates/codec`). Its output is
+kept with the run: the table `slices`, and for each flow a byte stream, `encoded-FLOW.h264` in the run's folder, which
+any player plays.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tidegate.video.settings import Settings
 
 @dataclass(frozen=True)
 class Take:
-    """What an encoder in the loop made of a clip for one flow of a run: one encoding, whose rate changes.
+    """The encoding of a clip by an encoder in the loop, for one flow of a run; its rate changes.
 
     Its frames are the pictures that the encoder was given; one that it left out to hold its rate has no bytes.
     """
@@ -34,13 +35,13 @@ class Take:
     bits: bytes
     """The slices, one behind the other."""
     order: Ints
-    """For each frame, which picture of the clip it shows."""
+    """For each frame, the number of its picture in the clip."""
     rates: Ints
-    """For each frame, what the encoder was asked for, in bit/s."""
+    """For each frame, the rate that the encoder was asked for, in bit/s."""
     starts: Ints
-    """For each frame its first slice, and behind the last the number of slices."""
+    """For each frame its first slice, and at the end the number of slices."""
     lengths: Ints
-    """Of each slice its bytes."""
+    """Bytes of each slice."""
     codec = OpenH264()
     reorder = lookahead = 0
 
@@ -61,7 +62,7 @@ class Take:
 
     @cached_property
     def _ends(self) -> Ints:
-        """Where in the bits slices begin, and the last one ends."""
+        """Positions in the bits where slices begin, and where the last one ends."""
         return _sums(self.lengths)
 
     @cached_property
@@ -83,26 +84,26 @@ class Take:
         return [self.bits[begin:end] for begin, end in pairwise(ends)]
 
     def places(self, number: int) -> tuple[Ints, Ints]:
-        """Where slices would begin if every packet were full, and their lengths: no packet has bytes of two."""
+        """Begin of each slice in bytes, as if all packets were full, and lengths; no packet has bytes of two slices."""
         lengths = self.lengths[self.starts[number] : self.starts[number + 1]]
         return _sums(self._packets_of(lengths))[:-1] * self.form.payload, lengths
 
     def rate_at(self, number: int) -> int:
-        """What the encoder was asked for."""
+        """Rate that the encoder was asked for, bit/s."""
         return int(self.rates[number])
 
 
 def _sums(values: Ints) -> Ints:
-    """How much there is before each value, and all in all."""
+    """The sum of the values before each one, and at the end the sum of all."""
     sums: Ints = np.concatenate([[0], np.cumsum(values)])
     return sums
 
 
 def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
-    """What the encoder of a flow made.
+    """The output of the encoder of a flow.
 
     Raises:
-        InputError: when the run has not kept it, or its clip is gone.
+        InputError: when the run has lost it, or its clip is gone.
     """
     clip = settings.open(run.scenario.base)
     if "slices" not in run.tables:

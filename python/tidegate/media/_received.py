@@ -1,13 +1,13 @@
-"""Which slices of which frames arrived in time: from the record of a run to what a decoder is given.
+"""Slices that arrived in time: from the record of a run to the input of a decoder.
 
-* A frame's **rung** follows from the recorded size of its group's first frame, which no two rungs have in common. An
-  encoder in the loop has left its frames with the run.
-* A **slice** is there if all packets that carry bytes of it are.
+* A frame's **rung** follows from the recorded size of its group's first frame, which differs between rungs. An encoder
+  in the loop has left its frames with the run.
+* A **slice** is in time if all packets that carry bytes of it are.
 * A lost packet arrives when it is **repaired**: with its retransmission, or when parity restores it.
-* A packet is **in time** if it arrived by the time its frame is shown. For a frame that the playout buffer showed, that
-  is when it did. For one that it gave up, whole or not, it is its time of capture and the playout delay of the next
-  frame that was shown, which is when the buffer moved on; after the last one, the delay of that one. What comes later
-  is lost.
+* A packet is **in time** if it arrived by the time its frame is shown. If the playout buffer showed the frame, this
+  is the time when it did. If the buffer gave the frame up, complete or not, it is the frame's time of capture plus the
+  playout delay of the next frame that was shown, because then the buffer moved on; after the last frame that was shown,
+  plus the delay of that one. Packets that arrive later count as lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tidegate.video.measures import Floats, Ints
 from tidegate.video.settings import Settings
 
 Sent = Ladder | Take
-"""Where the frames of a flow are from: a ladder of encodings, or what an encoder in the loop made."""
+"""Source of the frames of a flow: a ladder of encodings, or the output of an encoder in the loop."""
 Encoding = Rung | Take
 """A clip, encoded once."""
 
@@ -44,68 +44,68 @@ class Received:
     coded: Ints
     """Number of each frame in what was sent; where a clip begins again, counting goes on."""
     rung: Ints
-    """From which rung, counted from 0."""
+    """Rung of each frame, counted from 0."""
     captured_s: Floats
-    """When each left its encoder."""
+    """Time at which each frame left its encoder."""
     shown_s: Floats
-    """When each is shown, or would be if it had come: its packets' deadline. Never falls."""
+    """Time at which each frame is shown, or would be if it had arrived: the deadline of its packets. Never falls."""
     arrived_s: list[Floats]
-    """For each frame when each of its packets arrived; infinity where it did not."""
+    """For each frame, the times at which its packets arrived; infinity for those that did not."""
     payload: int
     """Bytes of a full packet."""
 
     def __len__(self) -> int:
-        """How many frames."""
+        """Number of frames."""
         return len(self.coded)
 
     def picture(self, frame: int) -> int:
-        """Which picture of the clip a frame shows, counted on where what was sent begins again."""
-        turns, at = divmod(int(self.coded[frame]), self.sent.length)
+        """Number of the picture that a frame shows; counting goes on where the clip begins again."""
+        turns, position = divmod(int(self.coded[frame]), self.sent.length)
         first: int = turns * self.sent.pictures
-        return first + int(self.sent.order[at])
+        return first + int(self.sent.order[position])
 
     def _place(self, frame: int) -> tuple[Encoding, int]:
         return self.sent.rungs[int(self.rung[frame])], int(self.coded[frame]) % self.sent.length
 
     def rate(self, frame: int) -> int:
-        """What the encoder was asked for at a frame, in bit/s."""
+        """Rate that the encoder was asked for at a frame, in bit/s."""
         encoding, number = self._place(frame)
         return encoding.rate_at(number)
 
     def slices(self, frame: int) -> Iterator[tuple[bytes, bool]]:
-        """The slices of a frame, each with whether it was there in time."""
+        """The slices of a frame, each with whether it arrived in time."""
         encoding, number = self._place(frame)
-        return zip(encoding.frame(number), self.there(frame).tolist(), strict=True)
+        return zip(encoding.frame(number), self.slices_in_time(frame).tolist(), strict=True)
 
-    def there(self, frame: int) -> npt.NDArray[np.bool_]:
-        """For each slice of a frame whether it was there in time."""
+    def slices_in_time(self, frame: int) -> npt.NDArray[np.bool_]:
+        """Whether each slice of a frame arrived in time."""
         encoding, number = self._place(frame)
         begin, length = encoding.places(number)
-        # how many packets before each were late or lost
+        # number of packets before each one that were late or lost
         missing = np.concatenate([[0], np.cumsum(self.arrived_s[frame] > self.shown_s[frame])])
         last = (begin + length - 1) // self.payload
-        there: npt.NDArray[np.bool_] = missing[last + 1] == missing[begin // self.payload]
-        return there
+        in_time: npt.NDArray[np.bool_] = missing[last + 1] == missing[begin // self.payload]
+        return in_time
 
 
 def media_of(run: Run, flow: str) -> Media:
-    """What the scenario says of a flow with media.
+    """The media settings of a flow in the scenario.
 
     Raises:
-        InputError: when there is none of that name.
+        InputError: when no flow with media has that name.
     """
-    plain = flow.removesuffix(".back")
-    for one in run.scenario.flows:
-        if one.media is not None and (one.name == flow or plain in one.names):
-            return one.media
+    call = flow.removesuffix(".back")
+    for candidate in run.scenario.flows:
+        if candidate.media is not None and (candidate.name == flow or call in candidate.names):
+            return candidate.media
     raise InputError(f"{flow}: is no flow with media")
 
 
 def sent_by(run: Run, flow: str | None = None) -> Sent:
-    """Where the frames of a flow of a run are from; of the subject by default.
+    """Source of the frames of a flow of a run; of the subject by default.
 
     Raises:
-        InputError: when it sent no real video, or that is gone.
+        InputError: when the flow sent no real video, or its encoded clip is gone.
     """
     name = flow or run.subject
     media = media_of(run, name)
@@ -118,15 +118,15 @@ def sent_by(run: Run, flow: str | None = None) -> Sent:
 
 
 def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
-    """What arrived of a flow; of the subject by default.
+    """Frames of a flow, with the arrivals of their packets; of the subject by default.
 
     Args:
         run: The run.
-        sent: What it was fed from: a ladder, or what [sent_by][tidegate.media._received.sent_by] gives.
-        flow: Whose.
+        sent: Source of its frames: a ladder, or the result of [sent_by][tidegate.media._received.sent_by].
+        flow: Name of the flow.
 
     Raises:
-        InputError: when the run did not keep its packets, or sent something else.
+        InputError: when the run did not keep its packets, or sent other frames.
     """
     name = flow or run.subject
     if "packets" not in run.tables:
@@ -135,8 +135,8 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
     mine = (frames.to_numpy("flow") == name) & frames.to_numpy("video")
     by_number = np.argsort(frames.to_numpy("frame")[mine], kind="stable")
 
-    def column(of: str) -> npt.NDArray[np.generic]:
-        picked: npt.NDArray[np.generic] = frames.to_numpy(of)[mine][by_number]
+    def column(column_name: str) -> npt.NDArray[np.generic]:
+        picked: npt.NDArray[np.generic] = frames.to_numpy(column_name)[mine][by_number]
         return picked
 
     sizes, key = column("size").astype(np.int64), column("key").astype(bool)
@@ -146,54 +146,54 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
         if not np.array_equal(sent.sizes[sent.sizes > 0], sizes):
             raise InputError(f"{run.name}: {name} sent other frames than its encoder made")
         arrived = _arrivals(run, name, sent.packets[sent.sizes > 0])
-        return _taken(sent, name, captured, rendered, arrived)
+        return _received_take(sent, name, captured, rendered, arrived)
     coded = _coded(key, sent.form.group)
     rungs, arrived = _rungs(sizes, key, coded, sent, name), _arrivals(run, name, -(-sizes // payload))
     return Received(sent, name, coded, rungs, captured, deadlines(captured, rendered), arrived, payload)
 
 
-def _taken(take: Take, flow: str, captured_s: Floats, rendered_s: Floats, arrived_s: list[Floats]) -> Received:
-    """What arrived of a take, with the pictures that its encoder left out: nothing of them, at their time."""
-    made = np.flatnonzero(take.sizes)
-    # what it left out before the first frame and behind the last is of no consequence
-    coded = np.arange(made[0], made[-1] + 1) if len(made) else made
-    captured = np.interp(take.order[coded], take.order[made], captured_s) if len(made) else captured_s
+def _received_take(take: Take, flow: str, captured_s: Floats, rendered_s: Floats, arrived_s: list[Floats]) -> Received:
+    """Frames of a take, with those that its encoder left out: without packets, at their time of capture."""
+    encoded = np.flatnonzero(take.sizes)
+    # pictures left out before the first frame and after the last one do not matter
+    coded = np.arange(encoded[0], encoded[-1] + 1) if len(encoded) else encoded
+    captured = np.interp(take.order[coded], take.order[encoded], captured_s) if len(encoded) else captured_s
     rendered = np.full(len(coded), math.nan)
     arrived = [np.zeros(0)] * len(coded)
-    for frame, at in enumerate((made - coded[:1]).tolist()):
-        rendered[at], arrived[at] = rendered_s[frame], arrived_s[frame]
+    for frame, position in enumerate((encoded - coded[:1]).tolist()):
+        rendered[position], arrived[position] = rendered_s[frame], arrived_s[frame]
     rung = np.zeros(len(coded), dtype=np.int64)
-    shown = deadlines(captured, rendered)
-    return Received(take, flow, coded, rung, captured, shown, arrived, take.form.payload)
+    shown_s = deadlines(captured, rendered)
+    return Received(take, flow, coded, rung, captured, shown_s, arrived, take.form.payload)
 
 
 def _coded(key: npt.NDArray[np.bool_], group: int) -> Ints:
     """The place of each frame in the ladder: a pause of the source leaves out the rest of a group."""
     numbers = np.arange(len(key))
-    begun: Ints = np.maximum.accumulate(np.where(key, numbers, 0))
-    places: Ints = (np.cumsum(key) - 1) * group + numbers - begun
+    group_starts: Ints = np.maximum.accumulate(np.where(key, numbers, 0))
+    places: Ints = (np.cumsum(key) - 1) * group + numbers - group_starts
     return places
 
 
 def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Sent, flow: str) -> Ints:
     if not len(sizes):
         return np.zeros(0, dtype=np.int64)
-    at = coded % ladder.length
-    every = np.array([rung.sizes for rung in ladder.rungs])[:, at]
+    positions = coded % ladder.length
+    rung_sizes = np.array([rung.sizes for rung in ladder.rungs])[:, positions]
     firsts = np.flatnonzero(key)
-    rungs = (every[:, firsts] == sizes[firsts]).argmax(axis=0)[np.cumsum(key) - 1]
-    wrong = np.flatnonzero(every[rungs, np.arange(len(sizes))] != sizes)
+    rungs = (rung_sizes[:, firsts] == sizes[firsts]).argmax(axis=0)[np.cumsum(key) - 1]
+    wrong = np.flatnonzero(rung_sizes[rungs, np.arange(len(sizes))] != sizes)
     if len(wrong):
         raise InputError(
             f"{flow}: frame {wrong[0]} has {sizes[wrong[0]]} bytes, which is no frame of the encoded clip; "
             "the clip has been encoded anew since: run again"
         )
-    found: Ints = rungs.astype(np.int64)
-    return found
+    numbers: Ints = rungs.astype(np.int64)
+    return numbers
 
 
 def deadlines(captured_s: Floats, rendered_s: Floats) -> Floats:
-    """When each frame is shown, or given up.
+    """Time at which each frame is shown or given up.
 
     Args:
         captured_s: In ascending order.
@@ -205,20 +205,20 @@ def deadlines(captured_s: Floats, rendered_s: Floats) -> Floats:
     >>> deadlines(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.5, np.nan, 2.7, np.nan]))
     array([0.5, 1.7, 2.7, 3.7])
     """
-    shown = np.flatnonzero(np.isfinite(rendered_s))
-    if not len(shown):
+    rendered = np.flatnonzero(np.isfinite(rendered_s))
+    if not len(rendered):
         return captured_s.copy()
-    after = np.searchsorted(shown, np.arange(len(captured_s)))
-    source = shown[np.minimum(after, len(shown) - 1)]
+    after = np.searchsorted(rendered, np.arange(len(captured_s)))
+    source = rendered[np.minimum(after, len(rendered) - 1)]
     times = captured_s + (rendered_s - captured_s)[source]
-    times[shown] = rendered_s[shown]
+    times[rendered] = rendered_s[rendered]
     # a delay that shrinks may put a frame that was given up before one that was shown
     never_falling: Floats = np.maximum.accumulate(times)
     return never_falling
 
 
 def _arrivals(run: Run, flow: str, counts: Ints) -> list[Floats]:
-    """For each frame the time of arrival of each packet; the first packet that is on record is its first."""
+    """For each frame the times of arrival of its packets; its first packet on record counts as its first."""
     packets = run.table("packets")
     mine = (packets.to_numpy("flow") == flow) & (packets.to_numpy("kind") == "video")
     frame = packets.to_numpy("frame")[mine].astype(np.int64)
@@ -236,13 +236,13 @@ def _arrivals(run: Run, flow: str, counts: Ints) -> list[Floats]:
             repairs = run.table("repairs")
             mine = repairs.to_numpy("flow") == flow
             frame = repairs.to_numpy("frame")[mine].astype(np.int64)
-            # of a frame of which no packet is on record nothing was sent
+            # a frame without packets on record was not sent
             part = (repairs.to_numpy("rtp_sequence")[mine].astype(np.int64) - first[frame]) % (1 << 16)
             _book(flat, starts, frame, part, repairs.to_numpy("t_s")[mine].astype(float))
     return [flat[starts[k] : starts[k + 1]] for k in range(len(counts))]
 
 
 def _book(flat: Floats, starts: Ints, frame: Ints, part: Ints, arrived: Floats) -> None:
-    """Enters when parts of frames arrived, where that is earlier than what is known."""
+    """Enters the times at which parts of frames arrived, where they are earlier than those entered before."""
     good = np.isfinite(arrived) & (part < np.diff(starts)[frame])
     np.minimum.at(flat, starts[frame[good]] + part[good], arrived[good])

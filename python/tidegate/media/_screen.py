@@ -1,12 +1,12 @@
-"""The display clock: what is due and what is on the screen at each tick, worked out before anything is decoded.
+"""The display clock: the picture that is due and the one on the screen at each tick, computed before decoding.
 
-The screen ticks with the clip's frame rate from when the first picture is shown; a tick is looked at in its middle, so
+The screen ticks with the clip's frame rate from when the first picture is shown; a tick is evaluated at its middle, so
 that small deviations of playout do not matter. At each tick
 
 * **on**: the last picture whose time has come is on the screen (or the last one before it that could be decoded);
-* **due**: while playout goes on, that one, too. While the screen waits for a frame that is late, the pictures that an
-  undisturbed playout with the present delay would have shown in the meantime: a freeze is a distortion. Once the late
-  frame is there and the delay has grown, what is due is what is on again, and the delay shows as latency.
+* **due**: while playout goes on, the same picture. While the screen waits for a late frame, the picture that an
+  undisturbed playout with the present delay would show: a freeze counts as a distortion. Once the late frame is there
+  and the delay has grown, the due picture is again the one on the screen, and the delay counts as latency.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def order(received: Received) -> Ints:
 
 
 def schedule(captured_s: Floats, shown_s: Floats, fps: float, end_s: float) -> Schedule:
-    """The ticks up to `end_s`, or until the last picture has been shown: what stops has no freeze at its end.
+    """The ticks up to `end_s`, or until the last picture has been shown: a video that stops has no freeze at its end.
 
     Args:
-        captured_s: When each picture was captured, in the order of showing.
-        shown_s: When each is shown, never falling.
+        captured_s: Time at which each picture was captured, in the order of showing.
+        shown_s: Time at which each is shown, never falling.
         fps: Ticks a second.
-        end_s: When the run is over.
+        end_s: End of the run.
 
     >>> late = schedule(np.arange(4.0), np.array([1.0, 2.0, 5.0, 6.0]), 1.0, 8.0)
     >>> late.on, late.due
@@ -62,7 +62,7 @@ def schedule(captured_s: Floats, shown_s: Floats, fps: float, end_s: float) -> S
 
 
 def shown_in_order(received: Received) -> Floats:
-    """When each picture is shown: as many frames late as B frames make necessary."""
+    """Time at which each picture is shown: later by as many frames as B frames require."""
     late = received.sent.reorder
     if not late or not len(received):
         return received.shown_s
@@ -71,5 +71,5 @@ def shown_in_order(received: Received) -> Floats:
 
 
 def captured_in_order(received: Received) -> Floats:
-    """When each picture was captured: an encoder with B frames sees it before it can send a frame of it."""
+    """Time at which each picture was captured: with B frames, the encoder gets it some frames before it sends it."""
     return received.captured_s - received.sent.lookahead / float(received.sent.clip.fps)

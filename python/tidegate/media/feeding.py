@@ -1,4 +1,4 @@
-"""A scenario whose media flows send a real clip instead of what their video model makes up."""
+"""Scenarios whose media flows send a real clip instead of the frames of a video model."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def with_clip(
     Args:
         scenario: At least one flow with video.
         settings: Clip and encoding, as `--media` takes them.
-        workers: Encoders at once.
-        progress: Told the fraction of encoding that is done.
+        workers: Number of encoders at once.
+        progress: Called with the fraction of encoding that is done.
 
     Raises:
         InputError: when there is no video, or the clip is not usable.

@@ -1,4 +1,4 @@
-"""How a run's video looked: each tick of the display as encoded beside as seen."""
+"""Judges the video of a run: at each tick of the display, the picture as encoded and as seen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tidegate.video.codec.intra import black
 from tidegate.video.measures import Floats, distortion, grades, psnr, ssim
 
 _MOMENTS = 6
-"""Parts of a run, of each of which the worst tick is kept in pictures."""
+"""Parts of a run; the worst tick of each is kept with its pictures."""
 _MEASURED = (
     "t_s",
     "picture",
@@ -46,7 +46,7 @@ _FREEZE_RATIO, _FREEZE_S = 3.0, 0.15
 
 @dataclass(frozen=True)
 class Tick:
-    """What is due and what is seen at one tick of the display."""
+    """The picture that is due and the one that is seen, at one tick of the display."""
 
     t_s: float
     """The middle of the tick."""
@@ -55,20 +55,20 @@ class Tick:
     original: Picture
     """Before encoding."""
     screen: Picture
-    """What is seen."""
-    own: Picture
-    """The original of what is seen; black where nothing has been seen yet."""
+    """The picture on the screen."""
+    screen_original: Picture
+    """The original of the picture on the screen; black before the first picture."""
     age_s: float
-    """How long ago what is seen was captured; NaN before the first picture."""
+    """Time since the picture on the screen was captured, s; NaN before the first picture."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A tick in pictures."""
+    """A tick of the display with its pictures."""
 
     t_s: float
     sent: Picture
-    """What was due, as it was encoded."""
+    """The picture that was due, as it was encoded."""
     seen: Picture
     sent_db: float
     """Its PSNR as encoded."""
@@ -95,7 +95,7 @@ class Judged:
         return self.run.with_metrics(self.flow, self.summary)
 
     def to_csv(self) -> str:
-        """The columns, a line a tick."""
+        """The columns as CSV, one line a tick."""
         rows = zip(*(values.tolist() for values in self.columns.values()), strict=True)
         return csv.lines(self.columns, (map(_cell, row) for row in rows))
 
@@ -133,13 +133,13 @@ def judge(
     Args:
         run: A run with real video and its packets: made with `--media`, or with the scenario of
             [with_clip][tidegate.media.feeding.with_clip] at the level packets.
-        flow: Whose video.
-        vmaf_every: VMAF of every so many frames; 0 for none, as without imageio-ffmpeg.
-        progress: Told the fraction that is done.
+        flow: Name of the flow.
+        vmaf_every: VMAF of every n-th frame; 0 for none, as without imageio-ffmpeg.
+        progress: Called with the fraction that is done.
 
     Raises:
         InputError: when the run has no real video or kept no packets, or its encoded clip is gone.
-        RunError: when a program that is needed fails.
+        RunError: when the ffmpeg program fails.
     """
     (done,) = pool.run_all([JudgeJob(run, sent_by(run, flow), flow, vmaf_every)], progress=progress)
     if isinstance(done, BaseException):
@@ -148,25 +148,25 @@ def judge(
 
 
 def ticks(got: Received, plan: Schedule) -> Iterator[Tick]:
-    """The display, tick by tick; holds the pictures between what is on and what is due, and no more."""
+    """The display, tick by tick; holds only the pictures from the one on the screen to the one that is due."""
     form = got.sent.form
     captured = captured_in_order(got)
-    screen = own = black(form.width, form.height)
+    screen = screen_original = black(form.width, form.height)
     since = math.nan
     window: deque[tuple[Pair, Picture]] = deque()
-    first = 0  # the picture at the window's left end
-    passed = -1  # up to which picture all have had their time
+    first = 0  # the oldest picture in the window
+    passed = -1  # the last picture whose time has come
     source = _with_originals(got)
     for t_s, on, due in zip(plan.t_s.tolist(), plan.on.tolist(), plan.due.tolist(), strict=True):
         while first + len(window) <= due:
             window.append(next(source))
-        for at in range(passed + 1, on + 1):
-            pair, original = window[at - first]
-            if pair.seen is not None:
-                screen, own, since = pair.seen, original, float(captured[at])
+        for picture in range(passed + 1, on + 1):
+            pair, original = window[picture - first]
+            if pair.decoded is not None:
+                screen, screen_original, since = pair.decoded, original, float(captured[picture])
         passed = on
         pair, original = window[due - first]
-        yield Tick(t_s, pair, original, screen, own, t_s - since)
+        yield Tick(t_s, pair, original, screen, screen_original, t_s - since)
         while first < on:
             window.popleft()
             first += 1
@@ -175,18 +175,18 @@ def ticks(got: Received, plan: Schedule) -> Iterator[Tick]:
 def _with_originals(got: Received) -> Iterator[tuple[Pair, Picture]]:
     originals = _Originals(got.sent.clip, got.sent.pictures)
     for pair in pairs(got):
-        yield pair, originals.at(pair.number % got.sent.pictures)
+        yield pair, originals.picture(pair.number % got.sent.pictures)
 
 
 class _Originals:
-    """The clip's pictures in rising order, from the beginning again where it goes back."""
+    """The clip's pictures in rising order; it starts from the beginning again where a number is lower."""
 
     def __init__(self, clip: Clip, count: int) -> None:
         self._clip, self._count = clip, count
         self._pictures = clip.pictures(count)
         self._next = 0
 
-    def at(self, number: int) -> Picture:
+    def picture(self, number: int) -> Picture:
         if number < self._next:
             self._pictures, self._next = self._clip.pictures(self._count), 0
         for picture in self._pictures:
@@ -201,7 +201,7 @@ class _Judge:
 
     def __init__(self, run: Run, got: Received, vmaf_every: int) -> None:
         self.run, self.got = run, got
-        self.every = vmaf_every if vmafs.program() else 0
+        self.vmaf_every = vmaf_every if vmafs.program() else 0
         scenario = run.scenario
         self.warmup_s, self.end_s = scenario.warmup / 1e9, scenario.duration / 1e9
         fps = float(got.sent.clip.fps)
@@ -213,14 +213,14 @@ class _Judge:
     def judge(self, tick: pool.Tick) -> Judged:
         form = self.got.sent.form
         scores: AbstractContextManager[vmafs.Vmaf | None] = nullcontext()
-        if self.every:
-            scores = vmafs.Vmaf(form.width, form.height, others=2, every=self.every)
+        if self.vmaf_every:
+            scores = vmafs.Vmaf(form.width, form.height, others=2, subsample=self.vmaf_every)
         with scores as vmaf:
-            for at, one in enumerate(ticks(self.got, self.plan)):
-                self._take(at, one)
+            for number, display_tick in enumerate(ticks(self.got, self.plan)):
+                self._take(number, display_tick)
                 if vmaf is not None:
-                    vmaf.add(one.original, [one.due.sent, one.screen])
-                tick(min(0.99, at / len(self.plan.t_s)))
+                    vmaf.add(display_tick.original, [display_tick.due.sent, display_tick.screen])
+                tick(min(0.99, number / len(self.plan.t_s)))
         sent_vmaf, seen_vmaf = vmaf.scores if vmaf is not None else [np.full(len(self.rows), math.nan)] * 2
         names = [*_MEASURED, "due_captured_s"]
         table = np.array(self.rows, dtype=float).reshape(-1, len(names))
@@ -230,38 +230,40 @@ class _Judge:
         columns |= {"vmaf_encoded": sent_vmaf, "vmaf": seen_vmaf}
         columns["mos_encoded"] = grades(columns["psnr_encoded_db"])
         columns["mos"] = grades(columns["psnr_db"])
-        moments = tuple(kept[1] for kept in self.worst if kept is not None)
+        moments = tuple(worst[1] for worst in self.worst if worst is not None)
         return Judged(self.run, self.got.flow, self.got.sent, columns, self._summary(columns, counted), moments)
 
-    def _take(self, at: int, one: Tick) -> None:
+    def _take(self, position: int, tick: Tick) -> None:
         """Measures one tick."""
-        number = one.due.number
+        number = tick.due.number
         if number not in self.sent_quality:
-            reference, sent = luma(one.original), luma(one.due.sent)
+            reference, sent = luma(tick.original), luma(tick.due.sent)
             self.sent_quality[number] = psnr(reference, sent), ssim(reference, sent)
         sent_db, sent_ssim = self.sent_quality[number]
         seen_db, seen_ssim = sent_db, sent_ssim
-        if not np.array_equal(one.screen, one.due.sent):
-            reference, seen = luma(one.original), luma(one.screen)
-            seen_db, seen_ssim = psnr(reference, seen), ssim(reference, seen)
-        own_db = seen_db if one.own is one.original else psnr(luma(one.own), luma(one.screen))
-        rate = self.got.rate(one.due.frame)
-        captured = float(self.got.captured_s[one.due.frame])
-        row = (one.t_s, number, rate, sent_db, seen_db, own_db, sent_ssim, seen_ssim, one.age_s * 1e3, captured)
+        if not np.array_equal(tick.screen, tick.due.sent):
+            reference, displayed = luma(tick.original), luma(tick.screen)
+            seen_db, seen_ssim = psnr(reference, displayed), ssim(reference, displayed)
+        own_db = (
+            seen_db if tick.screen_original is tick.original else psnr(luma(tick.screen_original), luma(tick.screen))
+        )
+        rate = self.got.rate(tick.due.frame)
+        captured = float(self.got.captured_s[tick.due.frame])
+        row = (tick.t_s, number, rate, sent_db, seen_db, own_db, sent_ssim, seen_ssim, tick.age_s * 1e3, captured)
         self.rows.append(row)
-        part = at * _MOMENTS // len(self.plan.t_s)
+        part = position * _MOMENTS // len(self.plan.t_s)
         badness = (sent_db - seen_db, -seen_db)
-        kept = self.worst[part]
-        if kept is None or badness > kept[0]:
-            self.worst[part] = badness, Moment(one.t_s, one.due.sent, one.screen, sent_db, seen_db)
+        worst = self.worst[part]
+        if worst is None or badness > worst[0]:
+            self.worst[part] = badness, Moment(tick.t_s, tick.due.sent, tick.screen, sent_db, seen_db)
 
     def _summary(
         self, columns: Mapping[str, npt.NDArray[Any]], counted: npt.NDArray[np.bool_]
     ) -> dict[str, float | None]:
         def mean(name: str) -> float | None:
             values = columns[name][counted]
-            known = values[np.isfinite(values)]
-            return float(known.mean()) if len(known) else None
+            finite = values[np.isfinite(values)]
+            return float(finite.mean()) if len(finite) else None
 
         latency = columns["latency_ms"][counted]
         latency = latency[np.isfinite(latency)]
@@ -279,18 +281,18 @@ class _Judge:
         }
 
     def _harm(self) -> dict[str, float | None]:
-        """How many frames had slices missing at their time, of those that were due before the end."""
+        """Shares of the frames due before the end: lost (no slice in time), damaged (some slices missing), left out."""
         lost = damaged = left_out = count = 0
         for frame in range(len(self.got)):
             if self.got.captured_s[frame] < self.warmup_s or self.got.shown_s[frame] >= self.end_s:
                 continue
-            there = self.got.there(frame)
+            in_time = self.got.slices_in_time(frame)
             count += 1
-            if not len(there):
+            if not len(in_time):
                 left_out += 1
                 continue
-            lost += not there.any()
-            damaged += bool(there.any() and not there.all())
+            lost += not in_time.any()
+            damaged += bool(in_time.any() and not in_time.all())
         if not count:
             return dict.fromkeys(("picture_frames_lost", "picture_frames_damaged", "picture_frames_left_out"))
         return {
@@ -301,7 +303,7 @@ class _Judge:
 
 
 def _freezes(captured_s: Floats, counted: npt.NDArray[np.bool_], fps: float) -> list[float]:
-    """Lengths in seconds for which the same picture stood too long, by when each tick's picture was captured."""
+    """Lengths of freezes in seconds: ticks whose picture has the same time of capture for too long."""
     mean = 1 / fps
     limit = max(_FREEZE_RATIO * mean, mean + _FREEZE_S)
     stamps = np.round(captured_s[counted] * 1e6)

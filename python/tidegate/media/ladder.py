@@ -1,16 +1,16 @@
-"""A clip encoded at several rates, on disk: what the simulated sender sends, and what its receiver decodes.
+"""A clip encoded at several rates, on disk: the simulated sender sends from it, and its receiver decodes it.
 
 A ladder is a folder with `ladder.json` and for each rate R in kbit/s:
 
 * `rung_R.txt`: a line a frame, in the order of decoding: number, type, `X`, luma PSNR in dB as it was encoded, bytes.
   This is the layout that `video = {source = "frames", ladder = ...}` reads.
 * `rung_R.bits`: the frames one after the other.
-* `rung_R.npz`: for each slice its frame, where in the frame it begins, and its length.
+* `rung_R.npz`: for each slice its frame, its begin in the frame, and its length.
 
-Where the next slice does not fit into what is left of a packet, zero bytes (trailing_zero_8bits of H.264 annex B) fill
-it, so that no slice is in two packets, as RFC 6184 would send it; to x264's bits that adds 0 to 3 %. The first frame of
-a group gets up to a few bytes more, so that no two rates have it in the same size: the sizes sent tell which rate was
-used.
+Where the next slice does not fit into the rest of a packet, zero bytes (trailing_zero_8bits of H.264 annex B) fill the
+packet, so that no slice is in two packets, as RFC 6184 would send it; this adds 0 to 3 % to x264's bits. The first
+frame of a group gets a few more bytes where needed, so that its size differs between rates: the sizes sent tell the
+rate that was used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Rung:
     """One encoding."""
 
     rate: int
-    """What the encoder was asked for, in bit/s."""
+    """Rate that the encoder was asked for, bit/s."""
     sizes: Ints
     """Bytes of each frame, in the order of decoding."""
     kinds: list[str]
@@ -56,7 +56,7 @@ class Rung:
     psnr_db: Floats
     """Luma PSNR of each frame as it was encoded."""
     slices: tuple[Ints, Ints, Ints]
-    """Of each slice: its frame, where in the frame it begins, its length."""
+    """For each slice its frame, its begin in the frame, and its length."""
     path: Path
     """The file with the bits."""
 
@@ -69,12 +69,12 @@ class Rung:
         return np.searchsorted(self.slices[0], np.arange(len(self.sizes) + 1)).astype(np.int64)
 
     def rate_at(self, number: int) -> int:
-        """What the encoder was asked for: the same for all frames."""
+        """Rate that the encoder was asked for, bit/s: the same for all frames."""
         del number
         return self.rate
 
     def places(self, number: int) -> tuple[Ints, Ints]:
-        """Where in a frame its slices begin, and how long they are, in bytes; packets are cut from its beginning."""
+        """Begins and lengths of the slices in a frame, in bytes; packets are cut from the beginning of the frame."""
         span = slice(self._firsts[number], self._firsts[number + 1])
         return self.slices[1][span], self.slices[2][span]
 
@@ -97,9 +97,9 @@ class Ladder:
     form: Format
     codec: Codec
     header: bytes
-    """What decoders are told out of band."""
+    """The header for decoders, sent out of band."""
     order: Ints
-    """For each frame in the order of decoding, which picture of the clip it shows."""
+    """For each frame in the order of decoding, the number of its picture in the clip."""
     rungs: tuple[Rung, ...]
     """By rising rate."""
 
@@ -115,12 +115,12 @@ class Ladder:
 
     @property
     def reorder(self) -> int:
-        """How many frames later than it is decoded a picture is shown, for the sake of B frames."""
+        """Frames from decoding a picture to showing it; above 0 with B frames."""
         return max(0, int(np.max(np.arange(self.length) - self.order)))
 
     @property
     def lookahead(self) -> int:
-        """How many pictures an encoder must wait for before it can encode one, for the sake of B frames."""
+        """Pictures that an encoder must wait for before it can encode one; above 0 with B frames."""
         return max(0, int(np.max(self.order - np.arange(self.length))))
 
     @classmethod
@@ -128,7 +128,7 @@ class Ladder:
         """Reads a ladder; its clip must still be there.
 
         Raises:
-            InputError: when there is none, it is damaged, or its clip is another one by now.
+            InputError: when there is no ladder, it is damaged, or its clip has changed.
         """
         again = "run the command with --media again to encode it anew"
         try:
@@ -185,32 +185,32 @@ def encode(
     workers: int | None = None,
     progress: pool.Progress | None = None,
 ) -> Ladder:
-    """The clip encoded at `settings.rungs` rates; found in the cache if it has been before.
+    """Encodes the clip at `settings.rungs` rates, unless the cache has them.
 
     Args:
-        settings: Which clip, and how.
-        frames: How many pictures, at least.
+        settings: The clip and its encoding.
+        frames: Least number of pictures.
         least: Lowest rate in bit/s.
         most: Highest rate in bit/s.
         payload: Bytes of a full packet.
-        workers: Encoders at once.
-        progress: Told the fraction that is done.
+        workers: Number of encoders at once.
+        progress: Called with the fraction that is done.
 
     Raises:
-        InputError: when the clip is not usable, or its size or payload not for the codec.
+        InputError: when the clip is not usable, or its size or the payload does not suit the codec.
         OutputError: when the cache cannot be written.
     """
     clip = settings.open()
     codec = codecs.codec(settings.codec)
     if payload < 200:  # noqa: PLR2004
         raise InputError(f"payload: found {payload} bytes; encoding for packets needs at least 200")
-    plain = codec.name == "intra"
+    is_intra = codec.name == "intra"
     form = Format(
         clip.width,
         clip.height,
         clip.fps,
-        1 if plain else settings.group,
-        0 if plain else settings.b_frames,
+        1 if is_intra else settings.group,
+        0 if is_intra else settings.b_frames,
         payload,
     )
     if not settings.group:
@@ -257,20 +257,20 @@ def _make(
     jobs = [_Encoding(clip, codec, form, rate, about["frames"]) for rate in about["rates"]]
     with named(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-    done = [one for one in pool.run_all(jobs, workers=workers, progress=progress) if isinstance(one, _Made)]
+    done = [rung for rung in pool.run_all(jobs, workers=workers, progress=progress) if isinstance(rung, _EncodedRung)]
     header, order = done[0].header, done[0].order
-    if any(one.header != header or one.order != order for one in done):
+    if any(rung.header != header or rung.order != order for rung in done):
         raise OutputError(f"{clip.name}: its encodings have different parameter sets and cannot be mixed")
-    _tell_apart([one.frames for one in done], form.group)
+    _tell_apart([rung.frames for rung in done], form.group)
     with write_folder(folder, MARK) as making:
-        for one in done:
-            one.write(making)
+        for rung in done:
+            rung.write(making)
         write_file(making / MARK, json.dumps({**about, "header": header.hex(), "order": order}, indent=1) + "\n")
 
 
 @dataclass
-class _Made:
-    """One encoding in memory: bits are a few megabytes, however large the pictures are."""
+class _EncodedRung:
+    """One encoding in memory: its bits are a few megabytes, whatever the size of the pictures."""
 
     rate: int
     header: bytes
@@ -290,12 +290,12 @@ class _Made:
         head = "% frame, type, X, luma PSNR in dB, bytes; in the order of decoding"
         write_file(stem.with_suffix(".txt"), "\n".join([head, *lines]) + "\n")
         write_file(stem.with_suffix(".bits"), b"".join(itertools.chain.from_iterable(self.frames)))
-        lengths = [[len(one) for one in slices] for slices in self.frames]
+        lengths = [[len(data) for data in slices] for slices in self.frames]
         with named(stem), stem.with_suffix(".npz").open("wb") as file:
             np.savez(
                 file,
-                frame=np.repeat(np.arange(len(lengths)), [len(of) for of in lengths]),
-                begin=np.concatenate([np.cumsum([0, *of[:-1]]) for of in lengths]),
+                frame=np.repeat(np.arange(len(lengths)), [len(frame_lengths) for frame_lengths in lengths]),
+                begin=np.concatenate([np.cumsum([0, *frame_lengths[:-1]]) for frame_lengths in lengths]),
                 length=np.concatenate(lengths),
             )
 
@@ -310,8 +310,8 @@ class _Encoding:
     rate: int
     count: int
 
-    def __call__(self, tick: pool.Tick) -> _Made:
-        """Encodes, and decodes again for the quality."""
+    def __call__(self, tick: pool.Tick) -> _EncodedRung:
+        """Encodes, and decodes again to measure the quality."""
         waiting: dict[int, Any] = {}
 
         def pictures() -> Any:
@@ -322,7 +322,7 @@ class _Encoding:
 
         header, frames = self.codec.encode(pictures(), self.form, self.rate)
         decoder = self.codec.decoder(header, self.form)
-        made = _Made(self.rate, header, [], [], [], [])
+        encoded = _EncodedRung(self.rate, header, [], [], [], [])
         quality: dict[int, float] = {}
 
         def judge(ready: Sequence[tuple[int, Any]]) -> None:
@@ -330,21 +330,21 @@ class _Encoding:
                 quality[number] = psnr(luma(waiting.pop(number)), luma(picture))
 
         for frame in frames:
-            made.order.append(frame.picture)
-            made.kinds.append(frame.kind)
-            made.frames.append(filled(frame.slices, self.form.payload))
+            encoded.order.append(frame.picture)
+            encoded.kinds.append(frame.kind)
+            encoded.frames.append(filled(frame.slices, self.form.payload))
             judge(decoder.decode(frame.picture, frame.slices))
         judge(decoder.flush())
-        made.psnr_db = [quality[number] for number in made.order]
-        return made
+        encoded.psnr_db = [quality[number] for number in encoded.order]
+        return encoded
 
 
 def _tell_apart(rungs: Sequence[list[list[bytes]]], group: int) -> None:
-    """Makes the first frame of each group differ in size between rates, by zero bytes behind it."""
+    """Appends zero bytes to the first frame of each group, so that its size differs between rates."""
     for number in range(0, len(rungs[0]), group):
-        taken: set[int] = set()
+        used: set[int] = set()
         for frames in rungs:
             size = sum(map(len, frames[number]))
-            more = next(k for k in itertools.count() if size + k not in taken)
+            more = next(k for k in itertools.count() if size + k not in used)
             frames[number][-1] += bytes(more)
-            taken.add(size + more)
+            used.add(size + more)

@@ -1,4 +1,4 @@
-"""What the viewer saw, as a video file that plays everywhere: MP4 with H.264."""
+"""Renders the viewer's screen as a video file that plays everywhere: MP4 with H.264."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Viewer:
         self.length = self.start + len(self._plan.t_s)
 
     def pictures(self, begin: int) -> Iterator[Picture]:
-        """What is seen at each tick since `begin`, black before anything is."""
+        """The screen at each tick since `begin`; black before the first picture."""
         form = self.sent.form
         last = black(form.width, form.height)
         for _ in range(begin, self.start):
@@ -51,14 +51,14 @@ class _Viewer:
 
 
 def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | None = None) -> Path:
-    """Writes what the viewers of one run, or of two side by side, saw.
+    """Writes the screens of the viewers of one run, or of two runs side by side.
 
     The pictures stand on the display's clock, so that freezes are seen as such.
 
     Args:
         runs: One or two runs with real video.
-        path: The MP4 file to write; whole or not at all.
-        progress: Told the fraction that is done.
+        path: The MP4 file; it is written completely or not at all.
+        progress: Called with the fraction that is done.
 
     Raises:
         InputError: when there are not one or two runs, they have no real video, or they sent different clips.
@@ -72,10 +72,10 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
         raise InputError(f"{target}: expected a name that ends in .mp4")
     viewers = [_Viewer(run) for run in runs]
     first = viewers[0].sent
-    for other in viewers[1:]:
-        if (other.sent.clip.fps, other.sent.form.height) != (first.clip.fps, first.form.height):
+    for viewer in viewers[1:]:
+        if (viewer.sent.clip.fps, viewer.sent.form.height) != (first.clip.fps, first.form.height):
             raise InputError("the two runs sent clips of different size or frame rate; they do not fit side by side")
-    begin, end = min(one.start for one in viewers), max(one.length for one in viewers)
+    begin, end = min(viewer.start for viewer in viewers), max(viewer.length for viewer in viewers)
     if begin == end:
         raise InputError("no picture was ever due in these runs; there is nothing to show")
     with named(target), whole(target) as making:
@@ -86,17 +86,17 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
 def _write(path: Path, viewers: Sequence[_Viewer], begin: int, end: int, tell: Callable[[float], None]) -> None:
     import av
 
-    strips = [_strip(one.label, one.sent.form.width) for one in viewers]
-    lines = [one.pictures(begin) for one in viewers]
+    strips = [_strip(viewer.label, viewer.sent.form.width) for viewer in viewers]
+    lines = [viewer.pictures(begin) for viewer in viewers]
     with av.open(str(path), "w", format="mp4", options={"movflags": "faststart"}) as out:
         stream = out.add_stream("libx264", rate=viewers[0].sent.clip.fps, options={"crf": _CRF, "preset": "veryfast"})
         form = viewers[0].sent.form
-        stream.width = sum(one.sent.form.width for one in viewers)
+        stream.width = sum(viewer.sent.form.width for viewer in viewers)
         stream.height = form.height + _STRIP
         stream.pix_fmt = "yuv420p"
         for number in range(end - begin):
-            shown = [_under(strip, next(line)) for strip, line in zip(strips, lines, strict=True)]
-            out.mux(stream.encode(av.VideoFrame.from_ndarray(_beside(shown), format="yuv420p")))
+            pictures = [_under(strip, next(line)) for strip, line in zip(strips, lines, strict=True)]
+            out.mux(stream.encode(av.VideoFrame.from_ndarray(_beside(pictures), format="yuv420p")))
             tell(number / (end - begin))
         out.mux(stream.encode(None))
 

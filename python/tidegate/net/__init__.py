@@ -1,1 +1,1 @@
-"""What travels over networks, and recordings of them: traces of capacity, wire formats, timing of RTCP."""
+"""Packets and recordings of networks: traces of capacity, wire formats, timing of RTCP."""

@@ -27,22 +27,22 @@ def load(
     direction: Literal["down", "up"] | None = None,
     reference_rate: Rate | str | None = None,
 ) -> Trace:
-    """Reads a recorded network; `.gz` files are unpacked.
+    """Loads a recorded network; `.gz` files are unpacked.
 
     Args:
         path: The file.
-        format: Its format; found out from its contents by default.
-        frequency: Lines a second, for formats without times (hertz).
-        direction: Which of the two directions, for formats that hold both; by default the one that the
-            format's own users take: down for `raca`, up for `opennetlab`.
-        reference_rate: Rate that a ratio of 1 stands for, for formats that hold ratios.
+        format: Its format; by default detected from its contents.
+        frequency: Lines per second, for formats without times (hertz).
+        direction: The direction, for formats that hold both; by default the usual one of the format: down for `raca`,
+            up for `opennetlab`.
+        reference_rate: Rate for a ratio of 1, for formats that hold ratios.
 
     Raises:
         TraceError: names file, line, what was found and what would be right.
         InputError: when the file cannot be read.
     """
     path = Path(path)
-    rate = None if reference_rate is None else _named("reference_rate", Rate, reference_rate)
+    rate = None if reference_rate is None else _parse_quantity("reference_rate", Rate, reference_rate)
     with readable(path):
         stamp = path.stat().st_mtime_ns
     return _load(path, stamp, format, frequency, direction, rate)
@@ -69,7 +69,7 @@ def parse(
     direction: Literal["down", "up"] | None = None,
     reference_rate: Rate | None = None,
 ) -> Trace:
-    """A recorded network out of the unpacked bytes of its file; the arguments are those of `load`.
+    """Parses a recorded network from the unpacked bytes of its file; the arguments are those of `load`.
 
     Raises:
         TraceError: names file, line, what was found and what would be right.
@@ -89,13 +89,13 @@ def parse(
         raise TraceError(str(error)) from None
 
 
-def _named(name: str, kind: type[Q], text: object) -> Q:
+def _parse_quantity(name: str, kind: type[Q], text: object) -> Q:
     with located(name):
         return kind.parse(text)
 
 
 def contents(path: Path) -> bytes:
-    """What is in the file of a recorded network, unpacked.
+    """Reads the file of a recorded network, unpacked.
 
     Raises:
         InputError: when it cannot be read, or is too long.
@@ -123,25 +123,25 @@ def generate(
     sigma: Rate | str = "2.4Mbps",
     outage_escape: float = 1.0,
 ) -> Trace:
-    """A cellular link by the process of Winstein et al. (NSDI 2013, section 3).
+    """Generates a cellular link by the process of Winstein et al. (NSDI 2013, section 3).
 
     Args:
-        seed: The same seed gives the same link.
-        duration: How long.
+        seed: Seed; the same seed gives the same link.
+        duration: Duration of the trace.
         start: Rate at the beginning.
-        max: Largest rate.
+        max: Maximum rate.
         sigma: Standard deviation of the rate's change over one second.
         outage_escape: Rate at which outages end, per second.
 
     Raises:
         InputError: when a value is wrong.
     """
-    span = _named("duration", Duration, duration)
+    span = _parse_quantity("duration", Duration, duration)
     if not _SHORTEST <= span <= _LONGEST:
         raise InputError(f'duration: found "{span}"; expected from {Duration(_SHORTEST)} to {Duration(_LONGEST)}')
     if not 0 <= seed < 2**64:
         raise InputError(f"seed: found {seed}; expected a whole number from 0 to 2^64 - 1")
-    first, largest = _named("start", Rate, start), _named("max", Rate, max)
+    first, largest = _parse_quantity("start", Rate, start), _parse_quantity("max", Rate, max)
     if first > largest:
         raise InputError(f'start: found "{first}"; expected at most max ({largest})')
     try:
@@ -151,7 +151,7 @@ def generate(
             int(span),
             start=int(first),
             max=int(largest),
-            sigma=int(_named("sigma", Rate, sigma)),
+            sigma=int(_parse_quantity("sigma", Rate, sigma)),
             outage_escape=outage_escape,
         )
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Settings that do best: a search by Optuna, in a scenario or over a suite."""
+"""Search for the best settings with Optuna, in a scenario or over a suite."""
 
-from tidegate.optimisation.found import OPTIMISE_FILE, SearchResult, Tried
+from tidegate.optimisation.found import OPTIMISE_FILE, SearchResult, Try
 from tidegate.optimisation.search import Search
 from tidegate.optimisation.tasks import ScenarioTask, SuiteTask
 
-__all__ = ["OPTIMISE_FILE", "ScenarioTask", "Search", "SearchResult", "SuiteTask", "Tried"]
+__all__ = ["OPTIMISE_FILE", "ScenarioTask", "Search", "SearchResult", "SuiteTask", "Try"]

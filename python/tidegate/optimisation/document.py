@@ -1,4 +1,4 @@
-"""The document of a search: the best tries, and what all of them say of each setting."""
+"""The document of a search: the best tries, and the goal over each setting for all tries."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from tidegate.results.stats import Interval
 from tidegate.wording import counted
 
 if TYPE_CHECKING:
-    from tidegate.optimisation.found import SearchResult, Tried
+    from tidegate.optimisation.found import SearchResult, Try
     from tidegate.optimisation.space import Setting
     from tidegate.query import Series
 
-_LINES, _SHORT = 20, 5
-"""Tries in the table of the best, and how many of them short forms have."""
-_HELD, _NOT, _BEST = Look(0), Look(7), Look(1)
+_ROWS, _SHORT_ROWS = 20, 5
+"""Rows of the table of the best tries, in full and in short outputs."""
+_ALLOWED, _FORBIDDEN, _BEST = Look(0), Look(7), Look(1)
 
 
 def document(result: SearchResult) -> Document:
-    """What there is to say of a search."""
+    """The document of a search."""
     failed = [tried for tried in result.tries if tried.goal is None]
     facts = [
         counted(len(result.tries), "try", "tries"),
@@ -49,21 +49,22 @@ def document(result: SearchResult) -> Document:
     if version := result.versions.get("tidegate"):
         facts.append(f"tidegate {version}")
     failures = [("Failed", f"{len(failed)} of {len(result.tries)} tries; the first: {failed[0].why}")] if failed else []
-    nearest = "no try holds all limits; the table begins with the one that is nearest"
+    nearest = "no try holds all limits; the table begins with the try that comes nearest to them"
     return Document(
         f"{result.name}: {result.goal.best} {result.goal.series.label.lower()}",
-        [_best(result)],
+        [_best_section(result)],
         [
-            _search(result),
+            _search_section(result),
             Section(
-                "Setting by setting", [Beside([Drawing(_slice(result, each), each.key) for each in result.settings])]
+                "Setting by setting",
+                [Beside([Drawing(_setting_chart(result, setting), setting.key) for setting in result.settings])],
             ),
             again(
                 {"To see the best in full:": result.again, "The search:": result.command},
                 versions=result.versions,
                 text=("Scenario or suite (TOML)", result.scenario),
             ),
-            definitions(series.metric for series in result.shown),
+            definitions(series.metric for series in result.columns),
         ],
         facts,
         failures=failures,
@@ -76,40 +77,40 @@ def document(result: SearchResult) -> Document:
     )
 
 
-def _best(result: SearchResult) -> Section:
-    """The best tries, the best one on other seeds, and what nothing changed gives."""
+def _best_section(result: SearchResult) -> Section:
+    """The best tries, the best one on other seeds, and a try without any change."""
     heads = [Column(""), *(Column(setting.key) for setting in result.settings)]
-    heads += [Column(series.label, series.metric) for series in result.shown]
-    ranked = result.ranked[:_LINES]
-    rows = [_row(result, _place(at, tried), tried, at) for at, tried in enumerate(ranked, 1)]
+    heads += [Column(series.label, series.metric) for series in result.columns]
+    ranked = result.ranked[:_ROWS]
+    rows = [_try_row(result, _rank_label(rank, tried), tried, rank) for rank, tried in enumerate(ranked, 1)]
     if result.checked is not None:
-        rows.append(_row(result, f"best, on other seeds{_unless_held(result.checked)}", result.checked))
+        rows.append(_try_row(result, f"best, on other seeds{_unless_held(result.checked)}", result.checked))
     if result.unchanged is not None:
-        rows.append(_row(result, "unchanged", result.unchanged))
-    cases = max((len(some) for tried in ranked for some in tried.numbers.values()), default=1)
+        rows.append(_try_row(result, "unchanged", result.unchanged))
+    cases = max((len(of_cases) for tried in ranked for of_cases in tried.numbers.values()), default=1)
     means = f"Means over {counted(len(result.seeds), 'seed')}"
-    means += f" and {cases} cases; of what has to hold the worst case." if cases > 1 else "."
-    lucky = "The best of many tries is lucky, too: go by what it is on seeds by which it was not chosen."
+    means += f" and {cases} cases; for limits the worst case." if cases > 1 else "."
+    lucky = "The best of many tries is partly luck: go by its numbers on other seeds."
     table = Table(heads, rows, "numbers", stub=1 + len(result.settings))
     return Section("The best", [table, *notes(means, lucky, detail=True)])
 
 
-def _place(at: int, tried: Tried) -> str:
-    return "best" if at == 1 and tried.held else f"{at}.{_unless_held(tried)}"
+def _rank_label(rank: int, tried: Try) -> str:
+    return "best" if rank == 1 and tried.held else f"{rank}.{_unless_held(tried)}"
 
 
-def _unless_held(tried: Tried) -> str:
+def _unless_held(tried: Try) -> str:
     return "" if tried.held else " (limits not held)"
 
 
-def _row(result: SearchResult, name: str, tried: Tried, at: int = 0) -> Row:
+def _try_row(result: SearchResult, name: str, tried: Try, rank: int = 0) -> Row:
     cells: list[Cell] = [name, *(tried.values.get(setting.key, "") for setting in result.settings)]
-    cells += [Number(series.metric, _interval(result, tried, series)) for series in result.shown]
-    return Row(cells, detail=at > _SHORT, kind="first" if at == 1 else "")
+    cells += [Number(series.metric, _interval(result, tried, series)) for series in result.columns]
+    return Row(cells, detail=rank > _SHORT_ROWS, kind="first" if rank == 1 else "")
 
 
-def _interval(result: SearchResult, tried: Tried, series: Series) -> Interval:
-    """What is told of a try: of the goal and of other numbers the mean, of limits the worst case."""
+def _interval(result: SearchResult, tried: Try, series: Series) -> Interval:
+    """The number of a try to show: the worst case for a limit, the mean for the goal and other numbers."""
     numbers = tried.numbers.get(series.name)
     if numbers is None:
         return Interval.of([])
@@ -122,93 +123,95 @@ def _interval(result: SearchResult, tried: Tried, series: Series) -> Interval:
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def _search(result: SearchResult) -> Section:
+def _search_section(result: SearchResult) -> Section:
     grey = "Grey: a limit does not hold. " if result.limits else ""
-    blocks: list[Block] = [Drawing(_history(result), "Try by try", f"{grey}The line is the best so far.")]
+    blocks: list[Block] = [Drawing(_history_chart(result), "Try by try", f"{grey}The line is the best so far.")]
     if result.importances:
-        rows = [Row([key, Share(part)]) for key, part in result.importances.items()]
+        rows = [Row([key, Share(share)]) for key, share in result.importances.items()]
         shares = Table([Column(""), Column("", left=True)], rows, "shares")
-        why = "How much of the differences between good and all tries each setting explains, by Optuna (PED-ANOVA)."
+        why = "Share of the difference between good tries and all tries that each setting explains (Optuna, PED-ANOVA)."
         blocks.append(Section("What mattered", [shares, *notes(why)], level=3))
     return Section("The search", [Beside(blocks, "pair")])
 
 
-def _history(result: SearchResult) -> Chart:
+def _history_chart(result: SearchResult) -> Chart:
     """The goal of each try, and the best so far."""
-    end, number = len(result.tries) + 1, {id(tried): at for at, tried in enumerate(result.tries, 1)}
+    end, numbers = len(result.tries) + 1, {id(tried): number for number, tried in enumerate(result.tries, 1)}
     line: list[Dot] = []
     for tried in result.tries:
-        goal = _goal(result, tried)
+        goal = _goal_value(result, tried)
         if tried.held and (not line or result.goal.better(goal, line[-1].y)):
-            at = number[id(tried)]
-            line += [*([Dot(at, line[-1].y)] if line else []), Dot(at, goal)]
+            number = numbers[id(tried)]
+            line += [*([Dot(number, line[-1].y)] if line else []), Dot(number, goal)]
     best = [Trail(_BEST, [*line, Dot(end, line[-1].y)], joined=True, bare=True)] if line else []
-    marks = [(at, f"{at:g}") for at in between(0, len(result.tries), 7) if at and at == int(at)]
+    marks = [(mark, f"{mark:g}") for mark in between(0, len(result.tries), 7) if mark and mark == int(mark)]
     return Chart(
         Axis("Try", 0, end, marks=marks),
-        _up(result, result.goal.series.head),
-        [*best, *_dots(result, lambda tried: number[id(tried)])],
+        _goal_axis(result, result.goal.series.head),
+        [*best, *_try_dots(result, lambda tried: numbers[id(tried)])],
         "Value of each try, and the best so far",
     )
 
 
-def _slice(result: SearchResult, setting: Setting) -> Chart:
+def _setting_chart(result: SearchResult, setting: Setting) -> Chart:
     """The goal of each try over the value of a setting."""
     if setting.choices:
-        places = {value: float(at) for at, value in enumerate(setting.choices)}
-        across = Axis("", -0.5, len(places) - 0.5, marks=[(at, value) for value, at in places.items()])
+        positions = {value: float(position) for position, value in enumerate(setting.choices)}
+        across = Axis(
+            "", -0.5, len(positions) - 0.5, marks=[(position, value) for value, position in positions.items()]
+        )
     else:
-        places = {value: setting.number(value) for tried in result.tries if (value := tried.values.get(setting.key))}
+        positions = {value: setting.number(value) for tried in result.tries if (value := tried.values.get(setting.key))}
         middle = math.sqrt(setting.low * setting.high) if setting.log else (setting.low + setting.high) / 2
-        marks = [(at, setting.value(at)) for at in (setting.low, middle, setting.high)]
+        marks = [(position, setting.value(position)) for position in (setting.low, middle, setting.high)]
         across = Axis("", setting.low, setting.high, setting.log, marks=marks)
-    trails = _dots(result, lambda tried: places.get(tried.values[setting.key], math.nan))
-    return Chart(across, _up(result, ""), trails, f"{result.goal.series.label} over {setting.key}", "small")
+    trails = _try_dots(result, lambda tried: positions.get(tried.values[setting.key], math.nan))
+    return Chart(across, _goal_axis(result, ""), trails, f"{result.goal.series.label} over {setting.key}", "small")
 
 
-def _dots(result: SearchResult, across: Callable[[Tried], float]) -> list[Trail]:
+def _try_dots(result: SearchResult, across: Callable[[Try], float]) -> list[Trail]:
     """A dot for each try that did not fail, the best one last.
 
     Args:
         result: The search.
-        across: Where on the horizontal axis a try is; nowhere if NaN.
+        across: Position of a try on the horizontal axis; NaN leaves it out.
     """
     best = result.best
     done = [tried for tried in result.tries if tried.goal is not None]
     kinds = (
-        (_NOT, [tried for tried in done if not tried.held]),
-        (_HELD, [tried for tried in done if tried.held and tried is not best]),
+        (_FORBIDDEN, [tried for tried in done if not tried.held]),
+        (_ALLOWED, [tried for tried in done if tried.held and tried is not best]),
         (_BEST, [best] if best else []),
     )
     return [
         Trail(
             look,
             [
-                Dot(across(tried), _goal(result, tried), _explained(result, tried),
+                Dot(across(tried), _goal_value(result, tried), _dot_text(result, tried),
                     size="large" if tried is best else "plain")
-                for tried in some
+                for tried in tries
             ],
         )
-        for look, some in kinds
+        for look, tries in kinds
     ]  # fmt: skip
 
 
-def _goal(result: SearchResult, tried: Tried) -> float:
+def _goal_value(result: SearchResult, tried: Try) -> float:
     """The value of a try's goal in the metric's unit; NaN where it failed."""
     return math.nan if tried.goal is None else tried.goal * result.goal.series.metric.scale
 
 
-def _up(result: SearchResult, name: str) -> Axis:
-    values = [_goal(result, tried) for tried in result.tries if tried.goal is not None] or [0.0]
+def _goal_axis(result: SearchResult, name: str) -> Axis:
+    values = [_goal_value(result, tried) for tried in result.tries if tried.goal is not None] or [0.0]
     low, high = min(values), max(values)
     room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
     return Axis(name, low - room if low < 0 or low - room > 0 else 0.0, high + room)
 
 
-def _explained(result: SearchResult, tried: Tried) -> str:
-    """What a try is, and its numbers."""
+def _dot_text(result: SearchResult, tried: Try) -> str:
+    """Text of a dot: the try's settings and numbers."""
     lines = [f"{key} = {value}" for key, value in tried.values.items()]
-    for series in result.shown:
+    for series in result.columns:
         number = series.metric.show_interval(_interval(result, tried, series))
         lines.append(f"{series.label}: {number} {series.metric.unit}".rstrip())
     return "\n".join(lines)

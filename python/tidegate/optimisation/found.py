@@ -1,4 +1,4 @@
-"""What a search has found: tries, the best of them, and what the folder of a search holds."""
+"""Results of a search: its tries, the best of them, and the contents of its folder."""
 
 from __future__ import annotations
 
@@ -23,65 +23,65 @@ TRIES_FILE = "tries.json"
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One try."""
+class Try:
+    """One try of a search: a combination of settings with the numbers of its runs."""
 
     values: Values
-    """What was chosen, by key."""
+    """Values of the settings, by key."""
     numbers: Mapping[str, Numbers]
-    """Each number that is kept, by name: of each case, seed by seed."""
+    """Saved numbers by name; each by case and seed."""
     goal: float | None
-    """The value of the goal; none where the try failed."""
+    """The value of the goal; `None` where the try failed."""
     over: tuple[float, ...] = ()
-    """By how much of its bound each limit is not held; not above zero where it is."""
+    """Excess over each limit as a fraction of its bound; zero or less where the limit holds."""
     why: str = ""
-    """Why it failed."""
+    """Reason of a failure."""
 
     @property
     def held(self) -> bool:
-        """Whether all limits are."""
-        return self.goal is not None and all(one <= 0 for one in self.over)
+        """Whether all limits hold."""
+        return self.goal is not None and all(excess <= 0 for excess in self.over)
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data."""
+        """The try as JSON data."""
         return asdict(self)
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Self:
-        """From plain data."""
+        """Makes a try from JSON data."""
         return cls(**{**data, "over": tuple(data["over"])})
 
 
 @dataclass(frozen=True, repr=False)
 class SearchResult(Shown):
-    """What a search has found so far."""
+    """The results of a search so far."""
 
     name: str
-    """The scenario or suite."""
+    """Name of the scenario or suite."""
     settings: tuple[Setting, ...]
-    """What was chosen from."""
+    """Settings whose values are searched."""
     goal: Goal
-    """What is sought."""
+    """The number to maximise or minimise."""
     limits: tuple[Limit, ...]
-    """What has to hold."""
+    """Limits that a valid try has to hold."""
     seeds: tuple[int, ...]
     """The seeds of each try."""
-    tries: tuple[Tried, ...]
-    """Every try, in order."""
-    unchanged: Tried | None
-    """The same without any of the settings."""
-    checked: Tried | None
-    """The best try on other seeds than those by which it was chosen."""
+    tries: tuple[Try, ...]
+    """All tries, in order."""
+    unchanged: Try | None
+    """A try without any change of settings."""
+    checked: Try | None
+    """The best try, run again on seeds by which it was not chosen."""
     importances: Mapping[str, float]
-    """How much each setting mattered for the goal, by Optuna (PED-ANOVA); they sum to 1."""
+    """Importance of each setting for the goal, by Optuna (PED-ANOVA); they sum to 1."""
     again: str
-    """What to type for the best try."""
+    """Command that runs the best try."""
     scenario: str
     """The scenario or suite, as TOML."""
     command: str
-    """What was typed."""
+    """Command of the search, as it was typed."""
     versions: Mapping[str, str]
-    """What it was made with."""
+    """Versions of tidegate and Optuna."""
 
     def __repr__(self) -> str:
         values = "none for which all limits hold"
@@ -90,36 +90,36 @@ class SearchResult(Shown):
         return f"<tidegate SearchResult of {self.name}: {len(self.tries)} tries, the best {values}>"
 
     def document(self) -> Document:
-        """The search as data, of which all its forms are made."""
+        """The search as a document, from which all output formats are made."""
         from tidegate.optimisation import document
 
         return document.document(self)
 
     @property
-    def best(self) -> Tried | None:
-        """The best of those for which all limits hold; the first of equals."""
+    def best(self) -> Try | None:
+        """The best try for which all limits hold; the first of equals."""
         return min((tried for tried in self.tries if tried.held), key=self._rank, default=None)
 
     @property
-    def shown(self) -> list[Series]:
-        """What tables show: the goal first, then what has to hold, then what else is kept."""
-        asked = [self.goal.series, *(one.series for one in self.limits)]
-        kept = dict.fromkeys(name for one in self.tries for name in one.numbers)
-        known = {one.name: one for one in asked}
-        return [*known.values(), *(Series(numbers.about(name), None) for name in kept if name not in known)]
+    def columns(self) -> list[Series]:
+        """Series of the tables' columns: the goal, the limits, then other saved numbers."""
+        requested = [self.goal.series, *(limit.series for limit in self.limits)]
+        names = dict.fromkeys(name for tried in self.tries for name in tried.numbers)
+        by_name = {series.name: series for series in requested}
+        return [*by_name.values(), *(Series(numbers.about(name), None) for name in names if name not in by_name)]
 
     @property
-    def ranked(self) -> list[Tried]:
-        """Those that did not fail: the best first, and those for which a limit does not hold last."""
+    def ranked(self) -> list[Try]:
+        """Tries that did not fail, from best to worst; tries for which a limit does not hold come last."""
         return sorted((tried for tried in self.tries if tried.goal is not None), key=self._rank)
 
-    def _rank(self, tried: Tried) -> tuple[float, float]:
-        """The rank of a try: how far limits are not held, then the goal, the better the lower."""
+    def _rank(self, tried: Try) -> tuple[float, float]:
+        """Sort key of a try, the better the lower: the excess over limits, then the goal."""
         goal = tried.goal or 0.0
         return sum(max(0.0, over) for over in tried.over), -goal if self.goal.best == "highest" else goal
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data, numbers in the summary's own units."""
+        """The search as JSON data; numbers are in the summary's units."""
         singled_out = {"best": self.best, "checked": self.checked, "unchanged": self.unchanged}
         return {
             **{name: tried.to_data() if tried else None for name, tried in singled_out.items()},
@@ -128,45 +128,45 @@ class SearchResult(Shown):
         }
 
     def to_csv(self) -> str:
-        """A line for each try: what was chosen, and the mean of each number over seeds and cases."""
-        names = list(dict.fromkeys(name for one in self.tries for name in one.numbers))
+        """Writes a line for each try: its settings, and the mean of each number over seeds and cases."""
+        names = list(dict.fromkeys(name for tried in self.tries for name in tried.numbers))
         rows = []
-        for number, one in enumerate(self.tries, 1):
-            means = [_mean(one.numbers.get(name, {})) for name in names]
-            chosen = [one.values.get(setting.key, "") for setting in self.settings]
-            rows.append([number, *chosen, one.goal, str(one.held).lower(), *means, one.why])
-        heads = ["try", *(one.key for one in self.settings), "goal", "limits_held", *names, "why"]
+        for number, tried in enumerate(self.tries, 1):
+            means = [_mean_over_cases(tried.numbers.get(name, {})) for name in names]
+            values = [tried.values.get(setting.key, "") for setting in self.settings]
+            rows.append([number, *values, tried.goal, str(tried.held).lower(), *means, tried.why])
+        heads = ["try", *(setting.key for setting in self.settings), "goal", "limits_held", *names, "why"]
         return csv.lines(heads, rows)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Reads what a search left in its folder, also one that was stopped.
+        """Loads the results of a search from its folder, also those of a search that was stopped.
 
         Raises:
             InputError: when there is no search, it has no try, or it is damaged.
         """
         path = Path(folder)
-        saved = Contents(path)
-        about = read_json(saved.file(OPTIMISE_FILE))
+        contents = Contents(path)
+        about = read_json(contents.file(OPTIMISE_FILE))
         if not (path / TRIES_FILE).is_file():
             raise InputError(f"{path}: no try is done")
-        found = read_json(saved.file(TRIES_FILE))
+        tries = read_json(contents.file(TRIES_FILE))
         try:
-            asked = about["question"]
-            catalogue = {name: numbers.about(name) for name in numbers.known()} if "suite" in asked else METRICS
-            unchanged, checked = (Tried.of_data(found[key]) if found[key] else None for key in ("unchanged", "checked"))
+            question = about["question"]
+            catalogue = {name: numbers.about(name) for name in numbers.known()} if "suite" in question else METRICS
+            unchanged, checked = (Try.of_data(tries[key]) if tries[key] else None for key in ("unchanged", "checked"))
             return cls(
                 str(about["name"]),
-                tuple(Setting.parse(text) for text in asked["settings"]),
-                Goal.parse(asked["goal"], catalogue),
-                tuple(Limit.parse(text, catalogue) for text in asked["limits"]),
-                tuple(asked["seeds"]),
-                tuple(map(Tried.of_data, found["tries"])),
+                tuple(Setting.parse(text) for text in question["settings"]),
+                Goal.parse(question["goal"], catalogue),
+                tuple(Limit.parse(text, catalogue) for text in question["limits"]),
+                tuple(question["seeds"]),
+                tuple(map(Try.of_data, tries["tries"])),
                 unchanged,
                 checked,
-                dict(found["importances"]),
-                str(found["again"]),
-                str(asked.get("scenario") or asked.get("suite")),
+                dict(tries["importances"]),
+                str(tries["again"]),
+                str(question.get("scenario") or question.get("suite")),
                 str(about["command"]),
                 dict(about["versions"]),
             )
@@ -174,7 +174,7 @@ class SearchResult(Shown):
             raise InputError(f"{path}: is damaged: {error!r}") from None
 
 
-def _mean(numbers: Numbers) -> float | None:
-    values = [value for some in numbers.values() for value in some]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+def _mean_over_cases(numbers: Numbers) -> float | None:
+    values = [value for of_case in numbers.values() for value in of_case]
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present and len(present) == len(values) else None

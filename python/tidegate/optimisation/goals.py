@@ -1,4 +1,4 @@
-"""What is sought, and what has to hold: `utilisation`, `delay_p95 < 150ms`."""
+"""Goals and limits of a search: `utilisation`, `delay_p95 < 150ms`."""
 
 from __future__ import annotations
 
@@ -13,75 +13,75 @@ from tidegate.results.metrics import Metric
 from tidegate.results.stats import Interval
 
 Numbers = Mapping[str, Sequence[float | None]]
-"""A number of each case (of a scenario there is one, without a name), seed by seed."""
+"""A number by case and seed; a scenario has one case, with an empty name."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be as high or as low as can be: the mean over seeds, and over the cases of a suite."""
+    """The number to maximise or minimise: a mean over seeds, and over the cases of a suite."""
 
     text: str
     """As it was typed."""
     series: Series
     """The number."""
     best: str
-    """Which direction is sought, `highest` or `lowest`."""
+    """The direction of the search: `highest` or `lowest`."""
 
     @classmethod
     def parse(cls, text: str, catalogue: Mapping[str, Metric]) -> Self:
-        """Reads `[highest | lowest] [OF] METRIC`.
+        """Parses `[highest | lowest] [FLOW | worst | mean | sum] METRIC`.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: when the text is not a goal; says what was found and what would be right.
         """
-        wrong = f"--for: found {text!r}; expected a metric, such as utilisation, or 'lowest delay_p95'"
-        tree = parse(text, wrong)
+        error_text = f"--for: found {text!r}; expected a metric, such as utilisation, or 'lowest delay_p95'"
+        tree = parse(text, error_text)
         name = tree.parts[0] if tree.kind == "best" else tree
         if name.kind != "name":
-            raise InputError(wrong)
+            raise InputError(error_text)
         with located("--for"):
-            series = Series.named(name, catalogue)
+            series = Series.parse(name, catalogue)
         usual = {"higher": "highest", "lower": "lowest"}.get(series.metric.better)
         best = tree.words[0] if tree.kind == "best" else usual
         if best is None:
             choice = f"say 'highest {name.words[0]}' or 'lowest {name.words[0]}'"
-            raise InputError(f"--for {text!r}: neither direction of it is better; {choice}")
+            raise InputError(f"--for {text!r}: neither high nor low is better by itself; {choice}")
         return cls(" ".join(text.split()), series, best)
 
     def value(self, numbers: Numbers) -> float | None:
-        """The value of a try; none where a case or a run has none."""
-        return _mean([_mean(some) for some in numbers.values()])
+        """Value of the goal for a try; `None` where a case or a run has none."""
+        return _mean_of_all([_mean_of_all(of_case) for of_case in numbers.values()])
 
     def interval(self, numbers: Numbers) -> Interval:
-        """The mean with its interval over seeds."""
-        return Interval.of([_mean(column) for column in zip(*numbers.values(), strict=True)])
+        """Mean over cases with its interval over seeds."""
+        return Interval.of([_mean_of_all(column) for column in zip(*numbers.values(), strict=True)])
 
-    def better(self, one: float, other: float) -> bool:
-        """Whether one value is better than another."""
-        return one > other if self.best == "highest" else one < other
+    def better(self, value: float, rival: float) -> bool:
+        """Whether a value is better than a rival."""
+        return value > rival if self.best == "highest" else value < rival
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What has to hold: of the mean over seeds, in every case of a suite."""
+    """A limit on the mean over seeds, in every case of a suite."""
 
     text: str
     """As it was typed."""
     condition: Condition
-    """What it asks."""
+    """The condition that has to hold."""
 
     @classmethod
     def parse(cls, text: str, catalogue: Mapping[str, Metric]) -> Self:
-        """Reads `[OF] METRIC < AMOUNT` or `[OF] METRIC > AMOUNT`.
+        """Parses `[FLOW | worst | mean | sum] METRIC < AMOUNT`, also with `<=`, `>` or `>=`.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: when the text is not a limit; says what was found and what would be right.
         """
-        wrong = f"--subject-to: found {text!r}; expected something like 'delay_p95 < 150ms', 'loss < 2%'"
-        tree = parse(text, wrong)
+        error_text = f"--subject-to: found {text!r}; expected something like 'delay_p95 < 150ms', 'loss < 2%'"
+        tree = parse(text, error_text)
         pairs = list(tree.pairs)
         if len(pairs) != 1 or pairs[0][0].kind != "name" or not {"<", "<=", ">", ">="}.issuperset(tree.words):
-            raise InputError(wrong)
+            raise InputError(error_text)
         with located(f"--subject-to {text!r}"):
             return cls(" ".join(text.split()), Condition.level(*pairs[0], catalogue))
 
@@ -91,21 +91,21 @@ class Limit:
         return self.condition.series
 
     def worst(self, numbers: Numbers) -> Interval:
-        """The mean over seeds in the case in which it is furthest beyond."""
-        cases = [Interval.of(some) for some in numbers.values()]
+        """Mean over seeds in the case that is furthest beyond the limit."""
+        cases = [Interval.of(of_case) for of_case in numbers.values()]
         if not all(case.count for case in cases):
             return Interval.of([])
         return (max if self.condition.below else min)(cases, key=lambda case: case.mean)
 
     def over(self, numbers: Numbers) -> float:
-        """By how much of the bound it is not held; not above zero where it is.
+        """Excess over the limit as a fraction of the bound; zero or less where the limit holds.
 
-        A number that is not there (the delay where nothing arrives) is not held by as much as the bound.
+        A missing number (the delay where no packet arrives) counts as an excess of 1.
         """
         worst = self.worst(numbers)
         return 0.0 - self.condition.room(worst.mean) if worst.count else 1.0
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known and len(known) == len(values) else None
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return fsum(present) / len(present) if present and len(present) == len(values) else None

@@ -1,4 +1,4 @@
-"""What is chosen from: settings with their ranges or values."""
+"""The space of a search: settings with their ranges or values."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from tidegate.query import ranges
 from tidegate.query.ranges import End, Range
 
 _FORMS = "KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"
-_DIGITS = 3  # beyond the first of a range's width: so fine are values told apart
+_DIGITS = 3  # of a value, beyond the first digit of the range's width
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting, and what it may be."""
+    """One setting with its range or its values."""
 
     key: str
     """A key of the scenario, or `controller.NAME` for a setting of the controller."""
     text: str
     """Its range or values, as they were typed."""
     choices: tuple[str, ...] = ()
-    """The values; none for a range."""
+    """The values; empty for a range."""
     ends: Range | None = None
     """The ends of a range, the smaller one first."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads `KEY=LOW:HIGH`, `KEY=log:LOW:HIGH` or `KEY=A,B,C`.
+        """Parses `KEY=LOW:HIGH`, `KEY=log:LOW:HIGH` or `KEY=A,B,C`.
 
-        Two ends without a unit and without a point are whole numbers, and so are all values between.
+        If both ends are whole numbers without a unit, so are all values between them.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: when the text is not a setting; says what was found and what would be right.
 
         >>> Setting.parse("links.a.delay=2ms:50ms").value(12.3456)
         '12.35ms'
         """
-        key, equals, given = (part.strip() for part in text.partition("="))
-        if not equals or not key or not given:
+        key, equals, text_of_values = (part.strip() for part in text.partition("="))
+        if not equals or not key or not text_of_values:
             raise InputError(f"{text}: expected {_FORMS}")
         with located(key):
-            match ranges.read(given):
+            match ranges.parse_values(text_of_values):
                 case [Range(count=None) as ends]:
-                    return cls(key, given, (), ends.rising())
-            choices = tuple(dict.fromkeys(ranges.values(given)))
+                    return cls(key, text_of_values, (), ends.rising())
+            choices = tuple(dict.fromkeys(ranges.values(text_of_values)))
         if len(choices) < 2:  # noqa: PLR2004
             raise InputError(f"{text}: one value leaves nothing to choose; expected {_FORMS}")
-        return cls(key, given, choices)
+        return cls(key, text_of_values, choices)
 
     @property
     def whole(self) -> bool:
-        """Whether it is a whole number."""
+        """Whether the values are whole numbers."""
         return self.ends is not None and all(
             end.text.lstrip("+-").isdecimal() for end in (self.ends.low, self.ends.high)
         )
 
     @property
     def unit(self) -> str:
-        """The unit of the numbers that are chosen."""
+        """The unit of the range: that of its higher end."""
         return self.ends.high.unit if self.ends else ""
 
     @property
@@ -77,7 +77,7 @@ class Setting:
 
     @property
     def log(self) -> bool:
-        """Whether ratios count."""
+        """Whether the range is logarithmic."""
         return self.ends is not None and self.ends.log
 
     def _in_unit(self, size: Decimal) -> float:
@@ -86,24 +86,24 @@ class Setting:
         return float(size / kind.units[self.unit] if kind else size)
 
     def value(self, number: float | str) -> str:
-        """A value as a scenario has it, of what was chosen: a number in `unit`, or one of the choices."""
+        """Writes a number in `unit`, or one of the choices, as a value of a scenario."""
         if isinstance(number, str):
             return number
         if self.whole:
             return str(int(number))
-        # finer than that nothing is told apart; an end stays itself
+        # rounded to the finest difference that values have; the ends stay as they are
         width = number if self.log else self.high - self.low
-        place = math.floor(math.log10(width)) - _DIGITS
-        rounded = Decimal(repr(number)).quantize(Decimal(1).scaleb(place), ROUND_HALF_EVEN)
+        exponent = math.floor(math.log10(width)) - _DIGITS
+        rounded = Decimal(repr(number)).quantize(Decimal(1).scaleb(exponent), ROUND_HALF_EVEN)
         inside = min(max(rounded, Decimal(repr(self.low))), Decimal(repr(self.high)))
-        return f"{ranges.plain(inside)}{self.unit}"
+        return f"{ranges.decimal_text(inside)}{self.unit}"
 
     def number(self, value: str) -> float:
         """The number, in `unit`, of a value of a range."""
         return self._in_unit(End.parse(value, value).size)
 
     def distribution(self) -> Any:
-        """What Optuna chooses from."""
+        """The distribution from which Optuna chooses values."""
         from optuna import distributions
 
         if self.choices:

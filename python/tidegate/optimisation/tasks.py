@@ -1,4 +1,4 @@
-"""What a try runs: a scenario, or a suite, with the values that were chosen."""
+"""Tasks of a search: the scenario or suite that each try runs with its values."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class One:
+class TryRun:
     """One run of a try."""
 
     case: str
-    """The case of a suite; of a scenario there is one, without a name."""
+    """Name of the suite's case; empty for a scenario."""
     seed: int
-    """Its seed."""
+    """Seed of the run."""
     key: str
-    """What its result is kept under."""
+    """Key of its saved result."""
     job: Job[dict[str, Any]]
-    """The work."""
+    """The job that does the run."""
     busy: Any
-    """Its scenario, to be asked whether it is busy in Python."""
+    """The lowered scenario, which says whether it keeps Python busy."""
 
 
 @dataclass(frozen=True)
 class ScenarioTask:
-    """A scenario."""
+    """A search in a scenario."""
 
     scenario: Scenario
-    """What is run."""
+    """The scenario, with its changes."""
     controller: str | None = None
-    """What the subject runs instead of its own controller."""
+    """Controller of the subject, in place of the scenario's."""
     file: str = ""
-    """How the scenario is named on the command line."""
+    """Name of the scenario as it was typed."""
     changes: tuple[str, ...] = ()
-    """What was changed of it there, as `KEY=VALUE`."""
+    """Changes of the scenario as they were typed: `KEY=VALUE`."""
 
     @property
     def name(self) -> str:
@@ -59,36 +59,38 @@ class ScenarioTask:
 
     @property
     def catalogue(self) -> Mapping[str, Metric]:
-        """The numbers of a flow."""
+        """Metrics of a flow, by name."""
         return METRICS
 
-    def runs(self, values: Values, seeds: Sequence[int]) -> list[One]:
-        """One for each seed.
+    def runs(self, values: Values, seeds: Sequence[int]) -> list[TryRun]:
+        """Runs of a try, one for each seed.
 
         Raises:
             InputError: when a value does not fit.
         """
-        if self.controller is None and (of := next((key for key in values if key.startswith(PREFIX)), None)):
-            raise InputError(f"{of}: whose? Name the controller: --controller gcc")
+        if self.controller is None and (
+            key_of_controller := next((key for key in values if key.startswith(PREFIX)), None)
+        ):
+            raise InputError(f"{key_of_controller}: of which controller? Name it: --controller gcc")
         label = None if self.controller is None else labelled(self.controller, values)
-        made = self.scenario if label is None else with_controller(self.scenario, label)
+        scenario = self.scenario if label is None else with_controller(self.scenario, label)
         grid = {key: [value] for key, value in values.items() if not key.startswith(PREFIX)}
-        points = sweeping.points(made, grid, seeds)
-        return [One("", one.seed, one.key, SweepJob(one), one.lowered) for one in points]
+        points = sweeping.points(scenario, grid, seeds)
+        return [TryRun("", point.seed, point.key, SweepJob(point), point.lowered) for point in points]
 
     def number(self, row: Row, series: Series) -> float | None:
-        """Of the subject, or of the flow that is named."""
-        if series.of is None:
+        """Number of the subject in a saved run, or of the flow that the series names."""
+        if series.scope is None:
             return sweeps.value(row, series.metric.name)
         flows = {str(flow["flow"]): flow for flow in row["summary"]["flows"]}
-        if series.of not in flows:
-            raise InputError(f"{series.name}: there is no flow {series.of}; there are {', '.join(flows)}")
-        return finite(flows[series.of].get(series.metric.name))
+        if series.scope not in flows:
+            raise InputError(f"{series.name}: there is no flow {series.scope}; there are {', '.join(flows)}")
+        return finite(flows[series.scope].get(series.metric.name))
 
     def again(self, values: Values) -> str:
-        """A comparison with what the scenario has."""
+        """Command that runs the scenario with these values; it compares controllers if one was chosen."""
         chosen = [f"{key}={value}" for key, value in values.items() if not key.startswith(PREFIX)]
-        sets = [part for one in (*self.changes, *chosen) for part in ("--set", one)]
+        sets = [part for change in (*self.changes, *chosen) for part in ("--set", change)]
         file = self.file or self.name
         if self.controller is None:
             return shlex.join(["tidegate", "run", file, *sets])
@@ -96,22 +98,22 @@ class ScenarioTask:
         return shlex.join(["tidegate", "compare", *names, "--scenario", file, *sets, "--seeds", "10"])
 
     def to_data(self) -> dict[str, Any]:
-        """Its text, and who runs."""
+        """Text of the scenario, and the controller."""
         return {"scenario": self.scenario.to_toml(), "controller": self.controller}
 
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """A suite, for settings of a controller."""
+    """A search over a suite, for settings of a controller."""
 
     suite: Suite
-    """What is run."""
+    """The suite, with the selected cases."""
     controller: str
-    """Whose settings are chosen."""
+    """The controller whose settings are searched."""
     file: str = ""
-    """How the suite is named on the command line."""
+    """Name of the suite as it was typed."""
     patterns: tuple[str, ...] = ()
-    """Which of its cases were asked for there."""
+    """Patterns of case names as they were typed."""
 
     @property
     def name(self) -> str:
@@ -120,39 +122,39 @@ class SuiteTask:
 
     @property
     def catalogue(self) -> Mapping[str, Metric]:
-        """The numbers and measures of suites."""
+        """Metrics and measures of suites, by name."""
         return {name: numbers.about(name) for name in numbers.known()}
 
-    def runs(self, values: Values, seeds: Sequence[int]) -> list[One]:
-        """One for each case and seed.
+    def runs(self, values: Values, seeds: Sequence[int]) -> list[TryRun]:
+        """Runs of a try, one for each case and seed.
 
         Raises:
             InputError: when a value does not fit, or is not of the controller.
         """
         for key in values:
             if not key.startswith(PREFIX):
-                raise InputError(f"{key}: over a suite only the controller's settings are chosen, as {PREFIX}NAME")
+                raise InputError(f"{key}: over a suite only settings of the controller can be searched: {PREFIX}NAME")
         plan = Plan.of(self.suite, [labelled(self.controller, values)], seeds=list(seeds), simulated=True)
         if plan.refused:
             (case, label), why = next(iter(plan.refused.items()))
             raise InputError(f"{case}: {label}: {why}")
-        return [One(one.case.name, one.seed, one.key, SuiteJob(one), one.lowered) for one in plan.points]
+        return [TryRun(point.case.name, point.seed, point.key, SuiteJob(point), point.lowered) for point in plan.points]
 
     def number(self, row: Row, series: Series) -> float | None:
-        """Of the contenders, or of the flow that is named."""
-        return numbers.number(row, series.metric.name, series.of)
+        """Number of the contenders in a saved run, or of the flow that the series names."""
+        return numbers.number(row, series.metric.name, series.scope)
 
     def again(self, values: Values) -> str:
-        """The suite with the controller as it is, and as it would be."""
+        """Command that runs the suite with the controller as it is and with these values."""
         names = dict.fromkeys([self.controller, labelled(self.controller, values)])
-        cases = [part for one in self.patterns for part in ("--cases", one)]
+        cases = [part for pattern in self.patterns for part in ("--cases", pattern)]
         return shlex.join(["tidegate", "suite", "run", self.file or self.name, *names, *cases])
 
     def to_data(self) -> dict[str, Any]:
-        """Its text, its cases, and who runs."""
+        """Text of the suite, names of its cases, and the controller."""
         cases = [case.name for case in self.suite.cases]
         return {"suite": self.suite.text, "cases": cases, "controller": self.controller}
 
 
 Task: TypeAlias = ScenarioTask | SuiteTask
-"""What is tried."""
+"""A task of a search."""

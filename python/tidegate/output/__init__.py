@@ -1,4 +1,4 @@
-"""Results as data ([document][tidegate.output.document]) and the forms that are made of it.
+"""Results as data ([document][tidegate.output.document]) and the forms into which renderers turn them.
 
-A renderer reads documents and knows no result; a result hands out a document and knows no renderer.
+Renderers read documents and depend on no result; results return documents and depend on no renderer.
 """

@@ -16,21 +16,21 @@ DELAY_AXIS, RATE_AXIS = "One-way delay, 95th percentile (ms)", "Mean receive rat
 
 @dataclass(frozen=True)
 class Axis:
-    """From which value to which a chart goes."""
+    """An axis of a chart, from its low value to its high one."""
 
     name: str
-    """What stands beside it, with the unit."""
+    """The quantity with its unit, written beside the axis."""
     low: float
     high: float
     log: bool = False
     """Whether equal distances are equal ratios."""
     falls: bool = False
-    """Whether it goes from right to left."""
+    """Whether values grow from right to left."""
     marks: Sequence[tuple[float, str]] | None = None
-    """What is written at which values, instead of round numbers."""
+    """Values with the texts written at them, instead of round numbers."""
 
     def part(self, value: float) -> float:
-        """How far along the axis a value is: 0 at its low end, 1 at its high one."""
+        """The position of a value along the axis: 0 at the left or lower end, 1 at the other end."""
         low, high, value = (
             math.log(max(number, 1e-12)) if self.log else number for number in (self.low, self.high, value)
         )
@@ -38,7 +38,7 @@ class Axis:
         return 1 - part if self.falls else part
 
     def ticks(self, count: int) -> Sequence[tuple[float, str]]:
-        """About so many values and what is written at them."""
+        """About `count` values and the texts written at them."""
         if self.marks is not None:
             return self.marks
         return [(value, f"{value:g}") for value in self._round(count)]
@@ -51,7 +51,7 @@ class Axis:
 
 
 def between(low: float, high: float, count: int = 5) -> list[float]:
-    """About so many round numbers between two values.
+    """About `count` round numbers between two values.
 
     >>> between(0, 3.4), between(21, 24, 3)
     ([0.0, 1.0, 2.0, 3.0], [21.0, 22.0, 23.0, 24.0])
@@ -74,7 +74,7 @@ class Dot:
     title: str = ""
     """An explanation, for a reader who points at it."""
     label: str = ""
-    """What is written beside it, where there is room."""
+    """A text beside it, where there is room."""
     size: Literal["small", "plain", "large"] = "plain"
     half: float = 0.0
     """Half of its interval, upwards and downwards."""
@@ -87,49 +87,49 @@ class Trail:
     look: Look
     dots: Sequence[Dot]
     name: str = ""
-    """Whose they are, for the legend."""
+    """The name of the contender, for the legend."""
     joined: bool = False
-    """Whether a line leads from each to the next."""
+    """Whether a line leads from each dot to the next."""
     bare: bool = False
-    """Whether the line alone is drawn."""
+    """Whether only the line is drawn, without dots."""
     spread: bool = False
-    """Whether an ellipse says how far apart they are."""
+    """Whether an ellipse shows the spread of the dots."""
     beside: str = ""
-    """What the legend says of it beside its name."""
+    """A remark beside the name in the legend."""
 
     @property
     def drawn(self) -> list[Dot]:
-        """The dots that have a place."""
+        """The dots whose coordinates are finite."""
         return [dot for dot in self.dots if math.isfinite(dot.x + dot.y)]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart."""
+    """A chart: two axes and the trails between them."""
 
     x: Axis
     y: Axis
     trails: Sequence[Trail]
     description: str
-    """What it shows, for readers who do not see it."""
+    """The chart in words, for readers who cannot see it."""
     size: Literal["small", "big", "wide"] = "big"
     level: float | None = None
-    """A value of the vertical axis to be seen beside the dots."""
+    """A value of the vertical axis that a dashed line marks."""
     legend: bool = False
-    """Whether names of trails stand beside it, as buttons that bring out one of them."""
+    """Whether a legend stands beside it, with a button for each trail that highlights it."""
 
 
 def rate_delay(trails: Sequence[Trail], size: Literal["small", "big", "wide"] = "big", *, legend: bool = False,
                beside: Sequence[Trail] = ()) -> Chart:  # fmt: skip
-    """Rate (Mbit/s) against delay (ms), delay from right to left: up and right is better.
+    """A chart of rate (Mbit/s) against delay (ms), where delay falls from left to right: up and right is better.
 
-    The axis of delay is logarithmic where a linear one would hide most of it.
+    The delay axis is logarithmic where the largest delay is more than five times the smallest.
 
     Args:
         trails: Dots with a delay and a rate.
-        size: How large.
-        legend: Whether names stand beside it.
-        beside: Trails of other charts that are to have the same axes.
+        size: The size of the drawing.
+        legend: Whether a legend stands beside the chart.
+        beside: Trails of other charts that share these axes.
     """
     dots = [dot for trail in (*trails, *beside) for dot in trail.drawn]
     delays = [dot.x for dot in dots if dot.x > 0] or [1.0]
@@ -147,7 +147,7 @@ def rate_delay(trails: Sequence[Trail], size: Literal["small", "big", "wide"] = 
 
 
 def rate_title(name: str, delay: float, rate: float) -> str:
-    """What a dot of rate against delay says of itself."""
+    """The explanation of a dot of rate against delay: name, rate and delay."""
     return f"{name}: {rate:.2f} Mbit/s, {delay:.0f} ms"
 
 
@@ -159,9 +159,9 @@ def mean_dot(name: str, dots: Sequence[Dot]) -> Dot:
 
 @dataclass(frozen=True)
 class Ellipse:
-    """Where about two fifths of normally distributed points lie: one standard deviation in every direction.
+    """An ellipse of one standard deviation in every direction: about two fifths of normally distributed points.
 
-    From the covariance of points as they are drawn, as Pantheon draws it (Yan et al., USENIX ATC 2018).
+    It comes from the covariance of the points as they are drawn, like Pantheon's (Yan et al., USENIX ATC 2018).
     """
 
     x: float
@@ -170,11 +170,11 @@ class Ellipse:
     """Half of its longer axis."""
     short: float
     angle: float
-    """Of the longer axis, in degrees from the first coordinate to the second."""
+    """The angle of the longer axis, in degrees from the first coordinate to the second."""
 
     @classmethod
     def of(cls, points: Sequence[tuple[float, float]]) -> Ellipse | None:
-        """From the covariance of points; `None` of fewer than three.
+        """The ellipse from the covariance of points; `None` for fewer than three.
 
         >>> ellipse = Ellipse.of([(0.0, 0.0), (2.0, 0.0), (4.0, 0.0), (2.0, 1.0), (2.0, -1.0)])
         >>> [round(value, 3) for value in (ellipse.x, ellipse.y, ellipse.long, ellipse.short, abs(ellipse.angle))]

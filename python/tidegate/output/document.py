@@ -1,7 +1,7 @@
-"""A result as data: a title, facts and blocks in the order in which a reader asks for them.
+"""A result as data: a title, facts and blocks, in the order in which a reader needs them.
 
-Results hand out a [Document][tidegate.output.document.Document]; renderers make a terminal's text, Markdown, a page, or
-the cell of a notebook of it. Nothing here knows any of these forms.
+Results return a [Document][tidegate.output.document.Document]; renderers turn it into a terminal's text, Markdown, a
+page, or the cell of a notebook. This module does not depend on any of these forms.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from tidegate.results.remarks import Remarks
 from tidegate.results.stats import Interval
 
 NOTHING = "\N{EN DASH}"
-"""Stands where there is no value."""
+"""The mark of a missing value."""
 
 AGAIN = "again"
-"""What pages call the section that says how to make a result again."""
+"""The `id` of the section that says how to reproduce a result."""
 SAME_BITS = "The same seeds give the same bits on every machine: equal runs have equal digests"
 
 Tone: TypeAlias = Literal["", "strong", "code", "soft", "good", "odd", "bad", "label", "words", "small"]
-"""How words are set apart: `good`, `odd` and `bad` judge, `label` is a name that may be broken, `words` is prose, and
-`small` an aside that only pages have."""
+"""The style of words: `good`, `odd` and `bad` judge, `label` is a name that may be broken into lines, `words` is prose,
+and `small` an aside that only pages have."""
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """Words that are set apart from those around them."""
+    """Words with a style of their own."""
 
     text: str
     """The words."""
     tone: Tone = ""
-    """How they are set apart."""
+    """Their style."""
     title: str = ""
     """An explanation, for a reader who points at them."""
     look: Look | None = None
-    """The line and marker that stand for them in charts, drawn before them."""
+    """The line and marker of their contender in charts, drawn before them."""
 
 
 @dataclass(frozen=True)
@@ -47,41 +47,41 @@ class Number:
     """A number of a metric, with its interval."""
 
     metric: Metric
-    """Its unit and digits."""
+    """The metric, with unit and digits."""
     value: Interval
-    """Mean and half the interval, in the summary's own units."""
+    """Mean and half the interval, in the units of the summary."""
     mark: Literal["", "best", "unsure", "out", "sure"] = ""
-    """Whether it is the best of its row for certain or perhaps by luck, or is not compared; of a difference, whether
-    its sign is `sure`."""
+    """`best`: the best of its row; `unsure`: the best mean, perhaps by luck; `out`: not compared; `sure`: a difference
+    whose sign is certain."""
     instead: str = ""
-    """Words instead of a number, where there is none for a reason."""
+    """A text in place of a missing number, such as `failed`."""
     title: str = ""
     """An explanation, for a reader who points at it."""
     shade: tuple[str, str] | None = None
-    """Colours of ground and letters, in a map."""
+    """Colours of background and letters, in a map."""
     signed: bool = False
-    """Whether it is a difference, which has a plus where it is more than nothing."""
+    """Whether a plus sign precedes positive numbers, as in differences."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What stands in a cell that a judgement colours."""
+    """The content of a cell that is coloured by a judgement."""
 
     words: Sequence[Sentence]
-    """A line each."""
+    """The lines of the cell."""
     tone: Literal["", "good", "odd", "bad"]
     """The judgement."""
     title: str = ""
     """An explanation, for a reader who points at it."""
     opens: tuple[int, int] | None = None
-    """Row and column under which the data of [Cells][tidegate.output.document.Cells] have what is behind it."""
+    """Row and column of its details in the data of [Cells][tidegate.output.document.Cells]."""
     brief: str = ""
-    """What terminals and notebooks say instead of the lines."""
+    """A shorter text for terminals and notebooks, instead of the lines."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A part of a whole: in per cent, with a bar where there is room for it."""
+    """A share in per cent, with a bar on pages."""
 
     part: float
     """Between 0 and 1."""
@@ -92,36 +92,36 @@ class Share:
 
 Words: TypeAlias = "str | Phrase"
 Sentence: TypeAlias = "Words | Sequence[Words]"
-"""Words in a row."""
+"""A text, in pieces where its style changes."""
 Cell: TypeAlias = "str | int | Phrase | Number | Judged | Share | Items | Sequence[Words]"
-"""What stands in a table."""
+"""The content of a cell of a table."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences."""
+    """A paragraph of text."""
 
     words: Sentence
-    """What they say."""
+    """Its text."""
     tone: Literal["", "soft", "legend"] = ""
-    """`soft` for notes, `legend` for names in a row that say which line is whose."""
+    """`soft` for notes, `legend` for a row of names with their lines."""
     detail: bool = False
     """Whether only whole documents have it, and short forms do not."""
     rest: bool = False
-    """Whether it says what short forms leave out, so that whole documents do not have it."""
+    """Whether only short forms have it, such as a count of the lines that they leave out."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list."""
+    """A bulleted list."""
 
     items: Sequence[Sentence]
-    """Its items."""
+    """A text for each bullet."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Names and what they mean."""
+    """Names with their meanings or values."""
 
     pairs: Sequence[tuple[Sentence, Sentence]]
 
@@ -135,7 +135,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as a file has it."""
+    """A picture, as the bytes of its file."""
 
     data: bytes
     """PNG or SVG."""
@@ -143,11 +143,11 @@ class Picture:
     alt: str = ""
     kind: Literal["png", "svg+xml"] = "png"
     file: str = ""
-    """Where the same picture lies beside the document, for forms that hold no pictures."""
+    """The name of the same picture's file beside the document, for forms that cannot embed pictures."""
 
     @property
     def says(self) -> str:
-        """What stands for it where no picture is shown."""
+        """The text that replaces the picture where none is shown."""
         return self.alt or plain(self.caption)
 
 
@@ -156,11 +156,11 @@ class Column:
     """A column of a table."""
 
     head: Words
-    """What stands over it, without unit."""
+    """Its head, without the unit."""
     metric: Metric | None = None
-    """What its numbers are, if they are all of one metric: its unit goes into the head, its definition explains it."""
+    """The metric of all its numbers, if they share one: its unit goes into the head, its definition explains it."""
     left: bool = False
-    """Whether its words stand at the left."""
+    """Whether its cells are aligned to the left."""
     title: str = ""
     """An explanation of the head."""
     detail: bool = False
@@ -168,7 +168,7 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """The unit as it stands behind the head; nothing where its numbers have none."""
+        """The unit in brackets, to follow the head; empty where its numbers have none."""
         return f" ({self.metric.unit})" if self.metric and self.metric.unit else ""
 
 
@@ -177,15 +177,16 @@ class Row:
     """A row of a table."""
 
     cells: Sequence[Cell]
-    """A cell for each column; a row with one cell alone is a heading of those below it."""
+    """A cell for each column; a row with only one cell is a heading of the rows below it."""
     metric: Metric | None = None
-    """What its numbers are, if they are all of one metric: its unit and definition."""
+    """The metric of all its numbers, if they share one: it gives the unit and the definition."""
     detail: bool = False
     """Whether only whole documents have it, and short forms do not."""
     kind: Literal["", "first", "sum", "group", "words"] = ""
-    """The row that counts most, the sum of those above, the heading of those below, or prose in all cells."""
+    """`first`: the row that counts most; `sum`: the sum of the rows above; `group`: the heading of the rows below;
+    `words`: prose in all cells."""
     below: str = ""
-    """A sentence over the whole width under it."""
+    """A sentence across the whole table below the row."""
 
 
 @dataclass(frozen=True)
@@ -195,42 +196,42 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Row]
     kind: Literal["", "headline", "numbers", "scores", "prose", "map", "document", "many", "shares"] = ""
-    """A style of pages: compared or many numbers, means of contenders, prose, a map in colours, shares."""
+    """The style on pages: compared or many numbers, means of contenders, prose, a map in colours, shares."""
     abreast: int = 0
-    """At most so many columns beside the first in one table of a page of paper; any number by default."""
+    """The largest number of columns beside the first in one table of a printed page; 0: no limit."""
     stub: int = 1
-    """How many of the first columns say what a row is."""
+    """The number of leading columns that identify a row."""
     turned: int = 0
-    """Terminals have metrics as rows where there are at most so many rows."""
+    """The largest number of rows for which terminals swap rows and columns."""
     most: int = 0
-    """Rows that are shown; all by default."""
+    """The number of rows that are shown; 0: all."""
     below: str = ""
-    """What the sentences below rows are, as the head of a column in forms that have them in one."""
+    """The head of the column that holds the sentences below rows, in forms that put them into one."""
 
     def only(self, places: Sequence[int]) -> Table:
-        """Some of its columns; rows that have not a cell for each column stay as they are."""
+        """The table with only the columns at these indices; rows without a cell for each column stay as they are."""
         rows = [
-            replace(row, cells=[row.cells[place] for place in places]) if len(row.cells) == len(self.columns) else row
+            replace(row, cells=[row.cells[index] for index in places]) if len(row.cells) == len(self.columns) else row
             for row in self.rows
         ]
-        return replace(self, columns=[self.columns[place] for place in places], rows=rows)
+        return replace(self, columns=[self.columns[index] for index in places], rows=rows)
 
     @property
     def brief(self) -> Table:
-        """It without what whole documents alone have."""
-        shown = self.only([place for place, column in enumerate(self.columns) if not column.detail])
-        return replace(shown, rows=[row for row in shown.rows if not row.detail])
+        """The table without the rows and columns that only whole documents have."""
+        reduced = self.only([index for index, column in enumerate(self.columns) if not column.detail])
+        return replace(reduced, rows=[row for row in reduced.rows if not row.detail])
 
     @property
     def has_units(self) -> bool:
-        """Whether rows have units of their own."""
+        """Whether any row has a unit."""
         return any(row.metric is not None and row.metric.unit for row in self.rows)
 
     @property
     def marks(self) -> set[str]:
-        """The marks that some of its numbers have and a reader has to be told: `best`, `unsure`."""
-        given = {str(cell.mark) for row in self.rows for cell in row.cells if isinstance(cell, Number)}
-        return given & {"best", "unsure"}
+        """The marks of its numbers that need an explanation: `best`, `unsure`."""
+        found_marks = {str(cell.mark) for row in self.rows for cell in row.cells if isinstance(cell, Number)}
+        return found_marks & {"best", "unsure"}
 
 
 @dataclass(frozen=True)
@@ -244,16 +245,16 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Charts over time, which all zoom together, and distributions: drawn by the page's script from `data`."""
+    """Charts over time that zoom together, and distributions: drawn by the page's script from `data`."""
 
     data: Mapping[str, Any]
-    """What the script draws from."""
+    """The input of the page's script."""
     columns: Sequence[tuple[str, Look | None]]
-    """The contenders side by side."""
+    """The contenders, a column each."""
     quantities: Sequence[tuple[str, str, str]]
-    """What is drawn, from top to bottom: its key, its title, an explanation."""
+    """The quantities from top to bottom: key, title, explanation."""
     seeds: Sequence[int]
-    """The seeds to choose from."""
+    """The seeds that a reader can choose."""
 
 
 @dataclass(frozen=True)
@@ -266,26 +267,27 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Cells:
-    """A table whose cells a reader opens."""
+    """A table whose cells a reader can open."""
 
     table: Table
     data: Callable[[int], Mapping[str, Any]]
-    """What the page's script shows of opened cells, in at most so many bytes; `note` says what was left out."""
+    """Makes the details of all cells for the page's script, in at most the given number of bytes; their `note` says
+    what did not fit."""
     how: str = ""
-    """How cells are opened, where they can be."""
+    """A sentence on how to open cells."""
     closed: str = ""
-    """What is said where they cannot."""
+    """A sentence for pages without scripts, where cells cannot be opened."""
 
 
 @dataclass(frozen=True)
 class Details:
-    """Blocks that a reader opens."""
+    """Blocks that pages fold away until a reader opens them."""
 
     title: str
     blocks: Sequence[Block]
     open: bool = False
     bulk: bool = False
-    """Whether it is a long list that pages fold away and texts leave out."""
+    """Whether it is a long list that texts leave out."""
 
 
 @dataclass(frozen=True)
@@ -319,42 +321,42 @@ class Document:
     """A result as data."""
 
     title: str
-    """What it is of."""
+    """The headline."""
     answer: Sequence[Block]
-    """What every form of it has."""
+    """The blocks that every form has."""
     more: Sequence[Block] = ()
-    """What else whole documents have, in the order in which a reader asks for it."""
+    """Further blocks of whole documents, in the order in which a reader needs them."""
     facts: Sequence[str] = ()
-    """How much was run, by which version: a few words each."""
+    """The number of runs, the version and the like: a few words each."""
     about: str = ""
-    """What the title is about, in a sentence."""
+    """A sentence that explains the title."""
     failures: Sequence[tuple[str, str]] = ()
-    """Who or what failed, and why."""
+    """The names of failed parts, with the reasons."""
     remarks: Remarks = field(default_factory=Remarks)
-    """Warnings, which forms show beside the title, and notes, which they show after the answer."""
+    """Warnings, shown beside the title, and notes, shown after the answer."""
     settings: Sequence[tuple[str, str]] = ()
-    """What was chosen or varied, and its values."""
+    """The settings that were chosen or varied, with their values."""
     opening: Sequence[Block] = ()
-    """What pages show before the answer: pictures, and numbers that are of no use without them."""
+    """Blocks that pages show before the answer: pictures, and numbers that need them."""
 
 
 def notes(*sentences: str, detail: bool = False) -> list[Block]:
-    """A paragraph of small print; nothing where there is no sentence.
+    """A paragraph of small print, in a list; an empty list where there is no sentence.
 
     Args:
-        sentences: What it says; empty ones are left out.
+        sentences: The sentences; empty ones are left out.
         detail: Whether only whole documents have it.
     """
-    said = " ".join(sentence for sentence in sentences if sentence)
-    return [Paragraph(said, "soft", detail)] if said else []
+    text = " ".join(sentence for sentence in sentences if sentence)
+    return [Paragraph(text, "soft", detail)] if text else []
 
 
 def brief(blocks: Iterable[Block], *, detail: bool = False) -> Iterator[Block]:
-    """Blocks that short forms have and words and tables can say, one after the other.
+    """The blocks of short forms that need no page: texts and tables, without the sections around them.
 
     Args:
         blocks: The answer of a document.
-        detail: Whether to have what whole documents alone have, too.
+        detail: Whether to include the blocks that only whole documents have.
     """
     for block in blocks:
         match block:
@@ -373,12 +375,12 @@ def brief(blocks: Iterable[Block], *, detail: bool = False) -> Iterator[Block]:
 
 
 def is_empty(table: Table) -> bool:
-    """Whether short forms have no row of a table."""
+    """Whether a table has no row in short forms."""
     return all(row.detail for row in table.rows)
 
 
 def definitions(metrics: Iterable[Metric]) -> Details:
-    """What numbers mean."""
+    """Definitions of metrics, each once."""
     unique = {metric.name: metric for metric in metrics}
     return Details("What the numbers mean", [Pairs([(begun(m.label), m.definition) for m in unique.values()])])
 
@@ -386,28 +388,28 @@ def definitions(metrics: Iterable[Metric]) -> Details:
 def again(
     commands: Mapping[str, str], *blocks: Block, versions: Mapping[str, str], text: tuple[str, str] = ("", "")
 ) -> Section:
-    """How to make a result again.
+    """A section that says how to reproduce a result.
 
     Args:
-        commands: What was typed, by what it does.
-        blocks: What else there is to say: seeds, digests.
-        versions: What it was made with.
-        text: What was run, as a file, and what that is.
+        commands: The commands, by a sentence that says what each does.
+        blocks: Further blocks: seeds, digests.
+        versions: The versions of programs that made the result.
+        text: A title, and the text of the file that was run.
     """
-    made: list[Block] = []
-    for said, command in commands.items():
+    contents: list[Block] = []
+    for purpose, command in commands.items():
         if command:
-            made += [Paragraph(said), Code(command)]
-    made += blocks
+            contents += [Paragraph(purpose), Code(command)]
+    contents += blocks
     if versions:
-        made.append(Details("Versions", [Pairs([(name, str(value)) for name, value in versions.items()])]))
+        contents.append(Details("Versions", [Pairs([(name, str(value)) for name, value in versions.items()])]))
     if text[1]:
-        made.append(Details(text[0], [Code(text[1])]))
-    return Section("Make it again", made, AGAIN)
+        contents.append(Details(text[0], [Code(text[1])]))
+    return Section("Make it again", contents, AGAIN)
 
 
 def begun(text: str) -> str:
-    """Text as the beginning of a sentence.
+    """Text with a capital, as the beginning of a sentence.
 
     >>> begun("receive rate")
     'Receive rate'
@@ -416,7 +418,7 @@ def begun(text: str) -> str:
 
 
 def plain(words: Sentence) -> str:
-    """Words without what sets them apart."""
+    """Words without their styles; asides (`small`) are left out."""
     if isinstance(words, str):
         return words
     if isinstance(words, Phrase):

@@ -1,4 +1,4 @@
-"""Documents as files, for those who know no form: in the folder of a result they become a part of it."""
+"""Documents as files: in the folder of a result they become a part of it. Callers need to know no renderer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_page(path: Path, document: Document) -> None:
 
 
 def write_text(path: Path, document: Document) -> None:
-    """Writes what words and tables can say of a document as Markdown, without how to make its result again.
+    """Writes a document as Markdown, without the section that says how to reproduce its result.
 
     Raises:
         OutputError: when it cannot be written.

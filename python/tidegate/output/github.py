@@ -1,6 +1,6 @@
-"""What came out of tests as annotations of GitHub: workflow commands, a line each.
+"""Results of tests as annotations of GitHub: workflow commands, a line each.
 
-They are escaped as GitHub's own toolkit does it; see
+They are escaped like those of GitHub's own toolkit; see
 https://docs.github.com/actions/reference/workflow-commands-for-github-actions.
 """
 

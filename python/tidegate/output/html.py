@@ -1,7 +1,7 @@
-"""A document as one page with all that it needs inside: it opens offline and asks the network for nothing.
+"""A document as one self-contained page: it opens offline and loads nothing from the network.
 
-Charts over time are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT, Leon Sorokin), which ``assets/uplot``
-keeps as it was published, and which goes into the page with its licence.
+Charts over time are drawn by `uPlot <https://github.com/leeoniya/uPlot>`_ (MIT, Leon Sorokin). ``assets/uplot`` keeps
+it as it was published; the page contains it, with its licence.
 """
 
 from __future__ import annotations
@@ -49,64 +49,64 @@ from tidegate.output.markup import Content, Markup, join, tag, text
 from tidegate.results.metrics import Metric
 
 POLICY = "default-src 'none'; {}style-src 'unsafe-inline'; img-src data:"
-"""Nothing may be fetched, from anywhere: what the page needs is in it."""
+"""The page's content security policy: nothing may be fetched, since the page contains all that it needs."""
 _SCRIPTS = "script-src 'unsafe-inline'; "
 
 _WIDE = 7
-"""With more columns of cells that open these are narrow."""
+"""The largest number of columns of a scorecard that are not narrowed."""
 
 SIZE = 4_500_000
-"""About the most bytes that a page has: it has to be mailed, and 5 MB is what issues and mails take."""
+"""The approximate limit of a page's size (bytes): issues and mails take 5 MB."""
 
 
 def page(document: Document) -> str:
-    """The whole page."""
+    """Formats a document as a whole page."""
     return _Page().render(document)
 
 
 def is_page(head: bytes) -> bool:
-    """Whether a file that begins so is such a page."""
+    """Whether a file with these first bytes is a page that tidegate wrote."""
     return head.startswith(b"<!doctype html>") and b'name="generator" content="tidegate"' in head
 
 
-def quantity(about: Metric, value: float | None, *, unit: bool = True, signed: bool = False) -> str:
-    """A value, with its unit; a dash where there is none."""
-    number = about.show(value, signed=signed)
+def quantity(metric: Metric, value: float | None, *, unit: bool = True, signed: bool = False) -> str:
+    """Formats a value with its unit; a missing one is a dash."""
+    number = metric.show(value, signed=signed)
     if number == "-":
         return NOTHING
-    # what is there but too small to be seen in these digits is not nothing
+    # a value that is not zero but too small for these digits must not look like zero
     if value and float(number) == 0 and not signed:
-        number = f"< {10.0**-about.digits:g}"
-    return f"{number} {about.unit}" if unit and about.unit else number
+        number = f"< {10.0**-metric.digits:g}"
+    return f"{number} {metric.unit}" if unit and metric.unit else number
 
 
 def words(sentence: Sentence) -> Markup:
-    """Words as HTML."""
+    """Formats words as HTML."""
     if isinstance(sentence, str):
         return text(sentence)
     if not isinstance(sentence, Phrase):
         return join([words(part) for part in sentence])
-    said = Markup(re.sub(r"([,:/])", r"\1<wbr>", text(sentence.text))) if sentence.tone == "label" else sentence.text
+    content = Markup(re.sub(r"([,:/])", r"\1<wbr>", text(sentence.text))) if sentence.tone == "label" else sentence.text
     drawn = [svg.swatch(sentence.look)] if sentence.look else []
     title = sentence.title or None
     match sentence.tone:
         case "":
-            content = tag("span", said, title=title, class_="tip", tabindex=0) if title else text(said)
+            styled = tag("span", content, title=title, class_="tip", tabindex=0) if title else text(content)
         case "strong" | "code":
-            content = tag("b" if sentence.tone == "strong" else "code", said, title=title)
+            styled = tag("b" if sentence.tone == "strong" else "code", content, title=title)
         case "small":
-            content = tag("small", said, title=title)
+            styled = tag("small", content, title=title)
         case tone:
-            content = tag("span", said, class_=tone, title=title or (sentence.text if tone == "label" else None))
-    return join([*drawn, content])
+            styled = tag("span", content, class_=tone, title=title or (sentence.text if tone == "label" else None))
+    return join([*drawn, styled])
 
 
-def short(table: Table, most: int) -> Markup:
-    """A table without details and drawings, of which so many rows are shown; marks say what they mean."""
+def short(table: Table, limit: int) -> Markup:
+    """Formats a table without details and drawings, with at most `limit` rows and an explanation of its marks."""
     brief = table.brief
     heads = [replace(column, head=_undrawn(column.head)) for column in brief.columns]
     rows = [replace(row, cells=[_briefly(cell) for cell in row.cells]) for row in brief.rows]
-    chosen = replace(brief, columns=heads, rows=rows, most=most, kind="")
+    chosen = replace(brief, columns=heads, rows=rows, most=limit, kind="")
     return join([_Page().one_table(chosen), _marks(chosen)])
 
 
@@ -121,7 +121,7 @@ def _briefly(cell: Cell) -> Cell:
 
 
 def _undrawn(part: Words) -> Words:
-    """Words without the line that stands for them: notebooks have no charts beside it."""
+    """Words without their contender's line: notebooks have no charts with such lines."""
     return part if isinstance(part, str) else replace(part, look=None)
 
 
@@ -132,19 +132,19 @@ def _marks(table: Table) -> Markup:
 
 
 class _Page:
-    """A page under way: what its script draws from is collected on the way."""
+    """A page in the making, which collects the data of its script while blocks are added."""
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
         self.cells: Cells | None = None
         self.buttons = False
-        self.card = 0  # how much of the page stands before what is said of these
+        self.card = 0  # parts of the page up to the cells, after which their note is inserted
 
     def render(self, document: Document) -> str:
-        """The whole page."""
+        """Formats the whole page."""
         body = [_header(document)]
-        noted = [Paragraph(f"Note: {note}", "soft") for note in document.remarks.brief.notes]
-        for block in (*document.opening, *document.answer, *noted, *document.more):
+        remarks = [Paragraph(f"Note: {note}", "soft") for note in document.remarks.brief.notes]
+        for block in (*document.opening, *document.answer, *remarks, *document.more):
             body.append(self.block(block))
             self.card = self.card or (len(body) if self.cells is not None else 0)
         styles = [tag("style", Markup(_asset("page.css")))]
@@ -152,9 +152,9 @@ class _Page:
             styles.insert(0, tag("style", Markup(_asset("uplot/uPlot.min.css"))))
         program = tag("script", Markup(_asset("page.js")))
         if self.cells is not None:
-            # what can be seen at once has its place; what is behind the cells has the rest
-            taken = sum(len(str(part).encode()) for part in (*body, *styles, program))
-            self.data["cells"] = data = self.cells.data(SIZE - taken)
+            # details of cells get what the visible page leaves of the size
+            size = sum(len(str(part).encode()) for part in (*body, *styles, program))
+            self.data["cells"] = data = self.cells.data(SIZE - size)
             if data["note"]:
                 body.insert(self.card, tag("p", data["note"], class_="soft"))
             body.append(tag("dialog", id="cell", aria_label="A case and a controller"))
@@ -181,7 +181,7 @@ class _Page:
             yield tag("script", Markup(f"/*\n{_asset('uplot/LICENSE')}\n*/\n{_asset('uplot/uPlot.iife.min.js')}"))
 
     def block(self, block: Block) -> Markup:
-        """A block as HTML."""
+        """Formats a block as HTML."""
         match block:
             case Table():
                 return self.table(block)
@@ -204,26 +204,26 @@ class _Page:
     # --- tables -----------------------------------------------------------------------------------
 
     def table(self, table: Table) -> Markup:
-        """A table; one with many columns is several below each other, so that a page of paper has all of it."""
+        """Formats a table; one with many columns is split into several, so that a printed page has all of it."""
         beside = len(table.columns) - table.stub
         parts = math.ceil(beside / table.abreast) if table.abreast else 1
-        each = math.ceil(beside / parts) if beside else 1
-        made = []
-        for at in range(table.stub, table.stub + parts * each, each):
-            part = table.only([*range(table.stub), *range(at, min(at + each, len(table.columns)))])
-            made.append(tag("div", self.one_table(part), class_="scroll"))
-        return join([*made, _marks(table)])
+        width = math.ceil(beside / parts) if beside else 1
+        tables = []
+        for start in range(table.stub, table.stub + parts * width, width):
+            part = table.only([*range(table.stub), *range(start, min(start + width, len(table.columns)))])
+            tables.append(tag("div", self.one_table(part), class_="scroll"))
+        return join([*tables, _marks(table)])
 
     def one_table(self, table: Table) -> Markup:
         heads = [tag("th", *_head(column), scope="col", class_="text" if column.left else None,
                      title=column.title or (column.metric.definition if column.metric else None))
                  for column in table.columns]  # fmt: skip
-        shown = table.rows[: table.most or None]
-        rows = [line for row in shown for line in self._row(table, row)]
-        if len(shown) < len(table.rows):
-            rows.append(tag("tr", tag("td", f"and {len(table.rows) - len(shown)} more", colspan=len(heads))))
+        rows = table.rows[: table.most or None]
+        lines = [line for row in rows for line in self._row(table, row)]
+        if len(rows) < len(table.rows):
+            lines.append(tag("tr", tag("td", f"and {len(table.rows) - len(rows)} more", colspan=len(heads))))
         head = [tag("thead", tag("tr", *heads))] if any(column.head for column in table.columns) else []
-        return tag("table", *head, tag("tbody", *rows), class_=table.kind or None)
+        return tag("table", *head, tag("tbody", *lines), class_=table.kind or None)
 
     def _row(self, table: Table, row: Row) -> Iterator[Markup]:
         if row.kind == "group":
@@ -236,7 +236,7 @@ class _Page:
             first = tag("span", first, class_="tip", title=row.metric.definition, tabindex=0)
         cells = [tag("th", first, scope="row", title=_title(row.cells[0]))]
         for column, cell in zip(table.columns[1:], row.cells[1:], strict=False):
-            # prose is stacked where there is no room, and has no heads then
+            # on narrow screens cells of prose are stacked and repeat their column's head
             head = plain(column.head) or None if table.kind == "prose" else None
             cells.append(
                 tag("th" if row.kind == "sum" else "td", self.cell(cell, column), class_=_class(cell, column),
@@ -250,7 +250,7 @@ class _Page:
             yield tag("tr", tag("td", row.below, colspan=len(table.columns), class_="why"))
 
     def cell(self, cell: Cell, column: Column | None) -> Markup:
-        """What stands in a cell."""
+        """Formats the content of a cell."""
         match cell:
             case Number():
                 return _number(cell, units=column is None or column.metric is None)
@@ -268,15 +268,15 @@ class _Page:
                 return words(cell)
 
     def _cells(self, block: Cells) -> Markup:
-        """A table on the screen, whose cells open, and one that has all of it for paper."""
+        """Formats a table twice: for the screen, where cells open, and for paper, split if it is wide."""
         self.cells = block
         table = block.table
         closed = [
             replace(row, cells=[replace(c, opens=None) if isinstance(c, Judged) else c for c in row.cells])
             for row in table.rows
         ]
-        many: Literal["many", ""] = "many" if len(table.columns) > _WIDE else ""
-        screen = tag("div", self.one_table(replace(table, kind=many)), class_="scroll card screen", tabindex=0,
+        kind: Literal["many", ""] = "many" if len(table.columns) > _WIDE else ""
+        screen = tag("div", self.one_table(replace(table, kind=kind)), class_="scroll card screen", tabindex=0,
                      role="region", aria_label="Scorecard")  # fmt: skip
         paper = tag("div", self.table(replace(table, rows=closed)), class_="card paper")
         otherwise = tag("noscript", tag("p", block.closed))
@@ -291,8 +291,8 @@ class _Page:
         drawn = svg.drawing(chart)
         if chart.legend:
             self.buttons = True
-            named = {trail.name: words(Phrase(trail.name, "label", look=trail.look)) for trail in chart.trails}
-            drawn = tag("div", drawn, svg.legend(chart.trails, named), class_="beside")
+            names = {trail.name: words(Phrase(trail.name, "label", look=trail.look)) for trail in chart.trails}
+            drawn = tag("div", drawn, svg.legend(chart.trails, names), class_="beside")
         return tag("figure", *title, drawn, *caption)
 
     def _timeline(self, block: Timeline) -> Markup:
@@ -318,7 +318,7 @@ class _Page:
 
 
 def _leaf(block: Block) -> Markup:
-    """A block that is in no other and asks nothing of the page's script."""
+    """Formats a block without blocks inside and without data for the page's script."""
     match block:
         case Paragraph():
             return Markup("") if block.rest else tag("p", words(block.words), class_=block.tone or None)

@@ -1,4 +1,4 @@
-"""A document as Markdown, for places that show no page: repositories, issues, mails."""
+"""A document as Markdown, for repositories, issues and mails, which show no page."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tidegate.output.document import (
 
 
 def markdown(document: Document, *, whole: bool = True, detail: bool = False, again: bool = True) -> str:
-    """A document as Markdown.
+    """Formats a document as Markdown.
 
     Args:
         document: The document.
-        whole: Whether it has all that words and tables can say; else its answer and warnings alone, without a title.
-        detail: Whether tables of the answer alone have all rows and columns.
-        again: Whether a whole document says how to make the result again.
+        whole: Whether to include all texts and tables; else only the answer and the warnings, without a title.
+        detail: Whether tables have all rows and columns where `whole` is false.
+        again: Whether a whole document says how to reproduce the result.
     """
     if not whole:
         parts = [*_blocks(document.answer, whole=detail, titles=False)]
@@ -93,10 +93,10 @@ def _leaf(block: Block, *, whole: bool) -> Iterator[str]:
 
 
 def table(table: Table, *, whole: bool = True) -> str:
-    """A table; one whose rows have metrics gets a column of units."""
+    """Formats a table; one whose rows have units gets a column of them."""
     table = table if whole else table.brief
     heads = [f"{sentence(column.head)}{column.unit}" for column in table.columns]
-    signs = ["---" if not at or column.left else "---:" for at, column in enumerate(table.columns)]
+    signs = ["---" if not index or column.left else "---:" for index, column in enumerate(table.columns)]
     if table.has_units:
         heads.insert(1, "unit")
         signs.insert(1, "---")
@@ -134,7 +134,7 @@ def _cell(cell: Cell, row: Row) -> str:
 
 
 def sentence(words: Sentence) -> str:
-    """Words as Markdown; what is markup in them is shown as it is."""
+    """Formats words as Markdown, escaped so that characters of markup stay visible."""
     if isinstance(words, str):
         return escape(words)
     if not isinstance(words, Phrase):
@@ -150,9 +150,9 @@ def sentence(words: Sentence) -> str:
 
 
 def escape(text: str) -> str:
-    """Text in Markdown as it is, in one line."""
-    for mark, shown in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`")):
-        text = text.replace(mark, shown)
+    """Escapes text for Markdown, in one line."""
+    for mark, escaped in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`")):
+        text = text.replace(mark, escaped)
     return re.sub(r"\s+", " ", text)
 
 

@@ -1,4 +1,4 @@
-"""HTML from values: everything that is not markup is escaped, by type and not by memory."""
+"""HTML from values: the type `Markup` marks what is HTML already; everything else is escaped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def text(content: Content) -> Markup:
 
 
 def tag(name: str, /, *contents: Content, **attributes: str | float | bool | None) -> Markup:
-    """One element.
+    """Formats one element.
 
     Attribute names lose a trailing underscore, and their other underscores turn into hyphens;
     ``True`` is an attribute without value, ``None`` and ``False`` leave it out.

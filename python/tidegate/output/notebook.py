@@ -1,6 +1,6 @@
-"""A document as the cell of a notebook shows it: its title, the answer's tables, and a line for each note.
+"""A document as HTML for the cell of a notebook: its title, the answer's tables, and a line for each note.
 
-Nothing in it knows whether the page is dark or light: lines and fills are translucent, and text has the page's colour.
+It fits dark and light pages: lines and fills are translucent, and text has the page's colour.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tidegate._core import Table as Recorded
 
 _ROWS = 20
-"""How many lines of a long table are shown."""
+"""Lines of a long table that are shown."""
 _HEAD = 10
-"""How many rows of a recorded table."""
+"""Rows of a recorded table that are shown."""
 _STYLE = Markup(
     ".tidegate-cell{overflow-x:auto}"
     ".tidegate-cell p{margin:.25em 0}"
@@ -41,7 +41,7 @@ _STYLE = Markup(
 
 
 class Shown:
-    """A result that a notebook shows by its document."""
+    """The base of results that notebooks show by their documents."""
 
     def document(self) -> Document:
         """The result as data."""
@@ -56,12 +56,12 @@ class Shown:
         return markdown(self.document(), whole=False, detail=detail)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of it."""
+        """The result as HTML, for IPython."""
         return cell(self.document())
 
 
 def cell(document: Document) -> str:
-    """A piece of a page."""
+    """Formats a document as a piece of HTML."""
     parts = [tag("p", tag("b", document.title), *([" · ", " · ".join(document.facts)] if document.facts else []))]
     parts += _blocks(document.answer)
     remarks = [*document.failures, *document.remarks.brief.named]
@@ -81,10 +81,10 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[Markup]:
 
 
 def of_table(table: Recorded) -> str:
-    """The first rows of a recorded table; the engine's tables call it."""
+    """Formats the first rows of a recorded table; the engine's tables call it from Rust."""
     head = table[:_HEAD]
     columns = [head[name].tolist() for name in table.columns]
-    rows = [Row([str(at), *map(_value, row)]) for at, row in enumerate(zip(*columns, strict=True))]
+    rows = [Row([str(index), *map(_value, row)]) for index, row in enumerate(zip(*columns, strict=True))]
     more = f", of which the first {_HEAD} are shown" if len(table) > _HEAD else ""
     title = f"{len(table)} rows, {len(table.columns)} columns{more}"
     return cell(Document(title, [Table([Column("row"), *map(Column, table.columns)], rows)]))

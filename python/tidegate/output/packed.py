@@ -1,4 +1,4 @@
-"""Numbers packed small, as scripts of pages unpack them: whole steps, each as its difference from the one before."""
+"""Compact numbers for the scripts of pages: whole steps, each as its difference from the previous one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def pack(values: Floats, step: float) -> list[int | None]:
-    """Whole multiples of ``step``, as differences from the last known one; ``None`` where unknown.
+    """Rounds values to multiples of ``step``, as differences from the last finite one; ``None`` for values not finite.
 
     >>> import numpy as np
     >>> pack(np.array([1.0, 1.2, np.nan, 1.1]), 0.1)
@@ -31,6 +31,6 @@ def pack(values: Floats, step: float) -> list[int | None]:
 
 
 def unpack(packed: Sequence[int | None], step: float) -> Floats:
-    """The inverse of :func:`pack`, for tests and for those who read a report by program."""
-    there = np.array([difference is not None for difference in packed], bool)
-    return np.where(there, np.cumsum([difference or 0 for difference in packed]) * step, np.nan)
+    """Undoes :func:`pack`, for tests and for programs that read a report."""
+    finite = np.array([difference is not None for difference in packed], bool)
+    return np.where(finite, np.cumsum([difference or 0 for difference in packed]) * step, np.nan)

@@ -1,9 +1,9 @@
-"""How lines of controllers look, on every figure and in every report.
+"""Colours, dashes and markers of controllers, in all figures and reports.
 
 The hues are those of Okabe and Ito ("Color Universal Design", 2008), which people with any of the
 common colour-vision deficiencies can tell apart. Black and yellow are left out: black is the axes'
-colour, and yellow lines vanish on white. A dash, and for points a marker, is a second channel: eight hues do not
-reach for all controllers, and nobody prints in colour only.
+colour, and yellow lines vanish on white. Dashes and markers are a second channel: eight hues are too few for all
+controllers, and papers are also printed without colour.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ KNOWN: dict[str, tuple[int, int]] = {
     "scream": (1, 1), "scream-v1": (1, 3),
 }  # fmt: skip
 
-#: Hues of which each controller of one's own prefers one: none is that of gcc, fixed, nada or scream, so that it mostly
+#: Hues that users' own controllers prefer: none is that of gcc, fixed, nada or scream, so that such a controller mostly
 #: keeps its hue from figure to figure.
 OWN: tuple[int, ...] = (2, 4, 5, 6)
 
@@ -59,42 +59,42 @@ CAPACITY_EDGE = "#a9b0bc"
 
 @dataclass(frozen=True)
 class Look:
-    """How the line of one controller looks."""
+    """The look of one controller's line."""
 
     hue: int
     dash: int = 0
 
     @property
     def colour(self) -> str:
-        """On a light page."""
+        """The colour on a light page."""
         return HUES[self.hue]
 
     @property
     def on_dark(self) -> str:
-        """On a dark page."""
+        """The colour on a dark page."""
         return HUES_ON_DARK[self.hue]
 
     @property
     def linestyle(self) -> Literal["-"] | tuple[float, tuple[float, ...]]:
-        """For matplotlib."""
+        """The dash as matplotlib's line style."""
         return (0, DASHES[self.dash]) if DASHES[self.dash] else "-"
 
     @property
     def dashes(self) -> tuple[float, ...]:
-        """Lengths of strokes and gaps, in widths of the line; none for a whole line."""
+        """Lengths of strokes and gaps, in widths of the line; empty for a solid line."""
         return DASHES[self.dash]
 
     @property
     def marker(self) -> str:
-        """For matplotlib."""
+        """The marker, by matplotlib's name."""
         return MARKERS[self.dash]
 
 
 def look(controller: str) -> Look:
-    """The look of a controller by itself, which depends on nothing but its name.
+    """The look of a controller by itself, which depends only on its name.
 
-    The name may have a preset or settings (`gcc:draft-02`). All of one algorithm have its hue, presets a dash each.
-    One that does not come with tidegate has what the hash of its name gives; where its file lies does not count.
+    The name may have a preset or settings (`gcc:draft-02`). All variants of an algorithm have its hue; each preset has
+    a dash of its own. For a user's own controller the hash of its name decides, without the path of its file.
 
     >>> look("gcc").colour, look("gcc:draft-02").colour, look("gcc:draft-02").dash
     ('#0072b2', '#0072b2', 2)
@@ -117,51 +117,50 @@ def look(controller: str) -> Look:
 
 
 def looks(labels: Iterable[str], ran: Mapping[str, Collection[str]] | None = None) -> dict[str, Look]:
-    """The looks of all controllers of one figure or page; their order does not matter.
+    """The looks of all controllers of one figure or page, whatever the order of the labels.
 
-    Those that come with tidegate have their places first, in order of the alphabet. Each looks as it does by itself,
-    whatever it is compared with. Only where two would look the same does the later one take the next look that is free:
-    another dash of its hue, then other hues.
+    Controllers that come with tidegate are placed first, in alphabetical order. Each looks the same in every
+    comparison. Only where two would look alike does the later one take the next free look: another dash of its hue,
+    then other hues.
 
-    All others follow, in order of the alphabet, too. Each takes a hue that nobody has: the one that it has by itself if
-    that is free, else the next of `OWN`, else any. Where no hue is free it takes the one with the fewest lines, and a
-    dash that none of them has.
+    Users' own controllers follow, in alphabetical order. Each takes a free hue: the one that it has by itself, else the
+    next of `OWN`, else any. Where no hue is free it takes the hue with the fewest lines, and a free dash.
 
     Args:
         labels: The names in the figure.
-        ran: The controllers that ran under each label, where that is known. A label that is no name of theirs looks
-            as the first of them does, if all are of one scheme.
+        ran: The controllers that ran under each label, where known. A label that names none of them has the look of
+            the first one, if all are of one scheme.
 
-    >>> [looks(["mine", *others])["gcc"] == look("gcc") for others in (["gcc"], ["fixed", "gcc", "tfrc"])]
+    >>> [looks(["mine", *names])["gcc"] == look("gcc") for names in (["gcc"], ["fixed", "gcc", "tfrc"])]
     [True, True]
     >>> looks(["GCC", "theirs"], {"GCC": ["gcc"], "theirs": ["nada"]}) == {"GCC": look("gcc"), "theirs": look("nada")}
     True
-    >>> hues = [own.hue for own in looks(["gcc", "nada", "scream", "mine", "yours"]).values()]
+    >>> hues = [look.hue for look in looks(["gcc", "nada", "scream", "mine", "yours"]).values()]
     >>> len(set(hues)) == len(hues)
     True
     """
-    given = list(dict.fromkeys(labels))
-    controllers = {label: _controller(label, (ran or {}).get(label, ())) for label in given}
+    distinct = list(dict.fromkeys(labels))
+    controllers = {label: _controller(label, (ran or {}).get(label, ())) for label in distinct}
 
-    def place(label: str) -> tuple[bool, bool, str, bool, str]:
+    def priority(label: str) -> tuple[bool, bool, str, bool, str]:
         controller = controllers[label]
         short = _short(controller)
-        # those without a setting first, and those that are called what they are: they keep what is theirs
+        # first controllers without settings, and labels that are the controller's name: these keep their own look
         return not _is_known(controller), ":" in short, short, label != controller, label
 
     placed: dict[str, Look] = {}
-    for label in sorted(given, key=place):
-        own = look(controllers[label])
-        free = [other for other in _next(own) if other not in placed.values()] or [own]
+    for label in sorted(distinct, key=priority):
+        preferred = look(controllers[label])
+        free = [candidate for candidate in _candidates(preferred) if candidate not in placed.values()] or [preferred]
         if not _is_known(controllers[label]):
-            lines = Counter(other.hue for other in placed.values())
-            free.sort(key=lambda other: (lines[other.hue], other.hue not in OWN))
+            lines = Counter(used.hue for used in placed.values())
+            free.sort(key=lambda candidate: (lines[candidate.hue], candidate.hue not in OWN))
         placed[label] = free[0]
-    return {label: placed[label] for label in given}
+    return {label: placed[label] for label in distinct}
 
 
 def _controller(label: str, ran: Collection[str]) -> str:
-    """The controller behind a label: the label itself, which has its settings, too, or another one that ran."""
+    """The controller behind a label: the label itself, which includes its settings, or the controller that ran."""
     schemes = {_scheme(controller) for controller in ran}
     return label if len(schemes) != 1 or _scheme(label) in schemes else min(ran)
 
@@ -176,7 +175,7 @@ def _is_known(controller: str) -> bool:
 
 
 def _short(controller: str) -> str:
-    """A name without the place of the file of one's own controller.
+    """A controller's name without the path of its file.
 
     >>> [_short(name) for name in ("python:a/mine.py:Mine:k=2", "onnx:models/m.onnx", "Mine:k=2")]
     ['Mine:k=2', 'onnx:m.onnx', 'Mine:k=2']
@@ -184,36 +183,37 @@ def _short(controller: str) -> str:
     return controller if _is_known(controller) else re.sub(r"^python:[^:]*:|[^:,=]*[/\\]", "", controller)
 
 
-def _next(own: Look) -> Iterator[Look]:
+def _candidates(preferred: Look) -> Iterator[Look]:
+    """Yields all looks in the order in which they are tried: first the dashes of the preferred hue."""
     for hue in range(len(HUES)):
         for dash in range(len(DASHES)):
-            yield Look((own.hue + hue) % len(HUES), (own.dash + dash) % len(DASHES))
+            yield Look((preferred.hue + hue) % len(HUES), (preferred.dash + dash) % len(DASHES))
 
 
 def colours(labels: Iterable[str]) -> dict[str, str]:
-    """Colours that are apart, for the few lines of a figure whose labels are no controllers, or not only.
+    """Distinct colours for a figure with few lines whose labels are not all controllers.
 
-    A label of a known controller has its hue if that is free; all else takes the first free one, in order.
+    A label of a known controller has its hue if that is free; each further label takes the first free one.
 
     >>> colours(["fixed", "gcc", "mine"])
     {'fixed': '#d55e00', 'gcc': '#0072b2', 'mine': '#009e73'}
     """
-    given = list(dict.fromkeys(labels))
-    taken: dict[str, int] = {}
-    for label in given:
+    distinct = list(dict.fromkeys(labels))
+    chosen: dict[str, int] = {}
+    for label in distinct:
         hue, _ = KNOWN.get(label.partition(":")[0], (None, 0))
-        if hue is not None and hue not in taken.values():
-            taken[label] = hue
-    for label in given:
-        if label not in taken:
-            free = (hue for hue in range(len(HUES)) if hue not in taken.values())
-            taken[label] = next(free, len(taken) % len(HUES))
-    return {label: HUES[taken[label]] for label in given}
+        if hue is not None and hue not in chosen.values():
+            chosen[label] = hue
+    for label in distinct:
+        if label not in chosen:
+            free = (hue for hue in range(len(HUES)) if hue not in chosen.values())
+            chosen[label] = next(free, len(chosen) % len(HUES))
+    return {label: HUES[chosen[label]] for label in distinct}
 
 
-#: Past this ratio between the largest and the smallest value, shades go by ratios.
+#: Above this ratio between the largest and the smallest value, shades are logarithmic.
 _SHADES_BY_RATIO = 30.0
-#: The darkest shade by which direction is better; none is of a controller's line.
+#: The darkest shade, by the direction that is better; no line of a controller has one of them.
 _DARKEST: dict[str, tuple[int, int, int]] = {
     "higher": (0x0B, 0x3C, 0x6F), "lower": (0x8A, 0x2D, 0x04), "neither": (0x33, 0x3A, 0x45),
 }  # fmt: skip
@@ -222,9 +222,9 @@ _LUMA = (0.299, 0.587, 0.114)
 
 
 def shade(value: float, low: float, top: float, better: str) -> tuple[str, str]:
-    """The colour of a cell of a map whose values reach from `low` to `top`, and a colour to write on it.
+    """The background and text colour of a cell of a map whose values reach from `low` to `top`.
 
-    What is large is dark: blue where that is good, brown where it is bad.
+    Large values are dark: blue where they are good, brown where they are bad.
 
     >>> shade(1.0, 1.0, 2.0, "higher"), shade(2.0, 1.0, 2.0, "higher")
     (('#f4f6f9', '#1b2028'), ('#0b3c6f', '#ffffff'))
@@ -235,5 +235,5 @@ def shade(value: float, low: float, top: float, better: str) -> tuple[str, str]:
         value, low, top = math.log(value), math.log(low), math.log(top)
     part = (value - low) / (top - low) if top > low else 0.5
     mixed = [round(a + part * (b - a)) for a, b in zip(_LIGHTEST, _DARKEST[better], strict=True)]
-    light = sum(share * one for share, one in zip(_LUMA, mixed, strict=True))
-    return "#" + "".join(f"{one:02x}" for one in mixed), "#1b2028" if light > 140 else "#ffffff"  # noqa: PLR2004
+    light = sum(share * channel for share, channel in zip(_LUMA, mixed, strict=True))
+    return "#" + "".join(f"{channel:02x}" for channel in mixed), "#1b2028" if light > 140 else "#ffffff"  # noqa: PLR2004

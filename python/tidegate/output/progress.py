@@ -1,4 +1,4 @@
-"""A bar that says how far work is, for whoever asks for one: on a terminal, or in a notebook."""
+"""A progress bar, on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any
 from tidegate.errors import InputError
 
 Progress = Callable[[float], None]
-"""Is told the fraction of work that is done, from 0 to 1."""
+"""A function that is called with the fraction of the work that is done, from 0 to 1."""
 
 _PATIENCE = 1.0  # seconds without a bar
 
 
-def shown(progress: Progress | bool | None, what: str) -> AbstractContextManager[Progress | None]:
-    """Whom to tell how far work is: a function of the caller's, a bar that is drawn for True, or nobody.
+def progress_bar(progress: Progress | bool | None, label: str) -> AbstractContextManager[Progress | None]:
+    """The function to call with the progress, for the time of a `with` block.
 
     Args:
-        progress: What the caller asked for.
-        what: What the bar is of.
+        progress: The caller's own function; True for a bar, if there is a terminal or notebook; False or None for none.
+        label: The text beside the bar.
 
     Raises:
-        InputError: when it is none of these.
+        InputError: when `progress` is none of these.
     """
     if progress is not True:
         if progress and not callable(progress):
@@ -39,18 +39,18 @@ def shown(progress: Progress | bool | None, what: str) -> AbstractContextManager
 
     console = Console(stderr=True)
     if console.is_jupyter:
-        return _in_notebook(what)
-    return _on_terminal(what, console) if sys.stderr.isatty() else nullcontext()
+        return _in_notebook(label)
+    return _on_terminal(label, console) if sys.stderr.isatty() else nullcontext()
 
 
 @contextmanager
-def _on_terminal(what: str, console: Any) -> Iterator[Progress]:
+def _on_terminal(label: str, console: Any) -> Iterator[Progress]:
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     bar = Bar(*columns, TextColumn("time left"), TimeRemainingColumn(), console=console, transient=True)
-    task = bar.add_task(what, total=1.0)
+    task = bar.add_task(label, total=1.0)
     due = _after_patience()
 
     def tell(fraction: float) -> None:
@@ -66,8 +66,8 @@ def _on_terminal(what: str, console: Any) -> Iterator[Progress]:
 
 
 @contextmanager
-def _in_notebook(what: str) -> Iterator[Progress]:
-    # a notebook has it, and nobody else
+def _in_notebook(label: str) -> Iterator[Progress]:
+    # IPython is installed wherever a notebook runs, and is no dependency otherwise
     show = import_module("IPython.display")
 
     due = _after_patience()
@@ -76,7 +76,7 @@ def _in_notebook(what: str) -> Iterator[Progress]:
     def tell(fraction: float) -> None:
         nonlocal handle
         bar = f'<progress value="{fraction:.3f}" style="width:20em"></progress>'
-        drawn = show.HTML(f"{escape(what)} {bar} {fraction:.0%}")
+        drawn = show.HTML(f"{escape(label)} {bar} {fraction:.0%}")
         if handle is not None:
             handle.update(drawn)
         elif due() and fraction < 1:
@@ -90,5 +90,5 @@ def _in_notebook(what: str) -> Iterator[Progress]:
 
 
 def _after_patience() -> Callable[[], bool]:
-    begun = time.monotonic()
-    return lambda: time.monotonic() - begun > _PATIENCE
+    started = time.monotonic()
+    return lambda: time.monotonic() - started > _PATIENCE

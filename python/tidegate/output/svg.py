@@ -1,4 +1,4 @@
-"""Charts as drawings of a page: one grid, one way to write ticks, one way to place names."""
+"""Charts as SVG drawings of a page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tidegate.output.markup import Content, Markup, tag
 from tidegate.output.palette import Look
 
 _LETTER, _LINE = 7.0, 13.0
-"""About as wide and as high as a letter is."""
+"""The approximate width and height of a letter."""
 _LONGEST = 22
-"""Characters of a name that are written."""
+"""The largest number of characters of a label; longer names are shortened."""
 _RADIUS = {"small": 3.2, "plain": 4.5, "large": 6.5}
 
 Point = tuple[float, float]
@@ -21,7 +21,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class _Frame:
-    """A drawing and the place of its axes."""
+    """The size of a drawing, and the position of its axes."""
 
     width: float
     height: float
@@ -37,8 +37,8 @@ class _Frame:
     def base(self) -> float:
         return self.height - self.bottom
 
-    def at(self, x: float, y: float) -> Point:
-        """The place of parts of both axes."""
+    def position(self, x: float, y: float) -> Point:
+        """The coordinates of a point that is given in fractions of both axes."""
         across, up = self.left + x * (self.right - self.left), self.base - y * (self.base - self.top)
         return round(across, 1), round(up, 1)
 
@@ -47,20 +47,21 @@ _FRAMES = {"small": _Frame(340, 210, 46, 38), "big": _Frame(640, 360, 58, 46), "
 
 
 def drawing(chart: Chart) -> Markup:
-    """A chart as SVG."""
+    """Draws a chart as SVG."""
     frame = _frame(chart)
     places = [
-        [(dot, frame.at(chart.x.part(dot.x), chart.y.part(dot.y))) for dot in trail.drawn] for trail in chart.trails
+        [(dot, frame.position(chart.x.part(dot.x), chart.y.part(dot.y))) for dot in trail.drawn]
+        for trail in chart.trails
     ]
-    over = _RADIUS["large"]  # a dot at the end of an axis is whole
+    over = _RADIUS["large"]  # so that dots at the end of an axis are not cut off
     inside = tag("rect", x=frame.left - over, y=frame.top - over, width=frame.right - frame.left + 2 * over,
                  height=frame.base - frame.top + 2 * over)  # fmt: skip
     name = f"inside-{chart.size}-{frame.left:g}"
-    clouds = [_trail(chart, frame, trail, some) for trail, some in zip(chart.trails, places, strict=True)]
+    clouds = [_trail(chart, frame, trail, dots) for trail, dots in zip(chart.trails, places, strict=True)]
     parts: list[Content] = [tag("defs", tag("clipPath", inside, id=name)), *_axes(chart, frame)]
     if chart.level is not None:
-        (left, level), (right, _) = (frame.at(part, chart.y.part(chart.level)) for part in (0.0, 1.0))
-        parts.append(tag("line", x1=left, y1=level, x2=right, y2=level, class_="axis", stroke_dasharray="5 4"))
+        (start, level), (end, _) = (frame.position(part, chart.y.part(chart.level)) for part in (0.0, 1.0))
+        parts.append(tag("line", x1=start, y1=level, x2=end, y2=level, class_="axis", stroke_dasharray="5 4"))
     parts.append(tag("g", *clouds, clip_path=f"url(#{name})"))
     parts += _labels(frame, chart.trails, places)
     return tag(
@@ -70,25 +71,25 @@ def drawing(chart: Chart) -> Markup:
 
 
 def _frame(chart: Chart) -> _Frame:
-    """The drawing with room for what is written at its vertical axis; letters of large ones grow on narrow screens."""
+    """The frame with room for the texts at the vertical axis; letters of large drawings grow on narrow screens."""
     frame = _FRAMES[chart.size]
-    letters = max((len(text) for _, text in chart.y.ticks(_ups(chart))), default=0)
+    letters = max((len(text) for _, text in chart.y.ticks(_y_tick_count(chart))), default=0)
     usual, letter = (5, _LETTER) if chart.size == "small" else (3, 2.5 * _LETTER)
     return replace(frame, left=frame.left + letter * max(0, letters - usual))
 
 
-def _ups(chart: Chart) -> int:
-    """About how many values are written at the vertical axis."""
+def _y_tick_count(chart: Chart) -> int:
+    """The approximate number of ticks of the vertical axis."""
     return 4 if chart.size == "small" else 5
 
 
 def hues(look: Look) -> str:
-    """Colours for light and dark pages, as a style."""
+    """The colours for light and dark pages, as a style attribute."""
     return f"--light:{look.colour};--dark:{look.on_dark}"
 
 
 def swatch(look: Look) -> Markup:
-    """A piece of a contender's line with its marker."""
+    """Draws a piece of a contender's line with its marker."""
     line = tag("line", x1=0, y1=5, x2=34, y2=5, stroke_dasharray=_dashes(look))
     return tag("svg", line, _marker(look, 17, 5, 4), class_="swatch", viewBox="0 0 34 10", aria_hidden="true",
                style=hues(look))  # fmt: skip
@@ -99,7 +100,7 @@ def _dashes(look: Look) -> str | None:
 
 
 def _marker(look: Look, x: float, y: float, r: float) -> Markup:
-    """The marker of a contender, as matplotlib's of the same name."""
+    """Draws the marker of a contender, in the shape of matplotlib's marker of the same name."""
     points: tuple[Point, ...]
     match look.marker:
         case "s":
@@ -116,15 +117,15 @@ def _marker(look: Look, x: float, y: float, r: float) -> Markup:
 
 
 def _axes(chart: Chart, frame: _Frame) -> Iterator[Markup]:
-    """Grid, ticks and names."""
+    """Draws grid, ticks and names."""
     for value, text in chart.x.ticks(5 if chart.size == "small" else 7):
-        x, _ = frame.at(chart.x.part(value), 0)
+        x, _ = frame.position(chart.x.part(value), 0)
         if chart.x.marks is None:
             yield tag("line", x1=x, y1=frame.top, x2=x, y2=frame.base, class_="grid")
         anchor = "end" if x > frame.right - _LETTER * len(text) / 2 else "middle"
         yield tag("text", text, x=x, y=frame.base + 16, text_anchor=anchor)
-    for value, text in chart.y.ticks(_ups(chart)):
-        _, y = frame.at(0, chart.y.part(value))
+    for value, text in chart.y.ticks(_y_tick_count(chart)):
+        _, y = frame.position(0, chart.y.part(value))
         yield tag("line", x1=frame.left, y1=y, x2=frame.right, y2=y, class_="grid")
         yield tag("text", text, x=frame.left - 7, y=y + 4, text_anchor="end")
     yield tag("line", x1=frame.left, y1=frame.base, x2=frame.right, y2=frame.base, class_="axis")
@@ -138,9 +139,9 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[Markup]:
 
 
 def _trail(chart: Chart, frame: _Frame, trail: Trail, places: Sequence[tuple[Dot, Point]]) -> Markup:
-    """Everything of one contender."""
+    """Draws line, ellipse, interval bars and dots of one contender."""
     parts: list[Content] = []
-    points = [place for dot, place in places if dot.size != "large"]
+    points = [point for dot, point in places if dot.size != "large"]
     if trail.joined and len(places) > 1:
         line = " ".join(f"{x},{y}" for _, (x, y) in places)
         parts.append(tag("polyline", points=line, class_="line", stroke_dasharray=_dashes(trail.look)))
@@ -152,7 +153,7 @@ def _trail(chart: Chart, frame: _Frame, trail: Trail, places: Sequence[tuple[Dot
         )  # fmt: skip
     for dot, (x, y) in places if not trail.bare else ():
         if dot.half:
-            ends = [frame.at(0, chart.y.part(max(chart.y.low, dot.y + sign * dot.half)))[1] for sign in (1, -1)]
+            ends = [frame.position(0, chart.y.part(max(chart.y.low, dot.y + sign * dot.half)))[1] for sign in (1, -1)]
             parts.append(tag("line", x1=x, y1=ends[0], x2=x, y2=ends[1], class_="line interval-bar"))
         title = [tag("title", dot.title)] if dot.title else []
         parts.append(tag("g", *title, _marker(trail.look, x, y, _RADIUS[dot.size]), class_=f"dot {dot.size}"))
@@ -160,34 +161,36 @@ def _trail(chart: Chart, frame: _Frame, trail: Trail, places: Sequence[tuple[Dot
 
 
 def _labels(frame: _Frame, trails: Sequence[Trail], places: Sequence[Sequence[tuple[Dot, Point]]]) -> Iterator[Markup]:
-    """Labels where they cover neither each other nor a large dot; those without room are left out.
+    """Draws labels where they cover neither each other nor a large dot; labels without room are left out.
 
-    The ends of a line come first: they say which way it goes. Which name is whose stands in the legend, too.
+    The ends of a line come first, since they show its direction. The legend has all names.
     """
-    taken: list[Box] = [(x - 8, y - 8, x + 8, y + 8) for some in places for dot, (x, y) in some if dot.size == "large"]
-    for trail, some in zip(trails, places, strict=True):
-        labelled = [(dot, place) for dot, place in some if dot.label]
+    occupied: list[Box] = [
+        (x - 8, y - 8, x + 8, y + 8) for dots in places for dot, (x, y) in dots if dot.size == "large"
+    ]
+    for trail, dots in zip(trails, places, strict=True):
+        labelled = [(dot, point) for dot, point in dots if dot.label]
         ends = (labelled[:1] + labelled[:0:-1])[:2]
         for dot, (x, y) in ends + labelled[1:-1]:
-            text = _short(dot.label)
+            text = _shortened(dot.label)
             width = _LETTER * len(text)
             for a, b, anchor in _around(x, y):
-                left = a - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
-                box = (left, b - _LINE + 2, left + width, b + 3)
+                start = a - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+                box = (start, b - _LINE + 2, start + width, b + 3)
                 inside = box[0] > frame.left and box[2] < frame.right + 10 and box[1] > 0 and box[3] < frame.base
-                if inside and not any(_meet(box, other) for other in taken):
-                    taken.append(box)
+                if inside and not any(_overlap(box, obstacle) for obstacle in occupied):
+                    occupied.append(box)
                     yield tag("text", text, x=round(a, 1), y=round(b, 1), text_anchor=anchor, class_="who",
                               style=hues(trail.look), data_name=trail.name or None)  # fmt: skip
                     break
 
 
-def _short(name: str) -> str:
+def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2 - 1]}…{name[-_LONGEST // 2 :]}"
 
 
 def _around(x: float, y: float) -> Iterator[tuple[float, float, str]]:
-    """Places beside a dot, the nearest ones first."""
+    """Yields positions and anchors of a label beside a dot, the nearest ones first."""
     for far in (0.0, 7.0, 14.0):
         yield from ((x, y - 10 - far, anchor) for anchor in ("middle", "end", "start"))
         yield x + 9 + far, y + 4, "start"
@@ -195,16 +198,16 @@ def _around(x: float, y: float) -> Iterator[tuple[float, float, str]]:
         yield x, y + 19 + far, "middle"
 
 
-def _meet(box: Box, other: Box) -> bool:
-    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def legend(trails: Sequence[Trail], names: Mapping[str, Markup]) -> Markup:
-    """Names as buttons that bring out what belongs to them.
+    """Draws names as buttons that highlight their trail.
 
     Args:
-        trails: Those of the chart.
-        names: Each trail's name as it is written.
+        trails: The trails of the chart.
+        names: The name of each trail as HTML.
     """
     items = [
         tag("li", tag("button", names[trail.name], tag("small", trail.beside), data_name=trail.name,

@@ -1,4 +1,4 @@
-"""A document as text on the terminal, and tables and progress there, drawn by rich."""
+"""Documents, tables and progress on the terminal, drawn by rich."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ from tidegate.output.document import (
     brief,
     plain,
 )
-from tidegate.output.progress import Progress
-from tidegate.output.progress import shown as bar
+from tidegate.output.progress import Progress, progress_bar
 
-_PIPE_WIDTH = 200  # columns where the output is no terminal
-_WIDEST = 10_000  # columns that no table has
+_PIPE_WIDTH = 200  # columns, where the output is no terminal
+_WIDEST = 10_000  # columns, more than any table has
 
 
 def console() -> Console:
-    """For results."""
+    """A console for results, on standard output."""
     return _console(None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
@@ -52,35 +51,35 @@ def print_rows(
     folded: Collection[int] = (),
     first: int = 1,
 ) -> None:
-    """Prints a table with all its numbers: on a terminal that is too narrow, its columns are told in several parts.
+    """Prints a table with all its numbers; on a narrow terminal as several tables, each with some of the columns.
 
     Args:
         heads: The heads of its columns.
-        rows: Its cells; a row with fewer of them than there are heads ends early.
-        words: Which columns stand at the left, as the first one does.
-        folded: Which columns are broken into lines where there is no room; with such there is one part.
-        first: How many columns say what a row is, and are in each part.
+        rows: Its cells; a row may have fewer cells than there are heads.
+        words: The indices of columns that are aligned to the left, like the first one.
+        folded: The indices of columns that are wrapped where there is no room; with such, the table is never split.
+        first: The number of columns that identify a row and are repeated in each part.
     """
-    every = list(rows)
+    listed = list(rows)
 
     def drawn(columns: Iterable[int]) -> RichTable:
         table = RichTable(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-        for at in columns:
-            justify: Literal["left", "right"] = "left" if not at or at in words else "right"
-            overflow: Literal["fold", "ellipsis"] = "fold" if at in folded else "ellipsis"
-            table.add_column(heads[at], justify=justify, no_wrap=at not in folded, overflow=overflow)
-        for row in every:
-            table.add_row(*(row[at] for at in columns if at < len(row)))
+        for column in columns:
+            justify: Literal["left", "right"] = "left" if not column or column in words else "right"
+            overflow: Literal["fold", "ellipsis"] = "fold" if column in folded else "ellipsis"
+            table.add_column(heads[column], justify=justify, no_wrap=column not in folded, overflow=overflow)
+        for row in listed:
+            table.add_row(*(row[column] for column in columns if column < len(row)))
         return table
 
     to, stub = console(), [*range(first)]
     parts = [[*range(len(heads))]]
     if sys.stdout.isatty() and not folded:
         parts = [[*stub]]
-        for at in range(first, len(heads)):
-            if parts[-1] != stub and _width(drawn([*parts[-1], at])) > to.width:
+        for column in range(first, len(heads)):
+            if parts[-1] != stub and _width(drawn([*parts[-1], column])) > to.width:
                 parts.append([*stub])
-            parts[-1].append(at)
+            parts[-1].append(column)
     tables = [drawn(part) for part in parts]
     if not folded:
         to = _console(max(to.width, *map(_width, tables)))
@@ -94,20 +93,20 @@ def _width(table: RichTable) -> int:
     return _console(_WIDEST).measure(table).maximum
 
 
-def progress(what: str, *, shown: bool) -> AbstractContextManager[Progress | None]:
+def progress(label: str, *, visible: bool) -> AbstractContextManager[Progress | None]:
     """A bar with the time left, for work of more than a second on a terminal."""
-    return bar(shown, what)
+    return progress_bar(visible, label)
 
 
 def broken(head: str) -> str:
-    """A head of a column on several lines: a column is no wider than its numbers then."""
+    """A head of a column, broken into lines so that the column is no wider than its numbers."""
     return head.replace(", ", ",\n").replace(" (", "\n(")
 
 
 # --- documents ------------------------------------------------------------------------------------
 
 _WORDS = 24
-"""Letters of a verdict that is not broken into lines: such as `no: delay at the sender`."""
+"""The longest verdict (letters) that is not broken into lines, such as `no: delay at the sender`."""
 _BEST = {"best": " *", "unsure": " *?"}
 
 
@@ -117,20 +116,20 @@ def show(document: Document, *, detail: bool = False, hint: str = "") -> None:
     Args:
         document: The document.
         detail: Whether tables have all rows and columns.
-        hint: How a person gets to see what is left out, such as `--all shows more`.
+        hint: A hint on how to see what is left out, such as `--all shows more`.
     """
-    for at, block in enumerate(brief(document.answer, detail=detail)):
-        if at:
+    for index, block in enumerate(brief(document.answer, detail=detail)):
+        if index:
             console().print()
         _print(block, detail=detail, hint=hint)
 
 
 def marks(document: Document) -> str:
-    """What the marks of numbers mean, where there are any."""
-    given = {mark for block in brief(document.answer) if isinstance(block, Table) for mark in block.marks}
-    if not given:
+    """The explanation of the marks of numbers; empty where no number has one."""
+    found_marks = {mark for block in brief(document.answer) if isinstance(block, Table) for mark in block.marks}
+    if not found_marks:
         return ""
-    return "* best" + (", *? best mean, perhaps by luck" if "unsure" in given else "")
+    return "* best" + (", *? best mean, perhaps by luck" if "unsure" in found_marks else "")
 
 
 def _print(block: Block, *, detail: bool, hint: str) -> None:
@@ -151,19 +150,19 @@ def _print(block: Block, *, detail: bool, hint: str) -> None:
 def _print_table(table: Table) -> None:
     heads = [f"{plain(column.head)}{column.unit}" for column in table.columns]
     heads += ["unit"] if table.has_units else []
-    shown = table.rows[: table.most or None]
+    kept_rows = table.rows[: table.most or None]
     lines: list[list[str | Text]] = []
-    for row in shown:
+    for row in kept_rows:
         unit = [row.metric.unit if row.metric else ""] if table.has_units else []
         lines.append([*(_cell(cell, row) for cell in row.cells), *unit])
-    if len(shown) < len(table.rows):
-        lines.append([f"and {len(table.rows) - len(shown)} more"])
+    if len(kept_rows) < len(table.rows):
+        lines.append([f"and {len(table.rows) - len(kept_rows)} more"])
     if table.turned and len(table.rows) <= table.turned:
-        # a few stand side by side, as controllers do in a comparison; many are a line each
+        # a few rows become columns, like the controllers of a comparison; many stay a line each
         turned, *lines = [list(line) for line in zip(*[heads, *lines], strict=True)]
         print_rows([*map(str, turned)], lines, first=table.stub)
         return
-    words = {at for at, column in enumerate(table.columns) if column.left}
+    words = {index for index, column in enumerate(table.columns) if column.left}
     heads = [*map(broken, heads)] if table.kind == "numbers" else heads
     print_rows(heads, lines, words=words, folded=words if table.kind == "prose" else (), first=table.stub)
 
@@ -174,7 +173,7 @@ def _cell(cell: Cell, row: Row) -> str | Text:
             text = cell.instead or cell.metric.show_interval(cell.value, signed=cell.signed)
             if row.metric is None:
                 return Text(text, "bold") if cell.mark == "sure" else text
-            # room for the mark in every cell, so that numbers stand below each other
+            # every cell has room for a mark, so that numbers are aligned
             style = "bold green" if cell.mark == "best" else "dim" if cell.mark == "out" else ""
             return Text(f"{text}{_BEST.get(cell.mark, ''):<3}", style)
         case Judged():

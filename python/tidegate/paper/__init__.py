@@ -1,7 +1,7 @@
 """Published documents run again: each of their numbers beside ours, with a computed verdict.
 
-`papers/KEY/paper.toml` holds what a document says as data and `papers/KEY/experiment.py` the code that
-measures the same; [run][tidegate.paper.run] does the work and judges. See `docs/papers.md`.
+`papers/KEY/paper.toml` holds a document's claims as data, and `papers/KEY/experiment.py` the code that measures
+the same. [run][tidegate.paper.run] runs that code and judges the claims. See `docs/papers.md`.
 """
 
 from __future__ import annotations

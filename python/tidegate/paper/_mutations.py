@@ -1,8 +1,8 @@
-"""Which verdicts turn when the mechanism that a document is about is taken away.
+"""Verdicts without the mechanism that a document is about, to see which of them turn.
 
-A verdict that stays what it is when, say, a congestion controller becomes a sender of constant rate is no evidence
-for that controller. What turns was found by running the paper's experiment changed, and is kept with the paper in
-`mutations.json`; the slow tests make it anew.
+If a verdict stays the same when, say, a congestion controller is replaced by a sender of constant rate, it is no
+evidence for that controller. The verdicts come from runs of the paper's experiment with such changes. They are stored
+beside the paper in `mutations.json`; the slow tests compute them again.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from tidegate.errors import InputError
 from tidegate.paper.verdicts import Verdict
 
 FILE = "mutations.json"
-"""In the folder of a paper."""
+"""Name of the file in a paper's folder."""
 
 AS_RUN = "as run"
-"""The experiment as it is, with as many seeds as the changed ones had."""
+"""Name of the unchanged experiment, run with as many seeds as the changed ones."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What became of a claim."""
+class MutatedVerdict:
+    """The verdict on a claim under a mutation."""
 
     verdict: Verdict
     ours: str
-    """What was measured, in words."""
+    """The measured numbers, in words."""
 
 
 @dataclass(frozen=True)
@@ -37,27 +37,27 @@ class Mutations:
     """A paper's verdicts with its mechanism and without."""
 
     seeds: int
-    """With how many seeds each was run."""
-    about: Mapping[str, str]
-    """What each mutation changes, by its name."""
-    answers: Mapping[str, Mapping[str, Answer]]
-    """By claim, then by mutation; `AS_RUN` is one of them."""
+    """Number of seeds of each run."""
+    changes: Mapping[str, str]
+    """Descriptions of the mutations, by name."""
+    verdicts: Mapping[str, Mapping[str, MutatedVerdict]]
+    """Verdicts by claim, then by mutation; `AS_RUN` is among the mutations."""
 
     def turned_by(self, claim: str) -> list[str] | None:
-        """The mutations under which the verdict is another one; `None` where the claim was not judged."""
-        known = self.answers.get(claim)
-        if known is None or known[AS_RUN].verdict is Verdict.NOT_RUN:
+        """Names of the mutations that change the verdict on a claim; `None` if the claim was not judged."""
+        verdicts = self.verdicts.get(claim)
+        if verdicts is None or verdicts[AS_RUN].verdict is Verdict.NOT_RUN:
             return None
-        return [name for name in self.about if known[name].verdict is not known[AS_RUN].verdict]
+        return [name for name in self.changes if verdicts[name].verdict is not verdicts[AS_RUN].verdict]
 
     def count(self, name: str, claims: Sequence[str]) -> tuple[int, int]:
-        """Of so many judged claims, and how many of them turn under a mutation."""
-        turned = [by for one in claims if (by := self.turned_by(one)) is not None]
-        return sum(name in by for by in turned), len(turned)
+        """Number of claims that turn under a mutation, and number of those that were judged."""
+        turned_by = [names for claim in claims if (names := self.turned_by(claim)) is not None]
+        return sum(name in names for names in turned_by), len(turned_by)
 
 
 def load(folder: Path) -> Mutations | None:
-    """What is kept with a paper; `None` where nothing is.
+    """Loads the verdicts that are stored in a paper's folder; `None` if there are none.
 
     Raises:
         InputError: when the file cannot be used.
@@ -68,23 +68,27 @@ def load(folder: Path) -> Mutations | None:
     try:
         data = json.loads(path.read_text("utf-8"))
         names = [AS_RUN, *data["mutations"]]
-        answers = {
-            claim: {name: Answer(Verdict(verdict), ours) for name, (verdict, ours) in zip(names, row, strict=True)}
+        verdicts = {
+            claim: {
+                name: MutatedVerdict(Verdict(verdict), ours) for name, (verdict, ours) in zip(names, row, strict=True)
+            }
             for claim, row in data["claims"].items()
         }
-        return Mutations(int(data["seeds"]), dict(data["mutations"]), answers)
+        return Mutations(int(data["seeds"]), dict(data["mutations"]), verdicts)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: cannot be used ({type(error).__name__}: {error}); the slow tests write it") from None
+        raise InputError(
+            f"{path}: cannot be used ({type(error).__name__}: {error}); the slow tests write this file"
+        ) from None
 
 
-def text(found: Mutations) -> str:
-    """The file: a line a claim, so that a change shows as a change of lines."""
+def text(mutations: Mutations) -> str:
+    """Text of the file, with one line a claim, so that a diff shows which claims changed."""
 
     def lines() -> Iterator[str]:
-        for claim, row in found.answers.items():
-            values: list[Any] = [[str(one.verdict), one.ours] for one in row.values()]
+        for claim, row in mutations.verdicts.items():
+            values: list[Any] = [[str(mutated.verdict), mutated.ours] for mutated in row.values()]
             yield f"  {json.dumps(claim)}: {json.dumps(values, ensure_ascii=False)}"
 
-    head = json.dumps(dict(found.about), indent=1, ensure_ascii=False)
+    head = json.dumps(dict(mutations.changes), indent=1, ensure_ascii=False)
     body = ",\n".join(lines())
-    return f'{{"seeds": {found.seeds},\n"mutations": {head},\n"claims": {{\n{body}\n}}}}\n'
+    return f'{{"seeds": {mutations.seeds},\n"mutations": {head},\n"claims": {{\n{body}\n}}}}\n'

@@ -1,6 +1,6 @@
-"""A document as data: what it says, where, what it leaves unstated, and how each of its claims is judged.
+"""A document as data: its claims, how each is judged, and the settings that it leaves unstated.
 
-First the tables of a `paper.toml`, then the claims that [load][tidegate.paper.reading.load] makes of them.
+First the tables of a `paper.toml`, then the claims that [load][tidegate.paper.reading.load] makes from them.
 """
 
 from __future__ import annotations
@@ -31,50 +31,50 @@ Published = Annotated[Pair | Number, OneOf("a number, or [least, largest]")]
 
 
 class Tolerance(Model):
-    """How far from the published number ours still agrees."""
+    """Largest distance from the published number at which ours still agrees."""
 
     within: Annotated[
         Annotated[list[Text], Field(min_length=1)] | Text,
         OneOf('text such as "5%", "0.5 ms", "2 sigma" or "count", or a list of them'),
     ]
     """`"5%"` of the published number, an amount in its unit (`"0.5 ms"`; `"2 points"` where the unit is %),
-    `"2 sigma"` of the document's own spread, or `"count"`: the 95 % interval of the mean of rare events of which one
-    count is printed; of a list the widest."""
+    `"2 sigma"` of the document's own spread, or `"count"` where the number is one count of rare events: the 95 %
+    interval of their mean. The widest bound of a list holds."""
     why: Text
-    """Why no more can be asked for, or no less."""
+    """Why the tolerance is neither smaller nor larger."""
 
     @property
     def parts(self) -> list[str]:
-        """Each of the bounds."""
+        """The bounds as a list."""
         return [self.within] if isinstance(self.within, str) else list(self.within)
 
 
 class Kind(enum.StrEnum):
-    """What a claim is evidence of; each kind is counted apart."""
+    """Kind of evidence that a claim gives; each kind is counted separately."""
 
     RESULT = "result"
-    """Something that the document found."""
+    """A result of the document."""
     FITTED = "fitted"
-    """The same, but settings that the document does not state were chosen so that it comes out: in sample."""
+    """A result of the document, in sample: unstated settings were chosen so that ours comes out the same."""
     SETTING = "setting"
     """A setting that the document states, read back from what was run."""
     OWN = "own"
-    """Ours: the document does not say it."""
+    """A claim of ours, which the document does not make."""
 
 
 class Judged(Model):
-    """What decides a claim beside its own bound."""
+    """Keys that decide a claim, besides its own bound."""
 
     kind: Literal["result", "fitted", "setting", "own"] | None = None
-    """What it is evidence of; a result of the document by default."""
+    """Kind of evidence; a result of the document by default."""
     trend: Text | None = None
-    """A rule; where it holds, a claim that does not agree still has the *same trend*."""
+    """A rule. If it holds, a claim that does not agree still has the *same trend*."""
     reason: Text | None = None
-    """Why ours differs; `{gcc.loss}` is filled with what was measured."""
+    """Why ours differs; the measured value replaces `{gcc.loss}`."""
     because: Text | None = None
-    """A rule that must hold for the reason to be believed."""
+    """A rule that confirms the reason if it holds."""
     quick: bool = True
-    """Whether a quick run measures it."""
+    """Whether a quick run measures the claim."""
 
 
 class NumberClaim(Judged):
@@ -92,13 +92,13 @@ class NumberClaim(Judged):
 
 
 class StatementClaim(Judged):
-    """Something that the document says in words."""
+    """A claim that the document makes in words."""
 
     id: Name
     where: Text
     text: Text
     agrees: Text
-    """The rule that makes of the words something that can be false."""
+    """A rule that holds if the statement is true, and can fail."""
 
 
 class Column(Model):
@@ -111,12 +111,12 @@ class Column(Model):
 
     @property
     def title(self) -> str:
-        """Its name with its unit."""
+        """The column's name with its unit."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
 class Cells(Judged):
-    """What is different about some cells of a table; left out, `rows` or `columns` are all of them."""
+    """Keys for some cells of a table; without `rows` or `columns`, for all rows or all columns."""
 
     rows: list[Text] | None = None
     columns: list[Text] | None = None
@@ -134,7 +134,7 @@ class PublishedTable(Judged):
     where: Text
     text: Text
     row: Text
-    """What the rows are, as the head of their column."""
+    """Head of the column that names the rows."""
     columns: Annotated[
         list[Annotated[Column | Text, OneOf("a name, or a table with a name")]],
         Field(min_length=1),
@@ -147,29 +147,29 @@ class PublishedTable(Judged):
 
     @property
     def heads(self) -> list[Column]:
-        """The columns, each as a table, with the table's unit where they have none of their own."""
+        """The columns as tables; a column without a unit has the table's."""
         heads = (head if isinstance(head, Column) else Column(name=head) for head in self.columns)
         return [head.model_copy(update={"unit": self.unit}) if head.unit is None else head for head in heads]
 
 
 class Unstated(Model):
-    """Something that one has to know to run it, and that the document does not say."""
+    """A setting that a run needs and the document does not state."""
 
     what: Text
     chosen: Text
     why: Text
     fitted: bool = False
-    """Whether it was chosen so that the document's numbers come out."""
+    """Whether the value was chosen so that the document's numbers come out."""
 
 
 class Contradicted(Model):
-    """A stated setting that was not run, because the document's own numbers contradict it."""
+    """A stated setting that is not run, because the document's own numbers contradict it."""
 
     what: Text
     stated: Text
     run: Text
     gives: Text
-    """What the stated one gives; `{measure}` is filled with what was measured."""
+    """Result of a run with the stated setting; the measured value replaces `{measure}`."""
 
 
 class Paper(Model):
@@ -183,13 +183,13 @@ class Paper(Model):
     authors: Annotated[list[Text], Field(min_length=1)]
     year: Annotated[int, Field(ge=1900, le=2200)]
     kind: Text
-    """What it is: a thesis, an Internet-Draft, slides."""
+    """Kind of document: a thesis, an Internet-Draft, slides."""
     source: Text
-    """Where it can be found."""
+    """Address or place of the document."""
     about: Text
-    """What it does, and what is run again of it."""
+    """The document's subject, and the part of it that is run again."""
     figure: Text | None = None
-    """The document's main figure, by the name of the drawing that stands for it."""
+    """Name of the drawing that reproduces the document's main figure."""
     unstated: list[Unstated] = Field(default_factory=list)
     contradicted: list[Contradicted] = Field(default_factory=list)
     claim: list[Annotated[NumberClaim | StatementClaim, OneOf("published (a number) or agrees (a rule)")]] = Field(
@@ -203,36 +203,36 @@ class Paper(Model):
 
 @dataclass(frozen=True)
 class Bound:
-    """How far ours may be off."""
+    """Largest deviation at which a number of ours still agrees."""
 
     words: str
-    """As the paper's file says it."""
+    """The bound as the paper's file states it."""
     why: str
     share: float = 0.0
-    """Of the published number."""
+    """Allowed deviation as a share of the published number."""
     amount: float = 0.0
-    """In its unit."""
+    """Allowed deviation in the number's unit."""
     count: bool = False
-    """Whether the number is a count of rare events, whose mean may be anything in its 95 % interval."""
+    """Whether the number is a count of rare events, so that any mean in its 95 % interval agrees."""
 
     def around(self, published: float) -> tuple[float, float]:
-        """The least and the largest number that still agree.
+        """The smallest and the largest number that still agree.
 
         >>> Bound("5%", "", 0.05).around(100.0)
         (95.0, 105.0)
         >>> [round(end, 2) for end in Bound("count", "", count=True).around(1.0)]
         [0.01, 5.56]
         """
-        wide = max(self.share * abs(published), self.amount)
+        margin = max(self.share * abs(published), self.amount)
         low, high = poisson_interval(published) if self.count else (published, published)
-        return min(low, published - wide), max(high, published + wide)
+        return min(low, published - margin), max(high, published + margin)
 
 
 def poisson_interval(count: float) -> tuple[float, float]:
-    """The 95 % interval of the mean of which one count is known, of events that are rare and independent.
+    """The 95 % interval of the mean number of rare, independent events, from one count of them.
 
-    The exact one is of chi-squared quantiles (Garwood 1936); this is Wilson and Hilferty's approximation of them, which
-    is off by some 0.02.
+    The exact interval has chi-squared quantiles as its ends (Garwood 1936). This one uses Wilson and Hilferty's
+    approximation of them, which is off by about 0.02.
 
     >>> [round(end, 2) for end in poisson_interval(0)], [round(end, 1) for end in poisson_interval(25)]
     ([0.0, 3.67], [16.2, 36.9])
@@ -247,32 +247,32 @@ def poisson_interval(count: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Text with expressions in braces."""
+    """Text with expressions in braces, taken apart."""
 
     parts: tuple[str | Expression, ...]
 
     @classmethod
-    def read(cls, text: str) -> Phrase:
-        """Takes the braces apart.
+    def parse(cls, text: str) -> Phrase:
+        """Parses a text with expressions in braces.
 
         Raises:
-            InputError: when what is in them is no expression.
+            InputError: when the text in a pair of braces is no expression.
         """
         pieces = re.split(r"\{([^{}]*)\}", " ".join(text.split()))
         if any(brace in piece for piece in pieces[::2] for brace in "{}"):
-            raise InputError(f"found {show(text)}; a brace is not closed, or not opened")
-        return cls(tuple(Expression(piece) if at % 2 else piece for at, piece in enumerate(pieces)))
+            raise InputError(f"found {show(text)}; a brace has no partner; expected {{ and }} in pairs")
+        return cls(tuple(Expression(piece) if index % 2 else piece for index, piece in enumerate(pieces)))
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that the document says, and what decides whether it is so here."""
+    """A single claim of the document, and the rules that decide whether it holds here."""
 
     id: str
     where: str
     text: str
     published: float | tuple[float, float] | None = None
-    """The number, or the least and the largest; `None` for a statement."""
+    """The number, or the smallest and the largest; `None` for a statement."""
     unit: str = ""
     sigma: float | None = None
     bound: Bound | None = None
@@ -284,28 +284,31 @@ class Claim:
     because: Expression | None = None
     reason: Phrase | None = None
     group: str = ""
-    """Where its reason stands, which cells of a table share."""
+    """Key of the reason in the paper's file; cells of a table may share one."""
     quick: bool = True
     kind: Kind = Kind.RESULT
     cell: tuple[str, str, str] | None = None
-    """Table, row and column, for a number of a table."""
+    """Table, row and column of a number in a table."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A paper with its claims in their order."""
+    """A paper with its claims in the order of its file."""
 
     key: str
     folder: Path
     paper: Paper
     claims: tuple[Claim, ...]
     gives: tuple[Phrase, ...] = ()
-    """What each contradicted setting gives."""
+    """Result of a run with each contradicted setting."""
     places: Mapping[str, str] = field(default_factory=dict)
     """File and line of each claim."""
 
     @property
     def printed(self) -> dict[str, float]:
-        """The document's single numbers by the measure that each is held against."""
-        claims = self.claims
-        return {one.measure: one.published for one in claims if one.measure and isinstance(one.published, int | float)}
+        """The document's single numbers, by the measure that each is compared with."""
+        return {
+            claim.measure: claim.published
+            for claim in self.claims
+            if claim.measure and isinstance(claim.published, int | float)
+        }

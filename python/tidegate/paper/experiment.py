@@ -1,4 +1,4 @@
-"""A paper's code: its jobs, and what their results come to."""
+"""A paper's code: its jobs, and the measures, tables and figures made from their results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ U = TypeVar("U")
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of a paper is run."""
+    """Scope of a run of a paper."""
 
     quick: bool
-    """Whether a short run of minutes is wanted, instead of everything that the document did."""
+    """Whether to run for minutes only, instead of everything that the document did."""
     seeds: Sequence[int]
     """The seeds of the runs."""
 
@@ -32,67 +32,67 @@ class Outcome:
     """The results of a paper's experiment."""
 
     measures: Mapping[str, Measure]
-    """Everything that claims speak of, by name."""
+    """All measures that claims refer to, by name."""
     tables: Sequence[Table] = ()
     figures: Sequence[Drawing] = ()
     notes: Sequence[str] = ()
-    """Sentences about the runs that a reader of the page should know."""
+    """Sentences about the runs for the reader of the page."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Digest of each run, by a name of it."""
+    """Digest of each run, by the run's name."""
 
     def __post_init__(self) -> None:
-        """Checks what it is made of: the code of a paper is anybody's."""
+        """Checks the types, because users write the code of papers too."""
         from tidegate.paper.figures import Drawing
 
-        for what, kind, found in (
+        for label, kind, parts in (
             ("measures", Measure, self.measures.values()),
             ("tables", Table, self.tables),
             ("figures", Drawing, self.figures),
             ("notes", str, self.notes),
             ("digests", str, self.digests.values()),
         ):
-            for one in found:
-                if not isinstance(one, kind):
-                    raise TypeError(f"{what}: found {one!r}; expected a {kind.__name__}")
+            for part in parts:
+                if not isinstance(part, kind):
+                    raise TypeError(f"{label}: found {part!r}; expected a {kind.__name__}")
 
 
 class Experiment(ABC):
     """A paper's code: `papers/KEY/experiment.py` defines a class `Experiment` of this kind.
 
-    It is made without arguments, once for each run.
+    An instance is made for each run of the paper, without arguments.
     """
 
     quick_seeds: ClassVar[int] = 3
-    """How many seeds a quick run takes."""
+    """Number of seeds of a quick run."""
     full_seeds: ClassVar[int] = 20
-    """How many a full one takes."""
+    """Number of seeds of a full run."""
 
     @abstractmethod
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
-        """The work, each piece under a key of its own choice; pieces are done in any order and at once."""
+        """The jobs, each under a key that the experiment chooses; they run in any order and in parallel."""
 
     @abstractmethod
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """Measures, tables and figures, from the results of the jobs under the same keys."""
+        """Measures, tables and figures from the jobs' results, which have the keys of their jobs."""
 
 
 @dataclass(frozen=True)
 class Then(Generic[T, U]):
-    """A job, and what is kept of its result: `Then(RunJob(scenario, seed), lambda run: run.metrics())`.
+    """A job and a function of its result: `Then(RunJob(scenario, seed), lambda run: run.metrics())`.
 
-    Runs hold all their tables; of hundreds of them only what is measured should stay in memory.
+    A run holds all its tables. With hundreds of runs, only the measured numbers should stay in memory.
     """
 
     job: Job[T]
     keep: Callable[[T], U]
 
     def __call__(self, tick: Tick) -> U:
-        """Does the job and keeps what is asked for."""
+        """Does the job and returns the function's value of its result."""
         return self.keep(self.job(tick))
 
 
 def group_seeds(done: Mapping[Any, T]) -> dict[Any, list[T]]:
-    """Results whose keys end in a seed, by the rest of their keys: those of all seeds together, in the order of jobs.
+    """Groups results by their key without the seed at its end; each group is in the order of the jobs.
 
     >>> group_seeds({("gcc", 1): 0.1, ("gcc", 2): 0.3, ("udp", 1): 0.5})
     {('gcc',): [0.1, 0.3], ('udp',): [0.5]}

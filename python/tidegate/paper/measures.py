@@ -1,4 +1,4 @@
-"""Numbers that were measured, and tables of them."""
+"""Measured numbers, and tables of them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Measure:
-    """One number that was measured."""
+    """A measured number with its unit."""
 
     value: Interval
-    """Its mean with the 95 % interval over seeds."""
+    """The mean over seeds with its 95 % interval."""
     unit: str = ""
-    """The unit, as the paper's file has it."""
+    """The unit, as in the paper's file."""
     about: str = ""
-    """What it is, in a few words."""
+    """A description in a few words."""
     lacks: str = ""
-    """Why it could not be taken here, and what to install: claims that speak of it are then not run."""
+    """Why it could not be measured here, and what to install; claims that refer to it are then not run."""
 
     def __post_init__(self) -> None:
-        """Makes a measure without a value of a mean that is not finite."""
-        one = self.value if math.isfinite(self.value.mean) else Interval.of([])
-        # plain numbers, whatever kind they came as
-        half = None if one.half is None else float(one.half)
-        object.__setattr__(self, "value", Interval(float(one.mean), half, int(one.count)))
+        """Removes a value whose mean is not finite."""
+        interval = self.value if math.isfinite(self.value.mean) else Interval.of([])
+        # NumPy's numbers become Python's
+        half = None if interval.half is None else float(interval.half)
+        object.__setattr__(self, "value", Interval(float(interval.mean), half, int(interval.count)))
 
     @classmethod
     def of(cls, values: Iterable[float | None], unit: str = "", about: str = "") -> Measure:
@@ -54,7 +54,7 @@ class Measure:
 
     @classmethod
     def not_taken(cls, lacks: str, unit: str = "") -> Measure:
-        """A measure that was not taken, because something is not installed.
+        """A measure without a value, because something is not installed.
 
         >>> Measure.not_taken("PyAV is needed: pip install av", "dB").show()
         'no value'
@@ -62,7 +62,7 @@ class Measure:
         return cls(Interval.of([]), unit, lacks=lacks)
 
     def show(self, digits: int = 0) -> str:
-        """Mean, interval and unit in at least three digits that count.
+        """Mean, interval and unit, with at least three significant digits.
 
         >>> Measure.of([0.1, 0.2, 0.3], "s").show(), Measure.exact(6244, "packets").show()
         ('0.200 ± 0.248 s', '6244 packets')
@@ -71,32 +71,32 @@ class Measure:
         return f"{number} {self.unit}" if self.unit and self.value.count else number
 
     def number(self, digits: int = 0) -> str:
-        """The same without the unit."""
+        """Mean and interval without the unit, as `show` prints them."""
         value = self.value
         if not value.count:
             return "no value"
         places = decimals(value.mean, digits)
         if not value.half or value.count < SHOWN_FROM:
             return f"{value.mean:.{places}f}"
-        # two digits of the half-width that count, as far as the number goes
+        # two significant digits of the half-width, but at most nine decimals
         places = max(places, min(9, 1 - math.floor(math.log10(value.half))))
         return f"{value.mean:.{places}f} ± {value.half:.{places}f}"
 
 
 @dataclass(frozen=True)
 class Quantity(Generic[T]):
-    """Something that is measured of each run."""
+    """A number that each run gives, with its unit and its heading in tables."""
 
     take: Callable[[T], float]
-    """Its value of a run; NaN where the run has none."""
+    """Computes the number from a run; NaN if the run has none."""
     unit: str = ""
     about: str = ""
-    """What it is, in a few words."""
+    """A description in a few words."""
     head: str = ""
     """Heading of its column in tables."""
 
     def over(self, runs: Iterable[T]) -> Measure:
-        """The measure of runs, one a seed.
+        """The measure over runs, one run a seed.
 
         >>> Quantity(len, "letters").over(["ab", "abcd"]).show(), Quantity(len).over([]).show()
         ('3 letters', 'no value')
@@ -104,28 +104,28 @@ class Quantity(Generic[T]):
         return Measure.of(map(self.take, runs), self.unit, self.about)
 
     def less(self, runs: Iterable[T], others: Iterable[T], about: str = "") -> Measure:
-        """How much less the second ones have, run by run on the same luck.
+        """Mean difference of pairs of runs with the same seed: the value of the first less that of the second.
 
         >>> Quantity(float, "s").less([3, 5], [1, 3]).show()
         '2 s'
         """
         pairs = zip(runs, others, strict=True)
-        return Measure.of((self.take(run) - self.take(other) for run, other in pairs), self.unit, about)
+        return Measure.of((self.take(run) - self.take(paired) for run, paired in pairs), self.unit, about)
 
 
 SHOWN_FROM = 3
-"""Values from which on an interval is shown: of two it is 12.7 standard errors wide either way, and says nothing."""
+"""Number of values from which on an interval is shown: that of two is ± 12.7 standard errors, too wide to help."""
 
 
-def decimals(value: float, least: int = 0) -> int:
-    """How many digits after the point give three that count; none for a whole number.
+def decimals(value: float, minimum: int = 0) -> int:
+    """Number of decimals that show three significant digits, at least `minimum`; no more for a whole number.
 
     >>> decimals(0.01234), decimals(12.34), decimals(6244.0), decimals(2.5, 3)
     (4, 1, 0, 3)
     """
     if value == round(value):
-        return least
-    return max(least, min(9, 2 - math.floor(math.log10(abs(value)))), 0)
+        return minimum
+    return max(minimum, min(9, 2 - math.floor(math.log10(abs(value)))), 0)
 
 
 CellValue: TypeAlias = "str | float | int | Interval | Measure | None"
@@ -133,7 +133,7 @@ CellValue: TypeAlias = "str | float | int | Interval | Measure | None"
 
 @dataclass(frozen=True)
 class Table:
-    """A table of ours, beside those that stand in the document."""
+    """A table of ours; those of the document are not among them."""
 
     name: str
     """The name of its files."""
@@ -144,7 +144,7 @@ class Table:
 
     @classmethod
     def of(cls, name: str, title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
-        """A table of rows that each have all cells by the heading of their column.
+        """A table from rows, each a mapping of all column headings to cells.
 
         >>> Table.of("loss", "Loss", [{"": "gcc", "loss (%)": 2}, {"": "nada", "loss (%)": 1}]).columns
         ['', 'loss (%)']
@@ -153,7 +153,7 @@ class Table:
         return cls(name, title, list(cells[0]), [list(row.values()) for row in cells])
 
     def __post_init__(self) -> None:
-        """Checks its shape."""
+        """Checks that each row has a cell for each column, and the types of the cells."""
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name}: found {len(row)} cells; expected {len(self.columns)}")
@@ -170,20 +170,21 @@ class Table:
         runs: Mapping[str, Iterable[T]],
         quantities: Iterable[Quantity[T]],
     ) -> Table:
-        """A row for each label, a column for each quantity of its runs; `head` is that of the labels.
+        """A row for each label, a column for each quantity of its runs; `head` is the heading of the labels.
 
         >>> Table.of_quantities("a", "A", "who", {"nada": ["ab"]}, [Quantity(len, head="letters")]).columns
         ['who', 'letters']
         """
         columns = list(quantities)
         rows: list[list[CellValue]] = [
-            [label, *(quantity.over(of_label) for quantity in columns)] for label, of_label in runs.items()
+            [label, *(quantity.over(labelled) for quantity in columns)] for label, labelled in runs.items()
         ]
         return cls(name, title, [head, *(quantity.head for quantity in columns)], rows)
 
     def to_csv(self) -> str:
-        """As CSV with all digits; a column of intervals has a second one with half their width."""
-        wide = [any(isinstance(row[at], Interval | Measure) for row in self.rows) for at in range(len(self.columns))]
+        """CSV with all digits; after a column of intervals stands a second one with their half-widths."""
+        indices = range(len(self.columns))
+        wide = [any(isinstance(row[index], Interval | Measure) for row in self.rows) for index in indices]
         heads = zip(self.columns, wide, strict=True)
         rows = (zip(map(_digits, row), wide, strict=True) for row in self.rows)
         return csv.lines(
@@ -193,7 +194,7 @@ class Table:
 
 
 def _digits(cell: CellValue) -> tuple[str, str]:
-    """A cell with all its digits, and half the width of its interval."""
+    """A cell with all its digits, and the half-width of its interval."""
     value = cell.value if isinstance(cell, Measure) else cell
     if isinstance(value, Interval):
         return repr(value.mean) if value.count else "", "" if value.half is None else repr(value.half)

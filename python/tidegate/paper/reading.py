@@ -1,6 +1,6 @@
-"""From a `paper.toml` to claims that are ready to be judged, in the order of the document.
+"""Loads a `paper.toml` into claims that are ready to be judged, in the order of the document.
 
-Tables of numbers are taken apart into single ones; whatever is wrong is found before anything is run.
+A table becomes a claim for each of its numbers. All mistakes are found before anything is run.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ def load(folder: Path) -> Document:
     """Reads the `paper.toml` of a folder.
 
     Raises:
-        InputError: names file, line, key, what was found and what would be right; lists every problem.
+        InputError: lists every problem with file, line, key, the text found and the text expected.
     """
-    path = folder / PAPER_TOML
-    source = Source.parse(toml.read(path), path, _ids)
+    file = folder / PAPER_TOML
+    source = Source.parse(toml.read(file), file, _ids)
     paper = source.fill(Paper)
     reader = _Reader(paper)
-    places: list[KeyPath] = [("claim", at) for at in range(len(paper.claim))]
-    places += [("table", at) for at in range(len(paper.table))]
+    paths: list[KeyPath] = [("claim", index) for index in range(len(paper.claim))]
+    paths += [("table", index) for index in range(len(paper.table))]
     claims: dict[str, Claim] = {}
-    known: dict[str, str] = {}
-    for place in sorted(places, key=lambda one: source.lines[one]):
-        for claim in reader.claims(place):
+    places: dict[str, str] = {}
+    for path in sorted(paths, key=source.lines.__getitem__):
+        for claim in reader.claims(path):
             if claim.id in claims:
-                reader.problems.append(Problem(place, f'"{claim.id}" is there already ({known[claim.id]})'))
+                reader.problems.append(Problem(path, f'the id "{claim.id}" is used already ({places[claim.id]})'))
             claims[claim.id] = claim
-            known[claim.id] = source.where(place)
+            places[claim.id] = source.where(path)
     gives = tuple(reader.gives())
-    if not places:
+    if not paths:
         reader.problems.append(Problem((), "makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
         raise source.error(reader.problems)
-    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, known)
+    return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, places)
 
 
 def _ids(data: Mapping[str, Any]) -> Names:
@@ -68,201 +68,210 @@ def _ids(data: Mapping[str, Any]) -> Names:
 
 
 _PRINTED = {"published", "sigma"}
-"""What rules of a number can speak of, and nobody measures."""
+"""Names that rules of a number can use without a measure: the document prints them."""
 
 
 class _Reader:
-    """Turns what is written into claims, and notes what is wrong with it."""
+    """Makes claims from the tables of a file, and collects the problems."""
 
     def __init__(self, paper: Paper) -> None:
         self.paper = paper
         self.problems: list[Problem] = []
 
-    def claims(self, place: KeyPath) -> Iterator[Claim]:
-        kind, at = place
+    def claims(self, path: KeyPath) -> Iterator[Claim]:
+        kind, index = path
         if kind == "table":
-            yield from self._table(self.paper.table[int(at)], place)
+            yield from self._table(self.paper.table[int(index)], path)
         else:
-            yield self._claim(self.paper.claim[int(at)], place)
+            yield self._claim(self.paper.claim[int(index)], path)
 
-    def _claim(self, claim: NumberClaim | StatementClaim, place: KeyPath) -> Claim:
+    def _claim(self, claim: NumberClaim | StatementClaim, path: KeyPath) -> Claim:
         judged: dict[str, Any] = {"quick": claim.quick, "kind": Kind(claim.kind or "result")}
         if isinstance(claim, StatementClaim):
-            judged |= self._rules(claim, place)
-            agrees = self._rule(claim.agrees, (*place, "agrees"))
+            judged |= self._rules(claim, path)
+            agrees = self._rule(claim.agrees, (*path, "agrees"))
             return Claim(claim.id, claim.where, claim.text, agrees=agrees, **judged)
         return Claim(
             claim.id,
             claim.where,
             claim.text,
-            self._published(claim.published, (*place, "published")),
+            self._published(claim.published, (*path, "published")),
             claim.unit,
             claim.sigma,
-            self._bound(claim.tolerance, claim.unit, claim.sigma, claim.published, (*place, "tolerance")),
+            self._bound(claim.tolerance, claim.unit, claim.sigma, claim.published, (*path, "tolerance")),
             claim.measure,
             _digits(claim.published) if claim.digits is None else claim.digits,
             **judged,
-            **self._rules(claim, place),
+            **self._rules(claim, path),
         )
 
-    def _table(self, table: PublishedTable, place: KeyPath) -> Iterator[Claim]:
+    def _table(self, table: PublishedTable, path: KeyPath) -> Iterator[Claim]:
         heads = table.heads
         names = [head.name for head in heads]
-        self._unique(names, (*place, "columns"))
-        self._backed(table, place)
+        self._check_unique(names, (*path, "columns"))
+        self._check_reason(table, path)
         for position, cells in enumerate(table.cells):
-            at = (*place, "cells", position)
-            self._backed(cells, at)
-            self._known(cells.rows, list(table.rows), (*at, "rows"))
-            self._known(cells.columns, names, (*at, "columns"))
+            cells_path = (*path, "cells", position)
+            self._check_reason(cells, cells_path)
+            self._check_names(cells.rows, list(table.rows), (*cells_path, "rows"))
+            self._check_names(cells.columns, names, (*cells_path, "columns"))
         for row, numbers in table.rows.items():
-            where = (*place, "rows", row)
+            row_path = (*path, "rows", row)
             if len(numbers) != len(heads):
-                self._wrong(where, f"found {len(numbers)} numbers; expected {len(heads)}, one a column")
+                self._add_problem(row_path, f"found {len(numbers)} numbers; expected {len(heads)}, one a column")
                 continue
             for column, (head, number) in enumerate(zip(heads, numbers, strict=True)):
                 if not isinstance(number, str):
-                    yield self._cell(table, place, row, head, number, (*where, column))
+                    yield self._cell(table, path, row, head, number, (*row_path, column))
 
-    def _cell(self, table: PublishedTable, place: KeyPath, row: str, head: Column, number: Any, at: KeyPath) -> Claim:
+    def _cell(
+        self, table: PublishedTable, path: KeyPath, row: str, head: Column, number: Any, cell_path: KeyPath
+    ) -> Claim:
         levels: list[tuple[KeyPath, Any]] = [
-            ((*place, "cells", position), cells)
+            ((*path, "cells", position), cells)
             for position, cells in reversed(list(enumerate(table.cells)))
             if (cells.rows is None or row in cells.rows) and (cells.columns is None or head.name in cells.columns)
         ]
-        levels += [((*place, "columns", at[-1]), head), (place, table)]
+        levels += [((*path, "columns", cell_path[-1]), head), (path, table)]
 
-        def first(key: str) -> tuple[KeyPath, Any]:
-            """The nearest level that has it."""
+        def nearest(key: str) -> tuple[KeyPath, Any]:
+            """The innermost level that sets the key, with its path."""
             return next((pair for pair in levels if getattr(pair[1], key, None) is not None), ((), None))
 
         filled = {"row": row, "column": head.name}
         unit = head.unit or ""
-        tolerance_at, tolerant = first("tolerance")
-        if tolerant is None:
-            self._wrong((*place, "tolerance"), "is missing (in the table, its column or its cells)")
-        # a reason and what backs it belong together: both are taken from where the reason stands
-        reason_at, reasoned = first("reason")
-        trend_at, trend = first("trend")
+        tolerance_path, with_tolerance = nearest("tolerance")
+        if with_tolerance is None:
+            self._add_problem((*path, "tolerance"), "is missing (in the table, its column or its cells)")
+        # a reason and the rule that backs it belong together: both come from the level with the reason
+        reason_path, with_reason = nearest("reason")
+        trend_path, with_trend = nearest("trend")
         rules: dict[str, Any] = {
-            "trend": self._rule(trend and trend.trend, (*trend_at, "trend"), **filled),
-            "reason": self._phrase(reasoned and reasoned.reason, (*reason_at, "reason"), **filled),
-            "because": self._rule(reasoned and reasoned.because, (*reason_at, "because"), **filled),
+            "trend": self._rule(with_trend and with_trend.trend, (*trend_path, "trend"), **filled),
+            "reason": self._phrase(with_reason and with_reason.reason, (*reason_path, "reason"), **filled),
+            "because": self._rule(with_reason and with_reason.because, (*reason_path, "because"), **filled),
         }
-        column = [one[table.heads.index(head)] for one in table.rows.values() if len(one) == len(table.heads)]
-        _, kind = first("kind")
+        column = [cells[table.heads.index(head)] for cells in table.rows.values() if len(cells) == len(table.heads)]
+        _, with_kind = nearest("kind")
         return Claim(
             f"{table.id}/{row}/{head.name}",
             table.where,
             f"{row}, {head.name}",
-            self._published(number, at),
+            self._published(number, cell_path),
             unit,
             None,
-            tolerant and self._bound(tolerant.tolerance, unit, None, number, (*tolerance_at, "tolerance")),
+            with_tolerance
+            and self._bound(with_tolerance.tolerance, unit, None, number, (*tolerance_path, "tolerance")),
             _fill(table.measure, filled),
-            max(_digits(one) for one in column) if head.digits is None else head.digits,
-            quick=first("quick")[1].quick,
-            kind=Kind(kind.kind if kind else "result"),
-            group=".".join(map(str, (*reason_at, "reason"))) if reasoned else "",
+            max(_digits(printed) for printed in column) if head.digits is None else head.digits,
+            quick=nearest("quick")[1].quick,
+            kind=Kind(with_kind.kind if with_kind else "result"),
+            group=".".join(map(str, (*reason_path, "reason"))) if with_reason else "",
             cell=(table.id, row, head.name),
             **rules,
         )
 
     def gives(self) -> Iterator[Phrase]:
-        """What stated settings that were not run would give."""
-        for at, one in enumerate(self.paper.contradicted):
-            phrase = self._phrase(one.gives, ("contradicted", at, "gives"))
+        """Results of the stated settings that are not run, as phrases."""
+        for index, setting in enumerate(self.paper.contradicted):
+            phrase = self._phrase(setting.gives, ("contradicted", index, "gives"))
             if phrase is not None:
                 yield phrase
 
-    def _rules(self, one: Judged, place: KeyPath) -> dict[str, Any]:
-        self._backed(one, place)
+    def _rules(self, judged: Judged, path: KeyPath) -> dict[str, Any]:
+        self._check_reason(judged, path)
         return {
-            "trend": self._rule(one.trend, (*place, "trend")),
-            "because": self._rule(one.because, (*place, "because")),
-            "reason": self._phrase(one.reason, (*place, "reason")),
+            "trend": self._rule(judged.trend, (*path, "trend")),
+            "because": self._rule(judged.because, (*path, "because")),
+            "reason": self._phrase(judged.reason, (*path, "reason")),
         }
 
-    def _backed(self, one: Judged, place: KeyPath) -> None:
-        if one.because is not None and one.reason is None:
-            self._wrong((*place, "because"), "backs a reason, and there is none; give reason")
+    def _check_reason(self, judged: Judged, path: KeyPath) -> None:
+        if judged.because is not None and judged.reason is None:
+            self._add_problem((*path, "because"), "there is no reason that it could back; give reason as well")
 
-    def _rule(self, text: str | None, place: KeyPath, **filled: str) -> Expression | None:
+    def _rule(self, text: str | None, path: KeyPath, **filled: str) -> Expression | None:
         if text is None:
             return None
         try:
             rule = Expression(_fill(text, filled))
         except InputError as error:
-            self._wrong(place, str(error))
+            self._add_problem(path, str(error))
             return None
         if rule.kind != "truth":
-            self._wrong(place, f"found {show(text)}; expected a comparison, such as gcc.loss < 0.1")
+            self._add_problem(path, f"found {show(text)}; expected a comparison, such as gcc.loss < 0.1")
         elif not set(rule.names) - _PRINTED:
-            self._wrong(place, f"found {show(text)}; it speaks of no measure, and would be a verdict by hand")
+            self._add_problem(
+                path, f"found {show(text)}; it names no measure, so that its verdict would not depend on a run"
+            )
         return rule
 
-    def _phrase(self, text: str | None, place: KeyPath, **filled: str) -> Phrase | None:
+    def _phrase(self, text: str | None, path: KeyPath, **filled: str) -> Phrase | None:
         try:
-            return None if text is None else Phrase.read(_fill(text, filled))
+            return None if text is None else Phrase.parse(_fill(text, filled))
         except InputError as error:
-            self._wrong(place, str(error))
+            self._add_problem(path, str(error))
             return None
 
-    def _published(self, value: float | list[float], place: KeyPath) -> float | tuple[float, float]:
+    def _published(self, value: float | list[float], path: KeyPath) -> float | tuple[float, float]:
         if not isinstance(value, list):
             return value
         low, high = value
         if low >= high:
-            self._wrong(place, f"found [{low:g}, {high:g}]; expected [least, largest]")
+            self._add_problem(path, f"found [{low:g}, {high:g}]; expected [least, largest]")
         return low, high
 
     def _bound(
-        self, tolerance: Tolerance, unit: str, sigma: float | None, published: float | list[float], place: KeyPath
+        self, tolerance: Tolerance, unit: str, sigma: float | None, published: float | list[float], path: KeyPath
     ) -> Bound | None:
         share, amount, count = 0.0, 0.0, False
         for part in tolerance.parts:
             match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(.*?)\s*", part)
-            number, of = (float(Decimal(match[1])), match[2]) if match else (0.0, "")
+            number, suffix = (float(Decimal(match[1])), match[2]) if match else (0.0, "")
             if part.strip() == "count":
                 count = True
             elif match is None:
-                self._wrong(
-                    (*place, "within"), f'found {show(part)}; expected "5%", "0.5 {unit or ""}", "2 sigma" or "count"'
+                self._add_problem(
+                    (*path, "within"), f'found {show(part)}; expected "5%", "0.5 {unit or ""}", "2 sigma" or "count"'
                 )
-            elif of == "sigma" and sigma is None:
-                self._wrong((*place, "within"), f"found {show(part)}; the claim gives no sigma")
-            elif of == "sigma":
+            elif suffix == "sigma" and sigma is None:
+                self._add_problem((*path, "within"), f"found {show(part)}; the claim gives no sigma")
+            elif suffix == "sigma":
                 amount = max(amount, number * (sigma or 0.0))
-            elif of == "%":
+            elif suffix == "%":
                 share = max(share, number / 100)
-            elif of == ("points" if unit == "%" else unit):
+            elif suffix == ("points" if unit == "%" else unit):
                 amount = max(amount, number)
             else:
-                right = "points" if unit == "%" else unit
-                words = f'"5%", or "0.5 {right}" in the unit of the number' if right else '"5%", or a plain "0.5"'
-                self._wrong((*place, "within"), f"found {show(part)}; expected {words}")
+                expected_unit = "points" if unit == "%" else unit
+                expected = (
+                    f'"5%", or "0.5 {expected_unit}" in the unit of the number'
+                    if expected_unit
+                    else '"5%", or a plain "0.5"'
+                )
+                self._add_problem((*path, "within"), f"found {show(part)}; expected {expected}")
         bound = Bound(" or ".join(tolerance.parts), tolerance.why, share, amount, count)
         low, high = published if isinstance(published, list) else (published, published)
         if not low <= 0 <= high and bound.around(low)[0] <= 0 <= bound.around(high)[1]:
             printed = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-            self._wrong(
-                (*place, "within"), f"{show(bound.words)} of {printed}: nothing at all would agree; expected less"
+            self._add_problem(
+                (*path, "within"), f"{show(bound.words)} of {printed}: even 0 would agree; expected a smaller tolerance"
             )
         return bound
 
-    def _unique(self, names: list[str], place: KeyPath) -> None:
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            self._wrong(place, f"{', '.join(twice)}: is named twice")
+    def _check_unique(self, names: list[str], path: KeyPath) -> None:
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            self._add_problem(path, f"{', '.join(repeated)}: is named twice")
 
-    def _known(self, names: list[str] | None, known: list[str], place: KeyPath) -> None:
+    def _check_names(self, names: list[str] | None, allowed: list[str], path: KeyPath) -> None:
         for name in names or ():
-            if name not in known:
-                self._wrong(place, f"found {show(name)}; there are {', '.join(known)}")
+            if name not in allowed:
+                self._add_problem(path, f"found {show(name)}; there are {', '.join(allowed)}")
 
-    def _wrong(self, place: KeyPath, message: str) -> None:
-        problem = Problem(place, message)
-        if problem not in self.problems:  # one slip of a table is one problem, not one a cell
+    def _add_problem(self, path: KeyPath, message: str) -> None:
+        problem = Problem(path, message)
+        if problem not in self.problems:  # a mistake of a table is one problem, not one for each cell
             self.problems.append(problem)
 
 
@@ -273,13 +282,13 @@ def _fill(text: str, filled: Mapping[str, str]) -> str:
 
 
 def _digits(value: Any) -> int:
-    """Digits after the point of a number as it is written.
+    """Digits after the point of a number as the file has it.
 
     >>> _digits(0.25), _digits(7000.0), _digits([1, 2.5]), _digits("-")
     (2, 0, 1, 0)
     """
     if isinstance(value, list | tuple):
-        return max(_digits(one) for one in value)
+        return max(_digits(end) for end in value)
     if not isinstance(value, int | float):
         return 0
     exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent

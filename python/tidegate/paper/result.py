@@ -1,4 +1,4 @@
-"""Running a paper, and what came of it."""
+"""Runs of papers, and their results."""
 
 from __future__ import annotations
 
@@ -29,53 +29,55 @@ from tidegate.runs import engine, pool, versions
 from tidegate.runs.seeds import seeds_from
 
 PAPER_FILE = "paper.json"
-"""What every folder with a result has."""
+"""Name of the file by which a folder with a result is recognised."""
 
 
 @dataclass(frozen=True, repr=False)
 class Result(Shown):
-    """A paper's claims beside what was measured."""
+    """A paper's claims beside the measured numbers."""
 
     published: Document
-    """What the paper says."""
+    """The paper's claims as its file states them."""
     plan: Plan
     outcome: Outcome
     judgements: Sequence[Judgement]
     jobs: int
-    """How many pieces of work it took."""
+    """Number of jobs."""
     took_s: float
-    """How long that took, in seconds of this machine."""
+    """Duration of the run in seconds of real time."""
     command: str = ""
-    """What was typed to get it."""
+    """The command line that produced the result."""
     versions: Mapping[str, str] = field(default_factory=lambda: dict(versions()))
     mutations: mutations.Mutations | None = None
-    """Which verdicts turn without the document's mechanism, where that is kept with the paper."""
+    """Verdicts without the document's mechanism; `None` if none are stored with the paper."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
         return f"<tidegate paper Result of {self.published.key}: {counts}>"
 
     def turned(self, claims: Sequence[Judgement]) -> int:
-        """How many of the claims turn under some mutation."""
-        return sum(bool(self.mutations and self.mutations.turned_by(one.claim.id)) for one in claims)
+        """Number of the claims that turn under at least one mutation."""
+        return sum(bool(self.mutations and self.mutations.turned_by(judged.claim.id)) for judged in claims)
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many claims have each verdict."""
-        found = Counter(one.verdict for one in self.judgements)
-        return {verdict: found[verdict] for verdict in Verdict if found[verdict]}
+        """Number of claims with each verdict."""
+        counts = Counter(judgement.verdict for judgement in self.judgements)
+        return {verdict: counts[verdict] for verdict in Verdict if counts[verdict]}
 
     @property
     def counts_by_kind(self) -> dict[Kind, dict[Verdict, int]]:
-        """The same for each kind of claim that there is."""
-        found = Counter((one.claim.kind, one.verdict) for one in self.judgements)
-        kinds = {kind: {verdict: found[kind, verdict] for verdict in Verdict if found[kind, verdict]} for kind in Kind}
-        return {kind: counts for kind, counts in kinds.items() if counts}
+        """Number of claims with each verdict, for each kind of claim that occurs."""
+        counts = Counter((judgement.claim.kind, judgement.verdict) for judgement in self.judgements)
+        by_kind = {
+            kind: {verdict: counts[kind, verdict] for verdict in Verdict if counts[kind, verdict]} for kind in Kind
+        }
+        return {kind: verdicts for kind, verdicts in by_kind.items() if verdicts}
 
     @property
     def unexplained(self) -> list[Judgement]:
         """Claims that differ and for which the paper's file gives no reason."""
-        return [one for one in self.judgements if one.unexplained]
+        return [judgement for judgement in self.judgements if judgement.unexplained]
 
     @property
     def tables(self) -> list[Table]:
@@ -89,11 +91,11 @@ class Result(Shown):
         return {judgement.claim.cell: judgement for judgement in self.judgements if judgement.claim.cell}
 
     def document(self) -> Page:
-        """All that there is to say of it: what holds and what does not first, bookkeeping last."""
+        """The result as a page: the claims that hold and those that do not first, bookkeeping last."""
         return documents.document(self)
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data: what `paper.json` holds and `--json` prints."""
+        """Plain data, as `paper.json` holds it and `--json` prints it."""
         paper = self.published.paper
         return {
             "format": 1,
@@ -110,10 +112,10 @@ class Result(Shown):
             "versions": dict(self.versions),
             "counts": self.counts,
             "counts_by_kind": self.counts_by_kind,
-            "mutations": {} if self.mutations is None else dict(self.mutations.about),
-            "claims": [_claim(one, self.mutations) for one in self.judgements],
-            "measures": {name: _measure(one) for name, one in self.outcome.measures.items()},
-            "unstated": [one.to_dict() for one in paper.unstated],
+            "mutations": {} if self.mutations is None else dict(self.mutations.changes),
+            "claims": [_claim_data(judgement, self.mutations) for judgement in self.judgements],
+            "measures": {name: _measure_data(measure) for name, measure in self.outcome.measures.items()},
+            "unstated": [setting.to_dict() for setting in paper.unstated],
             "notes": list(self.outcome.notes),
             "digests": dict(self.outcome.digests),
         }
@@ -121,10 +123,10 @@ class Result(Shown):
     def save(self, folder: str | Path) -> Path:
         """Writes page, README, tables, figures and data into a folder, whole or not at all.
 
-        An earlier result there is replaced; files in it that are not tidegate's, or were changed, are kept.
+        An earlier result in the folder is replaced. Files that are not tidegate's or were changed stay.
 
         Raises:
-            OutputError: when it cannot be written, or something else is there.
+            OutputError: when the folder cannot be written, or holds something else.
         """
         path = Path(folder)
         claims = Table("claims", "Every claim", words.HEADS, [words.row(judgement) for judgement in self.judgements])
@@ -147,19 +149,19 @@ class Result(Shown):
         return path
 
 
-def _measure(one: Measure) -> dict[str, Any]:
-    mean = one.value.mean if one.value.count else None
+def _measure_data(measure: Measure) -> dict[str, Any]:
+    mean = measure.value.mean if measure.value.count else None
     return {
         "mean": mean,
-        "half_interval_95": one.value.half,
-        "count": one.value.count,
-        "unit": one.unit,
-        "about": one.about,
+        "half_interval_95": measure.value.half,
+        "count": measure.value.count,
+        "unit": measure.unit,
+        "about": measure.about,
     }
 
 
-def _claim(one: Judgement, known: mutations.Mutations | None) -> dict[str, Any]:
-    claim = one.claim
+def _claim_data(judgement: Judgement, mutated: mutations.Mutations | None) -> dict[str, Any]:
+    claim = judgement.claim
     return {
         "id": claim.id,
         "where": claim.where,
@@ -172,23 +174,23 @@ def _claim(one: Judgement, known: mutations.Mutations | None) -> dict[str, Any]:
         "agrees": claim.agrees and claim.agrees.text,
         "trend": claim.trend and claim.trend.text,
         "because": claim.because and claim.because.text,
-        "ours": {name: _measure(measure) for name, measure in one.ours.items()},
-        "deviation": one.deviation,
-        "relative": one.relative,
-        "verdict": str(one.verdict),
-        "turned_by": None if known is None else known.turned_by(claim.id),
-        "sure": one.sure,
-        "reason": one.reason,
-        "backing": str(one.backing),
-        "undefined": one.undefined,
+        "ours": {name: _measure_data(measure) for name, measure in judgement.ours.items()},
+        "deviation": judgement.deviation,
+        "relative": judgement.relative,
+        "verdict": str(judgement.verdict),
+        "turned_by": None if mutated is None else mutated.turned_by(claim.id),
+        "sure": judgement.sure,
+        "reason": judgement.reason,
+        "backing": str(judgement.backing),
+        "undefined": judgement.undefined,
     }
 
 
 def prepare(key: str | Path) -> tuple[Document, Experiment]:
-    """A paper's data and code.
+    """Loads a paper's claims and its code.
 
     Raises:
-        InputError: when there is no such paper, or it cannot be used.
+        InputError: when no paper has the key, or its files cannot be used.
     """
     folder = shipped.find(key)
     return load(folder), shipped.experiment(folder)
@@ -208,15 +210,15 @@ def run(
 
     Args:
         key: A key from `tidegate paper list`, or a folder with a `paper.toml`.
-        quick: Whether minutes are enough; else everything that the document did.
-        seeds: How many, counted from 1; as the experiment says by default.
+        quick: Whether to run for minutes only; else everything that the document did.
+        seeds: Number of seeds, counted from 1; the experiment's number by default.
         out: Folder to write page, tables and figures to.
-        workers: How many jobs at once; one a core by default.
-        progress: Told the fraction that is done.
-        command: What was typed, for the record.
+        workers: Number of jobs at once; one a core by default.
+        progress: Called with the fraction that is done.
+        command: The command line, for the record.
 
     Raises:
-        InputError: when there is no such paper, or it cannot be used.
+        InputError: when no paper has the key, or its files cannot be used.
         RunError: when its experiment fails.
         OutputError: when the result cannot be written.
     """
@@ -224,11 +226,11 @@ def run(
     if out is not None:
         check_folder(Path(out), PAPER_FILE)
     code = document.folder / shipped.CODE
-    begun = time.monotonic()
-    with _blamed(code):
-        usual = seeds_from(experiment.quick_seeds if quick else experiment.full_seeds)
-    plan = Plan(quick, usual if seeds is None else seeds_from(seeds))
-    with _blamed(code):
+    started = time.monotonic()
+    with _errors_in(code):
+        default_seeds = seeds_from(experiment.quick_seeds if quick else experiment.full_seeds)
+    plan = Plan(quick, default_seeds if seeds is None else seeds_from(seeds))
+    with _errors_in(code):
         jobs = dict(experiment.jobs(plan))
         results = engine.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
@@ -240,19 +242,19 @@ def run(
         outcome,
         _judge(document, outcome, plan),
         len(jobs),
-        time.monotonic() - begun,
+        time.monotonic() - started,
         command,
         mutations=mutations.load(document.folder),
     )
-    _distinct(result, code)
+    _check_file_names(result, code)
     if out is not None:
         result.save(out)
     return result
 
 
 @contextmanager
-def _blamed(code: Path) -> Iterator[None]:
-    """Turns an exception of a paper's code into a sentence."""
+def _errors_in(code: Path) -> Iterator[None]:
+    """Turns an exception of a paper's code into a message that names the file and the line."""
     try:
         yield
     except (TidegateError, MemoryError):
@@ -273,16 +275,16 @@ def _judge(document: Document, outcome: Outcome, plan: Plan) -> list[Judgement]:
     return judgements
 
 
-def _distinct(result: Result, code: Path) -> None:
-    """Whether every table and figure has a file name of its own."""
+def _check_file_names(result: Result, code: Path) -> None:
+    """Checks that no two tables and no two figures have the same file name."""
     for kind, names in (
-        ("table", ["claims", *(one.name for one in result.tables)]),
-        ("figure", [one.name for one in result.outcome.figures]),
+        ("table", ["claims", *(table.name for table in result.tables)]),
+        ("figure", [figure.name for figure in result.outcome.figures]),
     ):
         files = [file_name(name) for name in names]
-        twice = next((name for name, file in zip(names, files, strict=True) if files.count(file) > 1), None)
-        if twice is not None:
-            raise RunError(f"{code}: two {kind}s are called {twice}; each needs a name of its own")
+        repeated = next((name for name, file in zip(names, files, strict=True) if files.count(file) > 1), None)
+        if repeated is not None:
+            raise RunError(f"{code}: two {kind}s are called {repeated}; give each {kind} its own name")
 
 
 def list_papers() -> list[Document]:

@@ -1,4 +1,4 @@
-"""Where papers are, and how their code is loaded."""
+"""Folders of papers, and the loading of their code."""
 
 from __future__ import annotations
 
@@ -20,39 +20,41 @@ names = _shipped.papers
 CODE = "experiment.py"
 
 
-def find(what: str | Path) -> Path:
-    """The folder of a paper given by its key, or by the path of a folder of one's own.
+def find(key_or_folder: str | Path) -> Path:
+    """Finds the folder of a paper from its key, or from the path of a user's own folder.
 
     Raises:
-        InputError: when there is neither.
+        InputError: when there is no such key or folder.
     """
-    if isinstance(what, str) and (key := what.replace("-", "_")) in names():
+    if isinstance(key_or_folder, str) and (key := key_or_folder.replace("-", "_")) in names():
         return FOLDER / key
-    path = Path(what)
+    path = Path(key_or_folder)
     if path.is_dir():
         if not (path / PAPER_TOML).is_file():
-            raise InputError(f"{path}: holds no paper (no {PAPER_TOML})")
+            raise InputError(f"{path}: is not a paper's folder: it has no {PAPER_TOML}")
         return path
     if path.exists():
-        raise InputError(f"{path}: is a file; expected a paper's key, or a folder with {PAPER_TOML}")
+        raise InputError(f"{path}: is a file; expected the key of a paper, or a folder with {PAPER_TOML}")
     if len(path.parts) > 1:
         raise InputError(f"{path}: there is no such folder")
-    raise InputError(f"{what}: no such paper{did_you_mean(str(what), names())} (see tidegate paper list)")
+    raise InputError(
+        f"{key_or_folder}: no such paper{did_you_mean(str(key_or_folder), names())} (see tidegate paper list)"
+    )
 
 
 def experiment(folder: Path) -> Experiment:
-    """The paper's code.
+    """Loads the paper's code.
 
     Raises:
-        InputError: when there is none, or it cannot be loaded.
+        InputError: when the folder has no code, or it cannot be loaded.
     """
     path = folder / CODE
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file; a paper's code is in it")
+        raise InputError(f"{path}: there is no such file; it has to hold the paper's code")
     try:
-        made = getattr(_module(path), "Experiment", None)
-        if isinstance(made, type) and issubclass(made, Experiment) and made is not Experiment:
-            return made()
+        defined = getattr(_module(path), "Experiment", None)
+        if isinstance(defined, type) and issubclass(defined, Experiment) and defined is not Experiment:
+            return defined()
     except TidegateError:
         raise
     except (Exception, SystemExit) as error:
@@ -73,11 +75,11 @@ def _module(path: Path) -> ModuleType:
 
 
 def failure(error: BaseException, code: Path) -> str:
-    """What went wrong in a paper's code, and where in it."""
+    """Describes an error in a paper's code, with its line there."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
     frames = [
-        one for one in traceback.extract_tb(error.__traceback__) if Path(one.filename).resolve() == code.resolve()
+        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == code.resolve()
     ]
-    place = f" (line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    line = f" (line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
+    return f"{type(error).__name__}: {error}{line}"

@@ -1,4 +1,4 @@
-"""Verdicts, computed and never written: what is published beside what was measured."""
+"""Verdicts on claims, computed from the published and the measured numbers and never set by hand."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tidegate.results.stats import Interval
 
 
 class Verdict(enum.StrEnum):
-    """What a claim comes to."""
+    """Verdict on a claim."""
 
     AGREES = "agrees"
-    """Ours is within the tolerance, or the statement's rule holds."""
+    """The measured number is within the tolerance, or the statement's rule holds."""
     TREND = "same trend"
-    """It is not, but the trend's rule holds."""
+    """The claim does not agree, but the rule of its trend holds."""
     DIFFERS = "differs"
     NOT_RUN = "not run"
-    """A quick run does not measure it, or something that it needs is not installed."""
+    """A quick run does not measure the claim, or something that it needs is not installed."""
 
 
 class Backing(enum.StrEnum):
-    """What is known of the reason of a claim that does not agree."""
+    """State of the evidence for the reason why a claim does not agree."""
 
     CONFIRMED = "confirmed"
-    """The rule that backs it holds."""
+    """The rule that backs the reason holds."""
     REFUTED = "not confirmed"
-    """It does not hold."""
+    """The rule that backs the reason does not hold."""
     UNCHECKED = "not checked"
-    """No rule backs it."""
+    """No rule backs the reason."""
     UNKNOWN = "no reason known"
     NEEDLESS = ""
     """The claim agrees, or was not run."""
@@ -47,16 +47,16 @@ class Judgement:
     claim: Claim
     verdict: Verdict
     ours: Mapping[str, Measure]
-    """The measures that decided it, by name."""
+    """The measures that decided the verdict, by name."""
     deviation: float | None = None
-    """Ours less the published number, in its unit; from the nearer end of a published range."""
+    """Our number less the published one, in its unit; for a range, less its nearer end."""
     sure: bool | None = None
-    """Whether every value inside the intervals gives the same; `None` where nothing was judged."""
+    """Whether every value inside the intervals gives the same verdict; `None` if the claim was not judged."""
     reason: str = ""
-    """Why it differs, filled with what was measured; or why it was not run, where something is not installed."""
+    """Why it differs, with the measured numbers filled in; or what must be installed to run it."""
     backing: Backing = Backing.NEEDLESS
     undefined: str = ""
-    """Why a rule said nothing, where it did not."""
+    """Why a rule has no result, if one has none."""
 
     @property
     def relative(self) -> float | None:
@@ -69,130 +69,134 @@ class Judgement:
 
     @property
     def unexplained(self) -> bool:
-        """Whether it differs and nobody said why."""
+        """Whether the claim differs and the paper's file gives no reason."""
         return self.verdict is Verdict.DIFFERS and self.backing is Backing.UNKNOWN
 
 
 def judge(claim: Claim, measures: Mapping[str, Measure], *, quick: bool) -> Judgement:
-    """The verdict on one claim.
+    """Judges a claim.
 
     Raises:
-        InputError: when the experiment has no measure that the claim speaks of, or has it in another unit.
+        InputError: when the experiment lacks a measure that the claim names, or has it in another unit.
     """
     if quick and not claim.quick:
         return Judgement(claim, Verdict.NOT_RUN, {})
     if lacks := _lacks(claim, measures):
         return Judgement(claim, Verdict.NOT_RUN, {}, reason=lacks)
-    values = {name: one.value for name, one in measures.items()}
-    truth, deviation, undefined, used = _decided(claim, values, measures)
+    values = {name: measure.value for name, measure in measures.items()}
+    truth, deviation, undefined, used = _decide(claim, values, measures)
     if truth.holds:
         return Judgement(claim, Verdict.AGREES, used, deviation, truth.sure)
-    trend, no_trend = (None, "") if claim.trend is None else _holds(claim.trend, values)
+    trend, no_trend = (None, "") if claim.trend is None else _truth_of(claim.trend, values)
     verdict = Verdict.TREND if trend is not None and trend.holds else Verdict.DIFFERS
     sure = truth.sure and (trend is None or trend.sure)
     backing = Backing.UNKNOWN if claim.reason is None else Backing.UNCHECKED
     no_backing = ""
     if claim.because is not None:
-        backed, no_backing = _holds(claim.because, values)
+        backed, no_backing = _truth_of(claim.because, values)
         backing = Backing.CONFIRMED if backed.holds else Backing.REFUTED
     notes = "; ".join(dict.fromkeys(note for note in (undefined, no_trend, no_backing) if note))
     reason = "" if claim.reason is None else _filled(claim.reason, values, measures)
     return Judgement(claim, verdict, used, deviation, sure, reason, backing, notes)
 
 
-def _decided(
+def _decide(
     claim: Claim, values: dict[str, Interval], measures: Mapping[str, Measure]
 ) -> tuple[Truth, float | None, str, dict[str, Measure]]:
-    """Whether it agrees, how far off it is, why nobody can say, and by which measures.
+    """Whether the claim agrees, its deviation, why the rule has no result (if so), and the measures used.
 
-    Numbers put `ours`, `published` and `sigma` beside the measures for the rules that follow.
+    For a number, adds `ours`, `published` and `sigma` to the values that the claim's rules can use.
     """
     if claim.measure is not None:
         value = lookup(values, claim.measure)
         unit = measures[claim.measure].unit
         if unit != claim.unit:
-            raise InputError(f'the measure {claim.measure} is in "{unit}"; expected "{claim.unit}" as it is published')
+            raise InputError(
+                f'the measure {claim.measure} has the unit "{unit}"; expected "{claim.unit}", as published'
+            )
         values |= _published(claim) | {"ours": value}
         _check_names(claim, values)
         undefined = "" if value.count else f"{claim.measure} has no value"
-        return *_number(claim, value), undefined, {claim.measure: measures[claim.measure]}
+        return *_compare(claim, value), undefined, {claim.measure: measures[claim.measure]}
     assert claim.agrees is not None  # noqa: S101
     _check_names(claim, values)
-    truth, undefined = _holds(claim.agrees, values)
+    truth, undefined = _truth_of(claim.agrees, values)
     return truth, None, undefined, {name: measures[name] for name in claim.agrees.names}
 
 
 def _names(claim: Claim) -> Iterator[str]:
-    """Every measure that the claim's rules and reason speak of, needed this time or not."""
+    """Names of all measures in the claim's rules and reason, whether this judgement needs them or not."""
     phrases = () if claim.reason is None else claim.reason.parts
     for rule in (claim.agrees, claim.trend, claim.because, *phrases):
         yield from rule.names if isinstance(rule, Expression) else ()
 
 
 def _check_names(claim: Claim, values: Mapping[str, Interval]) -> None:
-    """Whether all of them are there."""
+    """Checks that all measures that the claim names exist."""
     for name in _names(claim):
         lookup(values, name)
 
 
 def _lacks(claim: Claim, measures: Mapping[str, Measure]) -> str:
-    """What must be installed to judge the claim; nothing where all of it was measured."""
+    """Says what must be installed to judge the claim; empty if all its measures have been taken."""
     names = [*_names(claim), *([] if claim.measure is None else [claim.measure])]
-    return "; ".join(dict.fromkeys(one.lacks for name in names if (one := measures.get(name)) and one.lacks))
+    return "; ".join(
+        dict.fromkeys(measure.lacks for name in names if (measure := measures.get(name)) and measure.lacks)
+    )
 
 
 def _published(claim: Claim) -> dict[str, Interval]:
-    """What rules of a number can speak of beside measures."""
-    known = claim.published
-    middle = sum(known) / 2 if isinstance(known, tuple) else known
-    found = {} if middle is None else {"published": Interval(middle, 0.0, 1)}
-    return found if claim.sigma is None else found | {"sigma": Interval(claim.sigma, 0.0, 1)}
+    """Printed values that the rules of a number can use beside measures."""
+    number = claim.published
+    middle = sum(number) / 2 if isinstance(number, tuple) else number
+    printed = {} if middle is None else {"published": Interval(middle, 0.0, 1)}
+    return printed if claim.sigma is None else printed | {"sigma": Interval(claim.sigma, 0.0, 1)}
 
 
-def _number(claim: Claim, own: Interval) -> tuple[Truth, float | None]:
-    """Whether ours is within the tolerance of the published number, and how far off it is."""
+def _compare(claim: Claim, ours: Interval) -> tuple[Truth, float | None]:
+    """Whether our number is within the tolerance of the published one, and its deviation."""
     assert claim.published is not None  # noqa: S101
     assert claim.bound is not None  # noqa: S101
     low, high = claim.published if isinstance(claim.published, tuple) else (claim.published, claim.published)
-    if not own.count:
+    if not ours.count:
         return Truth(False, False, True), None
-    least, most = claim.bound.around(low)[0], claim.bound.around(high)[1]
-    half = math.inf if own.half is None else own.half
+    lowest, highest = claim.bound.around(low)[0], claim.bound.around(high)[1]
+    half = math.inf if ours.half is None else ours.half
 
     def inside(value: float) -> bool:
-        return at_most(least, value) and at_most(value, most)
+        return at_most(lowest, value) and at_most(value, highest)
 
     truth = Truth(
-        inside(own.mean),
-        inside(own.mean - half) and inside(own.mean + half),
-        at_most(own.mean - half, most) and at_most(least, own.mean + half),
+        inside(ours.mean),
+        inside(ours.mean - half) and inside(ours.mean + half),
+        at_most(ours.mean - half, highest) and at_most(lowest, ours.mean + half),
     )
-    deviation = own.mean - min(max(own.mean, low), high)
+    deviation = ours.mean - min(max(ours.mean, low), high)
     return truth, deviation if math.isfinite(deviation) else None
 
 
-def _holds(rule: Expression, values: Mapping[str, Interval]) -> tuple[Truth, str]:
+def _truth_of(rule: Expression, values: Mapping[str, Interval]) -> tuple[Truth, str]:
     try:
         return rule.truth(values), ""
-    except Undefined as why:
-        return Truth(False, False, True), str(why)
+    except Undefined as error:
+        return Truth(False, False, True), str(error)
 
 
 def filled(phrase: Phrase, measures: Mapping[str, Measure]) -> str:
-    """Text with what was measured in the place of its braces."""
-    return _filled(phrase, {name: one.value for name, one in measures.items()}, measures)
+    """Text of a phrase, with measured numbers in place of its braces."""
+    return _filled(phrase, {name: measure.value for name, measure in measures.items()}, measures)
 
 
 def _filled(phrase: Phrase, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
-    return "".join(part if isinstance(part, str) else _shown(part, values, measures) for part in phrase.parts)
+    return "".join(part if isinstance(part, str) else _part_text(part, values, measures) for part in phrase.parts)
 
 
-def _shown(part: Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
+def _part_text(part: Expression, values: Mapping[str, Interval], measures: Mapping[str, Measure]) -> str:
     if part.is_measure and part.names[0] in measures:
         return measures[part.names[0]].show()
     try:
         if part.kind == "truth":
             return "yes" if part.truth(values).holds else "no"
         return Measure.exact(part.number(values).mean).show()
-    except Undefined as why:
-        return f"({why})"
+    except Undefined as error:
+        return f"({error})"

@@ -1,4 +1,4 @@
-"""A judgement in words: what is published, what was measured, how far apart they are, and why."""
+"""Judgements in words: the published number, the measured one, their difference and the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ByCell = Mapping[tuple[str, str, str], Judgement]
 
 
 def published(claim: Claim) -> str:
-    """What the document says: its number with unit and spread, or the rule made of its words."""
+    """The document's number with unit and spread, or the rule made from its words."""
     if claim.published is None:
         return f"rule: {claim.agrees.text}" if claim.agrees else ""
     sigma = "" if claim.sigma is None else f" (\N{GREEK SMALL LETTER SIGMA} {claim.sigma:g})"
@@ -22,18 +22,18 @@ def published(claim: Claim) -> str:
 
 
 def bare(claim: Claim, to: str = "\N{EN DASH}") -> str:
-    """What the document prints, without its unit; `to` stands between the ends of a range."""
+    """The document's number as printed, without its unit; `to` stands between the ends of a range."""
     ends = claim.published if isinstance(claim.published, tuple) else (claim.published,)
     return to.join(f"{end:.{claim.digits}f}" for end in ends if end is not None)
 
 
 def measured(judgement: Judgement) -> Measure | None:
-    """The measure that stands beside a number, where there is one."""
+    """The first measure that decided the verdict; `None` if the claim was not run."""
     return next(iter(judgement.ours.values()), None)
 
 
 def ours(judgement: Judgement) -> str:
-    """What was measured, with its interval; each measure by name where a rule speaks of several."""
+    """The measured number with its interval; for a rule, each measure with its name."""
     if not judgement.ours:
         return NOTHING
     if judgement.claim.measure is not None:
@@ -42,12 +42,12 @@ def ours(judgement: Judgement) -> str:
 
 
 def deviation(judgement: Judgement) -> str:
-    """Relative where the tolerance is, else in the number's unit."""
+    """The deviation: relative if the tolerance is, else in the number's unit."""
     if judgement.deviation is None:
         return NOTHING
     claim, relative = judgement.claim, judgement.relative
     if relative is not None and (claim.bound is None or claim.bound.share or not claim.bound.amount):
-        percent = round(relative * 100, 1) + 0.0  # which makes -0.0 a zero
+        percent = round(relative * 100, 1) + 0.0  # turns -0.0 into 0.0
         return f"{percent:+.1f} %" if abs(percent) < 1000 else f"\N{MULTIPLICATION SIGN}{relative + 1:.3g}"  # noqa: PLR2004
     if isinstance(claim.published, tuple) and judgement.deviation == 0:
         return "inside"
@@ -57,34 +57,34 @@ def deviation(judgement: Judgement) -> str:
 
 
 def tolerance(claim: Claim) -> str:
-    """How far off still agrees, and why."""
+    """The largest deviation that still agrees, and why it is that large."""
     return "" if claim.bound is None else f"\N{PLUS-MINUS SIGN} {claim.bound.words}: {claim.bound.why}"
 
 
 def verdict(judgement: Judgement) -> str:
     """The verdict, and whether more seeds could change it."""
-    # with one seed there are no intervals and nothing is sure, and the page says that once
+    # with one seed there are no intervals and no verdict is sure; the page says so once
     spread = all(measure.value.half is not None for measure in judgement.ours.values())
     return f"{judgement.verdict} (not sure)" if judgement.sure is False and spread else str(judgement.verdict)
 
 
 def reason(judgement: Judgement) -> str:
-    """By which rule it has the same trend, why it differs, and what is known of that; or what it takes to run it."""
+    """The rule of the trend, the reason and its backing; or what must be installed to run the claim."""
     claim = judgement.claim
     rule = "" if claim.because is None else claim.because.text
-    said = judgement.reason
+    text = judgement.reason
     match judgement.backing:
         case Backing.CONFIRMED:
-            said += f" (Confirmed: {rule} holds.)"
+            text += f" (Confirmed: {rule} holds.)"
         case Backing.REFUTED:
-            said += f" (Not confirmed: {rule} does not hold.)"
+            text += f" (Not confirmed: {rule} does not hold.)"
         case Backing.UNCHECKED:
-            said += " (Not checked.)"
+            text += " (Not checked.)"
         case Backing.UNKNOWN:
-            said = "No reason known."
+            text = "No reason known."
     if judgement.verdict is Verdict.TREND and claim.trend is not None:
-        said = f"Same trend: {claim.trend.text}. {said}"
-    return f"{said} [{judgement.undefined}]".strip() if judgement.undefined else said
+        text = f"Same trend: {claim.trend.text}. {text}"
+    return f"{text} [{judgement.undefined}]".strip() if judgement.undefined else text
 
 
 HEADS = ("where", "what", "published", "ours", "deviation", "verdict", "why")
@@ -92,20 +92,20 @@ HEADS = ("where", "what", "published", "ours", "deviation", "verdict", "why")
 
 
 def row(judgement: Judgement) -> list[str]:
-    """A line of the table of claims."""
+    """A row of the table of claims."""
     claim = judgement.claim
     numbers = [published(claim), ours(judgement), deviation(judgement)]
     return [claim.where, claim.text, *numbers, verdict(judgement), reason(judgement)]
 
 
 def differences(judgements: Iterable[Judgement]) -> list[Judgement]:
-    """Those that do not agree, the worst first."""
+    """Judgements that do not agree, the worst first."""
     order = [Verdict.DIFFERS, Verdict.TREND]
     return sorted((j for j in judgements if j.verdict in order), key=lambda judgement: order.index(judgement.verdict))
 
 
 def beside(table: PublishedTable, by_cell: ByCell) -> Table:
-    """A table of the document, each of its numbers with ours at its side."""
+    """A table of the document, with our number beside each of its numbers."""
     heads = [table.row]
     for head in table.heads:
         heads += [f"{head.title}, published", f"{head.title}, ours", f"{head.name}, verdict"]

@@ -1,10 +1,9 @@
 """Rules of numbers with 95 % intervals: `udp.loss / gcc.loss >= 2 and gcc.loss < 0.2`.
 
-A rule holds or not by the means of its measures. Beside that it is *sure* where every value inside the
-95 % intervals says the same; `significant(a < b)` holds only where it is sure, which for two bare
-measures means that their intervals do not overlap. Intervals are carried through arithmetic by their
-ends, as if luck were as bad as it can be on both sides: a difference between runs that share their luck
-is better measured seed by seed, as a measure of its own.
+The means of its measures decide whether a rule holds. It is also *sure* if every value inside the 95 % intervals
+gives the same result. `significant(a < b)` holds only where it is sure, which for two bare measures means that their
+intervals do not overlap. Arithmetic uses the ends of intervals, which assumes the worst luck on both sides. A
+difference between runs that share their luck is therefore better measured seed by seed, as a measure of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from tidegate.query.grammar import Node, parse
 from tidegate.results.stats import Interval
 from tidegate.units import show
 
-_FORGIVEN = 1e-12  # of the larger side: what decimal fractions lose in binary at an exact bound
+_ROUNDING = 1e-12  # of the larger side: what decimal fractions lose in binary at an exact bound
 _OPPOSITE = {"<": ">=", ">": "<=", "!=": "=="}
 _FUNCTIONS = ("abs", "max", "min", "significant")
 
 
 class Undefined(Exception):
-    """A rule that says nothing of these measures: one has no value, or stands as zero in a denominator."""
+    """A rule cannot be evaluated: a measure has no value, or a denominator is zero."""
 
 
 @dataclass(frozen=True)
@@ -39,30 +38,30 @@ class Value:
 
     @classmethod
     def of(cls, measured: Interval) -> Value:
-        """The value of a measure; without a second run its interval has no ends."""
+        """Makes the value of a measure; with a single run its interval is infinite."""
         half = math.inf if measured.half is None else measured.half
         return cls(measured.mean, measured.mean - half, measured.mean + half)
 
     def __neg__(self) -> Value:
         return Value(-self.mean, -self.high, -self.low)
 
-    def __add__(self, other: Value) -> Value:
-        return Value(self.mean + other.mean, self.low + other.low, self.high + other.high)
+    def __add__(self, operand: Value) -> Value:
+        return Value(self.mean + operand.mean, self.low + operand.low, self.high + operand.high)
 
-    def __sub__(self, other: Value) -> Value:
-        return self + -other
+    def __sub__(self, operand: Value) -> Value:
+        return self + -operand
 
-    def __mul__(self, other: Value) -> Value:
-        return self._corners(other, operator.mul)
+    def __mul__(self, operand: Value) -> Value:
+        return self._corners(operand, operator.mul)
 
-    def __truediv__(self, other: Value) -> Value:
-        if other.low <= 0 <= other.high:
-            return Value(self.mean / other.mean, -math.inf, math.inf)
-        return self._corners(other, operator.truediv)
+    def __truediv__(self, operand: Value) -> Value:
+        if operand.low <= 0 <= operand.high:
+            return Value(self.mean / operand.mean, -math.inf, math.inf)
+        return self._corners(operand, operator.truediv)
 
-    def _corners(self, other: Value, do: Callable[[float, float], float]) -> Value:
-        mean = do(self.mean, other.mean)
-        ends = [do(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
+    def _corners(self, operand: Value, operation: Callable[[float, float], float]) -> Value:
+        mean = operation(self.mean, operand.mean)
+        ends = [operation(x, y) for x in (self.low, self.high) for y in (operand.low, operand.high)]
         if any(math.isnan(end) for end in ends):  # infinity times zero: anything
             return Value(mean, -math.inf, math.inf)
         return Value(mean, min(ends), max(ends))
@@ -72,49 +71,49 @@ _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": ope
 
 
 class Truth(NamedTuple):
-    """Whether something holds."""
+    """Whether a rule holds."""
 
     holds: bool
-    """By the means."""
+    """Whether it holds for the means."""
     surely: bool
-    """For all values inside the intervals."""
+    """Whether it holds for all values inside the intervals."""
     possibly: bool
-    """For some values inside the intervals."""
+    """Whether it holds for some values inside the intervals."""
 
     @property
     def sure(self) -> bool:
-        """Whether all values inside the intervals say the same as the means."""
+        """Whether all values inside the intervals give the same result as the means."""
         return self.surely if self.holds else not self.possibly
 
     def __invert__(self) -> Truth:
         return Truth(not self.holds, not self.possibly, not self.surely)
 
 
-def _joined(parts: Iterable[Truth], how: Callable[[Iterable[bool]], bool]) -> Truth:
-    return Truth(*map(how, zip(*parts, strict=True)))
+def _combined(parts: Iterable[Truth], combine: Callable[[Iterable[bool]], bool]) -> Truth:
+    return Truth(*map(combine, zip(*parts, strict=True)))
 
 
 def _compared(a: Value, sense: str, b: Value) -> Truth:
     if sense in _OPPOSITE:
         return ~_compared(a, _OPPOSITE[sense], b)
     if sense == "==":
-        return _joined([_compared(a, "<=", b), _compared(b, "<=", a)], all)
+        return _combined([_compared(a, "<=", b), _compared(b, "<=", a)], all)
     a, b = (a, b) if sense == "<=" else (b, a)
     return Truth(at_most(a.mean, b.mean), at_most(a.high, b.low), at_most(a.low, b.high))
 
 
 def at_most(a: float, b: float) -> bool:
-    """Whether `a <= b`, an exact bound forgiven what decimal fractions lose in binary.
+    """Whether `a <= b`, with a tolerance for the rounding of decimal fractions in binary.
 
     >>> 0.1 + 0.2 <= 0.3, at_most(0.1 + 0.2, 0.3), at_most(0.3000001, 0.3)
     (False, True, False)
     """
     scale = max(abs(a), abs(b))
-    return a <= b or (math.isfinite(scale) and a - b <= _FORGIVEN * scale)
+    return a <= b or (math.isfinite(scale) and a - b <= _ROUNDING * scale)
 
 
 class Expression:
-    """A rule or a number, read once and then looked up against measures.
+    """A rule or a number, parsed once and then evaluated with measures.
 
     >>> rule = Expression("udp.loss / gcc.loss >= 2")
     >>> rule.kind, rule.names
@@ -128,33 +127,33 @@ class Expression:
     """
 
     def __init__(self, text: str) -> None:
-        """Reads a rule.
+        """Parses a rule.
 
         Raises:
-            InputError: says what in it was found and what would be right.
+            InputError: when the text is not a rule; says what was found and what would be right.
         """
         self.text = " ".join(text.split())
         self.tree = parse(self.text, f'found {show(text)}; expected a rule such as "udp.loss / gcc.loss >= 2"')
-        _check(self.tree)
+        _check_node(self.tree)
         self.kind: Literal["number", "truth"] = "truth" if _is_truth(self.tree) else "number"
         self.names: tuple[str, ...] = tuple(dict.fromkeys(self.tree.names))
 
     def truth(self, measures: Mapping[str, Interval]) -> Truth:
-        """Whether it holds.
+        """Whether the rule holds.
 
         Raises:
-            Undefined: when a measure in it has no value, or a denominator is zero.
+            Undefined: when one of its measures has no value, or a denominator is zero.
             InputError: when there is no such measure.
         """
         return _truth(self.tree, measures)
 
     def number(self, measures: Mapping[str, Interval]) -> Value:
-        """Its value, for an expression that is a number; raises what `truth` does."""
+        """Value of an expression that is a number; raises the same errors as `truth`."""
         return _number(self.tree, measures)
 
     @property
     def is_measure(self) -> bool:
-        """Whether it is the name of a measure and nothing else."""
+        """Whether the expression is only the name of a measure."""
         return self.tree.kind == "name"
 
     def __repr__(self) -> str:
@@ -165,27 +164,27 @@ def _is_truth(node: Node) -> bool:
     return node.kind in {"comparison", "and", "or", "not"} or (node.kind, node.words) == ("call", ("significant",))
 
 
-def _check(node: Node) -> None:
-    """Whether a part and all in it is of this language, numbers where numbers and truths where truths belong.
+def _check_node(node: Node) -> None:
+    """Checks that a node and all nodes below it are of this language, with the right types (numbers or truths).
 
     Raises:
-        InputError: says what was found and what would be right.
+        InputError: when they are not; says what was found and what would be right.
     """
-    known = {
+    checks = {
         "number": math.isfinite(node.number or 0.0),
         "name": len(node.words) == 1,
         "product": _ARITHMETIC.keys() >= {*node.words},
     }
-    if not known.get(node.kind, node.kind in {"call", "sign", "sum", "comparison", "and", "or", "not"}):
+    if not checks.get(node.kind, node.kind in {"call", "sign", "sum", "comparison", "and", "or", "not"}):
         raise InputError(f"found {show(node.text)}; expected numbers, measures and comparisons of them")
     if node.kind == "call":
         _check_call(node.words[0], len(node.parts))
     truths = _is_truth(node) and node.kind != "comparison"
     for part in node.parts:
-        _check(part)
+        _check_node(part)
         if _is_truth(part) != truths:
-            right = "a comparison, such as gcc.loss < 0.1" if truths else "a number or a measure"
-            raise InputError(f"found {show(part.text)}; expected {right}")
+            expected = "a comparison, such as gcc.loss < 0.1" if truths else "a number or a measure"
+            raise InputError(f"found {show(part.text)}; expected {expected}")
 
 
 def _check_call(name: str, count: int) -> None:
@@ -198,7 +197,7 @@ def _check_call(name: str, count: int) -> None:
 
 
 def lookup(measures: Mapping[str, Interval], name: str) -> Interval:
-    """The measure of that name.
+    """Finds the measure of a name.
 
     Raises:
         InputError: when there is none.
@@ -223,10 +222,10 @@ def _number(node: Node, measures: Mapping[str, Interval]) -> Value:
     if node.kind == "sign":
         return -value if node.words == ("-",) else value
     for sign, part in zip(node.words, node.parts[1:], strict=True):
-        other = _number(part, measures)
-        if sign == "/" and other.mean == 0:
+        operand = _number(part, measures)
+        if sign == "/" and operand.mean == 0:
             raise Undefined(f"{part.text} is 0, and divides")
-        value = _ARITHMETIC[sign](value, other)
+        value = _ARITHMETIC[sign](value, operand)
     if not math.isfinite(value.mean):
         raise Undefined(f"{node.text} is too large a number")
     return value
@@ -234,9 +233,9 @@ def _number(node: Node, measures: Mapping[str, Interval]) -> Value:
 
 def _call(name: str, values: Sequence[Value]) -> Value:
     if name == "abs":
-        # the greater of a value and its opposite, and nothing below zero
-        whole = _call("max", [values[0], -values[0]])
-        return Value(abs(values[0].mean), max(whole.low, 0.0), whole.high)
+        # the greater of the value and its negative; the lower end is not below zero
+        greater = _call("max", [values[0], -values[0]])
+        return Value(abs(values[0].mean), max(greater.low, 0.0), greater.high)
     pick = min if name == "min" else max
     return Value(*(pick(getattr(value, end) for value in values) for end in ("mean", "low", "high")))
 
@@ -244,17 +243,17 @@ def _call(name: str, values: Sequence[Value]) -> Value:
 def _truth(node: Node, measures: Mapping[str, Interval]) -> Truth:
     if node.kind == "comparison":
         values = [_number(part, measures) for part in node.parts]
-        return _joined([_compared(*each) for each in zip(values, node.words, values[1:], strict=False)], all)
+        return _combined([_compared(*operands) for operands in zip(values, node.words, values[1:], strict=False)], all)
     if node.kind in {"not", "call"}:
         inner = _truth(node.parts[0], measures)
         return ~inner if node.kind == "not" else Truth(*[inner.holds and inner.surely] * 3)
-    # as they are read: once it is decided, what comes after need not be defined
-    seen: list[Truth] = []
+    # from left to right: once the result is certain, later parts may be undefined
+    truths: list[Truth] = []
     for part in node.parts:
         try:
-            seen.append(_truth(part, measures))
+            truths.append(_truth(part, measures))
         except Undefined:
-            if not any(truth.holds is (node.kind == "or") for truth in seen):
+            if not any(truth.holds is (node.kind == "or") for truth in truths):
                 raise
             break
-    return _joined(seen, any if node.kind == "or" else all)
+    return _combined(truths, any if node.kind == "or" else all)

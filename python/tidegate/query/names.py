@@ -12,7 +12,7 @@ from tidegate.results.metrics import METRICS, Metric
 from tidegate.units import Duration, Frequency, Quantity, Rate, Size
 
 _UNIT = re.compile(r"_(?:ms|s|bps|hz|db|fraction)(?=_|$)")
-_SHORT = {"one_way_delay": "delay", "queueing_delay": "queue_delay", "receive_rate": "rate"}
+_SHORT_STEMS = {"one_way_delay": "delay", "queueing_delay": "queue_delay", "receive_rate": "rate"}
 _QUANTITIES: Mapping[str, tuple[type[Quantity], float]] = {
     "ms": (Duration, 1e-6),
     "s": (Duration, 1e-9),
@@ -22,11 +22,11 @@ _QUANTITIES: Mapping[str, tuple[type[Quantity], float]] = {
     "MB": (Size, 1.0),
     "1/s": (Frequency, 1 / 3_600_000),
 }
-"""How an amount of a metric that is shown in a unit is written, and what one base unit of it is in a summary."""
+"""For each unit of a metric: the quantity that parses its amounts, and the size of its base unit in a summary."""
 
 
 def find(name: str, catalogue: Mapping[str, Metric] = METRICS) -> Metric:
-    """The metric that somebody means: by its whole name, or without its unit.
+    """Finds a metric by its whole name, or by its name without the unit.
 
     `delay` is the one-way delay, `queue_delay` the queueing delay and `rate` the receive rate.
 
@@ -38,47 +38,49 @@ def find(name: str, catalogue: Mapping[str, Metric] = METRICS) -> Metric:
     """
     if name in catalogue:
         return catalogue[name]
-    shorter = _shorter(catalogue)
-    if name in shorter:
-        return catalogue[shorter[name]]
-    raise InputError(f"{name}: no such metric{did_you_mean(name, [*shorter, *catalogue])}")
+    short_names = _short_names(catalogue)
+    if name in short_names:
+        return catalogue[short_names[name]]
+    raise InputError(f"{name}: no such metric{did_you_mean(name, [*short_names, *catalogue])}")
 
 
-def _shorter(names: Iterable[str]) -> dict[str, str]:
-    """The metrics by their names without units, where that says which is meant."""
-    meant: dict[str, set[str]] = {}
+def _short_names(names: Iterable[str]) -> dict[str, str]:
+    """Names of metrics by their short names (without unit), where these are unambiguous."""
+    full_names: dict[str, set[str]] = {}
     for name in names:
-        short = _UNIT.sub("", name)
-        for long, few in {"": "", **_SHORT}.items():
-            if short.startswith(long):
-                meant.setdefault(short.replace(long, few), set()).add(name)
-    return {short: next(iter(some)) for short, some in meant.items() if len(some) == 1}
+        without_unit = _UNIT.sub("", name)
+        for stem, abbreviation in {"": "", **_SHORT_STEMS}.items():
+            if without_unit.startswith(stem):
+                full_names.setdefault(without_unit.replace(stem, abbreviation), set()).add(name)
+    return {
+        without_unit: next(iter(candidates)) for without_unit, candidates in full_names.items() if len(candidates) == 1
+    }
 
 
 def amount(text: str, metric: Metric | None = None) -> float:
-    """An amount of a metric, in the units of the summary.
+    """Parses an amount of a metric, in the units of the summary.
 
     Args:
-        text: With its unit: `10ms`, `500kbps`, `2%`; a plain number for a metric that has none. Points of per cent are
-            `pp`, which says the same as `%`.
-        metric: What it is an amount of; a share of anything where there is none.
+        text: The amount with its unit: `10ms`, `500kbps`, `2%`; a bare number for a metric without a unit. `pp`
+            (percentage points) means the same as `%`.
+        metric: The metric; without one the amount is a share.
 
     Raises:
-        InputError: says what was found and what would be right.
+        InputError: when the text is not such an amount; says what was found and what would be right.
 
     >>> amount("10ms", METRICS["one_way_delay_ms_p95"]), amount("2%", METRICS["loss_fraction"]), amount("150%")
     (10.0, 0.02, 1.5)
     """
     if metric is None:
-        return _plain(text, share=True)
+        return _parse_number(text, share=True)
     with located(metric.name):
         if metric.unit in _QUANTITIES:
-            quantity, size = _QUANTITIES[metric.unit]
-            return int(quantity.parse(text)) * size
-        return _plain(text, share=metric.unit == "%")
+            quantity, base = _QUANTITIES[metric.unit]
+            return int(quantity.parse(text)) * base
+        return _parse_number(text, share=metric.unit == "%")
 
 
-def _plain(text: str, *, share: bool) -> float:
+def _parse_number(text: str, *, share: bool) -> float:
     number = re.sub(r"(%|pp)$", "", text) if share else text
     if share and number == text:
         raise InputError(f"found {text!r}; it is a share, so expected per cent, for example 2%")
@@ -89,7 +91,7 @@ def _plain(text: str, *, share: bool) -> float:
 
 
 def written(value: float, metric: Metric) -> str:
-    """An amount as `amount` reads it.
+    """Writes an amount so that `amount` can parse it.
 
     >>> written(0.02, METRICS["loss_fraction"]), written(1.5e6, METRICS["receive_rate_bps"])
     ('2%', '1.5Mbit/s')

@@ -1,4 +1,4 @@
-"""Values of a setting as people write them: at their commas, with ranges among them."""
+"""Values of a setting as people write them: separated by commas, with ranges among them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _END = re.compile(rf"({_NUMBER})\s*([^\d\s:][^:]*?)?")
 _BEGINNING = re.compile(rf"(?:log:\s*)?{_NUMBER}[^:]*:")
 _KINDS: tuple[type[Quantity], ...] = (Duration, Rate, Size, Frequency, Speed)
-_LEAST, _MOST = 2, 1000  # values
-_LARGEST = 18  # decimal exponent, as of all quantities
+_MIN_COUNT, _MAX_COUNT = 2, 1000  # values
+_MAX_EXPONENT = 18  # decimal exponent, as of all quantities
 _DIGITS = 2  # of a value, beyond those that tell it from its neighbour
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 RANGE = "2ms:50ms:5 (five values, evenly), log:100kbps:10Mbps:4 (equal ratios)"
-"""How a range is written, for messages."""
+"""Examples of ranges, for messages."""
 
 
 @dataclass(frozen=True)
@@ -32,53 +32,53 @@ class End:
     text: str
     """As it was written."""
     unit: str
-    """Its unit; nothing where there is none."""
+    """The unit; empty for a bare number."""
     kind: type[Quantity] | None
-    """What the unit is of, where it is one of ours; percents and plain numbers have none."""
+    """The quantity that the unit is of; `None` for per cent and bare numbers."""
     size: Decimal
-    """The number, in base units."""
+    """The number in base units."""
 
     @classmethod
-    def parse(cls, text: str, whole: str) -> Self:
-        """Reads one; `whole` is what it is a part of, for messages.
+    def parse(cls, text: str, context: str) -> Self:
+        """Parses a number with its unit; `context` is the text that it is a part of, for messages.
 
         Raises:
-            InputError: when it is none.
+            InputError: when it is not such a number.
         """
         match = _END.fullmatch(text)
         if match is None:
-            raise InputError(f"{whole}: {show(text)} is no number with its unit; a range is {RANGE}")
+            raise InputError(f"{context}: {show(text)} is not a number with its unit; a range is {RANGE}")
         number, unit = Decimal(match[1]), match[2] or ""
         kind = next((kind for kind in _KINDS if unit in kind.units), None)
         if unit and unit != "%" and kind is None:
-            raise InputError(f"{whole}: no unit is called {show(unit)}; a range is {RANGE}")
+            raise InputError(f"{context}: there is no unit {show(unit)}; a range is {RANGE}")
         size = number * kind.units[unit] if kind else number
-        if not all(abs(each.adjusted()) <= _LARGEST for each in (number, size)):
-            raise InputError(f"{whole}: {text} is out of all bounds")
+        if not all(abs(magnitude.adjusted()) <= _MAX_EXPONENT for magnitude in (number, size)):
+            raise InputError(f"{context}: {text} is out of all bounds")
         return cls(text, unit, kind, size)
 
 
 @dataclass(frozen=True)
 class Range:
-    """What lies between two values."""
+    """The values between two ends."""
 
     text: str
     """As it was written."""
     low: End
-    """Where it begins; it may be the larger one."""
+    """The first end; it may be the larger one."""
     high: End
-    """Where it ends."""
+    """The last end."""
     count: str | None = None
-    """How many values are meant, as it was written; none where all between are."""
+    """The number of values, as it was written; `None` if the range means all values between its ends."""
     log: bool = False
-    """Whether its steps are ratios."""
+    """Whether the steps are equal ratios."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads `LOW:HIGH`, `LOW:HIGH:COUNT`, and `log` in front of them or behind.
+        """Parses `LOW:HIGH` or `LOW:HIGH:COUNT`, with `log` before or after them.
 
         Raises:
-            InputError: says what was found and what would be right.
+            InputError: when the text is not a range; says what was found and what would be right.
         """
         parts = [part.strip() for part in text.split(":")]
         log = "log" in {parts[0], parts[-1]}
@@ -91,7 +91,7 @@ class Range:
             bare, unit = (low, high.unit) if high.unit else (high, low.unit)
             raise InputError(f"{text}: both ends need their unit: {bare.text}{unit}?")
         if low.kind is not high.kind or (low.kind is None and low.unit != high.unit):
-            raise InputError(f"{text}: {low.text} and {high.text} are not of one kind")
+            raise InputError(f"{text}: the units of {low.text} and {high.text} do not go together")
         if low.size == high.size:
             raise InputError(f"{text}: both ends are the same")
         if log and min(low.size, high.size) <= 0:
@@ -99,22 +99,22 @@ class Range:
         return cls(text, low, high, parts[2] if len(parts) > 2 else None, log)  # noqa: PLR2004
 
     def rising(self) -> Self:
-        """The same, the smaller end first."""
+        """The same range with the smaller end first."""
         return self if self.low.size < self.high.size else replace(self, low=self.high, high=self.low)
 
     def values(self) -> Iterator[str]:
-        """So many values as it says, both ends among them: evenly, or with `log` at equal ratios.
+        """Spreads the range into values, both ends among them: evenly, or with `log` at equal ratios.
 
-        Values between the ends are rounded to a hundredth of their distance.
+        Values between the ends are rounded to a hundredth of the distance between neighbours.
 
         Raises:
-            InputError: when it has no count, or one that cannot be.
+            InputError: when the range has no count, or an invalid one.
         """
         if self.count is None:
             raise InputError(f"{self.text}: a range has two ends and a count: {RANGE}")
-        if not re.fullmatch(r"\d{1,9}", self.count) or not _LEAST <= int(self.count) <= _MOST:
-            right = f"expected a whole number from {_LEAST} to {_MOST}"
-            raise InputError(f"{self.text}: found the count {show(self.count)}; {right}")
+        if not re.fullmatch(r"\d{1,9}", self.count) or not _MIN_COUNT <= int(self.count) <= _MAX_COUNT:
+            expected = f"expected a whole number from {_MIN_COUNT} to {_MAX_COUNT}"
+            raise InputError(f"{self.text}: found the count {show(self.count)}; {expected}")
         count, low, high = int(self.count), self.low.size, self.high.size
         if self.log:
             ratio = (high / low).ln() / (count - 1)
@@ -127,23 +127,23 @@ class Range:
             yield self._value(size, math.floor(step.log10()) - _DIGITS)
         yield self.high.text
 
-    def _value(self, size: Decimal, place: int) -> str:
+    def _value(self, size: Decimal, exponent: int) -> str:
         """A size in base units, rounded to 10**place of them, in the unit of both ends, or one that fits."""
         kind, unit = self.low.kind, self.low.unit
         if kind is not None and unit != self.high.unit:
-            return str(kind(int(_rounded(size, max(place, 0)))))
-        base = Decimal(kind.units[unit] if kind else 1)
-        return f"{plain(_rounded(size / base, place - base.adjusted()))}{unit}"
+            return str(kind(int(_rounded(size, max(exponent, 0)))))
+        unit_size = Decimal(kind.units[unit] if kind else 1)
+        return f"{decimal_text(_rounded(size / unit_size, exponent - unit_size.adjusted()))}{unit}"
 
 
-def _rounded(value: Decimal, place: int) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(place), ROUND_HALF_EVEN) if value else value
+def _rounded(value: Decimal, exponent: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(exponent), ROUND_HALF_EVEN) if value else value
 
 
-def plain(number: Decimal) -> str:
-    """A number without an exponent and without zeros at its end.
+def decimal_text(number: Decimal) -> str:
+    """Writes a number without an exponent and without trailing zeros.
 
-    >>> plain(Decimal("1.50")), plain(Decimal("2E+3")), plain(Decimal("0.00"))
+    >>> decimal_text(Decimal("1.50")), decimal_text(Decimal("2E+3")), decimal_text(Decimal("0.00"))
     ('1.5', '2000', '0')
     """
     text = f"{number:f}"
@@ -151,11 +151,11 @@ def plain(number: Decimal) -> str:
     return "0" if text in {"-0", ""} else text
 
 
-def read(text: str) -> list[str | Range]:
-    """Values at their commas, and ranges.
+def parse_values(text: str) -> list[str | Range]:
+    """Splits text at its commas into values and ranges.
 
-    Commas inside brackets, braces and quotes are part of a value. Quotes around a whole value are not, and what stands
-    in them is taken as it is.
+    Commas inside brackets, braces and quotes are part of a value. Quotes around a whole value are removed, and the text
+    inside them is one value as it stands.
 
     Raises:
         InputError: when a value is missing, a bracket or a quote is not closed, or a range is wrong.
@@ -170,7 +170,7 @@ def read(text: str) -> list[str | Range]:
 
 
 def values(text: str) -> list[str]:
-    """Values at their commas, ranges spread out: see [read][tidegate.query.ranges.read].
+    """Splits text like [parse_values][tidegate.query.ranges.parse_values], and spreads the ranges.
 
     >>> values('gcc,"fixed:rate=2Mbps,min=1",gcc:draft-02')
     ['gcc', 'fixed:rate=2Mbps,min=1', 'gcc:draft-02']
@@ -179,30 +179,30 @@ def values(text: str) -> list[str]:
     >>> values("2ms:50ms:5"), values("log:100kbps:10Mbps:4"), values("5%:0%:3")
     (['2ms', '14ms', '26ms', '38ms', '50ms'], ['100kbps', '464kbps', '2.15Mbps', '10Mbps'], ['5%', '2.5%', '0%'])
     """
-    return [value for part in read(text) for value in ([part] if isinstance(part, str) else part.values())]
+    return [value for part in parse_values(text) for value in ([part] if isinstance(part, str) else part.values())]
 
 
 def _at_commas(text: str) -> Iterator[str]:
-    open_: list[str] = []
-    begun, quote = 0, ""
-    for place, letter in enumerate(text):
+    closers: list[str] = []
+    start, quote = 0, ""
+    for index, letter in enumerate(text):
         if quote:
             quote = "" if letter == quote else quote
-        elif letter == '"' and (open_ or not text[begun:place].strip() or text[place - 1] == '"'):
+        elif letter == '"' and (closers or not text[start:index].strip() or text[index - 1] == '"'):
             quote = letter
         elif letter in _CLOSING:
-            open_.append(_CLOSING[letter])
-        elif open_ and letter == open_[-1]:
-            open_.pop()
-        elif letter == "," and not open_:
-            yield _whole(text[begun:place])
-            begun = place + 1
-    if quote or open_:
-        raise InputError(f"{quote or open_[-1]} is missing at the end")
-    yield _whole(text[begun:])
+            closers.append(_CLOSING[letter])
+        elif closers and letter == closers[-1]:
+            closers.pop()
+        elif letter == "," and not closers:
+            yield _stripped(text[start:index])
+            start = index + 1
+    if quote or closers:
+        raise InputError(f"{quote or closers[-1]} is missing at the end")
+    yield _stripped(text[start:])
 
 
-def _whole(value: str) -> str:
+def _stripped(value: str) -> str:
     if not value.strip() or value.splitlines() != [value]:
         raise InputError("expected values with commas between them")
     return value.strip()

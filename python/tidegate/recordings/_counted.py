@@ -18,12 +18,12 @@ from tidegate.recordings import _totals as totals
 from tidegate.recordings._getstats import Connection, Floats
 from tidegate.recordings._reading import File
 
-_UNSURE = "rates and losses are of the times between reports, and nothing tells of single packets: no delays, no queue"
+_UNSURE = "rates and losses are means between reports; single packets are unknown, so there are no delays and no queue"
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A call as its ends counted it."""
+    """A call as counted by its ends."""
 
     summary: Mapping[str, Any]
     tables: Mapping[str, Table]
@@ -34,40 +34,46 @@ class Counted:
 
 
 def counted(files: Sequence[File]) -> Counted:
-    """A call from what one end counted, or both.
+    """Returns a call from the counters of one end or both.
 
     Raises:
-        InputError: which file is wrong, where, what was found and what would be right.
+        InputError: names the file, the place, the value there and the right one.
     """
     if len(files) > 2:  # noqa: PLR2004
         raise InputError(f"{files[2].path}: found {len(files)} files of getStats; expected one of each end of the call")
     remarks: list[str] = []
     damage: list[str] = []
-    read: list[list[Connection]] = []
+    connections_of: list[list[Connection]] = []
     for file in files:
         with located(str(file.path)):
-            found = getstats.read(file.data)
-        read.append(found.connections)
-        damage += [f"{file.path.name}: {problem}" for problem in found.problems]
-    near = max(read[0], key=_carried)
-    others = [one for one in read[0] if one is not near] if len(files) == 1 else read[1]
-    far = max((one for one in others if _belong(near, one)), key=_carried, default=None)
+            parsed = getstats.read(file.data)
+        connections_of.append(parsed.connections)
+        damage += [f"{file.path.name}: {problem}" for problem in parsed.problems]
+    near = max(connections_of[0], key=_carried)
+    others = (
+        [connection for connection in connections_of[0] if connection is not near]
+        if len(files) == 1
+        else connections_of[1]
+    )
+    far = max((connection for connection in others if _belong(near, connection)), key=_carried, default=None)
     if far is None and len(files) > 1:
         raise InputError(
             f"{files[1].path}: shares no SSRC with {files[0].path.name}; expected the other end of its call"
         )
-    left = [one.name for found in read for one in found if one not in (near, far)]
-    if left:
-        remarks.append(f"connections beside {near.name} are left out: {', '.join(left)}")
+    left_out = [
+        connection.name for connections in connections_of for connection in connections if connection not in (near, far)
+    ]
+    if left_out:
+        remarks.append(f"connections beside {near.name} are left out: {', '.join(left_out)}")
     with located(str(files[0].path)):
         ways, length = ends.ways(near, far)
     if far is not None:
-        remarks.append("both ends' times are taken by the Unix time that they say")
-    remarks += [f"{way.name}: {one}" for way in ways for one in ends.guesses(way)]
+        remarks.append("both ends' times are aligned by their Unix times")
+    remarks += [f"{direction.name}: {guess}" for direction in ways for guess in ends.guesses(direction)]
     edges = ends.bins(ways, length)
     tables = _tables(ways, edges, length)
-    flows = [totals.metrics(way, length) for way in ways]
-    begun = None if near.unix_s is None else round((near.unix_s + ends.begins(near)) * 1000)
+    flows = [totals.metrics(direction, length) for direction in ways]
+    begin_ms = None if near.unix_s is None else round((near.unix_s + ends.begins(near)) * 1000)
     digest = _digest(tables)
     summary = {
         "digest": digest,
@@ -77,57 +83,58 @@ def counted(files: Sequence[File]) -> Counted:
         "links": [],
         "fairness": {},
     }
-    return Counted(summary, tables, [_UNSURE, *remarks], damage, begun)
+    return Counted(summary, tables, [_UNSURE, *remarks], damage, begin_ms)
 
 
-def _carried(one: Connection) -> tuple[float, float]:
-    """Bytes sent, and bytes received."""
-    found = [
-        sum(float(values[-1]) for stat in one.of_type(kind) for _, values in [stat.numbers(name)] if len(values))
+def _carried(connection: Connection) -> tuple[float, float]:
+    """Returns bytes sent and bytes received."""
+    totals_of = [
+        sum(float(values[-1]) for stat in connection.of_type(kind) for _, values in [stat.numbers(name)] if len(values))
         for kind, name in (("outbound-rtp", "bytesSent"), ("inbound-rtp", "bytesReceived"))
     ]
-    return found[0], found[1]
+    return totals_of[0], totals_of[1]
 
 
-def _belong(one: Connection, other: Connection) -> bool:
-    """Whether two connections are the two ends of one: what one sends, the other receives."""
+def _belong(first: Connection, second: Connection) -> bool:
+    """Whether two connections are the two ends of one call: one sends the streams that the other receives."""
     return bool(
-        one.ssrcs("outbound-rtp") & other.ssrcs("inbound-rtp") or one.ssrcs("inbound-rtp") & other.ssrcs("outbound-rtp")
+        first.ssrcs("outbound-rtp") & second.ssrcs("inbound-rtp")
+        or first.ssrcs("inbound-rtp") & second.ssrcs("outbound-rtp")
     )
 
 
-def _tables(ways: Sequence[ends.Way], edges: Floats, length: float) -> dict[str, Table]:
-    def joined(make: Callable[[ends.Way], counters.Rows]) -> Table | None:
-        parts = [make(way) for way in ways]
+def _tables(ways: Sequence[ends.Direction], edges: Floats, length: float) -> dict[str, Table]:
+    def joined(make: Callable[[ends.Direction], counters.Rows]) -> Table | None:
+        parts = [make(direction) for direction in ways]
         columns = [(name, _stacked([part[name] for part in parts])) for name in parts[0]]
         table = Table.of(columns)
         return table if len(table) else None
 
     flows = Table.of([
-        ("flow", [way.name for way in ways]),
+        ("flow", [direction.name for direction in ways]),
         ("kind", ["media"] * len(ways)),
         ("flow_controller", ["recorded"] * len(ways)),
         ("start_s", np.zeros(len(ways))),
         ("stop_s", np.full(len(ways), length)),
     ])  # fmt: skip
-    made = {
+    tables = {
         "flows": flows,
-        "series": joined(lambda way: counters.series(way, edges)),
-        "decisions": joined(lambda way: counters.decisions(way, length)),
-        "internals": joined(lambda way: counters.internals(way, length)),
-        "freezes": joined(lambda way: counters.freezes(way, length)),
+        "series": joined(lambda direction: counters.series(direction, edges)),
+        "decisions": joined(lambda direction: counters.decisions(direction, length)),
+        "internals": joined(lambda direction: counters.internals(direction, length)),
+        "freezes": joined(lambda direction: counters.freezes(direction, length)),
     }
-    return {name: table for name, table in made.items() if table is not None}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], list):
-        return [one for part in parts for one in part]
+        return [value for part in parts for value in part]
     return np.concatenate(parts)
 
 
 def _digest(tables: Mapping[str, Table]) -> str:
-    """Of all that the tables hold."""
+    """Returns a hash of all values of the tables."""
     digest = hashlib.sha256()
     for name, table in tables.items():
         for column in table.columns:

@@ -1,4 +1,4 @@
-"""What getStats counted over a call, as a run's tables: counters become rates, and what nobody counted is absent."""
+"""Tables of a run from the counters of getStats: counters become rates, and values without a counter are absent."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.recordings._ends import Side, Way, in_use, remote, reported
+from tidegate.recordings._ends import Direction, Side, in_use, remote, reported
 from tidegate.recordings._getstats import Floats, Stat
 
 Rows = dict[str, Any]
 """Columns of a table by name."""
 
 
-def series(way: Way, edges: Floats) -> Rows:
-    """The table of a way in bins; what is not known is not a number."""
+def series(direction: Direction, edges: Floats) -> Rows:
+    """Returns the series of a direction in bins; unknown values are NaN."""
     nothing = np.full(len(edges), np.nan)
     spans = np.diff(edges)
 
     def per_bin(counted: Floats | None) -> Floats:
         return np.diff(nothing if counted is None else counted)
 
-    def rate(side: Side | None, what: str) -> Floats:
-        return per_bin(None if side is None else side.wire(edges, what)) * 8 / spans
+    def rate(side: Side | None, suffix: str) -> Floats:
+        return per_bin(None if side is None else side.wire(edges, suffix)) * 8 / spans
 
-    sent = None if way.sender is None else way.sender.counter(edges, "packetsSent")
-    lost, arrived = _fates(way, edges, sent)
+    sent = None if direction.sender is None else direction.sender.counter(edges, "packetsSent")
+    lost, arrived = _fates(direction, edges, sent)
     unknown = nothing[:-1]
     return {
         "t_s": edges[:-1],
-        "flow": [way.name] * len(spans),
-        "sending_rate_bps": np.maximum(rate(way.sender, "Sent"), 0.0),
-        "receive_rate_bps": np.maximum(rate(way.receiver, "Received"), 0.0),
+        "flow": [direction.name] * len(spans),
+        "sending_rate_bps": np.maximum(rate(direction.sender, "Sent"), 0.0),
+        "receive_rate_bps": np.maximum(rate(direction.receiver, "Received"), 0.0),
         "goodput_bps": unknown,
         "one_way_delay_ms_mean": unknown,
         "one_way_delay_ms_max": unknown,
@@ -43,30 +43,30 @@ def series(way: Way, edges: Floats) -> Rows:
     }
 
 
-def _fates(way: Way, edges: Floats, sent: Floats | None) -> tuple[Floats | None, Floats | None]:
-    """Packets lost and packets that arrived, up to given times: by the receiver, else by its reports."""
-    by = way.receiver or reported(way)
-    lost = None if by is None else by.counter(edges, "packetsLost")
-    if by is None or lost is None:
+def _fates(direction: Direction, edges: Floats, sent: Floats | None) -> tuple[Floats | None, Floats | None]:
+    """Returns packets lost and arrived up to given times: by the receiver, or else by its reports."""
+    counter = direction.receiver or reported(direction)
+    lost = None if counter is None else counter.counter(edges, "packetsLost")
+    if counter is None or lost is None:
         return None, None
-    if by is not way.receiver:
-        # reports stop when the sender's own counters go on: what was last said holds
-        known = np.flatnonzero(np.isfinite(lost))
-        lost = np.interp(np.arange(len(lost)), known, lost[known]) if len(known) else lost
+    if counter is not direction.receiver:
+        # reports may stop before the sender's counters: the last report holds
+        known_at = np.flatnonzero(np.isfinite(lost))
+        lost = np.interp(np.arange(len(lost)), known_at, lost[known_at]) if len(known_at) else lost
     lost = np.round(lost)
-    arrived = by.counter(edges, "packetsReceived") if by is way.receiver else None
+    arrived = counter.counter(edges, "packetsReceived") if counter is direction.receiver else None
     if arrived is None:
         return lost, None if sent is None else np.round(sent) - lost
     return lost, np.round(arrived)
 
 
-Reading = Callable[[Way], Sequence[tuple[Side, Stat]]]
+Reading = Callable[[Direction], Sequence[tuple[Side, Stat]]]
 
 
 def _streams(side: str) -> Reading:
-    def read(way: Way) -> list[tuple[Side, Stat]]:
-        found: Side | None = getattr(way, side)
-        return [] if found is None else [(found, one) for one in found.streams]
+    def read(direction: Direction) -> list[tuple[Side, Stat]]:
+        selected_side: Side | None = getattr(direction, side)
+        return [] if selected_side is None else [(selected_side, stat) for stat in selected_side.streams]
 
     return read
 
@@ -84,75 +84,77 @@ VALUES: tuple[tuple[str, Reading, str, float], ...] = (
     ("freezes", _streams("receiver"), "freezeCount", 1.0),
     ("frame_height_received", _streams("receiver"), "frameHeight", 1.0),
 )
-"""Named values over time: whence, and what makes the unit of the name out of W3C's."""
+"""Named values over time: their streams and member, and the factor from W3C's unit to that of the name."""
 
 SUMMED = {"encoder_target"}
-"""Those that are one value of all streams; others are of each video stream, or else of each."""
+"""Values that are summed over all streams; others are of each video stream, or else of each stream."""
 
 
-def internals(way: Way, length: float) -> Rows:
-    """Named values over time."""
+def internals(direction: Direction, length: float) -> Rows:
+    """Returns named values over time."""
     rows: list[tuple[float, str, float]] = []
-    for name, read, member, scale in VALUES:
-        some = [(side.at(stat, member), stat) for side, stat in read(way)]
-        some = [one for one in some if len(one[0][0])]
-        if name in SUMMED and some:
-            times = np.unique(np.concatenate([at for (at, _), _ in some]))
-            total = sum(np.interp(times, at, values, left=0.0, right=0.0) for (at, values), _ in some)
-            rows += [(float(at), name, float(value) * scale) for at, value in zip(times, total, strict=True)]
+    for name, members_of, member, scale in VALUES:
+        series = [(side.at(stat, member), stat) for side, stat in members_of(direction)]
+        series = [entry for entry in series if len(entry[0][0])]
+        if name in SUMMED and series:
+            times = np.unique(np.concatenate([times_of for (times_of, _), _ in series]))
+            total = sum(np.interp(times, times_of, values, left=0.0, right=0.0) for (times_of, values), _ in series)
+            rows += [(float(time), name, float(value) * scale) for time, value in zip(times, total, strict=True)]
             continue
-        for (times, values), stat in some:
+        for (times, values), stat in series:
             kind = stat.last("kind")
-            # two streams of one name would be one line; video goes by the plain name
-            own = name if kind != "audio" or len(some) == 1 else f"{name}_audio"
-            rows += [(float(at), own, float(value) * scale) for at, value in zip(times, values, strict=True)]
-    rows = sorted((at, name, value) for at, name, value in rows if 0 <= at <= length)
+            # two streams of one name would be one line; video has the plain name
+            label = name if kind != "audio" or len(series) == 1 else f"{name}_audio"
+            rows += [(float(time), label, float(value) * scale) for time, value in zip(times, values, strict=True)]
+    rows = sorted((time, name, value) for time, name, value in rows if 0 <= time <= length)
     return {
-        "t_s": np.array([at for at, *_ in rows], float),
-        "flow": [way.name] * len(rows),
+        "t_s": np.array([time for time, *_ in rows], float),
+        "flow": [direction.name] * len(rows),
         "name": [name for _, name, _ in rows],
         "value": np.array([value for *_, value in rows], float),
     }
 
 
-def decisions(way: Way, length: float) -> Rows:
-    """What the sender's controller allowed: availableOutgoingBitrate of the pair in use, else the encoders' targets."""
-    found = next((side.at(stat, "availableOutgoingBitrate") for side, stat in in_use(way)), (np.empty(0), np.empty(0)))
-    times, values = found
+def decisions(direction: Direction, length: float) -> Rows:
+    """Returns the controller's rates: availableOutgoingBitrate of the pair in use, or the encoders' targets."""
+    allowance = next(
+        (side.at(stat, "availableOutgoingBitrate") for side, stat in in_use(direction)), (np.empty(0), np.empty(0))
+    )
+    times, values = allowance
     if not len(times):
-        noted = internals(way, length)
-        mine = [place for place, name in enumerate(noted["name"]) if name == "encoder_target"]
+        noted = internals(direction, length)
+        mine = [row for row, name in enumerate(noted["name"]) if name == "encoder_target"]
         times, values = noted["t_s"][mine], noted["value"][mine]
-    kept = (times >= 0) & (times <= length)
-    times, values = times[kept], values[kept]
+    inside = (times >= 0) & (times <= length)
+    times, values = times[inside], values[inside]
     changed = np.append(True, np.diff(values) != 0)[: len(values)]
     times, values = times[changed], values[changed]
     unknown = np.full(len(times), np.nan)
     return {
         "t_s": times,
-        "flow": [way.name] * len(times),
+        "flow": [direction.name] * len(times),
         "target_bps": values,
         "pacing_bps": unknown,
         "window_bytes": unknown,
     }
 
 
-def freezes(way: Way, length: float) -> Rows:
-    """Freezes by the report that first told of them: their exact times are not counted."""
+def freezes(direction: Direction, length: float) -> Rows:
+    """Returns freezes at the time of the report that first counted them; their exact times are unknown."""
     rows: list[tuple[float, float]] = []
-    for side, stat in _streams("receiver")(way):
+    for side, stat in _streams("receiver")(direction):
         times, counts = side.at(stat, "freezeCount")
-        at, lengths = side.at(stat, "totalFreezesDuration")
-        if not len(times) or not len(at):
+        times_of_lengths, lengths = side.at(stat, "totalFreezesDuration")
+        if not len(times) or not len(times_of_lengths):
             continue
-        total = np.interp(times, at, lengths)
-        for place in np.flatnonzero(np.diff(counts, prepend=0.0) > 0):
-            before = total[place - 1] if place else 0.0
-            if total[place] > before and 0 <= times[place] <= length:
-                rows.append((float(times[place]), float(total[place] - before)))
+        total = np.interp(times, times_of_lengths, lengths)
+        for row in np.flatnonzero(np.diff(counts, prepend=0.0) > 0):
+            before = total[row - 1] if row else 0.0
+            if total[row] > before and 0 <= times[row] <= length:
+                rows.append((float(times[row]), float(total[row] - before)))
     rows.sort()
     return {
-        "t_s": np.array([at for at, _ in rows], float),
-        "flow": [way.name] * len(rows),
+        "t_s": np.array([time for time, _ in rows], float),
+        "flow": [direction.name] * len(rows),
         "length_s": np.array([length for _, length in rows], float),
     }

@@ -1,4 +1,4 @@
-"""Readers of what getStats of a WebRTC implementation said over a call (W3C, Identifiers for WebRTC's Statistics API).
+"""Readers of getStats of a WebRTC implementation over a call (W3C, Identifiers for WebRTC's Statistics API).
 
 Three forms, which come to the same connections:
 
@@ -32,8 +32,8 @@ FILE_FORMAT = 3
 """Of rtcstats dumps; versions 1 and 2 are older than what Chromium writes."""
 
 LONGEST_S = 7 * 86_400.0
-_TOLD = 5
-"""Broken lines that are told one by one."""
+_REPORTED = 5
+"""Number of broken lines that are reported one by one."""
 
 
 @dataclass
@@ -44,61 +44,61 @@ class Stat:
     type: str = ""
     """`outbound-rtp`, `inbound-rtp`, `candidate-pair` and so on."""
     members: dict[str, tuple[list[float], list[Any]]] = field(default_factory=lambda: defaultdict(lambda: ([], [])))
-    """By name: when it was read (Unix time or the file's own, in s), and what it was."""
+    """Times (Unix time or the file's own, in s) and values by name."""
 
-    def add(self, at: float, name: str, value: Any) -> None:
-        """Takes in what a member was at a time; what is no later than the last is left out."""
+    def add(self, time: float, name: str, value: Any) -> None:
+        """Adds the value of a member at a time; a time that is no later than the last is ignored."""
         times, values = self.members[name]
-        if not times or at > times[-1]:
-            times.append(at)
+        if not times or time > times[-1]:
+            times.append(time)
             values.append(value)
 
     def numbers(self, name: str) -> tuple[Floats, Floats]:
-        """A member where it is a number: times and values."""
+        """Returns times and values of a member, where it is a number."""
         times, values = self.members.get(name, ([], []))
-        known = [
-            (at, number) for at, value in zip(times, values, strict=True) if (number := _number(value)) is not None
+        pairs = [
+            (time, number) for time, value in zip(times, values, strict=True) if (number := _number(value)) is not None
         ]
-        pairs = np.array(known, float).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+        columns = np.array(pairs, float).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
 
     def last(self, name: str) -> Any:
-        """What a member was at the end; None where it never was, or is a list or a table."""
+        """Returns the last value of a member; None without one, or for a list or a table."""
         values = self.members.get(name, ([], []))[1]
         return values[-1] if values and isinstance(values[-1], str | int | float) else None
 
 
 @dataclass
 class Connection:
-    """A peer connection and all that getStats said of it."""
+    """A peer connection with its objects of getStats."""
 
     name: str
     stats: dict[str, Stat] = field(default_factory=dict)
     unix_s: float | None = None
-    """Unix time of the file's time 0, where anything tells."""
+    """Unix time of the file's time 0, where it is known."""
 
-    def stat(self, of: str) -> Stat:
-        """The one with an id, which is made if it is new."""
-        return self.stats.setdefault(of, Stat(of))
+    def stat(self, stat_id: str) -> Stat:
+        """Returns the object with an id, which is added if it is new."""
+        return self.stats.setdefault(stat_id, Stat(stat_id))
 
     def of_type(self, *types: str) -> list[Stat]:
-        """All of some types."""
-        return [one for one in self.stats.values() if one.type in types]
+        """Returns all objects of these types."""
+        return [stat for stat in self.stats.values() if stat.type in types]
 
     def span(self) -> tuple[float, float]:
-        """First and last time at which anything was said; members have one value at least."""
+        """Returns the first and the last time of a value; each member has at least one."""
         series = [times for stat in self.stats.values() for times, _ in stat.members.values()]
         return min(times[0] for times in series), max(times[-1] for times in series)
 
     def ssrcs(self, kind: str) -> set[int]:
-        """SSRCs of all streams of a type."""
-        found = (_number(one.last("ssrc")) for one in self.of_type(kind))
-        return {int(one) for one in found if one is not None}
+        """Returns the SSRCs of all streams of a type."""
+        numbers = (_number(number.last("ssrc")) for number in self.of_type(kind))
+        return {int(number) for number in numbers if number is not None}
 
 
 @dataclass
 class Calls:
-    """What a file has: connections with streams, and what could not be read."""
+    """Contents of a file: connections with streams, and problems of its lines."""
 
     connections: list[Connection]
     problems: list[str]
@@ -113,7 +113,7 @@ def read(data: bytes) -> Calls:
     """Reads a file of any of the three forms.
 
     Raises:
-        InputError: what is wrong, and where: the line, or the key.
+        InputError: names the line or the key, and the problem.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -121,53 +121,58 @@ def read(data: bytes) -> Calls:
         raise InputError(f"byte {error.start}: is no UTF-8; expected JSON of getStats") from None
     problems = _Problems()
     if data.startswith(FIRST_LINE):
-        found: Iterable[Connection] = _rtcstats(text, problems)
+        connections_of_file: Iterable[Connection] = _rtcstats(text, problems)
     else:
-        whole = _whole(text)
-        found = _lines(text, problems) if whole is None else _internals(whole, problems)
-    # a stream of which nothing but its type was said is none
-    connections = [one for one in found if any(stat.members for stat in one.of_type("outbound-rtp", "inbound-rtp"))]
+        dump = _parse_dump(text)
+        connections_of_file = _lines(text, problems) if dump is None else _internals(dump, problems)
+    # an object with nothing but its type is no stream
+    connections = [
+        connection
+        for connection in connections_of_file
+        if any(stat.members for stat in connection.of_type("outbound-rtp", "inbound-rtp"))
+    ]
     if not connections:
-        first = f" ({problems.told[0]})" if problems.told else ""
+        first = f" ({problems.first[0]})" if problems.first else ""
         raise InputError(f"found no outbound-rtp or inbound-rtp; expected getStats of a call with media{first}")
-    for one in connections:
-        begin, end = one.span()
+    for connection in connections:
+        begin, end = connection.span()
         if end - begin > LONGEST_S:
-            raise InputError(f"{one.name}: its times lie {(end - begin) / 86400:.0f} days apart; expected at most 7")
+            days = (end - begin) / 86_400
+            raise InputError(f"{connection.name}: its times lie {days:.0f} days apart; expected at most 7")
     return Calls(connections, problems.all())
 
 
 class _Problems:
-    """What could not be read: the first ones in words, and how many there were."""
+    """Lines that could not be parsed: the first ones in words, and their number."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.first: list[str] = []
         self.count = 0
 
-    def add(self, what: str) -> None:
+    def add(self, problem: str) -> None:
         self.count += 1
-        if len(self.told) < _TOLD:
-            self.told.append(what)
+        if len(self.first) < _REPORTED:
+            self.first.append(problem)
 
     def all(self) -> list[str]:
-        more = self.count - len(self.told)
-        return [*self.told, *([f"{more} more things that could not be read"] if more else [])]
+        more = self.count - len(self.first)
+        return [*self.first, *([f"{more} more lines that could not be parsed"] if more else [])]
 
 
 def _json(text: str) -> Any:
-    """A value of JSON; ValueError where it is none, however deep it goes."""
+    """Parses JSON; raises ValueError for invalid text, at any depth."""
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("goes too deep") from None
+        raise ValueError("is nested too deeply") from None
 
 
-def _said(error: ValueError) -> str:
+def _parse_problem(error: ValueError) -> str:
     return f"column {error.colno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _number(value: Any) -> float | None:
-    """A finite number; strings that are one count, as older dumps have them."""
+    """Returns a finite number, also from a string, as older dumps have them; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -181,55 +186,55 @@ def _number(value: Any) -> float | None:
 
 
 def _lines(text: str, problems: _Problems) -> list[Connection]:
-    made = Connection("the connection")
+    connection = Connection("the connection")
     last, offsets = -math.inf, []
-    for place, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            one = _json(line)
+            entry = _json(line)
         except ValueError as error:
-            problems.add(f"line {place}: is no JSON: {_said(error)}")
+            problems.add(f"line {number}: is no JSON: {_parse_problem(error)}")
             continue
-        at, report = _snapshot(one)
-        if at is None or report is None:
-            problems.add(f"line {place}: found {_short(one)}; expected an object with time_s and report")
-        elif at <= last:
-            problems.add(f"line {place}: found a time of {at:g} s after {last:g} s; expected a later one")
+        time, report = _snapshot(entry)
+        if time is None or report is None:
+            problems.add(f"line {number}: found {_short(entry)}; expected an object with time_s and report")
+        elif time <= last:
+            problems.add(f"line {number}: found a time of {time:g} s after {last:g} s; expected a later one")
         else:
-            last = at
-            offsets += _take(made, at, report)
-    made.unix_s = float(np.median(offsets)) if offsets else None
-    return [made]
+            last = time
+            offsets += _add_report(connection, time, report)
+    connection.unix_s = float(np.median(offsets)) if offsets else None
+    return [connection]
 
 
-def _snapshot(one: Any) -> tuple[float | None, Any]:
-    if not isinstance(one, dict):
+def _snapshot(entry: Any) -> tuple[float | None, Any]:
+    if not isinstance(entry, dict):
         return None, None
-    at = next((one[key] for key in ("time_s", "t") if key in one), None)
-    report = next((one[key] for key in ("report", "stats") if key in one), None)
-    return (None if isinstance(at, str) else _number(at)), report if isinstance(report, list | dict) else None
+    time = next((entry[key] for key in ("time_s", "t") if key in entry), None)
+    report = next((entry[key] for key in ("report", "stats") if key in entry), None)
+    return (None if isinstance(time, str) else _number(time)), report if isinstance(report, list | dict) else None
 
 
-def _take(made: Connection, at: float, report: list[Any] | dict[str, Any]) -> list[float]:
-    """Takes in a report; how much later Unix time is than the file's, by each object's stamp."""
-    objects = report.items() if isinstance(report, dict) else [(None, one) for one in report]
+def _add_report(connection: Connection, time: float, report: list[Any] | dict[str, Any]) -> list[float]:
+    """Adds a report, and returns the offset of Unix time from the file's by the stamp of each object."""
+    objects = report.items() if isinstance(report, dict) else [(None, entry) for entry in report]
     offsets = []
-    for key, one in objects:
-        if not isinstance(one, dict):
+    for key, entry in objects:
+        if not isinstance(entry, dict):
             continue
-        of = one.get("id", key)
-        if not isinstance(of, str):
-            # what has no id is told apart by its type, and its stream
-            of = f"{one.get('type')} {one.get('ssrc', '')}"
-        stat = made.stat(of)
-        for name, value in one.items():
-            stat.add(at, name, value)
-        stat.type = str(one.get("type", stat.type))
-        stamp = _number(one.get("timestamp"))
-        # what the far end said has the time at which it came
+        stat_id = entry.get("id", key)
+        if not isinstance(stat_id, str):
+            # objects without an id differ by their type and stream
+            stat_id = f"{entry.get('type')} {entry.get('ssrc', '')}"
+        stat = connection.stat(stat_id)
+        for name, value in entry.items():
+            stat.add(time, name, value)
+        stat.type = str(entry.get("type", stat.type))
+        stamp = _number(entry.get("timestamp"))
+        # stamps of the far end's objects are times of arrival
         if stamp is not None and not stat.type.startswith("remote-"):
-            offsets.append(stamp / 1000 - at)
+            offsets.append(stamp / 1000 - time)
     return offsets
 
 
@@ -241,50 +246,50 @@ def _short(value: Any) -> str:
 # --- webrtc-internals -----------------------------------------------------------------------------
 
 
-def _whole(text: str) -> Mapping[str, Any] | None:
-    """The file as one object, where it is webrtc-internals' dump; None where it is a line for each report."""
-    first = text.lstrip().partition("\n")[0]
+def _parse_dump(text: str) -> Mapping[str, Any] | None:
+    """Parses a dump of webrtc-internals, one JSON object; returns None for a file with a report a line."""
+    first_line = text.lstrip().partition("\n")[0]
     try:
-        one = _json(first)
+        first_object = _json(first_line)
     except ValueError:
-        one = None
-    if isinstance(one, dict) and "PeerConnections" not in one:
+        first_object = None
+    if isinstance(first_object, dict) and "PeerConnections" not in first_object:
         return None
     try:
-        whole = _json(text)
+        dump = _json(text)
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError):
             raise InputError(
-                f"line {error.lineno}: is no JSON: {_said(error)}; expected a dump that is whole"
+                f"line {error.lineno}: is no JSON: {_parse_problem(error)}; expected a dump that is whole"
             ) from None
         raise InputError(f"is no JSON: {error}") from None
-    if not isinstance(whole, dict) or not isinstance(whole.get("PeerConnections"), dict):
+    if not isinstance(dump, dict) or not isinstance(dump.get("PeerConnections"), dict):
         raise InputError("found JSON without PeerConnections; expected webrtc-internals' dump, or a report a line")
-    return whole
+    return dump
 
 
-def _internals(whole: Mapping[str, Any], problems: _Problems) -> Iterator[Connection]:
-    for name, about in whole["PeerConnections"].items():
-        found = about.get("stats") if isinstance(about, dict) else None
-        if not isinstance(found, dict):
+def _internals(dump: Mapping[str, Any], problems: _Problems) -> Iterator[Connection]:
+    for name, about in dump["PeerConnections"].items():
+        members = about.get("stats") if isinstance(about, dict) else None
+        if not isinstance(members, dict):
             continue
         series: dict[str, _Series] = {}
-        for key, one in found.items():
+        for key, entry in members.items():
             try:
-                series[key] = _Series.of(one)
+                series[key] = _Series.of(entry)
             except ValueError as error:
                 problems.add(f"PeerConnections.{name}.stats.{key}: {error}")
-        made = Connection(name, unix_s=0.0)
-        for key, one in series.items():
-            # an id may have the sign in it; names of members have none, but for those that webrtc-internals works out
-            of, _, member = key.rpartition("-") if "-[" not in key else key.partition("-[")
-            stat = made.stat(of)
-            stat.type = one.type or stat.type
-            stamps = series.get(f"{of}-timestamp")
-            times = one.times(stamps)
-            for at, value in zip(times, one.values, strict=True):
-                stat.add(at, member, value)
-        yield made
+        connection = Connection(name, unix_s=0.0)
+        for key, entry in series.items():
+            # an id may contain the sign; names of members do not, except those that webrtc-internals computes
+            stat_id, _, member = key.rpartition("-") if "-[" not in key else key.partition("-[")
+            stat = connection.stat(stat_id)
+            stat.type = entry.type or stat.type
+            stamps = series.get(f"{stat_id}-timestamp")
+            times = entry.times(stamps)
+            for time, value in zip(times, entry.values, strict=True):
+                stat.add(time, member, value)
+        yield connection
 
 
 @dataclass
@@ -297,27 +302,27 @@ class _Series:
     type: str
 
     @classmethod
-    def of(cls, one: Any) -> _Series:
-        if not isinstance(one, dict):
-            raise ValueError(f"found {_short(one)}; expected startTime, endTime and values")  # noqa: TRY004
-        values = one.get("values")
+    def of(cls, entry: Any) -> _Series:
+        if not isinstance(entry, dict):
+            raise ValueError(f"found {_short(entry)}; expected startTime, endTime and values")  # noqa: TRY004
+        values = entry.get("values")
         values = _json(values) if isinstance(values, str) else values
         if not isinstance(values, list):
             raise ValueError(f"values: found {_short(values)}; expected a list")  # noqa: TRY004
-        start, end = (_moment(one.get(key), key) for key in ("startTime", "endTime"))
+        start, end = (_moment(entry.get(key), key) for key in ("startTime", "endTime"))
         if end < start:
             raise ValueError(f"endTime: found {end:g} s, before startTime")
-        return cls(start, end, values, str(one.get("statsType", "")))
+        return cls(start, end, values, str(entry.get("statsType", "")))
 
     def times(self, stamps: _Series | None) -> list[float]:
-        """When each value was read: by the stamps of its object, where there are any, else in even steps."""
+        """Returns the time of each value: by the stamps of its object, or else in even steps."""
         count = len(self.values)
         if stamps is not None and stamps.values:
-            told = [None if (number := _number(one)) is None else number / 1000 for one in stamps.values]
-            known = [one for one in told if one is not None]
-            # a member that came later, or went, has fewer values; then its own times say which end it has
-            if len(known) == len(told) >= count:
-                return known[len(known) - count :] if self.end == stamps.end else known[:count]
+            readings = [None if (number := _number(reading)) is None else number / 1000 for reading in stamps.values]
+            defined = [reading for reading in readings if reading is not None]
+            # a member with a later begin or an earlier end has fewer values; its own times tell which
+            if len(defined) == len(readings) >= count:
+                return defined[len(defined) - count :] if self.end == stamps.end else defined[:count]
         return list(np.linspace(self.start, self.end, count))
 
 
@@ -336,13 +341,13 @@ def _rtcstats(text: str, problems: _Problems) -> list[Connection]:
     try:
         about = _json(lines[0]) if lines else None
     except ValueError as error:
-        raise InputError(f"line 2: is no JSON: {_said(error)}") from None
+        raise InputError(f"line 2: is no JSON: {_parse_problem(error)}") from None
     version = about.get("fileFormat") if isinstance(about, dict) else None
     if version != FILE_FORMAT:
         raise InputError(f"line 2: found fileFormat {_short(version)}; expected {FILE_FORMAT}")
     all_of: dict[str, Connection] = {}
     now = 0.0
-    for place, line in enumerate(lines[1:], 3):
+    for number, line in enumerate(lines[1:], 3):
         if not line.strip():
             continue
         try:
@@ -351,15 +356,15 @@ def _rtcstats(text: str, problems: _Problems) -> list[Connection]:
             # stamps are differences, the first one from 1970
             now += float(later) / 1000
         except (ValueError, TypeError, OverflowError) as error:
-            told = _said(error) if isinstance(error, json.JSONDecodeError) else f"found {_short(line)}"
-            problems.add(f"line {place}: {told}; expected a list of method, connection, value and milliseconds")
+            problem = _parse_problem(error) if isinstance(error, json.JSONDecodeError) else f"found {_short(line)}"
+            problems.add(f"line {number}: {problem}; expected a list of method, connection, value and milliseconds")
             continue
         if method != "getStats":
             continue
         if not isinstance(value, dict) or not math.isfinite(now):
-            problems.add(f"line {place}: found {_short(value)}; expected the objects of getStats by id")
+            problems.add(f"line {number}: found {_short(value)}; expected the objects of getStats by id")
             continue
-        if any(member.isdigit() for one in value.values() if isinstance(one, dict) for member in one):
-            raise InputError(f"line {place}: its members are numbers (rtcstats' compression); expected names")
-        _take(all_of.setdefault(str(name), Connection(str(name), unix_s=0.0)), now, value)
+        if any(member.isdigit() for entry in value.values() if isinstance(entry, dict) for member in entry):
+            raise InputError(f"line {number}: its members are numbers (rtcstats' compression); expected names")
+        _add_report(all_of.setdefault(str(name), Connection(str(name), unix_s=0.0)), now, value)
     return list(all_of.values())

@@ -1,4 +1,4 @@
-"""What is known of a call's link, where it was ours: its truth beside what the recording saw."""
+"""The truth of a recorded call's link, where the link was ours."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SIDES = ("A", "B")
 
 @dataclass(frozen=True)
 class Truth:
-    """What is joined to a recorded call."""
+    """Data of the link for a recorded call."""
 
     links: Sequence[Mapping[str, Any]]
     tables: Mapping[str, Table]
@@ -47,9 +47,9 @@ class _Packet:
     """A packet of RTP that entered the links of a session."""
 
     stamp_s: float
-    """When the kernel had it, by the model's clock."""
+    """Time at which the kernel had it, by the model's clock."""
     arrived_s: float | None
-    """When it was written at the far side, or else due."""
+    """Time at which it was written at the far side, or else was due."""
     lost: bool
 
 
@@ -57,24 +57,24 @@ Sent = Mapping[str, Mapping[int, Sequence[_Packet]]]
 """By side and RTP sequence number."""
 
 
-def truth(of: Run, link: str | Path, captured: Run | None = None) -> Truth:
-    """What a session's folder, or a scenario, tells of the link of a recorded call.
+def truth(call: Run, link: str | Path, captured: Run | None = None) -> Truth:
+    """Returns the truth of a recorded call's link, from a session's folder or a scenario.
 
     Args:
-        of: The call.
+        call: The recorded call.
         link: The folder of a `tidegate shell` session in which it was made, or a scenario.
-        captured: For a call without packets (getStats), what the session's own capture (`--pcap`) is as a run, by which
-            Unix time is brought to the session's.
+        captured: For a call without packets (getStats), the session's own capture (`--pcap`) as a run, which relates
+            Unix time to the session's clock.
 
     Raises:
-        InputError: when it is neither, is damaged, has nothing to do with the call, or has no capacity.
+        InputError: when `link` is neither, is damaged, does not belong to the call, or has no capacity.
     """
     folder = Path(link)
-    return _of_session(of, folder, captured) if folder.is_dir() else _of_scenario(of, str(link))
+    return _of_session(call, folder, captured) if folder.is_dir() else _of_scenario(call, str(link))
 
 
-def _of_scenario(of: Run, name: str) -> Truth:
-    length = max(float(of.summary["duration_s"]), _SHORTEST_S)
+def _of_scenario(call: Run, name: str) -> Truth:
+    length = max(float(call.summary["duration_s"]), _SHORTEST_S)
     scenario = Scenario.load(name)
     played = run(Scenario.load(name, _links_alone(scenario, length)))
     truth = _moved(played.table("truth"), 0.0, length)
@@ -89,23 +89,26 @@ def _of_scenario(of: Run, name: str) -> Truth:
             f"{name}: none of its links has a capacity of its own: they are without limit, or a radio network that its "
             "users share; expected a scenario whose links have one"
         )
-    told = (
+    origin = (
         f"the capacity is that of the scenario {played.name}, whose time 0 is taken to be the beginning of the "
         "recording; its links were played without its flows, so that there are no queues and drops"
     )
     radios = [radio.name for radio in scenario.radios.values()]
     says = [
-        told,
-        *(f"the capacity of {name} is not known: a radio network's depends on who is where" for name in radios),
+        origin,
+        *(
+            f"the capacity of {name} is not known: a radio network's depends on the places of its users"
+            for name in radios
+        ),
     ]
     return Truth(links, {"truth": truth}, says)
 
 
 def _links_alone(scenario: Scenario, length_s: float) -> dict[str, Any]:
-    """The changes that leave of a scenario its links, with their luck and their moves, for so long.
+    """Returns the changes that reduce a scenario to its links, with their seeds and moves, for a length.
 
-    What a link can carry does not depend on what is sent. So nothing is, but by the one flow that a scenario has to
-    have: a constant sender. No controller of the scenario is made, and none of its video is read.
+    The capacity of a link does not depend on its traffic. So the only traffic is a constant sender, because a scenario
+    needs a flow. No controller of the scenario is made, and no video is loaded.
     """
     names = [name for link in scenario.links for name in link.names]
     first = scenario.links[0]
@@ -126,20 +129,20 @@ def _links_alone(scenario: Scenario, length_s: float) -> dict[str, Any]:
     }
 
 
-def _of_session(of: Run, folder: Path, captured: Run | None) -> Truth:
+def _of_session(call: Run, folder: Path, captured: Run | None) -> Truth:
     if any(not (folder / name).is_file() for name in _FILES):
         raise InputError(f"{folder}: has no {' and '.join(_FILES)}; expected the folder of a tidegate shell session")
     session = Run.load(folder)
     sent = _read(folder)
     says = []
-    if "packets" in of.tables:
-        shift, told = _aligned(of, sent, folder)
-        says += told
+    if "packets" in call.tables:
+        shift, alignment = _aligned(call, sent, folder)
+        says += alignment
     else:
-        shift = _by_unix_time(of, captured, sent, folder)
+        shift = _by_unix_time(call, captured, sent, folder)
         says.append("the link's clock is brought to the recording's by Unix time, by way of the session's captures")
     says.append("what the links carried and dropped in all is of the whole session")
-    end = float(of.summary["duration_s"])
+    end = float(call.summary["duration_s"])
     tables = {
         name: table if name == "links" else _moved(table, -shift, end)
         for name in _TABLES
@@ -149,8 +152,8 @@ def _of_session(of: Run, folder: Path, captured: Run | None) -> Truth:
 
 
 def _read(folder: Path) -> Sent:
-    """The packets of RTP of a session, from what it wrote down."""
-    found: dict[str, dict[int, list[_Packet]]] = {side: defaultdict(list) for side in _SIDES}
+    """Reads the RTP packets of a session from its files."""
+    packets: dict[str, dict[int, list[_Packet]]] = {side: defaultdict(list) for side in _SIDES}
     name = _FILES[1]
     try:
         with (folder / _FILES[1]).open(encoding="utf-8", newline="") as file:
@@ -163,22 +166,22 @@ def _read(folder: Path) -> Sent:
                 fate = fates.get(row["number"])
                 arrived = None if fate is None else fate["written_ns"] or fate["at_ns"]
                 lost = fate is not None and fate["fate"] not in _ARRIVED
-                one = _Packet(
+                packet = _Packet(
                     (int(row["at_ns"]) - int(row["clamped_ns"])) / 1e9,
                     None if arrived is None or lost else int(arrived) / 1e9,
                     lost,
                 )
-                found[row["from"]][int(row["sequence"])].append(one)
+                packets[row["from"]][int(row["sequence"])].append(packet)
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise InputError(f"{folder / name}: is damaged: found {error}; expected what a session wrote") from None
     except OSError as error:
         raise InputError(f"{folder / name}: cannot be read: {error.strerror or error}") from None
-    return found
+    return packets
 
 
-def _aligned(of: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:
-    """What is added to the recording's times to get the session's, and what was found out about the packets of both."""
-    table = of.table("packets")
+def _aligned(call: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:
+    """Returns the offset from the recording's times to the session's, and sentences on the packets of both."""
+    table = call.table("packets")
     columns = {name: table.to_numpy(name) for name in ("flow", "rtp_sequence", "sent_s", "arrived_s", "fate")}
     best: tuple[int, float, dict[str, str]] | None = None
     for sides in (_SIDES, _SIDES[::-1]):
@@ -186,7 +189,7 @@ def _aligned(of: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:
         apart = np.array(_differences(columns, sent, of_flow))
         if len(apart) < _LEAST:
             continue
-        # most packets whose number is there once are the same ones; the median is one of theirs
+        # most packets whose number occurs once are the same; the median is of one of these
         shift = float(np.median(apart))
         close = np.abs(apart - shift) < _APART_S
         if best is None or int(close.sum()) > best[0]:
@@ -196,29 +199,29 @@ def _aligned(of: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:
     count, shift, of_flow = best
     apart = np.array(_differences(columns, sent, of_flow)) - shift
     spread = np.quantile(np.abs(apart[np.abs(apart) < _APART_S]), 0.99) * 1e3
-    told = f"{shift:+.6f} s are added to the recording's times to get those of the link, by {count} packets of both"
-    says = [f"{told}; 99 % of them agree to {spread:.3f} ms"]
+    shift_text = f"the link's times are the recording's and {shift:+.6f} s, by {count} packets of both"
+    says = [f"{shift_text}; 99 % of them agree to {spread:.3f} ms"]
     for flow in dict.fromkeys(columns["flow"].tolist()):
         says += _losses(flow, columns, sent[of_flow[flow]], shift)
     return shift, says
 
 
 def _differences(columns: Mapping[str, Any], sent: Sent, of_flow: Mapping[str, str]) -> list[float]:
-    """How much later the session's time of a packet is, for those whose number is there once on both sides."""
+    """Returns session time minus recording time, for packets whose number occurs once on both sides."""
     apart = []
     for flow, side in of_flow.items():
         mine = (columns["flow"] == flow) & np.isfinite(columns["rtp_sequence"])
         numbers, times = np.unique(columns["rtp_sequence"][mine], return_counts=True)
         once = set(numbers[times == 1].tolist())
         rows = zip(*(columns[name][mine].tolist() for name in ("rtp_sequence", "sent_s", "arrived_s")), strict=True)
-        for number, left, came in rows:
+        for number, departed, arrived in rows:
             same = sent[side].get(int(number), ())
             if number not in once or len(same) != 1:
                 continue
-            if np.isfinite(left):
-                apart.append(same[0].stamp_s - left)
-            elif np.isfinite(came) and same[0].arrived_s is not None:
-                apart.append(same[0].arrived_s - came)
+            if np.isfinite(departed):
+                apart.append(same[0].stamp_s - departed)
+            elif np.isfinite(arrived) and same[0].arrived_s is not None:
+                apart.append(same[0].arrived_s - arrived)
     return apart
 
 
@@ -227,9 +230,9 @@ def _losses(flow: str, columns: Mapping[str, Any], sent: Mapping[int, Sequence[_
     mine = (columns["flow"] == flow) & np.isfinite(columns["rtp_sequence"]) & np.isfinite(columns["sent_s"])
     both = dropped = missing = differ = untold = hidden = 0
     rows = zip(*(columns[name][mine].tolist() for name in ("rtp_sequence", "sent_s", "fate")), strict=True)
-    for number, left, fate in rows:
-        near = min(sent.get(int(number), ()), key=lambda one: abs(one.stamp_s - left - shift), default=None)
-        if near is None or abs(near.stamp_s - left - shift) > _APART_S:
+    for number, departed, fate in rows:
+        near = min(sent.get(int(number), ()), key=lambda packet: abs(packet.stamp_s - departed - shift), default=None)
+        if near is None or abs(near.stamp_s - departed - shift) > _APART_S:
             continue
         if fate == "unknown":
             untold += 1
@@ -246,38 +249,38 @@ def _losses(flow: str, columns: Mapping[str, Any], sent: Mapping[int, Sequence[_
             f"{flow}: of {both} packets of both the link dropped {dropped}, the recording lost {missing}: {verdict}"
         )
     if untold:
-        told = f"of {untold} packets of both the link dropped {hidden}"
-        says.append(f"{flow}: {told}, the recording does not tell what became of them")
+        counts = f"of {untold} packets of both the link dropped {hidden}"
+        says.append(f"{flow}: {counts}, the recording does not have their fate")
     return says
 
 
-def _by_unix_time(of: Run, captured: Run | None, sent: Sent, folder: Path) -> float:
-    begun = of.about["imported"]["begun_ms"]
-    theirs = None if captured is None else captured.about["imported"]["begun_ms"]
-    if captured is None or begun is None or theirs is None:
+def _by_unix_time(call: Run, captured: Run | None, sent: Sent, folder: Path) -> float:
+    begin_ms = call.about["imported"]["begun_ms"]
+    capture_begin_ms = None if captured is None else captured.about["imported"]["begun_ms"]
+    if captured is None or begin_ms is None or capture_begin_ms is None:
         raise InputError(
             f"{folder}: nothing ties its clock to the recording's, which has no packets; expected a session with "
             "--pcap, and a recording that says its Unix time"
         )
     shift, _ = _aligned(captured, sent, folder)
-    return shift + (float(begun) - float(theirs)) / 1e3
+    return shift + (float(begin_ms) - float(capture_begin_ms)) / 1e3
 
 
 def _moved(table: Table, later: float, end: float) -> Table:
-    """A table of steps by the recording's clock, from its beginning to its end."""
+    """Returns a table of steps by the recording's clock, from its beginning to its end."""
     times: Floats = table.to_numpy("t_s") + later
     names = [name for name in table.columns if name not in {"controller", "seed"}]
     columns = {name: table.to_numpy(name) for name in names}
     keep = times < end
     for link in dict.fromkeys(columns["link"].tolist()):
         before = np.flatnonzero((columns["link"] == link) & (times <= 0))
-        # what held when the recording began
+        # steps before the last one at the beginning of the recording
         keep[before[:-1]] = False
     times = np.maximum(times, 0.0)[keep]
     order = np.argsort(times, kind="stable")
-    made = []
+    moved = []
     for name in names:
         values = times if name == "t_s" else columns[name][keep]
         values = values[order]
-        made.append((name, values.tolist() if values.dtype.kind == "U" else values))
-    return Table.of(made)
+        moved.append((name, values.tolist() if values.dtype.kind == "U" else values))
+    return Table.of(moved)

@@ -1,4 +1,4 @@
-"""What getStats counted over a call, as a run's metrics; what nobody counted is absent."""
+"""Metrics of a run from the counters of getStats; metrics without a counter are absent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tidegate.recordings._ends import Side, Way, remote
+from tidegate.recordings._ends import Direction, Side, remote
 from tidegate.recordings._getstats import Floats
 
 Metrics = dict[str, float | int | str]
@@ -18,14 +18,14 @@ COUNTS = frozenset((
 """Metrics that are whole numbers."""
 
 
-def metrics(way: Way, length: float) -> Metrics:
-    """The numbers of a way: counters as they stood at the end, rates by what was counted between first and last."""
-    found: dict[str, float | None] = {}
-    sender, receiver = way.sender, way.receiver
+def metrics(direction: Direction, length: float) -> Metrics:
+    """Returns the metrics of a direction: counters at the end, and rates between the first and the last report."""
+    numbers: dict[str, float | None] = {}
+    sender, receiver = direction.sender, direction.receiver
     ends = np.array([0.0, length])
     if sender is not None:
         wire = _within(sender, ends, "Sent")
-        found |= {
+        numbers |= {
             "sending_rate_bps": wire,
             "packets_sent": sender.total("packetsSent"),
             "bytes_sent": _bytes(sender, "Sent"),
@@ -35,14 +35,16 @@ def metrics(way: Way, length: float) -> Metrics:
             "nacks": sender.total("nackCount"),
             "plis": sender.total("pliCount"),
         }
-        sources = Side(sender.of, sender.of.of_type("media-source"), sender.later_s)
-        found["frames_sent"] = sources.total("frames")
-        trips = [values for _, stat in remote(way) for _, values in [sender.at(stat, "roundTripTime")] if len(values)]
+        sources = Side(sender.connection, sender.connection.of_type("media-source"), sender.later_s)
+        numbers["frames_sent"] = sources.total("frames")
+        trips = [
+            values for _, stat in remote(direction) for _, values in [sender.at(stat, "roundTripTime")] if len(values)
+        ]
         if trips:
-            found["round_trip_ms_mean"] = float(np.mean(np.concatenate(trips))) * 1e3
-            found["round_trip_ms_max"] = float(np.max(np.concatenate(trips))) * 1e3
+            numbers["round_trip_ms_mean"] = float(np.mean(np.concatenate(trips))) * 1e3
+            numbers["round_trip_ms_max"] = float(np.max(np.concatenate(trips))) * 1e3
     if receiver is not None:
-        found |= {
+        numbers |= {
             "receive_rate_bps": _within(receiver, ends, "Received"),
             "packets_received": receiver.total("packetsReceived"),
             "bytes_received": _bytes(receiver, "Received"),
@@ -54,47 +56,49 @@ def metrics(way: Way, length: float) -> Metrics:
             "nacks": receiver.total("nackCount"),
             "plis": receiver.total("pliCount"),
         }
-    found["loss_fraction"] = _loss(way)
-    known = {name: value for name, value in found.items() if value is not None and math.isfinite(value)}
+    numbers["loss_fraction"] = _loss(direction)
+    finite_numbers = {name: value for name, value in numbers.items() if value is not None and math.isfinite(value)}
     return {
-        "flow": way.name,
+        "flow": direction.name,
         "kind": "media",
         "controller": "recorded",
         "start_s": 0.0,
         "stop_s": length,
-        **{name: max(int(value), 0) if name in COUNTS else float(value) for name, value in known.items()},
+        **{name: max(int(value), 0) if name in COUNTS else float(value) for name, value in finite_numbers.items()},
     }
 
 
-def _bytes(side: Side, way: str) -> float | None:
+def _bytes(side: Side, suffix: str) -> float | None:
     last = side.begins()[-1:]
-    found = side.wire(last, way)
-    return None if found is None else float(found[0])
+    wire = side.wire(last, suffix)
+    return None if wire is None else float(wire[0])
 
 
-def _within(side: Side, ends: Floats, way: str) -> float | None:
-    """The rate over the time in which the side was read."""
+def _within(side: Side, ends: Floats, suffix: str) -> float | None:
+    """Returns the rate between the first and the last report of a side."""
     times = side.begins()
     first, last = max(float(times[0]), ends[0]), min(float(times[-1]), ends[1])
-    counted = side.wire(np.array([first, last]), way) if last > first else None
+    counted = side.wire(np.array([first, last]), suffix) if last > first else None
     return None if counted is None else max(float(np.diff(counted)[0]) * 8 / (last - first), 0.0)
 
 
-def _loss(way: Way) -> float | None:
-    """Packets lost over those whose fate is known: by the receiver, else by its last reports and what was sent then."""
-    lost = known = 0.0
-    if way.receiver is not None:
-        for stat in way.receiver.streams:
-            gone, came = (way.receiver.at(stat, name)[1] for name in ("packetsLost", "packetsReceived"))
+def _loss(direction: Direction) -> float | None:
+    """Returns lost over decided packets: by the receiver, or by its last reports and the packets sent until then."""
+    lost = decided = 0.0
+    if direction.receiver is not None:
+        for stat in direction.receiver.streams:
+            gone, came = (direction.receiver.at(stat, name)[1] for name in ("packetsLost", "packetsReceived"))
             if len(gone) and len(came):
-                lost, known = lost + gone[-1], known + gone[-1] + came[-1]
-    elif way.sender is not None:
-        by_ssrc = {stat.last("ssrc"): stat for stat in way.sender.streams}
-        for side, stat in remote(way):
+                lost, decided = lost + gone[-1], decided + gone[-1] + came[-1]
+    elif direction.sender is not None:
+        by_ssrc = {stat.last("ssrc"): stat for stat in direction.sender.streams}
+        for side, stat in remote(direction):
             times, gone = side.at(stat, "packetsLost")
-            own = by_ssrc.get(stat.last("ssrc"))
-            sent = (np.empty(0), np.empty(0)) if own is None else way.sender.at(own, "packetsSent")
+            sent_stream = by_ssrc.get(stat.last("ssrc"))
+            sent = (
+                (np.empty(0), np.empty(0)) if sent_stream is None else direction.sender.at(sent_stream, "packetsSent")
+            )
             if len(gone) and len(sent[0]):
-                lost, known = lost + gone[-1], known + float(np.interp(times[-1], *sent))
+                lost, decided = lost + gone[-1], decided + float(np.interp(times[-1], *sent))
     # RFC 3550 section 6.4.1: packets that came twice can make the count negative
-    return max(lost, 0.0) / known if known > 0 else None
+    return max(lost, 0.0) / decided if decided > 0 else None

@@ -1,4 +1,4 @@
-"""What a recorded call tells of the capacity of its link: a lower bound."""
+"""Capacity of a link from a recorded call: a lower bound."""
 
 from __future__ import annotations
 

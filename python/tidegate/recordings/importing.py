@@ -26,7 +26,7 @@ OVERUSE = 1
 """The code of over-use in `state`."""
 
 KEY = "recording"
-"""Of what has to be known of an imported run, among the warnings of its summary."""
+"""Key of the remarks on an imported run, among the warnings of its summary."""
 
 
 _READ, _MADE = 0.3, 0.8
@@ -48,7 +48,7 @@ def imported(
     link: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """A recorded call as a run, whose metrics are those of runs as far as the recording tells them.
+    """Returns a recorded call as a run, with all metrics that the recording has.
 
     Args:
         files: RTC event logs of libwebrtc (format 2), captures (pcap, pcapng), or what getStats said (a dump of
@@ -57,41 +57,42 @@ def imported(
         far: Those of the other end, where there are several of one.
         same_clock: Whether both ends had one clock; else the far one is set so that the least one-way delay is the same
             both ways.
-        replay: A controller of tidegate's that hears, open loop, what the near end was told: `gcc`,
-            `gcc:draft-02,beta=0.9`. What it notes is in the table `internals`, as `replayed_...`.
-        link: Whose link it went over, if that was ours: the folder of a `tidegate shell` session, whose capacity,
-            queues and drops are joined by their packets; or a scenario, whose capacity is.
-        progress: Is told what part is done.
+        replay: A controller of tidegate's that gets, open loop, the feedback of the near end: `gcc`,
+            `gcc:draft-02,beta=0.9`. Its notes are in the table `internals`, as `replayed_...`.
+        link: The link of the call, if it was ours: the folder of a `tidegate shell` session, whose capacity, queues
+            and drops are joined by their packets; or a scenario, whose capacity is joined.
+        progress: A function that gets the fraction done.
 
     Raises:
         ControllerError: when there is no such controller, preset or setting.
-        InputError: which file is wrong, where, what was found there and what would be right.
+        InputError: names the file, the place, the value there and the right one.
     """
     if not files:
         raise InputError("no file was given; expected a recording of a call")
     tell = progress or (lambda _: None)
     count = len(files) + len(far)
-    some = []
-    for place, one in enumerate((*files, *far)):
-        some.append(_patiently(partial(read, Path(one)), tell, _READ * place / count))
-    near, distant = some[: len(files)], some[len(files) :]
-    _check_different(some)
-    strange = next((one for one in some if one.format != some[0].format), None)
+    read_files = []
+    for number, path in enumerate((*files, *far)):
+        read_files.append(_patiently(partial(read, Path(path)), tell, _READ * number / count))
+    near, distant = read_files[: len(files)], read_files[len(files) :]
+    _check_different(read_files)
+    strange = next((path for path in read_files if path.format != read_files[0].format), None)
     if strange is not None:
-        found = f"found a file of the format “{strange.format}” beside one of “{some[0].format}”"
-        raise InputError(f"{strange.path}: {found}; expected one format for all")
-    if some[0].format == GETSTATS:
+        formats = f"found a file of the format “{strange.format}” beside one of “{read_files[0].format}”"
+        raise InputError(f"{strange.path}: {formats}; expected one format for all")
+    if read_files[0].format == GETSTATS:
         if replay is not None:
             raise InputError(
-                f"{some[0].path}: getStats has no feedback on packets, which {replay} could hear; expected an event "
-                "log or a capture"
+                f"{read_files[0].path}: getStats has no feedback on packets for {replay}; expected an event log or "
+                "a capture"
             )
-        of = _patiently(partial(counted, some), tell, _READ)
-        done = _run(some, of.summary, of.tables, of.remarks, of.begun_ms, of.damage)
+        counters = _patiently(partial(counted, read_files), tell, _READ)
+        done = _run(read_files, counters.summary, counters.tables, counters.remarks, counters.begun_ms, counters.damage)
     else:
         call = _patiently(partial(_call, near, distant, same_clock, replay), tell, _READ)
         tables = {name: _patiently(partial(call.table, name), tell, _MADE) for name in call.table_names()}
-        done = _run(some, json.loads(call.summary_json()), tables, call.remarks, call.begun_ms, _broken(call, some))
+        metrics, damage = json.loads(call.summary_json()), _broken(call, read_files)
+        done = _run(read_files, metrics, tables, call.remarks, call.begun_ms, damage)
     if link is not None:
         done = _patiently(partial(_with_truth, done, link), tell, _MADE)
     tell(1.0)
@@ -100,18 +101,18 @@ def imported(
 
 def _call(near: Sequence[File], far: Sequence[File], same_clock: bool, replay: str | None) -> _core.ImportedCall:
     host = None if replay is None else _host(replay)
-    some = [*near, *far]
+    files = [*near, *far]
     try:
-        if some[0].format == "capture":
-            return _core.import_captures([one.data for one in near], [one.data for one in far], same_clock, host)
-        return _core.import_event_logs([one.data for one in some], same_clock, host)
+        if files[0].format == "capture":
+            return _core.import_captures([file.data for file in near], [file.data for file in far], same_clock, host)
+        return _core.import_event_logs([file.data for file in files], same_clock, host)
     except ValueError as error:
-        at, why = error.args
-        raise InputError(f"{some[at].path}: {why}") from None
+        number, why = error.args
+        raise InputError(f"{files[number].path}: {why}") from None
 
 
 def _patiently(work: Callable[[], Result], tell: Progress, done: float) -> Result:
-    """Does one piece of work, and says meanwhile what part was done before it."""
+    """Does a piece of work, and reports meanwhile the part done before it."""
     tell(done)
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(work)
@@ -125,12 +126,12 @@ def _patiently(work: Callable[[], Result], tell: Progress, done: float) -> Resul
 
 
 def _check_different(files: Sequence[File]) -> None:
-    seen: dict[bytes, File] = {}
-    for one in files:
-        first = seen.setdefault(one.data, one)
-        if first is not one:
-            same = "is given twice" if first.path == one.path else f"is the same file as {first.path}"
-            raise InputError(f"{one.path}: {same}; expected that of the other end")
+    by_data: dict[bytes, File] = {}
+    for file in files:
+        first = by_data.setdefault(file.data, file)
+        if first is not file:
+            same = "is given twice" if first.path == file.path else f"is the same file as {first.path}"
+            raise InputError(f"{file.path}: {same}; expected that of the other end")
 
 
 def _with_truth(done: Run, link: str | Path) -> Run:
@@ -138,10 +139,10 @@ def _with_truth(done: Run, link: str | Path) -> Run:
     capture = Path(link) / _SESSION_CAPTURE
     if "packets" not in done.tables and capture.is_file():
         captured = imported([capture])
-    found = truth(done, link, captured)
-    tables = {**{name: done.table(name) for name in done.tables}, **found.tables}
-    remarks = {key: [*done.summary[key], *_remarks(found.remarks)] for key in ("warnings", "notes")}
-    summary = {**done.summary, "links": list(found.links), **remarks}
+    joined = truth(done, link, captured)
+    tables = {**{name: done.table(name) for name in done.tables}, **joined.tables}
+    remarks = {key: [*done.summary[key], *_remarks(joined.remarks)] for key in ("warnings", "notes")}
+    summary = {**done.summary, "links": list(joined.links), **remarks}
     return Run({**done.about, "summary": summary}, Kept(tables))
 
 
@@ -154,10 +155,10 @@ def _host(name: str) -> _core.ControllerHost:
 
 
 def agreement(run: Run) -> Mapping[str, float] | None:
-    """How a replayed detector agrees with the recorded one; None without both.
+    """Compares a replayed detector with the recorded one; None without both.
 
-    Parts of the time in which both are known: `agree`, in which they say the same, `recorded_overuse` and
-    `replayed_overuse`, in which one says over-use.
+    Returns parts of the time in which both are known: `agree`, in which they are equal, `recorded_overuse` and
+    `replayed_overuse`, in which the detector reports over-use.
     """
     flow = run.subject
     table = run.table("internals") if "internals" in run.tables else None
@@ -168,11 +169,11 @@ def agreement(run: Run) -> Mapping[str, float] | None:
     grid = np.arange(0.0, float(run.summary["duration_s"]), 0.01)
     steps = []
     for name in ("state", "replayed_state"):
-        some = ours & (names == name)
-        if not some.any():
+        rows = ours & (names == name)
+        if not rows.any():
             return None
-        steps.append(view.step_at(times[some], values[some], grid))
-    recorded, replayed = (one[np.isfinite(steps[0]) & np.isfinite(steps[1])] for one in steps)
+        steps.append(view.step_at(times[rows], values[rows], grid))
+    recorded, replayed = (step[np.isfinite(steps[0]) & np.isfinite(steps[1])] for step in steps)
     if not len(recorded):
         return None
     return {
@@ -204,11 +205,11 @@ def _run(
         "seed": 0,
         "digest": summary["digest"],
         "summary": summary,
-        # nobody ran a scenario
+        # an imported call has no scenario
         "scenario": "",
         "base": str(files[0].path.parent.resolve()),
         "versions": dict(versions()),
-        "imported": {"files": [one.about for one in files], "begun_ms": begun_ms},
+        "imported": {"files": [file.about for file in files], "begun_ms": begun_ms},
     }
     return Run(about, Kept(tables))
 
@@ -218,10 +219,10 @@ def _remarks(sentences: Iterable[str]) -> list[dict[str, str]]:
 
 
 def _broken(call: _core.ImportedCall, files: Sequence[File]) -> list[str]:
-    """What could not be read, by file."""
-    told = []
+    """Returns sentences on records that could not be parsed, by file."""
+    sentences = []
     for file, (first, count) in zip(files, call.problems, strict=True):
-        told += [f"{file.path.name}: {one}" for one in first]
+        sentences += [f"{file.path.name}: {problem}" for problem in first]
         if count > len(first):
-            told.append(f"{file.path.name}: {count - len(first)} more things that could not be read")
-    return told
+            sentences.append(f"{file.path.name}: {count - len(first)} more records that could not be parsed")
+    return sentences

@@ -1,4 +1,4 @@
-"""Results: what each number means, statistics over seeds, and the folders that hold what was run."""
+"""Results: definitions of the numbers, statistics over seeds, and folders of saved results."""
 
 from tidegate.results.sweeps import SWEEP_FILE, Results
 

@@ -1,9 +1,9 @@
-"""The runs of a sweep or a suite as a Parquet data set: a row a run, a column for each setting and each number.
+"""The runs of a sweep or a suite as a Parquet data set: a row for each run, a column for each setting and number.
 
-The folder `runs.parquet` has a folder for each controller (`controller=gcc`, Hive's way, percent-encoded), in which
-files hold some thousand rows each. Polars, DuckDB, pandas and pyarrow read it as it is. A file appears whole or not at
-all. The results by key (`_sweep`) are what is resumed from; what a killed process had not written here yet is added
-next time.
+The folder `runs.parquet` has a folder for each controller (`controller=gcc`, as in Hive, percent-encoded), with files
+of some thousand rows each. Polars, DuckDB, pandas and pyarrow read it without conversion. A file appears complete or
+not at all. A continued sweep starts from the saved results by key (`results.sweeps`); rows that a killed process had
+not written here yet are added by the next run.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from tidegate.errors import InputError, OutputError
 
 FOLDER = "runs.parquet"
 CONTROLLER, SEED, KEY = "controller", "seed", "key"
-_FULL = 10_000  # rows of a file that is not joined with others: some 8 MB while it is read
-_SOON = 5.0  # seconds after which rows are written, few as they are
+_FULL = 10_000  # rows from which on a file is not joined with others: some 8 MB of memory for its reader
+_SOON = 5.0  # seconds after which rows are written, however few they are
 
 
 @dataclass(frozen=True)
 class Row:
-    """A run."""
+    """The row of a run."""
 
     key: str
-    """Hash of all that it depends on."""
+    """Hash of all that the run depends on."""
     controller: str
-    """The controller of its subject."""
+    """Controller of the subject."""
     words: Mapping[str, str]
-    """Its scenario, settings and digest."""
+    """Scenario, settings and digest of the run, by column."""
     seed: int
-    """Its seed."""
+    """Seed of the run."""
     numbers: Mapping[str, float | None]
-    """Its metrics in the summary's own units."""
+    """Metrics by name, in the summary's units."""
 
 
 @dataclass
 class Writer:
-    """Writes rows as they come.
+    """Writer of the rows, as runs end.
 
     Args:
-        folder: Of the sweep or suite.
-        words: Columns of text.
-        numbers: Columns of numbers; not a number where a run has none.
+        folder: Folder of the sweep or suite.
+        words: Names of the text columns.
+        numbers: Names of the number columns; NaN where a run has no number.
     """
 
     folder: Path
@@ -67,38 +67,38 @@ class Writer:
         return [KEY, *self.words, SEED, *self.numbers]
 
     def begin(self, wanted: Collection[str]) -> set[str]:
-        """The keys of the rows that are there; files with rows that nobody wants, or with others' columns, go away.
+        """Returns the keys of the rows in the data set; deletes files with other columns or with unwanted rows.
 
         Args:
-            wanted: Keys of results that are kept: a run that is to be done again has no row yet.
+            wanted: Keys of the saved results. A run that has to be repeated is not among them, and its row is deleted.
         """
         root = self.folder / FOLDER
-        there: set[str] = set()
+        present: set[str] = set()
         with named(root):
-            for left in root.glob(f"*/.*{TEMPORARY}*"):
-                left.unlink(missing_ok=True)
+            for unfinished in root.glob(f"*/.*{TEMPORARY}*"):
+                unfinished.unlink(missing_ok=True)
             for _, file in parts(root):
                 try:
                     table = _core.read_parquet(str(file))
-                    keys = [str(one) for one in table.to_numpy(KEY)] if table.columns == self._columns else []
+                    keys = [str(key) for key in table.to_numpy(KEY)] if table.columns == self._columns else []
                 except (OSError, ValueError):
                     keys = []
-                if not keys or not set(keys) <= set(wanted) or not there.isdisjoint(keys):
+                if not keys or not set(keys) <= set(wanted) or not present.isdisjoint(keys):
                     file.unlink()
                     continue
-                there.update(keys)
+                present.update(keys)
                 self._sizes[file] = len(keys)
         self._since = time.monotonic()
-        return there
+        return present
 
     def add(self, row: Row) -> None:
-        """Takes a row, which is in a file some seconds later at most while others come, or after `close`."""
+        """Takes a row. It is written within seconds if more rows come, else by `close`."""
         self._waiting.setdefault(row.controller, []).append(row)
         if time.monotonic() - self._since > _SOON or len(self._waiting[row.controller]) >= _FULL:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what waits.
+        """Writes the waiting rows.
 
         Raises:
             OutputError: when it cannot be written.
@@ -109,13 +109,15 @@ class Writer:
             columns.append((SEED, np.array([row.seed for row in rows], dtype=np.uint64)))
             for name in self.numbers:
                 values = (row.numbers.get(name) for row in rows)
-                columns.append((name, np.array([np.nan if one is None else one for one in values], dtype=np.float64)))
+                columns.append(
+                    (name, np.array([np.nan if value is None else value for value in values], dtype=np.float64))
+                )
             self._write(controller, Table.of(columns))
         self._waiting.clear()
         self._since = time.monotonic()
 
     def close(self) -> None:
-        """Writes what waits, and joins small files into larger ones.
+        """Writes the waiting rows, and joins small files into larger ones.
 
         Raises:
             OutputError: when it cannot be written.
@@ -127,19 +129,19 @@ class Writer:
                 small.setdefault(file.parent, []).append(file)
         for folder, files in small.items():
             while len(files) > 1:
-                some, size = [files.pop()], self._sizes[files[-1]]
+                batch, size = [files.pop()], self._sizes[files[-1]]
                 while files and size < _FULL:
                     size += self._sizes[files[-1]]
-                    some.append(files.pop())
-                self._join(unquote(folder.name.partition("=")[2]), some)
+                    batch.append(files.pop())
+                self._join(unquote(folder.name.partition("=")[2]), batch)
 
     def _join(self, controller: str, files: list[Path]) -> None:
         tables = [_core.read_parquet(str(file)) for file in files]
         columns: list[tuple[str, np.ndarray | list[str]]] = []
         for name in self._columns:
             values = np.concatenate([table.to_numpy(name) for table in tables])
-            columns.append((name, values if values.dtype.kind in "fu" else [str(one) for one in values]))
-        # readers never see a row twice: one that is killed in between leaves fewer, and the next run adds them
+            columns.append((name, values if values.dtype.kind in "fu" else [str(value) for value in values]))
+        # readers never see a row twice: a kill between the two steps loses rows, and the next run adds them again
         for file in files:
             with named(file):
                 file.unlink()
@@ -150,17 +152,17 @@ class Writer:
         folder = self.folder / FOLDER / f"{CONTROLLER}={quote(controller, safe='')}"
         with named(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            place = folder / f"part-{uuid.uuid4().hex[:12]}.parquet"
-            with whole(place) as making:
+            path = folder / f"part-{uuid.uuid4().hex[:12]}.parquet"
+            with whole(path) as unfinished:
                 try:
-                    table.write_parquet(str(making))
+                    table.write_parquet(str(unfinished))
                 except ValueError as error:
                     raise OutputError(f"{folder}: cannot be written: {error}") from None
-        self._sizes[place] = len(table)
+        self._sizes[path] = len(table)
 
 
 def number_of(text: str) -> float | None:
-    """The plain number that a setting is, if it is one."""
+    """Parses a setting that is a bare number; `None` for any other."""
     try:
         value = float(text)
     except ValueError:
@@ -169,27 +171,27 @@ def number_of(text: str) -> float | None:
 
 
 def parts(root: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a data set, each with its controller, in order of names."""
+    """Files of a data set, each with its controller, in the order of their names."""
     for folder in sorted(root.glob(f"{CONTROLLER}=*")):
         for file in sorted(folder.glob("part-*.parquet")):
             yield unquote(folder.name.partition("=")[2]), file
 
 
 def tables(folder: Path) -> Iterator[tuple[str, Table]]:
-    """The rows of a sweep's or a suite's folder, or of a data set itself, some thousand at a time.
+    """Tables of rows in the folder of a sweep or suite, or in a data set itself, each with its controller.
 
     Raises:
         InputError: when there are none, or a file is damaged.
     """
     root = folder / FOLDER if (folder / FOLDER).is_dir() else folder
-    found = list(parts(root))
-    if not found:
+    files = list(parts(root))
+    if not files:
         raise InputError(
             f"{folder}: has no {FOLDER} with runs in it; expected a folder that `tidegate sweep` or `suite run` wrote "
-            "(the same command again adds the runs of an earlier version)"
+            "(for a folder of an earlier version run the same command again: it adds them)"
         )
-    for controller, file in found:
+    for controller, file in files:
         try:
             yield controller, _core.read_parquet(str(file))
         except (OSError, ValueError) as error:
-            raise InputError(f"{file}: cannot be read: {error}; the same command again writes it anew") from None
+            raise InputError(f"{file}: cannot be read: {error}; run the same command again to rewrite it") from None

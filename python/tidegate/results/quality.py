@@ -21,13 +21,13 @@ G711_BPL = 4.3
 G711_CONCEALED_BPL = 25.1
 """With the concealment of G.711 appendix I (ITU-T G.113 appendix I)."""
 MET = "met"
-"""`quality` of a flow of which nothing is over the limits; else it names what is."""
+"""`quality` of a flow within all limits; otherwise `quality` names the limits that are exceeded."""
 
 
 def verdict(found: Iterable[str | None], network: Iterable[str | None] = ()) -> str:
-    """What several runs say, as an answer: `yes`, `no` and why, or in how many of them.
+    """Answers whether several runs are fit for a call: `yes`, `no` with the reasons, or the number of runs that are.
 
-    What is over at both ends and not on the network alone is "at the sender": skipped there, or waiting.
+    A limit that is exceeded end to end but not on the network alone is "at the sender", which skipped or held up media.
 
     Args:
         found: `quality` of each run (or `quality_network`).
@@ -38,26 +38,32 @@ def verdict(found: Iterable[str | None], network: Iterable[str | None] = ()) -> 
     >>> verdict(["loss"], ["met"]), verdict(["met", "loss, delay", "met"], ["met", "delay", "met"])
     ('no: loss at the sender', 'in 2 of 3, else delay; loss at the sender')
     """
-    pairs = [(one, of) for one, of in zip_longest(found, network) if one is not None]
-    failing = [(one.split(", "), one if of is None else of) for one, of in pairs if one != MET]
+    pairs = [(overall, on_network) for overall, on_network in zip_longest(found, network) if overall is not None]
+    failing = [
+        (overall.split(", "), overall if on_network is None else on_network)
+        for overall, on_network in pairs
+        if overall != MET
+    ]
     if not pairs:
         return "-"
     if not failing:
         return "yes"
     parts = [part for part in ("loss", "delay", "jitter") if any(part in over for over, _ in failing)]
-    by_network = [part for part in parts if any(part in over and part in of.split(", ") for over, of in failing)]
+    by_network = [
+        part for part in parts if any(part in over and part in on_network.split(", ") for over, on_network in failing)
+    ]
     by_sender = [part for part in parts if part not in by_network]
     at_sender = " and ".join(filter(None, (", ".join(by_sender[:-1]), *by_sender[-1:])))
-    told = [", ".join(by_network), f"{at_sender} at the sender" if by_sender else ""]
+    parts_by_place = [", ".join(by_network), f"{at_sender} at the sender" if by_sender else ""]
     passed = len(pairs) - len(failing)
-    return f"{f'in {passed} of {len(pairs)}, else ' if passed else 'no: '}{'; '.join(filter(None, told))}"
+    return f"{f'in {passed} of {len(pairs)}, else ' if passed else 'no: '}{'; '.join(filter(None, parts_by_place))}"
 
 
 def verdict_on(flows: Iterable[Mapping[str, Any]]) -> str:
-    """The [verdict][tidegate.results.quality.verdict] on a flow, by its summaries in several runs.
+    """Gives the [verdict][tidegate.results.quality.verdict] on a flow from its summaries in several runs.
 
     >>> verdict_on([{"quality": "loss", "quality_network": "loss"}])
     'no: loss'
     """
-    some = list(flows)
-    return verdict([one.get("quality") for one in some], [one.get("quality_network") for one in some])
+    summaries = list(flows)
+    return verdict([flow.get("quality") for flow in summaries], [flow.get("quality_network") for flow in summaries])

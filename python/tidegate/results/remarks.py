@@ -1,4 +1,4 @@
-"""Remarks on runs: warnings, which are reasons to doubt numbers, and notes, which help to interpret them."""
+"""Remarks on runs: warnings are reasons to doubt numbers, notes help to interpret them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from typing import Any
 
 _NOTE = re.compile(r"(^|\.)circuit_breaker$|^seed$|\.capacity\.trace$")
-"""Keys of remarks that leave the numbers as they are."""
+"""Keys of notes: remarks that do not put the numbers in doubt."""
 _EACH = 2
-"""Remarks of a kind that are shown in full."""
+"""Number of remarks of a kind that are shown in full."""
 
 
 @dataclass(frozen=True)
 class Remarks:
-    """Sentences about runs, each `KEY: SENTENCE` with the key of the setting that it is about."""
+    """Sentences about runs, each as `KEY: SENTENCE` with the key of its setting."""
 
     sentences: Sequence[str] = ()
-    """Warnings and notes, in the order in which they came up."""
+    """Warnings and notes, in the order in which they arose."""
     marked: Sequence[str] = ()
-    """Those that are notes whatever their key: remarks on how the numbers of a recording were made."""
+    """Sentences that are notes whatever their key: remarks on how the numbers of a recording were made."""
 
     @classmethod
     def of(cls, summaries: Iterable[Mapping[str, Any]], *more: str) -> Remarks:
-        """Gathers the remarks of runs from their summaries, each once, and `more`."""
+        """Collects the remarks in the summaries of runs, each once, and adds `more`."""
         listed = list(summaries)
         sentences = [_sentence(remark) for summary in listed for remark in summary.get("warnings", ())]
         marked = [_sentence(remark) for summary in listed for remark in summary.get("notes", ())]
@@ -45,12 +45,12 @@ class Remarks:
 
     @property
     def named(self) -> list[tuple[str, str]]:
-        """Warnings, then notes, each after what it is called."""
+        """Warnings, then notes, each as a pair of its label and the sentence."""
         return [("Warning", text) for text in self.warnings] + [("Note", text) for text in self.notes]
 
     @property
     def brief(self) -> Remarks:
-        """The same with the first ones of each kind, and the number of others like these."""
+        """The remarks with only the first ones of each kind, and the number of the others of that kind."""
         kinds: dict[tuple[str, str], list[str]] = {}
         for sentence in self.sentences:
             kinds.setdefault(_kind(sentence), []).append(sentence)
@@ -69,7 +69,7 @@ def _sentence(remark: Mapping[str, Any] | str) -> str:
 
 
 def _kind(sentence: str) -> tuple[str, str]:
-    """Returns what remarks of a kind share: the last part of the key, and the words without numbers and names."""
+    """The part that remarks of a kind share: the last part of the key, and the sentence without its numbers."""
     key, _, says = sentence.partition(": ")
     last = key.rpartition(".")[2]
     return last, "" if last == "circuit_breaker" else re.sub(r"\d+(\.\d+)?", "#", says)

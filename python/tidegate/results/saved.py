@@ -1,4 +1,4 @@
-"""What saved results are checked for before anybody works with them."""
+"""Checks of saved results, before they are used."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Contents:
 
     @cached_property
     def _manifest(self) -> Manifest | None:
-        found = Manifest.read(self.folder)
-        if found is None and (self.folder / MANIFEST).exists():
+        manifest = Manifest.read(self.folder)
+        if manifest is None and (self.folder / MANIFEST).exists():
             raise InputError(f"{self.folder / MANIFEST}: is damaged")
-        return found
+        return manifest
 
     def is_ours(self, name: str) -> bool:
-        """Whether a file is a part of the result, as far as a manifest says so."""
+        """Whether a file is a part of the result; without a manifest every file is."""
         return self._manifest is None or name in self._manifest.files
 
     def file(self, name: str) -> Path:
-        """A file as it was written; one that is not there, or in no manifest, is for its reader to judge.
+        """Path of a file that is unchanged since it was written; a missing or unlisted file is not checked.
 
         Raises:
-            InputError: when it is not as it was written.
+            InputError: when the file was changed.
         """
         path, manifest = self.folder / name, self._manifest
         if manifest is not None and name in manifest.files and path.exists() and not manifest.has(self.folder, name):
@@ -65,10 +65,10 @@ class Contents:
 
 
 def check_run(path: Path, about: Mapping[str, Any]) -> None:
-    """Whether what a `run.json` says is of the kinds that runs say.
+    """Checks that the fields of a `run.json` have the types that runs write.
 
     Raises:
-        InputError: names the first thing that is not.
+        InputError: names the first field that does not.
     """
     try:
         for key in ("name", "digest", "scenario", "base"):
@@ -81,8 +81,8 @@ def check_run(path: Path, about: Mapping[str, Any]) -> None:
         for name, version in versions.items():
             _expect(f"versions.{name}", version, isinstance(version, str), "text")
         for name in about.get("files", []):
-            whole = isinstance(name, str) and "\0" not in name and not {"", "..", "."} & {*name.split("/")}
-            _expect("files", name, whole, "the name of a file in its folder")
+            valid = isinstance(name, str) and "\0" not in name and not {"", "..", "."} & {*name.split("/")}
+            _expect("files", name, valid, "the name of a file in its folder")
         _check_summary(about["summary"])
     except InputError as error:
         raise InputError(f"{path}: is damaged: {error}") from None
@@ -103,9 +103,13 @@ def _check_summary(summary: Any) -> None:
     for key, value in summary.items():
         match value:
             case list() if key in {"warnings", "notes"}:
-                for number, one in enumerate(value):
-                    right = isinstance(one, dict) and {"key", "says"} <= one.keys() and all(map(_is_text, one.values()))
-                    _expect(f"summary.{key}[{number}]", one, right, "key and says, as text")
+                for number, remark in enumerate(value):
+                    valid = (
+                        isinstance(remark, dict)
+                        and {"key", "says"} <= remark.keys()
+                        and all(map(_is_text, remark.values()))
+                    )
+                    _expect(f"summary.{key}[{number}]", remark, valid, "key and says, as text")
             case list() if key == "recordings":
                 _check_recordings(value)
             case list() if key in {*_LISTS, "sessions"}:
@@ -113,61 +117,64 @@ def _check_summary(summary: Any) -> None:
             case dict() if key == "fairness":
                 _check_values(f"summary.{key}", value)
             case list() | dict():
-                _expect(f"summary.{key}", value, right=False, expected="a number")
+                _expect(f"summary.{key}", value, valid=False, expected="a number")
             case _:
                 _check_values("summary", {key: value})
 
 
 def _check_recordings(entries: list[Any]) -> None:
-    for number, one in enumerate(entries):
-        where = f"summary.recordings[{number}]"
-        _expect(where, one, isinstance(one, dict), "what a link played")
+    for number, recording in enumerate(entries):
+        path = f"summary.recordings[{number}]"
+        _expect(path, recording, isinstance(recording, dict), "what a link played")
         for name in ("link", "trace"):
-            _expect(f"{where}.{name}", one.get(name), _is_text(one.get(name)), "text")
+            _expect(f"{path}.{name}", recording.get(name), _is_text(recording.get(name)), "text")
         for name in ("from_s", "used_s", "length_s"):
-            right = type(one.get(name)) is float and 0 <= one[name] < math.inf
-            _expect(f"{where}.{name}", one.get(name), right, "seconds")
+            valid = type(recording.get(name)) is float and 0 <= recording[name] < math.inf
+            _expect(f"{path}.{name}", recording.get(name), valid, "seconds")
 
 
 def _check_list(key: str, entries: list[Any]) -> None:
     names = _LISTS.get(key, ())
-    for number, one in enumerate(entries):
-        where = f"summary.{key}[{number}]"
-        _expect(where, one, isinstance(one, dict), "metrics by name")
+    for number, entry in enumerate(entries):
+        path = f"summary.{key}[{number}]"
+        _expect(path, entry, isinstance(entry, dict), "metrics by name")
         for name in names:
-            _expect(f"{where}.{name}", one.get(name), isinstance(one.get(name), str), "text")
-        _check_values(where, one)
+            _expect(f"{path}.{name}", entry.get(name), isinstance(entry.get(name), str), "text")
+        _check_values(path, entry)
     if names:
-        every = [tuple(one[name] for name in names if name != "kind") for one in entries]
-        _expect(f"summary.{key}", every, len(set(every)) == len(every), "different names")
+        keys = [tuple(entry[name] for name in names if name != "kind") for entry in entries]
+        _expect(f"summary.{key}", keys, len(set(keys)) == len(keys), "different names")
 
 
-def _check_values(where: str, values: Mapping[str, Any]) -> None:
+def _check_values(path: str, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if name in _WORDS or name in {"digest", "name"}:
-            _expect(f"{where}.{name}", value, value is None or isinstance(value, str), "text")
+            _expect(f"{path}.{name}", value, value is None or isinstance(value, str), "text")
         elif isinstance(value, list) and name not in METRICS:
-            _expect(f"{where}.{name}", value, _plain(value), "names or numbers")
+            _expect(f"{path}.{name}", value, _are_names_or_numbers(value), "names or numbers")
         else:
-            _expect(f"{where}.{name}", value, _number(value), "a number or nothing")
+            _expect(f"{path}.{name}", value, _is_number(value), "a number or nothing")
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _plain(values: Iterable[Any]) -> bool:
-    return all(isinstance(one, str) or _number(one) or (isinstance(one, list) and _plain(one)) for one in values)
+def _are_names_or_numbers(values: Iterable[Any]) -> bool:
+    return all(
+        isinstance(value, str) or _is_number(value) or (isinstance(value, list) and _are_names_or_numbers(value))
+        for value in values
+    )
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     if value is None or isinstance(value, float):
         return True
-    # beyond that, a whole number is no number that a measurement gives, and has no float
+    # no measurement gives a larger whole number, and not every larger one has a float
     return isinstance(value, int) and abs(value) < 2**64
 
 
-def _expect(where: str, found: Any, right: bool, expected: str) -> None:
-    if not right:
-        shown = json.dumps(found) if not isinstance(found, float) or math.isfinite(found) else str(found)
-        raise InputError(f"{where}: found {shown[:60]}; expected {expected}")
+def _expect(path: str, value: Any, valid: bool, expected: str) -> None:
+    if not valid:
+        text = json.dumps(value) if not isinstance(value, float) or math.isfinite(value) else str(value)
+        raise InputError(f"{path}: found {text[:60]}; expected {expected}")

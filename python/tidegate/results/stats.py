@@ -1,4 +1,4 @@
-"""Means over seeds with 95 % Student-t intervals, paired differences, and who is best by them."""
+"""Means over seeds with 95 % Student-t intervals, paired differences, and the contenders that are best by them."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from typing import Literal, TypeAlias, TypeVar
 Label = TypeVar("Label", bound=Hashable)
 
 BySeed: TypeAlias = Mapping[int, float | None]
-"""A number of several runs by their seeds; None where a run does not define it."""
+"""A number of several runs by seed; `None` where a run has no value."""
 
 LEVEL = 0.05
-"""How often those that are the same may be told apart: in one row of a table of twenty."""
+"""Probability, at most, that a row of a table shows a difference between contenders that are the same: 1 in 20."""
 
 _CARRIED = 0.5
-"""Of what could be carried, what a contender must have carried for its delay, loss and freezes to be compared: an idle
-sender has none of them. Ours; with less than half of it a rate is another one, and not a price for delay."""
+"""Part of the possible rate that a contender needs, so that its delay, loss and freezes can be compared: an idle sender
+has none of them. The value is ours: below half, a low rate is no longer a price that is paid for low delay."""
 
 _LOST = 0.1
-"""Who lost more shows that it sent too much, and not what could be carried (draft-ietf-rmcat-gcc-02 section 6: above
-10 % a sender has to decrease)."""
+"""Loss above which a contender's rate says nothing of the possible rate, because it sent too much
+(draft-ietf-rmcat-gcc-02 section 6: a sender has to decrease above 10 %)."""
 
 
 def could_carry(
     carried: Mapping[str, float], losses: Mapping[str, float], bound: float = math.inf
 ) -> tuple[float, float]:
-    """What each contender could have carried, and how much of it is enough to be compared in delay, loss and freezes.
+    """Returns the possible rate, and the rate from which on delay, loss and freezes are compared.
 
-    What could be carried is what the best contender carried, of those that did not lose too much, if there are any.
+    The possible rate is the highest one among the contenders that did not lose too much, or among all if all did.
 
     Args:
-        carried: What each contender carried, all in one unit.
-        losses: The part that each lost; NaN where nobody knows.
-        bound: No more than this could be carried.
+        carried: Rate (or share) of each contender, all in one unit.
+        losses: Part of the packets that each contender lost; NaN where it is unknown.
+        bound: Upper bound of the possible rate.
 
     >>> could_carry({"gcc": 2.0, "flood": 3.0, "idle": 0.1}, {"gcc": 0.01, "flood": 0.4, "idle": 0.0})
     (2.0, 1.0)
     """
     sound = [value for name, value in carried.items() if not losses[name] > _LOST]
-    most = min(max(sound or carried.values(), default=0.0), bound)
-    return most, _CARRIED * most
+    capacity = min(max(sound or carried.values(), default=0.0), bound)
+    return capacity, _CARRIED * capacity
 
 
 def t_probability(t: float, freedom: int) -> float:
@@ -94,30 +94,30 @@ class Interval:
     half: float | None
     """Half the interval's width; `None` with fewer than two runs."""
     count: int
-    """How many runs have a value."""
+    """Number of runs that have a value."""
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Interval:
-        """The mean and its interval of those `values` that are finite; None and NaN are left out.
+        """Computes the mean and its interval; leaves out None, NaN and infinite values.
 
         >>> Interval.of([1.0, 2.0, 3.0, None])
         Interval(mean=2.0, half=2.484..., count=3)
         """
-        known = [float(value) for value in values if value is not None and math.isfinite(value)]
-        count = len(known)
-        if not known:
+        present = [float(value) for value in values if value is not None and math.isfinite(value)]
+        count = len(present)
+        if not present:
             return cls(math.nan, None, 0)
-        mean = math.fsum(known) / count
+        mean = math.fsum(present) / count
         if count == 1:
             return cls(mean, None, 1)
-        variance = math.fsum((value - mean) ** 2 for value in known) / (count - 1)
+        variance = math.fsum((value - mean) ** 2 for value in present) / (count - 1)
         return cls(mean, t_quantile(count - 1) * math.sqrt(variance / count), count)
 
 
 def differences(a: BySeed, b: BySeed) -> list[float]:
-    """`a` less `b` for each seed at which both have a finite value, in order of seeds.
+    """Differences `a - b` for each seed at which both have a finite value, in order of seeds.
 
-    The same seed is the same luck, so that what both owe to it goes out of the difference.
+    The same seed is the same luck, so the part that both owe to luck cancels in the difference.
 
     >>> differences({1: 5.0, 2: 7.0, 3: None}, {1: 4.0, 2: 5.0, 3: 9.0, 4: 1.0})
     [1.0, 2.0]
@@ -127,7 +127,7 @@ def differences(a: BySeed, b: BySeed) -> list[float]:
 
 
 def paired(a: BySeed, b: BySeed) -> Interval:
-    """The mean of `a` less `b` over the seeds that both have, with its 95 % interval.
+    """Mean of `a - b` over the seeds that both have, with its 95 % interval.
 
     >>> paired({1: 10.0, 2: 31.0, 3: 22.0}, {1: 9.0, 2: 29.0, 3: 19.0})
     Interval(mean=2.0, half=2.484..., count=3)
@@ -136,9 +136,9 @@ def paired(a: BySeed, b: BySeed) -> Interval:
 
 
 def chance_above(values: Sequence[float], limit: float = 0.0) -> float:
-    """How likely a mean at least as far above `limit` is, if the true mean is `limit`: Student's t, one-sided.
+    """Probability of a mean at least as far above `limit` if the true mean is `limit`: Student's t, one-sided.
 
-    Fewer than two values say nothing, and that is 1. Values that are all the same leave no room for luck: 0 above the
+    It is 1 for fewer than two values, which say nothing. If all values are the same, luck is excluded: 0 above the
     limit, else 1.
 
     >>> round(chance_above([1.0, 2.0, 3.0]), 3), chance_above([1.0]), chance_above([2.0, 2.0], limit=1.0)
@@ -155,7 +155,7 @@ def chance_above(values: Sequence[float], limit: float = 0.0) -> float:
 
 
 def chance_apart(values: Sequence[float]) -> float:
-    """The same for a mean that is as far from 0 on either side: two-sided.
+    """Probability of a mean at least as far from 0 on either side if the true mean is 0: Student's t, two-sided.
 
     >>> round(chance_apart([1.0, 2.0, 3.0]), 3), chance_apart([0.0, 0.0])
     (0.074, 1.0)
@@ -164,29 +164,29 @@ def chance_apart(values: Sequence[float]) -> float:
 
 
 def holm(chances: Mapping[Label, float]) -> dict[Label, float]:
-    """Chances of several tests, such that rejecting all below a level errs at all with at most that probability.
+    """Adjusts the p-values of several tests: rejecting all below a level errs with at most that probability.
 
     S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979):
-    the smallest of n counts n times, the next one n - 1 times, and none less than one before it.
+    the smallest of n is multiplied by n, the next one by n - 1, and none becomes less than the one before it.
 
     >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
     {'a': 0.03, 'c': 0.06, 'b': 0.06}
     """
-    adjusted, least = {}, 0.0
-    for done, label in enumerate(sorted(chances, key=lambda label: chances[label])):
-        least = max(least, min(1.0, chances[label] * (len(chances) - done)))
-        adjusted[label] = least
+    adjusted, minimum = {}, 0.0
+    for index, label in enumerate(sorted(chances, key=lambda label: chances[label])):
+        minimum = max(minimum, min(1.0, chances[label] * (len(chances) - index)))
+        adjusted[label] = minimum
     return adjusted
 
 
 @dataclass(frozen=True)
 class Best:
-    """Who is best at something."""
+    """The contenders that are best by a number."""
 
     labels: frozenset[str] = frozenset()
-    """Those who are; nobody where nobody stands out."""
+    """Keys of the best contenders; empty where no contender stands out."""
     sure: bool = False
-    """Whether the paired differences tell everybody else apart from the best mean."""
+    """Whether the paired differences tell all other contenders apart from the best mean."""
 
 
 def best(
@@ -196,29 +196,29 @@ def best(
     margin: float = 0.0,
     least: float = 0.0,
 ) -> Best:
-    """Who is best: those from the best mean on whom nobody is significantly better than, within a margin.
+    """Finds the contenders that tie for best: no other is better by more than the margin, or significantly better.
 
-    Going from the best mean to the worst, the first one ends the list
+    The list goes from the best mean to the worst, and ends before the first contender
 
-    * whose mean is worse than the best one's by more than the margin, or
-    * than whom another is significantly better: the paired differences of all pairs, two-sided t, Holm's method over
-      the pairs, 5 % for all together.
+    * whose mean is worse than the best mean by more than the margin, or
+    * that another contender beats significantly: paired differences of all pairs, two-sided t, Holm's method over the
+      pairs, 5 % for all pairs together.
 
-    Nobody stands after one that is out, so that noise is no merit. Nobody is best at what has no better direction,
-    alone, or where all are within the margin and cannot be told apart.
+    No contender is listed after that one, so a noisy contender gains nothing by its wide interval. The list is empty
+    for a number without a better direction, for a single contender, and where no contender falls out.
 
     Args:
-        values: Of each contender the numbers by seed.
-        better: Which direction is.
-        margin: How much worse a mean may be, as a part of the best one.
-        least: The least difference of means that counts at all; also the least margin.
+        values: Numbers by seed of each contender.
+        better: The better direction.
+        margin: Tolerated distance from the best mean, as a fraction of it.
+        least: Minimum difference of means that counts at all; also the minimum margin.
 
     >>> a, b, c = {1: 1.0, 2: 2.0, 3: 3.0}, {1: 1.01, 2: 1.98, 3: 3.02}, {1: 5.1, 2: 6.0, 3: 6.9}
-    >>> found = best({"a": a, "b": b, "c": c}, "lower", margin=0.05)
-    >>> sorted(found.labels), found.sure
+    >>> leaders = best({"a": a, "b": b, "c": c}, "lower", margin=0.05)
+    >>> sorted(leaders.labels), leaders.sure
     (['a', 'b'], True)
     """
-    means = {label: Interval.of(of.values()).mean for label, of in values.items()}
+    means = {label: Interval.of(by_seed.values()).mean for label, by_seed in values.items()}
     means = {label: mean for label, mean in means.items() if not math.isnan(mean)}
     if better == "neither" or len(means) < 2:  # noqa: PLR2004
         return Best()
@@ -232,7 +232,7 @@ def best(
     allowed = max(margin * abs(means[first]), least)
     starred = [first]
     for label in order[1:]:
-        if worse[label] > allowed or any((other, label) in apart for other in order):
+        if worse[label] > allowed or any((rival, label) in apart for rival in order):
             break
         starred.append(label)
     others = order[len(starred) :]

@@ -1,4 +1,4 @@
-"""The results of a sweep or a suite in its folder: each says what it is a result of, and is checked when it is read."""
+"""Results of a sweep or a suite in its folder: each has the key of its run, and is checked when it is loaded."""
 
 from __future__ import annotations
 
@@ -32,58 +32,58 @@ class Results:
 
     folder: Path
     kind: str = SWEEP_FILE
-    """The file in it that says what is run."""
+    """Name of the file with the plan of the runs."""
 
     def file(self, key: str) -> Path:
-        """Where a result is, or will be."""
+        """Path of the result under a key, whether it exists or not."""
         return self.folder / "results" / f"{key}.json"
 
     def read(self, key: str) -> Mapping[str, Any] | None:
-        """The result under a key, if it is there, whole, and a result of what the key stands for."""
+        """Loads the result under a key; `None` if it is missing, damaged or of another key."""
         try:
-            found = read_json(self.file(key))
+            result = read_json(self.file(key))
         except TidegateError:
             return None
-        if not isinstance(found, dict) or found.get("key") != key:
+        if not isinstance(result, dict) or result.get("key") != key:
             return None
-        content = found.pop("content", None)
-        return found if content == _content(found) else None
+        content = result.pop("content", None)
+        return result if content == _content(result) else None
 
     def write(self, key: str, result: Mapping[str, Any]) -> Path:
-        """Writes one, whole or not at all."""
+        """Writes the result under a key, completely or not at all."""
         about = {"key": key, **result}
         file = self.file(key)
-        # once as they will be read: a tuple is a list then
-        plain = json.loads(json.dumps(about))
-        write_file(file, json.dumps({**plain, "content": _content(plain)}) + "\n")
+        # the hash is of the data as they will be loaded, where a tuple has become a list
+        decoded = json.loads(json.dumps(about))
+        write_file(file, json.dumps({**decoded, "content": _content(decoded)}) + "\n")
         return file
 
     def clear_way(self, key: str) -> None:
-        """Moves a file away that has the name of a key's result and is none."""
+        """Renames a file that has the name of a key's result and is not one."""
         with named(self.file(key)):
             if self.file(key).exists():
                 keep(self.file(key))
 
     @contextmanager
     def begun(self, plan: Mapping[str, Any], variants: Sequence[str], seeds: Sequence[int]) -> Iterator[None]:
-        """The folder for a plan, for nobody else meanwhile, without what a killed run left unfinished.
+        """Prepares the folder for a plan, locks it meanwhile, and removes unfinished files of a killed run.
 
         Args:
-            plan: What is written into it.
+            plan: Fields of the plan's file.
             variants: An identity of each combination of settings.
-            seeds: Each of them is run with these.
+            seeds: Seeds of each combination.
 
         Raises:
-            OutputError: when it cannot be written, holds another plan, or somebody is at work in it.
+            OutputError: when the folder cannot be written, holds another plan, or another process is using it.
         """
         begin_folder(self.folder, self.kind)
         self._check_plan(set(variants), seeds)
         results = self.folder / "results"
         with named(results):
             results.mkdir(parents=True, exist_ok=True)
-        with _alone(results, self.folder):
-            for place in (self.folder, results):
-                for file in place.glob(f".*{TEMPORARY}*"):
+        with _exclusive(results, self.folder):
+            for folder in (self.folder, results):
+                for file in folder.glob(f".*{TEMPORARY}*"):
                     if _TEMPORARY.fullmatch(file.name):
                         file.unlink(missing_ok=True)
             about = {"format": _FORMAT, **plan, "seeds": list(seeds), "variants": sorted(set(variants))}
@@ -91,14 +91,14 @@ class Results:
             yield
 
     def _check_plan(self, variants: set[str], seeds: Sequence[int]) -> None:
-        """A plan may grow, or be run again; another one has a folder of its own."""
+        """Checks that the folder holds no other plan; the same plan may be run again, or be extended."""
         try:
             before = read_json(self.folder / self.kind)
-            had, with_seeds = set(before["variants"]), list(before["seeds"])
+            earlier, with_seeds = set(before["variants"]), list(before["seeds"])
         except (TidegateError, KeyError, TypeError):
             return
-        if not had <= variants:
-            why = f"{len(had - variants)} of its {len(had)} combinations are not in this one"
+        if not earlier <= variants:
+            why = f"{len(earlier - variants)} of its {len(earlier)} combinations are not in this one"
         elif missing := [seed for seed in with_seeds if seed not in set(seeds)]:
             why = f"its seed {missing[0]} is not in this one"
         else:
@@ -107,13 +107,13 @@ class Results:
         raise OutputError(f"{self.folder}: holds a sweep with another plan: {why}; {right}")
 
 
-def _content(found: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
+def _content(result: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager
-def _alone(folder: Path, shown: Path) -> Iterator[None]:
-    """A lock that ends with the process."""
+def _exclusive(folder: Path, typed: Path) -> Iterator[None]:
+    """Locks a folder until the process ends at the latest."""
     if sys.platform == "win32":
         yield
         return
@@ -123,7 +123,7 @@ def _alone(folder: Path, shown: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise OutputError(f"{shown}: somebody is at work in it; wait for it, or choose another folder") from None
+        raise OutputError(f"{typed}: another process is using it; wait for it, or choose another folder") from None
     except OSError:
         pass  # a file system without locks
     try:

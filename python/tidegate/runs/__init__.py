@@ -1,4 +1,4 @@
-"""Running a scenario: one run or many at once, on all cores."""
+"""Runs of scenarios: one, or many at once on all cores."""
 
 from tidegate.runs._tables import SIDES, Kept, capture_file
 from tidegate.runs._versions import build, version, versions

@@ -1,7 +1,7 @@
-"""Interpreters that tidegate begins look for no modules in the present folder, where anybody's `json.py` may lie.
+"""Keeps the current folder off the module path of interpreters that tidegate starts: it may hold any `json.py`.
 
-`-P` on a command line says so, and `PYTHONSAFEPATH` where somebody else writes the command line. What people run must
-not inherit that: their programs find the environment as it was.
+`-P` on a command line does so, and `PYTHONSAFEPATH` where a library writes the command line. Programs of users must not
+inherit the variable: they find the environment as it was.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""The environment variable that does what `-P` does, in Python 3.11 and newer."""
+"""Environment variable with the effect of `-P`, in Python 3.11 and newer."""
 _environment = threading.Lock()
 
 
 @contextmanager
 def safe_path() -> Iterator[str | None]:
-    """While it is on, interpreters begin without the present folder on their path.
+    """Makes interpreters that start inside leave the current folder off their path.
 
-    Yields what the variable was, for [restore][] in the new process. One thread at a time: the environment is the whole
-    process's.
+    Yields the variable's previous value, for [restore][] in the new process. One thread at a time, since all threads
+    share the environment.
     """
     with _environment:
         before = os.environ.get(SAFE_PATH)
@@ -33,22 +33,22 @@ def safe_path() -> Iterator[str | None]:
 
 
 _OURS = "TIDEGATE_SET_PYTHONSAFEPATH"
-"""Beside the other variable where processes are begun by a library that hands over a table of variables."""
+"""Marks that [variables][] set the other variable, in processes that a library starts with a table of variables."""
 
 
 def variables() -> dict[str, str]:
-    """What a library that begins interpreters is to set in their environment; [forget][] is for what runs in them."""
+    """Variables for a library to set in interpreters that it starts; code in these calls [forget][]."""
     return {} if SAFE_PATH in os.environ else {SAFE_PATH: "1", _OURS: "1"}
 
 
 def forget() -> None:
-    """Takes out of this process's environment what [variables][] put there."""
+    """Removes the variables of [variables][] from this process's environment."""
     if os.environ.pop(_OURS, None) is not None:
         os.environ.pop(SAFE_PATH, None)
 
 
 def restore(before: str | None) -> None:
-    """Gives the variable the value that it had."""
+    """Resets the variable to its previous value."""
     if before is None:
         os.environ.pop(SAFE_PATH, None)
     else:

@@ -1,4 +1,4 @@
-"""What a worker of Dask does: a batch of jobs, one after the other, after it has shown that it gives the same bits."""
+"""Code of a Dask worker: runs batches of jobs, after it has shown that its results have the same bits."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from tidegate.runs._versions import build, version
 from tidegate.runs.jobs import RunJob
 from tidegate.scenario import Scenario
 
-_TELL = 1.0  # seconds of a job between two words of how far it is: a thousand workers are a thousand messages then
+_REPORT_INTERVAL = 1.0  # seconds between progress reports of a job: a thousand workers then send a thousand messages
 CANARY = {"duration": "2s", "record": "summary"}
-"""What of `home-broadband` every worker runs first: some ten milliseconds of work."""
+"""Changes to `home-broadband` for the canary run of each worker: some ten milliseconds of work."""
 
 
 @cache
 def signature() -> Mapping[str, str]:
-    """What makes results comparable: versions, the build of the engine, our code in Python, and a digest.
+    """Facts that have to be equal for comparable results: versions, the engine's build, code in Python, and a digest.
 
-    Of Python the minor version: code that is sent by value fits no other one.
+    Python's minor version is among them, since code that is sent by value fits no other.
     """
     run = RunJob(Scenario.load("home-broadband", CANARY))(lambda _: True)
     return {
@@ -44,17 +44,17 @@ def signature() -> Mapping[str, str]:
 
 
 def _code() -> str:
-    """A hash of the package's modules."""
+    """Hash of the package's modules."""
     folder = Path(_shipped.__file__).parent
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
-        found.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()[:16]
+        hasher.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return hasher.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a worker answers whose results would be other ones."""
+    """Answer of a worker whose results would differ."""
 
     worker: str
     signature: Mapping[str, str]
@@ -62,16 +62,16 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Done:
-    """A job that is done."""
+    """A finished job."""
 
     outcome: bytes
-    """Its result or error, as `wire.outcome_of` reads it."""
+    """Its result or error, packed for `wire.outcome_of`."""
     seconds: float
-    """How long it took."""
+    """Time that it took."""
 
 
 def part(data: bytes) -> bytes:
-    """Something shared: Dask sends it to each worker that needs it once, and makes it again where it was lost."""
+    """Task for a shared object: Dask sends it to each worker once, and repeats the task where it was lost."""
     return data
 
 
@@ -86,15 +86,15 @@ def work(
     expected: Mapping[str, str],
     topic: str,
 ) -> list[Done] | Refusal:
-    """Does a batch.
+    """Runs a batch of jobs.
 
     Args:
         jobs: The jobs with their numbers.
-        parts: What they share, by its hash.
-        names: Hashes of further parts.
-        large: These parts.
+        parts: Bytes of the objects that they share, by hash.
+        names: Hashes of large parts, which come from tasks of their own.
+        large: Bytes of the large parts.
         expected: The caller's `signature`.
-        topic: Under which is told how far jobs are.
+        topic: Topic of progress reports.
     """
     forget()
     worker = get_worker()
@@ -103,7 +103,7 @@ def work(
     tick = _Tick(worker, topic)
     done = []
     for number, job in wire_unpacked(jobs, {**parts, **dict(zip(names, large, strict=True))}):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         tick.number = number
         try:
             outcome = job if isinstance(job, BaseException) else job(tick)
@@ -113,37 +113,41 @@ def work(
             error.add_note(traceback.format_exc())
             outcome = error
         answer = wire.outcome_bytes(outcome)
-        done.append(Done(answer, time.perf_counter() - begun))
+        done.append(Done(answer, time.perf_counter() - started))
     return done
 
 
 def wire_unpacked(jobs: bytes, parts: Mapping[str, bytes]) -> list[tuple[int, Any]]:
-    """The jobs; where they cannot be made here, for each an error in its place."""
+    """Unpacks the jobs.
+
+    Raises:
+        RunError: when they cannot be rebuilt here.
+    """
     try:
-        found: list[tuple[int, Any]] = _unpacker.unpack(jobs, parts)
+        unpacked: list[tuple[int, Any]] = _unpacker.unpack(jobs, parts)
     except Exception as error:  # noqa: BLE001
         raise RunError(
-            f"{get_worker().address}: cannot make what it was sent ({type(error).__name__}: {error}); what a "
-            "controller imports has to be installed there"
+            f"{get_worker().address}: cannot rebuild the jobs ({type(error).__name__}: {error}); install the modules "
+            "that the controllers import there"
         ) from None
-    return found
+    return unpacked
 
 
 class _Tick:
-    """Told how far a job is; ends it when its batch was cancelled."""
+    """Reports the progress of a job, and ends it when its batch was cancelled."""
 
     def __init__(self, worker: Any, topic: str) -> None:
         self.number = 0
         self.stopped = False
         self._worker, self._topic = worker, topic
         self._task = worker.state.tasks.get(worker.get_current_task())
-        self._next = time.monotonic() + _TELL
+        self._next = time.monotonic() + _REPORT_INTERVAL
 
     def __call__(self, fraction: float) -> bool:
         if self._task is not None and self._task.state == "cancelled":
             self.stopped = True
             raise KeyboardInterrupt
         if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _TELL
+            self._next = time.monotonic() + _REPORT_INTERVAL
             self._worker.log_event(self._topic, [self.number, fraction])
         return True

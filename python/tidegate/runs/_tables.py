@@ -1,4 +1,4 @@
-"""Where the tables of a run are: in the engine's recording, in a folder, or read from one into memory."""
+"""Tables of a run: in the engine's recording, in a folder, or in memory."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tidegate.results.saved import Contents
 from tidegate.scenario.variants import as_asked
 
 SIDES = ("sender", "receiver")
-"""Of flows, for capture files."""
+"""Sides of flows, for capture files."""
 
 
 _CONTROLLERS = "flow_controller"
-"""The column of `flows` with the names that the engine has for controllers."""
+"""Column of `flows` with the engine's names of controllers."""
 
 
 def _as_asked(table: Table) -> Table:
-    """A table with controllers as they were asked for."""
+    """The table with controllers' names as they were typed."""
     names = table.to_numpy(_CONTROLLERS).tolist()
-    asked = [as_asked(name) for name in names]
-    if asked == names:
+    typed = [as_asked(name) for name in names]
+    if typed == names:
         return table
     columns = [(name, table.to_numpy(name)) for name in table.columns]
     return Table.of(
         [
-            (name, asked if name == _CONTROLLERS else values.tolist() if values.dtype.kind in "UO" else values)
+            (name, typed if name == _CONTROLLERS else values.tolist() if values.dtype.kind in "UO" else values)
             for name, values in columns
         ]
     )
@@ -57,8 +57,8 @@ class Fresh:
             raise RunError(f"no capture file: {error}") from None
 
     def draws(self) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] = json.loads(self._recording.draws_json())
-        return found
+        draws: Mapping[str, Any] = json.loads(self._recording.draws_json())
+        return draws
 
 
 class Saved(Contents):
@@ -97,12 +97,12 @@ def stream_file(flow: str) -> str:
 
 
 class WithFiles:
-    """Tables of a run that has further files: those of a session with programs.
+    """Tables of a run with additional files, such as those of a session with programs.
 
     Args:
-        tables: The run's.
-        folder: Where its files are.
-        keeps: What the folder lasts as long as.
+        tables: The run's tables.
+        folder: Folder of its files.
+        keeps: Object that keeps the folder alive.
     """
 
     def __init__(self, tables: Any, folder: Path, keeps: object) -> None:
@@ -114,12 +114,12 @@ class WithFiles:
         return getattr(self._tables, name)
 
     def file(self, name: str) -> Path:
-        """One of its files."""
+        """Path of one of its files."""
         return self._folder / name
 
 
 class Kept:
-    """Tables of a run in memory, with all that would be in its folder."""
+    """Tables of a run in memory, with all other contents of its folder."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What results are made with: versions, and the build of the engine."""
+"""Versions of the software that results depend on, and the build of the engine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tidegate._files import sha256
 
 @cache
 def versions() -> Mapping[str, str]:
-    """What a result was made with."""
-    found = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
+    """Versions that results depend on, by name."""
+    packages = {"tidegate": version(), "python": platform.python_version(), "numpy": np.__version__}
     commit = _core.COMMIT
-    return {**found, "commit": commit} if commit else found
+    return {**packages, "commit": commit} if commit else packages
 
 
 def versions_of(inputs: Iterable[str]) -> dict[str, str]:
-    """The same, with that of ONNX Runtime where one of the inputs is a model."""
+    """These versions, with that of ONNX Runtime if an input is a model."""
     if not any(name.startswith("onnx:") for name in inputs):
         return dict(versions())
     return {**versions(), "onnxruntime": metadata.version("onnxruntime")}
@@ -31,7 +31,7 @@ def versions_of(inputs: Iterable[str]) -> dict[str, str]:
 
 @cache
 def build() -> str:
-    """Which build of the engine this is: a hash of the extension, which differs within a version, too."""
+    """Hash of the extension module: it tells builds of one version apart."""
     return sha256(Path(_core.__file__))[:16]
 
 

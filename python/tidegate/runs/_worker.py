@@ -1,4 +1,4 @@
-"""A process that does one job after the other, and what is known when it ends by itself."""
+"""A process that runs jobs one after the other, and the reason when it ends by itself."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from tidegate.runs._interpreter import restore, safe_path
 
 
 class ProcessEnded(RunError):
-    """The process of a run went away: it used up the memory, or its controller ended it."""
+    """The process of a run ended: it used up the memory, or its controller ended it."""
 
 
 class Worker:
-    """A process, as the thread sees it that gives it jobs.
+    """Handle of a process, for the thread that gives it jobs.
 
     Args:
-        context: How processes begin.
-        done: Where a job tells how far it is, by its number.
-        stopped: Set when jobs are to stop.
+        context: Start method of processes.
+        done: Fraction of each job that is done, by the job's number.
+        stopped: Event that is set when jobs have to stop.
     """
 
     def __init__(self, context: SpawnContext, done: Any, stopped: Any) -> None:
         self._connection, theirs = context.Pipe()
-        # what the standard library knows of child processes is for one thread at a time, too
+        # the standard library's table of child processes is for one thread at a time, too
         with safe_path() as path:
-            # what controllers print goes where their parent's would
+            # output of controllers goes where the parent's would
             about = (theirs, done, stopped, sys.stdout is sys.stderr, path)
             self._process = context.Process(target=_serve, args=about, name="tidegate run")
             self._process.start()
         theirs.close()
 
     def is_alive(self) -> bool:
-        """Whether it can take a job."""
+        """Whether the process can take a job."""
         return not wait([self._process.sentinel], 0)
 
     def do(self, number: int, job: Any) -> Any:
-        """Does a job and returns its result.
+        """Runs a job and returns its result.
 
         Raises:
             ProcessEnded: when the process ended meanwhile; with the signal or the exit code.
@@ -50,7 +50,7 @@ class Worker:
         try:
             self._connection.send((number, job))
             wait([self._connection, self._process.sentinel])
-            # what it said before it ended is here, even if both are ready
+            # an answer sent before the end is still there, even if both are ready
             good, result = self._connection.recv() if self._connection.poll() else (False, None)
         except (EOFError, ConnectionError):
             good, result = False, None
@@ -62,11 +62,11 @@ class Worker:
         raise ProcessEnded(f"the process of a run {_end(self._process.exitcode)}")
 
     def terminate(self) -> None:
-        """Ends it at once."""
+        """Ends the process at once."""
         self._process.terminate()
 
     def end(self, patience: float) -> None:
-        """Lets it go; at once if it does not within so many seconds."""
+        """Ends the process; kills it if it has not ended after `patience` seconds."""
         self._connection.close()
         self._process.join(patience)
         if self._process.exitcode is None:
@@ -75,16 +75,16 @@ class Worker:
 
 
 def _end(code: int | None) -> str:
-    """How a process ended, in words."""
+    """The end of a process in words, from its exit code."""
     if code is not None and code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        hint = "; the system does that to what uses up the memory" if name == "SIGKILL" else ""
+        hint = "; the system does that to processes that use up the memory" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
-    return f"ended with exit code {code}: its controller did that, or what the controller uses"
+    return f"ended with exit code {code}: its controller, or a library that the controller uses, ended it"
 
 
 def _serve(connection: Connection, done: Any, stopped: Any, quiet: bool, path: str | None) -> None:
-    """What the process does; `path` is what people's code finds in its environment (`_interpreter`)."""
+    """Main loop of the process; `path` is the environment variable of `_interpreter` for users' code."""
     restore(path)
     if quiet:
         sys.stdout = sys.stderr
@@ -96,26 +96,26 @@ def _serve(connection: Connection, done: Any, stopped: Any, quiet: bool, path: s
         except EOFError:
             return
         except Exception as error:  # noqa: BLE001
-            connection.send((False, error))  # a job that only its sender knows how to make
+            connection.send((False, error))  # a job that this process cannot unpickle
             continue
         outcome = _outcome(number, job, done, stopped)
         try:
             connection.send(outcome)
         except Exception as error:  # noqa: BLE001
-            connection.send((False, RunError(f"what came of a run cannot be handed over: {error}")))
+            connection.send((False, RunError(f"the result of a run cannot be sent: {error}")))
 
 
 def _outcome(number: int, job: Any, done: Any, stopped: Any) -> tuple[bool, Any]:
     try:
         return True, job(partial(tell, done, stopped, number))
     except BaseException as error:  # noqa: BLE001
-        # where it was, for whoever looks for a bug: a traceback does not travel
+        # a traceback cannot be pickled, but helps to find the bug
         error.add_note(traceback.format_exc())
         return False, error
 
 
 def tell(done: Any, stopped: Any, number: int, fraction: float) -> bool:
-    """Notes how far a job is, by its number in `done`; stops it when `stopped` is set."""
+    """Stores the progress of a job in `done`, and stops the job when `stopped` is set."""
     done[number] = fraction
     if stopped.is_set():
         raise KeyboardInterrupt

@@ -1,11 +1,11 @@
-"""Dask as the engine: runs on the workers of a scheduler, or on processes of this machine that Dask looks after.
+"""The Dask engine: does runs on the workers of a scheduler, or in processes of this machine that Dask manages.
 
     with engine.using(Cluster("tcp://10.0.0.5:8786")):
         compare(["gcc", "nada"], seeds=100)
 
 Jobs go out in batches of a second of work, some at a time, so that neither the scheduler nor this process holds
-more than what is under way. What many share is sent once a worker (`_wire`). A worker that goes away costs its batch
-another try, on another worker; one that gives other bits is refused before its first job (`_remote.signature`).
+more than these. Objects that many jobs share are sent once to each worker (`_wire`). If a worker ends, its batch is
+tried again on another one. A worker with different results is refused before its first job (`_remote.signature`).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from tidegate.runs.pool import Job
 T = TypeVar("T")
 
 _PATIENCE = 10.0  # seconds for a scheduler to answer, and for a first worker
-_BATCH = 1.0  # seconds of work that go out as one: what a batch costs is less than a hundredth of it
-_MOST = 512  # jobs of a batch: a scheduler's message stays small
-_AHEAD = 2  # batches a thread that are under way: one that runs, and one that waits beside it
-_LOOK = 5.0  # seconds between two looks at which workers there are
-_LARGE = 16_384  # bytes of something shared that make it worth a task of its own, which is sent once a worker
+_BATCH = 1.0  # seconds of work in a batch; the cost of a batch is less than a hundredth of it
+_MAX_BATCH = 512  # jobs in a batch, so that messages of the scheduler stay small
+_AHEAD = 2  # batches per thread: one that runs, and one that waits
+_LOOK = 5.0  # seconds between updates of the list of workers
+_LARGE = 16_384  # bytes from which on a shared object is a task of its own, which each worker gets once
 
 
 class Cluster:
@@ -55,12 +55,12 @@ class Cluster:
     Args:
         scheduler: Its address, such as `tcp://10.0.0.5:8786`, or a `distributed.Client`; by default processes of this
             machine (`LocalCluster`), which end with the `with` block.
-        workers: How many processes, where they are this machine's; one a core by default.
+        workers: Number of processes on this machine, without a scheduler; one per core by default.
         patience: Seconds for the scheduler to answer.
 
     Raises:
-        InputError: when Dask is not installed, nobody answers, no worker is there, or one of them has other versions or
-            gives other bits.
+        InputError: when Dask is not installed, no scheduler answers, it has no worker, or a worker has other versions
+            or other results.
     """
 
     def __init__(self, scheduler: Any = None, *, workers: int | None = None, patience: float = _PATIENCE) -> None:
@@ -70,11 +70,11 @@ class Cluster:
         self._owned: list[Any] = []
         self._checked: set[str] = set()
         self.sent = 0
-        """Bytes of jobs, and of what they share, that were handed to Dask."""
+        """Bytes of jobs, and of the objects that they share, that were sent through Dask."""
         self.received = 0
         """Bytes of results."""
         self.batches = 0
-        """Batches that were handed to Dask, a task each."""
+        """Number of batches that were sent through Dask, a task each."""
         self.where = scheduler if isinstance(scheduler, str) else "this machine's cluster"
         try:
             with _quietly():
@@ -91,17 +91,17 @@ class Cluster:
             return scheduler
         address = scheduler
         if scheduler is None:
-            # Ctrl-C reaches all processes of a terminal; what it means is decided here
-            begun = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in variables().items()}
-            with safe_path(), _blocked(), dask.config.set(begun):
+            # Ctrl-C reaches all processes of a terminal, but only this one handles it
+            environment = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in variables().items()}
+            with safe_path(), _blocked(), dask.config.set(environment):
                 address = distributed.LocalCluster(
                     n_workers=workers or pool.cores(),
                     threads_per_worker=1,
-                    memory_limit=0,  # runs know what they need (`_memory`)
+                    memory_limit=0,  # runs check their memory themselves (`scenario.memory`)
                     dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
                 )
-            # who begins workers sets what they are to find for himself, too
+            # Dask sets the variables for its workers in this process, too
             forget()
             self._owned.append(address)
         if isinstance(address, str):
@@ -121,11 +121,11 @@ class Cluster:
         return client
 
     def close(self) -> None:
-        """Lets go of the scheduler; ends processes that are this engine's own."""
+        """Disconnects from the scheduler, and ends the processes that this engine started."""
         with _quietly():
-            for one in reversed(self._owned):
+            for resource in reversed(self._owned):
                 with contextlib.suppress(OSError, TimeoutError):
-                    one.close()
+                    resource.close()
         self._owned.clear()
         forget()
 
@@ -133,14 +133,14 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Lets go of the scheduler."""
+        """Disconnects from the scheduler."""
         self.close()
 
     def check_workers(self) -> None:
-        """Whether all workers give the results that this machine would give; those that come later are asked then.
+        """Checks that new workers give the same results as this machine.
 
         Raises:
-            InputError: names the worker, what it has, and what would be right.
+            InputError: names the worker, its value, and the expected one.
         """
         try:
             self.client.wait_for_workers(1, timeout=self._patience)
@@ -148,25 +148,27 @@ class Cluster:
             raise InputError(
                 f"{self.where}: has no worker (waited {self._patience:g} s); `dask worker {self.address}` starts one"
             ) from None
-        fresh = [one for one in self.client.scheduler_info(n_workers=-1)["workers"] if one not in self._checked]
+        fresh = [
+            worker for worker in self.client.scheduler_info(n_workers=-1)["workers"] if worker not in self._checked
+        ]
         if not fresh:
             return
-        for address, found in self.client.run(_probe(), workers=fresh, on_error="return").items():
-            if isinstance(found, BaseException):
+        for address, reply in self.client.run(_probe(), workers=fresh, on_error="return").items():
+            if isinstance(reply, BaseException):
                 if self._has_left(address):
-                    continue  # as one that goes away in the middle of its work: the others do it
-                raise InputError(f"worker {address}: cannot be asked what it has: {found}")
-            _same_version(f"worker {address}", found["distributed"])
-            if "lacks" in found:
+                    continue  # like a worker that ends during a batch: others do its work
+                raise InputError(f"worker {address}: does not answer the check of its versions: {reply}")
+            _same_version(f"worker {address}", reply["distributed"])
+            if "lacks" in reply:
                 raise InputError(
-                    f"worker {address}: has no tidegate with Dask ({found['lacks']}); install there what is here: "
+                    f"worker {address}: has no tidegate with Dask ({reply['lacks']}); install the same version there: "
                     f'pip install "tidegate[dask]=={version()}"'
                 )
-            refuse(address, found["signature"])
+            refuse(address, reply["signature"])
             self._checked.add(address)
 
     def _has_left(self, worker: str) -> bool:
-        """Whether the scheduler lets go of a worker that did not answer; it may hear of its end a moment after us."""
+        """Whether the scheduler drops a worker that did not answer; it may notice the end a moment later."""
         for _ in range(20):
             if worker not in self.client.scheduler_info(n_workers=-1)["workers"]:
                 return True
@@ -180,13 +182,13 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
         return len(self.client.nthreads())
 
     def run_all(self, jobs: Sequence[Job[T]], **how: Unpack[How]) -> list[T | BaseException]:
         """Does all jobs and returns their results in order; see [Engine][tidegate.runs.engine.Engine].
 
-        How many go at once is the cluster's.
+        The cluster decides how many go at once.
         """
         if not jobs:
             return []
@@ -200,7 +202,7 @@ class Cluster:
 
 
 class _UnderWay:
-    """Jobs on their way through a cluster."""
+    """State of a list of jobs that a cluster does."""
 
     def __init__(self, cluster: Cluster, jobs: Sequence[Job[Any]]) -> None:
         from tidegate.runs import _remote as remote
@@ -210,15 +212,15 @@ class _UnderWay:
         self._cluster, self._client, self._jobs = cluster, cluster.client, jobs
         self._packer = wire.Packer()
         self._todo = deque(range(len(jobs)))
-        """Numbers of jobs; those of a batch that cannot be packed go alone."""
+        """Numbers of the jobs to send; jobs of a batch that cannot be packed are sent alone."""
         self._batches: dict[Any, list[int]] = {}
         self._parts: dict[str, Any] = {}
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._alone: set[int] = set()
         self._suspects: deque[int] = deque()
-        """Jobs whose workers went away too often, for them or for what ran beside them."""
+        """Jobs whose workers ended too often, because of them or of jobs beside them."""
         self._watched = -1
-        """The one of them that runs with nothing beside it."""
+        """Number of the suspect that runs alone; -1 for none."""
         self._outcomes: list[Any] = [None] * len(jobs)
         self._seconds = (0.0, 0)
         self._fractions: dict[int, float] = {}
@@ -258,7 +260,7 @@ class _UnderWay:
         return self._outcomes
 
     def _fill(self) -> Iterator[tuple[int, InputError]]:
-        """Hands out batches, as many as keep everybody busy; tells of jobs that cannot be sent."""
+        """Sends batches until all threads have work; yields the errors of jobs that cannot be sent."""
         if time.monotonic() - self._looked > _LOOK:
             self._threads = max(1, sum(self._client.nthreads().values()))
             self._looked = time.monotonic()
@@ -277,12 +279,12 @@ class _UnderWay:
             self._submit([self._watched])
 
     def _size(self) -> int:
-        """How many jobs the next batch has: a second of work, and less towards the end."""
+        """Number of jobs in the next batch: a second of work, and less towards the end."""
         total, count = self._seconds
         if not count or self._todo[0] in self._alone:
             return 1
         share = math.ceil(len(self._todo) / (_AHEAD * self._threads))
-        return max(1, min(_MOST, share, round(_BATCH * count / max(total, 1e-6))))
+        return max(1, min(_MAX_BATCH, share, round(_BATCH * count / max(total, 1e-6))))
 
     def _submit(self, numbers: list[int]) -> None:
         data, parts = self._packer.pack([(number, self._jobs[number]) for number in numbers])
@@ -290,7 +292,7 @@ class _UnderWay:
         for name in large:
             if name not in self._parts:
                 self._cluster.sent += len(parts[name])
-                # a task, not scattered data: what a dead worker had is made again elsewhere
+                # a task, not scattered data: if its worker ends, another one repeats it
                 self._parts[name] = self._client.submit(
                     self._remote.part, parts[name], key=f"{self._name}-part-{name}", pure=False
                 )
@@ -313,13 +315,13 @@ class _UnderWay:
         future.add_done_callback(self._ended.put)
 
     def _taken(self) -> Iterator[tuple[int, Any]]:
-        """What came within a beat: numbers of jobs, and their results or errors."""
-        ended = [one for one in pool.taken(self._ended) if one in self._batches]
-        good = [one for one in ended if one.status == "finished"]
+        """Yields the jobs that end within a beat: their numbers, and their results or errors."""
+        ended = [future for future in pool.taken(self._ended) if future in self._batches]
+        good = [future for future in ended if future.status == "finished"]
         answers = self._gathered(good)
         for future in ended:
             if future not in answers and future.status not in {"error", "cancelled"}:
-                # the worker that had the answer went away before it was fetched: Dask does the batch again
+                # the worker with the answer ended before it was fetched: Dask repeats the batch
                 future.add_done_callback(self._ended.put)
                 continue
             numbers = self._batches.pop(future)
@@ -335,31 +337,31 @@ class _UnderWay:
                 yield number, self._wire.outcome_of(done.outcome)
 
     def _gathered(self, good: list[Any]) -> dict[Any, Any]:
-        """The answers of batches that are done; all by one request where nothing happens meanwhile."""
+        """Fetches the answers of finished batches: by one request, or one by one where that fails."""
         try:
             return dict(zip(good, self._client.gather(good), strict=True))
         except Exception:  # noqa: BLE001
-            found = {}
-            for one in good:
+            answers = {}
+            for future in good:
                 with contextlib.suppress(Exception):
-                    found[one] = one.result()
-            return found
+                    answers[future] = future.result()
+            return answers
 
     def _lost(self, future: Any, numbers: list[int]) -> Iterator[tuple[int, Any]]:
-        """A batch without an answer."""
+        """Handles a batch without an answer: yields its errors, or plans another try."""
         error = future.exception() if future.status == "error" else None
         if isinstance(error, distributed.KilledWorker):
             if numbers == [self._watched]:
                 yield (
                     numbers[0],
                     RunError(
-                        f"the run took its worker with it {error.allowed_failures + 1} times, the last one "
+                        f"the run ended its worker {error.allowed_failures + 1} times, the last one "
                         f"{error.last_worker.address}: it used up the memory, or its controller ended the process"
                     ),
                 )
                 return
-            # Dask suspects all that waited on a worker which went away. Each goes alone when all others are done, with
-            # nothing beside it: then it is known which run does that
+            # Dask suspects all jobs that waited on a worker that ended. When the other jobs are done, each suspect runs
+            # alone, which shows the run that ends workers
             self._suspects.extend(numbers)
         elif isinstance(error, ModuleNotFoundError):
             raise InputError(f"a worker of {self._cluster.where}: {error}; install there what is here")
@@ -368,12 +370,12 @@ class _UnderWay:
                 yield number, error if isinstance(error, RunError) else RunError(f"Dask: {error!r}")
         else:
             raise RunError(
-                f"{self._cluster.where}: the scheduler went away, or cancelled the runs; the same command goes on from "
-                "what is kept"
+                f"{self._cluster.where}: the scheduler ended, or cancelled the runs; the same command does "
+                "the missing runs"
             )
 
     def end(self) -> None:
-        """Leaves nothing on the cluster."""
+        """Removes all tasks from the cluster."""
         with contextlib.suppress(OSError, TimeoutError, RuntimeError):
             if self._batches:
                 self._client.cancel(list(self._batches), force=True)
@@ -383,48 +385,48 @@ class _UnderWay:
 
 
 def refuse(worker: str, theirs: Mapping[str, str]) -> None:
-    """Refuses a worker that has something else than this machine.
+    """Refuses a worker whose versions or results differ from this machine's.
 
     Raises:
         InputError: names the worker and both values.
     """
     from tidegate.runs import _remote as remote
 
-    for what, ours in remote.signature().items():
-        if theirs.get(what) != ours:
+    for aspect, ours in remote.signature().items():
+        if theirs.get(aspect) != ours:
             raise InputError(
-                f"worker {worker}: {what} is {theirs.get(what)}, and {ours} here: its results would not be comparable; "
+                f"worker {worker}: {aspect} is {theirs.get(aspect)}, and {ours} here: results would not be comparable; "
                 "install the same wheel on both"
             )
 
 
-def _same_version(who: str, theirs: str) -> None:
+def _same_version(process: str, theirs: str) -> None:
     if theirs != distributed.__version__:
         raise InputError(
-            f"{who}: has distributed {theirs}, and {distributed.__version__} is here; Dask wants the same on both: "
+            f"{process}: has distributed {theirs}, and {distributed.__version__} is here; Dask wants the same on both: "
             f"pip install distributed=={distributed.__version__}"
         )
 
 
 def _probe() -> Callable[[], dict[str, Any]]:
-    """What a worker is asked. Made here, so that it goes by value: the worker may have no tidegate."""
+    """Makes the check of a worker; as an inner function it goes by value, since the worker may lack tidegate."""
 
     def probe() -> dict[str, Any]:
         import distributed as theirs
 
-        found: dict[str, Any] = {"distributed": theirs.__version__}
+        facts: dict[str, Any] = {"distributed": theirs.__version__}
         try:
             from tidegate.runs._remote import signature
         except Exception as error:  # noqa: BLE001
-            return {**found, "lacks": f"{type(error).__name__}: {error}"}
-        return {**found, "signature": dict(signature())}
+            return {**facts, "lacks": f"{type(error).__name__}: {error}"}
+        return {**facts, "signature": dict(signature())}
 
     return probe
 
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without what Dask says for its developers: what went wrong is said by us."""
+    """Silences Dask's own messages: this module reports errors."""
     logger = logging.getLogger("distributed")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -438,13 +440,13 @@ def _quietly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _blocked() -> Iterator[None]:
-    """Processes and threads that begin inside do not hear Ctrl-C."""
+    """Blocks Ctrl-C for processes and threads that start inside."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker
 
-    # it unblocks Ctrl-C for the thread that begins it, which would be the one that begins the first process
+    # its start unblocks Ctrl-C in this thread, so it starts before the block
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

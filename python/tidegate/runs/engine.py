@@ -1,7 +1,7 @@
-"""Where many runs are done: the contract of an engine, and which of them is at work.
+"""Engines that do many runs: their interface, and the choice among them.
 
-An engine gets jobs and gives their results in order. There are two: the pool of this machine (`pool`), and Dask
-(`dask`). Whoever chooses one says so once, around everything that is run, and whoever has runs to do asks nobody:
+An engine gets jobs and returns their results in order. There are two: the pool of this machine (`pool`), and Dask
+(`dask`). An engine is chosen once, around all code that does runs, which needs no argument for it:
 
     with engine.using(Cluster("tcp://10.0.0.5:8786")):
         compare(["gcc", "nada"], seeds=100)
@@ -22,46 +22,46 @@ from tidegate.runs.pool import Job, Progress
 T = TypeVar("T")
 
 Keep = Callable[[int, Any], Any]
-"""Told the number of a job and its result as soon as it is there; what it returns stands in the list instead."""
+"""Called with the number and the result of each job as it ends; its return value replaces the result."""
 
 
 class How(TypedDict, total=False):
-    """How jobs are done."""
+    """Options of `run_all`."""
 
     workers: int | None
-    """How many at once, where the engine has a choice."""
+    """Number of jobs at once, where the engine has a choice."""
     processes: bool
     """Whether jobs are busy in Python, so that threads would wait for each other."""
     progress: Progress | None
-    """Told the fraction done, some ten times a second."""
+    """Called with the fraction done, some ten times a second."""
     keep_going: bool
     """Whether an error is returned in its place, rather than raised at once."""
     keep: Keep | None
-    """Called in the caller's thread for each result as it comes. Whoever writes files does it here: a job may be done
-    where the files are not."""
+    """Called in the caller's thread for each result as it comes. Files are written here, since a job may run on another
+    machine."""
 
 
 class Engine(Protocol):
-    """Something that does jobs."""
+    """Interface of an engine."""
 
     def run_all(self, jobs: Sequence[Job[T]], **how: Unpack[How]) -> list[T | BaseException]:
         """Does all jobs and returns their results in order.
 
         Raises:
-            KeyboardInterrupt: when the person asks to stop; nothing of the work is under way then.
-            RunError: when a process of a run went away.
+            KeyboardInterrupt: when the person asks to stop; no job is running then.
+            RunError: when a process of a run ended.
         """
 
 
 POOL: Engine = pool
-"""The engine where nobody chose another one: threads or processes of this machine."""
+"""The default engine: threads or processes of this machine."""
 
 _chosen: ContextVar[Engine] = ContextVar("tidegate engine", default=POOL)
 
 
 @contextmanager
 def using(engine: Engine) -> Iterator[Engine]:
-    """All that is run inside is run by this engine."""
+    """Makes this engine do all runs inside."""
     before = _chosen.set(engine)
     try:
         yield engine

@@ -1,4 +1,4 @@
-"""Runs as pieces of work: one, or many at once over threads or processes."""
+"""Runs as jobs: one, or many at once in threads or processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from tidegate import _core
 from tidegate.control import learned
 from tidegate.errors import InputError, RunError
-from tidegate.output.progress import shown
+from tidegate.output.progress import progress_bar
 from tidegate.runs import engine, pool
 from tidegate.runs._tables import Fresh
 from tidegate.runs._versions import versions_of
@@ -26,30 +26,30 @@ from tidegate.scenario.variants import as_asked
 
 @dataclass(frozen=True)
 class RunJob:
-    """One run as a piece of work for the pool."""
+    """A run as a job of an engine."""
 
     scenario: Scenario | Lowered
-    """A scenario; or its lowered form, which several runs share."""
+    """The scenario, or its lowered form, which several runs share."""
     seed: int | None = None
     record: str | None = None
 
     @property
     def simulated(self) -> Scenario:
-        """What is simulated."""
+        """The scenario that is simulated."""
         return self.scenario.scenario if isinstance(self.scenario, Lowered) else self.scenario
 
     def __call__(self, tick: pool.Tick) -> Run:
         """Runs the engine.
 
         Raises:
-            RunError: says which component failed, when in simulated time, and why; or how much memory it would need.
+            RunError: when a component fails, with the simulated time and the reason; or when it needs too much memory.
         """
         lowered = self.scenario if isinstance(self.scenario, Lowered) else Lowered(self.scenario)
-        made = lowered.for_run(seed=self.seed, record=self.record)
-        memory.check(made)
+        run_input = lowered.for_run(seed=self.seed, record=self.record)
+        memory.check(run_input)
         with engine_errors(lowered.scenario):
-            recording = _core.run(json.dumps(made.ir), made.inputs.traces, made.inputs.python, tick)
-        return run_of(lowered.scenario, made, recording)
+            recording = _core.run(json.dumps(run_input.ir), run_input.inputs.traces, run_input.inputs.python, tick)
+        return run_of(lowered.scenario, run_input, recording)
 
 
 @contextmanager
@@ -71,13 +71,13 @@ def engine_errors(scenario: Scenario) -> Iterator[None]:
         raise InputError(f"{scenario.name}: {error}") from None
 
 
-def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Run:
-    """The run that left a recording.
+def run_of(scenario: Scenario, run_input: RunInput, recording: _core.Recording) -> Run:
+    """Builds the run of a recording.
 
     Args:
-        scenario: What was run.
-        made: What the engine was given.
-        recording: What it gave back.
+        scenario: The scenario that was run.
+        run_input: The engine's input.
+        recording: The engine's recording.
     """
     summary = {**json.loads(recording.summary_json())}
     summary["flows"] = [
@@ -85,16 +85,16 @@ def run_of(scenario: Scenario, made: RunInput, recording: _core.Recording) -> Ru
         for flow in summary["flows"]
     ]
     summary.setdefault("name", scenario.name)
-    summary.setdefault("seed", made.ir["seed"])
+    summary.setdefault("seed", run_input.ir["seed"])
     about = {
         "format": FORMAT,
         "name": scenario.name,
-        "seed": made.ir["seed"],
+        "seed": run_input.ir["seed"],
         "digest": recording.digest,
-        "scenario_hash": made.hash,
-        "inputs": {as_asked(name): content for name, content in made.inputs.files.items()},
-        **({"classes": made.inputs.here} if made.inputs.here else {}),
-        "versions": versions_of(made.inputs.files),
+        "scenario_hash": run_input.hash,
+        "inputs": {as_asked(name): content for name, content in run_input.inputs.files.items()},
+        **({"classes": run_input.inputs.here} if run_input.inputs.here else {}),
+        "versions": versions_of(run_input.inputs.files),
         "base": str(scenario.base.resolve()),
         "scenario": scenario.to_toml(),
         "summary": summary,
@@ -106,21 +106,21 @@ _LEARNED = Path(learned.__file__).parent
 
 
 def _place(error: BaseException | None) -> str:
-    """Where in its author's file a controller in Python failed."""
+    """Position in its file at which a controller in Python failed, for a message; empty if unknown."""
     frames = traceback.extract_tb(error.__traceback__) if error is not None else []
     if not frames:
         return ""
     last = frames[-1]
     if Path(last.filename).parent == _LEARNED:
-        return ""  # whose errors name the author's file, or the model's
+        return ""  # its errors name the file of the controller or of the model
     file = Path(last.filename)
-    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return f" ({shown}, line {last.lineno}, in {last.name})"
+    shortened = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return f" ({shortened}, line {last.lineno}, in {last.name})"
 
 
 @dataclass(frozen=True)
 class FolderJob:
-    """One run that leaves a folder: what another process can hand over."""
+    """A run that is saved in a folder, since another process cannot send it."""
 
     job: RunJob
     folder: Path
@@ -142,54 +142,54 @@ def run(
     Args:
         scenario: A scenario, or the path or name of one.
         seed: Instead of the scenario's.
-        record: How much is kept, instead of the scenario's: summary, series or packets.
-        progress: True for a bar, on a terminal or in a notebook; or a function that is told the fraction of simulated
-            time that is done.
+        record: Level of recording, instead of the scenario's: summary, series or packets.
+        progress: True for a bar, on a terminal or in a notebook; or a function that is called with the fraction of
+            simulated time that is done.
 
     Raises:
         InputError: when the scenario is not usable.
         RunError: when the run fails; `__cause__` is the exception of a Python controller.
     """
-    made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    with shown(progress, made.name) as tell:
-        (done,) = engine.run_all([RunJob(made, seed, record)], progress=tell)
+    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    with progress_bar(progress, loaded.name) as tell:
+        (done,) = engine.run_all([RunJob(loaded, seed, record)], progress=tell)
     if isinstance(done, BaseException):
         raise done
     return done
 
 
 def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
-    """Whether it pays to use processes: a controller in Python holds the interpreter lock.
+    """Whether processes are faster than threads: a controller in Python holds the interpreter lock.
 
-    No other process has a class of a notebook's cell, so that runs with one are done by threads.
+    Other processes lack the classes of a notebook's cells, so runs with such a class use threads.
     """
     if runs == 1 or (workers or pool.cores()) == 1:
         return False
-    every = [one.inputs for one in lowered]
-    return any(one.python for one in every) and not any(one.here for one in every)
+    inputs = [scenario.inputs for scenario in lowered]
+    return any(entry.python for entry in inputs) and not any(entry.here for entry in inputs)
 
 
 def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
-    """Whether runs are done by processes: as asked, and where nobody says so, where it pays.
+    """Whether processes do the runs: as `asked`, or by default where they are faster.
 
     Raises:
-        InputError: when processes are asked for, and no other process has a class.
+        InputError: when processes are asked for, and a class exists in this process alone.
     """
-    every = list(lowered)
+    scenarios = list(lowered)
     if asked is None:
-        return busy_in_python(every, runs, workers)
-    here = next((name for one in every for name in one.inputs.here), None)
+        return busy_in_python(scenarios, runs, workers)
+    local_class = next((name for scenario in scenarios for name in scenario.inputs.here), None)
     # workers of Dask are sent the class itself
-    if asked and here is not None and engine.current() is engine.POOL:
+    if asked and local_class is not None and engine.current() is engine.POOL:
         right = "leave processes out, or put it into a file (python:FILE.py:CLASS)"
         raise InputError(
-            f"{here}: is defined in a notebook, or inside a function: other processes do not have it; {right}"
+            f"{local_class}: is defined in a notebook, or inside a function: other processes do not have it; {right}"
         )
     return asked
 
 
 def execute(jobs: Sequence[RunJob], *, progress: pool.Progress | None = None) -> list[Run]:
-    """Does the runs, at once, and returns them in order.
+    """Does the runs, several at once, and returns them in order.
 
     Raises:
         RunError: when a run fails.
@@ -205,16 +205,16 @@ def attempt(
     progress: pool.Progress | None = None,
     keep_going: bool = False,
 ) -> list[Run | BaseException]:
-    """Does the runs, at once over threads or processes, and returns them in order.
+    """Does the runs, several at once in threads or processes, and returns them in order.
 
     With `keep_going`, an error stands in the place of each run that failed.
 
     Raises:
-        RunError: when a run fails, and not to keep going; when a process of a run went away.
+        RunError: when a run fails without `keep_going`; when a process of a run ends.
     """
     if not processes or len(jobs) < 2 or engine.current() is not engine.POOL:  # noqa: PLR2004
         return engine.run_all(jobs, workers=workers, progress=progress, keep_going=keep_going)
     with tempfile.TemporaryDirectory(prefix="tidegate-", ignore_cleanup_errors=True) as scratch:
-        folders = [FolderJob(job, Path(scratch) / str(at)) for at, job in enumerate(jobs)]
-        places = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)
-        return [Run.load(place).kept() if isinstance(place, Path) else place for place in places]
+        folders = [FolderJob(job, Path(scratch) / str(number)) for number, job in enumerate(jobs)]
+        outcomes = pool.run_all(folders, workers=workers, processes=True, progress=progress, keep_going=keep_going)
+        return [Run.load(outcome).kept() if isinstance(outcome, Path) else outcome for outcome in outcomes]

@@ -1,4 +1,4 @@
-"""Radio networks without packets: the rates of users with full buffers, and traces of them."""
+"""Radio networks without packets: rates of users with full buffers, and traces of these rates."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Survey:
     """The signal of each user of a radio network, and the rate of those with a full buffer."""
 
     lte: Lte
-    """The network."""
+    """Settings of the network."""
     serving: npt.NDArray[np.uint32]
     """The cell that serves each user at the beginning, shape (users,)."""
     geometry_db: npt.NDArray[np.float64]
     """Mean SINR of each user at the beginning if all cells send, without fast fading; dB, shape (users,)."""
     gains_db: npt.NDArray[np.float64]
-    """How much of a cell's power reaches a user; dB, shape (users, cells)."""
+    """Gain from each cell to each user; dB, shape (users, cells)."""
     rate_bps: npt.NDArray[np.float64]
     """Mean rate of each user's full buffer without the headers of MAC and RLC, bit/s, shape (users,); 0 for others."""
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return 3 * self.lte.sites
 
     @property
@@ -56,13 +56,13 @@ class Survey:
 
 
 def survey(lte: Lte, *, seed: int, duration: Duration | str, warmup: Duration | str = "1s") -> Survey:
-    """Runs a radio network whose only traffic are full buffers.
+    """Runs a radio network whose only traffic is that of full buffers.
 
     Args:
         lte: The network; its users with `full_buffer`, if any.
         seed: The same seed gives the same run.
-        duration: How long it runs after the warm-up.
-        warmup: How long the schedulers run before anything is counted.
+        duration: Simulated time after the warm-up.
+        warmup: Time that the schedulers run before the measurement.
 
     Raises:
         InputError: when a value is wrong.
@@ -88,16 +88,16 @@ def trace(
     speed: Speed | str = "3km/h",
     users: int = 1,
 ) -> Trace:
-    """What one user with a full buffer gets in an LTE network of 21 cells, all of which have something to send.
+    """Generates the rate of a user with a full buffer in an LTE network of 21 cells, all of which always send.
 
     Args:
         seed: The same seed gives the same user.
-        duration: How long.
+        duration: Length of the trace.
         case: 3GPP case 1 or 3.
         bandwidth: 5MHz or 10MHz.
         antennas: 1x1, 1x2 or 2x2.
-        speed: How fast users move.
-        users: Users with a full buffer for each cell on average, among whom this one is.
+        speed: Speed of the users.
+        users: Mean number of users with a full buffer per cell, this one included.
 
     Raises:
         InputError: when a value is wrong.
@@ -106,9 +106,9 @@ def trace(
     if not 1 <= users <= 100:  # noqa: PLR2004
         raise InputError(f"users: found {users}; expected from 1 to 100 a cell")
     everyone = Users(name="user", count=21 * users, full_buffer=True)
-    made = Lte(case=case, bandwidth=bandwidth, antennas=antennas, speed=speed, users=[everyone])
-    found: Trace = _call(Trace.generate_lte, made, seed, begin, end)
-    return found
+    network = Lte(case=case, bandwidth=bandwidth, antennas=antennas, speed=speed, users=[everyone])
+    generated: Trace = _call(Trace.generate_lte, network, seed, begin, end)
+    return generated
 
 
 def _times(duration: Duration | str, warmup: Duration | str) -> tuple[int, int]:
@@ -125,15 +125,15 @@ def _times(duration: Duration | str, warmup: Duration | str) -> tuple[int, int]:
 
 def _call(function: Any, lte: Lte, seed: int, begin: int, end: int) -> Any:
     check_seed("seed", seed)
-    plain = lower_radio(lte, {group.name: members_of(group, lte.name, seed, end) for group in lte.users})
+    radio_input = lower_radio(lte, {group.name: members_of(group, lte.name, seed, end) for group in lte.users})
     try:
-        return function(json.dumps(plain), seed, begin, end)
+        return function(json.dumps(radio_input), seed, begin, end)
     except ValueError as error:
         raise InputError(str(error)) from None
 
 
 def full_buffers(per_cell: int = 10, **keys: Any) -> Lte:
-    """The network of calibrations: so many users a cell on average, all with full buffers.
+    """Network for calibrations: `per_cell` users per cell on average, all with full buffers.
 
     >>> full_buffers(case=3).users[0].count
     210

@@ -1,7 +1,6 @@
-"""Many runs at once: over threads, since the engine releases the interpreter lock, or over processes.
+"""Many runs at once: in threads, since the engine releases the interpreter lock, or in processes.
 
-Whatever the number of workers, every run is the same bit for bit: it depends on its scenario and seed
-only.
+A run depends on its scenario and seed only: with any number of workers it is the same bit for bit.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 Tick = Callable[[float], bool]
-"""Told the fraction of simulated time that is done; raises `KeyboardInterrupt` to stop the run."""
+"""Called with the fraction of simulated time that is done; raises `KeyboardInterrupt` to stop the run."""
 
 Progress = bars.Progress
 
 _BEAT = 0.1  # seconds between two looks at the progress
 _HAS_MASKS = hasattr(signal, "pthread_sigmask")  # not on Windows
-_GRACE = 1.0  # seconds that runs have to stop by themselves
+_GRACE = 1.0  # seconds for runs to stop by themselves
 
 
 class Job(Protocol[T_co]):
-    """One piece of work."""
+    """A piece of work."""
 
     def __call__(self, tick: Tick) -> T_co:
-        """Does the work and returns its result; tells `tick` how far it is."""
+        """Does the work and returns its result; calls `tick` with its progress."""
 
 
 def cores() -> int:
-    """How many runs go at once by default."""
+    """Number of runs at once by default."""
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
@@ -64,16 +63,16 @@ def run_all(
 
     Args:
         jobs: The work; with `processes`, everything in it has to be picklable.
-        workers: How many at once; one a core by default.
+        workers: Number of jobs at once; one per core by default.
         processes: Whether to use processes, for controllers that are busy in Python.
-        progress: Told the fraction done.
+        progress: Called with the fraction done.
         keep_going: Whether an error is returned in its place, rather than raised at once.
-        keep: Called in this thread with the number of a job and its result as it comes; what it returns stands in the
-            list instead.
+        keep: Called in this thread with the number of a job and its result as it ends; its return value replaces
+            the result.
 
     Raises:
         KeyboardInterrupt: when the person asks to stop; running jobs are stopped first.
-        RunError: when a process of a run went away.
+        RunError: when a process of a run ended.
     """
     if not jobs:
         return []
@@ -81,26 +80,26 @@ def run_all(
     with noted() as asked, ExitStack() as at_the_end:
         team = _Processes(count, len(jobs)) if processes else _Team(count, [0.0] * len(jobs), threading.Event())
         at_the_end.callback(team.stop)
-        # callbacks rather than `wait`, which looks at every one of a hundred thousand futures each time
+        # callbacks, since each call of `wait` looks at all of the (maybe a hundred thousand) futures
         ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         missing = {team.executor.submit(team.work, number, job): number for number, job in enumerate(jobs)}
         for future in missing:
             future.add_done_callback(ended.put)
         outcomes: list[Any] = [None] * len(jobs)
-        told = 0.0
+        shown_at = 0.0
         while missing:
             done = {missing.pop(future): future for future in taken(ended)}
-            # what is finished is kept also where it was the last thing before the person had enough
+            # a finished result is kept, even if the person has asked to stop meanwhile
             for number, future in done.items():
                 error = future.exception()
                 outcomes[number] = error or (future.result() if keep is None else keep(number, future.result()))
             if asked.is_set():
                 raise KeyboardInterrupt
-            if progress is not None and (not missing or time.monotonic() - told >= _BEAT):
+            if progress is not None and (not missing or time.monotonic() - shown_at >= _BEAT):
                 progress(sum(team.done[:]) / len(jobs))
-                told = time.monotonic()
+                shown_at = time.monotonic()
             errors = [future.exception() for future in done.values()]
-            # SIGTERM for a whole group reaches the processes, too, and maybe before us
+            # SIGTERM for a process group may reach the processes before this one
             if any(isinstance(error, ProcessEnded) for error in errors) and asked.wait(_BEAT):
                 raise KeyboardInterrupt
             if not keep_going and (failed := next((error for error in errors if error is not None), None)):
@@ -111,22 +110,22 @@ def run_all(
 
 
 def taken(ended: queue.SimpleQueue[T]) -> list[T]:
-    """What came within a beat."""
-    found: list[T] = []
+    """Items that arrive within a beat."""
+    items: list[T] = []
     with suppress(queue.Empty):
-        found.append(ended.get(timeout=_BEAT))
+        items.append(ended.get(timeout=_BEAT))
         while True:
-            found.append(ended.get_nowait())
-    return found
+            items.append(ended.get_nowait())
+    return items
 
 
 class _Team:
-    """Threads that do a job each.
+    """Threads that each run one job at a time.
 
     Args:
-        count: How many.
-        done: The part of each job that is done.
-        stopped: Set when jobs are to stop.
+        count: Number of threads.
+        done: Fraction of each job that is done.
+        stopped: Event that is set when jobs have to stop.
         initializer: Called in each thread before its first job.
     """
 
@@ -136,7 +135,7 @@ class _Team:
         self.busy: set[int] = set()
 
     def work(self, number: int, job: Job[Any]) -> Any:
-        """Does a job."""
+        """Runs a job."""
         thread = threading.get_ident()
         self.busy.add(thread)
         try:
@@ -161,17 +160,17 @@ class _Team:
         self.executor.shutdown(wait=True)
 
     def _break(self, thread: int) -> None:
-        # a controller in Python that does not come back: Ctrl-C reaches the main thread only
+        # a controller in Python that does not return: Ctrl-C reaches the main thread only
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 
 class _Processes(_Team):
-    """A thread for each process: it hands over jobs, waits for answers, and begins another process where one ended."""
+    """A thread per process, which sends it jobs, waits for answers, and replaces it when it has ended."""
 
     def __init__(self, count: int, jobs: int) -> None:
         # a forked child would inherit the locks of threads that it does not have
         self.context = multiprocessing.get_context("spawn")
-        with safe_path():  # they begin a process that keeps track of them
+        with safe_path():  # the array and the event start a process that tracks resources
             super().__init__(count, self.context.Array("d", jobs), self.context.Event(), _block_interrupts)
         self.workers: dict[int, Worker] = {}
 
@@ -191,12 +190,12 @@ class _Processes(_Team):
             worker.end(_GRACE)
 
     def _break(self, thread: int) -> None:
-        # a controller in Python that does not come back; it has written nothing that matters
+        # a controller in Python that does not return; its process has written nothing of value
         if thread in self.workers:
             self.workers[thread].terminate()
 
 
 def _block_interrupts() -> None:
-    # processes that begin here inherit what is blocked: Ctrl-C, which a terminal sends to all, is not for them
+    # processes that start here inherit the blocked Ctrl-C, which a terminal sends to all processes
     if _HAS_MASKS:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

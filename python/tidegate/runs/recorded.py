@@ -1,4 +1,4 @@
-"""One run: the engine's answer to a scenario and a seed, in memory or in a folder."""
+"""A run: the result of a scenario and a seed, in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tidegate.show import view
 RUN_FILE = "run.json"
 _SLICES = "slices"
 FORMAT = 1
-"""Of `run.json`."""
+"""Version of the format of `run.json`."""
 
 
 class Run(Shown):
-    """A run: its metrics, its recorded tables, and what it was made from.
+    """A run: its metrics, its recorded tables, its scenario and versions.
 
     >>> from tidegate import Scenario, run
     >>> once = run(Scenario.load("home-broadband", {"duration": "5s"}))
@@ -56,7 +56,7 @@ class Run(Shown):
 
     @property
     def controller(self) -> str:
-        """The controller that it is a run of: as a comparison calls it, else that of its subject."""
+        """Name of the controller: the one in a comparison, else that of the subject."""
         named = self._about.get("controller")
         if named is None:
             entry = subject.of_summary(self.summary)
@@ -64,7 +64,7 @@ class Run(Shown):
         return str(named)
 
     def under(self, controller: str) -> Self:
-        """This run under another name of its controller, the one that a comparison has for it."""
+        """This run with another name of its controller, such as the one in a comparison."""
         return (
             self
             if controller == self.controller
@@ -78,9 +78,9 @@ class Run(Shown):
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The metrics; see [metrics][tidegate.results.metrics] for what each one is."""
-        found: Mapping[str, Any] = self._about["summary"]
-        return found
+        """The metrics; see [metrics][tidegate.results.metrics] for their definitions."""
+        summary: Mapping[str, Any] = self._about["summary"]
+        return summary
 
     @property
     def warnings(self) -> list[str]:
@@ -89,7 +89,7 @@ class Run(Shown):
 
     @property
     def notes(self) -> list[str]:
-        """Those of the [warnings][tidegate.Run.warnings] that leave the numbers as they are."""
+        """[Warnings][tidegate.Run.warnings] that do not put the numbers in doubt."""
         return self.remarks.notes
 
     @property
@@ -98,18 +98,18 @@ class Run(Shown):
         return view.remarks([self.summary])
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data: what `--json` prints."""
+        """The run as plain data, as `--json` prints it."""
         notes = [dict(zip(("key", "says"), note.split(": ", 1), strict=True)) for note in self.notes]
         return {"digest": self.digest, "seed": self.seed, **self.summary, "notes": notes}
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What `run.json` holds: seed, versions, inputs, scenario, digest, summary."""
+        """Contents of `run.json`: seed, versions, inputs, scenario, digest, summary."""
         return self._about
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario that it is a run of."""
+        """Scenario of the run."""
         return Scenario.parse(self._about["scenario"], Path(self._about["base"]) / f"{self.name}.toml")
 
     @property
@@ -119,12 +119,12 @@ class Run(Shown):
 
     @property
     def members(self) -> list[Mapping[str, Any]]:
-        """The metrics of the members of sessions: RTCP, and what became of the losses that each saw.
+        """The metrics of the members of sessions: their RTCP, and the reports of their losses.
 
-        See [MEMBERS][tidegate.results.metrics.MEMBERS]; what a member sent and received is in its flow,
+        See [MEMBERS][tidegate.results.metrics.MEMBERS]; packets of a member are in the metrics of its flow,
         `SESSION.MEMBER`.
         """
-        return [dict(one) for one in self.summary.get("members", ())]
+        return [dict(member) for member in self.summary.get("members", ())]
 
     @property
     def subject(self) -> str:
@@ -132,36 +132,36 @@ class Run(Shown):
         return str(subject.of_summary(self.summary)["flow"])
 
     def metrics(self, flow: str | None = None) -> Mapping[str, Any]:
-        """The metrics of one flow; of the subject by default.
+        """The metrics of a flow; of the subject by default.
 
         Raises:
             InputError: when there is no such flow.
         """
         wanted = flow or self.subject
-        for one in self.summary["flows"]:
-            if one["flow"] == wanted:
-                return dict(one)
+        for metrics in self.summary["flows"]:
+            if metrics["flow"] == wanted:
+                return dict(metrics)
         hint = did_you_mean(wanted, self.flows) or f"; there are {', '.join(self.flows)}"
         raise InputError(f"{wanted}: no such flow{hint}")
 
     def with_metrics(self, flow: str, metrics: Mapping[str, Any]) -> Self:
         """This run with further metrics of a flow in its summary."""
-        flows = [{**one, **metrics} if one["flow"] == flow else one for one in self.summary["flows"]]
+        flows = [{**entry, **metrics} if entry["flow"] == flow else entry for entry in self.summary["flows"]]
         return type(self)({**self._about, "summary": {**self.summary, "flows": flows}}, self._tables)
 
     @property
     def session(self) -> Mapping[str, Any] | None:
-        """Of a run of real programs that were compared: the verdict on its clock, and what speaks against it."""
+        """For a run of real programs in a comparison: the verdict on its clock, with the reasons; else None."""
         return self._about.get("session")
 
     def with_files(self, folder: Path, names: Sequence[str], about: Mapping[str, Any], keeps: object = None) -> Self:
-        """This run with further files, which are saved with it, and with more to say of it.
+        """This run with additional files, which are saved with it, and additional facts.
 
         Args:
-            folder: Where they are, as long as the run lasts.
-            names: Their names, relative to the folder.
-            about: What `run.json` is to say instead, or beside what it does.
-            keeps: Is kept as long as the run, such as what clears the folder.
+            folder: Folder of the files, which has to last as long as the run.
+            names: Names of the files, relative to the folder.
+            about: Keys of `run.json` to add or replace.
+            keeps: Object that lives as long as the run, such as one that clears the folder.
         """
         tables = WithFiles(self._tables, folder, keeps)
         return type(self)({**self._about, **about, "files": list(names)}, tables)
@@ -175,7 +175,7 @@ class Run(Shown):
         """A recorded table; its last columns are the [controller][tidegate.runs.Run.controller] and the seed.
 
         Raises:
-            KeyError: when the run has none of that name, with those that it has.
+            KeyError: when the run has no table of that name; lists the names that it has.
         """
         if name not in self.tables:
             hint = did_you_mean(name, self.tables) or f"; there are {', '.join(self.tables)}"
@@ -184,13 +184,13 @@ class Run(Shown):
         return table.labelled(self.controller, self.seed)
 
     def pcapng(self, side: str = "receiver") -> bytes:
-        """What one side sees of all flows as a capture file, for a run with `capture`.
+        """Capture file of all flows as one side sees them, for a run with `capture`.
 
         Args:
             side: `sender`, the ends where media, data or datagrams come from, or `receiver`, where they go.
 
         Raises:
-            InputError: when the run kept no packets, or there is no such side.
+            InputError: when the run recorded no packets, or there is no such side.
             RunError: when the fields of a packet do not fit it.
         """
         if side not in SIDES:
@@ -201,7 +201,7 @@ class Run(Shown):
         return data
 
     def encoded(self, flow: str) -> bytes:
-        """What the encoder in the loop of a flow made: a byte stream (H.264 annex B) from its parameter sets on.
+        """Output of a flow's encoder in the loop: a byte stream (H.264 annex B) that starts with its parameter sets.
 
         Raises:
             InputError: when the flow has none.
@@ -217,17 +217,17 @@ class Run(Shown):
         return sorted(set(self.table(_SLICES).to_numpy("flow").tolist())) if _SLICES in self.tables else []
 
     def save(self, folder: str | Path, also: Iterable[Path] = ()) -> Path:
-        """Writes a folder with `run.json` and one Parquet file for each table, whole or not at all.
+        """Writes a folder with `run.json` and a Parquet file for each table, completely or not at all.
 
-        What encoders in the loop made is in `encoded-FLOW.h264`. An earlier run there is replaced; files in it that are
-        not tidegate's, or were changed, are kept.
+        The output of encoders in the loop is in `encoded-FLOW.h264`. An earlier run in the folder is replaced; files in
+        it that are not tidegate's, or were changed, stay.
 
         Args:
-            folder: Where.
-            also: Files that are copied into it.
+            folder: The folder.
+            also: Files to copy into it.
 
         Raises:
-            OutputError: when it cannot be written, or something else is there.
+            OutputError: when it cannot be written, or is no folder of a run.
         """
         path = Path(folder)
         with write_folder(path, RUN_FILE) as making:
@@ -260,7 +260,7 @@ class Run(Shown):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Reads what [save][tidegate.runs.Run.save] wrote.
+        """Loads a folder of [save][tidegate.runs.Run.save].
 
         Raises:
             InputError: when there is no run, or it is damaged.
@@ -278,17 +278,17 @@ class Run(Shown):
 
     @property
     def draws(self) -> Mapping[str, Any]:
-        """For each random substream how many draws were taken, with hashes on the way.
+        """Number of draws from each random substream, with hashes at certain numbers of draws.
 
-        Two runs with an equal hash at the same number of draws had the same luck there. Not kept in folders.
+        Two runs with equal hashes at the same number of draws drew the same numbers. Saved runs have no draws.
 
         Raises:
             InputError: for a run that was read from a folder.
         """
-        found: Mapping[str, Any] | None = self._tables.draws()
-        if found is None:
+        draws: Mapping[str, Any] | None = self._tables.draws()
+        if draws is None:
             raise InputError("the draws of a saved run are not kept; run its scenario again")
-        return found
+        return draws
 
     def __copy__(self) -> Self:
         return type(self)(self._about, self._tables)
@@ -298,11 +298,11 @@ class Run(Shown):
         return type(self)(copy.deepcopy(self._about, memo), self._tables)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it goes to another process: with its tables, and without files of a session and draws."""
+        """Pickles the run with its tables, but without files of a session and draws."""
         return type(self), self._in_memory()
 
     def kept(self) -> Self:
-        """This run with all its tables in memory, so that its folder may go."""
+        """This run with all its tables in memory, so that its folder may be deleted."""
         return type(self)(*self._in_memory())
 
     def _in_memory(self) -> tuple[Mapping[str, Any], Kept]:
@@ -317,7 +317,7 @@ class Run(Shown):
         return f"<tidegate Run of {self.name}, {self.controller}, seed {self.seed}, digest {self.digest[:16]}>"
 
     def document(self) -> Document:
-        """The run as data, of which all its forms are made."""
+        """The run as a document, from which its tables and pages are made."""
         from tidegate.show import report
 
         return report.document(self)

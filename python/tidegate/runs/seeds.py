@@ -1,4 +1,4 @@
-"""Which seeds are asked for: how many, or which."""
+"""Lists of seeds, from a number or a list."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 from tidegate.errors import InputError
 from tidegate.scenario.lower import check_seed
 
-_MOST_SEEDS = 100_000
+_MAX_SEEDS = 100_000
 
 
 def seeds_from(count: int, first: int = 1) -> list[int]:
     """The seeds `first`, `first` + 1 and so on.
 
     Raises:
-        InputError: when there are none, or too many.
+        InputError: when `count` is less than 1, or too large.
     """
-    if not 1 <= count <= _MOST_SEEDS:
-        raise InputError(f"seeds: found {count}; expected from 1 to {_MOST_SEEDS}")
+    if not 1 <= count <= _MAX_SEEDS:
+        raise InputError(f"seeds: found {count}; expected from 1 to {_MAX_SEEDS}")
     return list(range(first, first + count))
 
 
 def seeds_of(seeds: int | Sequence[int]) -> list[int]:
-    """The seeds that were asked for: how many, counted from 1, or which.
+    """The seeds from a number (1, 2 and so on) or a list.
 
     Raises:
-        InputError: when there are none, too many, one twice, or something that is no seed.
+        InputError: when there are none, too many or equal ones, or an element is no seed.
     """
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         return seeds_from(seeds)
@@ -35,10 +35,12 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
     chosen: list[Any] = list(seeds)
     if not chosen:
         raise InputError("seeds: found none; expected at least one")
-    known: set[Any] = set()
+    unique: set[Any] = set()
     for number, seed in enumerate(chosen):
         check_seed(f"seeds[{number}]", seed)
-        if seed in known:
-            raise InputError(f"seeds: {seed} is named twice; the same luck again says nothing new")
-        known.add(seed)
+        if seed in unique:
+            raise InputError(
+                f"seeds: {seed} is named twice; expected different seeds, since the same seed repeats the same run"
+            )
+        unique.add(seed)
     return [int(seed) for seed in chosen]

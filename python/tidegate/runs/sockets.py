@@ -1,4 +1,4 @@
-"""Calls over sockets: our endpoints on UDP between two machines, and the run that each of them leaves."""
+"""Calls over sockets: tidegate's endpoints on UDP between two machines; each returns a run."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from tidegate.scenario.lower import Lowered
 from tidegate.units import Rate, Size
 
 Progress = Callable[[str, float], bool]
-"""Is told a phase (waiting, media, exchange) and its share every 50 ms, and says whether to go on."""
+"""Called every 50 ms with the phase (waiting, media, exchange) and its fraction done; returns whether to go on."""
 
 SEAL = 24
-"""Bytes that the session puts behind each datagram: sequence number and tag (`crates/live/src/session`)."""
+"""Bytes that the session appends to each datagram: sequence number and tag (`crates/live/src/session`)."""
 
 LEAST_KEY = 16
 """Bytes of the shortest key: 128 bits."""
 
-_MOST_KEY = 4096  # a file that is longer is hardly a key
+_MAX_KEY = 4096  # bytes; a longer file is probably no key
 
 LEAST_RATE, MOST_RATE = Rate(50_000), Rate(1_000_000_000)
-"""Between these a call may be capped; one loop of ppoll does not send more."""
+"""Bounds of the cap of a call; a single loop of ppoll cannot send more."""
 
 USUAL_RATE = Rate(20_000_000)
-"""What a call is capped at by default."""
+"""Default cap of a call."""
 
 _HEADERS = {4: 28, 6: 48}  # bytes of IP and UDP headers
 
@@ -48,27 +48,27 @@ _PLAIN = {
 
 
 def scenario_of(file: str | Path | None, changes: Mapping[str, Any] | None = None) -> Scenario:
-    """The scenario of a call: a file or a name, or one call over a network of which nothing is known.
+    """The scenario of a call: from a file or by name; by default a call over an unspecified network.
 
     Raises:
         InputError: when there is no such scenario, or it has no media.
     """
     if file is not None:
         return Scenario.load(file, changes)
-    plain = Scenario.from_dict({"name": "call", **_PLAIN})
-    return plain.with_changes(changes) if changes else plain
+    default = Scenario.from_dict({"name": "call", **_PLAIN})
+    return default.with_changes(changes) if changes else default
 
 
 def over_socket(scenario: Scenario, peer: str) -> Scenario:
-    """The scenario with the headers that its subject's packets have over a socket to `peer`, the session's included.
+    """The scenario with the subject's overhead over a socket to `peer`, the session's bytes included.
 
-    So a simulation of it counts them, too.
+    A simulation of the result counts these headers, too.
 
     Raises:
         InputError: when its subject has no media, or media that cannot go over a socket.
     """
-    at = subject.of_scenario(scenario, "transport")
-    flow = scenario.flows[at]
+    position = subject.of_scenario(scenario, "transport")
+    flow = scenario.flows[position]
     assert flow.media is not None  # noqa: S101
     if any(flow.name in coupling.flows for coupling in scenario.couplings):
         raise InputError(f"{scenario.name}: {flow.name} is coupled with others; expected one flow alone over a socket")
@@ -76,7 +76,7 @@ def over_socket(scenario: Scenario, peer: str) -> Scenario:
     if flow.media.overhead >= headers:
         return scenario
     data = scenario.to_dict()
-    data["flows"][at]["media"]["overhead"] = str(headers)
+    data["flows"][position]["media"]["overhead"] = str(headers)
     return Scenario.from_dict(data, scenario.base)
 
 
@@ -84,7 +84,7 @@ def address(text: str) -> tuple[str, int]:
     """Address and port of `ADDRESS:PORT`, with IPv6 in brackets.
 
     Raises:
-        InputError: when it is none.
+        InputError: when it is no such address.
 
     >>> address("[::1]:5004")
     ('::1', 5004)
@@ -103,10 +103,10 @@ def address(text: str) -> tuple[str, int]:
 
 
 def peer_address(text: str) -> str:
-    """An address that a call can go to.
+    """Checks that a call can go to an address, and returns it.
 
     Raises:
-        InputError: when it is none of a single machine.
+        InputError: when it is not the address of a single machine.
     """
     ip = ipaddress.ip_address(address(text)[0])
     if ip.is_multicast or ip.is_unspecified or ip == ipaddress.ip_address("255.255.255.255"):
@@ -115,35 +115,35 @@ def peer_address(text: str) -> str:
 
 
 def read_key(file: str | Path) -> bytes:
-    """The key in a file, all its bytes.
+    """Reads the key in a file: all of its bytes.
 
     Raises:
-        InputError: when there is none, others may read it, or it is too short.
+        InputError: when there is no such file, other users may read it, or its length is out of bounds.
     """
     path = Path(file)
     make = f"head -c 32 /dev/urandom > {path}; chmod 600 {path}"
     try:
         with path.open("rb") as opened:
             mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
-            data = opened.read(_MOST_KEY + 1)
+            data = opened.read(_MAX_KEY + 1)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; this makes a key: {make}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if mode & 0o077:
         raise InputError(
-            f"{path}: found mode {mode:04o}, which lets others at the key; expected 0600: chmod 600 {path}"
+            f"{path}: found mode {mode:04o}, so that other users can access the key; expected 0600: chmod 600 {path}"
         )
-    if not LEAST_KEY <= len(data) <= _MOST_KEY:
-        found = f"more than {_MOST_KEY}" if len(data) > _MOST_KEY else str(len(data))
+    if not LEAST_KEY <= len(data) <= _MAX_KEY:
+        length = f"more than {_MAX_KEY}" if len(data) > _MAX_KEY else str(len(data))
         raise InputError(
-            f"{path}: found {found} bytes; expected from {LEAST_KEY} to {_MOST_KEY}; this makes a key: {make}"
+            f"{path}: found {length} bytes; expected from {LEAST_KEY} to {_MAX_KEY}; this makes a key: {make}"
         )
     return data
 
 
 def capped(rate: Rate) -> Rate:
-    """A cap on the rate.
+    """Checks a cap on the rate, and returns it.
 
     Raises:
         InputError: when it is out of bounds.
@@ -165,44 +165,44 @@ def send(
     progress: Progress | None = None,
     capture: Path | None = None,
 ) -> Run:
-    """Sends the subject of a scenario over UDP, and stays until the call is over.
+    """Sends the subject of a scenario over UDP; returns when the call is over.
 
     Args:
-        scenario: What is sent; its links say what a simulation beside it has for a network.
-        peer: Where `receive` is: `ADDRESS:PORT`.
-        key: What both sides hold, at least 16 bytes.
-        max_rate: More is never sent, but for bursts of a quarter of a second.
-        bind: From which address and port.
+        scenario: The scenario; its subject is sent, and its links serve only for simulations.
+        peer: Address of `receive`: `ADDRESS:PORT`.
+        key: Key that both sides share, at least 16 bytes.
+        max_rate: Cap of the sending rate, apart from bursts of a quarter of a second.
+        bind: Local address and port.
         seed: Instead of the scenario's.
-        record: How much is kept, instead of the scenario's.
-        progress: Asked every 50 ms.
-        capture: A file (pcapng) for what this side's socket sees, the handshake included; see `capture_failed` in
+        record: Level of recording, instead of the scenario's.
+        progress: Called every 50 ms.
+        capture: Capture file (pcapng) of this side's socket, the handshake included; see `capture_failed` in
             `run.about["live"]`.
 
     Raises:
-        InputError: when something does not fit, or there is no way to the address.
-        RunError: when nobody answers, or the other side refuses.
+        InputError: when an argument is not usable, or there is no route to the address.
+        RunError: when the peer does not answer, or the other side refuses.
     """
-    made = over_socket(scenario, peer_address(peer))
-    lowered = Lowered(made)
-    given = lowered.for_run(seed=seed, record=record)
-    flow = made.flows[subject.of_scenario(made, "transport")].name
-    flows = [one for one in given.ir["flows"] if one["name"] == flow]
-    ir = {key: value for key, value in given.ir.items() if key not in {"couplings", "sessions", "radios"}}
-    about = {"about": {"scenario": made.to_toml(), "seed": given.ir["seed"], "name": made.name}}
-    with engine_errors(made):
-        recording, told = _engine("live_send")(
+    extended = over_socket(scenario, peer_address(peer))
+    lowered = Lowered(extended)
+    run_input = lowered.for_run(seed=seed, record=record)
+    flow = extended.flows[subject.of_scenario(extended, "transport")].name
+    flows = [entry for entry in run_input.ir["flows"] if entry["name"] == flow]
+    ir = {key: value for key, value in run_input.ir.items() if key not in {"couplings", "sessions", "radios"}}
+    about = {"about": {"scenario": extended.to_toml(), "seed": run_input.ir["seed"], "name": extended.name}}
+    with engine_errors(extended):
+        recording, facts_json = _engine("live_send")(
             json.dumps({**ir, "links": [], "flows": flows}),
             peer,
             key,
             int(capped(max_rate)),
             json.dumps(about),
             bind,
-            given.inputs.python,
+            run_input.inputs.python,
             progress,
             None if capture is None else str(capture),
         )
-    return _with(run_of(made, given, recording), told)
+    return _with_facts(run_of(extended, run_input, recording), facts_json)
 
 
 def receive(
@@ -213,30 +213,30 @@ def receive(
     progress: Progress | None = None,
     capture: Path | None = None,
 ) -> Run:
-    """Waits for a call, answers it, and stays until it is over.
+    """Waits for a call and answers it; returns when it is over.
 
     Args:
-        bind: At which address and port: `ADDRESS:PORT`.
-        key: What both sides hold, at least 16 bytes.
-        max_rate: More feedback is never sent.
-        progress: Asked every 50 ms.
+        bind: Local address and port: `ADDRESS:PORT`.
+        key: Key that both sides share, at least 16 bytes.
+        max_rate: Cap of the rate of feedback.
+        progress: Called every 50 ms.
         capture: As in `send`.
 
     Raises:
         InputError: when the address is not of this machine, or the port is in use.
-        RunError: when no call came before `progress` said not to go on, or the caller speaks another version.
+        RunError: when no call came before `progress` returned false, or the caller speaks another version.
     """
     address(bind)
     try:
-        recording, told = _engine("live_receive")(
+        recording, facts_json = _engine("live_receive")(
             bind, key, int(capped(max_rate)), "{}", progress, None if capture is None else str(capture)
         )
     except _core.RunError as error:
         raise RunError(str(error)) from None
     except ValueError as error:
         raise InputError(str(error)) from None
-    facts = json.loads(told)
-    made, name = _told_of(facts)
+    facts = json.loads(facts_json)
+    scenario, name = _caller_scenario(facts)
     summary = {**json.loads(recording.summary_json()), "name": name, "seed": facts["seed"]}
     about = {
         "format": FORMAT,
@@ -246,30 +246,30 @@ def receive(
         "inputs": {},
         "versions": dict(versions()),
         "base": str(Path.cwd()),
-        "scenario": made.to_toml(),
+        "scenario": scenario.to_toml(),
         "summary": summary,
     }
-    return _with(Run(about, Fresh(recording, capture=False)), told)
+    return _with_facts(Run(about, Fresh(recording, capture=False)), facts_json)
 
 
-def _told_of(facts: Mapping[str, Any]) -> tuple[Scenario, str]:
-    """The scenario that the caller has told of; a plain one where it has not, or where it cannot be read here."""
-    plain = scenario_of(None)
+def _caller_scenario(facts: Mapping[str, Any]) -> tuple[Scenario, str]:
+    """The scenario in the caller's facts, and its name; the default one where it is missing or cannot be parsed."""
+    default = scenario_of(None)
     try:
         about = json.loads(facts["about"] or "{}")["about"]
-        made = Scenario.parse(about["scenario"], f"{plain.name}.toml")
+        scenario = Scenario.parse(about["scenario"], f"{default.name}.toml")
     except (KeyError, TypeError, ValueError, InputError):
-        return plain, plain.name
-    return made, made.name
+        return default, default.name
+    return scenario, scenario.name
 
 
 def _engine(name: str) -> Any:
-    found = getattr(_core, name, None)
-    if found is None:
+    function = getattr(_core, name, None)
+    if function is None:
         raise InputError("calls over sockets need Linux")
-    return found
+    return function
 
 
-def _with(run: Run, told: str) -> Run:
-    facts = {key: value for key, value in json.loads(told).items() if key != "about"}
+def _with_facts(run: Run, facts_json: str) -> Run:
+    facts = {key: value for key, value in json.loads(facts_json).items() if key != "about"}
     return Run({**run.about, "live": facts}, run._tables)  # noqa: SLF001

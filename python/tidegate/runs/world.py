@@ -1,4 +1,4 @@
-"""A run that is stepped, read and changed by hand, and the scenario that says the same."""
+"""A run that is stepped, inspected and changed interactively, and the scenario that repeats it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate import _core
 from tidegate._core import Table
 from tidegate._files import write_file
 from tidegate.errors import InputError, did_you_mean, located
-from tidegate.output.progress import shown
+from tidegate.output.progress import progress_bar
 from tidegate.runs.jobs import engine_errors, run_of
 from tidegate.runs.recorded import Run
 from tidegate.scenario import Scenario, memory
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 _SECOND = 1_000_000_000
 _LONGEST = 1e9  # seconds; a scenario may not last longer either
-_MOST_MOVES = 10_000  # of a scenario
-_SLICES = 100  # of a step, between which the bar is drawn
+_MAX_MOVES = 10_000  # of a scenario
+_SLICES = 100  # of a step; the bar is updated after each
 
 
 class LiveWorld:
-    """A scenario under way: it stands still until it is stepped, and its links may be changed at any time.
+    """A running scenario: it advances when it is stepped, and its links may be changed at any time.
 
-    A change is a move of the scenario, made before whatever else happens at its time. So `scenario` has all that was
-    done, and a run of it is this one, bit for bit. Every link can be changed but those that are external, have
-    statuses, or are a radio network. Controllers in Python work as ever.
+    A change is a move of the scenario, which comes before all other events of its time. So `scenario` contains all
+    changes, and a run of it equals this one, bit for bit. Any link can be changed except those that are external, have
+    statuses, or are a radio network. Controllers in Python work as usual.
 
-    Made by [live_world][tidegate.runs.world.live_world].
+    Created by [live_world][tidegate.runs.world.live_world].
 
     >>> import tidegate
     >>> world = tidegate.live_world("home-broadband")
@@ -55,43 +55,45 @@ class LiveWorld:
 
     def __init__(self, scenario: Scenario, record: Level | None) -> None:
         """Use [live_world][tidegate.runs.world.live_world]."""
-        made = Lowered(scenario).for_run(record=record)
-        # every link may be changed: packet by packet, with the same bits
+        run_input = Lowered(scenario).for_run(record=record)
+        # managed links can be changed, and give the same bits
         links = [
-            link if link["capacity"] == "external" else {**link, "service": "managed"} for link in made.ir["links"]
+            link if link["capacity"] == "external" else {**link, "service": "managed"} for link in run_input.ir["links"]
         ]
-        memory.check(made)
+        memory.check(run_input)
         with engine_errors(scenario):
-            core = _core.World(json.dumps({**made.ir, "links": links}), made.inputs.traces, made.inputs.python)
+            core = _core.World(
+                json.dumps({**run_input.ir, "links": links}), run_input.inputs.traces, run_input.inputs.python
+            )
         if core.links or core.flows:
             kind, name = ("links", core.links[0]) if core.links else ("flows", core.flows[0])
-            right = "which somebody has to drive; run this scenario inside tidegate.simpy"
-            raise InputError(f"{scenario.name}: {kind}.{name}: is external, {right}")
+            right = "needs a driver; run this scenario inside tidegate.simpy"
+            raise InputError(f"{scenario.name}: {kind}.{name}: is external and {right}")
         self._scenario = scenario
         self._moves: list[dict[str, Any]] = [*scenario.to_dict().get("moves", [])]
-        self._told = len(self._moves)
+        self._included = len(self._moves)
         self._record = record
-        self._made = made
+        self._input = run_input
         self._links = [str(link["name"]) for link in links]
         self._core = core
         self._run: Run | None = None
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario with all changes that were made or planned as its moves."""
-        if self._told < len(self._moves):
+        """The scenario, with all past and planned changes as its moves."""
+        if self._included < len(self._moves):
             self._scenario = self._scenario.with_changes({"moves": self._moves})
-            self._told = len(self._moves)
+            self._included = len(self._moves)
         return self._scenario
 
     @property
     def now(self) -> float:
-        """Where it stands, in seconds: all that happens before has been done."""
+        """Current time, in seconds: all earlier events are done."""
         return self.duration if self._run is not None else self._nanoseconds() / _SECOND
 
     @property
     def duration(self) -> float:
-        """How long it runs, in seconds."""
+        """Simulated time of the whole run, in seconds."""
         return self._core.duration_ns / _SECOND
 
     @property
@@ -106,23 +108,23 @@ class LiveWorld:
         until: Duration | str | float | None = None,
         progress: Progress | bool | None = None,
     ) -> None:
-        """Goes on, at most up to its end; what happens at the very time where it stops is not done yet.
+        """Advances, at most to the end; events at the time where it stops are not done yet.
 
         Args:
-            seconds: For so long; as text with a unit, too.
-            until: Or up to this time: text with a unit, or seconds as `now` has them.
-            progress: True for a bar, or a function that is told the fraction of this step that is done.
+            seconds: Length of the step: seconds, or text with a unit.
+            until: Instead, the time of its end: text with a unit, or seconds as `now` has them.
+            progress: True for a bar, or a function that is called with the fraction of this step that is done.
 
-        Ctrl-C leaves it where it has got to, and it may go on from there; but pressed while a controller in Python is
-        at work, it is that controller's error, and the world is over.
+        Ctrl-C stops it at the current time, from which it can continue. But while a controller in Python runs,
+        Ctrl-C is an error of that controller, and ends the world.
 
         Raises:
             InputError: when the time is not usable, or it has finished.
-            RunError: when a component fails; the world is over then.
+            RunError: when a component fails; which ends the world.
         """
         if (seconds is None) == (until is None):
-            found = "neither" if until is None else "both"
-            raise InputError(f"step: found {found} of seconds and until; expected one of them")
+            stated = "neither" if until is None else "both"
+            raise InputError(f"step: found {stated} of seconds and until; expected one of them")
         begin = self._nanoseconds()
         if seconds is not None:
             end = begin + _nanoseconds("seconds", seconds)
@@ -131,11 +133,11 @@ class LiveWorld:
             if end < begin:
                 raise InputError(f"until: found {end / _SECOND:g} s; it stands at {begin / _SECOND:g} s already")
         end = min(end, self._core.duration_ns)
-        with shown(progress, self._scenario.name) as tell, engine_errors(self._scenario):
-            for at in range(1, _SLICES + 1) if tell else [_SLICES]:
-                self._core.step(begin + (end - begin) * at // _SLICES)
+        with progress_bar(progress, self._scenario.name) as tell, engine_errors(self._scenario):
+            for slice_number in range(1, _SLICES + 1) if tell else [_SLICES]:
+                self._core.step(begin + (end - begin) * slice_number // _SLICES)
                 if tell:
-                    tell(at / _SLICES)
+                    tell(slice_number / _SLICES)
 
     def change(
         self,
@@ -146,19 +148,19 @@ class LiveWorld:
         delay: Duration | str | None = None,
         loss: Fraction | float | str | None = None,
     ) -> None:
-        """Changes a link from a time on; what is not given stays.
+        """Changes a link from a time on; other properties stay.
 
         Args:
             link: Its name; `NAME.back` is the other direction.
-            at: When: text with a unit, or seconds as `now` has them; now by default, and not earlier.
-            capacity: What it carries, instead of a schedule or a trace, too. The bits that are left of a packet in
-                service go at the new rate; 0bps holds it.
-            delay: Propagation delay of what is served from then on; order is kept.
-            loss: Fraction lost of what is served from then on.
+            at: Time of the change: text with a unit, or seconds as `now` has them; now by default, and not earlier.
+            capacity: New capacity, which also replaces a schedule or a trace. The remaining bits of a packet in service
+                go at the new rate; 0bps holds the packet.
+            delay: Propagation delay of packets served from then on; they keep their order.
+            loss: Loss probability of packets served from then on.
 
         Raises:
             InputError: when there is no such link or it cannot be changed, the time is past or behind the end, a value
-                is not usable, or the world has finished. Nothing is changed then.
+                is not usable, or the world has finished. The world is unchanged then.
         """
         now = self._nanoseconds()
         if link not in self._links:
@@ -168,25 +170,25 @@ class LiveWorld:
         if not now <= time <= self._core.duration_ns:
             right = f"from {now / _SECOND:g} s, where it stands, to its end at {self.duration:g} s"
             raise InputError(f"{link}: at: found {time / _SECOND:g} s; expected a time {right}")
-        found: dict[str, Rate | Duration | Fraction] = {}
+        values: dict[str, Rate | Duration | Fraction] = {}
         for key, kind, value in (("capacity", Rate, capacity), ("delay", Duration, delay), ("loss", Fraction, loss)):
             if value is None:
                 continue
             with located(f"{link}: {key}"):
-                found[key] = kind.parse(value)
-        if len(self._moves) + len(found) > _MOST_MOVES:
-            right = f"a scenario has {_MOST_MOVES} moves at most"
+                values[key] = kind.parse(value)
+        if len(self._moves) + len(values) > _MAX_MOVES:
+            right = f"a scenario has {_MAX_MOVES} moves at most"
             raise InputError(f"{link}: found {len(self._moves)} changes before this one; {right}")
         with engine_errors(self._scenario):
             self._core.plan(
                 link,
                 time,
-                int(found["capacity"]) if "capacity" in found else None,
-                int(found["delay"]) if "delay" in found else None,
-                float(found["loss"]) if "loss" in found else None,
+                int(values["capacity"]) if "capacity" in values else None,
+                int(values["delay"]) if "delay" in values else None,
+                float(values["loss"]) if "loss" in values else None,
             )
-        made = {"time": Duration(time), "link": link}
-        self._moves += ({**made, "key": key, "value": value} for key, value in found.items())
+        move = {"time": Duration(time), "link": link}
+        self._moves += ({**move, "key": key, "value": value} for key, value in values.items())
 
     @property
     def tables(self) -> list[str]:
@@ -197,14 +199,14 @@ class LiveWorld:
         """A recorded table so far, as a [run][tidegate.runs.Run.table] has it; the last bin may still be filled.
 
         Raises:
-            KeyError: when there is none of that name, with those that there are.
+            KeyError: when there is no table of that name; lists the names that there are.
         """
         return self._so_far().table(name)
 
     def metrics(self, flow: str | None = None) -> Mapping[str, Any]:
-        """The metrics of one flow as if the run ended now; of the subject by default.
+        """The metrics of a flow as if the run ended now; of the subject by default.
 
-        A freeze that still lasts, and speech that is under way, are not in them.
+        They leave out a freeze that still lasts and speech that is incomplete.
 
         Raises:
             InputError: when there is no such flow.
@@ -212,26 +214,26 @@ class LiveWorld:
         return self._so_far().metrics(flow)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the scenario with all changes as its moves to a TOML file, whole or not at all.
+        """Writes the scenario with all changes as its moves to a TOML file, completely or not at all.
 
-        `tidegate run` of it gives the digest of this world when it has finished.
+        `tidegate run` of the file gives the digest of this world after `finish`.
 
         Raises:
-            InputError: when it names files by where they are from its own folder, and the file is to be elsewhere.
+            InputError: when the scenario names files relative to its folder, and `path` is in another folder.
             OutputError: when it cannot be written.
         """
         path, base = Path(path), self._scenario.base
-        named = [name for name in self._made.inputs.files if not Path(name).is_absolute() and (base / name).is_file()]
+        named = [name for name in self._input.inputs.files if not Path(name).is_absolute() and (base / name).is_file()]
         if named and path.parent.resolve() != base.resolve():
             raise InputError(f"{path}: the scenario names {named[0]}, which is in {base.resolve()}; save it there")
         write_file(path, self.scenario.to_toml())
         return path
 
     def finish(self, *, progress: Progress | bool | None = None) -> Run:
-        """Runs to the end: the [Run][tidegate.runs.Run] of the scenario with all changes.
+        """Runs to the end; returns the [Run][tidegate.runs.Run] of the scenario with all changes.
 
         Args:
-            progress: True for a bar, or a function that is told the fraction of the rest that is done.
+            progress: True for a bar, or a function that is called with the fraction of the rest that is done.
 
         Raises:
             RunError: when a component fails.
@@ -240,8 +242,8 @@ class LiveWorld:
             self.step(until=self.duration, progress=progress)
             with engine_errors(self._scenario):
                 recording = self._core.finish()
-            made = Lowered(self.scenario).for_run(record=self._record)
-            self._run = run_of(self.scenario, made, recording)
+            run_input = Lowered(self.scenario).for_run(record=self._record)
+            self._run = run_of(self.scenario, run_input, recording)
         return self._run
 
     def _nanoseconds(self) -> int:
@@ -255,7 +257,7 @@ class LiveWorld:
             summary = json.loads(self._core.summary_json())
         about = {
             "name": self._scenario.name,
-            "seed": self._made.ir["seed"],
+            "seed": self._input.ir["seed"],
             "digest": summary["digest"],
             "summary": summary,
         }
@@ -270,7 +272,7 @@ class LiveWorld:
 
 
 class _Tables:
-    """The tables of a world as they are."""
+    """The current tables of a world."""
 
     def __init__(self, core: _core.World) -> None:
         self.names = core.table_names
@@ -278,15 +280,15 @@ class _Tables:
 
 
 def live_world(scenario: Scenario | str | Path, seed: int | None = None, record: Level | None = None) -> LiveWorld:
-    """Builds the world of a scenario, which is then stepped, read and changed by hand.
+    """Builds the world of a scenario, which is then stepped, inspected and changed interactively.
 
     Args:
         scenario: A scenario, or the path or name of one.
         seed: Instead of the scenario's.
-        record: How much is kept, instead of the scenario's: summary, series or packets.
+        record: Level of recording, instead of the scenario's: summary, series or packets.
 
     Raises:
-        InputError: when the scenario is not usable, or somebody has to drive external links or flows of it.
+        InputError: when the scenario is not usable, or has external links or flows.
 
     >>> import tidegate
     >>> world = tidegate.live_world("home-broadband", seed=3)
@@ -296,17 +298,17 @@ def live_world(scenario: Scenario | str | Path, seed: int | None = None, record:
     >>> [str(move.value) for move in world.scenario.moves]
     ['4Mbps', '1Mbps', '300kbps']
     """
-    made = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    loaded = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     changes: dict[str, Any] = {}
     if seed is not None:
         changes["seed"] = seed
     if record is not None:
         changes["record"] = record
-    return LiveWorld(made.with_changes(changes) if changes else made, record)
+    return LiveWorld(loaded.with_changes(changes) if changes else loaded, record)
 
 
 def _nanoseconds(name: str, value: object) -> int:
-    """A length of time in whole nanoseconds: text with a unit, or seconds.
+    """Converts a time to whole nanoseconds: text with a unit, or seconds.
 
     Raises:
         InputError: when it is neither, is negative, or is longer than any run.

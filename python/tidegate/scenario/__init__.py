@@ -1,4 +1,4 @@
-"""Scenario files: what a person writes, checked and turned into what the engine takes."""
+"""Scenario files: their tables, the checks on them, and their translation into the engine's input."""
 
 from tidegate.scenario.couplings import Coupling
 from tidegate.scenario.flows import Flow

@@ -1,4 +1,4 @@
-"""What no single part of a scenario can tell: names, routes, and how much there is in all."""
+"""Checks across the parts of a scenario: names, routes, times, and totals."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tidegate.scenario.sessions import Session
 if TYPE_CHECKING:
     from tidegate.scenario.scenario import Scenario
 
-_MOST_FLOWS = 100_000
+_MAX_FLOWS = 100_000
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
-    """Everything about a scenario that does not fit together."""
+    """Yields a problem for each contradiction between the parts of a scenario."""
     yield from _times(scenario)
     yield from _unique(scenario)
     yield from _seeds(scenario)
@@ -33,7 +33,9 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from flow.problems(("flows", position), scenario.duration)
     yield from couplings.problems(scenario.couplings, scenario.flows)
     if scenario.moves:
-        links, flows = ([name for entry in those for name in entry.names] for those in (scenario.links, scenario.flows))
+        links, flows = (
+            [name for entry in entries for name in entry.names] for entries in (scenario.links, scenario.flows)
+        )
         for position, move in enumerate(scenario.moves):
             yield from move.fits(links, flows, scenario.duration, ("moves", position))
     yield from population.problems(scenario)
@@ -49,48 +51,48 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
 def _times(scenario: Scenario) -> Iterator[Problem]:
     yield from rules.POSITIVE.problems(("duration",), scenario.duration)
     if scenario.warmup >= scenario.duration > 0:
-        what = f'found "{scenario.warmup}"; expected less than the duration ({scenario.duration})'
-        yield Problem(("warmup",), what)
+        message = f'found "{scenario.warmup}"; expected less than the duration ({scenario.duration})'
+        yield Problem(("warmup",), message)
     yield from rules.POSITIVE.problems(("bin",), scenario.bin)
     if scenario.bin and scenario.record != "summary":
         members = sum(member.count for session in scenario.sessions for member in session.members)
         series = sum(flow.count for flow in scenario.flows) + members + 2 * len(scenario.links)
-        if scenario.duration / scenario.bin * series > rules.MOST_BINS:
-            what = f'found "{scenario.bin}"; that makes more than {rules.MOST_BINS} bins for all flows and links'
-            yield Problem(("bin",), what)
+        if scenario.duration / scenario.bin * series > rules.MAX_BINS:
+            message = f'found "{scenario.bin}"; that makes more than {rules.MAX_BINS} bins for all flows and links'
+            yield Problem(("bin",), message)
 
 
 def _unique(scenario: Scenario) -> Iterator[Problem]:
-    everything: dict[str, Sequence[Link | Flow | Session]] = {"links": scenario.links, "flows": scenario.flows}
+    lists: dict[str, Sequence[Link | Flow | Session]] = {"links": scenario.links, "flows": scenario.flows}
     if scenario.sessions:
-        everything["sessions"] = scenario.sessions
-    seen: dict[str, int] = {}
-    for key, entries in everything.items():
+        lists["sessions"] = scenario.sessions
+    numbers: dict[str, int] = {}
+    for key, entries in lists.items():
         if key != "sessions":
             # members are flows, too: SESSION.MEMBER
-            seen = {}
+            numbers = {}
         for kind, radio in scenario.radios.items() if key == "links" else ():
             if any(radio.name in link.names for link in scenario.links):
                 yield Problem((kind, "name"), f'"{radio.name}" is the name of a link; names are unique')
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
-                if name in seen:
-                    what = f'"{name}" is taken by number {seen[name]}; names are unique'
-                    yield Problem((key, position, "name"), what)
+                if name in numbers:
+                    message = f'"{name}" is taken by number {numbers[name]}; names are unique'
+                    yield Problem((key, position, "name"), message)
                     break
-                seen[name] = position + 1
-            if len(seen) > _MOST_FLOWS:
-                yield Problem((key,), f"more than {_MOST_FLOWS} in all")
+                numbers[name] = position + 1
+            if len(numbers) > _MAX_FLOWS:
+                yield Problem((key,), f"more than {_MAX_FLOWS} in all")
                 return
 
 
 def _seeds(scenario: Scenario) -> Iterator[Problem]:
     entries: list[Link | Flow | Session] = [*scenario.links, *scenario.flows, *scenario.sessions]
-    known = [name for entry in entries for name in _all_names(entry)]
-    known += [radio.name for radio in scenario.radios.values()]
+    names = [name for entry in entries for name in _all_names(entry)]
+    names += [radio.name for radio in scenario.radios.values()]
     for name in scenario.seeds:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"; there are {', '.join(known[:12])}"
+        if name not in names:
+            hint = did_you_mean(name, names) or f"; there are {', '.join(names[:12])}"
             yield Problem(("seeds", name), f"no link, flow or member has that name{hint}")
 
 
@@ -109,16 +111,16 @@ class _Network:
 
     @classmethod
     def of(cls, scenario: Scenario, *, radio: bool = False) -> Self:
-        """That of the links; with `radio` of users of radio networks, too."""
+        """The network of a scenario's links; with `radio` also the hops to users of radio networks."""
         hops = [(begin, end, name) for begin, end, name, _ in directions(scenario.links)]
         for network in scenario.radios.values() if radio else ():
             ends = [(network.core, user.name) for user in network.users]
-            hops += [way for core, user in ends for way in ((core, user, ""), (user, core, ""))]
+            hops += [hop for core, user in ends for hop in ((core, user, ""), (user, core, ""))]
         return cls(Routes(hops), frozenset(point for begin, end, _ in hops for point in (begin, end)))
 
 
 def _places(session: Session, path: Path, scenario: Scenario) -> Iterator[Problem]:
-    """Whether the members of a session are at points that reach each other."""
+    """Yields a problem for each member of a session whose point the others cannot reach."""
     network = _Network.of(scenario)
     first: str | None = None
     for position, member in enumerate(session.members):
@@ -134,9 +136,9 @@ def _places(session: Session, path: Path, scenario: Scenario) -> Iterator[Proble
 
 
 def _nowhere(path: Path, point: str, network: _Network) -> Problem:
-    known = sorted(network.points)
-    hint = did_you_mean(point, known)
-    return Problem(path, f'no link touches "{point}"{hint} (points: {", ".join(known[:12])})')
+    points = sorted(network.points)
+    hint = did_you_mean(point, points)
+    return Problem(path, f'no link touches "{point}"{hint} (points: {", ".join(points[:12])})')
 
 
 def _routes(scenario: Scenario) -> Iterator[Problem]:
@@ -148,11 +150,11 @@ def _routes(scenario: Scenario) -> Iterator[Problem]:
             yield _nowhere(("flows", position, key), point, network)
         if missing:
             continue
-        ways = [(flow.from_, flow.to)]
+        required = [(flow.from_, flow.to)]
         if flow.udp is None and flow.external is None:
-            ways.append((flow.to, flow.from_))
-        for begin, end in ways:
+            required.append((flow.to, flow.from_))
+        for begin, end in required:
             if network.routes.between(begin, end) is None:
-                why = "" if (begin, end) == ways[0] else ", which feedback needs"
-                what = f'no links lead from "{begin}" to "{end}"{why}'
-                yield Problem(("flows", position), what)
+                reason = "" if (begin, end) == required[0] else ", which feedback needs"
+                message = f'no links lead from "{begin}" to "{end}"{reason}'
+                yield Problem(("flows", position), message)

@@ -13,34 +13,34 @@ from tidegate.units import Rate, show
 
 _COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces
 LARGEST = 100_000_000
-"""Bytes that may be a frame; the engine clips at 1 MB (RFC 8593 section 6.2.1)."""
+"""Largest frame size that a file may have, in bytes; the engine clips at 1 MB (RFC 8593 section 6.2.1)."""
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One recording."""
+    """A recording of an encoder at one rate."""
 
     rate: Rate
-    """The rate that its encoder was asked for."""
+    """Target rate of the encoder."""
     sizes: list[int]
     """Frame sizes in bytes."""
     path: Path
-    """The file."""
+    """File that holds it."""
 
 
 def ladder(base: Path, pattern: str) -> list[Rung]:
     """The recordings of a folder, or of a pattern, in ascending order of rate.
 
     Raises:
-        InputError: when there is none, or a file's name does not end in its rate in kbit/s.
-        ScenarioError: names file and line of what is no frame.
+        InputError: when no file matches, or a file's name does not end in its rate in kbit/s.
+        ScenarioError: names file and line of a line that does not describe a frame.
     """
-    place = base / pattern
-    if place.is_dir():
-        files = sorted(place.glob("*.txt"))
+    location = base / pattern
+    if location.is_dir():
+        files = sorted(location.glob("*.txt"))
     else:
-        anchor = Path(place.anchor) if place.is_absolute() else Path()
-        files = sorted(anchor.glob(str(place.relative_to(anchor))))
+        anchor = Path(location.anchor) if location.is_absolute() else Path()
+        files = sorted(anchor.glob(str(location.relative_to(anchor))))
     files = [file for file in files if file.name != "README.txt"]
     if not files:
         raise InputError(f"video.ladder: no file matches {show(pattern)}")
@@ -62,10 +62,10 @@ def _rung(path: Path) -> Rung:
             continue
         words = line.split()
         if len(words) != _COLUMNS or not words[-1].isascii() or not words[-1].isdigit():
-            right = "frame, type, two columns more, and the size in bytes"
-            # not its text: whatever the file is, it is not what it was taken for
-            found = f"{len(words)} columns" + (", the last one no number" if len(words) == _COLUMNS else "")
-            raise ScenarioError([f"{path}:{number}: found {found}; expected {right}"])
+            expected = "frame, type, two columns more, and the size in bytes"
+            # without the text of the line: the file may be of any kind
+            columns = f"{len(words)} columns" + (", the last of which is no number" if len(words) == _COLUMNS else "")
+            raise ScenarioError([f"{path}:{number}: found {columns}; expected {expected}"])
         size = int(words[-1][:12])
         if size > LARGEST:
             raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; that is no frame"])

@@ -1,4 +1,4 @@
-"""Round trips that take no time, in which a TCP could send for ever at one instant."""
+"""Finds round trips that take no time: a TCP flow on one could send for ever at one instant."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def timeless(scenario: Scenario) -> Iterator[Problem]:
-    """A problem for each TCP flow whose packets and acknowledgements cross nothing that takes time."""
+    """Yields a problem for each TCP flow whose packets and acknowledgements cross no link that takes time."""
     routes = Routes((begin, end, _is_timeless(keys)) for begin, end, _, keys in directions(scenario.links))
 
-    def at_once(begin: str, end: str) -> bool:
+    def takes_no_time(begin: str, end: str) -> bool:
         route = routes.between(begin, end)
         return route is not None and all(route)
 
     for position, flow in enumerate(scenario.flows):
-        if flow.tcp is not None and at_once(flow.from_, flow.to) and at_once(flow.to, flow.from_):
-            what = "has a round trip that takes no time; give a link on its way a capacity or a delay"
-            yield Problem(("flows", position, "tcp"), what)
+        if flow.tcp is not None and takes_no_time(flow.from_, flow.to) and takes_no_time(flow.to, flow.from_):
+            message = "has a round trip that takes no time; give a link on its way a capacity or a delay"
+            yield Problem(("flows", position, "tcp"), message)
 
 
 def _is_timeless(keys: Mapping[str, Any]) -> bool:
-    """Whether packets leave at the instant at which they come."""
+    """Whether packets leave a link at the instant at which they come."""
     return bool(keys["capacity"] == "infinite" and not keys["delay"] and keys["jitter"] == "none")

@@ -1,4 +1,4 @@
-"""What the checks of several tables have in common."""
+"""Rules and limits that the checks of several tables share."""
 
 from __future__ import annotations
 
@@ -14,76 +14,76 @@ from tidegate.units import Duration, Quantity, Rate, Size
 
 IP_PACKET = 65_535
 """Bytes of the largest IP packet (RFC 791)."""
-MOST_OVERHEAD = Size(1000)
-"""Of the headers below RTP."""
-MOST_RATE = Rate(10**12)
-"""Of a sender: 12 ns for a packet of 1500 bytes, where the clock ticks in ns."""
-LEAST_INTERVAL = Duration(1_000_000)
-"""Of what is done again and again: of reports, audio, and requests of key frames."""
-MOST_BINS = 10_000_000
-"""Of series, and of statuses one after the other."""
+MAX_OVERHEAD = Size(1000)
+"""Largest size of the headers below RTP."""
+MAX_RATE = Rate(10**12)
+"""Largest rate of a sender: a packet of 1500 bytes then takes 12 ns, and the clock ticks in ns."""
+MIN_INTERVAL = Duration(1_000_000)
+"""Shortest interval of periodic events: reports, audio packets, and requests of key frames."""
+MAX_BINS = 10_000_000
+"""Largest number of bins of all series together, and of intervals of a generated link in a run."""
 
 
 class Rule:
-    """A rule for the values of a key beside its type: `Annotated[Rate, POSITIVE]`; `Model.problems` asks it."""
+    """A check of a key's value beyond its type, as in `Annotated[Rate, POSITIVE]`; `Model.problems` applies it."""
 
     def problems(self, path: Path, value: Any) -> Iterator[Problem]:
-        """What is wrong with the value at `path`."""
+        """Yields a problem if the value at `path` breaks the rule."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Bounds(Rule):
-    """The bounds of a quantity; a word in its place has none."""
+    """Bounds of a quantity; a word instead of a quantity (such as "auto") always passes."""
 
-    least: Quantity | None = None
-    most: Quantity | None = None
+    minimum: Quantity | None = None
+    maximum: Quantity | None = None
     positive: bool = False
-    """Whether it has to be more than zero."""
+    """Whether the quantity has to be more than zero."""
 
     def problems(self, path: Path, value: object) -> Iterator[Problem]:
-        """What is wrong with a value out of bounds."""
+        """Yields a problem for a value out of bounds."""
         if not isinstance(value, Quantity):
             return
-        low, high = self.least is not None and value < self.least, self.most is not None and value > self.most
+        low, high = self.minimum is not None and value < self.minimum, self.maximum is not None and value > self.maximum
         if self.positive and not value:
             yield Problem(path, f'found "{value}"; expected more than zero')
         elif low or high:
             yield Problem(path, f'found "{value}"; expected {self}')
 
     def __str__(self) -> str:
-        """Both, or the one that there is."""
-        if self.least is not None and self.most is not None:
-            return f"from {self.least} to {self.most}"
-        return f"at most {self.most}" if self.least is None else f"at least {self.least}"
+        """The bounds in words, such as "from 1ms to 60s" or "at most 60s"."""
+        if self.minimum is not None and self.maximum is not None:
+            return f"from {self.minimum} to {self.maximum}"
+        return f"at most {self.maximum}" if self.minimum is None else f"at least {self.minimum}"
 
 
 POSITIVE = Bounds(positive=True)
-TIMER = Bounds(LEAST_INTERVAL, positive=True)
-"""Of what happens once each interval: so seldom that a run ends."""
-SENDING_RATE = Bounds(most=MOST_RATE, positive=True)
-"""Of a sender: some, and not so much that time cannot pass between two packets."""
+TIMER = Bounds(MIN_INTERVAL, positive=True)
+"""Bounds of a timer's interval: long enough that a run ends."""
+SENDING_RATE = Bounds(maximum=MAX_RATE, positive=True)
+"""Bounds of a sender's rate: more than zero, and low enough that time passes between two packets."""
 
 
 class InSteps(Rule):
-    """What is said from a time on begins at zero and is in order of time."""
+    """Requires that the first step is at zero and that steps are in order of time."""
 
     def problems(self, path: Path, value: Sequence[tuple[Duration, Any]]) -> Iterator[Problem]:
-        """What is wrong with steps."""
+        """Yields a problem for a late first step, and for the first step that is out of order."""
         times = [time for time, _ in value]
         if times and times[0] != 0:
             yield Problem((*path, 0), f'begins at "{times[0]}"; the first step is at "0s"')
-        for position, (before, here) in enumerate(pairwise(times), 1):
-            if here <= before:
-                yield Problem((*path, position), f'"{here}" after "{before}"; steps are in order of time')
+        for position, (earlier, later) in enumerate(pairwise(times), 1):
+            if later <= earlier:
+                yield Problem((*path, position), f'"{later}" after "{earlier}"; steps are in order of time')
                 return
 
 
 class SendingRates(InSteps):
-    """Rates of a sender from times on; it may fall silent in between."""
+    """Requires that a sender's rate is in bounds in each step; zero is allowed, too."""
 
     def problems(self, path: Path, value: Sequence[tuple[Duration, Rate]]) -> Iterator[Problem]:
-        """What is wrong with steps, and with the rates in them."""
+        """Yields a problem for each rate out of bounds, and those of the steps."""
         for position, (_, rate) in enumerate(value):
             if rate:
                 yield from SENDING_RATE.problems((*path, position), rate)
@@ -96,7 +96,7 @@ SendingSchedule = Annotated[list[RateStep], SendingRates()]
 
 
 def order(low: tuple[str, Quantity], high: tuple[str, Quantity], path: Path) -> Iterator[Problem]:
-    """`low` must not be above `high`; both with their keys below `path`."""
+    """Yields a problem if `low` is above `high`; both come with their keys below `path`."""
     if low[1] > high[1]:
-        what = f'found "{low[1]}"; expected at most {high[0]} ({high[1]})'
-        yield Problem((*path, low[0]), what)
+        message = f'found "{low[1]}"; expected at most {high[0]} ({high[1]})'
+        yield Problem((*path, low[0]), message)

@@ -1,4 +1,4 @@
-"""How much the flows of a run send at most: in packets, and in rows of tables beside those."""
+"""Upper bounds for the packets that a run's flows send, and for the rows of other tables."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 from tidegate._core import Trace
 from tidegate.scenario.ways import SECOND, Capacities, Ir, Steps, Ways, over
 
-# seen in runs
-_MEDIA_ROWS = 485  # a second and flow with media, beside reports: internals, frames, feedback, decisions
-_TCP_ROWS = 0.7  # a packet: internals of each acknowledgment
-_REPORT_BITS = 360_000  # of the session bandwidth, between two reports of an end (RFC 3550 section 6.2)
+# measured in runs
+_MEDIA_ROWS = 485  # per second and flow with media, apart from reports: internals, frames, feedback, decisions
+_TCP_ROWS = 0.7  # per packet: internals of each acknowledgment
+_REPORT_BITS = 360_000  # session bandwidth times interval, between two reports of an end (RFC 3550 section 6.2)
 _RTCP_SHARE = 0.05  # of a session's bandwidth, for RTCP of all members (RFC 3550 section 6.2)
-_RTCP_BYTES = 76  # of a packet of RTCP in a session
-_RTP_BYTES = 20  # of a packet, beside what its flow says of headers
-_FILLED = 1.05  # a file with the headers of its segments, by its size
+_RTCP_BYTES = 76  # of an RTCP packet in a session
+_RTP_BYTES = 20  # of a packet, on top of the overhead that its flow states
+_FILLED = 1.05  # bytes of a file with the headers of its segments, over its size
 
 
 def flows_of(ir: Ir) -> Iterator[tuple[str, Ir]]:
-    """The flows, each with its kind."""
+    """Yields each flow with its kind."""
     for flow in ir["flows"]:
         kind = flow["kind"]
         yield kind if isinstance(kind, str) else next(iter(kind)), flow
@@ -31,23 +31,23 @@ def flows_of(ir: Ir) -> Iterator[tuple[str, Ir]]:
 
 @dataclass(frozen=True)
 class _Sender:
-    """One that takes no more than there is."""
+    """A flow whose bits the links on its route bound: a call or a connection."""
 
     settings: Ir
     begin: int
     end: int
-    there: Sequence[str]
-    """What its packets cross."""
+    out: Sequence[str]
+    """Names of the links that its packets cross."""
     back: Sequence[str]
-    """What the answers cross."""
+    """Names of the links that the answers cross."""
 
 
 class Sending:
-    """What the flows of a run send at most.
+    """Upper bounds for the packets that the flows of a run send.
 
-    UDP and senders of a fixed rate send what they are told to, whatever is dropped. Other calls share what their
-    bottleneck carries, and so do connections, of which none exceeds its receive window. A connection that nothing
-    limits is not counted.
+    UDP and senders of a fixed rate send at their rate, however much is dropped. Other calls share the capacity of their
+    bottleneck. So do connections, and none of these exceeds its receive window. A connection without any limit is not
+    counted.
     """
 
     def __init__(self, ir: Ir, traces: Sequence[Trace]) -> None:
@@ -64,86 +64,94 @@ class Sending:
                 self._running[move["flow"], move["running"]] = int(move["time"])
 
     def counts(self) -> Iterator[tuple[float, float]]:
-        """Packets and rows, flow by flow and session by session."""
+        """Yields packets and rows, flow by flow and session by session."""
         calls: list[_Sender] = []
         connections: list[_Sender] = []
         for kind, flow in flows_of(self._ir):
-            begin, end = self._stretch(flow)
+            begin, end = self._span(flow)
             if begin >= end or isinstance(flow["kind"], str):
                 continue
             settings, ends = flow["kind"][kind], (flow["from"], flow["to"])
             if kind == "udp":
-                yield _of_udp(settings, end - begin), 0.0
+                yield _udp_packets(settings, end - begin), 0.0
             elif kind == "media" and settings["controller"]["name"] == "fixed":
-                yield _of_media(settings, end - begin, math.inf)
+                yield _media_counts(settings, end - begin, math.inf)
             elif kind in ("media", "tcp"):
-                one = _Sender(settings, begin, end, self._on_way(*ends), self._on_way(*ends[::-1]))
-                (calls if kind == "media" else connections).append(one)
-        yield from (_of_session(session, self._end) for session in self._ir.get("sessions", ()))
-        # whether connections leave something to calls is not known
-        for one, bits in self._shared(calls, self._of_call):
-            yield _of_media(one.settings, one.end - one.begin, bits)
-        for one, bits in self._shared(connections, self._of_connection):
+                sender = _Sender(settings, begin, end, self._names_between(*ends), self._names_between(*ends[::-1]))
+                (calls if kind == "media" else connections).append(sender)
+        yield from (_session_counts(session, self._end) for session in self._ir.get("sessions", ()))
+        # calls and connections are counted apart: how they share a link is not known
+        for sender, bits in self._share(calls, self._call_bits):
+            yield _media_counts(sender.settings, sender.end - sender.begin, bits)
+        for sender, bits in self._share(connections, self._connection_bits):
             # a segment and its acknowledgment
-            packets = over(bits / 8, one.settings["packet_size"]) * (1.5 if one.settings["delayed_ack"] else 2)
-            yield packets, _TCP_ROWS * packets if self._spreads(one) else 0.0
+            packets = over(bits / 8, sender.settings["packet_size"]) * (1.5 if sender.settings["delayed_ack"] else 2)
+            yield packets, _TCP_ROWS * packets if self._is_spread_out(sender) else 0.0
 
-    def _stretch(self, flow: Ir) -> tuple[int, int]:
-        """From when to when a flow sends; moves stand for its start and stop."""
+    def _span(self, flow: Ir) -> tuple[int, int]:
+        """Start and end of a flow in ns; moves override its `start` and `stop`."""
         begin, stop = int(flow["start"]), int(flow["stop"] or self._end)
         begin, stop = self._running.get((flow["name"], True), begin), self._running.get((flow["name"], False), stop)
         return begin, min(stop, self._end)
 
-    def _on_way(self, begin: str, end: str) -> list[str]:
-        """The names of what carries packets from one point to another."""
+    def _names_between(self, begin: str, end: str) -> list[str]:
+        """Names of the links and radio channels from one point to another."""
         if (begin, end) not in self._names:
             links = [link["name"] for link in self._ways.between(begin, end)]
             up, down = self._capacities.air(begin, "up"), self._capacities.air(end, "down")
             self._names[begin, end] = [*up, *links, *down]
         return self._names[begin, end]
 
-    def _carried(self, way: Sequence[str], begin: int, end: int) -> float:
-        """Bits that a way carries: those of its bottleneck."""
-        return min((self._capacities.amount(name, begin, end) for name in way), default=math.inf)
+    def _bottleneck_bits(self, names: Sequence[str], begin: int, end: int) -> float:
+        """Bits that the bottleneck among the named links carries."""
+        return min((self._capacities.amount(name, begin, end) for name in names), default=math.inf)
 
-    def _shared(self, senders: Sequence[_Sender], alone: Callable[[_Sender], float]) -> Iterator[tuple[_Sender, float]]:
-        """Of each sender the bits, where those that share a link send together what that carries."""
-        crossing = Counter(chain.from_iterable(one.there for one in senders))
+    def _share(
+        self, senders: Sequence[_Sender], bits_alone: Callable[[_Sender], float]
+    ) -> Iterator[tuple[_Sender, float]]:
+        """Yields each sender's bits; senders that share a link together send no more than it carries."""
+        crossing = Counter(chain.from_iterable(sender.out for sender in senders))
         sharing: dict[str, list[_Sender]] = {}
-        for one in senders:
-            if not one.there:
-                yield one, alone(one)  # the engine says what is wrong with its ends
+        for sender in senders:
+            if not sender.out:
+                yield sender, bits_alone(sender)  # the engine says what is wrong with its ends
                 continue
-            shares = {name: self._capacities.amount(name, one.begin, one.end) / crossing[name] for name in one.there}
-            # any link on its way is a bound; the one with the least for each is the closest
-            sharing.setdefault(min(shares, key=lambda name: shares[name]), []).append(one)
-        for name, those in sharing.items():
-            bits = [alone(one) for one in those]
-            first, last = min(one.begin for one in those), max(one.end for one in those)
-            part = min(1.0, self._capacities.amount(name, first, last) / max(sum(bits), 1.0))
-            yield from zip(those, (part * some for some in bits), strict=True)
+            shares = {
+                name: self._capacities.amount(name, sender.begin, sender.end) / crossing[name] for name in sender.out
+            }
+            # each link on the route is a bound; the tightest is the one with the smallest share
+            sharing.setdefault(min(shares, key=lambda name: shares[name]), []).append(sender)
+        for name, sharers in sharing.items():
+            bits = [bits_alone(sender) for sender in sharers]
+            first, last = min(sender.begin for sender in sharers), max(sender.end for sender in sharers)
+            ratio = min(1.0, self._capacities.amount(name, first, last) / max(sum(bits), 1.0))
+            yield from zip(sharers, (ratio * sender_bits for sender_bits in bits), strict=True)
 
-    def _of_call(self, one: _Sender) -> float:
-        """Bits that a call sends with no other beside it."""
-        most = float(one.settings["max_rate"]) * (one.end - one.begin) / SECOND
-        return min(most, self._carried(one.there, one.begin, one.end))
+    def _call_bits(self, sender: _Sender) -> float:
+        """Bits that a call sends when it is alone."""
+        limit = float(sender.settings["max_rate"]) * (sender.end - sender.begin) / SECOND
+        return min(limit, self._bottleneck_bits(sender.out, sender.begin, sender.end))
 
-    def _of_connection(self, one: _Sender) -> float:
-        """Bits that a connection sends with no other beside it."""
-        tcp, seconds = one.settings, (one.end - one.begin) / SECOND
-        round_trip = sum(self._delays.get(name, 0) for name in (*one.there, *one.back)) / SECOND
+    def _connection_bits(self, sender: _Sender) -> float:
+        """Bits that a connection sends when it is alone."""
+        tcp, seconds = sender.settings, (sender.end - sender.begin) / SECOND
+        round_trip = sum(self._delays.get(name, 0) for name in (*sender.out, *sender.back)) / SECOND
         window = 8.0 * tcp["receive_window"] * seconds / round_trip if round_trip else math.inf
-        bits = min(self._carried(one.there, one.begin, one.end), window, _work(tcp["workload"], seconds))
+        bits = min(
+            self._bottleneck_bits(sender.out, sender.begin, sender.end),
+            window,
+            _workload_bits(tcp["workload"], seconds),
+        )
         return bits if bits < math.inf else 0.0
 
-    def _spreads(self, one: _Sender) -> bool:
-        """Whether acknowledgments come one by one: those of one instant, off links without limit, are noted once."""
-        way = (*one.there, *one.back)
-        return not self._jittery.isdisjoint(way) or self._carried(way, one.begin, one.end) < math.inf
+    def _is_spread_out(self, sender: _Sender) -> bool:
+        """Whether acknowledgments arrive at different times; several of one instant (unlimited links) make one row."""
+        names = (*sender.out, *sender.back)
+        return not self._jittery.isdisjoint(names) or self._bottleneck_bits(names, sender.begin, sender.end) < math.inf
 
 
-def _of_media(media: Ir, length: int, bits: float) -> tuple[float, float]:
-    """Packets and rows of a call that sends so many bits, or without an end of them what it may."""
+def _media_counts(media: Ir, length: int, bits: float) -> tuple[float, float]:
+    """Packets and rows of a call that sends `bits`, or at its largest rate where `bits` is infinite."""
     seconds, feedback, most = length / SECOND, media["feedback"], float(media["max_rate"])
     if media["controller"]["name"] == "fixed":
         most = min(most, float(media["controller"]["settings"].get("rate", media["start_rate"])))
@@ -154,15 +162,15 @@ def _of_media(media: Ir, length: int, bits: float) -> tuple[float, float]:
     return packets + reports, _MEDIA_ROWS * seconds + reports
 
 
-def _of_udp(udp: Ir, length: int) -> float:
-    """Packets of UDP."""
+def _udp_packets(udp: Ir, length: int) -> float:
+    """Packets that a UDP flow sends in `length` ns."""
     bits = float(udp["rate"]) * length / SECOND
     if udp["schedule"] and udp["pattern"] == "cbr":
         bits = Steps(udp["schedule"]).amount(0, length)
     return over(bits / 8, udp["packet_size"])
 
 
-def _of_session(session: Ir, end: int) -> tuple[float, float]:
+def _session_counts(session: Ir, end: int) -> tuple[float, float]:
     """Packets and rows of a session: a packet goes to each of the other members."""
     reports = _RTCP_SHARE * session["bandwidth"] * end / SECOND / 8 / _RTCP_BYTES
     packets = reports
@@ -176,8 +184,8 @@ def _of_session(session: Ir, end: int) -> tuple[float, float]:
     return packets * (len(session["members"]) - 1), reports
 
 
-def _work(workload: Any, seconds: float) -> float:
-    """Bits that a connection has to send."""
+def _workload_bits(workload: Any, seconds: float) -> float:
+    """Bits that a connection has to send in `seconds`, headers included."""
     match workload:
         case {"file": size}:
             return 8 * _FILLED * float(size)

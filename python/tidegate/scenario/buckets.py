@@ -1,4 +1,4 @@
-"""Token buckets of links: policers, which drop what comes too fast, and shapers, which let it wait."""
+"""Token buckets of links: policers drop packets above the rate, and shapers delay them."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from tidegate.units import Duration, Rate, Size
 
 
 class Bucket(Managed):
-    """What a policer and a shaper have in common: in any time t at most rate t + burst passes (RFC 2698 section 3)."""
+    """A token bucket: in any time t it lets at most rate t + burst pass (RFC 2698 section 3)."""
 
     rate: Annotated[Rate, rules.POSITIVE]
-    """How fast tokens come in: what passes in the long run."""
+    """Rate at which tokens come in: the throughput in the long run."""
     burst: Annotated[Size, Field(ge=1)]
-    """How many bytes of tokens the bucket holds; it is full at first."""
+    """Size of the bucket in bytes of tokens; it starts full."""
     peak_rate: Rate | None = None
-    """How fast a burst may pass; by default as fast as it comes."""
+    """Largest rate at which a burst passes; unlimited by default."""
     mtu: Annotated[Size, Field(ge=1)] = Size(1500)
-    """With a peak rate: the largest packet, and what the second bucket holds; a larger one is dropped."""
+    """With a peak rate: the size of the second bucket. Larger packets are dropped."""
     discipline: Discipline = "drop-tail"
-    """What manages those that wait in the link, within the limits of its `queue`."""
+    """Discipline of the packets that wait in the link, within the limits of its `queue`."""
 
     def limits(self) -> dict[str, Any]:
-        """Those of the discipline in it; 300 ms for drop-tail."""
+        """The queue limits of the inner discipline; 300 ms for drop-tail."""
         inner = managed(self.discipline)
         return {"time": Duration(300_000_000)} if inner is None else inner.limits()
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.peak_rate is not None and self.peak_rate < self.rate:
-            what = f'found "{self.peak_rate}"; expected at least the rate ({self.rate})'
-            yield Problem((*path, "peak_rate"), what)
+            message = f'found "{self.peak_rate}"; expected at least the rate ({self.rate})'
+            yield Problem((*path, "peak_rate"), message)
 
     def to_ir(self, reading: Any) -> Any:
         """As the engine takes it: under its name."""
         inner = managed(self.discipline)
-        whole = self.model_copy(update={"discipline": inner or "drop_tail"})
-        return super(Bucket, whole).to_ir(reading)
+        resolved = self.model_copy(update={"discipline": inner or "drop_tail"})
+        return super(Bucket, resolved).to_ir(reading)
 
 
 class Policer(Bucket):
-    """A token bucket that drops what finds no tokens, so that nothing waits for them.
+    """A token bucket that drops packets for which it lacks tokens: none waits.
 
     >>> Policer(name="policer", rate="2Mbps", burst="60kB").limits()["time"]
     Duration('300ms')
@@ -59,7 +59,7 @@ class Policer(Bucket):
 
 
 class Shaper(Bucket):
-    """A token bucket that lets what finds no tokens wait for them. A limit of its queue in time is at `rate`."""
+    """A token bucket that delays packets until it has tokens for them. A queue limit in time is converted at `rate`."""
 
     name: Literal["shaper"]
     """Its name."""
@@ -73,4 +73,4 @@ AnyDiscipline = Annotated[
         by="name",
     ),
 ]
-"""What a link may have as its `discipline`."""
+"""Types of a link's `discipline`."""

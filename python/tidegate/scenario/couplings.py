@@ -1,4 +1,4 @@
-"""Couplings: media flows of one sender that share what their controllers find (RFC 8699)."""
+"""Couplings: media flows of one sender whose controllers share a common rate (RFC 8699)."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ class Coupling(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     flows: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
-    """The flows, by name; one with a `count` stands for all of them."""
+    """Names of the flows; a flow with a `count` stands for all of its copies."""
     priorities: list[Priority] = Field(default_factory=list)
-    """The priority of each, which gets that share of their sum (WebRTC's very-low, low, medium and high are 1, 2, 4 and
-    8); all the same by default."""
+    """Priority of each flow: its share of the common rate is its priority over the sum (WebRTC's very-low, low, medium
+    and high are 1, 2, 4 and 8). Equal by default."""
     algorithm: Literal["active", "conservative"] = "active"
-    """How the common rate follows a flow: as it changes (RFC 8699 section 5.3.1), or, when it falls, in proportion and
-    once in two round trips (section 5.3.2)."""
+    """How the common rate follows a flow's rate: by each change (active; RFC 8699 section 5.3.1), or, when it falls, in
+    proportion and once in two round trips (conservative; section 5.3.2)."""
 
     def fits(self, flows: Sequence[Flow], path: Path) -> Iterator[Problem]:
-        """What does not fit to the flows of the scenario."""
+        """Yields a problem for each name or priority that does not match the flows of the scenario."""
         media = {flow.name: flow for flow in flows if flow.media is not None}
         first: Flow | None = None
         for position, name in enumerate(self.flows):
-            here = (*path, "flows", position)
+            key_path = (*path, "flows", position)
             flow = media.get(name)
             if flow is None:
                 hint = did_you_mean(name, media) or f"; there are {', '.join(list(media)[:12]) or 'none'}"
-                yield Problem(here, f'found "{name}"; no media flow has that name{hint}')
+                yield Problem(key_path, f'found "{name}"; no media flow has that name{hint}')
                 continue
             first = first or flow
             if flow.from_ != first.from_:
-                what = f'"{name}" is sent from "{flow.from_}", and "{first.name}" from "{first.from_}"'
-                yield Problem(here, f"{what}; expected flows of one sender")
+                message = f'"{name}" is sent from "{flow.from_}", and "{first.name}" from "{first.from_}"'
+                yield Problem(key_path, f"{message}; expected flows of one sender")
         if self.priorities and len(self.priorities) != len(self.flows):
-            what = f"found {len(self.priorities)} for {len(self.flows)} flows; expected one for each, or none at all"
-            yield Problem((*path, "priorities"), what)
+            message = f"found {len(self.priorities)} for {len(self.flows)} flows; expected one for each flow, or none"
+            yield Problem((*path, "priorities"), message)
 
     def each(self, names: Mapping[str, Sequence[str]]) -> list[tuple[str, float]]:
-        """Every flow with its priority, where those in `names` stand for several alike."""
+        """Each flow with its priority; a name in `names` stands for the flows listed there."""
         priorities = self.priorities or [1.0] * len(self.flows)
         pairs = zip(self.flows, priorities, strict=True)
-        return [(one, priority) for name, priority in pairs for one in names.get(name, [name])]
+        return [(flow, priority) for name, priority in pairs for flow in names.get(name, [name])]
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -70,12 +70,12 @@ class Coupling(Model):
 
 
 def problems(couplings: Sequence[Coupling], flows: Sequence[Flow]) -> Iterator[Problem]:
-    """What does not fit in the couplings of a scenario."""
+    """Yields the problems of a scenario's couplings."""
     coupled: set[str] = set()
     for number, coupling in enumerate(couplings):
         yield from coupling.fits(flows, ("couplings", number))
         for position, name in enumerate(coupling.flows):
             if name in coupled:
-                what = f'found "{name}" again; a flow is coupled once'
-                yield Problem(("couplings", number, "flows", position), what)
+                message = f'found "{name}" again; a flow is coupled once'
+                yield Problem(("couplings", number, "flows", position), message)
             coupled.add(name)

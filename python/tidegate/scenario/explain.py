@@ -1,4 +1,4 @@
-"""From what pydantic reports to what a person reads: where, what was found, what would be right."""
+"""Turns validation errors of pydantic into messages for people: place, value found, value expected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong."""
+    """A wrong key or value of a file."""
 
     path: Path
     message: str
@@ -33,7 +33,7 @@ class Problem:
 
 
 def dotted(path: Path, named: Mapping[Path, str] | None = None) -> str:
-    """A path as people write it; entries of lists go by their name where they have one.
+    """A path as people write it: entries of lists by their name, or else by their number.
 
     >>> dotted(("links", 0, "delay"), {("links", 0): "bottleneck"})
     'links.bottleneck.delay'
@@ -53,7 +53,7 @@ def dotted(path: Path, named: Mapping[Path, str] | None = None) -> str:
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
-    """Every problem of a validation error of `model`, in the order of the file."""
+    """Yields each problem of a validation error of `model`, in the order of the file."""
     for detail in error.errors(include_url=False):
         raw = detail["loc"]
         path = tuple(step for step in raw if not (isinstance(step, str) and step.startswith(TAG)))
@@ -61,7 +61,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]
 
 
 def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    found = show(detail["input"])
+    value = show(detail["input"])
     context = detail.get("ctx", {})
     match detail["type"]:
         case "tidegate":
@@ -69,25 +69,25 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "missing":
             return "is missing"
         case "extra_forbidden":
-            known = sorted(_keys_at(model, detail["loc"][:-1]))
-            hint = did_you_mean(str(detail["loc"][-1]), known)
-            return f"there is no such key{hint} (keys here: {', '.join(known)})"
+            keys = sorted(_keys_at(model, detail["loc"][:-1]))
+            hint = did_you_mean(str(detail["loc"][-1]), keys)
+            return f"there is no such key{hint} (keys here: {', '.join(keys)})"
         case "shape":
-            return f"found {found}; expected {detail['msg']}"
+            return f"found {value}; expected {detail['msg']}"
         case "string_pattern_mismatch":
-            return f"found {found}; a name has letters, digits and _ . + -, at most 64 in all"
+            return f"found {value}; a name has letters, digits and _ . + -, at most 64 in all"
         case "literal_error":
             words = str(context["expected"]).replace("'", '"').replace("False", "false")
-            right = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
-            hint = did_you_mean(str(detail["input"]), right)
-            return f"found {found}; expected {words}{hint}"
+            choices = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
+            hint = did_you_mean(str(detail["input"]), choices)
+            return f"found {value}; expected {words}{hint}"
         case "value_error":
             return str(context["error"])
     expected = _EXPECTED.get(detail["type"])
     if expected is not None:
-        return f"found {found}; expected {expected.format(**context)}"
+        return f"found {value}; expected {expected.format(**context)}"
     message = detail["msg"].removeprefix("Input should be ")
-    return f"found {found}; expected {message[:1].lower()}{message[1:]}"
+    return f"found {value}; expected {message[:1].lower()}{message[1:]}"
 
 
 _EXPECTED: dict[str, str] = {
@@ -113,17 +113,17 @@ _EXPECTED: dict[str, str] = {
 
 
 def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> set[str]:
-    """The keys that are known at `path`, found by walking the annotations."""
-    here: list[Any] = [model]
+    """The valid keys at `path`, found by walking the annotations."""
+    candidates: list[Any] = [model]
     for step in path:
         following: list[Any] = []
-        for candidate in here:
+        for candidate in candidates:
             if isinstance(step, str) and step.startswith(TAG):
                 following.append(shape_of(candidate, step))
             else:
                 following.extend(_field(kind, step) for kind in _models(candidate))
-        here = [part for part in following if part is not None] or here
-    return {key for kind in here for one in _models(kind) for key in _keys(one)}
+        candidates = [annotation for annotation in following if annotation is not None] or candidates
+    return {key for kind in candidates for table in _models(kind) for key in _keys(table)}
 
 
 def _field(model: type[BaseModel], step: str | int) -> Any:

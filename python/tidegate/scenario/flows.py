@@ -1,4 +1,4 @@
-"""A flow: from where to where, when, how many alike, and of what."""
+"""Flows: their ends, their times, their number, and their traffic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 KINDS = ("media", "udp", "tcp", "external")
-"""What a flow can be."""
+"""Kinds of flows."""
 
 
 class Flow(Model):
@@ -35,17 +35,17 @@ class Flow(Model):
     name: Name = "flow"
     """Its name; unique."""
     from_: Annotated[Name, Field(alias="from")] = "left"
-    """Where its sender is."""
+    """Point of its sender."""
     to: Name = "right"
-    """Where its receiver is."""
+    """Point of its receiver."""
     start: Duration = Duration(0)
-    """When it begins."""
+    """Time at which it begins."""
     stop: Duration | None = None
-    """When it ends; the run's end by default."""
+    """Time at which it ends; the run's end by default."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
-    """How many alike: they are called NAME-1, NAME-2 and so on."""
+    """Number of identical flows; if several, they are called NAME-1, NAME-2 and so on."""
     start_step: Duration = Duration(0)
-    """Time between the starts of two of them."""
+    """Time between the starts of two consecutive flows of these."""
     media: Media | None = None
     """RTP media under a congestion controller."""
     udp: Udp | None = None
@@ -53,53 +53,53 @@ class Flow(Model):
     tcp: Tcp | None = None
     """A TCP connection."""
     external: External | None = None
-    """Datagrams that whoever drives the run feeds: an empty table, usually."""
+    """Datagrams that your own code feeds (see tidegate.simpy): an empty table, usually."""
 
     @property
     def kind(self) -> str:
-        """Which of them it is."""
+        """The kind of the flow: one of `KINDS`, or "none"."""
         return next((kind for kind in KINDS if getattr(self, kind) is not None), "none")
 
     @property
     def names(self) -> list[str]:
-        """What the flows that this table stands for are called, without their way back."""
+        """Names of the flows that this table stands for, without those of their return flows."""
         return numbered(self.name, self.count)
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            found = " and ".join(kinds) if kinds else "none of them"
-            yield Problem(path, f"has {found}; expected exactly one of media, udp, tcp and external")
+            listed = " and ".join(kinds) if kinds else "none of them"
+            yield Problem(path, f"has {listed}; expected exactly one of media, udp, tcp and external")
         if self.from_ == self.to:
             yield Problem((*path, "to"), f'found "{self.to}"; a flow goes to another point than its from')
         last = Duration(self.start + self.start_step * (self.count - 1))
         if last >= duration > 0:
-            which = "start" if self.start >= duration else "start_step"
-            what = f'the last one starts at "{last}"' if which == "start_step" else f'found "{last}"'
-            yield Problem((*path, which), f"{what}; expected before the run's end ({duration})")
+            key = "start" if self.start >= duration else "start_step"
+            message = f'the last one starts at "{last}"' if key == "start_step" else f'found "{last}"'
+            yield Problem((*path, key), f"{message}; expected before the run's end ({duration})")
         if self.stop is not None and self.stop <= last:
             yield Problem((*path, "stop"), f'found "{self.stop}"; expected after the start ({last})')
         yield from super().problems(path, duration)
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: a flow for each of several alike, and one for the way back of a call in both ways."""
-        made = []
+        """As the engine takes it: a flow for each of several alike, and a second one for a call in both directions."""
+        flows = []
         for number, name in enumerate(self.names):
             start = int(self.start) + number * int(self.start_step)
             ends = {"name": name, "from": self.from_, "to": self.to}
             times = {"start": start, "stop": lowered(self.stop, reading)}
             if self.media is None:
-                made.append({**ends, **times, "kind": self._kind_to_ir(reading)})
+                flows.append({**ends, **times, "kind": self._kind_to_ir(reading)})
                 continue
             with reading.at(f"flows.{self.name}.media"):
                 media = self.media.to_ir(reading)
             back = f"{name}.back" if self.media.both_ways else None
-            made.append({**ends, **times, "kind": {"media": {**media, "pair": back}}})
+            flows.append({**ends, **times, "kind": {"media": {**media, "pair": back}}})
             if back is not None:
                 turned = {"name": back, "from": self.to, "to": self.from_}
-                made.append({**turned, **times, "kind": {"media": {**media, "pair": name}}})
-        return made
+                flows.append({**turned, **times, "kind": {"media": {**media, "pair": name}}})
+        return flows
 
     def _kind_to_ir(self, reading: Reading) -> Any:
         if self.external is not None:

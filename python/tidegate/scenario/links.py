@@ -1,4 +1,4 @@
-"""Links: what the network is made of."""
+"""Links: the cables of the network, with their capacities, queues, losses and jitter."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Schedule(Model):
     schedule: Annotated[list[rules.RateStep], Field(min_length=1, max_length=100_000), rules.InSteps()]
     """Pairs of a time and the rate from then on, in order of time, the first at 0s."""
     period: Duration | None = None
-    """After this long it starts again."""
+    """Time after which the schedule starts again."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if all(rate == 0 for _, rate in self.schedule):
             yield Problem(path, "every rate is zero; a link that never carries anything is no link")
@@ -44,35 +44,35 @@ class Schedule(Model):
 
 
 class TraceCapacity(Model):
-    """A recorded network."""
+    """A capacity from a recording of a network."""
 
     trace: str
-    """File, relative to the scenario's."""
+    """File of the recording, relative to the scenario's."""
     format: str | None = None
-    """Format of the file; found out from its contents by default."""
+    """Format of the file; detected from its contents by default."""
     direction: Literal["down", "up"] | None = None
-    """Which of the two directions, for formats that hold both; by default down for raca, up for opennetlab."""
+    """Direction that is taken, for formats that hold both; by default down for raca, up for opennetlab."""
     frequency: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     """Lines a second, for formats without times (hertz)."""
     reference_rate: Rate | None = None
     """Rate that a ratio of 1 stands for, for formats that hold ratios."""
     offset: Annotated[Duration | Literal["random"], OneOf('a time such as "30s", or "random"')] = Duration(0)
-    """Where in the recording the run begins; with "random" each seed begins elsewhere, and both ways of the cable at
-    the same place."""
+    """Position in the recording at which the run begins; with "random" each seed has its own, the same for both
+    directions of the cable."""
     scale: Factor = 1.0
-    """The recorded rates are multiplied by this."""
+    """Factor by which the recorded rates are multiplied."""
     capacity_only: bool = False
-    """Whether the delays and losses that the recording tells are left out."""
+    """Whether delays and losses in the recording are ignored."""
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: traces go by number, and chance by the cable's name."""
+        """As the engine takes it: the trace by its number; a random offset is drawn by the cable's name."""
         offset = {"random": reading.cable} if self.offset == "random" else int(self.offset)
         played = {"index": reading.trace(self), "offset": offset, "scale": self.scale}
         return {"trace": {**played, "capacity_only": self.capacity_only}}
 
 
-# opportunities of the generated link are of 1500 bytes, and the engine takes from 1 to 10 million a second
-_LEAST_BROWNIAN, _MOST_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
+# the engine takes from 1 to 10 million opportunities of 1500 bytes a second
+_MIN_BROWNIAN, _MAX_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
 
 
 class Brownian(Model):
@@ -80,7 +80,7 @@ class Brownian(Model):
 
     start: Rate = Rate(5_000_000)
     """Rate at the beginning."""
-    max: Annotated[Rate, rules.Bounds(_LEAST_BROWNIAN, _MOST_BROWNIAN)] = Rate(12_000_000)
+    max: Annotated[Rate, rules.Bounds(_MIN_BROWNIAN, _MAX_BROWNIAN)] = Rate(12_000_000)
     """Largest rate; the paper's 1000 packets of 1500 bytes a second."""
     sigma: Rate = Rate(2_400_000)
     """Standard deviation of the change over one second; the paper's 200 packets of 1500 bytes."""
@@ -88,65 +88,65 @@ class Brownian(Model):
     """Rate at which outages end, per second."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from rules.order(("start", self.start), ("max", self.max), path)
         yield from super().problems(path, duration)
         if self.sigma:
-            yield from rules.Bounds(Rate(1_200), _MOST_BROWNIAN).problems((*path, "sigma"), self.sigma)
+            yield from rules.Bounds(Rate(1_200), _MAX_BROWNIAN).problems((*path, "sigma"), self.sigma)
 
 
 class BrownianCapacity(Model):
     """A generated cellular link: its rate does Brownian motion, with outages that stick."""
 
     brownian: Brownian
-    """Its settings."""
+    """Settings of the generator."""
 
 
 _Deviation = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 
 
 class Leo(Model):
-    """Settings of a link over satellites in low Earth orbit, that are changed every 15 s.
+    """Settings of a link over satellites in low Earth orbit; the path changes every 15 s.
 
-    Round trips and losses are fitted to what a Starlink dish tells of its pings; capacities are a model without a
-    measurement behind it. docs/networks.md says more of it.
+    Round trips and losses are fitted to the ping statistics of a Starlink dish; the model of capacities has no
+    measurement behind it. See docs/networks.md.
     """
 
     median: Annotated[Rate, rules.POSITIVE]
-    """Median of the capacities; one is drawn for each interval, lognormal."""
+    """Median of the capacities; a lognormal one is drawn for each interval."""
     sigma: _Deviation = 0.5
-    """Standard deviation of their natural logarithms."""
+    """Standard deviation of the capacities' natural logarithms."""
     interval: Annotated[Duration, rules.POSITIVE] = Duration(15_000_000_000)
-    """How long a way through the sky is kept."""
+    """Time between changes of the path."""
     round_trip: Duration = Duration(19_000_000)
-    """The least round trip, over both ways of the cable; half of it comes on top of the delay of each."""
+    """Shortest round trip, over both directions of the cable; half of it is added to the delay of each."""
     rest: Duration = Duration(7_000_000)
-    """Median of the rest of a round trip; it is drawn for each interval, lognormal."""
+    """Median of the round trip's excess over `round_trip`; a lognormal one is drawn for each interval."""
     rest_sigma: _Deviation = 0.65
-    """Standard deviation of its natural logarithm."""
+    """Standard deviation of the excess's natural logarithm."""
     correlation: Fraction = Fraction(0.2)
-    """Correlation of these logarithms in one interval and the next."""
+    """Correlation of these logarithms in consecutive intervals."""
     handover: Duration = Duration(100_000_000)
-    """How long a change disturbs."""
+    """Time for which a change of the path causes losses."""
     handover_loss: Fraction = Fraction(0.055)
-    """The probability that a packet is lost meanwhile."""
+    """Loss probability during a handover."""
     loss: Fraction = Fraction(0.0007)
-    """The probability that another packet is lost."""
+    """Loss probability at other times."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if not self.interval:
             return
-        if duration / self.interval > rules.MOST_BINS:
-            what = f'found "{self.interval}"; that makes more than {rules.MOST_BINS} intervals, one after the other'
-            yield Problem((*path, "interval"), what)
+        if duration / self.interval > rules.MAX_BINS:
+            message = f'found "{self.interval}"; that makes more than {rules.MAX_BINS} intervals, one after the other'
+            yield Problem((*path, "interval"), message)
         elif self.handover >= self.interval:
-            what = f'found "{self.handover}"; expected less than the interval ({self.interval})'
-            yield Problem((*path, "handover"), what)
+            message = f'found "{self.handover}"; expected less than the interval ({self.interval})'
+            yield Problem((*path, "handover"), message)
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: both ways have the cable's name in common."""
+        """As the engine takes it: with the cable's name, so that both directions share what is drawn."""
         return {**super().to_ir(reading), "cable": reading.cable}
 
 
@@ -154,54 +154,54 @@ class LeoCapacity(Model):
     """A link over satellites in low Earth orbit, generated."""
 
     leo: Leo
-    """Its settings."""
+    """Settings of the generator."""
 
 
 class Status(Model):
-    """One status of a link."""
+    """A status of a link: a capacity and its probability."""
 
     name: Name
-    """What it is called; unique on its link."""
+    """Name of the status; unique on its link."""
     capacity: Rate
-    """What the link can carry in it; 0bps for nothing."""
+    """Capacity in this status; 0bps for an outage."""
     probability: Fraction
-    """How likely it is drawn; those of all statuses sum to 1."""
+    """Probability with which it is drawn; the sum over all statuses is 1."""
 
 
-_LEAST_STATUS = Duration(100_000)
-_ROUNDING = 1e-9  # how far probabilities may sum to something else than 1: that of decimal fractions
+_MIN_STATUS = Duration(100_000)
+_ROUNDING = 1e-9  # tolerance of the sum of probabilities, for decimal fractions
 
 
 class StatusCapacity(Model):
-    """A capacity drawn anew each interval, and no queue: what is too much is lost.
+    """A capacity drawn anew each interval, without a queue: excess packets are lost.
 
-    The probability is max(0, 1 - capacity / offered rate) for each packet (Hoang 2017, section 3.4.2).
+    The loss probability is max(0, 1 - capacity / offered rate) for each packet (Hoang 2017, section 3.4.2).
     """
 
     statuses: Annotated[list[Status], Field(min_length=1, max_length=1000)]
-    """What can be drawn."""
-    interval: Annotated[Duration, rules.Bounds(_LEAST_STATUS)]
-    """How long a status lasts; the first one is drawn at 0s."""
-    rate_window: Annotated[Duration, rules.Bounds(most=Duration(60 * 10**9))] = Duration(0)
-    """Over how long the offered rate is measured; 0s: since the last earlier instant at which a packet came."""
+    """Statuses that can be drawn."""
+    interval: Annotated[Duration, rules.Bounds(_MIN_STATUS)]
+    """Duration of a status; the first one is drawn at 0s."""
+    rate_window: Annotated[Duration, rules.Bounds(maximum=Duration(60 * 10**9))] = Duration(0)
+    """Window over which the offered rate is measured; 0s: since the last earlier instant at which a packet came."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
-        if self.interval >= _LEAST_STATUS and duration / self.interval > rules.MOST_BINS:
-            what = f'found "{self.interval}"; that makes more than {rules.MOST_BINS} statuses, one after the other'
-            yield Problem((*path, "interval"), what)
-        names = [one.name for one in self.statuses]
+        if self.interval >= _MIN_STATUS and duration / self.interval > rules.MAX_BINS:
+            message = f'found "{self.interval}"; that makes more than {rules.MAX_BINS} statuses, one after the other'
+            yield Problem((*path, "interval"), message)
+        names = [status.name for status in self.statuses]
         for position, name in enumerate(names):
             if name in names[:position]:
-                what = f'"{name}" is taken by number {names.index(name) + 1}; names are unique'
-                yield Problem((*path, "statuses", position, "name"), what)
-        total = sum(one.probability for one in self.statuses)
+                message = f'"{name}" is taken by number {names.index(name) + 1}; names are unique'
+                yield Problem((*path, "statuses", position, "name"), message)
+        total = sum(status.probability for status in self.statuses)
         if abs(total - 1) > _ROUNDING:
             yield Problem((*path, "statuses"), f"the probabilities sum to {total:.12g}; expected 1")
-        if not any(one.capacity and one.probability for one in self.statuses):
-            what = "every status that can occur carries nothing; a link that never carries anything is no link"
-            yield Problem((*path, "statuses"), what)
+        if not any(status.capacity and status.probability for status in self.statuses):
+            message = "every status that can occur carries nothing; a link that never carries anything is no link"
+            yield Problem((*path, "statuses"), message)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -217,9 +217,9 @@ Capacity = Annotated[
 
 
 class Queue(Model):
-    """Limits of a drop-tail queue; several hold at once, an empty table is no limit.
+    """Limits of a drop-tail queue; several hold at once, and an empty table sets none.
 
-    A packet that finds nothing in the link is taken in whatever the limits.
+    A packet that finds the link empty is always accepted.
     """
 
     if TYPE_CHECKING:
@@ -227,23 +227,23 @@ class Queue(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     packets: Annotated[int, Field(ge=1, le=10**9)] | None = None
-    """In packets."""
+    """Limit in packets."""
     bytes: Size | None = None
-    """In bytes."""
+    """Limit in bytes."""
     time: Duration | None = None
-    """In time at the link's mean rate (RFC 8868 section 4.3), or a schedule's first one where it has no period; the
-    same bytes last longer while it is slower."""
+    """Limit in time, converted to bytes at the link's mean rate (RFC 8868 section 4.3), or at the first rate of a
+    schedule without a period. The same bytes take longer while the link is slower."""
     counts_in_service: bool = True
-    """Whether the packet in service counts: then no packet waits longer than limit / rate, and a limit
-    of n packets is ns-2's; a device queue of ns-3 does not count it."""
+    """Whether the packet in service counts, as in ns-2: then no packet waits longer than limit / rate. A device queue
+    of ns-3 does not count it."""
 
 
 _DROP_TAIL_LIMIT = Queue(time=Duration(300_000_000))
-"""RFC 8867 section 4."""
+"""Default limit of drop-tail (RFC 8867 section 4)."""
 
 
 class MeanLoss(Model):
-    """Losses in bursts, by their mean and length (Gilbert): all is lost while the state is bad."""
+    """Losses in bursts, by their mean and length (Gilbert): each packet is lost while the state is bad."""
 
     mean: Fraction
     """Fraction of packets lost in the long run."""
@@ -251,14 +251,14 @@ class MeanLoss(Model):
     """Mean number of packets lost in a row."""
 
     def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         largest = self.burst / (1 + self.burst)
         if self.mean > largest:
-            what = f"found {self.mean:g}; bursts of {self.burst:g} allow at most {largest:.3g}"
-            yield Problem((*path, "mean"), what)
+            message = f"found {self.mean:g}; bursts of {self.burst:g} allow at most {largest:.3g}"
+            yield Problem((*path, "mean"), message)
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: two states, with all lost in the bad one."""
+        """As the engine takes it: two states, and each packet is lost in the bad one."""
         # by Gilbert the mean is to_bad / (to_bad + to_good)
         to_good = 1 / self.burst
         to_bad = min(to_good * self.mean / (1 - self.mean), 1.0)
@@ -279,7 +279,7 @@ class GilbertElliott(Model):
     """Loss probability in the bad state."""
 
     def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         if not self.to_bad and not self.to_good:
             yield Problem(path, "to_bad and to_good are both 0; the state would never change")
 
@@ -317,21 +317,21 @@ class Rfc8868(Model):
 
 
 class Rfc8868Jitter(Model):
-    """Jitter as RFC 8868 has it."""
+    """Jitter as in RFC 8868."""
 
     rfc8868: Rfc8868
-    """Its settings."""
+    """Settings of the jitter."""
 
 
 class UniformJitter(Model):
     """Uniform jitter; packets may overtake each other."""
 
     uniform: Annotated[Duration, rules.POSITIVE]
-    """The largest."""
+    """Largest jitter."""
 
 
 class NormalJitter(Model):
-    """Normal around the delay, but no packet arrives before it was sent; packets may overtake each other."""
+    """Normal jitter around the delay, but no packet arrives before it was sent; packets may overtake each other."""
 
     normal: Annotated[Duration, rules.POSITIVE]
     """Standard deviation."""
@@ -344,27 +344,27 @@ Jitter = Annotated[
 
 
 class _Ends(Model):
-    """Where a cable is."""
+    """Name and ends of a cable."""
 
     name: Name = "link"
-    """Its name; unique. The other direction is called `NAME.back`."""
+    """Unique name. The other direction is called `NAME.back`."""
     from_: Annotated[Name, Field(alias="from")] = "left"
-    """The point at its head."""
+    """Point at its head."""
     to: Name = "right"
-    """The point at its tail."""
+    """Point at its tail."""
 
 
 class Way(Model):
-    """What a cable does in one direction: each key is one of [Back][tidegate.scenario.links.Back], too."""
+    """Properties of a cable in one direction: each key is one of [Back][tidegate.scenario.links.Back], too."""
 
     capacity: Capacity = "infinite"
-    """What it carries; with "external" whoever drives the run does (see tidegate.simpy)."""
+    """Capacity of the link; with "external" your own code carries its packets (see tidegate.simpy)."""
     delay: Duration = Duration(0)
     """Propagation delay, one way."""
     queue: Queue | None = None
-    """Limits of its queue; by default 300 ms for drop-tail (RFC 8867 section 4), and what is usual for a discipline."""
+    """Limits of its queue; by default 300 ms for drop-tail (RFC 8867 section 4), and each discipline's own default."""
     discipline: AnyDiscipline = "drop-tail"
-    """Who goes next and who is dropped before the queue is full: a name, or a table with a name and parameters."""
+    """Queue discipline, which chooses packets to send and to drop: a name, or a table with a name and parameters."""
     loss: Loss = Fraction(0)
     """Loss on the medium, behind the queue."""
     byte_error: Fraction = Fraction(0)
@@ -372,18 +372,18 @@ class Way(Model):
     jitter: Jitter = "none"
     """Delay jitter."""
     ecn: Literal["pass", "bleach", "drop"] = "pass"
-    """What the path behind the queue does to packets that bear an ECN codepoint or a mark (RFC 6679 section 7.4): it
-    lets them pass, clears the field as a node does that knows no ECN (bleach), or drops them."""
+    """Treatment of packets with an ECN codepoint or a mark behind the queue (RFC 6679 section 7.4): they pass (pass),
+    lose the field as at a node without ECN (bleach), or are dropped (drop)."""
     service: Literal["fifo", "managed"] = "fifo"
-    """How it is computed: each packet's stay at once (fast), or packet by packet, so that whoever drives the world can
-    change the link while packets wait (see tidegate.simpy). The results are the same. Disciplines other than drop-tail
-    always go packet by packet."""
+    """How it is simulated: each packet's departure is computed when it arrives (fifo; fast), or packet by packet
+    (managed), so that your own code can change the link while packets wait (see tidegate.simpy). The results are the
+    same. Disciplines other than drop-tail are always managed."""
 
 
 if TYPE_CHECKING:
 
     class Back(Way):
-        """What differs in a cable's other direction."""
+        """Overrides for a cable's other direction."""
 
         def __init__(self, /, **keys: Any) -> None: ...
 
@@ -392,7 +392,7 @@ else:
         "Back",
         __base__=Model,
         __module__=__name__,
-        __doc__="What differs in a cable's other direction.",
+        __doc__="Overrides for a cable's other direction.",
         **{name: (field.rebuild_annotation() | None, None) for name, field in Way.model_fields.items()},
     )
 
@@ -414,96 +414,104 @@ class Link(Way, _Ends):
         def __init__(self, /, **keys: Any) -> None: ...
 
     back: Annotated[bool | Back, OneOf("true, false, or a table of what differs in the other direction")] = True
-    """The other direction: the same (true), none (false), or what differs."""
+    """The other direction: the same (true), none (false), or a table of the keys that differ."""
 
     @property
     def names(self) -> list[str]:
-        """What the directions are called."""
+        """Names of the directions."""
         return [self.name] if self.back is False else [self.name, f"{self.name}.back"]
 
     @property
     def ways(self) -> list[dict[str, Any]]:
         """The keys of [Way][tidegate.scenario.links.Way] in each direction."""
-        there = {key: getattr(self, key) for key in Way.model_fields}
+        out = {key: getattr(self, key) for key in Way.model_fields}
         if isinstance(self.back, bool):
-            return [there, there][: len(self.names)]
-        differs = {key: getattr(self.back, key) for key in Way.model_fields}
-        return [there, {**there, **{key: value for key, value in differs.items() if value is not None}}]
+            return [out, out][: len(self.names)]
+        overrides = {key: getattr(self.back, key) for key in Way.model_fields}
+        return [out, {**out, **{key: value for key, value in overrides.items() if value is not None}}]
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         if self.from_ == self.to:
             yield Problem((*path, "to"), f'found "{self.to}"; a link goes to another point than its from')
-        yield from _way(self, self.capacity, path, duration)
+        yield from _direction_problems(self, self.capacity, path, duration)
         if not isinstance(self.back, bool):
             inner = (*path, "back")
-            yield from _way(self.back, self.back.capacity or self.capacity, inner, duration)
-            kept = self.loss and "loss" not in self.back.model_fields_set
-            if kept and isinstance(self.back.capacity, StatusCapacity):
-                what = f"{_NOT_BESIDE_STATUSES} (loss = 0 here keeps that of the link out)"
-                yield Problem((*inner, "capacity"), what)
-            managed_there = self.discipline != "drop-tail" and self.back.discipline is None
-            if managed_there and isinstance(self.back.capacity, StatusCapacity):
-                what = f'{_NOT_BESIDE_STATUSES} (discipline = "drop-tail" here keeps that of the link out)'
-                yield Problem((*inner, "capacity"), what)
+            yield from _direction_problems(self.back, self.back.capacity or self.capacity, inner, duration)
+            inherits_loss = self.loss and "loss" not in self.back.model_fields_set
+            if inherits_loss and isinstance(self.back.capacity, StatusCapacity):
+                message = f"{_NOT_BESIDE_STATUSES} (set loss = 0 in back: by default it has that of the link)"
+                yield Problem((*inner, "capacity"), message)
+            inherits_discipline = self.discipline != "drop-tail" and self.back.discipline is None
+            if inherits_discipline and isinstance(self.back.capacity, StatusCapacity):
+                message = (
+                    f'{_NOT_BESIDE_STATUSES} (set discipline = "drop-tail" in back: by default it has that of the link)'
+                )
+                yield Problem((*inner, "capacity"), message)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: a link for each direction."""
         ends = [(self.from_, self.to), (self.to, self.from_)]
         return [
-            {"name": name, "from": begin, "to": end, **_lowered(name, self.name, way, reading)}
-            for name, (begin, end), way in zip(self.names, ends, self.ways, strict=False)
+            {"name": name, "from": begin, "to": end, **_lowered(name, self.name, keys, reading)}
+            for name, (begin, end), keys in zip(self.names, ends, self.ways, strict=False)
         ]
 
 
-def limits(way: dict[str, Any]) -> Queue:
-    """The limits of a queue, by all keys of a direction."""
-    said: Queue | None = way["queue"]
-    if said is not None:
-        return said
-    discipline = managed(way["discipline"])
+def limits(keys: dict[str, Any]) -> Queue:
+    """The queue limits of a direction with these keys."""
+    queue: Queue | None = keys["queue"]
+    if queue is not None:
+        return queue
+    discipline = managed(keys["discipline"])
     return _DROP_TAIL_LIMIT if discipline is None else Queue(**discipline.limits())
 
 
-_NOT_BESIDE_STATUSES = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"
+_NOT_BESIDE_STATUSES = (
+    "a link with statuses has no queue, discipline or loss: it loses the packets that it cannot carry"
+)
 
 
-def _way(here: Link | Back, capacity: object, path: Path, duration: Duration) -> Iterator[Problem]:
-    """What is wrong with one direction, of this `capacity`."""
+def _direction_problems(direction: Link | Back, capacity: object, path: Path, duration: Duration) -> Iterator[Problem]:
+    """Yields the problems of one direction, whose capacity is `capacity`."""
     for key in Way.model_fields:
-        value = getattr(here, key)
+        value = getattr(direction, key)
         if isinstance(value, Model):
             yield from value.problems((*path, key), duration)
-    if isinstance(here.capacity, Rate) and not here.capacity:
-        yield Problem((*path, "capacity"), f'found "{here.capacity}"; a link that never carries anything is no link')
+    if isinstance(direction.capacity, Rate) and not direction.capacity:
+        yield Problem(
+            (*path, "capacity"), f'found "{direction.capacity}"; a link that never carries anything is no link'
+        )
     if isinstance(capacity, StatusCapacity):
-        if "queue" in here.model_fields_set and here.queue not in (None, Queue()):
+        if "queue" in direction.model_fields_set and direction.queue not in (None, Queue()):
             yield Problem((*path, "queue"), _NOT_BESIDE_STATUSES)
-        if here.discipline not in (None, "drop-tail"):
+        if direction.discipline not in (None, "drop-tail"):
             yield Problem((*path, "discipline"), _NOT_BESIDE_STATUSES)
-        if here.loss:
+        if direction.loss:
             yield Problem((*path, "loss"), _NOT_BESIDE_STATUSES)
-    if here.capacity == "external":
+    if direction.capacity == "external":
         for key in Way.model_fields:
-            if key != "capacity" and key in here.model_fields_set:
-                what = "an external link does to packets what whoever drives the run does, and nothing else"
-                yield Problem((*path, key), what)
+            if key != "capacity" and key in direction.model_fields_set:
+                message = (
+                    "an external link has no settings but its capacity: your own code decides when each packet arrives"
+                )
+                yield Problem((*path, key), message)
 
 
-def _lowered(name: str, cable: str, way: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    discipline = managed(way["discipline"])
+def _lowered(name: str, cable: str, keys: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    discipline = managed(keys["discipline"])
     reading.cable = cable
     ir = {}
-    for key, value in {**way, "queue": limits(way), "discipline": discipline or "drop_tail"}.items():
+    for key, value in {**keys, "queue": limits(keys), "discipline": discipline or "drop_tail"}.items():
         with reading.at(f"links.{name}.{key}"):
             ir[key] = lowered(value, reading)
-    # what stands for itself has a name in the engine
+    # the engine takes these values as tables with the name of their kind
     capacity, service = ir.pop("capacity"), ir.pop("service")
-    if isinstance(way["capacity"], Rate):
+    if isinstance(keys["capacity"], Rate):
         capacity = {"constant": capacity}
-    if isinstance(way["loss"], Fraction):
-        ir["loss"] = {"bernoulli": ir["loss"]} if way["loss"] else "none"
-    if isinstance(way["capacity"], StatusCapacity):
-        # it has no queue; what the checks let through beside it is the default
+    if isinstance(keys["loss"], Fraction):
+        ir["loss"] = {"bernoulli": ir["loss"]} if keys["loss"] else "none"
+    if isinstance(keys["capacity"], StatusCapacity):
+        # it has no queue; the checks let only the default pass
         ir["queue"] = Queue().to_ir(reading)
     return {"capacity": capacity, "service": service, "settings": ir}

@@ -1,4 +1,4 @@
-"""From what people write to what the engine takes: base units, no defaults left, files read."""
+"""Turns scenarios into the engine's input: values in base units, defaults filled in, files loaded."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Ir = dict[str, Any]
 
 @dataclass(frozen=True)
 class RunInput:
-    """What the engine takes for one run."""
+    """The engine's input for one run."""
 
     ir: Ir
     """The scenario with its seed, in base units; see `crates/sim/src/scenario`."""
     inputs: Inputs
-    """What it needs beside that."""
+    """Recorded networks, controllers and files that the run needs."""
     hash: str
-    """Of everything that the run's result depends on but its seed; hexadecimal."""
+    """Hexadecimal hash of everything but the seed that the run's result depends on."""
 
 
 class Lowered:
-    """A scenario as the engine takes it, with the files that it names read: once for all seeds.
+    """A scenario as the engine takes it, with its files loaded once for all seeds.
 
-    Runs in threads share it. Another process gets the scenario alone and reads the files itself, once for all runs
-    that it does of this object.
+    Runs in threads share it. Another process gets the scenario alone and loads the files itself, once for all its runs
+    of this object.
 
     Args:
-        scenario: What is to be run.
-        files: What has been read for others; by default all is read anew.
-        run_code: Whether Python modules that the scenario names may be imported, which runs them; without that it can
-            be checked, and not run.
+        scenario: The scenario to run.
+        files: Files that were loaded for other scenarios; by default each is loaded anew.
+        run_code: Whether Python modules that the scenario names may be imported, which runs them; if not, it can be
+            checked, but not run.
 
     Raises:
         InputError: when a file or a controller that the scenario names is not usable.
@@ -56,22 +56,22 @@ class Lowered:
         self._hashes: dict[str, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it goes to another process: without what was read."""
+        """Pickles only the key and the scenario, without the loaded files."""
         return _in_this_process, (self._key, self.scenario)
 
     @classmethod
     def of_parts(cls, scenario: Scenario, ir: Ir, inputs: Inputs) -> Lowered:
-        """What [parts][tidegate.scenario.lower.Lowered.parts] gave somewhere else: no file is read."""
+        """Rebuilds it from [parts][tidegate.scenario.lower.Lowered.parts] of another process; loads no file."""
         return _of_parts(scenario, f"{os.getpid()} {next(_numbers)}", (ir, inputs))
 
     @property
     def parts(self) -> tuple[Scenario, Ir, Inputs]:
-        """The scenario, what the engine takes without seed and level, and what it needs beside that."""
+        """The scenario, the engine's input without seed and level, and the inputs that it refers to."""
         return (self.scenario, *self._lowered())
 
     @property
     def inputs(self) -> Inputs:
-        """What its runs need beside their settings."""
+        """Recorded networks, controllers and files that its runs need."""
         return self._lowered()[1]
 
     def _lowered(self) -> tuple[Ir, Inputs]:
@@ -80,14 +80,14 @@ class Lowered:
         return self._parts
 
     def for_run(self, *, seed: int | None = None, record: str | None = None) -> RunInput:
-        """What the engine takes for one run.
+        """Returns the engine's input for one run.
 
         Args:
             seed: Instead of the scenario's.
-            record: How much is kept, instead of the scenario's.
+            record: Level of recording, instead of the scenario's.
 
         Raises:
-            InputError: when they are not usable, or nobody is in the scenario's radio network.
+            InputError: when seed or level is not usable, or no user of the scenario's radio network has a flow.
         """
         if seed is not None:
             check_seed("seed", seed)
@@ -106,39 +106,39 @@ class Lowered:
 
 
 def check_seed(where: str, seed: object) -> None:
-    """Whether `seed` is one; in a notebook it may be anything.
+    """Checks that `seed` is a seed, since calls from Python can pass any value.
 
     Raises:
-        InputError: when it is none.
+        InputError: when it is no whole number of 64 bits.
     """
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
         raise InputError(f"{where}: found {seed!r}; expected a whole number from 0 to 2^64 - 1")
 
 
 _numbers = itertools.count()
-_known: dict[str, Lowered] = {}
-_KEPT = 8  # scenarios whose files a process keeps for the next run: runs of one scenario come one after the other
+_by_key: dict[str, Lowered] = {}
+_MAX_LOWERED = 8  # scenarios whose files a process keeps; runs of one scenario come one after the other
 
 
 def _in_this_process(key: str, scenario: Scenario) -> Lowered:
-    """What another process calls `key`; reads its files when they are needed, so that an error is one of the run."""
-    found = _known.pop(key, None)
-    if found is None:
-        found = _of_parts(scenario, key, None)
-    _known[key] = found
-    while len(_known) > _KEPT:
-        del _known[next(iter(_known))]
-    return found
+    """The scenario that another process calls `key`; the first run loads its files, so that errors are the run's."""
+    cached = _by_key.pop(key, None)
+    if cached is None:
+        cached = _of_parts(scenario, key, None)
+    _by_key[key] = cached
+    while len(_by_key) > _MAX_LOWERED:
+        del _by_key[next(iter(_by_key))]
+    return cached
 
 
 def _of_parts(scenario: Scenario, key: str, parts: tuple[Ir, Inputs] | None) -> Lowered:
-    made = Lowered.__new__(Lowered)
-    made.scenario, made._key, made._parts, made._hashes = scenario, key, parts, {}  # noqa: SLF001
-    return made
+    rebuilt = Lowered.__new__(Lowered)
+    rebuilt.scenario, rebuilt._key, rebuilt._parts, rebuilt._hashes = scenario, key, parts, {}  # noqa: SLF001
+    return rebuilt
 
 
 def lower(scenario: Scenario, *, seed: int | None = None, record: str | None = None, run_code: bool = True) -> RunInput:
-    """What the engine takes for one run of a scenario.
+    """Returns the engine's input for one run of a scenario.
 
     For several runs see [Lowered][tidegate.scenario.lower.Lowered].
 
@@ -157,8 +157,8 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
         "seeds": [[name, value] for name, value in scenario.seeds.items()],
         "record": {"bin": int(scenario.bin), "capture": scenario.capture},
         "sending_jitter": lowered(scenario.sending_jitter, reading),
-        "links": [one for link in scenario.links for one in link.to_ir(reading)],
-        "flows": [one for flow in scenario.flows for one in flow.to_ir(reading)],
+        "links": [entry for link in scenario.links for entry in link.to_ir(reading)],
+        "flows": [entry for flow in scenario.flows for entry in flow.to_ir(reading)],
     }
     for key in ("couplings", "moves", "sessions"):
         if entries := getattr(scenario, key):
@@ -167,24 +167,24 @@ def _lower(scenario: Scenario, files: Files, *, run_code: bool) -> tuple[Ir, Inp
 
 
 def _hash(ir: Ir, inputs: Inputs, scenario: Scenario) -> str:
-    # who is in a radio network when depends on the seed; the hash is of what it depends on beside it
-    plain = {**ir, **{key: getattr(scenario, key).model_dump(mode="json") for key in scenario.radios}}
-    plain = {key: value for key, value in plain.items() if key not in {"seed", "name"}}
-    text = json.dumps([plain, sorted(inputs.files.values())], sort_keys=True)
+    # the users present in a radio network depend on the seed, so the hash takes the settings that they are drawn from
+    settings = {**ir, **{key: getattr(scenario, key).model_dump(mode="json") for key in scenario.radios}}
+    settings = {key: value for key, value in settings.items() if key not in {"seed", "name"}}
+    text = json.dumps([settings, sorted(inputs.files.values())], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _populated(ir: Ir, scenario: Scenario) -> Ir:
-    """With the users of the radio network, and a flow for each where a flow is theirs."""
+    """Adds the users of the radio networks, and a flow for each user to flows of user groups."""
     groups = population.population(scenario, ir["seed"])
     end = int(scenario.duration)
-    flows = [flow for one in ir["flows"] for flow in population.flows_of(one, groups, end)]
+    flows = [flow for template in ir["flows"] for flow in population.flows_of(template, groups, end)]
     names: set[str] = set()
     for flow in flows:
         if flow["name"] in names:
-            raise InputError(f'flows: two are called "{flow["name"]}"; one of a user is called after its number')
+            raise InputError(f'flows: two are called "{flow["name"]}"; flows of users end in the user number')
         names.add(flow["name"])
     if not names:
-        raise InputError("flows: nobody whom a flow is for comes before the run's end")
+        raise InputError("flows: no user with a flow comes before the run's end")
     radios = [population.lower_radio(radio, groups) for radio in scenario.radios.values()]
     return {**ir, "radios": radios, "flows": flows}

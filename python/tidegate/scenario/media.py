@@ -12,7 +12,7 @@ from tidegate.control.classes import name_of
 from tidegate.control.contenders import Scalar
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Said, lowered
+from tidegate.scenario.model import Model, StatedDefaults, lowered
 from tidegate.scenario.repair import Repair
 from tidegate.scenario.shapes import OneOf
 from tidegate.scenario.sources import AnyVideo, Audio, CbrVideo, GreedyVideo, StatisticalVideo
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
 
 _RTP_HEADER = 24  # bytes of RTP header with abs-send-time and transport-wide sequence number
-_MARKS = 12  # bytes that the longest dependency descriptor adds to it
-_UDP_HEADERS = 28  # bytes of IPv4 and UDP, which a capture file has whatever the overhead
+_MARKS = 12  # bytes that the longest dependency descriptor adds to the header
+_UDP_HEADERS = 28  # bytes of IPv4 and UDP in a capture file, independent of `overhead`
 
 # max_paced_queue_time of kDefaultProbingScreenshareBweSettings in libwebrtc's alr_experiment.cc, 1.0,2875,80,40,-60,3
 _SCREEN_LIMIT = Duration(2_875_000_000)
 
 
 class Controller(Model):
-    """A controller with settings of its own: every further key is one of them."""
+    """A controller with its own settings: each further key is a setting."""
 
     if TYPE_CHECKING:
 
@@ -41,7 +41,7 @@ class Controller(Model):
     name: str
     """Its name, or `python:module:Class`, `python:file.py:Class`, `onnx:file`, `alphartc:file.py`."""
     preset: str = ""
-    """Which set of values it starts from; its default if empty."""
+    """Set of values that its settings start from; its default if empty."""
 
     @property
     def settings(self) -> dict[str, Scalar]:
@@ -52,7 +52,7 @@ class Controller(Model):
 AnyController = Annotated[
     str | Controller,
     OneOf('a name such as "gcc", or a table with name'),
-    # a class by its name: what a scenario holds can be written, and handed to another process
+    # a class is replaced by its name, so that the scenario can be written and sent to another process
     BeforeValidator(lambda value: name_of(value) if isinstance(value, type) else value),
 ]
 
@@ -65,38 +65,39 @@ class Feedback(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     format: Literal["auto", "twcc", "ccfb", "none"] = "auto"
-    """Transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or what the controller needs (auto).
+    """Transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or as the controller needs (auto).
 
-    A controller that lives on receiver reports, or on messages of its own receiving half, gets none; others twcc, or
-    ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not tell of.
+    With auto, a controller that works with receiver reports or with messages of its own receiving half gets none.
+    Others get twcc, or ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not report.
     """
     interval: Annotated[Literal["auto", "frame"] | Duration, OneOf('"auto", "frame", or a time'), rules.TIMER] = "auto"
-    """Time between two of them, counted from the first packet. By default that of libwebrtc's receiver for twcc:
-    reports of 68 bytes take 5 % of what its end may send itself, but come every 50 to 250 ms; every 50 ms where it
-    sends no media. Every 50 ms for ccfb. With "frame" there is one with the last packet of each frame, after 16
-    packets, and 40 ms after the last one, which is the rule of SCReAM's receiver; under a controller that needs it
-    (`scream`, `scream-v1`) it is the default."""
+    """Time between two reports, counted from the first packet. The default for twcc is that of libwebrtc's receiver:
+    reports of 68 bytes take 5 % of the rate that its end may send, but come every 50 to 250 ms; every 50 ms where it
+    sends no media. The default for ccfb is 50 ms. With "frame" a report comes with the last packet of each frame,
+    after 16 packets, and 40 ms after the previous report, which is the rule of SCReAM's receiver; this is the default
+    under controllers that need it (`scream`, `scream-v1`)."""
     reports: Annotated[Duration | None, rules.TIMER] = None
-    """Least time between two RTCP reports of either end before its randomisation, by 0.5 to 1.5 (RFC 3550
+    """Shortest time between two RTCP reports of either end, before randomisation by 0.5 to 1.5 (RFC 3550
     section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
     profile: Literal["free", "avp", "avpf"] = "free"
-    """When RTCP may be sent: feedback whenever there is some and reports by RFC 3550, as WebRTC does in effect (free);
-    all by RFC 3550 section 6.3, with the reports (avp); feedback early where RFC 4585 section 3.5 lets it (avpf)."""
+    """Times at which RTCP may be sent: feedback at any time and reports by RFC 3550, as WebRTC does in effect (free);
+    feedback only with the reports of RFC 3550 section 6.3 (avp); feedback early where RFC 4585 section 3.5 allows it
+    (avpf)."""
     bandwidth: Annotated[Rate | None, rules.SENDING_RATE] = None
-    """The session bandwidth, of which RTCP of both ends gets 5 % (RFC 3550 section 6.2); by default max_rate."""
+    """Session bandwidth, of which the RTCP of both ends gets 5 % (RFC 3550 section 6.2); by default max_rate."""
     reduced_size: bool = False
-    """Under avpf, whether early packets are feedback alone (RFC 5506), without a report and its sender's name."""
+    """Under avpf, whether early packets hold feedback alone (RFC 5506), without a report and the sender's name."""
     rr_interval: Duration = Duration(0)
-    """Under avpf, least time between full reports before its randomisation, by 0.5 to 1.5 (T_rr_interval, RFC 4585
-    section 3.5.3): it leaves more of the bandwidth to feedback."""
+    """Under avpf, shortest time between full reports, before randomisation by 0.5 to 1.5 (T_rr_interval, RFC 4585
+    section 3.5.3); a longer one leaves more bandwidth to feedback."""
 
     ecn_reports: Literal["auto", "on", "off"] = "auto"
-    """Whether the receiver reports what it counts of ECN (RFC 6679 section 5): a summary with each report (XR), and
-    feedback between them on marks. By default where packets bear a codepoint, and neither the format nor messages of
-    the controller's own receiving half tell of marks."""
+    """Whether the receiver reports its ECN counters (RFC 6679 section 5): a summary with each report (XR), and
+    feedback on marks between reports. By default it does where packets bear a codepoint, and neither the format nor
+    messages of the controller's own receiving half report marks."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.profile == "avpf":
             if self.reports is not None:
@@ -104,8 +105,10 @@ class Feedback(Model):
             return
         for key in ("reduced_size", "rr_interval"):
             if getattr(self, key):
-                what = show(getattr(self, key))
-                yield Problem((*path, key), f'found {what}; it needs profile = "avpf", which is "{self.profile}"')
+                shown_value = show(getattr(self, key))
+                yield Problem(
+                    (*path, key), f'found {shown_value}; it needs profile = "avpf", which is "{self.profile}"'
+                )
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -119,12 +122,12 @@ class AdaptivePlayout(Model):
     """Bounds of a playout delay that follows the network."""
 
     min: Duration = Duration(0)
-    """Never less."""
+    """Shortest playout delay."""
     max: Duration = Duration(1_000_000_000)
-    """Never more."""
+    """Longest playout delay."""
 
     def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
 
 
@@ -132,7 +135,7 @@ class Adaptive(Model):
     """A playout delay that grows when a frame is late and shrinks slowly."""
 
     adaptive: AdaptivePlayout
-    """Its bounds."""
+    """Bounds of the delay."""
 
 
 class Fixed(Model):
@@ -151,7 +154,7 @@ Playout = Annotated[Adaptive | Fixed, OneOf("a table with adaptive or fixed")]
 Pause = Annotated[tuple[Duration, Duration], Field(strict=False)]
 
 
-class Media(Said, Model):
+class Media(StatedDefaults, Model):
     """RTP media under a congestion controller.
 
     >>> Media(controller="gcc", video={"source": "ideal"}).largest_rate
@@ -162,22 +165,22 @@ class Media(Said, Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    _said = frozenset({"min_rate", "queue_limit"})
+    _kept_if_stated = frozenset({"min_rate", "queue_limit"})
 
     controller: AnyController = "gcc"
     """The congestion controller."""
     start_rate: Rate = Rate(300_000)
-    """Where it begins (libwebrtc's default)."""
+    """Rate at which the controller starts (libwebrtc's default)."""
     min_rate: Rate = Rate(30_000)
-    """It never asks for less (libwebrtc has 5 kbit/s; WebRTC applications set 30)."""
+    """Lowest rate that the controller may ask for (libwebrtc has 5 kbit/s; WebRTC applications set 30)."""
     max_rate: Rate | None = None
-    """It never asks for more; by default what the sources can fill."""
+    """Highest rate that the controller may ask for; by default the sum of the sources' largest rates."""
     video: AnyVideo = StatisticalVideo()
     """The video stream."""
     content: Literal["camera", "screen"] = "camera"
-    """What the video shows. With a shared screen a call sets `gcc:libwebrtc` up otherwise: it paces at the target
-    itself, not at 1.1 times it, and probes every 5 s while it has little to send. Under any controller queue_limit is
-    then 2.875 s if nobody says so."""
+    """Content of the video. For a shared screen `gcc:libwebrtc` is configured differently: it paces at the target
+    itself, not at 1.1 times the target, and probes every 5 s while it has little to send. Under any controller the
+    default of queue_limit is then 2.875 s."""
     audio: Annotated[Literal[False] | Audio, OneOf("false, or a table with rate and interval")] = False
     """The audio stream."""
     feedback: Feedback = Feedback()
@@ -185,39 +188,41 @@ class Media(Said, Model):
     playout: Playout = Adaptive(adaptive=AdaptivePlayout())
     """Playout at the receiver."""
     repair: Repair = Repair()
-    """How losses of video are repaired: requests and retransmission (nack), requests of key frames (pli), parity (fec);
-    by default not at all."""
+    """Repair of video losses: requests and retransmission (nack), requests of key frames (pli), parity (fec); none by
+    default."""
     ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
-    """The ECN codepoint of its RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or
-    what the controller needs (auto)."""
+    """ECN codepoint of its RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or as
+    the controller needs (auto)."""
     ecn_initiation: Literal["none", "rtp"] = "none"
-    """Whether the sender first finds out that the path carries ECN: by a small part of its packets and the receiver's
-    ECN reports (rtp; RFC 6679 section 7.2.1). If it does not, or no longer, packets bear no codepoint (section 7.4)."""
+    """Whether the sender first tests that the path carries ECN, with a small part of its packets and the receiver's ECN
+    reports (rtp; RFC 6679 section 7.2.1). If the path does not, or no longer, packets bear no codepoint
+    (section 7.4)."""
     circuit_breaker: Literal["watch", "act", "off"] = "watch"
-    """RTP circuit breakers (RFC 8083): a run tells when its sender would have had to stop (watch), the sender stops for
-    good (act), or neither (off). They go by RTCP alone, whatever the controller does."""
+    """RTP circuit breakers (RFC 8083): the run reports when its sender should have stopped (watch), the sender stops
+    for good (act), or neither (off). They use RTCP alone, independently of the controller."""
     payload: Size = Size(1200)
-    """RTP payload of a full packet; headers come on top."""
+    """RTP payload of a full packet, without headers."""
     overhead: Size = Size(28)
     """Headers of IPv4 and UDP."""
     marks: bool = True
-    """Whether packets of video say to which frame they belong, by a header extension of 4 bytes (AV1's dependency
-    descriptor; 12 on the first packet of a key frame). Without it the simulator tells the receiver; for documents that
-    state the sizes of packets."""
+    """Whether video packets name their frame in a header extension of 4 bytes (AV1's dependency descriptor; 12 on the
+    first packet of a key frame). Without it the simulator tells the receiver, which fits experiments that prescribe
+    packet sizes."""
     queue_limit: Duration = Duration(2_000_000_000)
-    """How long media may wait at the sender. What comes while more waits than the target rate carries in this time is
-    not sent; a controller that has the queue drained (`gcc:libwebrtc`) lets its pacer send so fast that nothing waits
-    longer, but behind a probe, which goes at its own rate."""
+    """Longest wait of media at the sender. While more waits than the target rate carries in this time, new media is not
+    sent. A controller that drains the queue (`gcc:libwebrtc`) lets its pacer send so fast that no packet waits longer,
+    except behind a probe, which has its own rate."""
     both_ways: bool = False
-    """Whether the receiver sends the same back, in the same call."""
+    """Whether the receiver sends the same media back, in the same call."""
     packets: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    """After so many RTP packets of media the flow ends with a BYE, if it has not before; no limit by default."""
+    """Number of RTP packets of media after which the flow ends with a BYE, unless it ended before; no limit by
+    default."""
     pauses: list[Pause] = Field(default_factory=list)
     """Pairs of times between which the sources are off."""
 
     @property
     def largest_rate(self) -> Rate:
-        """The controller's upper bound: `max_rate`, or what the sources can fill."""
+        """The controller's upper bound: `max_rate`, or the sum of the sources' largest rates."""
         if self.max_rate is not None:
             return self.max_rate
         video = 0 if self.video is False else self.video.max
@@ -226,25 +231,25 @@ class Media(Said, Model):
 
     @property
     def least_rate(self) -> Rate:
-        """The controller's lower bound: `min_rate`, which yields to sources that need less if nobody set it."""
+        """The controller's lower bound: `min_rate`; its default is lowered to the upper bound."""
         if "min_rate" in self.model_fields_set:
             return self.min_rate
         return Rate(min(self.min_rate, self.largest_rate))
 
     @property
     def longest_wait(self) -> Duration:
-        """How long media may wait at the sender: `queue_limit`, or libwebrtc's limit for a screen if nobody set it."""
+        """Longest wait of media at the sender: `queue_limit`, or for a screen libwebrtc's limit as the default."""
         if self.content == "camera" or "queue_limit" in self.model_fields_set:
             return self.queue_limit
         return _SCREEN_LIMIT
 
     @property
     def first_rate(self) -> Rate:
-        """Where the controller begins, within its bounds."""
+        """Rate at which the controller starts, within its bounds."""
         return Rate(min(max(self.start_rate, self.least_rate), self.largest_rate))
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         if self.video is False and self.audio is False:
             yield Problem(path, "has neither video nor audio; expected at least one of them")
         yield from self._bounds(path)
@@ -257,38 +262,40 @@ class Media(Said, Model):
             yield Problem((*path, "repair"), "repairs video, and there is none; leave it out or send video")
         yield from self._packets(path)
         for position, (begin, end) in enumerate(self.pauses):
-            before = self.pauses[position - 1][1] if position else 0
-            if not before <= begin < end:
-                what = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
-                yield Problem((*path, "pauses", position), what)
+            earliest = self.pauses[position - 1][1] if position else 0
+            if not earliest <= begin < end:
+                message = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
+                yield Problem((*path, "pauses", position), message)
 
     def _bounds(self, path: Path) -> Iterator[Problem]:
-        low, top = self.least_rate, self.largest_rate
+        low, high = self.least_rate, self.largest_rate
         if self.max_rate is not None:
             yield from rules.SENDING_RATE.problems((*path, "max_rate"), self.max_rate)
-        if not top:
-            return  # it was said of max_rate, or is of the sources
+        if not high:
+            return  # reported for max_rate, or by the sources
         yield from rules.POSITIVE.problems((*path, "min_rate"), low)
-        yield from rules.order(("min_rate", low), ("max_rate", top), path)
-        if "start_rate" in self.model_fields_set and not low <= self.start_rate <= top:
-            what = f'found "{self.start_rate}"; expected between {low} and {top}'
-            yield Problem((*path, "start_rate"), what)
+        yield from rules.order(("min_rate", low), ("max_rate", high), path)
+        if "start_rate" in self.model_fields_set and not low <= self.start_rate <= high:
+            message = f'found "{self.start_rate}"; expected between {low} and {high}'
+            yield Problem((*path, "start_rate"), message)
 
     def _packets(self, path: Path) -> Iterator[Problem]:
         if isinstance(self.video, CbrVideo):
-            # a byte of payload, and what an IP packet holds with the headers that a capture file has
-            least = Size(self.overhead + _RTP_HEADER + 1)
-            most = Size(rules.IP_PACKET - max(_UDP_HEADERS - self.overhead, 0))
-            if not least <= self.video.packet_size <= most:
-                what = f'found "{self.video.packet_size}"; expected from {least}, the headers and a byte, to {most}'
-                yield Problem((*path, "video", "packet_size"), what)
-        if self.overhead > rules.MOST_OVERHEAD:
-            yield Problem((*path, "overhead"), f'found "{self.overhead}"; expected at most {rules.MOST_OVERHEAD}')
+            # at least a byte of payload; at most an IP packet with the headers that a capture file has
+            minimum = Size(self.overhead + _RTP_HEADER + 1)
+            maximum = Size(rules.IP_PACKET - max(_UDP_HEADERS - self.overhead, 0))
+            if not minimum <= self.video.packet_size <= maximum:
+                message = (
+                    f'found "{self.video.packet_size}"; expected from {minimum}, the headers and a byte, to {maximum}'
+                )
+                yield Problem((*path, "video", "packet_size"), message)
+        if self.overhead > rules.MAX_OVERHEAD:
+            yield Problem((*path, "overhead"), f'found "{self.overhead}"; expected at most {rules.MAX_OVERHEAD}')
             return
         frames = self.video is not False and self.video.source not in ("greedy", "cbr")
         if self.repair.fec and frames and not self.marks:
-            what = "found false; with fec expected true: what it restores says by its marks where it belongs"
-            yield Problem((*path, "marks"), what)
+            message = "found false; expected true with fec, which needs the marks to assign restored packets to frames"
+            yield Problem((*path, "marks"), message)
         marks = _MARKS if self.marks and frames else 0
         # parity protects the header extensions, too
         marks *= 2 if self.repair.fec else 1
@@ -308,8 +315,8 @@ class Media(Said, Model):
         ir.update(min_rate=int(self.least_rate), max_rate=int(self.largest_rate), start_rate=int(self.first_rate))
         ir["feedback"]["format"], ir["ecn"] = chosen.session(self.feedback.format, self.ecn)
         if (reports := ir["feedback"]["ecn_reports"]) == "auto":
-            told = ir["feedback"]["format"] == "ccfb" or chosen.needs.feedback == "own"
-            wanted = self.ecn_initiation == "rtp" or not told
+            reports_marks = ir["feedback"]["format"] == "ccfb" or chosen.needs.feedback == "own"
+            wanted = self.ecn_initiation == "rtp" or not reports_marks
             reports = "on" if wanted and ir["ecn"] != "off" else "off"
         ir["feedback"]["ecn_reports"] = reports == "on"
         ir["ecn_initiation"] = self.ecn_initiation == "rtp"
@@ -321,5 +328,5 @@ class Media(Said, Model):
             ir["video"]["max"] = int(self.video.most(self.max_rate))
         if not ir["repair"]:
             del ir["repair"]
-        del ir["both_ways"]  # there are two flows then
+        del ir["both_ways"]  # it becomes two flows
         return ir

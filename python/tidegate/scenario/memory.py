@@ -1,4 +1,4 @@
-"""What a run will need of memory, before it begins, and what there is."""
+"""Estimates the memory that a run needs, before it begins, and compares it with the free memory."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from tidegate.scenario.lower import RunInput
 
 IGNORE = "TIDEGATE_IGNORE_MEMORY"
-"""The environment variable that lets a run begin whatever it needs."""
+"""Environment variable that switches the check off."""
 
 # Bytes, measured as growth of the peak resident size (Linux, 64 bits) over runs of 1 to 1000 flows and 1 to 1000 s.
 _BASE = 8_000_000  # the engine, its summary, and what Python makes of it
 _FLOW = {"media": 45_000, "tcp": 25_000, "udp": 16_000, "external": 16_000}  # both ends, histograms, the flow's row
-_MEMBER = 45_000  # of a session
-_QUEUE = 97  # of FQ-CoDel, for each of its flows
-_SERIES_ROW = 85  # table `series`: a row a flow and bin
-_LINK_ROW = 50  # tables `queues` and `truth`: a row a link and bin
+_MEMBER = 45_000  # per member of a session
+_QUEUE = 97  # per queue of FQ-CoDel
+_SERIES_ROW = 85  # table `series`: a row per flow and bin
+_LINK_ROW = 50  # tables `queues` and `truth`: a row per link and bin
 _ROW = 36  # tables `internals`, `frames`, `rtcp`, `decisions`
 _PACKET_ROW = 45  # table `packets`
 _CAPTURED = 90  # a captured packet: headers, kept at both of its ends
@@ -32,7 +32,7 @@ _GIGA = 1e9
 
 
 def need(ir: Ir, traces: Sequence[Trace] = ()) -> int:
-    """Bytes that a run will take at most, more or less: half as much again is not unusual."""
+    """Rough upper bound of the bytes that a run takes; an error of half as much again is not unusual."""
     level, bins = ir["record"]["level"], over(ir["duration"], ir["record"]["bin"])
     total: float = _BASE + sum(_FLOW.get(kind, _FLOW["media"]) for kind, _ in flows_of(ir))
     total += _MEMBER * sum(len(session["members"]) for session in ir.get("sessions", ()))
@@ -47,35 +47,35 @@ def need(ir: Ir, traces: Sequence[Trace] = ()) -> int:
 
 
 def free() -> tuple[int, str] | None:
-    """Bytes that this process may still take, and what limits it; None where nobody tells."""
+    """Bytes that this process may still take, and the name of the limit; None where the system has no figure."""
     return min(_limits(), default=None)
 
 
-def check(made: RunInput) -> None:
+def check(run_input: RunInput) -> None:
     """Refuses a run that will need more memory than there is.
 
     Raises:
-        RunError: says how much it needs, how much there is, and what to do.
+        RunError: states the needed and the free memory, and the remedies.
     """
-    there = free()
-    if there is None or os.environ.get(IGNORE):
+    budget = free()
+    if budget is None or os.environ.get(IGNORE):
         return
-    ir, traces = made.ir, made.inputs.traces
-    wanted, (room, what) = need(ir, traces), there
+    ir, traces = run_input.ir, run_input.inputs.traces
+    wanted, (room, limit_name) = need(ir, traces), budget
     if wanted <= room:
         return
     level = ir["record"]["level"]
-    less = need({**ir, "record": {**ir["record"], "level": "summary", "capture": False}}, traces)
-    hint = f'; record = "summary" needs about {_shown(less)}' if level != "summary" else ""
+    summary_need = need({**ir, "record": {**ir["record"], "level": "summary", "capture": False}}, traces)
+    hint = f'; record = "summary" needs about {_shown(summary_need)}' if level != "summary" else ""
     raise RunError(
         f'{ir["name"]}: needs about {_shown(wanted)} of memory (record = "{level}", {ir["duration"] / SECOND:g} s, '
-        f"{sum(1 for _ in flows_of(ir))} flows), and {_shown(room)} are free ({what}){hint}; "
+        f"{sum(1 for _ in flows_of(ir))} flows), and {_shown(room)} are free ({limit_name}){hint}; "
         f"a longer bin, fewer flows or a shorter run need less, and {IGNORE}=1 runs it all the same"
     )
 
 
 def _queues(discipline: Any) -> int:
-    """How many queues FQ-CoDel has, by itself or in a token bucket."""
+    """Number of FQ-CoDel's queues in a discipline, alone or in a token bucket; 0 for other disciplines."""
     match discipline:
         case {"fq_codel": {"flows": flows}}:
             return int(flows)
@@ -95,10 +95,10 @@ def _limits() -> Iterator[tuple[int, str]]:
     status = _numbers(Path("/proc/meminfo"))
     if "MemAvailable" in status:
         yield (status["MemAvailable"] + status.get("SwapFree", 0)) * 1024, "memory of this machine"
-    for most, now in _GROUP_FILES:
+    for limit_file, usage_file in _GROUP_FILES:
         try:
-            left = int((_GROUPS / most).read_text()) - int((_GROUPS / now).read_text())
-            yield max(left, 0), "limit of this container"
+            remaining = int((_GROUPS / limit_file).read_text()) - int((_GROUPS / usage_file).read_text())
+            yield max(remaining, 0), "limit of this container"
         except (OSError, ValueError):
             continue  # no such group, or "max"
     try:
@@ -108,12 +108,12 @@ def _limits() -> Iterator[tuple[int, str]]:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     size = _numbers(Path("/proc/self/status")).get("VmSize")
     if limit != resource.RLIM_INFINITY and size is not None:
-        # a column that grows takes its old place and its new one while it moves
+        # while a growing column moves, it takes its old and its new memory
         yield max(limit - size * 1024, 0) // 2, "half of what ulimit -v leaves"
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """The whole numbers of one of the kernel's tables, by name; empty where there is none."""
+    """Whole numbers of a table of the kernel, by name; empty where the file is missing."""
     try:
         lines = path.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What every table of a scenario file has in common."""
+"""Base class of the tables of scenario files, and helpers that they share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}$"
-"""What names look like."""
+"""Pattern of names."""
 
 Name = Annotated[str, Field(pattern=NAME)]
 """A name: letters, digits and `_ . + -`, at most 64 characters."""
@@ -32,15 +32,15 @@ Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 """A positive number without a unit."""
 
 
-class Said(BaseModel):
-    """A table with keys that mean something else when somebody writes their default: files keep them then."""
+class StatedDefaults(BaseModel):
+    """A table with keys that mean something else when their default is stated: files keep such a stated default."""
 
-    _said: ClassVar[frozenset[str]] = frozenset()
+    _kept_if_stated: ClassVar[frozenset[str]] = frozenset()
 
     @model_serializer(mode="wrap")
-    def _with_said(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _with_stated(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = handler(self)
-        for name in sorted(self._said & self.model_fields_set - table.keys()):
+        for name in sorted(self._kept_if_stated & self.model_fields_set - table.keys()):
             value = getattr(self, name)
             table[name] = str(value) if isinstance(value, Quantity) else value
         return table
@@ -50,7 +50,7 @@ class Model(BaseModel):
     """A table of a scenario file: frozen, strict, no unknown keys.
 
     Built from Python with keyword arguments, wrong values raise
-    [ScenarioError][tidegate.errors.ScenarioError] with the same words as a wrong file.
+    [ScenarioError][tidegate.errors.ScenarioError] with the same messages as a wrong file.
     """
 
     model_config = ConfigDict(
@@ -72,26 +72,26 @@ class Model(BaseModel):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit in the table at `path`, in a run of `duration`: by the rules of its keys, and inside it."""
+        """Yields the problems of the table at `path` in a run of `duration`, those of tables inside it included."""
         for name, field in type(self).model_fields.items():
-            value, here = getattr(self, name), (*path, field.alias or name)
+            value, key_path = getattr(self, name), (*path, field.alias or name)
             for rule in field.metadata:
                 if isinstance(rule, Rule):
-                    yield from rule.problems(here, value)
+                    yield from rule.problems(key_path, value)
             if isinstance(value, Model):
-                yield from value.problems(here, duration)
+                yield from value.problems(key_path, duration)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: its keys under their own names, in base units, files read by `reading`."""
         return {name: lowered(getattr(self, name), reading) for name in type(self).model_fields}
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data with units, as in a file; only what differs from the defaults."""
+        """Plain data with units, as in a file; only values that differ from the defaults."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def numbered(name: str, count: int) -> list[str]:
-    """What several alike are called: NAME-1, NAME-2 and so on; one alone has the name itself."""
+    """Names of `count` identical flows, members or users: NAME-1, NAME-2 and so on; `name` alone if `count` is 1."""
     return [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
 
 
@@ -105,5 +105,5 @@ def lowered(value: Any, reading: Reading) -> Any:
         case Quantity():
             return int(value)
         case list() | tuple():
-            return [lowered(one, reading) for one in value]
+            return [lowered(element, reading) for element in value]
     return value

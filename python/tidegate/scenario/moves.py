@@ -1,4 +1,4 @@
-"""Moves: what changes while a scenario runs."""
+"""Moves: changes of links and flows while a scenario runs."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ _EXPECTED: dict[str, tuple[type, str]] = {
 }
 
 
-def _wrong(of: type[Any], value: object) -> str:
-    """Why a value is none of a kind; empty for one that is."""
-    if of is bool:
+def _why_not(kind: type[Any], value: object) -> str:
+    """Reason why a value is not of a kind; empty if it is."""
+    if kind is bool:
         return "" if isinstance(value, bool) else f"found {show(value)}; expected true or false"
     try:
-        of.parse(value)
+        kind.parse(value)
     except InputError as error:
         return str(error)
     return ""
 
 
-def _of_its_key(value: object, info: ValidationInfo) -> object:
-    """What is nothing at all is told as what its key has: 5 for a capacity is a rate without a unit."""
+def _check_kind(value: object, info: ValidationInfo) -> object:
+    """Rejects a value of no kind with the message of its key's kind: 5 as a capacity is a rate without a unit."""
     key = info.data.get("key")
-    wrong = _wrong(_EXPECTED[key][0], value) if key is not None and _kind(value) is not None else ""
-    # a good value of another kind is told with all else that does not fit
-    if wrong and all(_wrong(of, value) for of, _ in _EXPECTED.values()):
-        raise PydanticCustomError("tidegate", "{why}", {"why": wrong})
+    reason = _why_not(_EXPECTED[key][0], value) if key is not None and _kind(value) is not None else ""
+    # a valid value of another kind is reported by `fits`, with the other problems
+    if reason and all(_why_not(kind, value) for kind, _ in _EXPECTED.values()):
+        raise PydanticCustomError("tidegate", "{why}", {"why": reason})
     return value
 
 
 class Move(Model):
-    """One change: of a link, or of whether a flow runs. It is made before whatever else happens at its time.
+    """A change of a link, or the start or end of a flow. It comes before all other events of its time.
 
     >>> Move(time="10s", link="uplink", key="capacity", value="500kbps").value
     Rate('500kbps')
@@ -74,13 +74,13 @@ class Move(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     time: Duration
-    """When."""
+    """Time of the change."""
     link: Name | None = None
-    """The link that is changed, in one direction: `uplink`, or `uplink.back` for its way back."""
+    """Link that is changed, in one direction: `uplink`, or `uplink.back` for the other direction."""
     flow: Name | None = None
-    """Or the flow that begins or ends."""
+    """Instead of a link, the flow that begins or ends."""
     key: Literal["capacity", "delay", "loss", "running"]
-    """What is changed: of a link `capacity`, `delay` or `loss`; of a flow whether it is `running`."""
+    """Property that is changed: `capacity`, `delay` or `loss` of a link; `running` of a flow."""
     value: Annotated[
         Annotated[bool, Tag("~truth")]
         | Annotated[Rate, Tag("~rate")]
@@ -91,30 +91,30 @@ class Move(Model):
             custom_error_type="shape",
             custom_error_message='a rate, a time, a fraction such as "5%", or true or false',
         ),
-        BeforeValidator(_of_its_key),
+        BeforeValidator(_check_kind),
     ]
-    """What it is from then on. The bits that are left of a packet in service go at the new capacity; delay and loss
-    hold for what is served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
+    """New value. The remaining bits of a packet in service go at the new capacity; a new delay or loss applies to
+    packets that are served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
 
     def fits(self, links: Sequence[str], flows: Sequence[str], duration: Duration, path: Path) -> Iterator[Problem]:
-        """What does not fit to links and flows of these names."""
+        """Yields a problem for each value that does not match links and flows of these names."""
         if self.time > duration:
             yield Problem((*path, "time"), f'found "{self.time}"; expected a time of the run, which ends at {duration}')
         if (self.link is None) == (self.flow is None):
-            found = "neither link nor flow" if self.link is None else "both link and flow"
-            yield Problem(path, f"found {found}; expected one of them")
+            stated = "neither link nor flow" if self.link is None else "both link and flow"
+            yield Problem(path, f"found {stated}; expected one of them")
             return
-        kind, known, name = ("link", links, self.link) if self.link is not None else ("flow", flows, self.flow)
-        if name not in known:
-            hint = did_you_mean(str(name), known) or f"; there are {', '.join(known[:12]) or 'none'}"
+        kind, names, name = ("link", links, self.link) if self.link is not None else ("flow", flows, self.flow)
+        if name not in names:
+            hint = did_you_mean(str(name), names) or f"; there are {', '.join(names[:12]) or 'none'}"
             yield Problem((*path, kind), f'found "{name}"; no {kind} has that name{hint}')
         if (kind == "flow") != (self.key == "running"):
-            right = "running" if kind == "flow" else "capacity, delay or loss"
-            yield Problem((*path, "key"), f'found "{self.key}"; expected {right} for a {kind}')
-        of, expected = _EXPECTED[self.key]
-        if not isinstance(self.value, of):
-            shown = str(self.value).lower() if isinstance(self.value, bool) else f'"{self.value}"'
-            yield Problem((*path, "value"), f"found {shown}; expected {expected}")
+            expected_key = "running" if kind == "flow" else "capacity, delay or loss"
+            yield Problem((*path, "key"), f'found "{self.key}"; expected {expected_key} for a {kind}')
+        expected_type, expected = _EXPECTED[self.key]
+        if not isinstance(self.value, expected_type):
+            formatted = str(self.value).lower() if isinstance(self.value, bool) else f'"{self.value}"'
+            yield Problem((*path, "value"), f"found {formatted}; expected {expected}")
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""

@@ -1,4 +1,4 @@
-"""The users of a radio network during a run: each group becomes single users, each flow of a group one flow a user."""
+"""Users of a radio network during a run: expands groups to users, and each flow of a group to a flow per user."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from tidegate.units import Duration, Frequency
 if TYPE_CHECKING:
     from tidegate.scenario.scenario import Scenario
 
-MOST = 32_768
-"""Users that a radio network takes."""
+MAX_USERS = 32_768
+"""Largest number of users of a radio network."""
 _LINGER = 2 * 10**9  # ns that an arrived user is still reached after its stay, for the ends of its flows
 
 
 @dataclass(frozen=True)
 class Member:
-    """One user."""
+    """A user of a radio network."""
 
     name: str
     start: int
-    """When it comes, in ns."""
+    """Time at which it comes, in ns."""
     stop: int | None
-    """When its flows end at the latest; None: with the run."""
+    """Latest end of its flows, in ns; None for the run's end."""
     leave: int | None
-    """When it leaves."""
+    """Time at which it leaves, in ns; None for the run's end."""
 
 
 def population(scenario: Scenario, seed: int) -> dict[str, list[Member]]:
     """The users of each group of the radio networks, by the group's name.
 
     Raises:
-        InputError: when more arrive than a radio network takes.
+        InputError: when more than `MAX_USERS` arrive.
     """
     groups: dict[str, list[Member]] = {}
     for key, radio in scenario.radios.items():
-        own, room = scenario.seeds.get(radio.name, seed), MOST
+        network_seed, room = scenario.seeds.get(radio.name, seed), MAX_USERS
         for group in radio.users:
-            members = members_of(group, radio.name, own, int(scenario.duration), room)
+            members = members_of(group, radio.name, network_seed, int(scenario.duration), room)
             room -= len(members)
             if room < 0:
-                raise InputError(f"{key}.users.{group.name}: with these there are more than {MOST} users")
+                raise InputError(f"{key}.users.{group.name}: with these there are more than {MAX_USERS} users")
             groups[group.name] = members
     return groups
 
 
-def members_of(group: Users, network: str, seed: int, end: int, room: int = MOST) -> list[Member]:
-    """The users of a group in a run that ends at `end`, but not many more than `room`."""
+def members_of(group: Users, network: str, seed: int, end: int, room: int = MAX_USERS) -> list[Member]:
+    """The users of a group in a run that ends at `end`; stops soon after `room` users."""
     return list(_members(group, network, seed, end, room))
 
 
@@ -62,13 +62,13 @@ def _members(group: Users, network: str, seed: int, end: int, room: int) -> Iter
     if group.arrival is None:
         yield from (Member(name, start, stop, stop) for name in numbered(group.name, group.count))
         return
-    luck = Stream(seed, network, f"{group.name} arrivals")
+    stream = Stream(seed, network, f"{group.name} arrivals")
     mean = 1 / group.arrival.rate.per_second
-    stay, at, number = int(group.arrival.stay), start / 1e9, 0
+    stay, time_s, number = int(group.arrival.stay), start / 1e9, 0
     last = min(end, end if stop is None else stop)
     while number <= room:
-        at += luck.exponential(mean)
-        begin = round(at * 1e9)
+        time_s += stream.exponential(mean)
+        begin = round(time_s * 1e9)
         if begin >= last:
             return
         number += 1
@@ -93,30 +93,30 @@ def lower_radio(radio: Radio, groups: Mapping[str, Sequence[Member]]) -> dict[st
 
 
 def flows_of(ir: dict[str, Any], groups: Mapping[str, Sequence[Member]], end: int) -> Iterator[dict[str, Any]]:
-    """A flow for each user of the group at one of its ends; itself where there is none."""
+    """Yields a flow for each user of the group at an end of the flow, or the flow itself if no end is a group."""
     key = next((key for key in ("from", "to") if ir[key] in groups), None)
     if key is None:
         yield ir
         return
     members = groups[ir[key]]
-    other = "to" if key == "from" else "from"
+    opposite = "to" if key == "from" else "from"
     for number, member in enumerate(members, 1):
         start = member.start + ir["start"]
-        own = None if ir["stop"] is None else member.start + ir["stop"]
-        stop = min((one for one in (member.stop, own) if one is not None), default=None)
+        own_stop = None if ir["stop"] is None else member.start + ir["stop"]
+        stop = min((time for time in (member.stop, own_stop) if time is not None), default=None)
         if start >= end or (stop is not None and stop <= start):
             continue
-        made = {**ir, key: member.name, "start": start, "stop": stop}
-        if ir[other] in groups:
-            made[other] = groups[ir[other]][0].name
+        flow = {**ir, key: member.name, "start": start, "stop": stop}
+        if ir[opposite] in groups:
+            flow[opposite] = groups[ir[opposite]][0].name
         if member.name != ir[key]:
-            made["name"] = f"{ir['name']}-{number}"
-            made["kind"] = _paired(ir["kind"], number)
-        yield made
+            flow["name"] = f"{ir['name']}-{number}"
+            flow["kind"] = _paired(ir["kind"], number)
+        yield flow
 
 
 def _paired(kind: Any, number: int) -> Any:
-    """A flow's kind with the name of its pair, if it has one, made that user's."""
+    """A flow's kind; if the flow has a return flow, with the name of this user's return flow."""
     if not isinstance(kind, dict) or not kind.get("media", {}).get("pair"):
         return kind
     media = kind["media"]
@@ -124,19 +124,19 @@ def _paired(kind: Any, number: int) -> Any:
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
-    """Everything about the radio networks that does not fit together."""
+    """Yields the problems of the radio networks."""
     for key, radio in scenario.radios.items():
         points = {point for link in scenario.links for point in (link.from_, link.to)} | {radio.core}
-        seen: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for position, group in enumerate(radio.users):
             path: Path = (key, "users", position)
             if group.name in points:
-                what = f'"{group.name}" is a point of the network; users are points of their own'
-                yield Problem((*path, "name"), what)
-            if group.name in seen:
-                what = f'"{group.name}" is taken by number {seen[group.name]}; names are unique'
-                yield Problem((*path, "name"), what)
-            seen[group.name] = position + 1
+                message = f'"{group.name}" is a point of the network; users are points of their own'
+                yield Problem((*path, "name"), message)
+            if group.name in numbers:
+                message = f'"{group.name}" is taken by number {numbers[group.name]}; names are unique'
+                yield Problem((*path, "name"), message)
+            numbers[group.name] = position + 1
             yield from _group(group, path, scenario.duration)
         yield from radio.problems((key,), scenario.duration)
         yield from _templates(scenario, {group.name: group for group in radio.users})
@@ -150,11 +150,14 @@ def _group(group: Users, path: Path, duration: Duration) -> Iterator[Problem]:
     if group.arrival is None:
         return
     if group.count > 1:
-        yield Problem((*path, "count"), "belongs to users who are there from the start, and these arrive")
-    if group.arrival.rate.per_second * duration.seconds > MOST:
-        most = Frequency(int(MOST / max(duration.seconds, 1) * Frequency.units["/s"]))
-        what = f'found "{group.arrival.rate}"; expected at most {most}, or more than {MOST} users come'
-        yield Problem((*path, "arrival", "rate"), what)
+        yield Problem(
+            (*path, "count"),
+            "needs users that are present from the start, but these arrive; leave out count or arrival",
+        )
+    if group.arrival.rate.per_second * duration.seconds > MAX_USERS:
+        max_rate = Frequency(int(MAX_USERS / max(duration.seconds, 1) * Frequency.units["/s"]))
+        message = f'found "{group.arrival.rate}"; expected at most {max_rate}, or more than {MAX_USERS} users come'
+        yield Problem((*path, "arrival", "rate"), message)
     yield from group.problems(path, duration)
 
 
@@ -165,10 +168,10 @@ def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Prob
             continue
         path: Path = ("flows", position)
         if flow.count > 1:
-            what = (
+            message = (
                 f'found {flow.count}; a flow with users of the radio network stands for one flow a user of "{ends[0]}"'
             )
-            yield Problem((*path, "count"), what)
+            yield Problem((*path, "count"), message)
         if flow.external is not None and any(groups[end].several for end in ends):
             yield Problem(path, f'external flows go to single users, and "{ends[0]}" are several')
         if len(ends) > 1 and any(groups[end].several for end in ends):

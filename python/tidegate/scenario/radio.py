@@ -1,4 +1,4 @@
-"""A radio network: cells, how they reach their users, and who the users are."""
+"""Radio networks: their cells, their settings, and their users."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, Name
 from tidegate.units import Duration, Frequency, Size, Speed
 
-_AT_MOST_A_MINUTE = rules.Bounds(most=Duration(60 * 10**9))
+_AT_MOST_A_MINUTE = rules.Bounds(maximum=Duration(60 * 10**9))
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 
 
 class RadioQueue(Model):
-    """Limits of each user's queue, of packets of which nothing has been sent yet; several hold at once."""
+    """Limits of each user's queue; several hold at once. Packets of which a part has been sent do not count."""
 
     if TYPE_CHECKING:
 
         def __init__(self, /, **keys: Any) -> None: ...
 
     packets: Annotated[int, Field(ge=1, le=10**9)] | None = None
-    """In packets."""
+    """Limit in packets."""
     bytes: Size | None = None
-    """In bytes."""
+    """Limit in bytes."""
     age: Annotated[Duration | None, rules.POSITIVE] = None
-    """A packet that has waited longer is dropped (PDCP's discard timer)."""
+    """Longest wait; a packet that has waited longer is dropped (PDCP's discard timer)."""
 
 
 class Handover(Model):
-    """When a user changes its cell (event A3 of TS 36.331)."""
+    """Conditions for a change of a user's cell (event A3 of TS 36.331)."""
 
     if TYPE_CHECKING:
 
         def __init__(self, /, **keys: Any) -> None: ...
 
     hysteresis: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 3.0
-    """How many dB better the other cell must be ..."""
+    """Margin in dB by which another cell must be better."""
     trigger: Annotated[Duration, _AT_MOST_A_MINUTE] = Duration(200_000_000)
-    """... for how long; cells are compared every 100 ms ..."""
+    """Time for which it must be better; cells are compared every 100 ms."""
     interruption: Annotated[Duration, _AT_MOST_A_MINUTE] = Duration(30_000_000)
-    """... and how long nothing is sent then."""
+    """Time without transmissions during the change."""
 
 
 class Arrival(Model):
     """Users that come and go: a Poisson process, and the same stay for all."""
 
     rate: Annotated[Frequency, rules.POSITIVE]
-    """How many come, in the whole network."""
+    """Mean arrivals per time, in the whole network."""
     stay: Annotated[Duration, rules.POSITIVE]
-    """How long each one stays."""
+    """Time that each user stays."""
 
 
 class Users(Model):
-    """Users alike: one, some, or as many as arrive.
+    """A group of identical users: a single one, a fixed number, or as many as arrive.
 
-    A flow to or from them stands for one flow for each of them, and its times count from when that user comes.
+    A flow to or from the group stands for a flow per user, and its times count from that user's arrival.
 
     >>> Users(name="caller", arrival={"rate": "2/s", "stay": "60s"}).arrival.rate
     Frequency('2/s')
@@ -70,23 +70,23 @@ class Users(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "user"
-    """Their name, which flows use as `from` or `to`; several of them are called NAME-1, NAME-2 and so on."""
+    """Name of the group, which flows use as `from` or `to`; several users are called NAME-1, NAME-2 and so on."""
     count: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """How many there are from the start on."""
+    """Number of users from the start on."""
     arrival: Arrival | None = None
-    """Instead of a count: they come one by one."""
+    """Instead of a count: an arrival process."""
     start: Duration = Duration(0)
-    """From when on they are there, or the first one may come."""
+    """Time from which on they are present, or the first may arrive."""
     stop: Duration | None = None
-    """When they leave, or the last one may come; the run's end by default."""
+    """Time at which they leave, or the last may arrive; the run's end by default."""
     place: Annotated[tuple[Metres, Metres], Field(strict=False)] | None = None
-    """Metres east and north of the middle at the beginning; drawn for each one by default."""
+    """Position at the beginning: metres east and north of the middle; drawn for each user by default."""
     full_buffer: bool = False
-    """Whether there is always something to send to them: interference, and load, without packets."""
+    """Whether their buffers are always full: they cause interference and load, without packets."""
 
     @property
     def several(self) -> bool:
-        """Whether the name stands for more than one."""
+        """Whether the name stands for more than one user."""
         return self.arrival is not None or self.count > 1
 
 
@@ -99,17 +99,17 @@ class Radio(Protocol):
 
     @property
     def core(self) -> str:
-        """The point behind it."""
+        """The point that connects it to links."""
 
     @property
     def users(self) -> list[Users]:
-        """Who is there."""
+        """Its users, in groups."""
 
     def access(self) -> dict[str, Any]:
         """The kind of network and its settings, as the engine takes them."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """The settings that are out of their range."""
+        """Yields a problem for each setting that is out of its range."""
 
 
 class Lte(Model):
@@ -126,9 +126,9 @@ class Lte(Model):
     name: Name = "lte"
     """Its name, among those of links."""
     core: Name = "core"
-    """The point behind its base stations."""
+    """Point that connects its base stations to links."""
     sites: Literal[7, 19] = 7
-    """Sites on a hexagonal grid, with three cells each."""
+    """Number of sites, on a hexagonal grid, with three cells each."""
     wrap: bool = True
     """Whether copies of the layout surround it, so that no cell is at the edge."""
     case: Literal[1, 3] = 1
@@ -136,33 +136,35 @@ class Lte(Model):
     tilt: bool = False
     """Whether the antennas have a vertical pattern and look down (TR 36.814), or only a horizontal one (TR 25.814)."""
     bandwidth: Literal["5MHz", "10MHz"] = "10MHz"
-    """Of the carrier."""
+    """Bandwidth of the carrier."""
     antennas: Literal["1x1", "1x2", "2x2"] = "1x2"
     """Antennas of a cell and of a user; 2x2 is transmit diversity, one stream."""
     fading: Literal["tu6", "epa", "eva", "flat", "none"] = "tu6"
     """Multipath profile: Typical Urban, Extended Pedestrian A, Extended Vehicular A, one path, or no fast fading."""
-    speed: Annotated[Speed, rules.Bounds(most=Speed(500_000))] = Speed(3_000)
-    """How fast users walk or drive, straight on."""
+    speed: Annotated[Speed, rules.Bounds(maximum=Speed(500_000))] = Speed(3_000)
+    """Speed of users, who move straight on."""
     interferers: Annotated[int, Field(ge=0, le=6)] = 2
-    """So many of a user's strongest interferers fade fast; the others are there at their mean strength."""
+    """Number of a user's strongest interferers that fade fast; the others have their mean strength."""
     scheduler: Literal["pf", "rr"] = "pf"
-    """Proportional fair over subbands of 5 resource blocks, or the whole carrier to one user after the other."""
+    """Proportional fair over subbands of 5 resource blocks (pf), or the whole carrier to each user in turn (rr)."""
     outer_loop: bool = True
-    """Whether a loop moves what reports say until first transmissions fail one time in ten."""
+    """Whether a loop corrects reported channel qualities so that one in ten first transmissions fails."""
     window: Annotated[Duration, rules.Bounds(Duration(1_000_000))] = Duration(300_000_000)
     """Window of the proportional-fair average."""
     queue: RadioQueue = RadioQueue(packets=1000)
     """Limits of each user's queue, in each direction."""
     handover: Handover = Handover()
-    """When users change their cell."""
+    """Conditions for a change of cell."""
     users: Annotated[list[Users], Field(min_length=1, max_length=10_000)]
-    """Who is there."""
+    """Its users, in groups."""
 
     def access(self) -> dict[str, Any]:
-        """Everything but its place and its users, as the engine takes it: under the same names, in base units."""
-        own = {name: getattr(self, name) for name in type(self).model_fields if name not in {"name", "core", "users"}}
+        """All settings but name, core and users, as the engine takes them: under the same names, in base units."""
+        values = {
+            name: getattr(self, name) for name in type(self).model_fields if name not in {"name", "core", "users"}
+        }
         settings = {
-            **own,
+            **values,
             "speed": self.speed / 3600,  # metres a second
             "window": int(self.window) // 10**6,  # TTIs of a millisecond
             "queue": {key: None if value is None else int(value) for key, value in self.queue},
@@ -177,7 +179,7 @@ class Lte(Model):
 
 # 6 bits a symbol with the code of the best CQI (TS 36.213 table 7.2.3-1), on all of an uplink's elements of a subframe
 _LTE_PEAK = {"5MHz": 5.5547 * 144 * 25 * 1000, "10MHz": 5.5547 * 144 * 50 * 1000}
-_CELLS = 3  # of a site
+_CELLS = 3  # per site
 
 
 def peak_rates(access: dict[str, Any]) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Files that scenarios name, read while they are turned into what the engine takes."""
+"""Loads the files that a scenario names while it is turned into the engine's input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Origin:
-    """The file of a recorded network, and how it is read: what another machine makes the same of."""
+    """The file of a recorded network and the settings of its parser: another machine parses it to the same network."""
 
     path: Path
     sha256: str
@@ -32,7 +32,7 @@ class Origin:
         """The unpacked bytes of the file.
 
         Raises:
-            InputError: when it cannot be read, or is not what it was.
+            InputError: when it cannot be read, or has changed.
         """
         data = trace.contents(self.path)
         if digest(self.path) != self.sha256:
@@ -40,45 +40,45 @@ class Origin:
         return data
 
     def parse(self, data: bytes) -> trace.Trace:
-        """The network out of these bytes."""
+        """Parses the network from these bytes."""
         how = self.how
         return trace.parse(self.path, data, how.format, how.frequency, how.direction, how.reference_rate)
 
 
 @dataclass
 class Inputs:
-    """What runs of a scenario need beside its settings."""
+    """Inputs of a scenario's runs apart from its settings: networks, controllers, files."""
 
     traces: list[trace.Trace] = field(default_factory=list)
-    """Recorded networks, by their index in what the engine takes."""
+    """Recorded networks, in the order of their indices in the engine's input."""
     origins: list[Origin] = field(default_factory=list)
-    """The file that each of them was read from."""
+    """File of each recorded network."""
     python: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    """What makes controllers written in Python, and iterators over pictures, by their names."""
+    """Factories of controllers written in Python, and of iterators over pictures, by name."""
     files: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of every file that was read, by name."""
+    """SHA-256 of each file that was read, by name."""
     here: dict[str, str] = field(default_factory=dict)
-    """The text of each class that only this process has: one of a notebook's cell, or of a function."""
+    """Source text of each class that only this process has, such as those of a notebook's cell or a function."""
     unrun: list[str] = field(default_factory=list)
-    """Controllers written in Python whose code was only looked at: the scenario can be checked, and not run."""
+    """Controllers written in Python whose code was not run: the scenario can be checked, but not run."""
 
 
 class Files:
-    """What has been read for several scenarios, so that they share it."""
+    """Cache of loaded files, which several scenarios share."""
 
     def __init__(self) -> None:
-        self._found: dict[Any, Any] = {}
+        self._results: dict[Any, Any] = {}
 
-    def once(self, key: Any, read: Callable[[], T]) -> T:
-        """What `read` gave when it was called for `key` the first time."""
-        if key not in self._found:
-            self._found[key] = read()
-        found: T = self._found[key]
-        return found
+    def once(self, key: Any, load: Callable[[], T]) -> T:
+        """Result of `load` for `key`; calls it only the first time."""
+        if key not in self._results:
+            self._results[key] = load()
+        result: T = self._results[key]
+        return result
 
 
 class Reading:
-    """One pass over a scenario: where its files begin, what they hold, and whether code that it names may run."""
+    """State of one pass over a scenario: its folder, its loaded files, and whether code that it names may run."""
 
     def __init__(self, scenario: Scenario, files: Files, *, run_code: bool = True) -> None:
         self.run_code = run_code
@@ -87,12 +87,12 @@ class Reading:
         self.files = files
         self.inputs = Inputs()
         self.cable = ""
-        """The link whose directions are being read."""
+        """Name of the link whose directions are being lowered."""
         self._indices: dict[str, int] = {}
 
     @contextmanager
     def at(self, key: str) -> Iterator[None]:
-        """Puts the key before the message of whatever goes wrong inside."""
+        """Puts the key before the message of each error inside."""
         try:
             yield
         except InputError as error:
@@ -100,7 +100,7 @@ class Reading:
             raise type(error)(f"{where + ': ' if where else ''}{key}: {error}") from error.__cause__
 
     def trace(self, capacity: TraceCapacity) -> int:
-        """The number of a recorded network among those of the scenario."""
+        """Loads a recorded network; returns its index among those of the scenario."""
         path = self.base / capacity.trace
         key = capacity.model_dump_json(exclude={"offset", "scale", "capacity_only"})
         if key not in self._indices:
@@ -113,7 +113,7 @@ class Reading:
         return self._indices[key]
 
     def controller(self, chosen: Choice) -> None:
-        """Notes a controller, for what it takes to make one written in Python."""
+        """Adds a controller's factory and code to the inputs, if it is written in Python."""
         if not chosen.is_run and chosen.label not in self.inputs.unrun:
             self.inputs.unrun.append(chosen.label)
         factory = chosen.factory()

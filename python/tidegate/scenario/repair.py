@@ -1,4 +1,4 @@
-"""How losses of video are repaired."""
+"""Repair of video losses: retransmission, key frames and parity."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Nack(Model):
     """Requests of missing packets (RFC 4585 section 6.2.1) and their retransmission (RFC 4588)."""
 
     wait: Duration = Duration(5_000_000)
-    """How long a packet may be overtaken before it is asked for: as long as a burst of the pacer."""
+    """Time that a receiver waits for an overtaken packet before it requests it: the length of a pacer's burst."""
     requests: Annotated[int, Field(ge=1, le=1000)] = 10
-    """How often it is asked for at most, once a round trip (libwebrtc, kMaxNackRetries)."""
+    """Largest number of requests for a packet, one per round trip (libwebrtc, kMaxNackRetries)."""
     keep: Duration = Duration(1_000_000_000)
-    """How long the sender keeps what it has sent, and the receiver asks (libwebrtc, kMinPacketDuration)."""
+    """Time for which the sender keeps sent packets, and the receiver requests them (libwebrtc, kMinPacketDuration)."""
 
 
 class Pli(Model):
     """Requests of a key frame when a frame is missing for good (RFC 4585 section 6.3.1)."""
 
     interval: Duration = Duration(300_000_000)
-    """Least time between two of them, and between key frames made for them (libwebrtc, kMinKeyframeSendIntervalMs)."""
+    """Shortest time between two requests, and between key frames in answer (libwebrtc, kMinKeyframeSendIntervalMs)."""
 
 
 class Fec(Model):
@@ -43,15 +43,15 @@ class Fec(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     packets: Annotated[int, Field(ge=1, le=255)]
-    """Packets of a group."""
+    """Media packets of a group."""
     parity: Annotated[int, Field(ge=1, le=255)] = 1
-    """Packets of parity for each group, at most as many: as many losses in a row can be restored."""
+    """Parity packets per group, at most as many as `packets`: as many losses in a row can be restored."""
     by_frame: bool = False
-    """Whether a group ends with its frame, too: parity comes earlier, and there is more of it."""
+    """Whether a group also ends at the end of a frame: parity comes earlier, and there is more of it."""
 
 
 class Repair(Model):
-    """How losses of video are repaired; each way is a switch, and all are off by default.
+    """Repair of video losses; each method has a switch, and all are off by default.
 
     >>> Repair(nack=True).requests
     Nack(wait=Duration('5ms'), requests=10, keep=Duration('1s'))
@@ -62,11 +62,11 @@ class Repair(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     nack: Annotated[bool | Nack, OneOf("true, false, or a table with wait, requests and keep")] = False
-    """Whether lost packets are asked for and sent once more."""
+    """Whether lost packets are requested and sent again."""
     pli: Annotated[bool | Pli, OneOf("true, false, or a table with interval")] = False
-    """Whether key frames are asked for when a frame is missing for good."""
+    """Whether key frames are requested when a frame is missing for good."""
     fec: Annotated[bool | Fec, OneOf("false, or a table with packets and parity")] = False
-    """Whether packets of parity are sent along."""
+    """Whether parity packets are sent."""
 
     @property
     def requests(self) -> Nack | None:
@@ -80,32 +80,32 @@ class Repair(Model):
 
     @property
     def added(self) -> int:
-        """Bytes that repair adds at most to a full packet: OSN, or RFC 6015's header and the protected extensions."""
+        """Most bytes that repair adds to a full packet: OSN, or RFC 6015's header and the protected extensions."""
         return 28 if self.fec else 2 if self.requests else 0
 
     @property
     def repairs(self) -> bool:
-        """Whether anything is repaired."""
+        """Whether any repair is on."""
         return bool(self.nack or self.pli or self.fec)
 
     def to_ir(self, reading: Reading) -> dict[str, Any]:
-        """As the engine takes it; empty where nothing is repaired."""
+        """As the engine takes it; empty without any repair."""
         fec = self.fec if isinstance(self.fec, Fec) else None
-        ways = {"nack": self.requests, "pli": self.key_frames, "fec": fec}
-        return {key: way.to_ir(reading) for key, way in ways.items() if way is not None}
+        methods = {"nack": self.requests, "pli": self.key_frames, "fec": fec}
+        return {key: method.to_ir(reading) for key, method in methods.items() if method is not None}
 
     def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         for key, table, part in (
             ("nack", self.requests, "keep"),
             ("pli", self.key_frames, "interval"),
         ):
             if table is not None and not getattr(table, part):
-                yield Problem((*path, key, part), f'found "{getattr(table, part)}"; expected more than nothing')
+                yield Problem((*path, key, part), f'found "{getattr(table, part)}"; expected more than zero')
         if (pli := self.key_frames) is not None and pli.interval:
             yield from rules.TIMER.problems((*path, "pli", "interval"), pli.interval)
         if self.fec is True:
             yield Problem((*path, "fec"), "found true; expected false, or a table with packets and parity")
         elif isinstance(self.fec, Fec) and self.fec.parity > self.fec.packets:
-            what = f"found {self.fec.parity}; expected from 1 to packets, which is {self.fec.packets}"
-            yield Problem((*path, "fec", "parity"), what)
+            message = f"found {self.fec.parity}; expected from 1 to packets, which is {self.fec.packets}"
+            yield Problem((*path, "fec", "parity"), message)

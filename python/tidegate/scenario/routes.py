@@ -12,21 +12,21 @@ T = TypeVar("T")
 
 
 class Routes(Generic[T]):
-    """The routes over links that are each given by both ends and by what stands for it in a route."""
+    """Routes over links; each link is a triple of its ends and of the value that stands for it in a route."""
 
     def __init__(self, links: Iterable[tuple[str, str, T]]) -> None:
-        given = list(links)
-        self._links = [link for _, _, link in given]
-        self._routes = _Routes([(begin, end) for begin, end, _ in given])
+        triples = list(links)
+        self._links = [link for _, _, link in triples]
+        self._routes = _Routes([(begin, end) for begin, end, _ in triples])
 
     def between(self, begin: str, end: str) -> list[T] | None:
-        """The links from one point to another, which are none from a point to itself; `None` where no route leads."""
+        """The links from one point to another: empty from a point to itself, `None` if there is no route."""
         numbers = self._routes.between(begin, end)
         return None if numbers is None else [self._links[number] for number in numbers]
 
 
 def directions(links: Sequence[Link]) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Each direction of each link in the engine's order: begin, end, name, and its keys."""
+    """Yields each direction of each link in the engine's order: begin, end, name, and its keys."""
     for link in links:
         ends = ((link.from_, link.to), (link.to, link.from_))
         for (begin, end), name, keys in zip(ends, link.names, link.ways, strict=False):

@@ -1,4 +1,4 @@
-"""A scenario as people write it: the whole file."""
+"""The scenario: the top table of a scenario file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Level = Literal["summary", "series", "packets"]
 
 
 class Scenario(Model):
-    """Links, flows, and for how long: everything that a run needs.
+    """A complete experiment: links, flows and their duration.
 
     >>> from tidegate import Flow, Link, Media, Scenario
     >>> scenario = Scenario(
@@ -59,44 +59,44 @@ class Scenario(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "scenario"
-    """Its name; the file's by default."""
+    """Name of the scenario; that of the file by default."""
     description: str = ""
-    """What it is for, in a sentence or two."""
+    """Purpose of the scenario, in a sentence or two."""
     source: str = ""
-    """Where its figures come from."""
+    """Source of its figures."""
     duration: Duration
-    """How long it runs, in simulated time."""
+    """Simulated time of a run."""
     warmup: Duration = Duration(0)
-    """Left out of the metrics at the beginning."""
+    """Time at the beginning that the metrics leave out."""
     seed: Seed = 1
-    """The run's seed."""
+    """Seed of the run."""
     seeds: dict[str, Seed] = Field(default_factory=dict)
-    """Seeds of single components by name, for another luck of just these."""
+    """Seeds of single links, flows or members by name; their random numbers alone change."""
     sending_jitter: Annotated[Literal["auto", "off"] | Duration, OneOf('"auto", "off", or a time')] = "auto"
     """Largest random delay of TCP and UDP senders, against phase effects at drop-tail queues."""
     record: Level = "series"
-    """How much is kept: summary, series, or every packet."""
+    """Recorded data: metrics alone (summary), time series as well (series), or every packet, too (packets)."""
     bin: Duration = Duration(200_000_000)
     """Width of a bin of the series (RFC 8868 section 3: 200 ms)."""
     capture: bool = False
-    """Whether every packet is kept as it leaves and as it arrives, for capture files of both sides."""
+    """Whether packets are recorded at both ends, for capture files."""
     lte: Lte | None = None
-    """A radio network, whose users are points of the network."""
+    """LTE network, whose users are points of the network."""
     links: Annotated[list[Link], Field(min_length=1, max_length=100_000)]
-    """The network."""
+    """Links of the network."""
     flows: Annotated[list[Flow], Field(max_length=100_000)] = Field(default_factory=list)
-    """What runs over it."""
+    """Flows over the network."""
     couplings: Annotated[list[Coupling], Field(max_length=1000)] = Field(default_factory=list)
     """Media flows of one sender whose congestion controls are coupled."""
     moves: Annotated[list[Move], Field(max_length=10_000)] = Field(default_factory=list)
-    """What changes while it runs."""
+    """Changes of links and flows during the run."""
     sessions: Annotated[list[Session], Field(max_length=1000)] = Field(default_factory=list)
-    """RTP sessions of any number of members."""
+    """RTP sessions, each with any number of members."""
 
     _base: Path = PrivateAttr(default=Path())
-    """Where the names of files in it begin."""
+    """Folder that relative names of files start from."""
     _places: dict[str, str] = PrivateAttr(default_factory=dict)
-    """File and line of every key, for a scenario that was read from a file as it is."""
+    """File and line of each key, for a scenario that was loaded from a file without changes."""
 
     @classmethod
     def load(cls, what: str | Path, changes: Mapping[str, Any] | None = None) -> Self:
@@ -108,7 +108,7 @@ class Scenario(Model):
 
         Raises:
             InputError: when there is no such file or scenario.
-            ScenarioError: names file, line, key, what was found and what would be right.
+            ScenarioError: names file, line, key, the value found and the value expected.
 
         >>> Scenario.load("home-broadband").links[0].name
         'uplink'
@@ -121,7 +121,7 @@ class Scenario(Model):
         """Reads the text of a scenario file; `path` names it in errors and anchors its files.
 
         Raises:
-            ScenarioError: names file, line, key, what was found and what would be right.
+            ScenarioError: names file, line, key, the value found and the value expected.
         """
         path = Path(path)
         source = Source.parse(text, path, _names)
@@ -132,21 +132,21 @@ class Scenario(Model):
 
         def where(problem: Problem) -> str:
             key = dotted(problem.path, named)
-            if any(key == one or key.startswith(f"{one}.") for one in changes or ()):
+            if any(key == changed or key.startswith(f"{changed}.") for changed in changes or ()):
                 return f"{path}, as changed"
             return source.where(problem.path)
 
-        made = cls._build(data, path.parent, where)
+        scenario = cls._build(data, path.parent, where)
         if not changes:
-            made._places = {dotted(at, named): source.where(at) for at in source.lines}  # noqa: SLF001
-        return made
+            scenario._places = {dotted(key_path, named): source.where(key_path) for key_path in source.lines}  # noqa: SLF001
+        return scenario
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], base: str | Path = ".") -> Self:
-        """From plain data of the shape of a file; `base` anchors the files that it names.
+        """Builds a scenario from plain data of the shape of a file; `base` anchors the files that it names.
 
         Raises:
-            ScenarioError: names key, what was found and what would be right.
+            ScenarioError: names key, the value found and the value expected.
         """
         return cls._build(copy.deepcopy(dict(data)), Path(base), lambda _: "scenario")
 
@@ -154,15 +154,15 @@ class Scenario(Model):
     def _build(cls, data: dict[str, Any], base: Path, where: Any) -> Self:
         named = _names(data)
         try:
-            made = cls.model_validate(data)
+            scenario = cls.model_validate(data)
         except ValidationError as error:
-            found = list(explain(error, cls))
-            raise ScenarioError(one.text(where(one), named) for one in found) from None
-        made._base = base  # noqa: SLF001
-        found = list(problems(made))
-        if found:
-            raise ScenarioError(one.text(where(one), named) for one in found)
-        return made
+            wrong = list(explain(error, cls))
+            raise ScenarioError(problem.text(where(problem), named) for problem in wrong) from None
+        scenario._base = base  # noqa: SLF001
+        wrong = list(problems(scenario))
+        if wrong:
+            raise ScenarioError(problem.text(where(problem), named) for problem in wrong)
+        return scenario
 
     @property
     def radios(self) -> dict[str, Radio]:
@@ -171,46 +171,48 @@ class Scenario(Model):
 
     @property
     def base(self) -> Path:
-        """The folder that names of files in it begin at."""
+        """The folder that relative names of files start from."""
         return self._base
 
     @property
     def code(self) -> list[str]:
-        """What it names of controllers written in Python, which running it runs.
+        """Names of its controllers written in Python, whose code a run executes.
 
         >>> Scenario.load("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}).code
         ['python:mine.py:Mine']
         """
-        named = [flow.media.controller for flow in self.flows if flow.media is not None]
-        texts = (one if isinstance(one, str) else getattr(one, "name", "") for one in named)
+        controllers = [flow.media.controller for flow in self.flows if flow.media is not None]
+        texts = (
+            controller if isinstance(controller, str) else getattr(controller, "name", "") for controller in controllers
+        )
         return list(dict.fromkeys(text for text in texts if text.partition(":")[0] in ("python", "alphartc")))
 
     def where(self, key: str) -> str:
-        """File and line of a dotted key, or of the table that it would be in; empty where nobody knows."""
+        """File and line of a dotted key, or of the table that it would be in; empty if it is unknown."""
         while key and key not in self._places:
             key = key.rpartition(".")[0]
         return self._places.get(key, "")
 
     def check(self, *, run_code: bool = False) -> None:
-        """Checks what no single key can tell: names, routes, times, files and controllers.
+        """Checks the parts against each other: names, routes, times, files and controllers.
 
         Args:
-            run_code: Whether Python modules of controllers are imported, which runs them; otherwise it is checked that
-                they are there, are Python, and have a class of the name.
+            run_code: Whether Python modules of controllers are imported, which runs them; if not, the check is only
+                that they exist, are Python, and have a class of the name.
 
         Raises:
             ScenarioError: lists every problem.
             InputError: when a file or a controller that it names is not usable.
         """
-        found = list(problems(self))
-        if found:
-            raise ScenarioError(one.text(self.name, _names(self.to_dict())) for one in found)
+        wrong = list(problems(self))
+        if wrong:
+            raise ScenarioError(problem.text(self.name, _names(self.to_dict())) for problem in wrong)
         from tidegate.scenario.lower import lower
 
         lower(self, run_code=run_code)
 
     def with_changes(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Self:
-        """A copy with values replaced by dotted key, as `--set` does: all of them, and then it is checked.
+        """A copy with values replaced by dotted key, as `--set` does; it is checked after the last change.
 
         The order of the changes does not matter: a table is replaced before the keys in it.
 
@@ -226,7 +228,7 @@ class Scenario(Model):
         return type(self).from_dict(data, self._base)
 
     def to_toml(self) -> str:
-        """The text of a file that says the same."""
+        """The scenario as the text of a TOML file."""
         return toml.write(self.to_dict())
 
 
@@ -236,18 +238,18 @@ def _name_of(path: Path) -> str:
 
 
 def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
-    """The names of links, flows, sessions and members by their place, where they have one of their own."""
+    """Names of links, flows, sessions and members by their path, as far as they have a valid one."""
     named: dict[KeyPath, str] = {}
 
     def walk(entries: object, path: KeyPath) -> None:
         for position, entry in enumerate(entries if isinstance(entries, list) else ()):
             if not isinstance(entry, dict):
                 continue
-            here = (*path, position)
+            key_path = (*path, position)
             name = entry.get("name")
             if isinstance(name, str) and re.match(NAME, name):
-                named[here] = name
-            walk(entry.get("members"), (*here, "members"))
+                named[key_path] = name
+            walk(entry.get("members"), (*key_path, "members"))
 
     for key in ("links", "flows", "sessions"):
         walk(data.get(key), (key,))
@@ -259,8 +261,7 @@ def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
 def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Sets values by their dotted keys; links and flows go by their name, or by number from 1.
 
-    A table is set before the keys in it, and names last, so that the order in which the changes were given does not
-    matter.
+    A table is set before the keys in it, and names last, so that the order of the changes does not matter.
 
     Raises:
         InputError: when a key leads nowhere, or two of them contradict each other.
@@ -274,27 +275,27 @@ def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
     ...
     tidegate.errors.InputError: links.y.delay: there is no links entry called y; there is x
     """
-    given: dict[tuple[int, str], str] = {}
-    """The key that set an entry of a table."""
+    set_by: dict[tuple[int, str], str] = {}
+    """Changed key by the entry that it set: the identity of a table and a key in it."""
     for key in sorted(changes, key=_parents_first):
         steps = key.split(".")
         if not all(steps):
             raise InputError(f'"{key}" is no key; expected names with dots between them')
-        here: Any = data
+        node: Any = data
         for depth, step in enumerate(steps[:-1]):
-            if isinstance(here, list):
-                here = _entry(here, steps, depth)
+            if isinstance(node, list):
+                node = _entry(node, steps, depth)
                 continue
-            here = _inside(here, step, key, given)
-        if isinstance(here, list):
-            _entry(here, steps, len(steps) - 1)
+            node = _inside(node, step, key, set_by)
+        if isinstance(node, list):
+            _entry(node, steps, len(steps) - 1)
             raise InputError(f"{key}: names a whole table; expected a key in it")
-        place = (id(here), steps[-1])
-        if place in given:
-            raise InputError(f"{key}: is set by {given[place]}, too")
-        given[place] = key
-        # what is set in it later is not set in the caller's own table
-        here[steps[-1]] = copy.deepcopy(changes[key]) if isinstance(changes[key], dict | list) else changes[key]
+        target = (id(node), steps[-1])
+        if target in set_by:
+            raise InputError(f"{key}: is set by {set_by[target]}, too")
+        set_by[target] = key
+        # a copy, so that later changes in it do not reach the caller's table
+        node[steps[-1]] = copy.deepcopy(changes[key]) if isinstance(changes[key], dict | list) else changes[key]
 
 
 def _parents_first(key: str) -> tuple[bool, int]:
@@ -303,22 +304,22 @@ def _parents_first(key: str) -> tuple[bool, int]:
 
 
 _NAMED_TABLES = ("controller", "discipline")
-"""Keys that are a name or a table with that name: a setting can be put beside "gcc:draft-02"."""
+"""Keys whose value is a name, or a table with that name: a setting can be added to "gcc:draft-02"."""
 
 
-def _inside(here: dict[str, Any], step: str, key: str, given: dict[tuple[int, str], str]) -> Any:
-    """The table under `step`, made where there is none; `given` has the keys that were set before."""
-    below, parent = here.get(step), given.get((id(here), step))
-    if isinstance(below, dict | list):
-        return below
+def _inside(outer: dict[str, Any], step: str, key: str, set_by: dict[tuple[int, str], str]) -> Any:
+    """The table under `step`, created if missing; `set_by` has the keys that were set before."""
+    child, parent = outer.get(step), set_by.get((id(outer), step))
+    if isinstance(child, dict | list):
+        return child
     table: dict[str, Any] = {}
-    if step in _NAMED_TABLES and isinstance(below, str):
-        table["name"] = below
+    if step in _NAMED_TABLES and isinstance(child, str):
+        table["name"] = child
         if parent is not None:
-            given[id(table), "name"] = parent
+            set_by[id(table), "name"] = parent
     elif parent is not None:
-        raise InputError(f"{key}: is a key in {parent}, which is set to {show(below)}; expected one of the two")
-    here[step] = table
+        raise InputError(f"{key}: is a key in {parent}, which is set to {show(child)}; expected one of the two")
+    outer[step] = table
     return table
 
 
@@ -334,6 +335,6 @@ def _entry(entries: list[Any], steps: list[str], depth: int) -> Any:
         parent = ".".join(steps[:depth])
         raise InputError(f"{'.'.join(steps)}: {parent} is a list of values; expected all of it, as {parent}=[1, 2]")
     names = [str(entry.get("name", position)) for position, entry in enumerate(listed, 1)]
-    known = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
-    hint = did_you_mean(step, names) or f"; {known}"
+    listing = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+    hint = did_you_mean(step, names) or f"; {listing}"
     raise InputError(f"{'.'.join(steps)}: there is no {steps[depth - 1]} entry called {step}{hint}")

@@ -1,4 +1,4 @@
-"""The JSON Schema of scenario files, for editors that complete and check while one types."""
+"""JSON Schema of scenario files, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -16,71 +16,71 @@ from tidegate.scenario.model import Model
 from tidegate.scenario.scenario import Scenario
 
 FILE = Path(__file__).with_name("scenario.schema.json")
-"""The schema as it is shipped."""
+"""File of the shipped schema."""
 
 
 def schema() -> dict[str, Any]:
-    """As data."""
-    made = Scenario.model_json_schema(by_alias=True, mode="validation")
-    made.pop("title", None)
-    tables = {one.__name__: one for one in _tables(Model)}
-    _describe(made, Scenario)
-    for name, definition in made["$defs"].items():
+    """The schema as plain data."""
+    definitions = Scenario.model_json_schema(by_alias=True, mode="validation")
+    definitions.pop("title", None)
+    tables = {table.__name__: table for table in _tables(Model)}
+    _describe(definitions, Scenario)
+    for name, definition in definitions["$defs"].items():
         if name in tables:
             _describe(definition, tables[name])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "tidegate scenario",
-        **made,
+        **definitions,
     }
 
 
 def text() -> str:
-    """As a file."""
+    """The schema as the text of a file."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def _tables(cls: type[Model]) -> Iterator[type[Model]]:
-    for one in cls.__subclasses__():
-        yield one
-        yield from _tables(one)
+    for subclass in cls.__subclasses__():
+        yield subclass
+        yield from _tables(subclass)
 
 
 def _describe(definition: dict[str, Any], cls: type[Model]) -> None:
-    """Puts what is written below each key of a table into the table's schema.
+    """Puts the docstring of each key of a table into the table's schema.
 
-    pydantic would do so (`use_attribute_docstrings`), but whenever a table's class is made: half of the time that it
-    takes to begin.
+    pydantic can do so (`use_attribute_docstrings`), but does it whenever a table's class is created, which takes half
+    of the start-up time.
     """
-    said = _said(cls)
+    descriptions = _descriptions(cls)
     for name, field in cls.model_fields.items():
-        if name in said and field.description is None:
+        if name in descriptions and field.description is None:
             node = definition["properties"][field.alias or name]
-            node["description"] = said[name]
+            node["description"] = descriptions[name]
             definition["properties"][field.alias or name] = dict(sorted(node.items()))
 
 
-def _said(cls: type) -> dict[str, str]:
-    """What is written below each attribute of a class, with those that it inherits."""
-    bases, own = _written(cls.__module__).get(cls.__name__, ((), {}))
-    here = vars(sys.modules[cls.__module__])
-    found: dict[str, str] = {}
+def _descriptions(cls: type) -> dict[str, str]:
+    """Docstrings of a class's attributes by name, inherited ones included."""
+    bases, direct = _documented_classes(cls.__module__).get(cls.__name__, ((), {}))
+    namespace = vars(sys.modules[cls.__module__])
+    descriptions: dict[str, str] = {}
     for base in reversed(bases):
-        if isinstance(here.get(base), type) and issubclass(here[base], Model):
-            found |= _said(here[base])
-    return found | own
+        if isinstance(namespace.get(base), type) and issubclass(namespace[base], Model):
+            descriptions |= _descriptions(namespace[base])
+    return descriptions | direct
 
 
 @cache
-def _written(module: str) -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
-    """Of each class in a module the names of its bases, and what is written below its attributes."""
-    found = {}
+def _documented_classes(module: str) -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
+    """Names of bases and docstrings of attributes of each class in a module, by the class's name."""
+    classes = {}
     for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
         if isinstance(node, ast.ClassDef):
-            said = {}
-            for one, below in pairwise(node.body):
-                match one, below:
+            descriptions = {}
+            for statement, following in pairwise(node.body):
+                match statement, following:
                     case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                        said[name] = inspect.cleandoc(text)
-            found[node.name] = (tuple(base.id for base in node.bases if isinstance(base, ast.Name)), said)
-    return found
+                        descriptions[name] = inspect.cleandoc(text)
+            classes[node.name] = (tuple(base.id for base in node.bases if isinstance(base, ast.Name)), descriptions)
+    return classes

@@ -1,4 +1,4 @@
-"""Sessions: RTP among any number of members, each of whose packets goes to all others."""
+"""Sessions: RTP among any number of members; each packet of a member goes to all others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tidegate.units import Duration, Rate, Size
 if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
 
-_LEAST_MEMBERS, _MOST_MEMBERS = 2, 10_000
+_MIN_MEMBERS, _MAX_MEMBERS = 2, 10_000
 _RTP_HEADER = 12  # bytes, without extensions
 
 Profile = Literal["avp", "avpf"]
 
 
 class Avpf(Model):
-    """What RFC 4585 leaves to a session."""
+    """Parameters that RFC 4585 leaves to a session."""
 
     if TYPE_CHECKING:
 
@@ -32,29 +32,29 @@ class Avpf(Model):
     l: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.5  # noqa: E741
     """Feedback is delayed by up to l RTCP intervals, where there are more than two members (section 3.5.2)."""
     k: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
-    """Who knows the round-trip time delays feedback by up to k RTT/2 times the number of members instead: the rule of
-    draft-ietf-avt-rtcp-feedback-00 (k = 1), which RFC 4585 does not have. Not in use by default."""
+    """A member that knows the round-trip time delays feedback by up to k RTT/2 times the number of members instead: a
+    rule of draft-ietf-avt-rtcp-feedback-00 (k = 1) that is not in RFC 4585. Not in use by default."""
     redraw: bool = False
-    """Whether the interval of l is drawn for each feedback, instead of that under way: so do tables 10 to 13 of
-    draft-burmeister-avt-rtcp-feedback-sim-00, to go by where they stop changing."""
+    """Whether the RTCP interval that l multiplies is drawn anew for each feedback, instead of the current one. Tables
+    10 to 13 of draft-burmeister-avt-rtcp-feedback-sim-00 seem to do so, judging by where they stop changing."""
     max_feedback_delay: Duration = Duration(1_000_000_000)
-    """Feedback that cannot be sent within this time is not sent (T_max_fb_delay, section 3.5.2)."""
+    """Longest delay of feedback; feedback that cannot be sent in time is discarded (T_max_fb_delay, section 3.5.2)."""
     rr_interval: Duration = Duration(0)
-    """The least time between full regular packets, before its randomisation (T_rr_interval, section 3.5.3)."""
+    """Shortest time between full regular packets, before randomisation (T_rr_interval, section 3.5.3)."""
     reduced_size: bool = False
-    """Whether early packets are feedback alone, without report and source description (RFC 5506)."""
+    """Whether early packets hold feedback alone, without report and source description (RFC 5506)."""
 
 
 class PacketMedia(Model):
-    """Packets of one size at a constant rate."""
+    """Packets of equal size at a constant rate."""
 
     rate: Rate
-    """Their rate, headers included."""
+    """Rate, headers included."""
     packet_size: Size = Size(1000)
     """Bytes on the wire of a packet, headers included."""
 
     def fits(self, headers: int, path: Path) -> Iterator[Problem]:
-        """Whether its packets have room for their headers."""
+        """Yields a problem if its packets are too small for their headers, or too large."""
         if not headers < self.packet_size <= rules.IP_PACKET:
             right = f"more than the {headers} bytes of headers, at most 65535"
             yield Problem((*path, "packet_size"), f'found "{self.packet_size}"; expected {right}')
@@ -65,17 +65,17 @@ class PacketMedia(Model):
 
 
 class PictureMedia(Model):
-    """Pictures of as many segments each, a packet a segment; losses are reported by NEWPRED messages."""
+    """Pictures with a fixed number of segments, one packet each; losses are reported by NEWPRED messages."""
 
     rate: Rate
-    """Their rate, headers included."""
+    """Rate, headers included."""
     fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)]
     """Pictures a second."""
     segments: Annotated[int, Field(ge=1, le=1000)]
     """Segments of a picture."""
 
     def fits(self, headers: int, path: Path) -> Iterator[Problem]:
-        """Whether its packets have room for their headers."""
+        """Yields a problem if its packets are too small for their headers, or too large."""
         size = round(self.rate / (8 * self.fps * self.segments))
         if not headers < size <= rules.IP_PACKET:
             right = f"expected more than the {headers} of headers and at most 65535"
@@ -87,7 +87,7 @@ class PictureMedia(Model):
 
 
 class Member(Model):
-    """One member of a session, or several alike at one place."""
+    """A member of a session, or several identical ones at one point."""
 
     if TYPE_CHECKING:
 
@@ -96,9 +96,9 @@ class Member(Model):
     name: Name
     """Its name, unique in the session, and its canonical name (CNAME) in reports."""
     node: Name | None = None
-    """Where it is; the point with its own name by default."""
+    """Point at which it is; the point with its own name by default."""
     profile: Profile | None = None
-    """Under which profile it sends RTCP; the session's by default."""
+    """Profile under which it sends RTCP; the session's by default."""
     media: (
         Annotated[
             PacketMedia | PictureMedia,
@@ -106,28 +106,28 @@ class Member(Model):
         ]
         | None
     ) = None
-    """What it sends; nothing by default."""
+    """Media that it sends; none by default."""
     declared_sender: bool = False
-    """Whether it counts as a sender, with sender reports, though it sends no RTP: so it gets to know the round-trip
-    time to those that report on it."""
+    """Whether it counts as a sender, with sender reports, though it sends no RTP: this way it learns the round-trip
+    times to the members that report on it."""
     reports_losses: bool = True
     """Whether it reports losses, by Generic NACK (RFC 4585 section 6.2.1) or NEWPRED."""
     join: Duration = Duration(0)
-    """When it joins."""
+    """Time at which it joins."""
     leave: Duration | None = None
-    """When it leaves; with the run by default."""
+    """Time at which it leaves; the run's end by default."""
     crashes: bool = False
     """Whether it leaves without a BYE."""
     count: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """How many alike: they are called NAME-1, NAME-2 and so on."""
+    """Number of identical members; if several, they are called NAME-1, NAME-2 and so on."""
 
     @property
     def names(self) -> list[str]:
-        """What the members that this table stands for are called."""
+        """Names of the members that this table stands for."""
         return numbered(self.name, self.count)
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         if self.leave is not None and self.leave <= self.join:
             yield Problem((*path, "leave"), f'found "{self.leave}"; expected later than join ({self.join})')
         if self.join >= duration:
@@ -136,7 +136,7 @@ class Member(Model):
             yield Problem((*path, "crashes"), "found true; it needs a time to leave")
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it; the profile is the session's to say."""
+        """As the engine takes it; the session adds the profile."""
         ir = super().to_ir(reading)
         del ir["count"]
         return {**ir, "node": self.node or self.name}
@@ -156,31 +156,31 @@ class Session(Model):
     name: Name
     """Its name; unique among sessions and flows."""
     bandwidth: Annotated[Rate, rules.POSITIVE]
-    """The session bandwidth, of which RTCP may use 5 % (RFC 3550 section 6.2)."""
+    """Session bandwidth, of which RTCP may use 5 % (RFC 3550 section 6.2)."""
     profile: Profile = "avpf"
-    """Under which profile members send RTCP that do not say otherwise."""
+    """Profile under which members send RTCP unless they state their own."""
     minimum: Annotated[Duration, rules.POSITIVE] = Duration(5_000_000_000)
-    """The least time between two reports under AVP, before its randomisation (RFC 3550 section 6.2)."""
+    """Shortest time between two reports under AVP, before randomisation (RFC 3550 section 6.2)."""
     avpf: Avpf = Avpf()
-    """What RFC 4585 leaves to the session."""
+    """Parameters that RFC 4585 leaves to the session."""
     overhead: Size = Size(28)
     """Headers of IPv4 and UDP, which count for the RTCP interval."""
     members: Annotated[list[Member], Field(min_length=1, max_length=10_000)]
-    """Who takes part."""
+    """Members of the session."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
-        yield from rules.order(("overhead", self.overhead), ("the most", rules.MOST_OVERHEAD), path)
+        yield from rules.order(("overhead", self.overhead), ("the most", rules.MAX_OVERHEAD), path)
         count = sum(member.count for member in self.members)
-        if not _LEAST_MEMBERS <= count <= _MOST_MEMBERS:
-            what = f"found {count}; expected from {_LEAST_MEMBERS} to {_MOST_MEMBERS} members"
-            yield Problem((*path, "members"), what)
+        if not _MIN_MEMBERS <= count <= _MAX_MEMBERS:
+            message = f"found {count}; expected from {_MIN_MEMBERS} to {_MAX_MEMBERS} members"
+            yield Problem((*path, "members"), message)
         pictures = {member.media.segments for member in self.members if isinstance(member.media, PictureMedia)}
         media = [member.media for member in self.members if member.media is not None]
-        if len(pictures) > 1 or (pictures and any(not isinstance(one, PictureMedia) for one in media)):
-            what = "all senders of a session send packets, or pictures of equally many segments"
-            yield Problem((*path, "members"), what)
+        if len(pictures) > 1 or (pictures and any(not isinstance(content, PictureMedia) for content in media)):
+            message = "all senders of a session send packets, or pictures of equally many segments"
+            yield Problem((*path, "members"), message)
         taken: dict[str, int] = {}
         for position, member in enumerate(self.members):
             inner = (*path, "members", position)
@@ -192,9 +192,9 @@ class Session(Model):
             yield from member.problems(inner, duration)
             if member.media is None:
                 continue
-            if not 0 < member.media.rate <= rules.MOST_RATE:
-                what = f'found "{member.media.rate}"; expected from 1bps to {rules.MOST_RATE}'
-                yield Problem((*inner, "media", "rate"), what)
+            if not 0 < member.media.rate <= rules.MAX_RATE:
+                message = f'found "{member.media.rate}"; expected from 1bps to {rules.MAX_RATE}'
+                yield Problem((*inner, "media", "rate"), message)
             else:
                 yield from member.media.fits(int(self.overhead) + _RTP_HEADER, (*inner, "media"))
 

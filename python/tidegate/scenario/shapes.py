@@ -1,4 +1,4 @@
-"""Values of several shapes: a word, a table or a quantity, told apart by what they look like."""
+"""Values of several shapes: a word, a table or a quantity, distinguished by their form."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 TAG = "~"
-"""How the tags of shapes begin; they are no part of a path."""
+"""Prefix of the tags of shapes; tags are not part of a path."""
 
 
 class OneOf:
-    """Chooses among the members of the union that it annotates, so that errors speak of one shape only.
+    """Chooses among the members of the union that it annotates, so that errors are about one shape only.
 
     A string that is a `Literal` is that word. A table has the shape whose required key is in it, and where there is
-    but one table, that one. A list is the list, and everything else has the shape that is left.
+    but one table, that one. A list has the shape of a list, and any other value has the shape that remains.
 
     Args:
-        expected: What is right, for the message when no shape fits.
-        by: A key of all tables whose word says which of them it is; the one that has a default may leave it out.
-        table: The shape of a table that has no key of a shape.
+        expected: The valid values in words, for the message when no shape fits.
+        by: Key of all tables whose word selects the table; a table with a default for it may leave it out.
+        table: The shape of a table that has none of the selecting keys.
     """
 
     def __init__(self, expected: str, *, by: str = "", table: type[BaseModel] | None = None) -> None:
         self._expected, self._by, self._table = expected, by, table
 
     def __get_pydantic_core_schema__(self, union: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A union whose members go by their number."""
+        """Builds a union whose members are tagged by their number."""
         shapes = get_args(union)
         numbers = {shape: f"{TAG}{number}" for number, shape in enumerate(shapes)}
         words = {word: shape for shape in shapes for word in _literals(shape) if isinstance(word, str)}
         tables = [shape for shape in shapes if isinstance(shape, type) and issubclass(shape, BaseModel)]
         lists = [shape for shape in shapes if _is_list(shape)]
-        left = [shape for shape in shapes if shape not in (*tables, *lists, *words.values())]
+        scalars = [shape for shape in shapes if shape not in (*tables, *lists, *words.values())]
         keys = self._keys(tables)
 
         def choose(value: object) -> str | None:
@@ -42,17 +42,17 @@ class OneOf:
                 return next((numbers[table] for table in tables if isinstance(value, table)), None)
             if isinstance(value, Mapping):
                 key = value.get(self._by, "") if self._by else next((key for key in keys if key in value), "")
-                # a list of what a file may have there cannot be a key
+                # a file may have an unhashable value here
                 shape = keys.get(key) if isinstance(key, str) else None
             elif isinstance(value, list) and lists:
                 (shape,) = lists
             elif isinstance(value, str) and value in words:
                 shape = words[value]
             elif isinstance(value, str) and words and not any(character.isdigit() for character in value):
-                # a word that is none of them, and no quantity either: the message should name the words
+                # neither a known word nor a quantity: the message should list the words
                 shape = None
             else:
-                shape = next((shape for shape in left if isinstance(value, bool) or not _literals(shape)), None)
+                shape = next((shape for shape in scalars if isinstance(value, bool) or not _literals(shape)), None)
             return None if shape is None else numbers[shape]
 
         return core_schema.tagged_union_schema(
@@ -63,11 +63,11 @@ class OneOf:
         )
 
     def _keys(self, tables: list[type[BaseModel]]) -> dict[str, type[BaseModel]]:
-        """What gives each table away: a key, or a word; the empty one stands for none."""
+        """Tables by the key or word that selects them; the empty key is for tables with none of these."""
         if self._by:
             fields = [(table, table.model_fields[self._by]) for table in tables]
             keys = {word: table for table, field in fields for word in _literals(field.annotation)}
-            plain = next((table for table, field in fields if not field.is_required()), None)
+            default = next((table for table, field in fields if not field.is_required()), None)
         else:
             required = [
                 (field.alias or name, table)
@@ -77,8 +77,8 @@ class OneOf:
             ]
             names = [key for key, _ in required]
             keys = {key: table for key, table in required if names.count(key) == 1}
-            plain = self._table or (tables[0] if len(tables) == 1 else None)
-        return keys if plain is None else {**keys, "": plain}
+            default = self._table or (tables[0] if len(tables) == 1 else None)
+        return keys if default is None else {**keys, "": default}
 
 
 def _is_list(shape: Any) -> bool:
@@ -90,7 +90,7 @@ def _literals(shape: Any) -> tuple[Any, ...]:
 
 
 def shape_of(annotation: Any, tag: str) -> Any:
-    """The member that stands under `tag` in the union of an annotation with [OneOf][]; `None` where there is none."""
+    """The member with `tag` in the union of an annotation with [OneOf][]; `None` if there is no such union."""
     if any(isinstance(mark, OneOf) for mark in getattr(annotation, "__metadata__", ())):
         return get_args(get_args(annotation)[0])[int(tag.removeprefix(TAG))]
     return next((shape for part in get_args(annotation) if (shape := shape_of(part, tag)) is not None), None)

@@ -1,4 +1,4 @@
-"""A TOML file of ours while it is read: its values, where they stand, and what is wrong with them."""
+"""A TOML file of tidegate while it is parsed: its values, their lines, and its problems."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tidegate.scenario.explain import Path as KeyPath
 from tidegate.scenario.explain import Problem, explain
 
 Names = Mapping[KeyPath, str]
-"""What entries of lists are called, by their place."""
+"""Names of entries of lists, by their path."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a file says, with the line of each key."""
+    """The values of a file, with the line of each key."""
 
     path: Path
     data: dict[str, Any]
     lines: Mapping[KeyPath, int]
     naming: Callable[[Mapping[str, Any]], Names]
-    """Finds in the values what their entries are called."""
+    """Finds the names of entries in the values."""
 
     @classmethod
     def parse(cls, text: str, path: Path, naming: Callable[[Mapping[str, Any]], Names]) -> Self:
@@ -41,22 +41,22 @@ class Source:
 
     @property
     def named(self) -> Names:
-        """What its entries are called, also when the values were changed since they were read."""
+        """Names of its entries, computed anew, since values may have changed after parsing."""
         return self.naming(self.data)
 
-    def where(self, place: KeyPath) -> str:
+    def where(self, path: KeyPath) -> str:
         """File and line of a key, or of the table that it would be in."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return f"{self.path}:{self.lines[place]}" if place else str(self.path)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return f"{self.path}:{self.lines[path]}" if path else str(self.path)
 
     def error(self, problems: Iterable[Problem]) -> ScenarioError:
-        """All problems with their lines."""
+        """Builds an error of all problems with their lines."""
         named = self.named
-        return ScenarioError(one.text(self.where(one.path), named) for one in problems)
+        return ScenarioError(problem.text(self.where(problem.path), named) for problem in problems)
 
     def fill(self, model: type[Model]) -> Model:
-        """The values as `model`.
+        """Builds `model` from the values.
 
         Raises:
             ScenarioError: lists every problem with its line.
@@ -68,13 +68,15 @@ class Source:
 
 
 def names_of(data: Mapping[str, Any], lists: Iterable[str], key: str) -> Names:
-    """What the entries of these lists call themselves under `key`, as far as it is text.
+    """Names that the entries of these lists have under `key`, as far as they are text.
 
     >>> names_of({"cases": [{"name": "a"}, {"name": 1}], "rules": 3}, ("cases", "rules"), "name")
     {('cases', 0): 'a'}
     """
-    found = ((name, data.get(name)) for name in lists)
-    entries = ((name, at, one) for name, many in found if isinstance(many, list) for at, one in enumerate(many))
     return {
-        (name, at): one[key] for name, at, one in entries if isinstance(one, dict) and isinstance(one.get(key), str)
+        (name, index): entry[key]
+        for name in lists
+        if isinstance(entries := data.get(name), list)
+        for index, entry in enumerate(entries)
+        if isinstance(entry, dict) and isinstance(entry.get(key), str)
     }

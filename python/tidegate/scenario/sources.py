@@ -1,4 +1,4 @@
-"""What a call sends: video and audio."""
+"""Sources of a call: video and audio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field
 from tidegate.scenario import _frames as frames
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
-from tidegate.scenario.model import Model, Said, lowered
+from tidegate.scenario.model import Model, StatedDefaults, lowered
 from tidegate.scenario.reading import digest
 from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 
 class Video(Model):
-    """What video sources have in common."""
+    """Base of the video sources whose encoder follows a target rate."""
 
     min: Rate = Rate(150_000)
-    """The encoder's least rate (RFC 8867 section 4)."""
+    """The encoder's lowest rate (RFC 8867 section 4)."""
     max: Annotated[Rate, rules.SENDING_RATE] = Rate(2_500_000)
-    """The encoder's largest rate."""
+    """The encoder's highest rate."""
     fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 30.0
     """Frames a second."""
     schedule: rules.SendingSchedule = Field(default_factory=list)
-    """What the application has to send: pairs of a time since the flow's start and the most that is encoded from then
-    on, which `max` bounds, too; without any, `max`."""
+    """Rate that the application has to send: pairs of a time since the flow's start and the highest encoded rate from
+    then on, never above `max`; by default always `max`."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
         yield from super().problems(path, duration)
         for position, (_, rate) in enumerate(self.schedule):
             if rate < self.min:
-                what = f'found "{rate}"; expected at least min ({self.min})'
-                yield Problem((*path, "schedule", position), what)
+                message = f'found "{rate}"; expected at least min ({self.min})'
+                yield Problem((*path, "schedule", position), message)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -52,10 +52,10 @@ class Video(Model):
         return {"source": self.source_ir(reading), **bounds}
 
     def source_ir(self, reading: Reading) -> Any:
-        """What differs between sources, as the engine takes it: by default all further keys."""
+        """The keys of this kind of source, as the engine takes them: by default all but those of `Video`."""
         source: str = getattr(self, "source")  # noqa: B009
-        own = [name for name in type(self).model_fields if name not in {"source", *Video.model_fields}]
-        return {source: {name: lowered(getattr(self, name), reading) for name in own}} if own else source
+        settings = [name for name in type(self).model_fields if name not in {"source", *Video.model_fields}]
+        return {source: {name: lowered(getattr(self, name), reading) for name in settings}} if settings else source
 
 
 class StatisticalVideo(Video):
@@ -64,10 +64,10 @@ class StatisticalVideo(Video):
     source: Literal["statistical"] = "statistical"
     """The kind of source."""
     tau_v: Duration = Duration(200_000_000)
-    """How long after a change of rate the next one is ignored."""
+    """Time after a change of rate in which further changes are ignored."""
     transient_frames: Annotated[int, Field(ge=1, le=10_000)] = 8
     """Length of a transient in frames (K_d)."""
-    burst: Annotated[Size, rules.Bounds(most=Size(frames.LARGEST), positive=True)] = Size(13_500)
+    burst: Annotated[Size, rules.Bounds(maximum=Size(frames.LARGEST), positive=True)] = Size(13_500)
     """Size of the first frame of a transient (K_B)."""
     scale_t: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
     """Laplace scale of the normalised frame interval."""
@@ -82,42 +82,43 @@ class IdealVideo(Video):
     """The kind of source."""
 
 
-class GreedyVideo(Said, Video):
-    """Always something to send: what the controller allows is what is sent.
+class GreedyVideo(StatedDefaults, Video):
+    """A source that always has data: it sends as much as the controller allows.
 
-    Its `max` is the flow's `max_rate` where it has one, unless somebody said so.
+    If the flow has a `max_rate`, this is the default of `max`.
     """
 
-    _said = frozenset({"max"})
+    _kept_if_stated = frozenset({"max"})
 
     source: Literal["greedy"]
     """The kind of source."""
 
     def most(self, max_rate: Rate | None) -> Rate:
-        """Its largest rate in a flow with this `max_rate`."""
+        """Its highest rate in a flow with this `max_rate`."""
         if max_rate is None or "max" in self.model_fields_set:
             return self.max
         return Rate(max(self.min, max_rate))
 
 
-class FramesVideo(Said, Video):
+class FramesVideo(StatedDefaults, Video):
     """Recorded frame sizes at several rates (RFC 8593 section 6)."""
 
-    _said = frozenset({"skip"})
+    _kept_if_stated = frozenset({"skip"})
 
     source: Literal["frames"]
     """The kind of source."""
     ladder: str
-    """Folder, or pattern such as `chat_360p_*.txt`; the rate in kbit/s ends each file's name."""
+    """Folder, or pattern such as `chat_360p_*.txt`; each file's name ends in its rate in kbit/s."""
     skip: Annotated[int, Field(ge=0, le=10**6)] = 20
-    """Frames left out at the beginning when the recording starts again (SkipFrames)."""
+    """Frames at the beginning that are skipped when the recording starts again (SkipFrames)."""
     group: Annotated[int, Field(ge=1, le=10**6)] | None = None
-    """Frames from one key frame to the next: then each frame is sent as it was recorded, from the highest rate at or
-    below the target, which changes at key frames only, so that it can be decoded. Without it sizes are interpolated."""
+    """Frames from one key frame to the next. With it each frame is sent as it was recorded, from the highest rate at or
+    below the target. The rate changes at key frames only, so that the result can be decoded. Without it sizes are
+    interpolated."""
 
     @property
     def left_out(self) -> int:
-        """Frames left out when the recording starts again: with groups none, unless somebody said so."""
+        """Frames that are skipped when the recording starts again; by default none if `group` is set."""
         return self.skip if self.group is None or "skip" in self.model_fields_set else 0
 
     def source_ir(self, reading: Reading) -> Any:
@@ -129,13 +130,13 @@ class FramesVideo(Said, Video):
 
 
 def _rungs(base: FilePath, pattern: str) -> list[tuple[str, str, list[Any]]]:
-    """Of each rate: its file's name and hash, the rate and the sizes."""
+    """Name and hash of each rate's file, with the rate and the frame sizes."""
     rungs = frames.ladder(base, pattern)
     return [(rung.path.name, digest(rung.path), [int(rung.rate), rung.sizes]) for rung in rungs]
 
 
 class EncoderVideo(Model):
-    """A clip that an encoder in the loop encodes, frame by frame at the target of the moment.
+    """A clip that an encoder in the loop encodes, frame by frame at the current target rate.
 
     Needs a build with the cargo feature codec-openh264.
     """
@@ -143,26 +144,26 @@ class EncoderVideo(Model):
     source: Literal["encoder"]
     """The kind of source."""
     clip: str
-    """The clip and how it is encoded, as --media takes it; frames come at its own rate."""
+    """The clip and its encoder settings, in the form of --media; the clip sets the frame rate."""
     min: Rate = Rate(150_000)
-    """The encoder's least rate."""
+    """The encoder's lowest rate."""
     max: Annotated[Rate, rules.SENDING_RATE] = Rate(2_500_000)
-    """The encoder's largest rate."""
+    """The encoder's highest rate."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
         yield from super().problems(path, duration)
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it; whoever runs it brings the pictures."""
-        # real video is loaded only where there is some
+        """As the engine takes it; the pictures are among the inputs of the run."""
+        # imported late: only real video needs it
         from tidegate.video import openh264, settings
 
         chosen = settings.Settings.parse(self.clip)
         openh264.check(chosen)
         clip = chosen.open(reading.base)
-        # by contents, so that the hash of the scenario is of the pictures, not of a path
+        # named by contents, so that the scenario's hash depends on the pictures, not on a path
         name = f"clip {hashlib.sha256(clip.identity.encode()).hexdigest()[:20]}"
         count = math.ceil(reading.scenario.duration / 1e9 * clip.fps) + 1
         reading.inputs.python[name] = lambda: clip.pictures(count)
@@ -172,15 +173,15 @@ class EncoderVideo(Model):
 
 
 class CbrVideo(Model):
-    """Packets of one size at a given rate, whatever the controller allows; as `udp` sends them with pattern "cbr".
+    """Packets of equal size at a fixed rate, independent of the controller; like `udp` with pattern "cbr".
 
-    What comes faster than the controller lets it leave waits at the sender, up to `queue_limit`.
+    Packets that come faster than the controller lets them leave wait at the sender, up to `queue_limit`.
     """
 
     source: Literal["cbr"]
     """The kind of source."""
     rate: Annotated[Rate | None, rules.SENDING_RATE] = None
-    """Its rate, headers included; this or a schedule."""
+    """Rate, headers included; either this or a schedule."""
     schedule: rules.SendingSchedule = Field(default_factory=list)
     """Pairs of a time since the flow's start and the rate from then on."""
     packet_size: Size
@@ -188,19 +189,19 @@ class CbrVideo(Model):
 
     @property
     def steps(self) -> list[tuple[Duration, Rate]]:
-        """The rates and from when on they hold."""
+        """Pairs of a time and the rate from then on."""
         return self.schedule or [(Duration(0), self.rate or Rate(0))]
 
     @property
     def max(self) -> Rate:
-        """The largest rate."""
+        """Highest rate of the schedule."""
         return max(rate for _, rate in self.steps)
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together; how large a packet may be depends on the headers of its flow."""
+        """Yields the problems of its rates; the flow checks the packet size, which depends on its headers."""
         if (self.rate is None) == (not self.schedule):
-            found = "neither" if self.rate is None else "both"
-            yield Problem(path, f"has {found} of rate and schedule; expected exactly one")
+            which = "neither" if self.rate is None else "both"
+            yield Problem(path, f"has {which} of rate and schedule; expected exactly one")
             return
         yield from super().problems(path, duration)
         if self.schedule and not self.max:
@@ -209,7 +210,7 @@ class CbrVideo(Model):
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
         source = {"packet_size": int(self.packet_size), "schedule": lowered(self.steps, reading)}
-        # it has no frames, and what it sends follows from nothing but its schedule
+        # it has no frames, and its packets depend on its schedule alone
         return {"source": {"cbr": source}, "min": int(self.max), "max": int(self.max), "fps": 0.0}
 
 
@@ -242,9 +243,10 @@ class Audio(Model):
     rate: Annotated[Rate, rules.SENDING_RATE] = Rate(20_000)
     """The encoder's rate (RFC 8867 section 4)."""
     interval: Annotated[Duration, rules.TIMER] = Duration(20_000_000)
-    """Time in one packet."""
+    """Duration of the audio in a packet."""
     spurts: Annotated[bool | Spurts, OneOf("true, false, or a table with talk and pause")] = False
-    """Whether somebody talks in spurts, and nothing is sent in between: as in ITU-T P.59 (true), or other means."""
+    """Whether talk alternates with pauses, in which no packets are sent: with the means of ITU-T P.59 (true), or with
+    other means."""
 
     @property
     def means(self) -> Spurts | None:
@@ -254,11 +256,11 @@ class Audio(Model):
         return Spurts() if self.spurts else None
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.rate * self.interval > frames.LARGEST * 8 * 10**9:
-            what = f'found "{self.interval}"; that makes packets of more than {Size(frames.LARGEST)}'
-            yield Problem((*path, "interval"), what)
+            message = f'found "{self.interval}"; that makes packets of more than {Size(frames.LARGEST)}'
+            yield Problem((*path, "interval"), message)
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""

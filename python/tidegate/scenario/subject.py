@@ -1,4 +1,4 @@
-"""The subject: the flow that a scenario, its runs and their comparison are about. Who it is, is decided here alone."""
+"""The subject: the flow that a scenario, its runs and their comparison are about. No other module chooses it."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
     from tidegate.scenario import Flow, Scenario
 
 _NAMED = re.compile(r"subject(-\d+)?")
-"""Several flows alike that are called `subject` are `subject-1`, `subject-2` and so on in a run."""
+"""Names of the subject: a flow `subject` with a `count` becomes `subject-1`, `subject-2` and so on in a run."""
 
 
 def place(flows: Sequence[tuple[str, str]]) -> int:
     """The position of the subject in a list of flows, each a name and a kind.
 
-    It is the first that is called `subject`, whatever its kind; else the program that stands for a call; else the first
-    with media; else the first.
+    It is the first called `subject`, of any kind; else the first program that stands for a call; else the first with
+    media; else the first.
 
     >>> place([("web", "tcp"), ("call", "media")]), place([("call", "media"), ("subject-1", "udp")])
     (1, 1)
     >>> place([("beside", "media"), ("call", "program")])
     1
     """
-    named = [at for at, (name, _) in enumerate(flows) if _NAMED.fullmatch(name)]
-    calls = [at for wanted in ("program", "media") for at, (_, kind) in enumerate(flows) if kind == wanted]
-    return (*named, *calls, 0)[0]
+    subjects = [position for position, (name, _) in enumerate(flows) if _NAMED.fullmatch(name)]
+    calls = [position for wanted in ("program", "media") for position, (_, kind) in enumerate(flows) if kind == wanted]
+    return (*subjects, *calls, 0)[0]
 
 
 def of_summary(summary: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,18 +43,19 @@ def of_summary(summary: Mapping[str, Any]) -> Mapping[str, Any]:
     return flows[place([(flow["flow"], flow["kind"]) for flow in flows])]
 
 
-def of_scenario(scenario: Scenario, what: str) -> int:
-    """The position of the subject in a scenario's flows, for a comparison that replaces `what` in its media.
+def of_scenario(scenario: Scenario, part: str) -> int:
+    """The position of the subject in a scenario's flows, for a comparison that replaces `part` of its media.
 
     Raises:
         InputError: when the subject has no media.
     """
     flows: Sequence[Flow] = scenario.flows
     if not any(flow.media for flow in flows):
-        why = "; members of sessions have none" if scenario.sessions else ""
-        raise InputError(f"{scenario.name}: has no media flow whose {what} could be replaced{why}")
-    at = place([(flow.name, flow.kind) for flow in flows])
-    if flows[at].media is None:
-        found = f'its subject is "{flows[at].name}", which is {flows[at].kind} and has no {what} that could be replaced'
-        raise InputError(f"{scenario.name}: {found}")
-    return at
+        reason = "; members of sessions have none" if scenario.sessions else ""
+        raise InputError(f"{scenario.name}: has no media flow whose {part} could be replaced{reason}")
+    position = place([(flow.name, flow.kind) for flow in flows])
+    if flows[position].media is None:
+        flow = flows[position]
+        reason = f'its subject is "{flow.name}", which is {flow.kind} and has no {part} that could be replaced'
+        raise InputError(f"{scenario.name}: {reason}")
+    return position

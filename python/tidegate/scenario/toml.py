@@ -1,7 +1,7 @@
-"""TOML that remembers lines: values by the standard library's reader, and the line of every key beside them.
+"""TOML with line numbers: values from the standard library's parser, and the line of each key.
 
-`tomllib` says nothing of places. The index here walks the same text once more; since the reader has
-accepted it already, the walk only has to find its way, not to judge.
+`tomllib` reports no positions. The index here walks the same text once more. The parser has accepted it already, so
+the walk need not detect errors.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Key = tuple[str | int, ...]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SCALAR = re.compile(r"[^,\]}\n#]+")
-_LINE = 70  # characters of a table that still stands in one line
-_LARGEST = 16 * 1024 * 1024  # bytes; a scenario is a page of text, whatever is longer is no scenario
+_LINE = 70  # characters of the longest table on one line
+_LARGEST = 16 * 1024 * 1024  # bytes; a scenario is a page of text
 
 
 def read(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        InputError: when it cannot be read, is no text, or is far too large.
+        InputError: when it cannot be read, is not UTF-8, or is far too large.
     """
     with readable(path), path.open("rb") as file:
         data = file.read(_LARGEST + 1)
@@ -39,21 +39,21 @@ def read(path: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        found = f"found byte 0x{data[error.start]:02x}"
-        raise InputError(f"{path}:{line}: {found}; expected a TOML file in UTF-8") from None
+        byte = f"0x{data[error.start]:02x}"
+        raise InputError(f"{path}:{line}: found byte {byte}; expected a TOML file in UTF-8") from None
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
     """The values of a TOML text.
 
     Raises:
-        ScenarioError: names `where` and the line.
+        ScenarioError: names `where` and the line of the first error.
     """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
-        line = place[1] if place and place[1] else str(text.count("\n") + 1)
+        match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
+        line = match[1] if match and match[1] else str(text.count("\n") + 1)
         message = re.sub(r" \(at .*\)$", "", str(error))
         message = message[:1].lower() + message[1:]
         raise ScenarioError([f"{where}:{line}: not valid TOML: {message}"]) from None
@@ -62,7 +62,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
 
 
 def lines(text: str) -> dict[Key, int]:
-    r"""The line on which each key, table and entry of a list stands.
+    r"""Line of each key, table and entry of a list.
 
     >>> lines('a = 1\n[[links]]\ndelay = "1s"\nqueue = { time = "2s" }\n[[links]]\n')
     ... # doctest: +NORMALIZE_WHITESPACE
@@ -73,38 +73,38 @@ def lines(text: str) -> dict[Key, int]:
 
 
 class _Walk:
-    """One walk over a valid TOML text."""
+    """Walk over a valid TOML text that records the line of each path."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
+        self.offset = 0
         self.line = 1
         self.index: dict[Key, int] = {}
         self.entries: dict[Key, int] = {}
         table: Key = ()
         while self._space() < len(text):
-            if text.startswith("[", self.at):
+            if text.startswith("[", self.offset):
                 table = self._header()
             else:
                 self._pair(table)
 
     def _to(self, end: int) -> int:
-        self.line += self.text.count("\n", self.at, end)
-        self.at = end
+        self.line += self.text.count("\n", self.offset, end)
+        self.offset = end
         return end
 
     def _space(self) -> int:
-        match = _SPACE.match(self.text, self.at)
-        return self._to(match.end()) if match else self.at
+        match = _SPACE.match(self.text, self.offset)
+        return self._to(match.end()) if match else self.offset
 
     def _mark(self, path: Key) -> None:
         self.index.setdefault(path, self.line)
 
     def _header(self) -> Key:
-        array = self.text.startswith("[[", self.at)
-        self._to(self.at + (2 if array else 1))
+        array = self.text.startswith("[[", self.offset)
+        self._to(self.offset + (2 if array else 1))
         keys = self._keys()
-        self._to(self.at + (2 if array else 1))
+        self._to(self.offset + (2 if array else 1))
         path: Key = ()
         for depth, key in enumerate(keys, 1):
             path = (*path, key)
@@ -120,30 +120,30 @@ class _Walk:
         keys = []
         while True:
             self._space()
-            if self.text[self.at] in "\"'":
-                start = self.at
+            if self.text[self.offset] in "\"'":
+                start = self.offset
                 self._string()
-                keys.append(tomllib.loads(f"x = {self.text[start : self.at]}")["x"])
+                keys.append(tomllib.loads(f"x = {self.text[start : self.offset]}")["x"])
             else:
-                match = _BARE.match(self.text, self.at)
-                keys.append(match[0] if match else self.text[self.at])
-                self._to(match.end() if match else self.at + 1)
+                match = _BARE.match(self.text, self.offset)
+                keys.append(match[0] if match else self.text[self.offset])
+                self._to(match.end() if match else self.offset + 1)
             self._space()
-            if not self.text.startswith(".", self.at):
+            if not self.text.startswith(".", self.offset):
                 return keys
-            self._to(self.at + 1)
+            self._to(self.offset + 1)
 
     def _pair(self, table: Key) -> None:
         path = table
         for key in self._keys():
             path = (*path, key)
             self._mark(path)
-        self._to(self.at + 1)
+        self._to(self.offset + 1)
         self._value(path)
 
     def _value(self, path: Key) -> None:
         self._space()
-        match self.text[self.at]:
+        match self.text[self.offset]:
             case '"' | "'":
                 self._string()
             case "[":
@@ -151,13 +151,13 @@ class _Walk:
             case "{":
                 self._inline(path)
             case _:
-                match = _SCALAR.match(self.text, self.at)
-                self._to(match.end() if match else self.at + 1)
+                match = _SCALAR.match(self.text, self.offset)
+                self._to(match.end() if match else self.offset + 1)
 
     def _string(self) -> None:
-        quote = self.text[self.at]
-        long = self.text.startswith(quote * 3, self.at)
-        end = self.at + (3 if long else 1)
+        quote = self.text[self.offset]
+        long = self.text.startswith(quote * 3, self.offset)
+        end = self.offset + (3 if long else 1)
         closing = quote * 3 if long else quote
         while not self.text.startswith(closing, end):
             end += 2 if quote == '"' and self.text[end] == "\\" else 1
@@ -167,33 +167,33 @@ class _Walk:
         self._to(end)
 
     def _list(self, path: Key) -> None:
-        self._to(self.at + 1)
+        self._to(self.offset + 1)
         for position in range(len(self.text)):
             self._space()
-            if self.text[self.at] == "]":
+            if self.text[self.offset] == "]":
                 break
             self._mark((*path, position))
             self._value((*path, position))
             self._space()
-            if self.text[self.at] == ",":
-                self._to(self.at + 1)
-        self._to(self.at + 1)
+            if self.text[self.offset] == ",":
+                self._to(self.offset + 1)
+        self._to(self.offset + 1)
 
     def _inline(self, path: Key) -> None:
-        self._to(self.at + 1)
+        self._to(self.offset + 1)
         while True:
             self._space()
-            if self.text[self.at] == "}":
+            if self.text[self.offset] == "}":
                 break
-            if self.text[self.at] == ",":
-                self._to(self.at + 1)
+            if self.text[self.offset] == ",":
+                self._to(self.offset + 1)
                 continue
             self._pair(path)
-        self._to(self.at + 1)
+        self._to(self.offset + 1)
 
 
 def write(data: Mapping[str, Any]) -> str:
-    """Plain data as TOML: short values in one line, long tables under a heading of their own.
+    """Formats plain data as TOML: short values on one line, long tables under a heading of their own.
 
     >>> print(write({"seed": 1, "links": [{"name": "x", "queue": {"packets": 3}}]}), end="")
     seed = 1
@@ -224,7 +224,7 @@ def _is_long(value: object) -> bool:
 
 
 def _is_tables(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
 
 
 def _key(key: str) -> str:
@@ -232,12 +232,12 @@ def _key(key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    # JSON escapes what TOML does, but for DEL
+    # JSON escapes the same characters as TOML, except DEL
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def inline(value: object) -> str:
-    """A value on one line, as TOML has it."""
+    """Formats a value as TOML on one line."""
     match value:
         case bool():
             return "true" if value else "false"

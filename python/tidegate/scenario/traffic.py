@@ -1,4 +1,4 @@
-"""What competes with media: UDP by a pattern, TCP with a workload, and datagrams that somebody else feeds."""
+"""Traffic that competes with media: UDP by a pattern, TCP with a workload, and datagrams that your own code feeds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Udp(Model):
     pattern: Literal["cbr", "poisson", "on_off"] = "cbr"
     """Packets at equal intervals (cbr), at exponential ones (poisson), or at equal ones while on (on_off)."""
     rate: Rate
-    """Mean rate while on."""
+    """Mean rate; with on_off, that while on."""
     packet_size: Annotated[Size, rules.Bounds(Size(1), Size(rules.IP_PACKET))] = Size(1500)
     """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
     on: Duration | None = None
@@ -38,7 +38,7 @@ class Udp(Model):
     """Pairs of a time and the rate from then on."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         if self.rate or not any(rate for _, rate in self.schedule):
             yield from rules.SENDING_RATE.problems((*path, "rate"), self.rate)
         yield from super().problems(path, duration)
@@ -49,31 +49,31 @@ class Udp(Model):
                 yield Problem((*path, key), f'belongs to pattern "on_off", found "{self.pattern}"')
 
     def to_ir(self, reading: Reading) -> Any:
-        """As the engine takes it: the mean times are of the pattern."""
+        """As the engine takes it: the mean times are part of the pattern."""
         ir = super().to_ir(reading)
         on, off = ir.pop("on"), ir.pop("off")
         return ir if self.pattern != "on_off" else {**ir, "pattern": {"on_off": {"on": on, "off": off}}}
 
 
 class FileTransfer(Model):
-    """One file."""
+    """Transfer of a single file."""
 
     file: Annotated[Size, rules.POSITIVE]
-    """How long it is."""
+    """Size of the file."""
 
 
 class WebSettings(Model):
     """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
 
     min: Annotated[Size, rules.POSITIVE] = Size(30_000)
-    """Least size."""
+    """Smallest size."""
     max: Size = Size(50_000)
     """Largest size."""
     idle: Annotated[Duration, rules.POSITIVE] = Duration(10_000_000_000)
     """Mean idle time."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from rules.order(("min", self.min), ("max", self.max), path)
         yield from super().problems(path, duration)
 
@@ -101,49 +101,49 @@ class Tcp(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"] = "cubic"
-    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, and paces. dctcp (RFC 8257)
-    and prague (for L4S, RFC 9331) answer the share of marks, and their data are always ECN-capable."""
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, with pacing. dctcp (RFC
+    8257) and prague (for L4S, RFC 9331) react to the share of marks, and their data are always ECN-capable."""
     workload: Workload = "long"
-    """What it carries."""
+    """Data that it carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
     """Initial window in segments (RFC 6928)."""
     min_rto: Annotated[Duration, rules.POSITIVE] = Duration(1_000_000_000)
-    """Least retransmission time-out (RFC 6298)."""
+    """Shortest retransmission time-out (RFC 6298)."""
     delayed_ack: bool = False
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
     Off by default, as in ns-2 and in most published figures."""
     handshake: bool = True
-    """Whether it begins with a SYN and waits for the answer (RFC 9293 section 3.5), which makes the first round-trip
-    sample as well, and counts the SYN as a packet sent. Without, it is established from the start, and takes 1 s for
-    the time-out (RFC 6298 section 2.1) until data have been acknowledged: where a round trip takes longer, its first
-    window is sent twice."""
+    """Whether it begins with a SYN, which counts as a packet sent, and waits for the answer (RFC 9293 section 3.5),
+    which gives the first round-trip sample. Without a handshake it is established from the start, with a time-out of
+    1 s (RFC 6298 section 2.1) until data have been acknowledged: if the round trip is longer, it sends its first window
+    twice."""
     options: bool = True
-    """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's have 40
-    bytes and none; both ends then know beforehand, as they do without a handshake."""
+    """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's SYNs
+    have 40 bytes and none; both ends then know these values beforehand, as without a handshake."""
     hystart: bool = True
     """Whether CUBIC leaves slow start when round trips grow or acknowledgements come in a long train, before the queue
-    overflows (HyStart, as Linux's CUBIC has it). Other algorithms have none."""
+    overflows (HyStart, as Linux's CUBIC has it). Other algorithms ignore it."""
     ecn: bool = False
-    """Whether data are sent ECN-capable: a queue that can mark then marks them instead of dropping, and the sender
-    reacts as to a loss (RFC 3168). Off by default, as for the connections that Linux opens."""
-    receive_window: Annotated[Size, rules.Bounds(most=_WIDEST_WINDOW)] = Size(6_291_456)
+    """Whether data are sent ECN-capable: a queue that can mark then marks them instead of dropping them, and the
+    sender reacts as to a loss (RFC 3168). Off by default, as in connections that Linux opens."""
+    receive_window: Annotated[Size, rules.Bounds(maximum=_WIDEST_WINDOW)] = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Annotated[Size, rules.Bounds(Size(_TCP_HEADERS + 1), Size(rules.IP_PACKET))] = Size(1500)
     """Bytes on the wire of a full segment."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
-        """What does not fit together."""
+        """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.receive_window < self.packet_size:
-            what = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
-            yield Problem((*path, "receive_window"), what)
+            message = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
+            yield Problem((*path, "receive_window"), message)
         if self.ecn and self.algorithm == "bbr":
             yield Problem((*path, "ecn"), "found true with bbr, whose version 1 does not answer marks; expected false")
         yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
 
 
 class External(Model):
-    """Datagrams that whoever drives the run feeds and hears (see tidegate.simpy)."""
+    """Datagrams that your own code sends and receives (see tidegate.simpy)."""
 
     program: bool = False
-    """Whether they are those of a real program that is a call: it has its share of the links as media has."""
+    """Whether they come from a real program that is a call: like media, it has a share of the links."""

@@ -1,4 +1,4 @@
-"""Scenarios made from others in a few words: another controller, another link, competing flows."""
+"""Variants of scenarios from short descriptions: another controller, another link, competing flows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from tidegate.scenario.scenario import Scenario, assign_all
 from tidegate.units import Duration, Rate, Size, show
 
 DEFAULT = "lte-generated"
-"""The scenario of comparisons that name none."""
+"""Name of the scenario of comparisons by default."""
 PREFIX = "controller."
-"""What keys of the controller's own settings begin with, where a controller is named beside them."""
+"""Prefix of keys that are the controller's own settings, beside the controller's name."""
 _HERE = "/./"
-"""Divides the folder in which a controller was asked for from its file: the path of both is the same without it."""
-_CROSS = re.compile(r"(?P<what>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
-_BESIDE = re.compile(r"(?P<what>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+"""Mark in a controller's path between the folder of the command and the file as typed; it does not change the path."""
+_CROSS = re.compile(r"(?P<traffic>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
+_BESIDE = re.compile(r"(?P<traffic>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
 _CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
 
 
 def with_controller(scenario: Scenario, controller: Contender | Mapping[str, Any]) -> Scenario:
-    """The scenario with another controller in its subject.
+    """Returns the scenario with another controller in its subject.
 
     Args:
         scenario: The scenario.
@@ -41,13 +41,13 @@ def with_controller(scenario: Scenario, controller: Contender | Mapping[str, Any
         InputError: when the subject has no media.
         ControllerError: when there is no such controller.
     """
-    at = subject.of_scenario(scenario, "controller")
+    position = subject.of_scenario(scenario, "controller")
     named = controller if isinstance(controller, str | Mapping) else written(controller)
     if isinstance(named, str):
-        # what is wrong with it is said of what was typed
+        # errors are about the name as typed, before its path is completed
         registry.choose(named, Path())
     data = scenario.to_dict()
-    data["flows"][at]["media"]["controller"] = anchored(named)
+    data["flows"][position]["media"]["controller"] = anchored(named)
     return Scenario.from_dict(data, scenario.base)
 
 
@@ -56,7 +56,7 @@ def anchored(controller: str) -> str: ...
 @overload
 def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]: ...
 def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
-    """A controller as scenarios name it; where its file is relative to the present folder, by its whole path."""
+    """A controller as scenarios name it; a file relative to the current folder gets its absolute path."""
     if isinstance(controller, Mapping):
         return {**controller, "name": anchored(str(controller.get("name", "")))}
     if not isinstance(controller, str):
@@ -69,7 +69,7 @@ def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
 
 
 def as_asked(text: str) -> str:
-    """A controller, or a text that names some, as they were asked for: without the folder that [anchored][] added.
+    """A text that names controllers with these as typed: without the folders that [anchored][] added.
 
     >>> as_asked("python:/home/me/./mine.py:Mine"), as_asked("python:/lib/mine.py:Mine"), as_asked("gcc")
     ('python:mine.py:Mine', 'python:/lib/mine.py:Mine', 'gcc')
@@ -78,7 +78,7 @@ def as_asked(text: str) -> str:
 
 
 def labelled(controller: str, values: Mapping[str, str]) -> str:
-    """A controller with settings of its own: those of `values` whose keys begin with `controller.`.
+    """A controller's name with its own settings: those of `values` whose keys begin with `controller.`.
 
     >>> labelled("gcc", {"controller.beta": "0.8"}), labelled("gcc:draft-02", {"controller.k_up": "0.01"})
     ('gcc:beta=0.8', 'gcc:draft-02,k_up=0.01')
@@ -100,24 +100,23 @@ def scenario_for(
     base: Scenario | str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Scenario:
-    """A scenario from a few words, as `tidegate compare` puts it together.
+    """Builds a scenario from short descriptions, as `tidegate compare` does.
 
     Args:
-        link: File with a recorded network, from a place that each seed chooses; a generated LTE link if nothing says
-            otherwise.
+        link: File with a recorded network; each seed begins at another position in it. By default a generated LTE link.
         capacity: A constant capacity instead.
         delay: One-way propagation delay.
         queue: Queue limit in time, packets or bytes: `300ms`, `100p`, `64kB`.
         cross: Competing flows, such as `tcp:cubic@20s` or `udp:1Mbps@10s-30s`.
         beside: Flows like the subject, with the same sources, under other controllers, or TCP: `nada`, `scream@20s`,
             `tcp:cubic@20s-60s`; one, or several.
-        duration: How long.
+        duration: Simulated time.
         media_source: statistical, ideal or greedy.
-        base: A scenario to begin with; its first link and its subject are changed.
+        base: Scenario to start from; its first link and its subject are changed.
         changes: Values by dotted key that replace those of the result, which is checked as a whole.
 
     Raises:
-        InputError: when something does not fit.
+        InputError: when a description is invalid or does not fit the scenario.
 
     >>> scenario_for(capacity="3Mbps", cross=["tcp:cubic@20s"]).flows[1].tcp.algorithm
     'cubic'
@@ -127,7 +126,7 @@ def scenario_for(
     scenario = base if isinstance(base, Scenario) else Scenario.load(base or DEFAULT)
     data, where = scenario.to_dict(), scenario.base
     if link is not None or capacity is not None:
-        # it is another network now, and what was said of the first one no longer holds
+        # the description and source of the replaced network no longer hold
         data.pop("description", None)
         data.pop("source", None)
         data["name"] = file_name(Path(Path(link).name.removesuffix(".gz")).stem if link is not None else str(capacity))[
@@ -135,16 +134,16 @@ def scenario_for(
         ]
     first = data["links"][0]
     if link is not None:
-        # from another place with each seed: the first minute of an hour is one network, whatever the seed
+        # random, since from a fixed offset each seed would see the same minute of a long recording
         first["capacity"] = {"trace": str(Path(link).resolve()), "offset": "random"}
     if capacity is not None:
         first["capacity"] = capacity
     if delay is not None:
-        first["delay"] = str(_named("--delay", Duration.parse, delay))
+        first["delay"] = str(_parse_option("--delay", Duration.parse, delay))
     if queue is not None:
         first["queue"] = _queue(queue)
     if duration is not None:
-        data["duration"] = str(_named("--duration", Duration.parse, duration))
+        data["duration"] = str(_parse_option("--duration", Duration.parse, duration))
     if media_source is not None:
         with located("--media-source"):
             media = data["flows"][subject.of_scenario(scenario, "video")]["media"]
@@ -159,15 +158,15 @@ def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], bes
     taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
     for text in cross:
         if not taken:
-            raise InputError(f"--cross {text}: {scenario.name} has no flow whose way it could share, only sessions")
+            raise InputError(f"--cross {text}: {scenario.name} has only sessions, and no flow whose ends it could take")
         ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
         data["flows"].append(_cross(text, ends, taken))
     for text in beside:
-        at = subject.of_scenario(scenario, "controller")
-        data["flows"].append(_beside(text, data["flows"][at], taken))
+        position = subject.of_scenario(scenario, "controller")
+        data["flows"].append(_beside(text, data["flows"][position], taken))
 
 
-def _named(option: str, parse: Any, text: str) -> Any:
+def _parse_option(option: str, parse: Any, text: str) -> Any:
     with located(option):
         return parse(text)
 
@@ -189,9 +188,9 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
     match = _CROSS.fullmatch(text.strip())
     if match is None:
         raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
-    kind, _, rest = match["what"].partition(":")
+    kind, _, rest = match["traffic"].partition(":")
     flow: dict[str, Any] = {key: ends[key] for key in ("from", "to") if key in ends}
-    flow["name"] = _free(kind, taken)
+    flow["name"] = _unused_name(kind, taken)
     flow |= _times(f"--cross {text}", match)
     if match["count"]:
         flow["count"] = int(match["count"])
@@ -202,7 +201,7 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
             flow["tcp"] = {"workload": {"web": {}}} | ({"algorithm": rest} if rest else {})
         case "udp" if rest:
             pattern, colon, rate = rest.rpartition(":")
-            flow["udp"] = {"rate": str(_named(f"--cross {text}", Rate.parse, rate))}
+            flow["udp"] = {"rate": str(_parse_option(f"--cross {text}", Rate.parse, rate))}
             flow["udp"] |= {"pattern": pattern} if colon else {}
         case "media" if rest:
             registry.choose(rest, Path())
@@ -212,31 +211,31 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
     return flow
 
 
-def _beside(text: str, like: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
+def _beside(text: str, template: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
     match = _BESIDE.fullmatch(text.strip())
     if match is None:
         raise InputError(f"--with: found {show(text)}; expected a controller or a TCP, such as {_BESIDE_FORMS}")
-    flow = copy.deepcopy(dict(like))
+    flow = copy.deepcopy(dict(template))
     for key in ("start", "stop", "count", "start_step"):
         flow.pop(key, None)
-    flow["name"] = _free("beside", taken)
+    flow["name"] = _unused_name("beside", taken)
     flow |= _times(f"--with {text}", match)
-    kind, _, algorithm = match["what"].partition(":")
+    kind, _, algorithm = match["traffic"].partition(":")
     if kind == "tcp":
         del flow["media"]
         flow["tcp"] = {"algorithm": algorithm} if algorithm else {}
     else:
-        _named("--with", partial(registry.choose, base=Path()), match["what"])
-        flow["media"]["controller"] = anchored(match["what"])
+        _parse_option("--with", partial(registry.choose, base=Path()), match["traffic"])
+        flow["media"]["controller"] = anchored(match["traffic"])
     return flow
 
 
 def _times(option: str, match: re.Match[str]) -> dict[str, str]:
-    """When a flow starts and stops, as far as an option says so."""
-    return {key: str(_named(option, Duration.parse, match[key])) for key in ("start", "stop") if match[key]}
+    """Start and stop of a flow, as far as an option has them."""
+    return {key: str(_parse_option(option, Duration.parse, match[key])) for key in ("start", "stop") if match[key]}
 
 
-def _free(kind: str, taken: set[str]) -> str:
+def _unused_name(kind: str, taken: set[str]) -> str:
     names = (kind if number == 1 else f"{kind}{number}" for number in range(1, 10**6))
     name = next(name for name in names if name not in taken)
     taken.add(name)

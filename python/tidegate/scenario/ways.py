@@ -1,4 +1,4 @@
-"""The ways of flows through the links of a scenario, and how much they carry at most."""
+"""Routes of flows over the links of a scenario, and upper bounds of what these carry."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from tidegate.scenario.routes import Routes
 
 Ir = dict[str, Any]
 Amount = Callable[[int, int], float]
-"""Bits at most between two times in ns; infinite where there is no limit, or none that is known."""
+"""Upper bound of the bits between two times in ns; infinite without a known limit."""
 
 SECOND = 10**9
-_MOST_BINS = 10_000  # in which a recorded network is looked at: some last for years
+_MAX_TRACE_BINS = 10_000  # of a recorded network: some last for years
 
 
 def over(amount: float, by: float) -> float:
-    """A quotient; nothing where it is by nothing, which the engine refuses."""
+    """Quotient of two numbers; 0 where the divisor is 0, which the engine refuses."""
     return amount / by if by else 0.0
 
 
 class Ways:
-    """The links between points, as the engine takes them."""
+    """Routes between points, as lists of links as the engine takes them."""
 
     def __init__(self, ir: Ir) -> None:
         self._routes = Routes((link["from"], link["to"], link) for link in ir["links"])
         self._cores = {user["name"]: radio["core"] for radio in ir.get("radios", ()) for user in radio["users"]}
 
     def between(self, begin: str, end: str) -> list[Ir]:
-        """The links on the way; of a user of a radio network those from its core on."""
+        """The links between two points; the route of a user of a radio network begins at its core."""
         return self._routes.between(self._cores.get(begin, begin), self._cores.get(end, end)) or []
 
 
@@ -54,16 +54,18 @@ class Steps:
         return self._until(end) - self._until(begin)
 
     def _until(self, time: int) -> float:
-        whole = 0.0
+        total = 0.0
         if self._period and time > self._period:
             rounds, time = divmod(time, self._period)
-            whole = rounds * self._until(self._period)
-        at = bisect_right(self._times, time) - 1
-        return whole if at < 0 else whole + self._sums[at] + self._rates[at] * (time - self._times[at]) / SECOND
+            total = rounds * self._until(self._period)
+        index = bisect_right(self._times, time) - 1
+        if index < 0:
+            return total
+        return total + self._sums[index] + self._rates[index] * (time - self._times[index]) / SECOND
 
 
 class Capacities:
-    """How much each link of a scenario carries at most, by its name, with what moves make of it."""
+    """Upper bounds of the bits that each link of a scenario carries, by its name, moves included."""
 
     def __init__(self, ir: Ir, traces: Sequence[Trace]) -> None:
         self._links = {link["name"]: link for link in ir["links"]}
@@ -76,32 +78,32 @@ class Capacities:
         self._air: dict[tuple[str, str], list[str]] = {}
         for radio in ir.get("radios", ()):
             peak, of_cells = peak_rates(radio["access"])
-            for way in ("up", "down"):
-                cells = f"{radio['name']} {way}"
+            for direction in ("up", "down"):
+                cells = f"{radio['name']} {direction}"
                 self._amounts[cells] = _steady(of_cells)
                 for user in radio["users"]:
-                    own = f"{cells} {user['name']}"
-                    self._air[user["name"], way] = [own, cells]
-                    self._amounts[own] = _steady(peak)
+                    user_air = f"{cells} {user['name']}"
+                    self._air[user["name"], direction] = [user_air, cells]
+                    self._amounts[user_air] = _steady(peak)
 
-    def air(self, point: str, way: Literal["up", "down"]) -> list[str]:
-        """The names of what a user of a radio network has of it one way, and of all cells; nothing for other points."""
-        return self._air.get((point, way), [])
+    def air(self, point: str, direction: Literal["up", "down"]) -> list[str]:
+        """Names of a radio user's channel and of all cells in one direction, for `amount`; empty for other points."""
+        return self._air.get((point, direction), [])
 
     def amount(self, name: str, begin: int, end: int) -> float:
-        """Bits that a link, or what `air` names, carries between two times at most."""
+        """Upper bound of the bits that a link or a channel of `air` carries between two times."""
         if name not in self._amounts:
             self._amounts[name] = self._of_link(self._links[name])
         return self._amounts[name](begin, end)
 
     def _of_link(self, link: Ir) -> Amount:
-        own, tokens = self._of_capacity(link["capacity"]), list(_tokens(link["settings"]["discipline"]))
+        capacity_amount, tokens = self._of_capacity(link["capacity"]), list(_tokens(link["settings"]["discipline"]))
         moved = sorted(self._moves.get(link["name"], ()), key=lambda move: move[0])
         later = Steps(moved)
 
         def amount(begin: int, end: int) -> float:
             first = moved[0][0] if moved else end
-            carried = own(begin, min(end, first)) if begin < first else 0.0
+            carried = capacity_amount(begin, min(end, first)) if begin < first else 0.0
             carried += later.amount(begin, end) if moved else 0.0
             return min(carried, *(tokens(begin, end) for tokens in tokens), math.inf)
 
@@ -127,7 +129,7 @@ def _steady(rate: float) -> Amount:
 
 
 def _tokens(discipline: Any) -> Iterator[Amount]:
-    """What a token bucket lets through."""
+    """Yields the bound of a token bucket, if the discipline is one."""
     match discipline:
         case {"policer": bucket} | {"shaper": bucket}:
             rate, burst = float(bucket["rate"]), 8.0 * bucket["burst"]
@@ -135,8 +137,8 @@ def _tokens(discipline: Any) -> Iterator[Amount]:
 
 
 def _busiest(trace: Trace, scale: float) -> Amount:
-    """The most that a recorded network, played over and over again, carries in a stretch of a length."""
-    width = max(SECOND, trace.duration_ns // _MOST_BINS)
+    """Upper bound for any stretch of a length of a recorded network that is played in a loop."""
+    width = max(SECOND, trace.duration_ns // _MAX_TRACE_BINS)
     rates = trace.series(width)[1] * scale
     count = len(rates)
     sums = np.concatenate(([0.0], np.cumsum(np.concatenate((rates, rates)))))

@@ -1,8 +1,8 @@
 """Real programs on the links of a scenario, by the wall clock (Linux).
 
-`tidegate shell` is the command; [session][tidegate.shell.sessions] is what it calls. Two network namespaces are joined
-by a scenario's links, which are the engine's own, and a program runs in each. What came in is written down, and the
-results are those of the same arrivals in virtual time.
+The command `tidegate shell` calls [session][tidegate.shell.sessions]. Links of a scenario, simulated by the engine,
+join two network namespaces, and a program runs in each. The session records all arrivals; its results come from a
+replay of the same arrivals in virtual time.
 """
 
 from __future__ import annotations

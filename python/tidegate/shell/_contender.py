@@ -21,7 +21,7 @@ from tidegate.errors import InputError, RunError
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import lower
-from tidegate.shell._files import OUTPUT, PLACE, SHARED
+from tidegate.shell._files import FOLDER_PREFIX, OUTPUT, SHARED
 from tidegate.shell._judging import Lateness, verdict
 from tidegate.shell._network import SIDES
 from tidegate.shell._scenario import Standing, standing_for
@@ -30,14 +30,14 @@ from tidegate.shell.sessions import FILES, Programs, begin, check_surroundings, 
 from tidegate.units import show
 
 AGAIN = 3
-"""So often a noisy session is done again at most; of those that are all noisy the one with the least delay of its
-clock is kept."""
+"""Times that a noisy session is repeated at most; if all are noisy, the one whose packets were the least late is
+kept."""
 _EARLY = 1.0
 """Seconds before its call ends in which a program may end by itself."""
 _OVERHEAD = 2.0
 """Seconds that a session takes beside its scenario: to begin, to end, and for its replay."""
 _FASTER = 50.0
-"""So many seconds are simulated in one, roughly: for the progress alone."""
+"""Seconds that are simulated in one second, roughly; only for the progress."""
 _BEAT = 0.2
 """Seconds between two looks at the clock, for the progress."""
 
@@ -49,13 +49,13 @@ class Contender:
     """A program that takes part in comparisons, as `program:COMMAND`."""
 
     label: str
-    """As it was named."""
+    """The name that the user gave it."""
     argv: tuple[str, ...]
     """The program and its arguments."""
 
     @classmethod
     def of(cls, label: str) -> Self:
-        """Reads `program:COMMAND`, in which a shell's quotes are heeded and nothing else of a shell.
+        """Parses `program:COMMAND`; a shell's quotes have their meaning there, and no other syntax of a shell has.
 
         Raises:
             InputError: when there is no such program, or no command.
@@ -80,7 +80,7 @@ class Contender:
 
     @property
     def content(self) -> str:
-        """What its runs depend on, as text: its words, and what is in those that are files."""
+        """Hash of all that its runs depend on: its words, and the contents of those that are files."""
         parts = []
         for word in (shutil.which(self.argv[0], path=search_path()) or self.argv[0], *self.argv[1:]):
             file = Path(word)
@@ -93,13 +93,13 @@ class LiveJob:
     """One session of a program in place of a call, and its run."""
 
     contender: Contender
-    """Who."""
+    """The program."""
     standing: Standing
-    """On which links."""
+    """The scenario with its links."""
     seed: int
-    """Of all that is drawn."""
+    """Seed of all random numbers."""
     record: str | None = None
-    """How much is kept, instead of the scenario's."""
+    """Level of recording, instead of the scenario's."""
 
     @classmethod
     def of(cls, label: str, scenario: Scenario, call: str, seed: int, record: str | None = None) -> Self:
@@ -112,41 +112,41 @@ class LiveJob:
 
     @property
     def seconds(self) -> float:
-        """How long it takes if it is quiet."""
+        """Time that it takes if it is quiet, s."""
         return int(self.standing.live.duration) / 1e9 + _OVERHEAD
 
     def __call__(self, tell: Tell | None = None) -> Run:
-        """Has the session, again where it is noisy, and replays it in virtual time.
+        """Runs the session, repeats it while it is noisy, and replays it in virtual time.
 
         Raises:
             InputError: when a program cannot be started.
             RunError: when a program fails, ends early or sends nothing, or the machine is too slow.
-            KeyboardInterrupt: when the person asks to stop.
+            KeyboardInterrupt: when the user interrupts it.
         """
-        kept = self._hold(tell)
+        best = self._hold(tell)
         tries = 1
-        while kept.against and tries <= AGAIN:
-            kept = min(kept, self._hold(tell), key=lambda held: held.judged)
+        while best.against and tries <= AGAIN:
+            best = min(best, self._hold(tell), key=lambda held: held.judged)
             tries += 1
-        return self._run(kept, tries)
+        return self._run(best, tries)
 
     def _hold(self, tell: Tell | None) -> _Held:
-        """One session."""
+        """Runs the session once."""
         folder = _Folder()
-        place = folder.path
-        (place / SHARED).mkdir()
+        path = folder.path
+        (path / SHARED).mkdir()
         live, argv = self.standing.live, self.contender.argv
         memory.check(lower(live, seed=self.seed, record="summary"))
         stop = None if self.standing.stop is None else int(self.standing.stop) / 1e9
         with _ticking(tell, self.seconds):
             about = begin(
-                place,
+                path,
                 live,
                 Programs(argv, argv),
                 self.seed,
                 sides=self.standing.sides,
                 times=(int(self.standing.start) / 1e9, stop),
-                told={"TIDEGATE_SEED": str(self.seed), "TIDEGATE_FOLDER": str(place / SHARED)},
+                variables={"TIDEGATE_SEED": str(self.seed), "TIDEGATE_FOLDER": str(path / SHARED)},
             )
         if about["interrupted"]:
             raise KeyboardInterrupt
@@ -160,13 +160,13 @@ class LiveJob:
             right = "expected a scenario with less traffic, or a faster or less busy machine"
             raise RunError(f"this machine is too slow for it: the model fell a second behind the clock; {right}")
         end = int(self.standing.stop or self.standing.live.duration) / 1e9
-        for name, one in about["programs"].items():
-            status, ended = one["status"], one["ended_s"]
-            if one["stopped"] or status is None or (status == 0 and ended is not None and ended > end - _EARLY):
+        for name, program in about["programs"].items():
+            status, ended = program["status"], program["ended_s"]
+            if program["stopped"] or status is None or (status == 0 and ended is not None and ended > end - _EARLY):
                 continue
             how = f"ended with {status}" if status >= 0 else f"was killed by signal {-status}"
             when = "" if ended is None else f" after {ended:.1f} s of {end:g} s"
-            right = "" if status else "; expected that it goes on until SIGTERM"
+            right = "" if status else "; expected it to run until SIGTERM"
             raise RunError(f"{label}: at side {name} it {how}{when}{right}; {held.last_words(name)}")
         if not held.sent:
             raise RunError(f"{label}: side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); {held.last_words('A')}")
@@ -174,9 +174,9 @@ class LiveJob:
     def _run(self, held: _Held, tries: int) -> Run:
         """The run of a session, under the name and with the columns of a simulated one."""
         standing, label = self.standing, self.contender.label
-        run, differs = replay(held.place, standing.live, seed=self.seed, record=self.record)
+        run, differs = replay(held.path, standing.live, seed=self.seed, record=self.record)
         about = held.about
-        told = {
+        details = {
             "program": list(self.contender.argv),
             "verdict": "noisy" if held.against else "quiet",
             "against": held.against,
@@ -189,80 +189,80 @@ class LiveJob:
         warnings = list(run.summary.get("warnings", ()))
         if held.against:
             why = f"seed {self.seed} is noisy, in each of {tries} sessions: {'; '.join(held.against)}"
-            warnings.append({"key": label, "says": f"{why}. Its numbers are of what this machine could do"})
+            warnings.append({"key": label, "says": f"{why}. Its numbers depend on the load of this machine"})
         if differs is not None:
             warnings.append({"key": label, "says": f"seed {self.seed}: the replay differs from the session: {differs}"})
         call, back = standing.sides
         flows = {flow["flow"]: dict(flow) for flow in run.summary["flows"]}
         for name in standing.sides:
-            # what only an endpoint knows, and we do not ask these
+            # only an endpoint knows these, and programs do not report them
             flows[name] |= {"controller": label, **dict.fromkeys(_UNKNOWN)}
         if flows[back]["kind"] == "external":
             flows[call]["feedback_rate_bps"] = flows[back]["sending_rate_bps"]
         summary = {**run.summary, "flows": list(flows.values()), "warnings": warnings}
-        return run.with_files(held.place, held.files, {"summary": summary, "session": told}, held)
+        return run.with_files(held.path, held.files, {"summary": summary, "session": details}, held)
 
 
 _UNKNOWN = ("discarded_late", "feedback_rate_bps", "feedback_overhead", "convergence_time_s")
 
 
 class _Folder:
-    """A folder that lasts as long as somebody has this, or the process."""
+    """A temporary folder that lasts as long as this object is referenced, at most as long as the process."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix=f"{PLACE}{os.getpid()}-"))
+        self.path = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 class _Held:
-    """A session that is over, with its folder as long as somebody has it."""
+    """A session that is over; its folder lasts as long as this object is referenced."""
 
     def __init__(self, folder: _Folder, about: Mapping[str, Any]) -> None:
         self._folder = folder
-        self.place = folder.path
+        self.path = folder.path
         self.about = about
         self.against = verdict(about)[1]
 
     @property
     def judged(self) -> tuple[bool, float]:
-        """The less, the better its clock."""
+        """Key for comparing sessions: the lower, the less late its packets were."""
         return bool(self.against), Lateness(**self.about["lateness"]).p99_ms or 0.0
 
     @property
     def sent(self) -> bool:
-        """Whether anything came from side A."""
-        with (self.place / FILES[0]).open(encoding="utf-8") as file:
-            at = next(file).strip().split(",").index("from")
-            return any(line.split(",", at + 1)[at] == "A" for line in file)
+        """Whether side A sent a packet."""
+        with (self.path / FILES[0]).open(encoding="utf-8") as file:
+            column = next(file).strip().split(",").index("from")
+            return any(line.split(",", column + 1)[column] == "A" for line in file)
 
     @property
     def files(self) -> list[str]:
-        """What is kept of it, relative to its folder: what it wrote, what programs printed and what they left."""
-        found = [*FILES, *(OUTPUT.format(name) for name in SIDES)]
-        left = (self.place / SHARED).rglob("*")
-        found += sorted(one.relative_to(self.place).as_posix() for one in left if _is_plain(one))
-        return [name for name in found if (self.place / name).is_file()]
+        """Files to keep, relative to its folder: its records, the output of programs, and files that they left."""
+        names = [*FILES, *(OUTPUT.format(name) for name in SIDES)]
+        outputs = (self.path / SHARED).rglob("*")
+        names += sorted(file.relative_to(self.path).as_posix() for file in outputs if _is_regular(file))
+        return [name for name in names if (self.path / name).is_file()]
 
     def last_words(self, side: str) -> str:
         """The last line that a program has printed."""
         try:
-            with (self.place / OUTPUT.format(side)).open("rb") as file:
+            with (self.path / OUTPUT.format(side)).open("rb") as file:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
                 lines = file.read().decode(errors="replace").split("\n")
         except OSError:
             lines = []
-        said = [line.strip() for line in lines if line.strip()]
-        return f"it printed last: {show(said[-1][:200])}" if said else "it printed nothing"
+        printed = [line.strip() for line in lines if line.strip()]
+        return f"it printed last: {show(printed[-1][:200])}" if printed else "it printed nothing"
 
 
-def _is_plain(file: Path) -> bool:
-    # a link could lead anywhere, and sockets or pipes of programs are no files
+def _is_regular(file: Path) -> bool:
+    # a link could point anywhere, and sockets and pipes of programs cannot be copied
     return file.is_file() and not file.is_symlink()
 
 
 @contextmanager
 def _ticking(tell: Tell | None, seconds: float) -> Iterator[None]:
-    """Tells the fraction of `seconds` that is over, until it is left."""
+    """A context that reports the fraction of `seconds` that is over, as long as it is open."""
     over = threading.Event()
 
     def run(tell: Tell) -> None:
@@ -282,25 +282,25 @@ def _ticking(tell: Tell | None, seconds: float) -> Iterator[None]:
 def attempt(
     jobs: Sequence[LiveJob], tell: Tell | None = None, keep: Callable[[int, Run], Any] = lambda _, run: run
 ) -> list[Any]:
-    """Has the sessions, one after the other and beside nothing else; an error stands in the place of a run.
+    """Runs the sessions one after the other, with nothing else at the same time; a failed one gives its error.
 
     Args:
         jobs: The sessions.
-        tell: Told the fraction that is done.
-        keep: Called with the number of a session and its run when it is over; what it returns stands for the run.
+        tell: Called with the fraction that is done.
+        keep: Called with the number of a session and its run when it is over; its result stands for the run.
 
     Raises:
-        InputError: when sessions cannot be had here.
-        KeyboardInterrupt: when the person asks to stop.
+        InputError: when this machine cannot run sessions.
+        KeyboardInterrupt: when the user interrupts them.
     """
     done: list[Any] = []
     if jobs:
         check_surroundings()
         _clear_leftovers()
-    whole = sum(job.seconds for job in jobs)
+    total = sum(job.seconds for job in jobs)
     before = 0.0
     for number, job in enumerate(jobs):
-        share = job.seconds / whole
+        share = job.seconds / total
 
         def tell_all(part: float, share: float = share, before: float = before) -> None:
             if tell is not None:
@@ -316,32 +316,32 @@ def attempt(
 
 
 def _clear_leftovers() -> None:
-    """Clears the folders of processes that were killed."""
-    for place in Path(tempfile.gettempdir()).glob(f"{PLACE}*-*"):
+    """Removes the session folders of processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*-*"):
         with suppress(OSError):
-            pid = place.name.removeprefix(PLACE).partition("-")[0]
-            mine = place.lstat().st_uid == os.getuid() and not place.is_symlink()
+            pid = folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
+            mine = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
             if mine and pid.isdecimal() and not alive(int(pid)):
-                shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def beside(tell: Tell | None, jobs: Sequence[RunJob], sessions: Sequence[LiveJob]) -> tuple[Tell | None, Tell | None]:
-    """The progress of simulations, and of sessions after them, as parts of one, by how long they take."""
+    """Splits one progress into those of simulations and of sessions after them, in proportion to their times."""
     if tell is None or not sessions:
         return tell, tell
-    whole = tell
+    tell_all = tell
     simulated = sum(int(job.simulated.duration) for job in jobs) / 1e9 / _FASTER
     share = simulated / (simulated + sum(job.seconds for job in sessions))
-    return lambda part: whole(share * part), lambda part: whole(share + (1 - share) * part)
+    return lambda part: tell_all(share * part), lambda part: tell_all(share + (1 - share) * part)
 
 
 def how_long(jobs: Sequence[LiveJob]) -> str:
-    """What sessions take, for people."""
+    """The number of sessions and the time that they take, as a sentence."""
     seconds = round(sum(job.seconds for job in jobs))
-    some = "1 session" if len(jobs) == 1 else f"{len(jobs)} sessions, one after the other,"
+    sessions = "1 session" if len(jobs) == 1 else f"{len(jobs)} sessions, one after the other,"
     verb = "takes" if len(jobs) == 1 else "take"
     return (
-        f"{some} of programs by the wall clock {verb} about {_long(seconds)}, and more where one is noisy and repeated"
+        f"{sessions} of programs by the wall clock {verb} about {_long(seconds)}, and more if one is noisy and repeated"
     )
 
 

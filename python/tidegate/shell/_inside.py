@@ -1,8 +1,8 @@
 """The process inside the namespaces: init of their processes, forwarder of their packets.
 
-It is started by `unshare` (see `_session`) and is process 1 of a PID namespace: when it ends, however it does, the
-kernel ends all that it has started. A pipe from the process outside tells it to end, or, by being closed, that there is
-nobody any more to work for.
+It is started by `unshare` (see `sessions.unshare`) and is process 1 of a PID namespace: when it ends, for any reason,
+the kernel ends all processes that it has started. A pipe from the process outside tells it to end; if the pipe is
+closed, the process outside is gone.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tidegate.errors import InputError, TidegateError
 from tidegate.runs.jobs import engine_errors
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import lower
-from tidegate.shell._files import FAILED, OUTPUT, READY, TOLD
+from tidegate.shell._files import FAILED, OUTPUT, READY, SUMMARY
 from tidegate.shell._network import environment, inside, join, partner
 
 _PATIENCE = 5.0
-"""Seconds that a program has to end by itself when the other one has."""
+"""Seconds that a program has to end by itself after its partner has ended."""
 _FAREWELL = 10.0
 """Seconds that a program has to end by SIGTERM when the session is over: pieces of libwebrtc's event log are of 5 s."""
 _RTTIME = 50_000
 """Microseconds that a thread of real-time priority may compute without sleeping (RLIMIT_RTTIME)."""
 _SLICE = 100_000
-"""Nanoseconds: the least that the scheduler takes."""
+"""Time slice in nanoseconds: the least that the scheduler accepts."""
 _QUIET = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTOU, signal.SIGTTIN}
 """Signals of a terminal that are for the programs, not for us."""
 
@@ -49,16 +49,16 @@ class Program:
     network: int
     argv: list[str]
     terminal: bool
-    told: dict[str, str]
-    """What it finds in its environment."""
+    variables: dict[str, str]
+    """Its further environment variables."""
     output: str | None
-    """The file of what it prints; None: where we print."""
+    """The file for its output; None: our own output."""
     pid: int | None = None
     status: int | None = None
     stopped: bool = False
-    """Whether we have ended it."""
+    """Whether we have sent it a signal to end."""
     ended: float | None = None
-    """When it has, by the monotonic clock."""
+    """Time at which it ended, by the monotonic clock, s."""
 
     def start(self) -> None:
         """Starts it, in its network and without rights in the namespaces."""
@@ -68,39 +68,39 @@ class Program:
         _core.drop_rights()
         files: list[Any] = [] if self.terminal else [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         if self.output is not None:
-            made = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            files += [(os.POSIX_SPAWN_OPEN, 1, self.output, made, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
-        # a group of its own: Ctrl-C is for the session, which then ends its programs. A shell makes its own
-        own: Any = {} if self.terminal else {"setpgroup": 0}
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            files += [(os.POSIX_SPAWN_OPEN, 1, self.output, flags, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
+        # a group of its own: Ctrl-C is for the session, which then ends its programs. A shell makes its group itself
+        group: Any = {} if self.terminal else {"setpgroup": 0}
         self.pid = os.posix_spawnp(
             self.argv[0],
             self.argv,
-            {**os.environ, **self.told},
+            {**os.environ, **self.variables},
             file_actions=files,
             setsigdef=[*_QUIET, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGPIPE],
             setsigmask=[],
-            **own,
+            **group,
         )
 
     def end(self, number: int) -> None:
-        """Sends it, and what it has started in its group, a signal."""
+        """Sends a signal to it and to the processes that it has started in its group."""
         if self.pid is None or self.status is not None:
             return
         self.stopped = True
         with suppress(ProcessLookupError):
             if self.terminal:
-                # a shell at a terminal heeds no SIGTERM
+                # a shell at a terminal ignores SIGTERM
                 os.kill(self.pid, signal.SIGHUP if number == signal.SIGTERM else number)
             else:
                 os.killpg(self.pid, number)
 
 
 class Programs:
-    """What is started, waited for and ended, in a thread of its own: that of the packets waits for nothing.
+    """Starts, awaits and ends the programs, in a thread of its own: the thread of the packets must never wait.
 
     Args:
-        programs: They.
-        start: Seconds from the session's beginning until they are started.
+        programs: The programs.
+        start: Seconds from the session's beginning until the programs are started.
         stop: Seconds until they are asked to end; None: not before the session's end.
     """
 
@@ -110,73 +110,73 @@ class Programs:
         self._cancelled = threading.Event()
         self.failed: str | None = None
         self.over, self._over = os.pipe()
-        """Can be read when the session is to end."""
+        """A file descriptor that becomes readable when the session is to end."""
         self._go = threading.Event()
         self._done = threading.Event()
-        # made now, with usual scheduling, which a thread has from the one that makes it
+        # made now, with usual scheduling: a thread inherits it from the thread that makes it
         threading.Thread(target=self._run, daemon=True).start()
 
     def go(self) -> None:
-        """Starts them."""
+        """Starts the programs."""
         self._go.set()
 
     def finish(self) -> None:
-        """Ends those that are still there, politely at first."""
+        """Ends the programs that still run: with SIGTERM, and later with SIGKILL."""
         self._cancelled.set()
         for number in (signal.SIGTERM, signal.SIGKILL):
-            for one in self.all:
-                one.end(number)
+            for program in self.all:
+                program.end(number)
             if self._done.wait(_FAREWELL):
                 return
 
     def stop(self) -> None:
-        """Says that the session is to end."""
+        """Asks the session to end."""
         os.write(self._over, b"x")
 
     def _run(self) -> None:
         self._go.wait()
         start, stop = self._times
-        one = self.all[0]
+        program = self.all[0]
         try:
-            # one that has not begun when the session ends never does
+            # a program that has not started when the session ends is never started
             if not self._cancelled.wait(start):
-                for one in self.all:
-                    one.start()
+                for program in self.all:
+                    program.start()
                 if stop is not None:
                     threading.Timer(stop - start, self._late).start()
                 self._wait()
         except Exception as error:  # noqa: BLE001
-            # whatever it is, without this the session would go on without its programs
+            # for any error, as otherwise the session would go on without its programs
             why = error.strerror if isinstance(error, OSError) else None
-            self.failed = f"{one.argv[0]}: cannot be started: {why or error}"
-            one.status = 127
+            self.failed = f"{program.argv[0]}: cannot be started: {why or error}"
+            program.status = 127
         finally:
             self._done.set()
             self.stop()
 
     def _wait(self) -> None:
-        """Until all have ended; whatever else loses its parent in here is ours, too."""
-        while any(one.status is None for one in self.all):
+        """Waits until all have ended; as init, it also reaps other processes that lose their parent."""
+        while any(program.status is None for program in self.all):
             try:
                 pid, status = os.waitpid(-1, 0)
             except ChildProcessError:
                 return
-            for one in self.all:
-                if one.pid == pid:
-                    one.status = os.waitstatus_to_exitcode(status)
-                    one.ended = time.monotonic()
-                    left = [other for other in self.all if other.name == partner(one.name)]
-                    if any(other.status is None and not other.terminal for other in left):
-                        threading.Timer(_PATIENCE, self._late, [left]).start()
+            for program in self.all:
+                if program.pid == pid:
+                    program.status = os.waitstatus_to_exitcode(status)
+                    program.ended = time.monotonic()
+                    partners = [peer for peer in self.all if peer.name == partner(program.name)]
+                    if any(peer.status is None and not peer.terminal for peer in partners):
+                        threading.Timer(_PATIENCE, self._late, [partners]).start()
 
     def _late(self, which: list[Program] | None = None) -> None:
-        for one in self.all if which is None else which:
-            if not one.terminal:
-                one.end(signal.SIGTERM)
+        for program in self.all if which is None else which:
+            if not program.terminal:
+                program.end(signal.SIGTERM)
 
 
 def _priority(wanted: str) -> str:
-    """Takes a real-time priority for this thread, if it may: what it has then."""
+    """Takes a real-time priority for this thread if allowed; returns the scheduling that it got."""
     if wanted == "off":
         return "default"
     with suppress(OSError, ValueError):
@@ -187,33 +187,33 @@ def _priority(wanted: str) -> str:
 
 
 def _short_slice() -> bool:
-    """Asks for a short time slice, which any thread may: the scheduler then lets it run sooner after it has slept.
+    """Asks for a short time slice: the scheduler then lets the thread run sooner after it has slept.
 
-    sched_setattr(2), heeded since Linux 6.12; Python has no function for it.
+    Any thread may do so. sched_setattr(2), in effect since Linux 6.12; Python has no function for it.
     """
     number = {"x86_64": 314, "aarch64": 274}.get(os.uname().machine)
     if number is None:
         return False
     # size, policy (SCHED_OTHER), flags, nice, priority, and the slice in nanoseconds where deadlines have their runtime
-    asked = struct.pack("IIQiIQQQ", 48, os.SCHED_OTHER, 0, 0, 0, _SLICE, 0, 0)
-    return bool(ctypes.CDLL(None).syscall(number, 0, asked, 0) == 0)
+    attributes = struct.pack("IIQiIQQQ", 48, os.SCHED_OTHER, 0, 0, 0, _SLICE, 0, 0)
+    return bool(ctypes.CDLL(None).syscall(number, 0, attributes, 0) == 0)
 
 
 def _obey(life: int, programs: Programs) -> None:
-    """Ends the session when the process outside says so, and everything when it has gone."""
+    """Ends the session when the process outside asks for it, and this process when the one outside is gone."""
     while True:
-        said = os.read(life, 1)
-        if not said:
+        message = os.read(life, 1)
+        if not message:
             os._exit(137)
         programs.stop()
 
 
 def run(job: dict[str, Any]) -> None:
-    """A session from its networks to its files."""
+    """Runs a session, from making its networks to writing its files."""
     folder = Path(job["folder"])
     os.set_inheritable(job["life"], False)
     scenario = Scenario.parse(job["scenario"], Path(job["base"]) / f"{job['name']}.toml")
-    made = lower(scenario, seed=job["seed"], record="summary")
+    run_input = lower(scenario, seed=job["seed"], record="summary")
     sides = join(job["ends"])
     networks = {end: network for side in sides.values() for end, network in side.ends.items()}
     programs = Programs(
@@ -223,7 +223,7 @@ def run(job: dict[str, Any]) -> None:
                 networks[name],
                 argv,
                 terminal=name in job["terminals"],
-                told={**environment(name, job["ends"]), **job["told"]},
+                variables={**environment(name, job["ends"]), **job["told"]},
                 output=str(folder / OUTPUT.format(name)) if job["kept"] else None,
             )
             for name, argv in job["programs"].items()
@@ -234,7 +234,7 @@ def run(job: dict[str, Any]) -> None:
     flows = ([job["sides"][0]], [job["sides"][1]]) if job["sides"] else None
     with engine_errors(scenario):
         shell = _core.Shell(
-            str(folder), json.dumps(made.ir), made.inputs.traces, made.inputs.python, job["pcap"], flows
+            str(folder), json.dumps(run_input.ir), run_input.inputs.traces, run_input.inputs.python, job["pcap"], flows
         )
     began_unix = time.time()
     (folder / READY).write_text(json.dumps(networks), encoding="utf-8")
@@ -243,26 +243,26 @@ def run(job: dict[str, Any]) -> None:
     lowered: list[str] = []
 
     def too_much(*_: object) -> None:
-        # the kernel says that we have computed for long without sleeping: others come first from now on
+        # the kernel reports that we have computed too long without sleeping: from now on, other processes come first
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         lowered.append("it computed for 50 ms without sleeping")
 
     signal.signal(signal.SIGXCPU, too_much)
     programs.go()
-    begun = time.monotonic()
+    started = time.monotonic()
     ports = (sides["A"].socket.fileno(), sides["B"].socket.fileno(), programs.over)
     why = "interrupted"
     while why == "interrupted":
         why = shell.forward(*ports)
-    lasted = time.monotonic() - begun
+    lasted = time.monotonic() - started
     if priority == "fifo":
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    told = json.loads(shell.summary_json())
+    summary = json.loads(shell.summary_json())
     missed = sum(side.missed for side in sides.values())
     end = shell.finish()
     programs.finish()
     about = {
-        **told,
+        **summary,
         "sides": job["sides"],
         "missed": missed,
         "end_ns": end,
@@ -273,20 +273,20 @@ def run(job: dict[str, Any]) -> None:
         "lowered": lowered,
         "failed": programs.failed,
         "programs": {
-            one.name: {
-                "argv": one.argv,
-                "status": one.status,
-                "stopped": one.stopped,
-                "ended_s": None if one.ended is None else one.ended - begun,
+            program.name: {
+                "argv": program.argv,
+                "status": program.status,
+                "stopped": program.stopped,
+                "ended_s": None if program.ended is None else program.ended - started,
             }
-            for one in programs.all
+            for program in programs.all
         },
     }
-    (folder / TOLD).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    (folder / SUMMARY).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 def main(file: str) -> int:
-    """Runs the job of a file; what goes wrong is left in the folder, for the process outside to say."""
+    """Runs the job of a file; an error is left in the folder, for the process outside to report."""
     job = json.loads(Path(file).read_text(encoding="utf-8"))
     for number in _QUIET:
         signal.signal(number, signal.SIG_IGN)
@@ -294,8 +294,8 @@ def main(file: str) -> int:
         run(job)
     except (TidegateError, OSError) as error:
         kind = "input" if isinstance(error, InputError) else "system"
-        told = {"kind": kind, "says": str(error)}
-        (Path(job["folder"]) / FAILED).write_text(json.dumps(told), encoding="utf-8")
+        failure = {"kind": kind, "says": str(error)}
+        (Path(job["folder"]) / FAILED).write_text(json.dumps(failure), encoding="utf-8")
         return 1
     return 0
 
@@ -303,5 +303,5 @@ def main(file: str) -> int:
 if __name__ == "__main__":
     code = main(sys.argv[1])
     sys.stdout.flush()
-    # threads may wait for what never comes; the kernel ends what they have started
+    # threads may wait forever; the kernel ends the processes that they have started
     os._exit(code)

@@ -20,15 +20,15 @@ from typing import TypeVar
 from tidegate import _core
 
 ENDS = "ABCDEFGH"
-"""Where programs may be: the first, third and so on at side A, from which the call is sent, the others at side B."""
+"""Ends for programs: the first, third and so on are at side A, from which the call is sent, the others at side B."""
 SIDES = ("A", "B")
 PREFIX = 24
 DEVICE = "eth0"
-"""What the programs' device is called in each namespace."""
+"""Name of the programs' device in each namespace."""
 
 # include/uapi/linux/if_packet.h and if_ether.h
 _SOL_PACKET, _PACKET_STATISTICS, _ETH_P_IP = 263, 6, 0x0800
-# include/uapi/linux/sockios.h and ethtool.h: checksums, scatter and gather, and what joins and cuts segments
+# include/uapi/linux/sockios.h and ethtool.h: checksums, scatter and gather, joining and cutting of segments
 _SIOCETHTOOL = 0x8946
 _OFF = {"tx checksums": 0x17, "scatter-gather": 0x19, "TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 _BUFFER = 8 << 20
@@ -43,12 +43,12 @@ def side_of(end: str) -> str:
 
 
 def partner(end: str) -> str:
-    """With whom an end makes a pair: A and B, C and D, and so on."""
+    """The end that makes a pair with this one: A and B, C and D, and so on."""
     return ENDS[ENDS.index(end) ^ 1]
 
 
 def address(end: str) -> str:
-    """Of a program's device; nobody else is in these networks."""
+    """IP address of a program's device; only programs are in these networks."""
     return f"10.77.0.{ENDS.index(end) + 1}"
 
 
@@ -57,17 +57,17 @@ def _mac(end: str) -> str:
 
 
 def environment(name: str, ends: Sequence[str] = SIDES) -> dict[str, str]:
-    """What the program at an end finds in its environment, and how a shell asks for the next command.
+    """Environment variables of the program at an end, with the prompt of a shell.
 
     Args:
         name: The end.
-        ends: All ends of the session. For one that has no partner among them, its peer is the first of the other side.
+        ends: All ends of the session. If the partner is not among them, the peer is the first end of the other side.
     """
     peer = partner(name) if partner(name) in ends else partner(side_of(name))
-    told = {"SIDE": side_of(name), "END": name, "ADDRESS": address(name), "PEER": address(peer)}
+    variables = {"SIDE": side_of(name), "END": name, "ADDRESS": address(name), "PEER": address(peer)}
     prompt = f"[tidegate {name}]"
     return {
-        **{f"TIDEGATE_{key}": value for key, value in told.items()},
+        **{f"TIDEGATE_{key}": value for key, value in variables.items()},
         "PS1": f"{prompt} $ ",
         # bash makes its own prompt when it begins; this puts ours before it, once
         "PROMPT_COMMAND": f'PS1="{prompt} $PS1"; unset PROMPT_COMMAND',
@@ -76,7 +76,7 @@ def environment(name: str, ends: Sequence[str] = SIDES) -> dict[str, str]:
 
 @dataclass
 class Side:
-    """What is at one side: its ends, and the packet socket through which all their packets come and go."""
+    """One side: its ends, and the packet socket that receives and sends all their packets."""
 
     ends: dict[str, int]
     """The network namespace of each."""
@@ -84,9 +84,9 @@ class Side:
 
     @property
     def missed(self) -> int:
-        """Packets that found the socket's buffer full since the last time that this was asked."""
-        told = self.socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
-        return int(struct.unpack("II", told)[1])
+        """Packets dropped because the socket's buffer was full, since the last call."""
+        statistics = self.socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8)
+        return int(struct.unpack("II", statistics)[1])
 
 
 def inside(namespace: int, act: Callable[[], _T]) -> _T:
@@ -101,30 +101,30 @@ def inside(namespace: int, act: Callable[[], _T]) -> _T:
 
 
 def _run(command: list[str], lines: str | None = None) -> str:
-    told = subprocess.run(command, input=lines, text=True, capture_output=True, check=False)  # noqa: S603
-    if told.returncode:
-        raise OSError(f"{command[0]}: {told.stderr.strip() or told.returncode}")
-    return told.stdout
+    result = subprocess.run(command, input=lines, text=True, capture_output=True, check=False)  # noqa: S603
+    if result.returncode:
+        raise OSError(f"{command[0]}: {result.stderr.strip() or result.returncode}")
+    return result.stdout
 
 
 def _ip(lines: list[str]) -> None:
     _run(["ip", "-batch", "-"], "\n".join(lines) + "\n")
 
 
-def _plain(device: str) -> None:
-    """Switches off what a device would leave to hardware: packets must be whole, with their checksums, as on a wire."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        for what, command in _OFF.items():
+def _switch_off_offloads(device: str) -> None:
+    """Switches off work that a device leaves to hardware: packets must be complete, with checksums, as on a wire."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for feature, command in _OFF.items():
             value = array.array("B", struct.pack("II", command, 0))
             request = struct.pack("16sP8x", device.encode(), value.buffer_info()[0])
             try:
-                fcntl.ioctl(asked, _SIOCETHTOOL, request)
+                fcntl.ioctl(control, _SIOCETHTOOL, request)
             except OSError as error:
-                raise OSError(error.errno, f"{device}: {what} cannot be switched off: {error.strerror}") from None
+                raise OSError(error.errno, f"{device}: {feature} cannot be switched off: {error.strerror}") from None
 
 
 def _without_ipv6() -> None:
-    # before any device is up: else it announces itself, and the link carries what nobody sent
+    # before any device is up: else it announces itself, and the link carries packets that no program sent
     for which in ("all", "default"):
         with suppress(OSError):
             Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1", encoding="ascii")
@@ -141,20 +141,20 @@ def _end(name: str, ends: Sequence[str]) -> None:
             f"link set {DEVICE} arp off",
             f"address add {address(name)}/{PREFIX} dev {DEVICE}",
             f"link set {DEVICE} up",
-            # arp off: whoever is on the network is known beforehand
+            # arp off: all addresses in the network are known beforehand
             *(f"neighbour add {address(end)} lladdr {_mac(end)} dev {DEVICE} nud permanent" for end in others),
-            # whoever is at the same side would be reached without any link
+            # ends at the same side would otherwise be reached without any link
             *(f"route add unreachable {address(end)}/32" for end in beside),
         ]
     )
-    _plain(DEVICE)
+    _switch_off_offloads(DEVICE)
 
 
 def _gather(side: str, ends: Sequence[str]) -> str:
-    """One device here for all ends of a side, by name: that of the only one, or one behind a bridge with all."""
+    """Name of the device for all ends of a side: that of the only end, or one behind a bridge of all ends."""
     devices = [f"end-{end}" for end in ends]
     for device in devices:
-        _plain(device)
+        _switch_off_offloads(device)
     if len(devices) == 1:
         _ip([f"link set {devices[0]} arp off up"])
         return devices[0]
@@ -169,17 +169,17 @@ def _gather(side: str, ends: Sequence[str]) -> str:
         ]
     )
     for device in (inner, outer):
-        _plain(device)
+        _switch_off_offloads(device)
     _wait_for(bridge)
     return outer
 
 
 def _wait_for(bridge: str) -> None:
-    """Until all ports of a bridge forward: the kernel may take a second to see that a device is there."""
+    """Waits until all ports of a bridge forward: the kernel may take a second to notice a device."""
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
-        told = _run(["ip", "-json", "-details", "link", "show", "master", bridge])
-        states = [one["linkinfo"]["info_slave_data"]["state"] for one in json.loads(told)]
+        listing = _run(["ip", "-json", "-details", "link", "show", "master", bridge])
+        states = [port["linkinfo"]["info_slave_data"]["state"] for port in json.loads(listing)]
         if all(state == "forwarding" for state in states):
             return
         time.sleep(0.02)
@@ -187,13 +187,13 @@ def _wait_for(bridge: str) -> None:
 
 
 def join(ends: Sequence[str] = SIDES) -> dict[str, Side]:
-    """Makes all ends, a namespace with a device each, and our ends of these devices here.
+    """Makes all ends, each a namespace with a device, and the opposite ends of these devices here.
 
     Args:
-        ends: Which: A and B at least.
+        ends: Names of the ends, at least A and B.
 
     Returns:
-        Side A and side B.
+        The sides A and B, by name.
 
     Raises:
         OSError: says which step failed.
@@ -201,16 +201,16 @@ def join(ends: Sequence[str] = SIDES) -> dict[str, Side]:
     _without_ipv6()
     sides = {}
     for name in SIDES:
-        here = [end for end in ends if side_of(end) == name]
+        side_ends = [end for end in ends if side_of(end) == name]
         namespaces = {}
-        for end in here:
+        for end in side_ends:
             namespaces[end] = _core.make_network()
             inside(namespaces[end], partial(_end, end, ends))
-        device = _gather(name, here)
-        # ETH_P_IP: only what comes in, never what we write ourselves
+        device = _gather(name, side_ends)
+        # ETH_P_IP: only incoming packets, not those that we write
         packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_IP))
         packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
-        with suppress(OSError):  # beyond what the system allows everybody; only root may
+        with suppress(OSError):  # beyond the limit of the system, which only root may exceed
             packets.setsockopt(socket.SOL_SOCKET, 33, _BUFFER)  # SO_RCVBUFFORCE
         packets.bind((device, _ETH_P_IP))
         sides[name] = Side(namespaces, packets)

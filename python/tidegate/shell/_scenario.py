@@ -1,4 +1,4 @@
-"""The scenario of a session: its call is replaced by what programs send."""
+"""Scenarios of sessions: external flows for the programs replace the call."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from tidegate.shell._network import SIDES
 from tidegate.units import Duration
 
 FLOWS = 32
-"""Flows of programs that are told apart, for each side: `FLOWS` of `crates/live/src/shell`."""
+"""Flows of programs that are distinguished at each side: `FLOWS` of `crates/live/src/shell`."""
 
 
 def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOWS) -> Scenario:
     """The scenario whose call is made by programs: A is where its sender was, B where its receiver was.
 
-    All other flows stay, so that they are in the same queues. What A sends is in the flows `A-1`, `A-2` and so on, one
-    for each pair of ports that is seen, what B sends in `B-1` and so on. Where the call is that of several users of
-    a radio network, the programs are at one user of that kind: one of them, or where they come and go one more, who is
-    there all the time.
+    All other flows stay, in the same queues. Packets of A are in the flows `A-1`, `A-2` and so on, one for each pair
+    of ports; packets of B are in `B-1` and so on. If the call belongs to a group of users in a radio network, the
+    programs are at one user of that group; if those users come and go, at one more user that stays all the time.
 
     Args:
         scenario: Links and flows.
         call: The flow to be replaced; by default the first with media, else the first.
-        flows: How many of each side.
+        flows: Number of flows of each side.
 
     Raises:
-        InputError: when there is no such flow, or parts of the scenario belong to another driver.
+        InputError: when there is no such flow, or the scenario has external parts, which another driver needs.
     """
     data = scenario.to_dict()
-    given: list[dict[str, Any]] = list(data.get("flows", ()))
+    tables: list[dict[str, Any]] = list(data.get("flows", ()))
     _check_driver(scenario)
     taken = [name for flow in scenario.flows for name in flow.names if name.partition("-")[0] in SIDES]
     if taken:
@@ -40,35 +39,35 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
     if call is not None and call not in names:
         hint = did_you_mean(call, names) or f"; there are {', '.join(names) or 'none'}"
         raise InputError(f"--call {call}: {scenario.name} has no such flow{hint}")
-    media = [at for at, flow in enumerate(scenario.flows) if flow.media is not None]
+    media = [index for index, flow in enumerate(scenario.flows) if flow.media is not None]
     if not names:
         raise InputError(f"{scenario.name}: has no flow that programs could stand for, only sessions")
-    at = names.index(call) if call is not None else (*media, 0)[0]
-    replaced = scenario.flows[at]
+    index = names.index(call) if call is not None else (*media, 0)[0]
+    replaced = scenario.flows[index]
     ends = (replaced.from_, replaced.to)
-    if several := _several(scenario, ends):
-        key, group = several
+    if user_group := _user_group(scenario, ends):
+        key, group = user_group
         name = f"{group}-program"
         data[key] = _with_user(data[key], group, name)
         ends = (name if ends[0] == group else ends[0], name if ends[1] == group else ends[1])
     elif replaced.count > 1:
-        given[at] = {**given[at], "count": replaced.count - 1}
+        tables[index] = {**tables[index], "count": replaced.count - 1}
     else:
-        del given[at]
+        del tables[index]
     for number in range(1, flows + 1):
         for side, (start, end) in zip(SIDES, (ends, ends[::-1]), strict=True):
-            given.append({"name": f"{side}-{number}", "from": start, "to": end, "external": {}})
-    return Scenario.from_dict({**data, "flows": given}, scenario.base)
+            tables.append({"name": f"{side}-{number}", "from": start, "to": end, "external": {}})
+    return Scenario.from_dict({**data, "flows": tables}, scenario.base)
 
 
-def _several(scenario: Scenario, ends: tuple[str, str]) -> tuple[str, str] | None:
-    """The end that is a group of several users, behind the key of its radio network."""
+def _user_group(scenario: Scenario, ends: tuple[str, str]) -> tuple[str, str] | None:
+    """The key of a radio network and the end that is a group of several users in it, if there is one."""
     groups = {group.name: key for key, radio in scenario.radios.items() for group in radio.users if group.several}
     return next(((groups[end], end) for end in ends if end in groups), None)
 
 
 def _with_user(radio: dict[str, Any], group: str, name: str) -> dict[str, Any]:
-    """The radio network with one user apart from its group."""
+    """The radio network with one user of a group separated from it, under another name."""
     users = []
     for user in radio["users"]:
         if user["name"] != group:
@@ -92,53 +91,53 @@ def _check_driver(scenario: Scenario) -> None:
 
 @dataclass(frozen=True)
 class Standing:
-    """A scenario in which programs stand for one call, under its name, so that its numbers stand beside other runs'."""
+    """A scenario in which programs make one call under its name, so that its numbers compare with other runs."""
 
     live: Scenario
     """The scenario with the programs' flows."""
     sides: tuple[str, str]
-    """The flows of what A and B send: the call's name; and what its way back is called, or `NAME.feedback`."""
+    """Flows of A and B: the name of the call, and that of its way back, or `NAME.feedback`."""
     start: Duration
-    """When the call begins."""
+    """Begin of the call."""
     stop: Duration | None
-    """When it ends; with the scenario by default."""
+    """End of the call; None: the end of the scenario."""
 
 
 def standing_for(scenario: Scenario, call: str) -> Standing:
-    """The scenario in which programs are one call; all other flows, and all that is drawn, are as they were.
+    """The scenario in which programs make one call; all other flows and random numbers stay as they are.
 
     Args:
         scenario: Links and flows.
-        call: The flow with media that they are.
+        call: The flow with media that the programs replace.
 
     Raises:
         InputError: when it cannot be a call of programs.
     """
     _check_driver(scenario)
-    at = next(at for at, flow in enumerate(scenario.flows) if flow.name == call)
-    flow = scenario.flows[at]
+    index = next(index for index, flow in enumerate(scenario.flows) if flow.name == call)
+    flow = scenario.flows[index]
     why = None
     if flow.media is None:
-        why = f"is {flow.kind}, no call that programs could make"
+        why = f"is {flow.kind}, and programs can only make calls"
     elif flow.count > 1:
         why = f"is {flow.count} calls, and programs make one"
     elif flow.media.pauses:
-        why = "pauses, of which a program knows nothing"
-    elif any(call in one.flows for one in scenario.couplings):
-        why = "is coupled with others, which programs cannot be"
+        why = "pauses, and programs do not know when"
+    elif any(call in coupling.flows for coupling in scenario.couplings):
+        why = "is coupled with other flows, and programs cannot be"
     elif scenario.radios:
-        why = "is in a radio network, in which programs are not compared"
+        why = "is in a scenario with radio networks, where programs cannot be compared"
     if flow.media is None or why is not None:
         raise InputError(f"{scenario.name}: flows.{call}: {why}")
     both = flow.media.both_ways
     names = (call, f"{call}.back" if both else f"{call}.feedback")
-    taken = {name for one in scenario.flows if one is not flow for name in one.names}
+    taken = {name for peer in scenario.flows if peer is not flow for name in peer.names}
     if names[1] in taken:
-        raise InputError(f"{scenario.name}: flows.{names[1]}: is what the way back of {call} is called; rename it")
+        raise InputError(f"{scenario.name}: flows.{names[1]}: is the name of the way back of {call}; rename this flow")
     data = scenario.to_dict()
-    times = {key: data["flows"][at][key] for key in ("start", "stop") if key in data["flows"][at]}
+    times = {key: data["flows"][index][key] for key in ("start", "stop") if key in data["flows"][index]}
     ends = (flow.from_, flow.to)
-    data["flows"][at : at + 1] = [
+    data["flows"][index : index + 1] = [
         {"name": name, "from": begin, "to": end, **times, "external": {"program": True} if is_call else {}}
         for name, begin, end, is_call in ((names[0], *ends, True), (names[1], *ends[::-1], both))
     ]

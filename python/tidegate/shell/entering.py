@@ -1,4 +1,4 @@
-"""Into a session from another terminal, by its name."""
+"""Enters a session from another terminal, by its name."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import InputError, did_you_mean
-from tidegate.shell._files import PLACE, READY
+from tidegate.shell._files import FOLDER_PREFIX, READY
 from tidegate.shell._network import ENDS, environment
 
 
 def _registry() -> Path:
-    """The folder in which a user's sessions are listed; nobody else may write there."""
+    """The folder that lists a user's sessions; no other user may write there."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(runtime) / "tidegate" if runtime else Path(tempfile.gettempdir()) / f"tidegate-{os.getuid()}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    told = folder.lstat()
-    if not stat.S_ISDIR(told.st_mode) or told.st_uid != os.getuid() or told.st_mode & 0o022:
-        raise InputError(f"{folder}: belongs to somebody else, or others may write there; expected a folder of yours")
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise InputError(f"{folder}: another user owns it or may write to it; expected one that is yours alone")
     return folder
 
 
 def alive(pid: int) -> bool:
-    """Whether there is a process of ours of that number."""
+    """Whether a process of ours has this number."""
     with suppress(OSError):
         os.kill(pid, 0)
         return True
@@ -37,33 +37,37 @@ def alive(pid: int) -> bool:
 
 
 def _sessions() -> dict[str, dict[str, Any]]:
-    found = {}
+    sessions = {}
     for file in sorted(_registry().glob("*.json")):
         with suppress(OSError, ValueError):
-            one = json.loads(file.read_text(encoding="utf-8"))
-            if alive(one["pid"]):
-                found[file.stem] = one
+            session = json.loads(file.read_text(encoding="utf-8"))
+            if alive(session["pid"]):
+                sessions[file.stem] = session
             else:
-                # it was killed: its files, which nothing can finish any more, are cleared as it would have done
-                place = Path(one["place"])
-                if place.name.startswith(PLACE):
-                    shutil.rmtree(place, ignore_errors=True)
+                # it was killed and cannot be completed: its files are removed, as it would have done itself
+                folder = Path(session["place"])
+                if folder.name.startswith(FOLDER_PREFIX):
+                    shutil.rmtree(folder, ignore_errors=True)
                 file.unlink()
-    return found
+    return sessions
 
 
 def names() -> list[str]:
-    """The sessions that are on."""
+    """Names of the running sessions."""
     return list(_sessions())
 
 
 @contextmanager
-def announced(name: str, place: Path, pid: int) -> Iterator[str]:
-    """Lists a session while it is on, under its scenario's name, with a number if there is one of that name."""
+def announced(name: str, folder: Path, pid: int) -> Iterator[str]:
+    """Lists a session while it runs, under its scenario's name, with a number if that name is in use."""
     taken = names()
-    free = next(one for one in (name, *(f"{name}-{number}" for number in range(2, 10_000))) if one not in taken)
+    free = next(
+        candidate
+        for candidate in (name, *(f"{name}-{number}" for number in range(2, 10_000)))
+        if candidate not in taken
+    )
     file = _registry() / f"{free}.json"
-    file.write_text(json.dumps({"pid": pid, "place": str(place)}), encoding="utf-8")
+    file.write_text(json.dumps({"pid": pid, "place": str(folder)}), encoding="utf-8")
     try:
         yield free
     finally:
@@ -71,10 +75,10 @@ def announced(name: str, place: Path, pid: int) -> Iterator[str]:
 
 
 def command(name: str) -> tuple[list[str], dict[str, str]]:
-    """What goes into a session: a command before that of the program, and the environment.
+    """The command that runs another one in a session, and the environment for it.
 
     Args:
-        name: The session's; its end B, or with `:A` behind it end A, and so on.
+        name: Name of the session, for its end B; with `:A` behind it end A, and so on.
 
     Raises:
         InputError: when there is no such session.
@@ -82,21 +86,21 @@ def command(name: str) -> tuple[list[str], dict[str, str]]:
     wanted, _, end = name.partition(":")
     if end and end not in list(ENDS):
         raise InputError(f"--enter {name}: found end {end}; expected a letter from {ENDS[0]} to {ENDS[-1]}")
-    known = _sessions()
-    if wanted not in known:
-        hint = did_you_mean(wanted, known) or f"; there are {', '.join(known)}" if known else "; there is none"
+    sessions = _sessions()
+    if wanted not in sessions:
+        hint = did_you_mean(wanted, sessions) or f"; there are {', '.join(sessions)}" if sessions else "; there is none"
         raise InputError(f"--enter {name}: no such session{hint}")
-    one = known[wanted]
+    session = sessions[wanted]
     try:
         # unshare waits for the process inside, its one child
-        children = Path(f"/proc/{one['pid']}/task/{one['pid']}/children").read_text(encoding="ascii").split()
+        children = Path(f"/proc/{session['pid']}/task/{session['pid']}/children").read_text(encoding="ascii").split()
         inside = int(children[0])
-        networks = json.loads((Path(one["place"]) / READY).read_text(encoding="utf-8"))
+        networks = json.loads((Path(session["place"]) / READY).read_text(encoding="utf-8"))
     except (OSError, IndexError, ValueError):
         raise InputError(f"--enter {name}: the session is beginning or ending; try again in a second") from None
     end = end or "B"
     if end not in networks:
-        right = " or ".join(f"{wanted}:{one}" for one in networks)
+        right = " or ".join(f"{wanted}:{letter}" for letter in networks)
         raise InputError(f"--enter {name}: found end {end}; expected {right}")
     user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
     network = f"--net=/proc/{inside}/fd/{networks[end]}"

@@ -1,4 +1,4 @@
-"""A session from outside: it is begun, waited for, and done again in virtual time for its results."""
+"""Sessions from outside: begins one, waits for its end, and replays it in virtual time for its results."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ from tidegate.errors import InputError, RunError
 from tidegate.runs import Run, engine_errors, run_of
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.lower import lower
-from tidegate.shell._files import FAILED, PLACE, TOLD
+from tidegate.shell._files import FAILED, FOLDER_PREFIX, SUMMARY
 from tidegate.shell._judging import Lateness, verdict
 from tidegate.shell._network import ENDS
 from tidegate.shell._scenario import with_programs
 from tidegate.shell._streams import Stream, streams
 from tidegate.shell.entering import announced
 
-FILES = ("arrivals.csv", "fates.csv", TOLD)
-"""What a session leaves in its folder beside a run's files."""
+FILES = ("arrivals.csv", "fates.csv", SUMMARY)
+"""Files of a session in its folder, beside those of a run."""
 
 Realtime = Literal["auto", "off"]
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What runs at the ends: a program and its arguments, the user's shell at this terminal, or nobody."""
+    """Programs at the ends: a program with its arguments, the user's shell at this terminal, or none."""
 
     a: Sequence[str] | Literal["shell"]
-    """Where the scenario's call is sent from."""
+    """The end from which the scenario's call is sent."""
     b: Sequence[str] | Literal["shell"] | None
-    """Where it is received; None: nobody, until somebody comes by `tidegate shell --enter`."""
+    """The end that receives it; None: empty, until a user enters it by `tidegate shell --enter`."""
     more: Sequence[Sequence[str]] = ()
-    """Further ones: C beside A, D beside B, and so on, up to H."""
+    """Further programs: C beside A, D beside B, and so on, up to H."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """A session that is over: the run, and what the clocks had to do with it."""
+    """A session that is over: its run, and the lateness of its packets."""
 
     run: Run
-    """The same arrivals in virtual time: tables and metrics as of any run."""
+    """The replay of its arrivals in virtual time, with tables and metrics as of any run."""
     about: Mapping[str, Any]
-    """What `session.json` holds."""
+    """Contents of `session.json`."""
     differs: str | None
-    """Where the replay differs from the session; None: each due time and each drop is the same, to the nanosecond."""
+    """Difference of the replay from the session; None: each due time and each drop is the same, to the nanosecond."""
     streams: list[Stream]
-    """The RTP streams that were seen, each with its losses and frames."""
+    """RTP streams in the packets, each with its losses and frames."""
     folder: Path
-    """Where its files are, as long as the session's context lasts."""
+    """Folder of its files, as long as the session's context lasts."""
 
     @property
     def lateness(self) -> Lateness:
-        """How late packets were written."""
+        """Lateness of the packets written."""
         return Lateness(**self.about["lateness"])
 
     @property
     def verdict(self) -> tuple[str, list[str]]:
-        """`quiet` or `noisy`, and what speaks against it."""
+        """`quiet` or `noisy`, and the reasons against `quiet`."""
         return verdict(self.about)
 
     def save(self, out: str | Path) -> Path:
@@ -83,10 +83,10 @@ class Session:
 
 
 def check_surroundings(*more: str) -> None:
-    """Whether sessions can be had here.
+    """Checks that this machine can run sessions.
 
     Args:
-        more: Tools that are needed beyond those of every session.
+        more: Required tools beyond those of every session.
 
     Raises:
         InputError: with the reason and what would help.
@@ -98,16 +98,16 @@ def check_surroundings(*more: str) -> None:
         packages = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2"}
         wanted = " and ".join(f"{name} (package {packages[name]})" for name in missing)
         raise InputError(f"tidegate shell needs {wanted}, which is not installed here")
-    told = subprocess.run(  # noqa: S603
+    probe = subprocess.run(  # noqa: S603
         [*unshare(os.geteuid()), "true"], capture_output=True, text=True, env=_environment(), check=False
     )
-    if told.returncode:
-        said = told.stderr.strip().splitlines()
-        raise InputError(f"namespaces cannot be made here: {said[-1] if said else told.returncode}; {_remedy()}")
+    if probe.returncode:
+        lines = probe.stderr.strip().splitlines()
+        raise InputError(f"namespaces cannot be made here: {lines[-1] if lines else probe.returncode}; {_remedy()}")
 
 
 def _remedy() -> str:
-    """What would help against namespaces that are forbidden."""
+    """Advice where namespaces are forbidden."""
 
     def number(file: str) -> int | None:
         with suppress(OSError, ValueError):
@@ -124,7 +124,7 @@ def _remedy() -> str:
 
 
 def search_path() -> str:
-    """Where programs are: administrators' ones, too, which users' shells leave out."""
+    """Search path for programs, with the administrators' folders, which users' shells leave out."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 
@@ -162,34 +162,34 @@ def session(
 
     Args:
         scenario: Links and other flows; see [with_programs][tidegate.shell.with_programs].
-        programs: What runs at the ends.
+        programs: Programs at the ends.
         call: The flow that the programs replace.
-        seed: Instead of the scenario's.
-        record: How much is kept, instead of the scenario's: summary, series or packets.
+        seed: Seed, instead of the scenario's.
+        record: Level of recording, instead of the scenario's: summary, series or packets.
         realtime: `auto` takes a real-time priority where it may.
-        pcap: Whether what each side's device saw is kept, for Wireshark.
+        pcap: Whether the packets at each side's device are kept, for Wireshark.
 
     Raises:
-        InputError: when the scenario or the surroundings do not allow it.
-        RunError: when it failed.
+        InputError: when the scenario or this machine does not allow it.
+        RunError: when the session failed.
     """
     check_surroundings()
     live = with_programs(scenario, call)
-    made = lower(live, seed=seed, record="summary")
-    memory.check(made)
-    place = Path(tempfile.mkdtemp(prefix=PLACE))
+    run_input = lower(live, seed=seed, record="summary")
+    memory.check(run_input)
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
     try:
-        about = begin(place, live, programs, made.ir["seed"], realtime, pcap=pcap)
-        # only the flows that there were: the others would be lines of zeros in every table
-        seen = with_programs(scenario, call, max(1, len(about["flows"])))
-        run, differs = replay(place, seen, seed=made.ir["seed"], record=record)
-        yield Session(run, about, differs, streams(place), place)
+        about = begin(folder, live, programs, run_input.ir["seed"], realtime, pcap=pcap)
+        # only flows that had packets: the others would be lines of zeros in every table
+        used = with_programs(scenario, call, max(1, len(about["flows"])))
+        run, differs = replay(folder, used, seed=run_input.ir["seed"], record=record)
+        yield Session(run, about, differs, streams(folder), folder)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def begin(
-    place: Path,
+    folder: Path,
     live: Scenario,
     programs: Programs,
     seed: int,
@@ -198,20 +198,20 @@ def begin(
     pcap: bool = False,
     sides: tuple[str, str] | None = None,
     times: tuple[float, float | None] = (0.0, None),
-    told: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A session from its beginning to its files in `place`; returns what `session.json` holds.
+    """Runs a session from its beginning to its files in `folder`; returns the contents of `session.json`.
 
     Args:
-        place: An empty folder.
+        folder: An empty folder.
         live: The scenario with the programs' flows.
-        programs: What runs at the ends.
-        seed: Of all that is drawn.
+        programs: Programs at the ends.
+        seed: Seed of all random numbers.
         realtime: `auto` takes a real-time priority where it may.
-        pcap: Whether what each side's device saw is kept.
-        sides: The flow that stands for what A sends, and that of B; many of each, A-1 and B-1 and so on, by default.
-        times: When the programs are started and asked to end, in seconds; None: with the session.
-        told: What programs find in their environment beside what they always do. Then what they print is kept.
+        pcap: Whether the packets at each side's device are kept.
+        sides: The flows of A and of B; by default each side has many, A-1 and B-1 and so on.
+        times: Seconds at which the programs are started and asked to end; None: with the session.
+        variables: Further environment variables of the programs. If given, their output is kept.
 
     Raises:
         InputError: when a program cannot be started.
@@ -223,7 +223,7 @@ def begin(
     ends = {name: end for name, end in everywhere.items() if end is not None}
     life, alive = os.pipe()
     job = {
-        "folder": str(place),
+        "folder": str(folder),
         "scenario": live.to_toml(),
         "base": str(live.base.resolve()),
         "name": live.name,
@@ -237,27 +237,27 @@ def begin(
         "sides": sides,
         "start_s": times[0],
         "stop_s": times[1],
-        "told": dict(told or {}),
-        "kept": told is not None,
+        "told": dict(variables or {}),
+        "kept": variables is not None,
     }
-    file = place / "job.json"
+    file = folder / "job.json"
     file.write_text(json.dumps(job), encoding="utf-8")
     with _for_the_session(alive) as stopped:
         command = [*unshare(os.geteuid()), sys.executable, "-P", "-m", "tidegate.shell._inside", str(file)]
         process = subprocess.Popen(command, env=_environment(), pass_fds=[life])  # noqa: S603
         os.close(life)
         stopped.begin()
-        with announced(live.name, place, process.pid):
+        with announced(live.name, folder, process.pid):
             process.wait()
     os.close(alive)
-    written = place / TOLD
+    written = folder / SUMMARY
     if written.is_file():
         about: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
         about["interrupted"] = stopped.by
         if about["failed"]:
             raise InputError(about["failed"])
         return about
-    failed = place / FAILED
+    failed = folder / FAILED
     if failed.is_file():
         why = json.loads(failed.read_text(encoding="utf-8"))
         raise (InputError if why["kind"] == "input" else RunError)(f"{live.name}: {why['says']}")
@@ -265,7 +265,7 @@ def begin(
 
 
 class _for_the_session:  # noqa: N801
-    """While a session is on, Ctrl-C and SIGTERM end it in order, with its results."""
+    """A context in which Ctrl-C and SIGTERM end the session in order, with its results."""
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -275,7 +275,7 @@ class _for_the_session:  # noqa: N801
         self.by: str | None = None
 
     def __enter__(self) -> Self:
-        """Ignores them: the process that begins the session is to do so, too, for good."""
+        """Ignores the signals at first: the process of the session inherits that, and keeps it."""
         if threading.current_thread() is not threading.main_thread():
             return self  # signals do not come here
         for number in self.SIGNALS:
@@ -283,7 +283,7 @@ class _for_the_session:  # noqa: N801
         return self
 
     def begin(self) -> None:
-        """From now on they end the session."""
+        """Lets the signals end the session from now on."""
         for number in self._before:
             signal.signal(number, self._stop)
 
@@ -293,7 +293,7 @@ class _for_the_session:  # noqa: N801
             os.write(self._alive, b"x")
 
     def __exit__(self, *_: object) -> None:
-        """As it was."""
+        """Restores the handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -301,34 +301,34 @@ class _for_the_session:  # noqa: N801
 def replay(
     folder: str | Path, live: Scenario, *, seed: int | None = None, record: str | None = None
 ) -> tuple[Run, str | None]:
-    """A session once more in virtual time, from what it wrote down.
+    """Replays a session in virtual time from its records.
 
     Args:
-        folder: That of the session, with `arrivals.csv`, `fates.csv` and `session.json`.
-        live: The scenario with the programs' flows; that of a run which was written.
-        seed: Instead of the scenario's.
-        record: How much is kept.
+        folder: Folder of the session, with `arrivals.csv`, `fates.csv` and `session.json`.
+        live: The scenario with the programs' flows, as in the folder of a run.
+        seed: Seed, instead of the scenario's.
+        record: Level of recording.
 
     Returns:
-        The run, and where it differs from the session; None if each due time and each drop is the same.
+        The run, and its difference from the session; None if each due time and each drop is the same.
 
     Raises:
         InputError: when a file is missing or damaged.
     """
     texts = {name: _text(Path(folder) / name) for name in FILES}
-    end, sides = _end_of(Path(folder) / TOLD, texts[TOLD])
-    made = lower(live, seed=seed, record=record)
+    end, sides = _end_of(Path(folder) / SUMMARY, texts[SUMMARY])
+    run_input = lower(live, seed=seed, record=record)
     with engine_errors(live):
         recording, differs = _core.replay_session(
             texts["arrivals.csv"],
             texts["fates.csv"],
             end,
-            json.dumps(made.ir),
-            made.inputs.traces,
-            made.inputs.python,
+            json.dumps(run_input.ir),
+            run_input.inputs.traces,
+            run_input.inputs.python,
             sides,
         )
-    return run_of(live, made, recording), differs
+    return run_of(live, run_input, recording), differs
 
 
 def _text(file: Path) -> str:
@@ -341,10 +341,10 @@ def _text(file: Path) -> str:
 
 
 def _end_of(file: Path, text: str) -> tuple[int, tuple[list[str], list[str]] | None]:
-    """When a session ended, in nanoseconds of its model time; and the flows of its sides, where they have other names.
+    """End of a session in nanoseconds of its model time, and the flows of its sides if they have other names.
 
     Raises:
-        InputError: when it does not say so.
+        InputError: when the summary does not have them.
     """
     try:
         about = json.loads(text)

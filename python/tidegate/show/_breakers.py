@@ -1,4 +1,4 @@
-"""What runs say of their circuit breakers, in sentences."""
+"""Sentences on the circuit breakers (RFC 8083) of runs."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from typing import Any
 
 _WHY = {
     "RTCP timeout": "no RTCP came back for three intervals (RFC 8083 section 4.1)",
-    "media timeout": "reports said that nothing of it arrived (RFC 8083 section 4.2)",
+    "media timeout": "reports said that none of its packets arrived (RFC 8083 section 4.2)",
     "congestion": "it sent more than ten times what TCP would get (RFC 8083 section 4.3)",
-    "media usability": "what arrived was too late or too full of gaps to be of use (RFC 8083 section 4.4)",
+    "media usability": "its packets arrived too late or with too many gaps to be of use (RFC 8083 section 4.4)",
 }
 
-_ONE_BY_ONE = 3
-"""So many flows get a sentence each."""
+_MAX_FLOWS = 3
+"""The largest number of flows with a sentence each; more flows of a controller share one sentence."""
 
 
-def told(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each flow whose sender stopped, or would have had to, with the key of the setting; of many one.
+def sentences(summaries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Sentences on the flows whose senders stopped, or would have stopped, each after the key of the setting.
 
     >>> flow = {"flow": "call", "controller": "fixed", "circuit_breaker": "congestion", "circuit_breaker_s": 12.34}
-    >>> told([{"flows": [flow]}])[0].partition(" because ")[0]
+    >>> sentences([{"flows": [flow]}])[0].partition(" because ")[0]
     'flows.call.media.circuit_breaker: fixed would have stopped at 12.3 s'
-    >>> told([{"flows": [flow]}, {"flows": [{**flow, "circuit_breaker_s": 15}]}])[0].partition(" because ")[0]
+    >>> sentences([{"flows": [flow]}, {"flows": [{**flow, "circuit_breaker_s": 15}]}])[0].partition(" because ")[0]
     'flows.call.media.circuit_breaker: fixed would have stopped in 2 of 2 runs, at 12.3 to 15.0 s,'
     """
-    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    stops: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     runs: dict[tuple[str, str], int] = {}
     for summary in summaries:
         for flow in summary.get("flows", ()):
-            who = str(flow.get("controller", "")), str(flow["flow"])
-            runs[who] = runs.get(who, 0) + 1
-            at = flow.get("circuit_breaker_s")
-            if isinstance(at, int | float):
+            controller, name = str(flow.get("controller", "")), str(flow["flow"])
+            runs[controller, name] = runs.get((controller, name), 0) + 1
+            time = flow.get("circuit_breaker_s")
+            if isinstance(time, int | float):
                 why = str(flow.get("circuit_breaker"))
                 did = "stopped" if flow.get("circuit_breaker_stopped") else "would have stopped"
-                found.setdefault((who[0], did, why), {}).setdefault(who[1], []).append(float(at))
-    sentences = []
-    for (controller, did, why), flows in found.items():
+                stops.setdefault((controller, did, why), {}).setdefault(name, []).append(float(time))
+    texts = []
+    for (controller, did, why), flows in stops.items():
         because = f"because {_WHY.get(why, why)}"
-        if len(flows) > _ONE_BY_ONE:
-            earliest = min(at for times in flows.values() for at in times)
+        if len(flows) > _MAX_FLOWS:
+            earliest = min(time for times in flows.values() for time in times)
             which = f"{len(flows)} flows of {controller} {did}, the first at {earliest:.1f} s,"
-            sentences.append(f"media.circuit_breaker: {which} {because}")
+            texts.append(f"media.circuit_breaker: {which} {because}")
             continue
         for name, times in flows.items():
-            of = runs[controller, name]
+            count = runs[controller, name]
             first, last = f"{min(times):.1f}", f"{max(times):.1f}"
             when = f"at {first} s" if first == last else f"at {first} to {last} s"
-            if of > 1:
-                when = f"in {len(times)} of {of} runs, {when},"
+            if count > 1:
+                when = f"in {len(times)} of {count} runs, {when},"
             which = f"flows.{name}.media.circuit_breaker"
-            sentences.append(f"{which}: {controller} {did} {when} {because}")
-    return sentences
+            texts.append(f"{which}: {controller} {did} {when} {because}")
+    return texts

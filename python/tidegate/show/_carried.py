@@ -1,4 +1,4 @@
-"""Who carried enough to be compared: nobody is best by not sending."""
+"""Contenders that carried too little to be compared: an idle sender must not win by its low delay."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tidegate.show import view
 from tidegate.show.view import RunLike
 
 RATES = frozenset({"receive_rate_bps", "goodput_bps", "utilisation"})
-"""What an idle sender does not win: in these everybody is compared."""
+"""Metrics in which an idle sender cannot be the best, so that all contenders are compared."""
 
 
 def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
-    """Those that carried too little for their delay, loss and freezes to be compared, and how little, in words.
+    """Contenders whose delay, loss and freezes are not compared because they carried too little, each with a reason.
 
-    What could be carried is the rate of the best contender that lost at most a tenth, and no more than an equal share
-    of the tightest link on the way: who takes more than that is no measure for the others.
+    The yardstick is the best rate among contenders that lost at most a tenth, but at most an equal share of the
+    tightest link on the path: a contender that takes more than its share is no yardstick for the others.
     """
     rates = {label: view.mean(runs, "receive_rate_bps") for label, runs in groups.items()}
     losses = {label: view.mean(runs, "loss_fraction") for label, runs in groups.items()}
-    known = {label: rate for label, rate in rates.items() if math.isfinite(rate)}
+    finite_rates = {label: rate for label, rate in rates.items() if math.isfinite(rate)}
     shares = [share for runs in groups.values() for run in runs if (share := _equal_share(run)) is not None]
-    most, enough = could_carry(known, losses, math.fsum(shares) / len(shares) if shares else math.inf)
+    possible, enough = could_carry(finite_rates, losses, math.fsum(shares) / len(shares) if shares else math.inf)
     show, unit = metric("receive_rate_bps").show, metric("receive_rate_bps").unit
-    why = f"less than half of the {show(most)} that could be: its delay, loss and freezes are not compared"
-    return {label: f"carried {show(rate)} {unit}, {why}" for label, rate in known.items() if rate < enough}
+    why = f"less than half of the {show(possible)} that were possible: its delay, loss and freezes are not compared"
+    return {label: f"carried {show(rate)} {unit}, {why}" for label, rate in finite_rates.items() if rate < enough}
 
 
 def _equal_share(run: RunLike) -> float | None:
-    """What the subject gets of the tightest link on its way if all that share the busiest one get the same (bit/s)."""
+    """The subject's equal share (bit/s) of its tightest link among the flows on the busiest link; `None` if unknown."""
     flow = view.flow_summary(run, view.subject_of(run))
     rate, utilisation = finite(flow.get("receive_rate_bps")), finite(flow.get("utilisation"))
     if not rate or not utilisation:
         return None
     sharing = {str(name) for name in run.summary.get("fairness", {}).get("flows", ())}
-    sharing |= {str(one["flow"]) for one in run.summary["flows"] if one["kind"] == "udp"}
+    sharing |= {str(entry["flow"]) for entry in run.summary["flows"] if entry["kind"] == "udp"}
     return rate / utilisation / len(sharing | {str(flow["flow"])})

@@ -1,4 +1,4 @@
-"""What tables, figures and pages read from a sweep: its combinations, their numbers, and which setting is drawn how."""
+"""Sweeps for tables, figures and pages: combinations, their numbers, and the roles of settings in drawings."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tidegate.show import view
 from tidegate.wording import listed
 
 RATE, DELAY = "receive_rate_bps", "one_way_delay_ms_p95"
-"""What figures of sweeps are about; the page has the others, too."""
+"""The metrics of figures of sweeps; pages have further ones."""
 CASE = "case"
-"""The key under which a sweep over a suite has its cases."""
+"""The key of the cases in a sweep over a suite."""
 ALL_CASES = "all cases"
-"""The value of that key under which means over all of them stand."""
+"""The value of that key for means over all cases."""
 
 Row = Mapping[str, Any]
 """One finished run: its `settings`, `seed`, `digest` and `summary`."""
 
 
 class SweepLike(Protocol):
-    """What is needed of a sweep: a :class:`tidegate.SweepResult`, or anything of the same shape."""
+    """The interface of a sweep: a :class:`tidegate.SweepResult`, or anything of the same shape."""
 
     @property
     def keys(self) -> Sequence[str]:
@@ -37,31 +37,31 @@ class SweepLike(Protocol):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """One for each finished run."""
+        """The finished runs."""
 
     @property
     def name(self) -> str:
-        """What was varied: the name of a scenario or a suite."""
+        """The name of the scenario or suite that was varied."""
 
     @property
     def failed(self) -> Sequence[str]:
-        """Why some runs failed, as far as that is known."""
+        """The known reasons of failed runs."""
 
     @property
     def planned(self) -> int:
-        """How many runs there are, finished or not."""
+        """The number of all runs, finished or not."""
 
     @property
     def scenario(self) -> str:
-        """What is varied, as TOML."""
+        """The scenario or suite that is varied, as TOML."""
 
     @property
     def command(self) -> str:
-        """What was typed, or nothing."""
+        """The command line; empty where there was none."""
 
     @property
     def verdicts(self) -> Mapping[tuple[str, ...], str]:
-        """What a suite's rules say, by the values of all keys; nothing where no suite is swept over."""
+        """The verdicts of a suite's rules, by the values of all keys; empty where no suite is swept over."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Combination:
     rows: Sequence[Row]
     """Its runs, one a seed."""
     verdict: str = ""
-    """What a suite's rules say."""
+    """The verdict of a suite's rules."""
 
     def mean(self, name: str) -> Interval:
         """The mean of a number over its runs."""
@@ -81,63 +81,68 @@ class Combination:
 
     @property
     def point(self) -> tuple[float, float]:
-        """Its mean delay (ms) and rate (Mbit/s), of which figures are."""
+        """Its mean delay (ms) and rate (Mbit/s), the coordinates in figures."""
         delay, rate = (self.mean(name).mean * metric(name).scale for name in (DELAY, RATE))
         return delay, rate
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One drawing of several alike."""
+    """One of several drawings of the same kind."""
 
     title: str
-    """What all in it have in common, of the settings that are varied."""
+    """The values of varied settings that all combinations in it share."""
     lines: Mapping[str, Sequence[Combination]]
     """Combinations by controller, in order of the first setting."""
 
     @property
     def combinations(self) -> list[Combination]:
-        """Those of all controllers."""
+        """The combinations of all controllers."""
         return [combination for line in self.lines.values() for combination in line]
 
 
 @dataclass(frozen=True)
 class Swept:
-    """A sweep, and which of its settings is drawn how.
+    """A sweep with the roles of its settings in drawings.
 
-    A setting that is a controller gives lines where one other setting is varied, and panels where more are. Of the
-    others the first two are axes, and all further ones give panels.
+    A varied controller gives lines if one other setting is varied, and panels if more are. The first two of the other
+    settings are axes; each further one gives panels.
     """
 
     keys: Sequence[str]
     """The keys, in order."""
     combinations: Sequence[Combination]
-    """Every combination of which there are runs, in order."""
+    """The combinations that have runs, in order."""
 
     @classmethod
     def of(cls, sweep: SweepLike) -> Swept:
-        """Of a sweep."""
-        found: dict[tuple[str, ...], list[Row]] = {}
+        """Groups the runs of a sweep."""
+        by_values: dict[tuple[str, ...], list[Row]] = {}
         over_all = over_cases(sweep.rows, sweep.keys) if CASE in sweep.keys else []
         for row in (*over_all, *sweep.rows):
-            found.setdefault(tuple(row["settings"][key] for key in sweep.keys), []).append(row)
+            by_values.setdefault(tuple(row["settings"][key] for key in sweep.keys), []).append(row)
         return cls(
             list(sweep.keys),
             [
                 Combination(dict(zip(sweep.keys, values, strict=True)), rows, sweep.verdicts.get(values, ""))
-                for values, rows in found.items()
+                for values, rows in by_values.items()
             ],
         )
 
     @cached_property
     def over_all(self) -> Sequence[Combination]:
-        """Of a sweep over a suite the combinations over all cases; else every one."""
-        return [one for one in self.combinations if one.settings.get(CASE, ALL_CASES) == ALL_CASES]
+        """The combinations over all cases in a sweep over a suite; else all combinations."""
+        return [
+            combination for combination in self.combinations if combination.settings.get(CASE, ALL_CASES) == ALL_CASES
+        ]
 
     @cached_property
     def values(self) -> Mapping[str, Sequence[str]]:
         """The values of each key, in order."""
-        return {key: list(dict.fromkeys(one.settings[key] for one in self.combinations)) for key in self.keys}
+        return {
+            key: list(dict.fromkeys(combination.settings[key] for combination in self.combinations))
+            for key in self.keys
+        }
 
     @cached_property
     def varied(self) -> Sequence[str]:
@@ -172,11 +177,11 @@ class Swept:
 
     @cached_property
     def panels(self) -> Sequence[Panel]:
-        """One for each combination of the values of `beside`."""
-        found: dict[tuple[str, ...], dict[str, list[Combination]]] = {}
-        for one in self.combinations:
-            panel = found.setdefault(tuple(one.settings[key] for key in self.beside), {})
-            panel.setdefault(self.label(one), []).append(one)
+        """A panel for each combination of the values of `beside`."""
+        by_values: dict[tuple[str, ...], dict[str, list[Combination]]] = {}
+        for combination in self.combinations:
+            panel = by_values.setdefault(tuple(combination.settings[key] for key in self.beside), {})
+            panel.setdefault(self.label(combination), []).append(combination)
         short = shortened(self.beside)
         return [
             Panel(
@@ -186,19 +191,19 @@ class Swept:
                 ),
                 lines,
             )
-            for values, lines in found.items()
+            for values, lines in by_values.items()
         ]
 
-    def label(self, one: Combination) -> str:
+    def label(self, combination: Combination) -> str:
         """The controller of a combination."""
         if self.controllers is not None:
-            return one.settings[self.controllers]
-        flow = of_subject(one.rows[0])
+            return combination.settings[self.controllers]
+        flow = of_subject(combination.rows[0])
         return str(flow.get("controller") or flow["kind"])
 
     @cached_property
     def looks(self) -> Mapping[str, Look]:
-        """How the line of each controller looks, by `label`."""
+        """The look of each controller's line, by `label`."""
         ran: dict[str, set[str]] = {}
         for combination in self.combinations:
             names = (name for row in combination.rows for name in self._ran(row))
@@ -206,7 +211,7 @@ class Swept:
         return palette.looks(ran, ran)
 
     def _ran(self, row: Row) -> Iterable[str]:
-        """The controller that a run had where controllers are varied: a class may be called like another's scheme."""
+        """The controllers that ran in the varied flow; a class may have the name of a scheme that is not its own."""
         varied = (self.controllers or "").split(".")[1:2]
         flows = (flow for flow in row["summary"]["flows"] if flow["flow"] in varied)
         return [str(flow["controller"]) for flow in flows if flow.get("controller")]
@@ -214,10 +219,9 @@ class Swept:
     @cached_property
     def names(self) -> Sequence[str]:
         """The numbers that tables show: those of comparisons, and sums over sessions."""
-        sums = dict.fromkeys(name for one in self.combinations for row in one.rows for name in of_sessions(row))
-        every = (*HEADLINE, *sums)
-        rows = [row for one in self.combinations for row in one.rows]
-        return [name for name in every if any(value(row, name) is not None for row in rows)]
+        rows = [row for combination in self.combinations for row in combination.rows]
+        sums = dict.fromkeys(name for row in rows for name in of_sessions(row))
+        return [name for name in (*HEADLINE, *sums) if any(value(row, name) is not None for row in rows)]
 
     @property
     def drawn(self) -> bool:
@@ -227,16 +231,16 @@ class Swept:
     @property
     def remarks(self) -> Remarks:
         """Warnings and notes of its runs, each once."""
-        return view.remarks(row["summary"] for one in self.combinations for row in one.rows)
+        return view.remarks(row["summary"] for combination in self.combinations for row in combination.rows)
 
     @property
     def judged(self) -> bool:
-        """Whether rules of a suite say something of it."""
-        return any(one.verdict for one in self.combinations)
+        """Whether a suite's rules gave verdicts."""
+        return any(combination.verdict for combination in self.combinations)
 
     @property
     def how(self) -> str:
-        """Which settings are axes and which panels, where there are panels."""
+        """Sentences that say which settings are axes and which panels; empty where there are no panels."""
         if not self.beside:
             return ""
         short = shortened(self.varied)
@@ -245,32 +249,36 @@ class Swept:
 
 
 def over_cases(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """For each combination of a sweep over a suite and each seed a row that has means over the cases.
+    """Makes rows of means over the cases of a suite: one for each combination and seed of a sweep.
 
-    A number is over those cases in which every combination has it with each of its seeds, so that all are means over
-    the same cases.
+    A case counts for a number only if every combination has that number with each of its seeds, so that all means are
+    over the same cases.
     """
-    found: dict[tuple[str, ...], dict[int, dict[str, Row]]] = {}
+    by_combination: dict[tuple[str, ...], dict[int, dict[str, Row]]] = {}
     for row in rows:
         combination = tuple(row["settings"][key] for key in keys if key != CASE)
-        found.setdefault(combination, {}).setdefault(row["seed"], {})[row["settings"][CASE]] = row
-    every = [by_case for by_seed in found.values() for by_case in by_seed.values()]
+        by_combination.setdefault(combination, {}).setdefault(row["seed"], {})[row["settings"][CASE]] = row
+    all_by_case = [by_case for by_seed in by_combination.values() for by_case in by_seed.values()]
     cases = dict.fromkeys(row["settings"][CASE] for row in rows)
     common = {
-        name: [case for case in cases if all(case in one and value(one[case], name) is not None for one in every)]
+        name: [
+            case
+            for case in cases
+            if all(case in by_case and value(by_case[case], name) is not None for by_case in all_by_case)
+        ]
         for name in HEADLINE
     }
-    made: list[Row] = []
-    for by_seed in found.values():
+    means: list[Row] = []
+    for by_seed in by_combination.values():
         for seed, by_case in by_seed.items():
             first = next(iter(by_case.values()))
             flow = {key: of_subject(first).get(key) for key in ("flow", "kind", "controller")}
-            for name, some in common.items():
-                numbers = (value(by_case[case], name) for case in some)
-                flow[name] = Interval.of(numbers).mean if some else None
+            for name, counted_cases in common.items():
+                numbers = (value(by_case[case], name) for case in counted_cases)
+                flow[name] = Interval.of(numbers).mean if counted_cases else None
             summary = {"flows": [flow], "links": []}
-            made.append({"settings": {**first["settings"], CASE: ALL_CASES}, "seed": seed, "summary": summary})
-    return made
+            means.append({"settings": {**first["settings"], CASE: ALL_CASES}, "seed": seed, "summary": summary})
+    return means
 
 
 def of_subject(row: Row) -> Mapping[str, Any]:
@@ -280,8 +288,8 @@ def of_subject(row: Row) -> Mapping[str, Any]:
 
 def of_sessions(row: Row) -> dict[str, float]:
     """Sums and means over the members of each session, as `SESSION.METRIC`."""
-    found = view.sessions(row["summary"]).items()
-    return {f"{session}.{name}": value for session, of in found for name, value in view.session_sums(of).items()}
+    sums = {session: view.session_sums(members) for session, members in view.sessions(row["summary"]).items()}
+    return {f"{session}.{name}": number for session, numbers in sums.items() for name, number in numbers.items()}
 
 
 def value(row: Row, name: str) -> float | None:
@@ -289,41 +297,41 @@ def value(row: Row, name: str) -> float | None:
     return finite(of_sessions(row).get(name) if "." in name else of_subject(row).get(name))
 
 
-def about(name: str) -> Metric:
-    """What a number is."""
+def metric_of(name: str) -> Metric:
+    """The metric of a number: of `receive_rate_bps`, or of a session as `SESSION.METRIC`."""
     return metric(name.rpartition(".")[2])
 
 
 def label(name: str) -> str:
-    """A number's name for people, with the session that it is of."""
+    """A number's name for readers, with its session."""
     session, dot, _ = name.rpartition(".")
-    return f"{session}{': ' if dot else ''}{about(name).label}"
+    return f"{session}{': ' if dot else ''}{metric_of(name).label}"
 
 
 def head(name: str) -> str:
-    """A number as the head of a column."""
-    unit = about(name).unit
+    """A number's name with its unit, as the head of a column."""
+    unit = metric_of(name).unit
     return f"{label(name)}{f' ({unit})' if unit else ''}"
 
 
 def shortened(keys: Iterable[str]) -> dict[str, str]:
-    """Keys by as little of their ends as says what they are and tells them apart.
+    """The shortest ends of keys that are clear and distinct, by key.
 
     >>> list(shortened(["links.up.delay", "links.down.delay", "flows.call.media.controller"]).values())
     ['up.delay', 'down.delay', 'controller']
     """
-    every = [key.split(".") for key in keys]
-    found = {}
-    for parts in every:
-        least = 1 if parts[-1] == "controller" else 2
-        tails = (parts[-count:] for count in range(least, len(parts) + 1))
-        tail = next((one for one in tails if sum(other[-len(one) :] == one for other in every) == 1), parts)
-        found[".".join(parts)] = ".".join(tail)
-    return found
+    split_keys = [key.split(".") for key in keys]
+    short = {}
+    for parts in split_keys:
+        minimum = 1 if parts[-1] == "controller" else 2
+        tails = (parts[-count:] for count in range(minimum, len(parts) + 1))
+        unique = (tail for tail in tails if sum(key[-len(tail) :] == tail for key in split_keys) == 1)
+        short[".".join(parts)] = ".".join(next(unique, parts))
+    return short
 
 
 def plainly(number: float) -> str:
-    """A number in a cell of a map: three digits that count.
+    """Formats a number for a cell of a map, with up to three significant digits.
 
     >>> [plainly(number) for number in (0.0, 0.1234, 12.34, 1234.5, float("nan"))]
     ['0', '0.12', '12.3', '1234', '-']

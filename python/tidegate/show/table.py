@@ -21,9 +21,9 @@ from tidegate.show.view import RunLike
 FAILED = "failed"
 
 _DETAILS = (*COUNTED, "jitter_ms_mean", "mos", "convergence_time_s", "oscillation_hz", "feedback_overhead")
-"""What else tells controllers apart."""
+"""Further metrics, which only whole documents have."""
 _ABREAST = 5
-"""Controllers side by side in a table that is to fit a page of paper."""
+"""The largest number of controllers side by side in a table on paper."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Row:
     key: str
     """`metric`, `FLOW:metric` for another flow, or `fairness:metric`."""
     label: str
-    """The metric's name, with the flow it belongs to."""
+    """The metric's name, with its flow."""
     metric: Metric
     """Its label, unit and definition."""
     values: Mapping[str, BySeed]
     """The numbers by seed, by controller."""
     out: frozenset[str] = frozenset()
-    """Who is not compared in it, because it carried too little."""
+    """Controllers that are not compared in this metric because they carried too little."""
 
     @cached_property
     def cells(self) -> Mapping[str, Interval]:
@@ -48,11 +48,11 @@ class Row:
 
     @cached_property
     def best(self) -> Best:
-        """Who is best at it of those that carried enough; see [best][tidegate.results.stats.best]."""
-        return self.metric.best({name: of for name, of in self.values.items() if name not in self.out})
+        """The best of the controllers that carried enough; see [best][tidegate.results.stats.best]."""
+        return self.metric.best({name: by_seed for name, by_seed in self.values.items() if name not in self.out})
 
     def mark(self, name: str) -> Any:
-        """How a controller's number is marked; see [Number][tidegate.output.document.Number]."""
+        """The mark of a controller's number; see [Number][tidegate.output.document.Number]."""
         if name in self.out:
             return "out"
         return "" if name not in self.best.labels else "best" if self.best.sure else "unsure"
@@ -67,19 +67,19 @@ class ComparisonTable(Shown):
     rows: Sequence[Row]
     """The metrics, a row each."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Why a controller has no values, by its name; it has a column, too."""
+    """The reasons why controllers have no values, by controller; these have columns, too."""
     verdicts: Mapping[str, str] = field(default_factory=dict)
-    """By controller whether its subject was fit for a call; see [verdict][tidegate.results.quality.verdict]."""
+    """Whether the subject was fit for a call, by controller; see [verdict][tidegate.results.quality.verdict]."""
     too_little: Mapping[str, str] = field(default_factory=dict)
-    """Who carried too little for its delay, loss and freezes to be compared, and how little in words."""
+    """Controllers that carried too little, each with a sentence: their delay, loss and freezes are not compared."""
     remarks: Remarks = field(default_factory=Remarks)
-    """Warnings and notes of the runs, and questions that they cannot answer."""
+    """Warnings and notes of the runs, and remarks on questions that they cannot answer."""
     recordings: Sequence[str] = ()
-    """How much the runs play of recorded networks."""
+    """Sentences on the parts of recorded networks that the runs play."""
     details: Sequence[Row] = ()
     """Further metrics, which short forms leave out."""
     networks: Mapping[str, str] = field(default_factory=dict)
-    """By controller whether the network alone was fit for a call."""
+    """Whether the network by itself was fit for a call, by controller."""
 
     @classmethod
     def of(
@@ -88,43 +88,45 @@ class ComparisonTable(Shown):
         failed: Mapping[str, str] | None = None,
         remarks: Remarks | None = None,
     ) -> ComparisonTable:
-        """Over the runs of each controller, with a column for each that failed."""
+        """Makes the table from the runs of each controller, with a column for each controller that failed."""
         failed = failed or {}
         little = _carried.too_little(runs)
 
-        def row(name: str, part: Callable[[RunLike], Mapping[str, Any]], prefix: str = "", of: str = "") -> Row:
+        def row(name: str, part: Callable[[RunLike], Mapping[str, Any]], prefix: str = "", suffix: str = "") -> Row:
             """A metric of a part of each summary."""
-            about, key = metric(name), f"{prefix}{name}"
+            quantity, key = metric(name), f"{prefix}{name}"
             values = {
-                label: view.by_seed(several, lambda run: finite(part(run).get(name))) for label, several in runs.items()
+                label: view.by_seed(members, lambda run: finite(part(run).get(name))) for label, members in runs.items()
             }
             idle = frozenset() if key in _carried.RATES else frozenset(little)
-            return Row(key, f"{about.label}{of}", about, {**values, **{label: {} for label in failed}}, idle)
+            return Row(key, f"{quantity.label}{suffix}", quantity, {**values, **{label: {} for label in failed}}, idle)
 
         def fairness(run: RunLike) -> Mapping[str, Any]:
             return dict(run.summary.get("fairness", {}))
 
-        every = [run for some in runs.values() for run in some]
+        all_runs = [run for members in runs.values() for run in members]
         first = next(iter(runs.values()))[0]
-        # what stands for a call of a real program has a flow of its own for what comes back
+        # runs of real programs have an extra flow for the way back, which simulated runs have not
         names = [str(entry["flow"]) for entry in first.summary["flows"]]
-        others = [name for name in names if name != view.subject_of(first) and all(_flow(run, name) for run in every)]
+        others = [
+            name for name in names if name != view.subject_of(first) and all(_flow(run, name) for run in all_runs)
+        ]
         rows = [row(name, _subject) for name in (*HEADLINE, *PICTURES)]
         rows += [row("receive_rate_bps", partial(_flow, name=flow), f"{flow}:", f" of {flow}") for flow in others]
         rows.append(row("jain_5s", fairness, "fairness:"))
         details = [*(row(name, _subject) for name in _DETAILS), row("ratio_5s", fairness, "fairness:")]
-        subjects = {name: [*map(_subject, several)] for name, several in runs.items()}
-        verdicts = {name: verdict_on(some) for name, some in subjects.items()}
-        networks = {name: verdict(flow.get("quality_network") for flow in some) for name, some in subjects.items()}
+        subjects = {name: [*map(_subject, members)] for name, members in runs.items()}
+        verdicts = {name: verdict_on(flows) for name, flows in subjects.items()}
+        networks = {name: verdict(flow.get("quality_network") for flow in flows) for name, flows in subjects.items()}
         return cls(
             [*runs, *failed],
-            [one for one in rows if any(cell.count for cell in one.cells.values())],
+            [line for line in rows if any(cell.count for cell in line.cells.values())],
             failed,
             verdicts | dict.fromkeys(failed, FAILED),
             little,
             remarks or Remarks(),
-            played.told(run.summary for run in every),
-            [one for one in details if any(cell.count for cell in one.cells.values())],
+            played.sentences(run.summary for run in all_runs),
+            [line for line in details if any(cell.count for cell in line.cells.values())],
             networks,
         )
 
@@ -132,23 +134,23 @@ class ComparisonTable(Shown):
         return f"<tidegate ComparisonTable of {', '.join(self.controllers)}: {len(self.rows)} metrics>"
 
     def blocks(self, looks: Mapping[str, Any] | None = None) -> Iterator[Block]:
-        """As blocks of a document.
+        """Makes the blocks of a document.
 
         Args:
-            looks: How each controller's line looks, for forms that draw it.
+            looks: The look of each controller's line, for forms that draw it.
         """
         heads = [Column(""), *(Column(Phrase(name, look=(looks or {}).get(name))) for name in self.controllers)]
         rows = [self._row(row) for row in self.rows] + [self._row(row, detail=True) for row in self.details]
         for name, answers in (("quality", self.verdicts), ("quality_network", self.networks)):
             if set(answers.values()) - {"-"}:
-                about = metric(name)
+                quantity = metric(name)
                 cells = (answers.get(label, FAILED) for label in self.controllers)
-                rows.append(TableRow([about.label, *cells], about, name != "quality", "words"))
+                rows.append(TableRow([quantity.label, *cells], quantity, name != "quality", "words"))
         yield Table(heads, rows, "headline", abreast=_ABREAST)
         for name, why in self.too_little.items():
             yield Paragraph([Phrase(name, "code"), f" {why}."], "soft")
         for name, why in self.failed.items():
-            # whole documents begin with it
+            # whole documents name failures at their beginning
             yield Paragraph([Phrase(name, "code"), f" failed: {why}"], "soft", rest=True)
         yield from notes(*(f"{share}." for share in self.recordings))
 
@@ -164,7 +166,7 @@ class ComparisonTable(Shown):
         return Document(", ".join(self.controllers), list(self.blocks()), remarks=self.remarks)
 
     def to_csv(self) -> str:
-        """As CSV, one line for each metric and controller, in the summary's own units."""
+        """Formats as CSV, with one line for each metric and controller, in the units of the summary."""
         rows = [
             [row.key, name, finite(cell.mean), cell.half, cell.count]
             for row in self.rows
@@ -173,7 +175,7 @@ class ComparisonTable(Shown):
         return csv.lines(["metric", "controller", "mean", "half_interval_95", "runs"], rows)
 
     def to_data(self) -> list[dict[str, Any]]:
-        """As plain data, in the summary's own units."""
+        """The table as plain data, in the units of the summary."""
         return [
             {
                 "metric": row.key,
@@ -194,5 +196,5 @@ def _subject(run: RunLike) -> Mapping[str, Any]:
 
 
 def _flow(run: RunLike, name: str) -> Mapping[str, Any]:
-    """A flow's summary; nothing where a run has no flow of that name."""
+    """A flow's summary; empty where a run has no flow of that name."""
     return next((entry for entry in run.summary["flows"] if entry["flow"] == name), {})

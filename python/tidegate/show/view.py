@@ -1,6 +1,6 @@
-"""What figures and reports read from a run: one place that knows the tables' shapes.
+"""Runs for figures and reports: all knowledge of their tables' columns is here.
 
-Everything here is a pure reading of :attr:`RunLike.summary` and :meth:`RunLike.table`; the column
+The functions only read :attr:`RunLike.summary` and :meth:`RunLike.table`; the column
 names are those of the recording (see ``docs/results.md``).
 """
 
@@ -25,7 +25,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class RunLike(Protocol):
-    """What is needed of a run: a :class:`tidegate.Run`, or anything of the same shape."""
+    """The interface of a run: a :class:`tidegate.Run`, or anything of the same shape."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -62,8 +62,8 @@ class FlowSeries:
     """Width of a bin, in seconds."""
 
 
-class _Kept:
-    """A run whose columns are read once: those of a saved run come from files."""
+class _CachedRun:
+    """A run whose columns are read only once, since those of a saved run come from files."""
 
     def __init__(self, run: RunLike) -> None:
         self.summary = run.summary
@@ -74,20 +74,20 @@ class _Kept:
         if name not in self._tables:
             table = self._run.table(name)
             names = getattr(table, "columns", None)
-            read = getattr(table, "to_numpy", None) or table.__getitem__
-            # the same in all rows, and known
+            column_of = getattr(table, "to_numpy", None) or table.__getitem__
+            # controller and seed are the same in all rows, and in the summary
             columns = [name for name in (table if names is None else names) if name not in {"controller", "seed"}]
-            self._tables[name] = {column: np.asarray(read(column)) for column in columns}
+            self._tables[name] = {column: np.asarray(column_of(column)) for column in columns}
         return self._tables[name]
 
 
 def keep(run: RunLike) -> RunLike:
-    """The run, with its tables kept once they are read."""
-    return run if isinstance(run, _Kept) else _Kept(run)
+    """The run with a cache of its tables."""
+    return run if isinstance(run, _CachedRun) else _CachedRun(run)
 
 
 def grouped(runs: Runs) -> dict[str, list[RunLike]]:
-    """Runs by label, kept; sequences are grouped by their subject's controller."""
+    """Runs with caches, by label; sequences are grouped by their subject's controller."""
     groups: dict[str, list[RunLike]] = {}
     if isinstance(runs, Mapping):
         groups = {str(label): [keep(run) for run in members] for label, members in runs.items() if len(members)}
@@ -114,41 +114,42 @@ def flow_summary(run: RunLike, flow: str) -> Mapping[str, Any]:
 
 
 def copied(summary: Mapping[str, Any]) -> set[str]:
-    """Flows of members of sessions of more than two: what arrives of them is counted at each of several ends."""
-    return {str(one["flow"]) for members in sessions(summary).values() if len(members) > 2 for one in members}  # noqa: PLR2004
+    """Flows of members of sessions of more than two, whose arrivals are counted at several ends."""
+    groups = (members for members in sessions(summary).values() if len(members) > 2)  # noqa: PLR2004
+    return {str(member["flow"]) for members in groups for member in members}
 
 
 def point_to_point(run: RunLike) -> list[Mapping[str, Any]]:
     """The metrics of the flows between two ends, without members of sessions that send nothing but RTCP."""
-    several = copied(run.summary)
+    copied_flows = copied(run.summary)
     return [
         flow
         for flow in run.summary["flows"]
-        if flow["flow"] not in several and (flow["kind"] != "member" or flow["packets_sent"])
+        if flow["flow"] not in copied_flows and (flow["kind"] != "member" or flow["packets_sent"])
     ]
 
 
 def sessions(summary: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """The members' metrics by session, where the run has any."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    for one in summary.get("members", ()):
-        found.setdefault(str(one["flow"]).removesuffix(f".{one['member']}"), []).append(one)
-    return found
+    """The members' metrics by session; empty where the run has no sessions."""
+    by_session: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in summary.get("members", ()):
+        by_session.setdefault(str(entry["flow"]).removesuffix(f".{entry['member']}"), []).append(entry)
+    return by_session
 
 
 def member(run: RunLike, flow: str) -> Mapping[str, Any]:
-    """The metrics of one member, as `SESSION.MEMBER`; nothing where there is none."""
-    return next((one for one in run.summary.get("members", ()) if one["flow"] == flow), {})
+    """The metrics of the member `SESSION.MEMBER`; empty where the run has none of that name."""
+    return next((entry for entry in run.summary.get("members", ()) if entry["flow"] == flow), {})
 
 
 def remarks(summaries: Iterable[Mapping[str, Any]]) -> Remarks:
-    """Gathers the warnings and notes of runs with these summaries, each once."""
+    """Gathers the warnings and notes of runs from their summaries, each once."""
     listed = list(summaries)
-    return Remarks.of(listed, *_breakers.told(listed))
+    return Remarks.of(listed, *_breakers.sentences(listed))
 
 
 def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Of all members of a session: sums, and of times the mean over what they are times of.
+    """Sums over all members of a session; for times, means weighted by the number of events that they belong to.
 
     >>> session_sums([
     ...     {"losses": 2, "reported_early": 1, "reported_regular": 0, "waiting_ms_mean": 4.0},
@@ -156,26 +157,28 @@ def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     ... ])["waiting_ms_mean"]
     7.0
     """
-    of = {
+    weights = {
         "waiting_ms_mean": ("reported_early", "reported_regular"),
         "loss_report_delay_ms_mean": ("losses_heard",),
         "recovery_ms_mean": ("recovered",),
     }
 
     def total(name: str) -> float:
-        if name not in of:
-            return sum(float(one.get(name) or 0.0) for one in members)
-        known = [
-            (float(one[name]), sum(one[count] for count in of[name])) for one in members if one.get(name) is not None
+        if name not in weights:
+            return sum(float(member.get(name) or 0.0) for member in members)
+        weighted = [
+            (float(member[name]), sum(member[count] for count in weights[name]))
+            for member in members
+            if member.get(name) is not None
         ]
-        weight = sum(count for _, count in known)
-        return sum(value * count for value, count in known) / weight if weight else float("nan")
+        weight = sum(count for _, count in weighted)
+        return sum(value * count for value, count in weighted) / weight if weight else float("nan")
 
     return {name: total(name) for name in MEMBERS}
 
 
 def controller_of(run: RunLike) -> str:
-    """Label of the subject's controller."""
+    """The label of the subject's controller."""
     return label_of(run, subject_of(run))
 
 
@@ -207,35 +210,38 @@ def has(run: RunLike, name: str) -> bool:
 
 
 def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """Columns of those rows of a table whose ``key`` (``flow`` or ``link``) is ``value``."""
+    """Columns of a table, with only the rows whose ``key`` (``flow`` or ``link``) is ``value``."""
     source = keep(run).table(table)
     mask = source[key] == value
     return {name: source[name][mask] for name in columns}
 
 
-def curve(run: RunLike, table: str, key: str, value: str, column: str, at: str = "t_s") -> tuple[Floats, Floats]:
-    """A column of numbers over time (s), of the same rows as :func:`rows`; empty where the run has no such table."""
+def curve(run: RunLike, table: str, key: str, value: str, column: str, over: str = "t_s") -> tuple[Floats, Floats]:
+    """A column of numbers over another one, by default over time (s); empty where the run has no such table.
+
+    The rows are those of :func:`rows`.
+    """
     if not has(run, table):
         return np.empty(0), np.empty(0)
-    got = rows(run, table, key, value, (at, column))
-    return np.asarray(got[at], float), np.asarray(got[column], float)
+    got = rows(run, table, key, value, (over, column))
+    return np.asarray(got[over], float), np.asarray(got[column], float)
 
 
 def flow_series(run: RunLike, flow: str) -> FlowSeries:
-    """The series of one flow; a :class:`ValueError` where the run was recorded without series."""
+    """The series of one flow; raises :class:`ValueError` if the run was recorded without series."""
     if not has(run, "series"):
         raise ValueError(
             f"run {run.summary.get('name', '?')!r} has no series: record it at level 'series' or 'packets'"
         )
-    read = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values()))
-    # what happens at the very last instant opens a bin of no width, whose rates would mean nothing
-    inside = read["t_s"] < float(run.summary.get("duration_s") or np.inf)
-    start = np.asarray(read["t_s"], float)[inside]
-    got = {name: np.asarray(read[column], float)[inside] for name, column in _SERIES.items()}
+    columns = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values()))
+    # an event at the very end of the run opens a bin without width, whose rates would be meaningless
+    inside = columns["t_s"] < float(run.summary.get("duration_s") or np.inf)
+    start = np.asarray(columns["t_s"], float)[inside]
+    got = {name: np.asarray(columns[column], float)[inside] for name, column in _SERIES.items()}
     width = bin_width(start)
-    known = got["lost"] + got["arrived"]
+    packets = got["lost"] + got["arrived"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        loss = np.where(known > 0, got["lost"] / known, np.nan)
+        loss = np.where(packets > 0, got["lost"] / packets, np.nan)
     target = step_at(*curve(run, "decisions", "flow", flow, "target_bps"), start + width)
     return FlowSeries(t=start + width / 2, target_bps=target, loss=loss, width=width, **got)
 
@@ -248,40 +254,40 @@ _SERIES = {
 
 
 def bin_width(t: Floats) -> float:
-    """Width of the bins that begin at ``t``, in seconds: the smallest step between two."""
+    """The width (s) of the bins that begin at ``t``: the smallest step between two of them."""
     return float(np.min(np.diff(t))) if len(t) > 1 else 0.0
 
 
 def end_of(t: Floats) -> float:
-    """Where a time axis over bins with these middles ends, in seconds; a single bin tells no width, and none no end."""
+    """The end (s) of a time axis over bins with these middles; 1 s for fewer than two bins, whose width is unknown."""
     return float(t[-1] + bin_width(t) / 2) if len(t) > 1 else 1.0
 
 
-def step_at(t: Floats, values: Floats, at: Floats) -> Floats:
-    """A step function, ``values`` from each ``t`` on, read at ``at``; NaN before the first."""
-    index = np.searchsorted(t, at, side="right") - 1
-    out = np.full(len(at), np.nan)
+def step_at(t: Floats, values: Floats, times: Floats) -> Floats:
+    """A step function, ``values`` from each ``t`` on, sampled at ``times``; NaN before the first ``t``."""
+    index = np.searchsorted(t, times, side="right") - 1
+    out = np.full(len(times), np.nan)
     out[index >= 0] = values[index[index >= 0]]
     return out
 
 
 def truth(run: RunLike, link: str) -> tuple[Floats, Floats]:
-    """Capacity of a link over time: steps, each valid from its time (s) on, in bit/s."""
+    """The capacity (bit/s) of a link over time: steps, each valid from its time (s) on."""
     return curve(run, "truth", "link", link, "capacity_bps")
 
 
 def queue(run: RunLike, link: str) -> tuple[Floats, Floats]:
-    """Queue of a link over time: (s, bytes)."""
+    """The queue of a link over time: (s, bytes)."""
     return curve(run, "queues", "link", link, "bytes")
 
 
 def bottleneck(runs: Iterable[RunLike]) -> str | None:
     """The link with the highest mean utilisation over the runs; ``None`` if all are unlimited.
 
-    The first one wins a tie, so that a forward link goes before its way back.
+    Of equally full links the first counts, so that a forward link goes before its backward direction.
     """
-    found = fullest(run.summary for run in runs)
-    return None if found is None else found[0]
+    link = fullest(run.summary for run in runs)
+    return None if link is None else link[0]
 
 
 def fullest(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, float] | None:
@@ -293,21 +299,19 @@ def fullest(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, float] | None:
             if value is not None and np.isfinite(value):
                 totals.setdefault(str(link["link"]), []).append(float(value))
     means = {name: sum(values) / len(values) for name, values in totals.items()}
-    return max(means.items(), key=lambda one: one[1]) if means else None
+    return max(means.items(), key=lambda item: item[1]) if means else None
 
 
 def same_truth(runs: Sequence[RunLike], link: str | None) -> bool:
-    """Whether all runs saw the same capacity: else a median over them is a picture of nothing."""
+    """Whether all runs had the same capacity over time; if not, a median over them means nothing."""
     if link is None:
         return True
     first = truth(runs[0], link)
-    return all(
-        np.array_equal(mine, theirs) for run in runs[1:] for mine, theirs in zip(truth(run, link), first, strict=True)
-    )
+    return all(np.array_equal(a, b) for run in runs[1:] for a, b in zip(truth(run, link), first, strict=True))
 
 
 def on_grid(series_t: Floats, values: Floats, grid: Floats) -> Floats:
-    """Values moved to the bins of ``grid`` they fall in; NaN where there is none."""
+    """Values in the bins of ``grid`` that they fall into; NaN in bins without a value."""
     out = np.full(len(grid), np.nan)
     if len(series_t) and len(grid):
         half = (bin_width(grid) or 1.0) / 2
@@ -323,10 +327,10 @@ def seed_of(run: RunLike) -> Any:
 
 
 def by_seed(runs: Sequence[OneRun], value: Callable[[OneRun], float | None]) -> dict[int, float | None]:
-    """A number of each run by its seed; by its place where two have the same seed, or none."""
+    """A number of each run by seed; by index where runs have no seeds, or the same seed."""
     seeds = [seed_of(run) for run in runs]
-    told_apart = all(type(seed) is int for seed in seeds) and len(set(seeds)) == len(seeds)
-    return {place: value(run) for place, run in zip(seeds if told_apart else range(len(seeds)), runs, strict=True)}
+    distinct = all(type(seed) is int for seed in seeds) and len(set(seeds)) == len(seeds)
+    return {key: value(run) for key, run in zip(seeds if distinct else range(len(seeds)), runs, strict=True)}
 
 
 def label_of(run: RunLike, flow: str) -> str:
@@ -339,67 +343,65 @@ def label_of(run: RunLike, flow: str) -> str:
     return str(entry.get("controller") or entry["kind"])
 
 
-def about(run: RunLike, flow: str) -> str:
-    """What a figure of one flow is of, as its headline."""
+def headline(run: RunLike, flow: str) -> str:
+    """The headline of a figure of one flow."""
     return f"{flow} under {label_of(run, flow)} on “{run.summary.get('name', '?')}”, seed {seed_of(run)}"
 
 
 SHARES: Floats = np.arange(201) / 200.0
-"""Of packets, for their quantiles: those of the table `quantiles`."""
+"""The shares of packets at which delay quantiles are given, as in the table `quantiles`."""
 
 
 def delay_quantiles(run: RunLike, flow: str) -> Floats:
-    """The least one-way delay (ms) that each of :data:`SHARES` of a flow's packets does not exceed.
+    """The one-way delays (ms) of a flow at the quantiles :data:`SHARES`; empty without packets or known delays.
 
-    Empty without packets, and where nobody knew their delays.
-
-    What the engine counted, packet by packet after the warm-up, so that 95 % is the summary's ``one_way_delay_ms_p95``;
-    for a run without the table ``quantiles`` out of its packets or bins.
+    The engine counts them packet by packet after the warm-up, so that the value at 95 % is the summary's
+    ``one_way_delay_ms_p95``. Without the table ``quantiles`` they come from the packets or bins of the run.
     """
     if has(run, "quantiles"):
         _, quantiles = curve(run, "quantiles", "flow", flow, "one_way_delay_ms", "share")
-        # all unknown where a recording does not tell when packets were sent, or when they arrived
+        # recordings without departure or arrival times have no delays at all
         return quantiles if np.isfinite(quantiles).all() else np.empty(0)
     delay, weight = delays(run, flow)
     if not len(delay):
         return np.empty(0)
     order = np.argsort(delay)
     share = np.cumsum(weight[order]) / weight.sum()
-    at = np.minimum(np.searchsorted(share, SHARES - 1e-12), len(delay) - 1)
-    return np.asarray(delay[order][at], float)
+    index = np.minimum(np.searchsorted(share, SHARES - 1e-12), len(delay) - 1)
+    return np.asarray(delay[order][index], float)
 
 
 def knows_packets(run: RunLike) -> bool:
-    """Whether :func:`delay_quantiles` are of packets, and not of the means of bins."""
+    """Whether :func:`delay_quantiles` come from packets, not from means of bins."""
     return has(run, "quantiles") or has(run, "packets")
 
 
 def mean_quantiles(runs: Sequence[RunLike], flow: str) -> Floats:
-    """Each quantile as the mean over runs, which is how tables and figures have every number; empty without packets."""
-    known = [one for one in (delay_quantiles(run, flow) for run in runs) if len(one)]
-    return np.mean(known, axis=0) if known else np.empty(0)
+    """Means over runs of each delay quantile, like all numbers in tables and figures; empty without packets."""
+    by_run = [quantiles for quantiles in (delay_quantiles(run, flow) for run in runs) if len(quantiles)]
+    return np.mean(by_run, axis=0) if by_run else np.empty(0)
 
 
 def delays(run: RunLike, flow: str) -> tuple[Floats, Floats]:
-    """One-way delays in ms and their weights.
+    """One-way delays (ms) and their weights.
 
-    From the ``packets`` table where the run has one, else the mean of each bin weighted by its
-    packets.
+    They come from the ``packets`` table; without it, they are the mean of each bin, weighted by the
+    packets of the bin.
     """
     if has(run, "packets"):
         got = rows(run, "packets", "flow", flow, ("sent_s", "arrived_s", "kind"))
-        # what the receiver sends back (RTCP) is recorded under the same flow and is not its delay
+        # the receiver's RTCP is recorded under the same flow, but is not part of its delay
         media = ~np.isin(got["kind"], ("rtcp", "ack"))
         delay = (np.asarray(got["arrived_s"], float) - np.asarray(got["sent_s"], float))[media] * 1e3
         delay = delay[np.isfinite(delay)]
         return delay, np.ones(len(delay))
     series = flow_series(run, flow)
-    known = np.isfinite(series.delay_ms) & (series.arrived > 0)
-    return series.delay_ms[known], series.arrived[known]
+    valid = np.isfinite(series.delay_ms) & (series.arrived > 0)
+    return series.delay_ms[valid], series.arrived[valid]
 
 
 def looks_of(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, palette.Look]:
-    """The looks of runs by label: each has that of the controller that ran, whatever people call it."""
+    """The looks of runs by label: a label has the look of the controller that ran."""
     ran: dict[str, set[str]] = {}
     for label, runs in groups.items():
         subjects = (flow_summary(run, subject_of(run)) for run in runs)

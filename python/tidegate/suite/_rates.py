@@ -60,7 +60,7 @@ class Rates:
         """Events to which it must react: time, description, and end, which is the next event or its own end."""
         if self.shares is None or not self.can_converge:
             return []
-        dated = [(event.at_s, event.what) for event in self.shares.concerning(self.name)]
+        dated = [(event.at_s, event.description) for event in self.shares.concerning(self.name)]
         ends = sorted([*(time for time, _ in dated), *(end for _, end in self.lives)])
         return [(time, happening, next(end for end in ends if end > time)) for time, happening in dated]
 

@@ -16,7 +16,7 @@ from tidegate._files import sha256
 from tidegate.control.contenders import Contender, Scalar, contenders
 from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
-from tidegate.output.progress import shown
+from tidegate.output.progress import progress_bar
 from tidegate.results.dataset import CONTROLLER, Row, Writer, number_of
 from tidegate.results.sweeps import Results
 from tidegate.runs import RunJob, build, engine, pool, versions
@@ -181,7 +181,7 @@ class Plan:
         against = self._baseline(baseline)
         results = Results(Path(out), SUITE_FILE)
         about = {**self._about(against, command), **(further or {})}
-        with results.begun(about, [], []), shown(progress, f"{len(self.points)} runs") as tell:
+        with results.begun(about, [], []), progress_bar(progress, f"{len(self.points)} runs") as tell:
             # of a sweep over a suite, what each contender has
             settings = dict((further or {}).get("sweep", {}).get("settings", {}))
             table = self._dataset(results.folder, settings)

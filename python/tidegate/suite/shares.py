@@ -51,7 +51,7 @@ class Event:
 
     at_s: float
     """Time of the event."""
-    what: str
+    description: str
     """Description of the event."""
     links: tuple[str, ...]
     """Links concerned, and with them all flows that cross one."""
@@ -112,7 +112,8 @@ class Shares:
             if demand.at(event.at_s) > 0 and (event.flow == flow or set(event.links) & set(demand.way)):
                 happenings = by_time.setdefault(event.at_s, [])
                 happenings.insert(
-                    0 if event.flow == flow else len(happenings), "it begins" if event.flow == flow else event.what
+                    0 if event.flow == flow else len(happenings),
+                    "it begins" if event.flow == flow else event.description,
                 )
         return [
             Event(time, ", ".join(dict.fromkeys(happenings)), demand.way, flow) for time, happenings in by_time.items()

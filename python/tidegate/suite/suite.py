@@ -98,24 +98,24 @@ class Suite:
         return type(self)(self.name, self.table, chosen, self.text)
 
 
-def find(what: str | Path) -> Path:
+def find(name: str | Path) -> Path:
     """The file of a suite given by path, or by the name of one that ships with tidegate.
 
     Raises:
         InputError: when there is neither.
     """
-    path = Path(what)
+    path = Path(name)
     if path.is_file():
         return path
-    ours = _shipped.SUITES / f"{what}.toml"
-    if isinstance(what, str) and "/" not in what and ours.is_file():
+    ours = _shipped.SUITES / f"{name}.toml"
+    if isinstance(name, str) and "/" not in name and ours.is_file():
         return ours
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise InputError(
             f"{path}: {'is a folder; expected a suite file' if path.is_dir() else 'there is no such file'}"
         )
-    hint = did_you_mean(str(what), _shipped.suites()) or f"; there are {', '.join(_shipped.suites())}"
-    raise InputError(f"{what}: no such suite{hint} (see tidegate suite list)")
+    hint = did_you_mean(str(name), _shipped.suites()) or f"; there are {', '.join(_shipped.suites())}"
+    raise InputError(f"{name}: no such suite{hint} (see tidegate suite list)")
 
 
 def _names(data: Mapping[str, Any]) -> Names:

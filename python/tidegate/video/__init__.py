@@ -1,4 +1,4 @@
-"""Video by itself: clips, codecs, and how alike two pictures are. Knows neither scenarios nor runs."""
+"""Video by itself: clips, codecs, and the similarity of pictures. Independent of scenarios and runs."""
 
 from tidegate.video.clip import Clip, Picture, Procedural, find, named
 from tidegate.video.measures import distortion, grade, grades, psnr, ssim

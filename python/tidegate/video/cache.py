@@ -1,4 +1,4 @@
-"""Where encoded clips are kept."""
+"""The cache of encoded clips."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tidegate._files import named
 
 
 def cache() -> Path:
-    """The folder where ladders are kept: TIDEGATE_CACHE, or the user's cache folder of the platform."""
-    own = os.environ.get("TIDEGATE_CACHE")
-    return (Path(own) if own else user_cache_path("tidegate", appauthor=False)) / "media"
+    """The folder of encoded clips: TIDEGATE_CACHE, or the user's cache folder of the platform."""
+    folder = os.environ.get("TIDEGATE_CACHE")
+    return (Path(folder) if folder else user_cache_path("tidegate", appauthor=False)) / "media"
 
 
 def scratch() -> IO[bytes]:
@@ -24,7 +24,7 @@ def scratch() -> IO[bytes]:
     Raises:
         OutputError: when the cache cannot be written.
     """
-    place = cache()
-    with named(place):
-        place.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryFile(dir=place)
+    folder = cache()
+    with named(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryFile(dir=folder)

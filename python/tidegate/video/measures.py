@@ -1,4 +1,4 @@
-"""How alike two pictures are, and what EvalVid makes of it.
+"""Similarity of pictures: PSNR, SSIM, and EvalVid's grades and distortion.
 
 >>> [grade(db) for db in (37.1, 37.0, 31.0, 25.0, 20.0)]
 [5, 4, 3, 2, 1]
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 MOST_DB = 60.0
 """PSNR of equal pictures, and of any that are more alike than this: libvmaf's cap for 8 bits (integer_psnr.c)."""
 GRADES = ((37.0, 5), (31.0, 4), (25.0, 3), (20.0, 2))
-"""EvalVid 2.7, `mos`: more than so many dB is this grade; else 1."""
+"""PSNR in dB above which a frame has the grade; at most 20 dB is grade 1 (EvalVid 2.7, `mos`)."""
 WINDOW = 25
 """Frames in a window of the distortion in interval (EvalVid 2.7, `miv`, default)."""
 ANNOYING = 4

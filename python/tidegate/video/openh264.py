@@ -1,4 +1,4 @@
-"""The encoder in the loop: whether this build has one, which settings are for it, and what decodes its bits."""
+"""The encoder in the loop: whether this build has it, its settings, and its decoder."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tidegate.video.settings import Settings
 NAME = "openh264"
 """The codec's name in settings."""
 BUILD = "maturin develop --release --features codec-openh264"
-"""How to get it."""
+"""Command that builds with it."""
 
 
 def is_in() -> bool:
-    """Whether this build has it."""
+    """Whether this build has the encoder."""
     return NAME in _core.ENCODERS
 
 
 def needs() -> None:
-    """Asks for the encoder, and for what decodes its bits.
+    """Requires the encoder, and PyAV, which decodes its bits.
 
     Raises:
-        InputError: when this build has none: says how to get it.
+        InputError: when one of them is missing; says how to get it.
     """
     if not is_in():
         raise InputError(f"this build has no encoder in the loop; build with: {BUILD}")
@@ -32,10 +32,10 @@ def needs() -> None:
 
 
 def check(settings: Settings) -> None:
-    """Whether settings are for an encoder in the loop, and this build has it.
+    """Checks that settings are for an encoder in the loop, and that this build has it.
 
     Raises:
-        InputError: names what is wrong.
+        InputError: names the wrong setting, or the missing part.
     """
     if settings.codec not in {None, NAME}:
         raise InputError(f"codec: found {settings.codec}; the encoder in the loop is {NAME}")
@@ -46,9 +46,9 @@ def check(settings: Settings) -> None:
 
 
 class OpenH264:
-    """What decodes the bits of OpenH264: ffmpeg's decoder, as for x264."""
+    """The decoder for the bits of OpenH264: ffmpeg's, as for x264."""
 
     def decoder(self, header: bytes, form: Format) -> H264Decoder:
-        """A decoder that has seen nothing yet."""
+        """A new decoder."""
         del form  # it is in the header
         return H264Decoder(header)

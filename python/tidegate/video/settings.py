@@ -1,4 +1,4 @@
-"""What `--media` says: a clip and how it is encoded and judged."""
+"""The value of `--media`: a clip, and the settings of its encoding and judging."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tidegate.video.clip import Clip, find, parse_size
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
+    def parse(text: str) -> int:
         if not re.fullmatch(r"\d{1,6}", text) or not least <= int(text) <= most:
             raise InputError(f"found {show(text)}; expected a whole number from {least} to {most}")
         return int(text)
 
-    return read
+    return parse
 
 
 def _share(text: str) -> float:
@@ -28,13 +28,13 @@ def _share(text: str) -> float:
     return float(text)
 
 
-def _setting(default: Any, read: Callable[[str], Any], doc: str) -> Any:
-    return field(default=default, metadata={"read": read, "doc": doc})
+def _setting(default: Any, parse: Callable[[str], Any], doc: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "doc": doc})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a clip is encoded and judged.
+    """A clip, and the settings of its encoding and judging.
 
     >>> Settings.parse("bikes:size=352x288,group=24").group
     24
@@ -57,29 +57,29 @@ class Settings:
         """Reads `CLIP` or `CLIP:setting=value,...`.
 
         Raises:
-            InputError: names what is wrong, and what would be right.
+            InputError: names the wrong part, and what is expected.
         """
         match = re.fullmatch(r"(?P<clip>.+?)(?::(?P<rest>\w+=.*))?", text.strip())
         if match is None:
             raise InputError(f"--media: found {show(text)}; expected CLIP or CLIP:setting=value,...")
-        known = {one.name: one.metadata["read"] for one in fields(cls) if one.metadata}
+        parsers = {setting.name: setting.metadata["parse"] for setting in fields(cls) if setting.metadata}
         values: dict[str, Any] = {}
         for part in filter(None, (match["rest"] or "").split(",")):
             key, equals, value = part.partition("=")
-            if key not in known or not equals:
-                hint = did_you_mean(key, known) or f"; there are {', '.join(known)}"
+            if key not in parsers or not equals:
+                hint = did_you_mean(key, parsers) or f"; there are {', '.join(parsers)}"
                 raise InputError(f"--media {match['clip']}: no setting {show(key)}{hint}")
             if key in values:
                 raise InputError(f"--media {match['clip']}: {key} is given twice")
             with located(f"--media {match['clip']}: {key}"):
-                values[key] = known[key](value)
+                values[key] = parsers[key](value)
         return cls(clip=match["clip"], **values)
 
     def open(self, base: Path | None = None) -> Clip:
         """The clip.
 
         Args:
-            base: The folder that a path begins in; the present one by default.
+            base: The folder that a relative path starts from; the working directory by default.
 
         Raises:
             InputError: when there is none, or it is not usable.
@@ -89,19 +89,19 @@ class Settings:
         return find(name, size=self.size, complexity=self.complexity)
 
     def text(self) -> str:
-        """What [parse][tidegate.video.settings.Settings.parse] reads as these settings.
+        """Text that [parse][tidegate.video.settings.Settings.parse] turns into these settings.
 
         >>> Settings.parse("bikes:group=24,size=352x288").text()
         'bikes:size=352x288,group=24'
         """
         parts = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.metadata and value != one.default:
-                parts.append(f"{one.name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.metadata and value != setting.default:
+                parts.append(f"{setting.name}={'x'.join(map(str, value)) if isinstance(value, tuple) else value}")
         return f"{self.clip}:{','.join(parts)}" if parts else self.clip
 
 
 def table() -> list[tuple[str, str]]:
-    """Each setting with what it does."""
-    return [(one.name, one.metadata["doc"]) for one in fields(Settings) if one.metadata]
+    """Name and description of each setting."""
+    return [(setting.name, setting.metadata["doc"]) for setting in fields(Settings) if setting.metadata]

@@ -1,4 +1,4 @@
-"""VMAF by the ffmpeg program that imageio-ffmpeg carries.
+"""VMAF by the ffmpeg program in imageio-ffmpeg.
 
 Model vmaf_v0.6.1 (viewers at three picture heights from a 1080p screen), built into the program. Pictures are compared
 at their own size and not scaled to 1080p, so that scores compare runs of one clip, and not clips of different sizes.
@@ -38,19 +38,19 @@ def program() -> str | None:
 
 
 class Vmaf:
-    """Compares pictures with their original while they come: no more than a few are held.
+    """Compares pictures with their originals as they come, and holds only a few of them.
 
     A context; after it `scores` has the results.
     """
 
-    def __init__(self, width: int, height: int, *, others: int = 1, every: int = 5) -> None:
-        """For pictures of one size, `others` of them beside each original; scores every `every`-th."""
+    def __init__(self, width: int, height: int, *, others: int = 1, subsample: int = 5) -> None:
+        """Takes pictures of one size, `others` of them for each original; scores each `subsample`-th frame."""
         self._form = (width, height)
         self._others = others
-        self._every = every
+        self._subsample = subsample
         self._frames = 0
         self.scores: list[Floats] = []
-        """For each of the others the score of each frame, 0 to 100; NaN for those that were passed over."""
+        """For each of the others, the score of each frame, 0 to 100; NaN for frames without a score."""
 
     def __enter__(self) -> Self:
         """Starts the program."""
@@ -66,7 +66,7 @@ class Vmaf:
             f"[s{self._others + k}]crop={width}:{height}:0:{(k + 1) * height}{names[k]}" for k in range(self._others)
         ]
         graph += [
-            f"{names[k]}[r{k}]libvmaf=model=version={MODEL}:n_subsample={self._every}:log_fmt=json:log_path={k}.json[o{k}]"
+            f"{names[k]}[r{k}]libvmaf=model=version={MODEL}:n_subsample={self._subsample}:log_fmt=json:log_path={k}.json[o{k}]"
             for k in range(self._others)
         ]
         sinks = [part for k in range(self._others) for part in ("-map", f"[o{k}]", "-f", "null", "-")]
@@ -95,14 +95,14 @@ class Vmaf:
             for plane in chain.from_iterable(zip(*map(planes, [original, *others]), strict=True)):
                 pipe.write(np.ascontiguousarray(plane).data)
         except OSError:
-            raise RunError(f"VMAF: {self._said()}") from None
+            raise RunError(f"VMAF: {self._last_error()}") from None
         self._frames += 1
 
     def _pipe(self) -> IO[bytes]:
         assert self._process.stdin is not None  # noqa: S101
         return self._process.stdin
 
-    def _said(self) -> str:
+    def _last_error(self) -> str:
         self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -111,10 +111,10 @@ class Vmaf:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Waits for the scores, or stops the program where something went wrong.
+        """Waits for the scores, or stops the program after an error.
 
         Raises:
-            RunError: when it made none.
+            RunError: when the program made no scores.
         """
         try:
             if kind is not None:
@@ -124,18 +124,18 @@ class Vmaf:
             code = self._process.wait()
             if kind is None and self._frames:
                 if code:
-                    raise RunError(f"VMAF: {self._said()}")
-                self.scores = [self._read(Path(self._folder.name) / f"{k}.json") for k in range(self._others)]
+                    raise RunError(f"VMAF: {self._last_error()}")
+                self.scores = [self._load_scores(Path(self._folder.name) / f"{k}.json") for k in range(self._others)]
             elif kind is None:
                 self.scores = [np.zeros(0) for _ in range(self._others)]
         finally:
             self._errors.close()
             self._folder.cleanup()
 
-    def _read(self, path: Path) -> Floats:
+    def _load_scores(self, path: Path) -> Floats:
         scores = np.full(self._frames, math.nan)
         for frame in json.loads(path.read_text("utf-8"))["frames"]:
             score = frame["metrics"].get("vmaf")
-            if score is not None and frame["frameNum"] % self._every == 0:
+            if score is not None and frame["frameNum"] % self._subsample == 0:
                 scores[frame["frameNum"]] = score
         return scores

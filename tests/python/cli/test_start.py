@@ -1,4 +1,4 @@
-"""What is loaded, and when: little, where a person or a shell waits; public names when they are asked for."""
+"""Lazy imports: few modules where a person or a shell waits, and public names on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support import ROOT
 
 HEAVY = {"IPython", "matplotlib", "numpy", "pydantic", "rich", "tidegate.runs", "tidegate.scenario"}
 
-ASK = """\
+PROGRAM = """\
 import sys
 from tidegate.cli import main
 code = main(sys.argv[1:])
@@ -25,11 +25,11 @@ print(code, *sorted(sys.modules), file=sys.stderr)
 """
 
 
-def asked(argv: list[str], **more: str) -> tuple[str, set[str]]:
-    """What the command line says, and which modules are loaded then."""
+def output_and_modules(argv: list[str], **more: str) -> tuple[str, set[str]]:
+    """The output of the command line, and the modules that it imported."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **more}
     got = subprocess.run(
-        [sys.executable, "-c", ASK, *argv], env=env, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", PROGRAM, *argv], env=env, capture_output=True, text=True, timeout=60, check=True
     )
     code, *modules = got.stderr.split()
     assert code == "0"
@@ -40,8 +40,8 @@ def asked(argv: list[str], **more: str) -> tuple[str, set[str]]:
     "argv", [["--version"], ["--help"], ["run", "--help"], ["compare", "--help"], ["trace", "generate", "--help"]]
 )
 def test_help_and_version_load_little(argv: list[str]) -> None:
-    said, modules = asked(argv)
-    assert "tidegate" in said
+    output, modules = output_and_modules(argv)
+    assert "tidegate" in output
     assert "tidegate._core" in modules
     assert not modules & HEAVY
 
@@ -63,13 +63,13 @@ def test_help_and_version_load_little(argv: list[str]) -> None:
 )
 def test_completions_load_little(typed: str, expected: str) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
-    said, modules = asked([], _TIDEGATE_COMPLETE="complete_bash", **words)
-    assert said.split() == expected.split()
+    output, modules = output_and_modules([], _TIDEGATE_COMPLETE="complete_bash", **words)
+    assert output.split() == expected.split()
     assert not modules & HEAVY
 
 
 def test_work_loads_what_it_needs() -> None:
-    assert asked(["scenario", "list"])[1] >= {"pydantic", "rich", "tidegate.scenario"}
+    assert output_and_modules(["scenario", "list"])[1] >= {"pydantic", "rich", "tidegate.scenario"}
 
 
 def test_everything_that_is_exported_is_there() -> None:
@@ -88,10 +88,10 @@ def test_type_checkers_see_the_same_names_as_python() -> None:
         alias.name: part.module for part in block.body if isinstance(part, ast.ImportFrom) for alias in part.names
     }
     assert {*listed, "__version__"} == set(tidegate.__all__)
-    for name, place in listed.items():
-        assert place is not None
+    for name, module in listed.items():
+        assert module is not None
         # a module of a package is an attribute of it once it is imported, which `fromlist` does
-        assert getattr(tidegate, name) is getattr(__import__(place, fromlist=[name]), name), name
+        assert getattr(tidegate, name) is getattr(__import__(module, fromlist=[name]), name), name
 
 
 def test_a_public_class_says_where_it_is() -> None:

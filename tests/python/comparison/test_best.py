@@ -1,4 +1,4 @@
-"""Who is called best in a comparison, and who is not compared."""
+"""The marks of the best controllers in a comparison, and the controllers that carried too little to be compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ flows = [{ name = "call", media = { controller = "gcc" } }]
 
 
 def run(rate: float, *, seed: int = 1, loss: float = 0.0, capacity: float = 10e6, others: tuple[str, ...] = ()) -> Any:
-    """What is read of a run for who carried too little."""
+    """A run with the numbers that decide whether a controller carried too little."""
     call: dict[str, Any] = {
         "flow": "call",
         "kind": "media",
@@ -32,7 +32,7 @@ def run(rate: float, *, seed: int = 1, loss: float = 0.0, capacity: float = 10e6
     }
     call["utilisation"] = rate / capacity
     flows = [call, *({"flow": f"{kind}-{n}", "kind": kind} for n, kind in enumerate(others))]
-    sharing = [one["flow"] for one in flows if one["kind"] != "udp"]
+    sharing = [flow["flow"] for flow in flows if flow["kind"] != "udp"]
     return SimpleNamespace(
         summary={"seed": seed, "flows": flows, "fairness": {"flows": sharing if len(sharing) > 1 else []}}
     )
@@ -45,10 +45,10 @@ def run(rate: float, *, seed: int = 1, loss: float = 0.0, capacity: float = 10e6
         ({"a": [run(2e6)], "b": [run(0.99e6)]}, "b"),
         # the mean over seeds counts
         ({"a": [run(2e6), run(2e6, seed=2)], "b": [run(0.5e6), run(1.6e6, seed=2)]}, ""),
-        # who loses more than a tenth shows nothing of what could be carried, unless all do
+        # a controller that loses more than a tenth does not show what could be carried, unless all do
         ({"hog": [run(9e6, loss=0.11)], "a": [run(2e6, loss=0.1)], "b": [run(1.5e6)]}, ""),
         ({"hog": [run(9e6, loss=0.3)], "a": [run(2e6, loss=0.2)]}, "a"),
-        # 10 Mbit/s for five: who takes more than 2 is no measure
+        # 10 Mbit/s for five flows: a controller that takes more than 2 is no yardstick
         ({"hog": [run(9e6, others=("tcp",) * 4)], "a": [run(1.1e6, others=("tcp",) * 4)]}, ""),
         ({"hog": [run(9e6, others=("tcp",) * 4)], "a": [run(0.9e6, others=("tcp",) * 4)]}, "a"),
         (
@@ -67,7 +67,7 @@ def test_who_carried_too_little(groups: dict[str, Any], out: str) -> None:
 
 
 def test_nobody_is_best_by_not_sending(cli: Cli) -> None:
-    """30 kbit/s had the stars for delay, loss and queue on every network."""
+    """Without this rule 30 kbit/s is the best for delay, loss and queue on every network."""
     done = tidegate.compare(["gcc", "fixed:30kbps", "fixed:1Mbps"], Scenario.parse(CALL), seeds=2)
     rows = {row.key: row for row in done.table.rows}
     delay = rows["one_way_delay_ms_p95"]
@@ -83,19 +83,19 @@ def test_nobody_is_best_by_not_sending(cli: Cli) -> None:
 
     alone = tidegate.compare(["gcc", "fixed:30kbps"], Scenario.parse(CALL))
     best = {row.key for row in alone.table.rows if row.best.labels}
-    assert best == {"receive_rate_bps", "utilisation"}, "only in rates is there another to compare with"
+    assert best == {"receive_rate_bps", "utilisation"}, "only rates can be compared between the two"
 
 
 def test_what_people_see_says_the_same(cli: Cli, tmp_path: Any) -> None:
-    """Terminal, Markdown, JSON and report: the same stars, and the same doubts."""
+    """Terminal, Markdown, JSON and report mark the same controllers as best, with the same certainty."""
     (tmp_path / "call.toml").write_text(CALL, "utf-8")
     argv = ["compare", "gcc", "fixed:30kbps", "fixed:1Mbps", "--scenario", "call.toml", "--seeds", "2"]
-    told = cli(*argv, "--out", "out")
-    (line,) = (line for line in told.out.splitlines() if line.startswith("one-way delay"))
+    printed = cli(*argv, "--out", "out")
+    (line,) = (line for line in printed.out.splitlines() if line.startswith("one-way delay"))
     assert line.count("*") == 1
     data = json.loads(cli(*argv, "--json").out)
-    cells = [one for one in data["table"] if one["metric"] == "one_way_delay_ms_p95"]
-    assert [one["best"] for one in cells] == [False, False, True]
+    cells = [cell for cell in data["table"] if cell["metric"] == "one_way_delay_ms_p95"]
+    assert [cell["best"] for cell in cells] == [False, False, True]
     sure = cells[2]["sure"]
     assert ("*?" in line) == (not sure)
     (line,) = (line for line in (tmp_path / "out" / "table.md").read_text().splitlines() if "| one-way delay" in line)
@@ -105,12 +105,12 @@ def test_what_people_see_says_the_same(cli: Cli, tmp_path: Any) -> None:
     (row,) = (row for row in page.split("<tr>") if "95th percentile</span>" in row and "One-way" in row)
     assert row.count('class="best"') == int(sure)
     assert row.count('class="best unsure"') == int(not sure)
-    assert row.count('class="out"') == 1, "and who is out stands back"
-    assert "fixed:30kbps carried 0.03 Mbit/s" in told.out
+    assert row.count('class="out"') == 1, "a controller that is not compared is faint"
+    assert "fixed:30kbps carried 0.03 Mbit/s" in printed.out
 
 
 def test_one_seed_is_never_sure(cli: Cli, tmp_path: Any) -> None:
     (tmp_path / "call.toml").write_text(CALL, "utf-8")
-    told = cli("compare", "fixed:1Mbps", "fixed:1.9Mbps", "--scenario", "call.toml")
-    assert "seed 1; * best, *? best mean, perhaps by luck" in told.out
-    assert told.out.count("*?") == told.out.count("*") - 1 >= 3
+    printed = cli("compare", "fixed:1Mbps", "fixed:1.9Mbps", "--scenario", "call.toml")
+    assert "seed 1; * best, *? best mean, perhaps by luck" in printed.out
+    assert printed.out.count("*?") == printed.out.count("*") - 1 >= 3

@@ -1,4 +1,4 @@
-"""A sweep goes on from what its results are, not from what they are called."""
+"""A sweep resumes from the contents of its results, not from their names."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def results(out: Path) -> list[Path]:
 def test_a_result_under_the_name_of_another_is_not_taken(small: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "s"
     done = sweep(small, GRID, out=out, seeds=2)
-    one, other, *_ = results(out)
-    shutil.copy(one, other)
+    first, second, *_ = results(out)
+    shutil.copy(first, second)
     again = sweep(small, GRID, out=out, seeds=2)
     assert again.resumed == 3
     assert again.to_csv() == done.to_csv()
     # files that were there before stay
-    assert other.with_name(f"{other.name}.kept-1").read_bytes() == one.read_bytes()
-    # a number in it that was changed
-    one.write_text(one.read_text().replace('"packets_sent": ', '"packets_sent": 1'))
+    assert second.with_name(f"{second.name}.kept-1").read_bytes() == first.read_bytes()
+    # a result with a changed number
+    first.write_text(first.read_text().replace('"packets_sent": ', '"packets_sent": 1'))
     again = sweep(small, GRID, out=out, seeds=2)
     assert again.resumed == 3
     assert again.to_csv() == done.to_csv()
@@ -69,12 +69,12 @@ def test_other_code_of_a_controller_runs_anew(tmp_path: Path) -> None:
         out = tmp_path / "s"
         first = sweep(mine, {}, out=out)
         assert sweep(mine, {}, out=out).resumed == 1
-        # the same file again, changed: what runs is what the key says
+        # the same file with other contents has another key
         (tmp_path / "mine.py").write_text(code.format(helper=helper, rate=1_400_000))
         second = sweep(mine, {}, out=out)
         assert second.resumed == 0
         assert second.rows[0]["digest"] != first.rows[0]["digest"]
-        # and what it imports from beside it
+        # so has a changed module that it imports
         (tmp_path / f"{helper}.py").write_text("RATE = 12\n")
         assert sweep(mine, {}, out=out).resumed == 0
     finally:
@@ -95,7 +95,7 @@ def test_a_plan_may_grow_and_another_one_is_refused(small: Scenario, tmp_path: P
     out = tmp_path / "s"
     sweep(small, GRID, out=out, seeds=[1, 2])
     before = (out / "summary.csv").read_bytes()
-    right = "choose another folder, or repeat all that is there and add to it"
+    hint = "choose another folder, or repeat all that is there and add to it"
     for grid, seeds, why in (
         (GRID, [2, 3], "its seed 1 is not in this one"),
         ({"links.cable.delay": ["20ms", "30ms"]}, [1, 2], "1 of its 2 combinations are not in this one"),
@@ -103,7 +103,7 @@ def test_a_plan_may_grow_and_another_one_is_refused(small: Scenario, tmp_path: P
     ):
         with pytest.raises(OutputError) as caught:
             sweep(small, grid, out=out, seeds=seeds)
-        assert str(caught.value) == f"{out}: holds a sweep with another plan: {why}; {right}"
+        assert str(caught.value) == f"{out}: holds a sweep with another plan: {why}; {hint}"
     with pytest.raises(OutputError, match="another plan"):
         sweep(small.with_changes({"duration": "2s"}), GRID, out=out, seeds=2)
     assert (out / "summary.csv").read_bytes() == before
@@ -116,20 +116,20 @@ def test_what_a_killed_run_left_is_cleared(small: Scenario, tmp_path: Path) -> N
     out = tmp_path / "s"
     sweep(small, GRID, out=out)
     key = results(out)[0].stem
-    left = [out / "results" / f".{key}.json.tidegate-abcd1234", out / ".summary.csv.tidegate-abcd1234"]
-    mine = [out / "results" / ".mine.tidegate-notes", out / ".notes"]
-    for path in (*left, *mine):
+    leftovers = [out / "results" / f".{key}.json.tidegate-abcd1234", out / ".summary.csv.tidegate-abcd1234"]
+    foreign = [out / "results" / ".mine.tidegate-notes", out / ".notes"]
+    for path in (*leftovers, *foreign):
         path.write_text("half")
     sweep(small, GRID, out=out)
-    assert not any(path.exists() for path in left)
-    assert all(path.exists() for path in mine)
+    assert not any(path.exists() for path in leftovers)
+    assert all(path.exists() for path in foreign)
 
 
 def test_two_sweeps_in_one_folder(small: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "s"
     with (
         Results(out).begun({}, [], []),
-        pytest.raises(OutputError, match="s: somebody is at work in it; wait for it, or choose another folder"),
+        pytest.raises(OutputError, match="s: another process is using it; wait for it, or choose another folder"),
     ):
         sweep(small, GRID, out=out)
     assert len(sweep(small, GRID, out=out).rows) == 2
@@ -143,12 +143,12 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
         assert process.poll() is None
     process.kill()
     process.communicate()
-    kept = {path: path.stat().st_mtime_ns for path in results(tmp_path / "o")}
+    times = {path: path.stat().st_mtime_ns for path in results(tmp_path / "o")}
     done = begin([*argv, "--json"], tmp_path)
     out, err = done.communicate(timeout=120)
     assert done.returncode == 0, err
-    assert json.loads(out)["resumed"] == len(kept)
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert json.loads(out)["resumed"] == len(times)
+    assert {path: path.stat().st_mtime_ns for path in times} == times
     assert [path.name for path in (tmp_path / "o").rglob("*tidegate-*")] == []
 
 

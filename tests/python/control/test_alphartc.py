@@ -73,9 +73,9 @@ def scenario(controller: str, duration: str = "6s") -> Scenario:
 
 
 def half_of(label: str) -> Estimating:
-    made = registry.choose(label, Path()).factory()
-    assert made is not None
-    half = made()[1]
+    halves = registry.choose(label, Path()).factory()
+    assert halves is not None
+    half = halves()[1]
     assert isinstance(half, Estimating)
     return half
 
@@ -86,8 +86,8 @@ def test_a_packet_is_told_in_the_keys_of_alphartc(tmp_path: Path) -> None:
     first = Arrived(7, 1100, 2**24 - 2**17, ssrc=9, rtp_sequence=2**16 + 5, header=32, padding=0, payload_type=96)
     half.on_packet(1_234_567_890, first)
     half.on_packet(1_235_999_999, Arrived(8, 240, 2**17, ssrc=4, header=12, padding=228, payload_type=127))
-    seen = half._estimator.record.seen  # type: ignore[attr-defined]
-    assert seen == [
+    reported = half._estimator.record.seen  # type: ignore[attr-defined]
+    assert reported == [
         {
             "send_time_ms": 63_500,
             "arrival_time_ms": 1234,
@@ -204,8 +204,8 @@ def test_an_answer_that_is_no_rate_ends_the_run_with_its_file_and_line(tmp_path:
     file = tmp_path / "e.py"
     body = f"class Estimator:\n    def report_states(self, stats):\n        pass\n\n    def get_estimated_bandwidth(self):\n        return {answer}\n"
     file.write_text(body)
-    what = rf"e\.py \(line 5\): get_estimated_bandwidth returned {WRONG[answer]}; expected bit/s from 0 to 10\^12$"
-    with pytest.raises(RunError, match=rf"^call\.receiver at [\d.]+s: .*{what}"):
+    message = rf"e\.py \(line 5\): get_estimated_bandwidth returned {WRONG[answer]}; expected bit/s from 0 to 10\^12$"
+    with pytest.raises(RunError, match=rf"^call\.receiver at [\d.]+s: .*{message}"):
         run(scenario(f"alphartc:{file}", "2s"))
 
 
@@ -251,13 +251,13 @@ def test_what_is_no_estimator_is_told_in_one_line(tmp_path: Path, text: str) -> 
 
 def test_settings_that_it_does_not_take_are_told(tmp_path: Path) -> None:
     label = f"alphartc:{submission(tmp_path)}"
-    for setting, said in {
+    for setting, message in {
         "gain=2": r"\(line 6\): Estimator: got an unexpected keyword argument 'gain'",
         "interval_ms=0": 'interval_ms: found "0"; expected 1 to 60000 milliseconds',
         "interval_ms=soon": 'interval_ms: found "soon"',
         "fast": 'found "fast"; expected key=value',
     }.items():
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             registry.choose(f"{label}:{setting}", Path())
     with pytest.raises(InputError, match=r'found "alphartc:"; expected alphartc:BandwidthEstimator\.py'):
         registry.choose("alphartc:", Path())

@@ -1,4 +1,4 @@
-"""What estimators see in the challenge of MMSys 2024: each feature against numbers worked out by hand."""
+"""Observations in the challenge of MMSys 2024: each feature against numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def stamp(ms: int) -> int:
     return ms * 2**18 // 1000 % 2**24
 
 
-def slot(seen: Floats, number: int) -> dict[str, float]:
+def slot(observation: Floats, number: int) -> dict[str, float]:
     """The features of one MI: 0 to 4 are short, 5 to 9 long, the most recent first."""
-    return {name: float(seen[10 * place + number]) for place, name in enumerate(NAMES)}
+    return {name: float(observation[10 * position + number]) for position, name in enumerate(NAMES)}
 
 
 def test_each_feature_of_a_short_interval_is_what_its_definition_says() -> None:
@@ -70,31 +70,31 @@ def test_each_feature_of_a_short_interval_is_what_its_definition_says() -> None:
     # and the first has moved on by one
     assert slot(second, 1) == slot(first, 0)
     # the long interval has both: the time between them counts, and rates are over 600 ms
-    whole = slot(second, 5)
-    assert whole["receiving rate"] == pytest.approx(2500 * 8 / 0.600)
-    assert whole["received packets"] == 4.0
-    assert whole["interarrival time"] == pytest.approx(110 / 3, rel=1e-6)
+    features = slot(second, 5)
+    assert features["receiving rate"] == pytest.approx(2500 * 8 / 0.600)
+    assert features["received packets"] == 4.0
+    assert features["interarrival time"] == pytest.approx(110 / 3, rel=1e-6)
     deviation = math.sqrt(sum((gap - 110 / 3) ** 2 for gap in (70, 10, 30)) / 3)
-    assert whole["jitter"] == pytest.approx(deviation, rel=1e-6)
-    assert whole["delay average minimum difference"] == pytest.approx((200 + 270 + 280 + 310) / 4 - 200, rel=1e-6)
-    assert whole["packet loss ratio"] == pytest.approx(4 / 8)
+    assert features["jitter"] == pytest.approx(deviation, rel=1e-6)
+    assert features["delay average minimum difference"] == pytest.approx((200 + 270 + 280 + 310) / 4 - 200, rel=1e-6)
+    assert features["packet loss ratio"] == pytest.approx(4 / 8)
 
 
 def test_an_observation_has_ten_intervals_of_each_feature_and_the_most_recent_first() -> None:
     observer = Observer()
     # in interval n there are n packets, all in its middle
     for number in range(51):
-        at = number * INTERVAL_NS + INTERVAL_NS // 2
-        for one in range(number):
-            observer.hear(at, Arrived(None, 100, stamp(0), rtp_sequence=100 * number + one))
-        seen = observer.close()
-    assert seen.shape == (COUNT,) == (150,)
-    assert seen.dtype == "float32"
-    assert list(seen[10:15]) == [50, 49, 48, 47, 46]
+        now_ns = number * INTERVAL_NS + INTERVAL_NS // 2
+        for index in range(number):
+            observer.hear(now_ns, Arrived(None, 100, stamp(0), rtp_sequence=100 * number + index))
+        observation = observer.close()
+    assert observation.shape == (COUNT,) == (150,)
+    assert observation.dtype == "float32"
+    assert list(observation[10:15]) == [50, 49, 48, 47, 46]
     longs = [sum(range(51 - 10 * (n + 1), 51 - 10 * n)) for n in range(5)]
-    assert list(seen[15:20]) == longs
+    assert list(observation[15:20]) == longs
     # the same place in the next feature is that many bytes
-    assert list(seen[20:30]) == [100 * packets for packets in [50, 49, 48, 47, 46, *longs]]
+    assert list(observation[20:30]) == [100 * packets for packets in [50, 49, 48, 47, 46, *longs]]
 
 
 def test_the_least_delay_so_far_is_that_at_the_end_of_each_interval() -> None:
@@ -103,14 +103,14 @@ def test_the_least_delay_so_far_is_that_at_the_end_of_each_interval() -> None:
     observer.close()
     # 125 ms later by the sender's clock, 100 by ours: 25 ms less on its way
     observer.hear(200 * MS, Arrived(1, 100, stamp(125)))
-    seen = observer.close()
-    assert list(seen[50:53]) == [175.0, 200.0, 0.0]
-    assert seen[55] == 175.0
-    assert slot(seen, 0)["queuing delay"] == 0.0
-    assert slot(seen, 0)["delay"] == -25.0
+    observation = observer.close()
+    assert list(observation[50:53]) == [175.0, 200.0, 0.0]
+    assert observation[55] == 175.0
+    assert slot(observation, 0)["queuing delay"] == 0.0
+    assert slot(observation, 0)["delay"] == -25.0
     # an interval without packets has nothing but this
-    seen = observer.close()
-    assert slot(seen, 0) == {**dict(zip(NAMES, EMPTY, strict=True)), "minimum seen delay": 175.0}
+    observation = observer.close()
+    assert slot(observation, 0) == {**dict(zip(NAMES, EMPTY, strict=True)), "minimum seen delay": 175.0}
 
 
 def test_losses_are_counted_in_each_stream_when_they_are_noticed_and_no_late_packet_makes_one() -> None:
@@ -118,9 +118,9 @@ def test_losses_are_counted_in_each_stream_when_they_are_noticed_and_no_late_pac
     for sequence in (10, 13, 11, 14, 20):  # two lost, one of which comes late; then five
         observer.hear(sequence, Arrived(None, 100, stamp(0), ssrc=1, rtp_sequence=sequence))
     observer.hear(21, Arrived(None, 100, stamp(0), ssrc=2, rtp_sequence=1000))
-    seen = slot(observer.close(), 0)
-    assert seen["packet loss ratio"] == pytest.approx(7 / 13)
-    assert seen["average number of lost packets"] == 3.5
+    features = slot(observer.close(), 0)
+    assert features["packet loss ratio"] == pytest.approx(7 / 13)
+    assert features["average number of lost packets"] == 3.5
 
 
 def test_times_of_sending_go_on_where_24_bits_wrap() -> None:
@@ -128,9 +128,9 @@ def test_times_of_sending_go_on_where_24_bits_wrap() -> None:
     # 63.875 s and 125 ms later, which is 0 of the next 64 s; on the way for 200 and 205 ms
     observer.hear(0, Arrived(0, 100, stamp(63_875)))
     observer.hear(130 * MS, Arrived(1, 100, stamp(64_000)))
-    seen = observer.close()
+    observation = observer.close()
     assert stamp(64_000) == 0
-    assert slot(seen, 0)["delay"] == 2.5
+    assert slot(observation, 0)["delay"] == 2.5
     assert SendTimes.ns(2**18) == 10**9
     assert [SendTimes.ms(ticks) for ticks in (131, 132, 262_144, 262_013)] == [0, 1, 1000, 1000]
     assert [SendTimes.ns(ticks) for ticks in (1, 2)] == [3815, 7629]  # 3814.7, 7629.4
@@ -140,6 +140,6 @@ def test_a_packet_that_came_much_faster_than_the_first_one_makes_no_infinite_rat
     observer = Observer()
     observer.hear(0, Arrived(0, 100, stamp(0)))
     observer.hear(1, Arrived(1, 100, stamp(250)))  # -50 ms
-    seen = observer.close()
-    assert all(math.isfinite(value) for value in seen)
-    assert slot(seen, 0)["delay ratio"] == 0.0
+    observation = observer.close()
+    assert all(math.isfinite(value) for value in observation)
+    assert slot(observation, 0)["delay ratio"] == 0.0

@@ -77,17 +77,17 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Any:
         cells.append(name)
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         exec(compile(text, name, "exec"), vars(module))
-        made: type[Any] = module.Mine
-        return made
+        cls: type[Any] = module.Mine
+        return cls
 
     return run
 
 
 def test_classes_take_part_by_their_names(notebook: Any) -> None:
     mine = notebook()
-    found = tidegate.compare([mine, (mine, {"part": 0.25}), Half, "gcc"], SCENARIO, seeds=2)
-    assert found.controllers == ["Mine", "Mine:part=0.25", "Half", "gcc"]
-    rates = {name: some[0].metrics()["sending_rate_bps"] for name, some in found.runs.items()}
+    comparison = tidegate.compare([mine, (mine, {"part": 0.25}), Half, "gcc"], SCENARIO, seeds=2)
+    assert comparison.controllers == ["Mine", "Mine:part=0.25", "Half", "gcc"]
+    rates = {name: runs[0].metrics()["sending_rate_bps"] for name, runs in comparison.runs.items()}
     assert rates["Mine"] == pytest.approx(rates["Half"], rel=0.02)
     assert rates["Mine:part=0.25"] == pytest.approx(rates["Mine"] / 2, rel=0.15)
 
@@ -95,9 +95,9 @@ def test_classes_take_part_by_their_names(notebook: Any) -> None:
 def test_two_classes_of_one_name_are_told_apart(notebook: Any) -> None:
     old = notebook(more="// 2")
     new = notebook()
-    found = tidegate.compare([new, old], SCENARIO)
-    assert found.controllers == ["Mine", "Mine@2"]
-    first, second = (found.runs[name][0] for name in found.controllers)
+    comparison = tidegate.compare([new, old], SCENARIO)
+    assert comparison.controllers == ["Mine", "Mine@2"]
+    first, second = (comparison.runs[name][0] for name in comparison.controllers)
     assert first.digest != second.digest
     assert tidegate.run(with_controller(SCENARIO, new)).digest == first.digest
     assert tidegate.run(with_controller(SCENARIO, old)).digest == second.digest
@@ -117,14 +117,14 @@ def test_a_class_of_a_function_is_found_again_by_its_name() -> None:
         return Constant
 
     slow, fast = make(300_000), make(900_000)
-    made = {name: with_controller(SCENARIO, one) for name, one in {"slow": slow, "fast": fast}.items()}
+    scenarios = {name: with_controller(SCENARIO, scenario) for name, scenario in {"slow": slow, "fast": fast}.items()}
     # through the text of a file, too
-    again = Scenario.parse(made["slow"].to_toml(), SCENARIO.base / "again.toml")
-    assert tidegate.run(again).digest == tidegate.run(made["slow"]).digest
-    found = tidegate.compare([slow, fast], SCENARIO)
-    assert found.runs["Constant"][0].digest == tidegate.run(made["slow"]).digest
-    assert found.runs["Constant@2"][0].digest == tidegate.run(made["fast"]).digest
-    hashes = {lower(one).hash for one in made.values()}
+    again = Scenario.parse(scenarios["slow"].to_toml(), SCENARIO.base / "again.toml")
+    assert tidegate.run(again).digest == tidegate.run(scenarios["slow"]).digest
+    comparison = tidegate.compare([slow, fast], SCENARIO)
+    assert comparison.runs["Constant"][0].digest == tidegate.run(scenarios["slow"]).digest
+    assert comparison.runs["Constant@2"][0].digest == tidegate.run(scenarios["fast"]).digest
+    hashes = {lower(scenario).hash for scenario in scenarios.values()}
     assert len(hashes) == 2
 
 
@@ -139,11 +139,11 @@ def test_the_folder_says_what_the_class_was(notebook: Any, tmp_path: Path) -> No
     assert again.scenario.flows[0].media.controller.name == "python:__main__:Mine"  # type: ignore[union-attr]
     # nothing that others import is copied
     assert "classes" not in tidegate.run(with_controller(SCENARIO, "fixed:1Mbps")).about
-    with pytest.raises(InputError, match="this process has to define it"):
+    with pytest.raises(InputError, match="this process has not defined it"):
         Scenario.parse(again.scenario.to_toml().replace(":Mine", ":Other")).check()
     # a class without source text goes by its name
     del sys.modules["__main__"].Mine
-    with pytest.raises(InputError, match="Mine: is of a notebook or a script: this process has to define it"):
+    with pytest.raises(InputError, match="Mine: belongs to a notebook or script, and this process has not defined it"):
         tidegate.run(again.scenario)
     nameless: dict[str, Any] = {"__name__": "__main__"}
     exec(CELL.format(extra="", more=""), nameless)
@@ -196,8 +196,8 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
     with pytest.raises(InputError, match="other processes do not have it"):
         tidegate.sweep(SCENARIO, {CALL: [mine]}, out=tmp_path / "out", processes=True)
     # another engine is sent the class itself
-    with monkeypatch.context() as other:
-        other.setattr(engine, "current", object)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "current", object)
         assert by_processes(True, [Lowered(with_controller(SCENARIO, mine))], 2, 2)
     # threads are the default
     assert tidegate.compare([mine, "gcc"], SCENARIO, seeds=2, processes=None, workers=2).seeds == [1, 2]
@@ -206,15 +206,18 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (NoHooks, r"NoHooks: has no method on_report\(now_ns, report\); tidegate.Controller as its base class"),
-        (Half(), r"found one Half that is made already; expected the class itself, Half, or with settings: \(Half, "),
+        (
+            NoHooks,
+            r"NoHooks: has no method on_report\(now_ns, report\); the base class tidegate.Controller has all methods",
+        ),
+        (Half(), r"found an instance of Half; expected the class itself, Half, or with settings: \(Half, "),
         (lambda: None, r'found ".*lambda.*"; expected a name such as "gcc", a class, or one of them with settings'),
         (None, r'found "None"; expected a name'),
         (3, r'found "3"; expected a name'),
         ((Half, 3), r"expected a name such as"),
         ((Half, {"k": 2}), r"Half: got an unexpected keyword argument 'k'"),
         ((Half, {"k": [2]}), r'Half: k: found "\[2\]"; expected a number, text, True or False'),
-        ((Half, {"name": "x"}), r"Half: name: is a word of scenarios"),
+        ((Half, {"name": "x"}), r"Half: name: is reserved for scenarios"),
         (int, r"int: has no method on_report"),
     ],
 )
@@ -228,12 +231,12 @@ def test_what_is_no_controller_is_told_in_a_line(wrong: Any, words: str, tmp_pat
         try:
             plan: Any = give()
         except InputError as error:
-            said = str(error)
+            message = str(error)
         else:
             # a controller that fits no case is told where the others are run
-            said = " ".join(plan.refused.values())
-        assert __import__("re").search(words, said), said
-        assert "\n" not in said
+            message = " ".join(plan.refused.values())
+        assert __import__("re").search(words, message), message
+        assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -295,14 +298,14 @@ class Waiting:
         return job(tick)
 
 
-@pytest.mark.parametrize("what", ["run", "compare", "sweep", "suite"])
-def test_a_bar_is_drawn_for_whoever_asks(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("runner", ["run", "compare", "sweep", "suite"])
+def test_a_bar_is_drawn_for_whoever_asks(runner: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", -1.0)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     suite = Suite.parse('[[cases]]\nname = "home"\nscenario = "home-broadband"\nset = { duration = "3s" }\n')
-    every: dict[str, Callable[[], object]] = {
+    runners: dict[str, Callable[[], object]] = {
         "run": lambda: tidegate.run(SCENARIO, record="summary", progress=True),
         "compare": lambda: tidegate.compare(["gcc", "fixed:1Mbps"], SCENARIO, progress=True, seeds=3),
         "sweep": lambda: tidegate.sweep(
@@ -311,21 +314,21 @@ def test_a_bar_is_drawn_for_whoever_asks(what: str, monkeypatch: pytest.MonkeyPa
         "suite": lambda: Plan.of(suite, ["gcc"], seeds=4).run(tmp_path / "out", progress=True),
     }
     with engine.using(Waiting(terminal.drawn)):
-        every[what]()
-    said = terminal.getvalue()
-    assert "%" in said
-    assert "time left" in said
+        runners[runner]()
+    output = terminal.getvalue()
+    assert "%" in output
+    assert "time left" in output
 
 
 def test_a_bar_in_a_notebook_is_one_display_that_changes_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[str, str]] = []
 
     class Handle:
-        def update(self, shown: Any) -> None:
-            drawn.append(("update", shown))
+        def update(self, content: Any) -> None:
+            drawn.append(("update", content))
 
-    def display(shown: Any, display_id: bool) -> Handle:
-        drawn.append(("display", shown))
+    def display(content: Any, display_id: bool) -> Handle:
+        drawn.append(("display", content))
         return Handle()
 
     fake = types.ModuleType("IPython.display")
@@ -335,7 +338,7 @@ def test_a_bar_in_a_notebook_is_one_display_that_changes_and_goes(monkeypatch: p
     monkeypatch.setattr("rich.console.Console.is_jupyter", True, raising=False)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     monkeypatch.setattr(progress, "_PATIENCE", -1.0)
-    with progress.shown(True, "<b>") as tell:
+    with progress.progress_bar(True, "<b>") as tell:
         assert tell is not None
         tell(0.25)
         tell(0.5)

@@ -44,10 +44,10 @@ def first_sentence(doc: str) -> str:
 
 
 def bodies(kind: str) -> Iterator[tuple[str, str]]:
-    for found in re.finditer(
+    for match in re.finditer(
         rf"^{kind} (\w+)(?:<[^>]*>)?(?:: Send)? \{{\n(.*?)^\}}", source(), re.MULTILINE | re.DOTALL
     ):
-        yield found[1], found[2]
+        yield match[1], match[2]
 
 
 DOC = r"(?P<doc>(?:    ///[^\n]*\n)*)(?:    #\[[^\n]*\n)*"
@@ -57,7 +57,7 @@ def structs() -> dict[str, list[Part]]:
     """The public fields of each public struct."""
     field = re.compile(DOC + r"    pub (?P<name>\w+): (?P<type>[^\n]+),\n")
     return {
-        name: [Part(one["name"], one["type"], first_sentence(one["doc"])) for one in field.finditer(body)]
+        name: [Part(match["name"], match["type"], first_sentence(match["doc"])) for match in field.finditer(body)]
         for name, body in bodies("pub struct")
     }
 
@@ -66,7 +66,7 @@ def methods(kind: str, visible: str = "") -> dict[str, list[Part]]:
     """The methods of each trait, or the public ones of each implementation."""
     method = re.compile(DOC + rf"    {visible}(?:const )?fn (?P<name>\w+)\(")
     return {
-        name: [Part(one["name"], "", first_sentence(one["doc"])) for one in method.finditer(body)]
+        name: [Part(match["name"], "", first_sentence(match["doc"])) for match in method.finditer(body)]
         for name, body in bodies(kind)
     }
 
@@ -96,7 +96,7 @@ NO_VALUES = {"Notes", "Context", "Ask", "Probes"}
 """Structs that Python has in another form: `internals`, attributes, answers, lists, ValueError."""
 
 MORE = {"Report": {"rtt_ns", "sequence", "size", "sent_ns", "arrival_ns"}}
-"""What Python has besides: the method of that name, and columns of `packets` as arrays."""
+"""Names that only Python has: the method of that name, and columns of `packets` as arrays."""
 
 TRAITS = {"Controller": tidegate.Controller, "ReceiverHalf": tidegate.ReceiverHalf}
 HOSTED = {"Controller": tidegate.ControllerHost, "ReceiverHalf": tidegate.ReceiverHost}
@@ -109,7 +109,7 @@ CONTEXT = {
     "wants_notes": "`self.internals` is read only if the scenario asks for it",
     "fail": "raise an exception",
 }
-"""What a call can use, and what does that in Python."""
+"""Methods that a call can use, with their counterparts in Python."""
 
 HOSTS = {"objection", "alarm_objection"}
 """Methods of Context for those who host controllers of other languages."""
@@ -127,9 +127,9 @@ def public(kind: type[Any]) -> set[str]:
 
 
 def test_every_struct_of_the_contract_is_known_here() -> None:
-    found = structs()
-    assert found.keys() == VALUES.keys() | NO_VALUES
-    assert sum(map(len, found.values())) > 60, "the source is read"
+    parts_of = structs()
+    assert parts_of.keys() == VALUES.keys() | NO_VALUES
+    assert sum(map(len, parts_of.values())) > 60, "the source is read"
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -145,15 +145,15 @@ def test_every_hook_has_its_twin_in_both_directions(name: str) -> None:
     hooks = {part.name for part in methods("pub trait")[name]}
     assert len(hooks) >= 4
     # rng and internals stand for the context of a call
-    assert {one for one in public(TRAITS[name]) if one != "internals"} == hooks
+    assert {hook for hook in public(TRAITS[name]) if hook != "internals"} == hooks
     assert set(TRAITS[name].__annotations__) >= {"rng", "internals"}
     assert hooks <= public(HOSTED[name])
 
 
 def test_all_that_a_call_can_use_has_its_twin() -> None:
-    found = {part.name for part in methods("impl", "pub ")["Context"]}
-    found |= {part.name for part in structs()["Context"]}
-    assert found == CONTEXT.keys() | HOSTS
+    methods_of_context = {part.name for part in methods("impl", "pub ")["Context"]}
+    methods_of_context |= {part.name for part in structs()["Context"]}
+    assert methods_of_context == CONTEXT.keys() | HOSTS
 
 
 def table() -> str:
@@ -165,25 +165,25 @@ def table() -> str:
         lines.extend(f"| `{rust}` | {python} | {doc} |" for rust, python, doc in rows)
 
     for name, parts in methods("pub trait").items():
-        section(f"Hooks of a `{name}`", [(one.name, f"`{one.name}`", one.doc) for one in parts])
+        section(f"Hooks of a `{name}`", [(part.name, f"`{part.name}`", part.doc) for part in parts])
     section("What a call can use", [(f"cx.{name}", python, "") for name, python in CONTEXT.items()])
-    found = structs()
+    parts_of = structs()
     for name in VALUES:
-        section(f"`{name}`", [(one.name, f"`{twin(one)}`", one.doc) for one in found[name]])
-    section("`Ask`, in Python a pair", [(one.name, f"`[{n}]`", one.doc) for n, one in enumerate(found["Ask"])])
+        section(f"`{name}`", [(part.name, f"`{twin(part)}`", part.doc) for part in parts_of[name]])
+    section("`Ask`, in Python a pair", [(part.name, f"`[{n}]`", part.doc) for n, part in enumerate(parts_of["Ask"])])
     return "\n".join(lines) + "\n"
 
 
 def test_the_table_in_the_docs_is_that_of_the_source() -> None:
     text = DOCS.read_text()
     mark = "<!-- made by tests/python/control/test_contract.py; TIDEGATE_BLESS=1 writes it again -->\n"
-    before, found, _ = text.partition(mark)
-    assert found
-    made = before + mark + table()
+    before, mark_in_text, _ = text.partition(mark)
+    assert mark_in_text
+    expected = before + mark + table()
     if os.environ.get("TIDEGATE_BLESS") == "1":
-        DOCS.write_text(made)
-        text = made
-    assert text == made, "TIDEGATE_BLESS=1 writes it again"
+        DOCS.write_text(expected)
+        text = expected
+    assert text == expected, "TIDEGATE_BLESS=1 writes it again"
 
 
 # --- a controller of the engine in Python's hands is the same -------------------------------------
@@ -239,10 +239,10 @@ def test_a_controller_through_python_is_itself(name: str, parts: str) -> None:
 
 
 class Marked(tidegate.Controller):
-    """Wants its packets to carry ECT(1), and remembers what it was told of marks."""
+    """Wants its packets to carry ECT(1), and remembers what reports said of marks."""
 
     needs = Needs(ecn="ect1")
-    told: list[Any] = []  # noqa: RUF012
+    reported: list[Any] = []  # noqa: RUF012
 
     def on_limits(self, now_ns: int, limits: tidegate.Limits) -> float:
         del now_ns
@@ -250,7 +250,7 @@ class Marked(tidegate.Controller):
 
     def on_report(self, now_ns: int, report: tidegate.Report) -> None:
         del now_ns
-        Marked.told.append((report.ecn, len(report.packets)))
+        Marked.reported.append((report.ecn, len(report.packets)))
 
 
 class OnReports(Marked):
@@ -306,7 +306,7 @@ def test_reports_go_with_frames_where_asked_for(controller: str, interval: str, 
 
 
 def test_each_frame_has_its_report() -> None:
-    Marked.told.clear()
+    Marked.reported.clear()
     scenario = Scenario.parse(CALL.format(controller="gcc", format="auto", interval="frame")).to_dict()
     scenario["flows"][0]["media"] |= {
         "controller": Marked,
@@ -316,20 +316,22 @@ def test_each_frame_has_its_report() -> None:
     del scenario["links"][0]["loss"]
     run(Scenario.from_dict(scenario))
     # a packet a frame, and a report with each
-    told = [packets for _, packets in Marked.told if packets]
-    assert len(told) == pytest.approx(12 * 50, abs=3)
+    reported = [packets for _, packets in Marked.reported if packets]
+    assert len(reported) == pytest.approx(12 * 50, abs=3)
 
 
 def test_packets_carry_what_was_asked_for_and_reports_say_so() -> None:
-    Marked.told.clear()
+    Marked.reported.clear()
     scenario = Scenario.parse(CALL.format(controller="gcc", format="auto", interval="auto")).to_dict()
     scenario["flows"][0]["media"]["controller"] = Marked
     run(Scenario.from_dict(scenario))
-    told = [(ecn, packets) for ecn, packets in Marked.told if ecn is not None]
-    assert len(told) > 100
-    arrived = sum(ecn.ect1 for ecn, _ in told)
-    assert arrived == sum(ecn.ect1 + ecn.not_ect + ecn.ect0 + ecn.ce for ecn, _ in told), "none is changed on the way"
-    assert 0.9 < arrived / sum(packets for _, packets in told) <= 1, "but for what is lost"
+    reported = [(ecn, packets) for ecn, packets in Marked.reported if ecn is not None]
+    assert len(reported) > 100
+    arrived = sum(ecn.ect1 for ecn, _ in reported)
+    assert arrived == sum(ecn.ect1 + ecn.not_ect + ecn.ect0 + ecn.ce for ecn, _ in reported), (
+        "none is changed on the way"
+    )
+    assert 0.9 < arrived / sum(packets for _, packets in reported) <= 1, "but for what is lost"
 
 
 # --- answers that are none ------------------------------------------------------------------------
@@ -380,8 +382,8 @@ def failure(
 @pytest.mark.parametrize("case", WRONG)
 def test_a_decision_that_makes_no_sense_names_class_method_and_field(case: str, tmp_path: Path) -> None:
     keys, reason = WRONG[case]
-    said = failure(tmp_path, f"return Decision(1e6, {keys})")
-    assert re.search(rf"^call\.sender at 0\.\d{{9}}s: Mine\.on_report raised \w+: {reason}", said), said
+    message = failure(tmp_path, f"return Decision(1e6, {keys})")
+    assert re.search(rf"^call\.sender at 0\.\d{{9}}s: Mine\.on_report raised \w+: {reason}", message), message
 
 
 @pytest.mark.parametrize(
@@ -440,8 +442,8 @@ class Lucky(tidegate.Controller):
 def test_a_class_draws_from_its_own_substream() -> None:
     scenario = Scenario.parse(CALL.format(controller="gcc", format="twcc", interval="auto")).to_dict()
     scenario["flows"][0]["media"]["controller"] = Lucky
-    first, again, other = (run(Scenario.from_dict(scenario), seed=seed) for seed in (1, 1, 2))
-    assert first.digest == again.digest != other.digest
+    first, again, other_seed = (run(Scenario.from_dict(scenario), seed=seed) for seed in (1, 1, 2))
+    assert first.digest == again.digest != other_seed.digest
     # the first decision is that of the limits; the next are draws of the controller's substream, one a report
     drawn = first.table("decisions").to_numpy("target_bps")
     stream = tidegate.Stream(1, "call.sender", "controller")

@@ -13,9 +13,9 @@ PAGE = ROOT / "docs/controllers/index.md"
 def test_every_scheme_is_in_the_table_with_what_it_needs() -> None:
     """Feedback and ECN are those of its default preset, and its page is there."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text().splitlines()]
-    said = {row[0].split("`")[1]: (row[0], row[3], row[4]) for row in rows if row[0].startswith("[`")}
-    assert sorted(said) == sorted(registry.registry())
-    for name, (link, feedback, ecn) in said.items():
+    documented = {row[0].split("`")[1]: (row[0], row[3], row[4]) for row in rows if row[0].startswith("[`")}
+    assert sorted(documented) == sorted(registry.registry())
+    for name, (link, feedback, ecn) in documented.items():
         needs = registry.choose(name, Path()).needs
         assert (needs.feedback, needs.ecn) == (feedback, ecn), name
         assert link == f"[`{name}`]({name}.md)"

@@ -18,11 +18,11 @@ from tidegate.scenario import shipped
 CARRIED = ROOT / "tests" / "data" / "gcc" / "goog_cc_bursty"
 
 
-def check(told: dict[str, float], answers: int, probes: int) -> None:
+def check(result: dict[str, float], answers: int, probes: int) -> None:
     """Every answer to the bit, and every probe at its instant."""
     rates = dict.fromkeys(("target_bps", "stable_target_bps", "pacing_bps", "padding_bps"), 0.0)
     wrong = dict.fromkeys(("wrong_probes", "missing_probes", "missing"), 0)
-    assert told == {**rates, **wrong, "answers": answers, "probes": probes}
+    assert result == {**rates, **wrong, "answers": answers, "probes": probes}
 
 
 def test_the_carried_recording() -> None:
@@ -48,17 +48,17 @@ def test_whole_recordings(name: str, options: dict[str, Any], answers: int, prob
 
 
 def test_what_differs_is_seen(tmp_path: Path) -> None:
-    for what in ("packets", "rr", "targets", "probes"):
-        shutil.copy(f"{CARRIED}_{what}.csv", tmp_path / f"it_{what}.csv")
+    for kind in ("packets", "rr", "targets", "probes"):
+        shutil.copy(f"{CARRIED}_{kind}.csv", tmp_path / f"it_{kind}.csv")
     probes = (tmp_path / "it_probes.csv").read_text().replace("125000,3,3800000", "127000,3,3800000")
     (tmp_path / "it_probes.csv").write_text(probes)
     lines = (tmp_path / "it_targets.csv").read_text().splitlines()
     cells = lines[-1].split(",")
     cells[2] = str(int(int(cells[2]) / 1.01))
     (tmp_path / "it_targets.csv").write_text("\n".join([*lines[:-1], ",".join(cells)]) + "\n")
-    told = example("replay_goog_cc").Replay(str(tmp_path / "it")).run()
-    assert told["target_bps"] == pytest.approx(0.01, rel=1e-3)
-    assert told["wrong_probes"] == 1
+    result = example("replay_goog_cc").Replay(str(tmp_path / "it")).run()
+    assert result["target_bps"] == pytest.approx(0.01, rel=1e-3)
+    assert result["wrong_probes"] == 1
     # another setting, other answers
     assert example("replay_goog_cc").Replay(str(CARRIED), probe_first=2.5).run()["wrong_probes"] == 1
     assert example("replay_goog_cc").Replay(str(CARRIED), alr_usage=0.7, loss_offset=0.01).run()["target_bps"] > 0.01
@@ -66,25 +66,25 @@ def test_what_differs_is_seen(tmp_path: Path) -> None:
 
 def test_each_preset_has_settings_of_its_own_and_shows_them(cli: Cli) -> None:
     presets = controllers.registry()["gcc"]["presets"]
-    own = {preset: {setting["name"] for setting in controllers.settings_of("gcc", preset)} for preset in presets}
-    assert {"probe_first", "beta"} <= own["libwebrtc"]
-    assert "k_up" not in own["libwebrtc"]
+    settings = {preset: {setting["name"] for setting in controllers.settings_of("gcc", preset)} for preset in presets}
+    assert {"probe_first", "beta"} <= settings["libwebrtc"]
+    assert "k_up" not in settings["libwebrtc"]
     for preset in set(presets) - {"libwebrtc"}:
-        assert {"k_up", "beta"} <= own[preset]
-        assert 5 <= len(own[preset]) <= 25
-    shown = cli("controllers", "gcc:libwebrtc,beta=0.9").out
-    assert "probe_first" in shown
-    assert "k_up" not in shown
+        assert {"k_up", "beta"} <= settings[preset]
+        assert 5 <= len(settings[preset]) <= 25
+    output = cli("controllers", "gcc:libwebrtc,beta=0.9").out
+    assert "probe_first" in output
+    assert "k_up" not in output
     draft = cli("controllers", "gcc:draft-02").out
     assert "overuse_time" in draft
     assert "decrease_offset" not in draft
     default = presets[0]
     assert default == "libwebrtc"
-    told = json.loads(cli("controllers", "gcc", "--json").out)
-    assert told["own_settings"].keys() == set(presets) - {default}
-    assert {setting["name"] for setting in told["settings"]} == own[default]
-    assert "a scenario's call with a camera has alr_probing=false, pacing_factor=1.1" in shown
-    assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0" in shown
+    listing = json.loads(cli("controllers", "gcc", "--json").out)
+    assert listing["own_settings"].keys() == set(presets) - {default}
+    assert {setting["name"] for setting in listing["settings"]} == settings[default]
+    assert "a scenario's call with a camera has alr_probing=false, pacing_factor=1.1" in output
+    assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0" in output
     assert "a scenario's call" not in draft
 
 

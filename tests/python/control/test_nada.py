@@ -44,7 +44,7 @@ def call(*flows: str, capacity: str = "1Mbps", duration: str = "40s", link: str 
 @pytest.mark.parametrize("name", ["const1m", "loss5"])
 def test_updates_are_those_of_ns3_rmcat(name: str) -> None:
     """From the first to the last, nothing taken over but packets."""
-    files = [ROOT / "tests" / "data" / "nada" / f"nada_ns3rmcat_{name}_{what}.csv" for what in ("packets", "updates")]
+    files = [ROOT / "tests" / "data" / "nada" / f"nada_ns3rmcat_{name}_{table}.csv" for table in ("packets", "updates")]
     count, off = example("replay_nada").replay(*files)
     assert count >= 60
     assert off < 1e-6
@@ -54,7 +54,7 @@ def test_updates_are_those_of_ns3_rmcat(name: str) -> None:
 
 def test_all_updates_of_the_recording() -> None:
     """A minute."""
-    files = [shared() / "vectors" / f"nada_ns3rmcat_const1m_{what}.csv" for what in ("packets", "updates")]
+    files = [shared() / "vectors" / f"nada_ns3rmcat_const1m_{table}.csv" for table in ("packets", "updates")]
     count, off = example("replay_nada").replay(*files)
     assert count == 599
     assert off < 1e-6
@@ -67,11 +67,11 @@ def test_equations_are_those_of_the_rfc() -> None:
     for queueing, tilde in vectors["warp"]:
         assert nada.equivalent_delay(queueing, loss_int=10, since_loss=1) == near(tilde)
     for row in vectors["x_curr"]:
-        found = nada.congestion_signal(row["d_tilde"], p_mark=row["p_mark"], p_loss=row["p_loss"])
-        assert found == near(row["x_curr"])
+        signal = nada.congestion_signal(row["d_tilde"], p_mark=row["p_mark"], p_loss=row["p_loss"])
+        assert signal == near(row["x_curr"])
     for row in vectors["gradual"]:
-        given = (row[key] for key in ("r_ref", "x_curr", "x_prev", "delta_ms"))
-        assert nada.gradual_update(*given, rmax_bps=1.5e6) == near(row["unclipped"])
+        arguments = (row[key] for key in ("r_ref", "x_curr", "x_prev", "delta_ms"))
+        assert nada.gradual_update(*arguments, rmax_bps=1.5e6) == near(row["unclipped"])
     for row in vectors["rampup"]:
         assert nada.gamma(row["rtt_ms"]) == near(row["gamma"])
     for row in vectors["buffer"]:
@@ -151,8 +151,8 @@ def test_feedback_of_either_kind_gives_the_same_rate() -> None:
 def test_the_receiver_speaks_ten_times_a_second() -> None:
     """An APP packet of 20 bytes, alone but for those that go along with an RTCP report."""
     rtcp = call("nada:placement=receiver").table("rtcp")
-    said = rtcp.to_numpy("from_receiver").astype(bool) & (rtcp.to_numpy("size") == 28 + 20)
-    times = rtcp.to_numpy("t_s")[said]
+    is_report = rtcp.to_numpy("from_receiver").astype(bool) & (rtcp.to_numpy("size") == 28 + 20)
+    times = rtcp.to_numpy("t_s")[is_report]
     assert 330 < len(times) <= 400
     assert np.median(np.diff(times)) == pytest.approx(0.1, abs=0.02)
 

@@ -50,7 +50,7 @@ def model(
     matrix = np.zeros((numbers, width), np.float32)
     for place, weight in weights.items():
         matrix[place, 0] = weight
-    name = partial(lambda names, one: names.get(one, one), rename or {})
+    name = partial(lambda names, name: names.get(name, name), rename or {})
     vector = np.array([bias, *[0.0] * (width - 1)], np.float32)
     constants = [
         helper.make_tensor("weights", FLOAT, matrix.shape, matrix.ravel()),
@@ -72,11 +72,11 @@ def model(
         ]
         nodes.append(helper.make_node("Add", ["hidden_states", "one"], ["state_out"]))
         nodes.append(helper.make_node("Identity", ["cell_states"], ["cell_out"]))
-        inputs += [helper.make_tensor_value_info(one, FLOAT, [1, 1]) for one in ("hidden_states", "cell_states")]
-        outputs += [helper.make_tensor_value_info(one, FLOAT, [1, 1]) for one in ("state_out", "cell_out")]
+        inputs += [helper.make_tensor_value_info(state, FLOAT, [1, 1]) for state in ("hidden_states", "cell_states")]
+        outputs += [helper.make_tensor_value_info(state, FLOAT, [1, 1]) for state in ("state_out", "cell_out")]
     graph = helper.make_graph(nodes, "test", inputs, outputs, constants)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-    path.write_bytes(made.SerializeToString())
+    built = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    path.write_bytes(built.SerializeToString())
     return path
 
 
@@ -86,9 +86,9 @@ def make(tmp_path: Path) -> Callable[..., Path]:
 
 
 def halves(path: Path) -> tuple[Any, Estimating]:
-    made = registry.choose(f"onnx:{path}", Path()).factory()
-    assert made is not None
-    follower, half = made()
+    pair = registry.choose(f"onnx:{path}", Path()).factory()
+    assert pair is not None
+    follower, half = pair()
     return follower, half
 
 
@@ -105,15 +105,15 @@ def test_each_number_of_the_observation_gets_to_its_place_in_the_input(make: Cal
     expected: list[float] = []
     for number in range(400):
         kind = {3: 111, 5: 127}.get(number % 8, 96)
-        at = 13 * number * MS + number * number * 10_007
+        now_ns = 13 * number * MS + number * number * 10_007
         packet = Arrived(None, 300 + 10 * number, number * 3500, rtp_sequence=number + number // 9, payload_type=kind)
         if number:  # an interval ends whenever 60 ms have passed since the first packet
-            while at > 60 * MS * (len(expected) + 1):
+            while now_ns > 60 * MS * (len(expected) + 1):
                 expected.append(float(observer.close()[place]) * 1000 + 1e6)
                 assert half.on_alarm(60 * MS * len(expected)) == ("now", 60 * MS * (len(expected) + 1))
-                assert said(half, at) == pytest.approx(expected[-1], rel=1e-5, abs=1)
-        observer.hear(at, packet)
-        half.on_packet(at, packet)
+                assert said(half, now_ns) == pytest.approx(expected[-1], rel=1e-5, abs=1)
+        observer.hear(now_ns, packet)
+        half.on_packet(now_ns, packet)
     assert len(set(expected)) > 1, "a place whose number never changes tests nothing"
 
 
@@ -151,23 +151,23 @@ def test_the_sender_takes_the_estimate_and_rtcp_carries_it(make: Callable[..., P
     assert done.about["versions"]["onnxruntime"] == onnxruntime.__version__
     contents = done.table("rtcp").to_numpy("contents").tolist()
     # one every 60 ms of 8 s, the first 60 ms after the first packet
-    assert sum("REMB" in one for one in contents) == 133
+    assert sum("REMB" in content for content in contents) == 133
 
 
 def test_the_same_file_gives_the_same_bits_in_a_thread_and_in_a_process(make: Callable[..., Path]) -> None:
     name = f"onnx:{make({0: 1.05, 30: -2000.0}, 150_000.0)}"
     alone = [run(scenario(name), seed=seed).digest for seed in (1, 2)]
     both = compare([name], scenario=scenario(name), seeds=2, workers=2)
-    assert [[one.digest for one in runs] for runs in both.runs.values()] == [alone]
+    assert [[run.digest for run in runs] for runs in both.runs.values()] == [alone]
 
 
 def test_a_sweep_over_it_runs_what_has_changed_and_nothing_else(make: Callable[..., Path], tmp_path: Path) -> None:
     grid = {"flows.call.media.controller": [f"onnx:{make({}, 1_000_000.0)}", "gcc"]}
     base = Scenario.load("home-broadband").with_changes({"duration": "2s"})
-    for bias, there in ((1_000_000.0, 0), (1_000_000.0, 2), (2_000_000.0, 1)):
+    for bias, cached in ((1_000_000.0, 0), (1_000_000.0, 2), (2_000_000.0, 1)):
         make({}, bias)
         plan = Plan.of(base, grid, [1])
-        assert plan.kept(tmp_path / "out") == (there, 2)
+        assert plan.kept(tmp_path / "out") == (cached, 2)
         plan.run(tmp_path / "out")
 
 
@@ -176,7 +176,7 @@ def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: 
 
     name = f"onnx:{make({}, 1_000_000.0)}"
     first = Lowered(scenario(name)).for_run()
-    assert [len(one) for one in first.inputs.files.values()] == [64]
+    assert [len(digest) for digest in first.inputs.files.values()] == [64]
     make({}, 1_000_001.0)
     second = Lowered(scenario(name)).for_run()
     assert first.hash != second.hash
@@ -184,7 +184,7 @@ def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: 
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("changes", "message"),
     [
         ({"numbers": 10, "weights": {}}, "the input obs tensor(float) [1, 1, 10] has 10 numbers; expected [1, 1, 150]"),
         ({"width": 3, "weights": {}}, "output has the shape [1, 1, 3] of float32; expected [1, 1, 2] of float32"),
@@ -197,14 +197,14 @@ def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: 
     ],
 )
 def test_a_model_with_another_contract_is_told_by_its_shapes(
-    make: Callable[..., Path], made: dict[str, Any], said: str
+    make: Callable[..., Path], changes: dict[str, Any], message: str
 ) -> None:
-    path = make(**made)
+    path = make(**changes)
     with pytest.raises(InputError) as error:
         registry.choose(f"onnx:{path.name}", path.parent)
     text = str(error.value)
     assert text.startswith(f"{path.name}: ")
-    assert said in text
+    assert message in text
     assert "\n" not in text
 
 
@@ -227,14 +227,14 @@ def test_settings_and_presets_are_refused(make: Callable[..., Path]) -> None:
         registry.choose(f"onnx:{path}:fast", Path())
 
 
-@pytest.mark.parametrize(("bias", "found"), [(float("nan"), "nan"), (-1.0, "-1.0"), (1e13, "9999999827968.0")])
+@pytest.mark.parametrize(("bias", "text"), [(float("nan"), "nan"), (-1.0, "-1.0"), (1e13, "9999999827968.0")])
 def test_an_estimate_that_is_none_ends_the_run_with_the_file_and_the_time(
-    make: Callable[..., Path], bias: float, found: str
+    make: Callable[..., Path], bias: float, text: str
 ) -> None:
     path = make({}, bias)
     with pytest.raises(Exception, match=r"^call\.receiver at ") as error:
         run(scenario(f"onnx:{path}"))
-    assert f"{path}: its estimate is {found}; expected bit/s from 0 to 10^12" in str(error.value)
+    assert f"{path}: its estimate is {text}; expected bit/s from 0 to 10^12" in str(error.value)
 
 
 def test_without_onnx_runtime_a_line_says_what_to_install(
@@ -272,7 +272,7 @@ def agent(
 ) -> Path:
     """A model whose action is a sum of weighted numbers, by interval (the last is the newest) and name."""
     terms = terms or Terms()
-    names = names or [one[0] for one in FEATURES]
+    names = names or [feature[0] for feature in FEATURES]
     matrix = np.zeros((terms.history * len(names), width), np.float32)
     for (row, name), weight in weights.items():
         matrix[(row % terms.history) * len(names) + names.index(name), :] = weight
@@ -286,12 +286,12 @@ def agent(
         helper.make_node("MatMul", ["flattened", "weights"], ["weighted"]),
         helper.make_node("Add", ["weighted", "bias"], ["action"]),
     ]
-    given = helper.make_tensor_value_info("seen", FLOAT, shape or [1, terms.history, len(names)])
+    input_info = helper.make_tensor_value_info("seen", FLOAT, shape or [1, terms.history, len(names)])
     answer = helper.make_tensor_value_info("action", FLOAT, [1, width])
-    graph = helper.make_graph(nodes, "agent", [given], [answer], constants)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    helper.set_model_props(made, {**metadata(terms, 400_000, names), **(props or {})})
-    path.write_bytes(made.SerializeToString())
+    graph = helper.make_graph(nodes, "agent", [input_info], [answer], constants)
+    built = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    helper.set_model_props(built, {**metadata(terms, 400_000, names), **(props or {})})
+    path.write_bytes(built.SerializeToString())
     return path
 
 
@@ -309,12 +309,12 @@ def test_a_model_on_terms_decides_as_its_function_does_in_python(
 ) -> None:
     terms = made.get("terms") or Terms()
     path = agent(tmp_path / "agent.onnx", **made)
-    names = [one[0] for one in FEATURES]
+    names = [feature[0] for feature in FEATURES]
 
-    def decide(seen: Any) -> Any:
+    def decide(observation: Any) -> Any:
         action = np.float32(0.0)
         for (row, name), weight in made["weights"].items():
-            action += seen[row, names.index(name)] * np.float32(weight)
+            action += observation[row, names.index(name)] * np.float32(weight)
         return action + np.float32(made.get("bias", 0.0))
 
     class Twin:
@@ -351,10 +351,10 @@ WRONG_AGENTS: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("made", "said"), WRONG_AGENTS)
-def test_what_does_not_fit_its_terms_is_told_in_one_line(tmp_path: Path, made: dict[str, Any], said: str) -> None:
-    agent(tmp_path / "agent.onnx", {}, **made)
-    with pytest.raises(InputError, match=rf"^agent\.onnx: .*{said}") as error:
+@pytest.mark.parametrize(("changes", "message"), WRONG_AGENTS)
+def test_what_does_not_fit_its_terms_is_told_in_one_line(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    agent(tmp_path / "agent.onnx", {}, **changes)
+    with pytest.raises(InputError, match=rf"^agent\.onnx: .*{message}") as error:
         registry.choose("onnx:agent.onnx", tmp_path)
     assert "\n" not in str(error.value)
 
@@ -366,9 +366,9 @@ def test_a_model_at_the_sender_decides_over_a_socket(tmp_path: Path) -> None:
     """Its action is always 0.5: three quarters of the way, by the logarithm, from 100 kbit/s to 1.6 Mbit/s."""
     file = agent(tmp_path / "policy.onnx", {}, bias=0.5, terms=Terms(rate=("100kbps", "1.6Mbps")))
     key = bytes(range(32))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{one.getsockname()[1]}"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
     done: list[Run] = []
     receiver = threading.Thread(target=lambda: done.append(sockets.receive(address, key)), daemon=True)
     receiver.start()

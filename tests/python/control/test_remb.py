@@ -24,10 +24,10 @@ MS = 1_000_000
 
 
 def check_replay(path: Path, least: int) -> None:
-    told = example("replay_rbe").replay(path)
-    assert told["deviation"] <= 1e-9, told
-    assert (told["states"], told["rembs"]) == (0, 0), told
-    assert told["said"] >= least, told
+    result = example("replay_rbe").replay(path)
+    assert result["deviation"] <= 1e-9, result
+    assert (result["states"], result["rembs"]) == (0, 0), result
+    assert result["said"] >= least, result
 
 
 def test_the_receiving_half_says_what_aiortc_says_and_when() -> None:
@@ -47,26 +47,26 @@ def test_a_wrong_row_is_seen(tmp_path: Path) -> None:
     cells[9] = "" if cells[9] else "1"
     file = tmp_path / "wrong.csv"
     file.write_text("\n".join([*lines[:-1], ",".join(cells)]) + "\n")
-    told = example("replay_rbe").replay(file)
-    assert told["deviation"] == pytest.approx(1e-6, abs=1e-9)
-    assert (told["states"], told["rembs"]) == (1, 1)
+    result = example("replay_rbe").replay(file)
+    assert result["deviation"] == pytest.approx(1e-6, abs=1e-9)
+    assert (result["states"], result["rembs"]) == (1, 1)
 
 
 @pytest.mark.parametrize("preset", ["draft-02", "hoang2017"])
 def test_the_kalman_filter_is_pykalmans(preset: str) -> None:
     """One state, transition 1, transition variance q, and the measurement variance that ours has at each step."""
     # the thesis has the draft's filter
-    made = json.loads(_core.controller_defaults("gcc", "draft-02"))
+    defaults = json.loads(_core.controller_defaults("gcc", "draft-02"))
     theirs = KalmanFilter(
         transition_matrices=[[1.0]],
         observation_matrices=[[1.0]],
-        transition_covariance=[[made["process_noise"]]],
+        transition_covariance=[[defaults["process_noise"]]],
         initial_state_mean=[0.0],
-        initial_state_covariance=[[made["initial_error"]]],
+        initial_state_covariance=[[defaults["initial_error"]]],
     )
     host = tidegate.controller("gcc", preset=preset)
     luck = random.Random(1)
-    mean, covariance = np.zeros(1), np.array([[made["initial_error"]]])
+    mean, covariance = np.zeros(1), np.array([[defaults["initial_error"]]])
     sent = arrival = steps = 0
     largest = 0.0
     for sequence in range(1500):
@@ -114,16 +114,16 @@ def media(**keys: Any) -> Scenario:
     ],
 )
 def test_per_packet_feedback_follows_the_controller(controller: str, written: str, expected: str) -> None:
-    made = media(controller=controller, feedback={"format": written})
-    assert lower(made).ir["flows"][0]["kind"]["media"]["feedback"]["format"] == expected
+    scenario = media(controller=controller, feedback={"format": written})
+    assert lower(scenario).ir["flows"][0]["kind"]["media"]["feedback"]["format"] == expected
     if written == "auto":
         default = lower(media(controller=controller))
         assert default.ir["flows"][0]["kind"]["media"]["feedback"]["format"] == expected
 
 
 def test_a_controller_in_python_gets_twcc() -> None:
-    made = media(controller=f"python:{ROOT / 'docs' / 'examples' / 'aimd.py'}:Aimd")
-    assert lower(made).ir["flows"][0]["kind"]["media"]["feedback"]["format"] == "twcc"
+    scenario = media(controller=f"python:{ROOT / 'docs' / 'examples' / 'aimd.py'}:Aimd")
+    assert lower(scenario).ir["flows"][0]["kind"]["media"]["feedback"]["format"] == "twcc"
 
 
 @pytest.mark.parametrize("preset", controllers.registry()["gcc-remb"]["presets"])
@@ -132,18 +132,18 @@ def test_a_call_lives_on_remb_and_receiver_reports(preset: str, both_ways: bool)
     done = run(
         media(controller=f"gcc-remb:{preset}", both_ways=both_ways, video={"source": "greedy"}), record="packets"
     )
-    told = set("+".join(done.table("rtcp").to_numpy("contents").tolist()).split("+"))
+    kinds = set("+".join(done.table("rtcp").to_numpy("contents").tolist()).split("+"))
     # both ends send before the first report is due, so that their reports are sender reports
-    assert told - {"RR"} == {"SR", "SDES", "REMB"}
-    assert both_ways or "RR" in told
+    assert kinds - {"RR"} == {"SR", "SDES", "REMB"}
+    assert both_ways or "RR" in kinds
     rows = done.table("internals")
     names = rows.to_numpy("name").astype(str)
     flow, times, values = rows.to_numpy("flow").astype(str), rows.to_numpy("t_s"), rows.to_numpy("value")
-    said = (names == "remb_sent") & (flow == "call")
+    remb_rows = (names == "remb_sent") & (flow == "call")
     heard = (names == "remb") & (flow == "call")
-    assert set(values[heard]) <= set(values[said]), "the sender hears what the receiver says"
+    assert set(values[heard]) <= set(values[remb_rows]), "the sender hears what the receiver says"
     # at least once a second from the first one on (draft section 3 (b))
-    assert np.diff(times[said]).max() <= 1.0 + 1e-9
+    assert np.diff(times[remb_rows]).max() <= 1.0 + 1e-9
     # and the target never exceeds it
     metrics = done.metrics("call")
     assert 0.25e6 < metrics["receive_rate_bps"] <= 1.0e6
@@ -151,27 +151,27 @@ def test_a_call_lives_on_remb_and_receiver_reports(preset: str, both_ways: bool)
     chosen = decisions.to_numpy("flow").astype(str) == "call"
     t, target = decisions.to_numpy("t_s")[chosen], decisions.to_numpy("target_bps")[chosen]
     last = times[heard].searchsorted(t, side="right") - 1
-    known = last >= 0
-    assert known.sum() > 3
-    assert (target[known] <= np.maximum(values[heard][last[known]], 30_000)).all()
+    has_estimate = last >= 0
+    assert has_estimate.sum() > 3
+    assert (target[has_estimate] <= np.maximum(values[heard][last[has_estimate]], 30_000)).all()
 
 
 def test_urgent_rembs_go_out_at_once() -> None:
     """A capacity that halves: the REMB that says so leaves with the packet that shows it, between two reports."""
-    made = media(video={"source": "greedy"}).with_changes(
+    scenario = media(video={"source": "greedy"}).with_changes(
         {"links.cable.capacity": {"schedule": [["0s", "1Mbps"], ["15s", "400kbps"]]}}
     )
-    done = run(made, record="packets")
+    done = run(scenario, record="packets")
     table = done.table("rtcp")
-    contents, at = table.to_numpy("contents").astype(str), table.to_numpy("t_s")
-    alone = [float(when) for what, when in zip(contents, at, strict=True) if what == "REMB"]
+    contents, times = table.to_numpy("contents").astype(str), table.to_numpy("t_s")
+    alone = [float(when) for content, when in zip(contents, times, strict=True) if content == "REMB"]
     assert any(15.0 < when < 16.5 for when in alone), alone
 
 
 def test_the_first_placement_is_as_it_was(cli: Cli) -> None:
-    told = cli("controllers", "gcc-remb")
-    assert told.code == 0
-    assert "needs feedback: own; receiving half: yes" in " ".join(told.out.split())
+    result = cli("controllers", "gcc-remb")
+    assert result.code == 0
+    assert "needs feedback: own; receiving half: yes" in " ".join(result.out.split())
 
 
 def test_what_cannot_be_known_is_refused() -> None:
@@ -188,29 +188,29 @@ def remb_of(host: ReceiverHost, now_ns: int) -> list[tuple[int, int]]:
 def test_a_half_by_hand_speaks_within_a_second_and_at_once_when_the_rate_falls() -> None:
     host = tidegate.receiver("gcc-remb")
     now = sent = 0
-    said: list[tuple[int, int]] = []
+    rembs: list[tuple[int, int]] = []
     for number in range(1200):
         # 100 packets a second; from the sixth second on each takes 3 ms more than it was spaced
         sent += 10 * MS
         now = sent + 40 * MS + max(0, number - 600) * 3 * MS
         while host.alarm_ns is not None and host.alarm_ns <= now:
-            at = host.alarm_ns
-            if host.on_alarm(at)[0] == "now":
-                said += remb_of(host, at)
+            time = host.alarm_ns
+            if host.on_alarm(time)[0] == "now":
+                rembs += remb_of(host, time)
         ticks = (sent * 262_144 // 1_000_000_000) % (1 << 24)
         if host.on_packet(now, Arrived(number, 1250, ticks))[0] == "now":
-            said += remb_of(host, now)
-    times = np.array([at for at, _ in said])
+            rembs += remb_of(host, now)
+    times = np.array([time for time, _ in rembs])
     assert np.diff(times).max() <= 1_000_000_000
     times = times / 1e9
-    rates = [rate for _, rate in said]
+    rates = [rate for _, rate in rembs]
     assert 0.5 < times[0] < 0.6, "after one window"
     # 1 Mbit/s arrive: the first step counts as a second, then it grows by 8 % a second, to 1.5 times what arrives
-    before = [rate for at, rate in zip(times, rates, strict=True) if at < 6]
+    before = [rate for time, rate in zip(times, rates, strict=True) if time < 6]
     assert len(before) == 6
-    grown = [min(1.5e6, 1.08e6 * math.pow(1.08, at - times[0])) for at in times[:6]]
+    grown = [min(1.5e6, 1.08e6 * math.pow(1.08, time - times[0])) for time in times[:6]]
     assert before == pytest.approx(grown, rel=0.005), "a step of 60 ms is 0.5 %"
-    fallen = next(place for place, rate in enumerate(rates) if place > 5 and rate < before[-1])
+    fallen = next(index for index, rate in enumerate(rates) if index > 5 and rate < before[-1])
     # beta times what arrived in the last half second: between 1250 B in 13 ms and in 10 ms
     assert 0.85 * 10_000 / 0.013 * 0.98 <= rates[fallen] <= 0.85e6
     assert times[fallen] < 6.4

@@ -1,4 +1,4 @@
-"""Which verbs run the Python code that a scenario names: those that run it, say so, and no others."""
+"""The verbs that run the Python code that a scenario names say so, and no others."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def marker(tmp_path: Path) -> Path:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "mine.py").write_text(CODE)
     (tmp_path / "net.toml").write_text(PLAIN.replace('"gcc"', f'"{NAMED}"').replace('"4s"', '"1s"'))
-    some = [log.Rtp(1000 + 10 * n, n, n, timestamp=3000 * n, marker=True) for n in range(50)]
-    (tmp_path / "call.log").write_bytes(log.begin(990) + log.streams(1, 2) + log.rtp(some, outgoing=True))
+    packets = [log.Rtp(1000 + 10 * n, n, n, timestamp=3000 * n, marker=True) for n in range(50)]
+    (tmp_path / "call.log").write_bytes(log.begin(990) + log.streams(1, 2) + log.rtp(packets, outgoing=True))
     return tmp_path / "code" / "marker"
 
 
@@ -98,8 +98,8 @@ def test_no_controller_of_a_file_hears_a_recording(cli: Cli, marker: Path, contr
 )
 def test_verbs_that_run_say_so_once(cli: Cli, marker: Path, argv: list[str], says: bool) -> None:
     got = cli(*argv)
-    told = f"tidegate: net.toml names Python code, which runs with your rights: {NAMED}\n"
-    assert got.err.count("rights") == got.err.count(told) == int(says)
+    notice = f"tidegate: net.toml names Python code, which runs with your rights: {NAMED}\n"
+    assert got.err.count("rights") == got.err.count(notice) == int(says)
     assert marker.exists() is (argv[0] != "compare")
 
 
@@ -178,11 +178,11 @@ def test_a_module_is_found_without_the_packages_that_it_is_in(tmp_path: Path, mo
     monkeypatch.syspath_prepend(tmp_path)
     inner = tmp_path / "tg_outer" / "inner"
     inner.mkdir(parents=True)
-    for place in (inner.parent, inner):
-        (place / "__init__.py").write_text(CODE)
+    for folder in (inner.parent, inner):
+        (folder / "__init__.py").write_text(CODE)
     (inner / "mine.py").write_text(CODE)
-    found = controllers.choose("python:tg_outer.inner.mine:Mine", tmp_path, run_code=False)
-    assert (found.label, found.is_run) == ("python:tg_outer.inner.mine:Mine", False)
+    choice = controllers.choose("python:tg_outer.inner.mine:Mine", tmp_path, run_code=False)
+    assert (choice.label, choice.is_run) == ("python:tg_outer.inner.mine:Mine", False)
     with pytest.raises(ControllerError, match=r"no class Mind in it; did you mean Mine\?"):
         controllers.choose("python:tg_outer.inner.mine:Mind", tmp_path, run_code=False)
     for missing in ("tg_outer.none", "tg_outer.none.deeper", "tg_none", "tg_outer.inner.mine.more"):
@@ -195,11 +195,11 @@ def test_a_module_is_found_without_the_packages_that_it_is_in(tmp_path: Path, mo
 
 
 def test_in_python_a_check_runs_nothing_unless_it_is_told_to(marker: Path) -> None:
-    made = Scenario.load(marker.parents[1] / "net.toml")
-    made.check()
-    assert made.code == [NAMED]
+    scenario = Scenario.load(marker.parents[1] / "net.toml")
+    scenario.check()
+    assert scenario.code == [NAMED]
     assert not marker.exists()
-    made.check(run_code=True)
+    scenario.check(run_code=True)
     assert marker.exists()
 
 

@@ -1,4 +1,4 @@
-"""docs/ci.md: its repository is made, its commands are run, and its gate fails for what became worse."""
+"""docs/ci.md: its repository is made, its commands are run, and its gate fails if a controller became worse."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SMALLER = "--cases 5.1 --seeds 12 --jobs 1 "
 
 
 def files() -> dict[str, str]:
-    """What the page shows of the repository."""
-    found = re.findall(r'^``` \{\.\w+ title="(.*?)"\}\n(.*?)^```$', PAGE, re.DOTALL | re.MULTILINE)
-    return dict(found)
+    """Files of the repository that the page shows, by name."""
+    listings = re.findall(r'^``` \{\.\w+ title="(.*?)"\}\n(.*?)^```$', PAGE, re.DOTALL | re.MULTILINE)
+    return dict(listings)
 
 
 def steps() -> dict[str, str]:
@@ -44,7 +44,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sh(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a step's shell does with commands; tidegate is that of this Python."""
+    """Runs commands as a step's shell does; `tidegate` is that of this Python."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "CARGO_TARGET_DIR": str(folder / "target"), "PYTHONPATH": str(ROOT / "python")}
     return subprocess.run(

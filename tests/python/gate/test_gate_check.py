@@ -1,4 +1,4 @@
-"""`tidegate check`: a baseline in a file, a suite against it, and what is said of it."""
+"""`tidegate check`: a baseline in a file, a suite compared with it, and the report."""
 
 from __future__ import annotations
 
@@ -51,43 +51,45 @@ RULES = ["delay_p95 > +5% and > +10ms", "rate < -5%", "tcp rate < -20% in tcp"]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a suite and a baseline of it."""
     folder = tmp_path_factory.mktemp("gate")
     (folder / "short.toml").write_text(SUITE)
-    write(folder / "base.json", "fixed:600kbps", Suite.load(folder / "short.toml"), named="short.toml", rules=RULES)
+    write(
+        folder / "base.json", "fixed:600kbps", Suite.load(folder / "short.toml"), suite_name="short.toml", rules=RULES
+    )
     return folder
 
 
 @pytest.fixture
-def here(made: Path, tmp_path: Path, cli: Cli) -> Path:
-    """The same, where the command line runs."""
-    for file in made.iterdir():
+def folder(prepared: Path, tmp_path: Path, cli: Cli) -> Path:
+    """A copy of it in the folder where the command line runs."""
+    for file in prepared.iterdir():
         shutil.copy(file, tmp_path)
     return tmp_path
 
 
-def test_a_baseline_is_small_and_readable_and_says_what_it_was_made_on(here: Path) -> None:
-    text = (here / "base.json").read_text()
+def test_a_baseline_is_small_and_readable_and_says_what_it_was_made_on(folder: Path) -> None:
+    text = (folder / "base.json").read_text()
     data = json.loads(text)
     assert (data["suite"], data["controller"], data["seeds"]) == ("short.toml", "fixed:600kbps", 80)
     assert data["rules"] == RULES
     assert list(data["cases"]) == ["steps", "tcp"]
-    one = data["cases"]["tcp"]
-    assert re.fullmatch(r"[0-9a-f]{16}", one["network"])
-    assert re.fullmatch(r"[0-9a-f]{16}", one["engine"])
-    assert len(one["values"]["tcp receive_rate_bps"]) == 80
-    assert one["values"]["worst receive_rate_bps"][0] == pytest.approx(600e3, rel=0.1)
+    case = data["cases"]["tcp"]
+    assert re.fullmatch(r"[0-9a-f]{16}", case["network"])
+    assert re.fullmatch(r"[0-9a-f]{16}", case["engine"])
+    assert len(case["values"]["tcp receive_rate_bps"]) == 80
+    assert case["values"]["worst receive_rate_bps"][0] == pytest.approx(600e3, rel=0.1)
     assert "tcp receive_rate_bps" not in data["cases"]["steps"]["values"]
     # a line a number, so that a change shows in review
     assert sum(line.strip().startswith('"worst receive_rate_bps"') for line in text.splitlines()) == 2
     assert len(text) < 20_000
-    again = Baseline.load(here / "base.json")
-    again.save(here / "again.json")
-    assert (here / "again.json").read_text() == text
+    again = Baseline.load(folder / "base.json")
+    again.save(folder / "again.json")
+    assert (folder / "again.json").read_text() == text
 
 
-def test_the_same_again_passes_with_five_seeds(here: Path, cli: Cli) -> None:
+def test_the_same_again_passes_with_five_seeds(folder: Path, cli: Cli) -> None:
     done = cli("check", "base.json", "--all")
     assert done.code == 0, done.err
     assert "5 questions in 2 cases, 10 runs" in done.out
@@ -96,22 +98,24 @@ def test_the_same_again_passes_with_five_seeds(here: Path, cli: Cli) -> None:
     assert "wifi was not run: no Wi-Fi node" in done.err
 
 
-def test_what_became_worse_and_better_is_told_with_case_and_amount(here: Path, cli: Cli) -> None:
+def test_what_became_worse_and_better_is_told_with_case_and_amount(folder: Path, cli: Cli) -> None:
     done = cli("check", "base.json", "fixed:500kbps", "--junit", "check.xml", "--github", "--json")
     assert done.code == 1
     assert "2 of 5 worse" in done.err
-    answers = {(one["case"], f"{one['of']} {one['metric']}"): one for one in json.loads(done.out)["answers"]}
+    answers = {
+        (answer["case"], f"{answer['of']} {answer['metric']}"): answer for answer in json.loads(done.out)["answers"]
+    }
     slow = answers["steps", "worst receive_rate_bps"]
     assert slow["state"] == "worse"
     assert slow["now"] / slow["before"] == pytest.approx(5 / 6, rel=0.02)
     # it is worse by less than is proved, and by more than the limit
     assert 0.05 * slow["before"] < slow["worse_by_at_least"] <= slow["before"] - slow["now"]
     assert answers["tcp", "tcp receive_rate_bps"]["state"] == "fine"
-    root = ET.parse(here / "check.xml").getroot()
+    root = ET.parse(folder / "check.xml").getroot()
     (group,) = root
     assert (group.get("tests"), group.get("failures"), group.get("errors")) == ("5", "2", "0")
-    failed = [one for one in group if one.find("failure") is not None]
-    assert {(one.get("classname"), one.get("name")) for one in failed} == {
+    failed = [test for test in group if test.find("failure") is not None]
+    assert {(test.get("classname"), test.get("name")) for test in failed} == {
         ("short.steps", "rate < -5%"),
         ("short.tcp", "rate < -5%"),
     }
@@ -123,7 +127,7 @@ def test_what_became_worse_and_better_is_told_with_case_and_amount(here: Path, c
     assert "%2" not in errors[0].replace("%25", "")
 
 
-def test_the_table_names_case_number_change_bound_and_limit(here: Path, cli: Cli) -> None:
+def test_the_table_names_case_number_change_bound_and_limit(folder: Path, cli: Cli) -> None:
     done = cli("check", "base.json", "fixed:500kbps", "--cases", "steps")
     (line,) = [line for line in done.out.splitlines() if line.startswith("worse")]
     assert re.match(r"worse +steps +receive rate +0\.\d\d +0\.\d\d +Mbit/s +-0\.\d\d \(-1\d\.\d%\) +-0\.\d\d \(", line)
@@ -133,76 +137,78 @@ def test_the_table_names_case_number_change_bound_and_limit(here: Path, cli: Cli
     assert re.search(r"^better +steps +receive rate", better.out, re.MULTILINE)
 
 
-def test_a_check_is_a_document(here: Path) -> None:
-    known, suite = Baseline.load(here / "base.json"), Suite.load(here / "short.toml")
-    outcome = check(known, suite, "fixed:500kbps", cases=["steps"])
-    assert outcome.verdict == "1 of 2 worse"
-    short, whole = outcome.to_markdown(), outcome.to_markdown(detail=True)
+def test_a_check_is_a_document(folder: Path) -> None:
+    baseline, suite = Baseline.load(folder / "base.json"), Suite.load(folder / "short.toml")
+    outcome = check(baseline, suite, "fixed:500kbps", cases=["steps"])
+    assert outcome.summary == "1 of 2 worse"
+    short, long = outcome.to_markdown(), outcome.to_markdown(detail=True)
     assert "| **worse** | steps | receive rate |" in short
-    assert ("within" in short, "within" in whole) == (False, True)
-    shown = outcome._repr_html_()
-    assert '<span class="bad">worse</span>' in shown
-    assert "fixed:500kbps against the baseline of fixed:600kbps: short" in shown
+    assert ("within" in short, "within" in long) == (False, True)
+    html = outcome._repr_html_()
+    assert '<span class="bad">worse</span>' in html
+    assert "fixed:500kbps against the baseline of fixed:600kbps: short" in html
     states = [case.state for case in outcome.cases()]
     assert sorted(states) == ["failure", "passed"]
 
 
-def test_what_more_seeds_cannot_decide_is_undecided_and_fails_only_if_strict(here: Path, cli: Cli) -> None:
+def test_what_more_seeds_cannot_decide_is_undecided_and_fails_only_if_strict(folder: Path, cli: Cli) -> None:
     assert cli("check", "gcc.json", "gcc", "--suite", "short.toml", "--cases", "tcp", "--write").code == 0
     # competing flows are in it without a request, so that a rule about them needs no other baseline
-    kept = json.loads((here / "gcc.json").read_text())["cases"]["tcp"]["values"]
-    assert "tcp receive_rate_bps" in kept
+    series = json.loads((folder / "gcc.json").read_text())["cases"]["tcp"]["values"]
+    assert "tcp receive_rate_bps" in series
     # other runs with the same mean are neither surely worse nor surely no worse than exactly this mean
-    tried = ["check", "gcc.json", "gcc:beta=0.850001", "--fail-if", "rate < -0bps"]
-    done = cli(*tried, "--junit", "check.xml", "--github")
+    arguments = ["check", "gcc.json", "gcc:beta=0.850001", "--fail-if", "rate < -0bps"]
+    done = cli(*arguments, "--junit", "check.xml", "--github")
     assert done.code == 0, done.err
     assert "1 undecided" in done.out
     assert "1 questions in 1 cases, 80 runs" in done.out
     assert "::warning title=tcp is undecided::" in done.out
-    assert ET.parse(here / "check.xml").getroot()[0].get("skipped") == "1"
-    strict = cli(*tried, "--junit", "check.xml", "--strict")
+    assert ET.parse(folder / "check.xml").getroot()[0].get("skipped") == "1"
+    strict = cli(*arguments, "--junit", "check.xml", "--strict")
     assert strict.code == 1
-    assert ET.parse(here / "check.xml").getroot()[0].get("failures") == "1"
+    assert ET.parse(folder / "check.xml").getroot()[0].get("failures") == "1"
 
 
-def test_a_controller_of_the_repository_is_tried_as_its_code_is_now(here: Path, cli: Cli) -> None:
-    mine = here / "mine.py"
+def test_a_controller_of_the_repository_is_tried_as_its_code_is_now(folder: Path, cli: Cli) -> None:
+    mine = folder / "mine.py"
     mine.write_text(MINE.format(rate=600_000))
-    some = ["--cases", "steps", "--seeds", "12", "--jobs", "1"]
-    assert cli("check", "own.json", "python:mine.py:Mine", "--suite", "short.toml", "--write", *some).code == 0
-    assert str(here) not in (here / "own.json").read_text()
-    assert cli("check", "own.json", *some).code == 0
+    options = ["--cases", "steps", "--seeds", "12", "--jobs", "1"]
+    assert cli("check", "own.json", "python:mine.py:Mine", "--suite", "short.toml", "--write", *options).code == 0
+    assert str(folder) not in (folder / "own.json").read_text()
+    assert cli("check", "own.json", *options).code == 0
     mine.write_text(MINE.format(rate=400_000))
-    worse = cli("check", "own.json", *some)
+    worse = cli("check", "own.json", *options)
     assert worse.code == 1
     assert re.search(r"^worse +steps +utilisation", worse.out, re.MULTILINE)
     mine.write_text(MINE.format(rate="1 / 0"))
-    broken = cli("check", "own.json", "--junit", "check.xml", *some)
+    broken = cli("check", "own.json", "--junit", "check.xml", *options)
     assert broken.code == 1
     assert "1 cases failed\nsteps: seed 1: " in broken.err
     assert "ZeroDivisionError" in broken.err
-    assert ET.parse(here / "check.xml").getroot()[0].get("errors") == "1"
+    assert ET.parse(folder / "check.xml").getroot()[0].get("errors") == "1"
 
 
-def test_a_controller_that_sends_nothing_is_worse_although_it_has_no_delay(here: Path, cli: Cli) -> None:
+def test_a_controller_that_sends_nothing_is_worse_although_it_has_no_delay(folder: Path, cli: Cli) -> None:
     done = cli("check", "base.json", "fixed:1bps", "--fail-if", "frame_delay_p95 > +5%", "--cases", "steps", "--json")
     (answer,) = json.loads(done.out)["answers"]
     assert (done.code, answer["state"]) == (1, "worse")
 
 
-def test_an_engine_that_gives_other_numbers_is_refused(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_gives_other_numbers_is_refused(folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "REFERENCE", "fixed:500001bps")
     done = cli("check", "base.json")
     assert done.code == 2
-    assert "the baseline is of another engine: what fixed:500001bps gives in steps is not what it gave" in done.err
+    assert "the baseline is of another engine: fixed:500001bps gives other numbers in steps" in done.err
     assert "make the baseline again: tidegate check base.json fixed:600kbps --suite short.toml --write" in done.err
 
 
-def test_a_measure_that_gives_another_number_is_refused(here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = numbers.number
+def test_a_measure_that_gives_another_number_is_refused(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = numbers.number
 
-    def changed(row: numbers.Row, name: str, of: str | None = None) -> float | None:
-        value = plain(row, name, of)
+    def changed(row: numbers.Row, name: str, scope: str | None = None) -> float | None:
+        value = original(row, name, scope)
         return value * 1.001 if value is not None and name == "utilisation" else value
 
     monkeypatch.setattr(numbers, "number", changed)
@@ -211,29 +217,29 @@ def test_a_measure_that_gives_another_number_is_refused(here: Path, cli: Cli, mo
 
 
 def test_words_spellings_and_further_numbers_do_not_make_another_network_or_engine(
-    here: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suite = here / "short.toml"
-    said = SUITE.replace('duration = "10s"', 'duration = "10000ms", description = "ten seconds", source = "a book"')
+    suite = folder / "short.toml"
+    reworded = SUITE.replace('duration = "10s"', 'duration = "10000ms", description = "ten seconds", source = "a book"')
     suite.write_text(
-        said.replace('"flows.call.stop" = "12s"', '"flows.call.stop" = "0.2min", "links.bottleneck.loss" = 0')
+        reworded.replace('"flows.call.stop" = "12s"', '"flows.call.stop" = "0.2min", "links.bottleneck.loss" = 0')
     )
-    begin = Run.__init__
+    original = Run.__init__
 
-    def further(self: Run, about: dict[str, Any], tables: Any) -> None:
-        begin(self, about, tables)
+    def with_further_number(self: Run, about: dict[str, Any], tables: Any) -> None:
+        original(self, about, tables)
         for flow in self.summary["flows"]:
             flow["a_number_of_tomorrow"] = 1.0
 
-    monkeypatch.setattr(Run, "__init__", further)
+    monkeypatch.setattr(Run, "__init__", with_further_number)
     done = cli("check", "base.json")
     assert done.code == 0, done.err
 
 
 def test_a_baseline_of_before_today_still_holds(cli: Cli, tmp_path: Path) -> None:
-    """It was made by 86de450, and the hashes by meaning were put into it by the commit that brought them.
+    """Commit 86de450 made this baseline; the commit that introduced hashes of meanings added them to it.
 
-    A commit that moves results makes it again, and says so.
+    A commit that changes results makes it again, and says so.
     """
     for file in (ROOT / "tests" / "data" / "gate").iterdir():
         shutil.copy(file, tmp_path)
@@ -242,11 +248,11 @@ def test_a_baseline_of_before_today_still_holds(cli: Cli, tmp_path: Path) -> Non
     assert "12 questions in 3 cases, 15 runs\nnothing is worse" in done.out.replace("\n\n", "\n")
 
 
-def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
-    suite = here / "short.toml"
+def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> None:
+    suite = folder / "short.toml"
     for old, new, why in [
-        ('duration = "10s"', 'duration = "11s"', "steps: is another network than that of the baseline"),
-        ('name = "steps"', 'name = "stairs"', "stairs: is a case of short, and the baseline has none of it"),
+        ('duration = "10s"', 'duration = "11s"', "steps: the network is not that of the baseline"),
+        ('name = "steps"', 'name = "stairs"', "stairs: is a case of short that the baseline lacks"),
         ('name = "tcp"', 'name = "tcp"\nnot_run = "x"\n[[cases]]\nname = "tcp2"', "tcp2: is a case of short"),
     ]:
         suite.write_text(SUITE.replace(old, new))
@@ -254,7 +260,7 @@ def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
         assert (done.code, why in done.err) == (2, True), done.err
         assert "make the baseline again: tidegate check base.json" in done.err
     suite.write_text(SUITE[: SUITE.index('[[cases]]\nname = "tcp"')])
-    assert "tcp: is a case of the baseline, and there is none in short" in cli("check", "base.json").err
+    assert "tcp: is a case of the baseline that short lacks" in cli("check", "base.json").err
     assert "the baseline is of short.toml" in cli("check", "base.json", "--suite", "smoke").err
 
 
@@ -264,7 +270,7 @@ def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
         (["none.json"], "none.json: cannot be read: No such file or directory; tidegate check none.json CONTROLLER"),
         (["base.json", "gccc"], "gccc: no such controller; did you mean gcc"),
         (["base.json", "--cases", "5.1"], "found 5.1, which fits none of short"),
-        (["base.json", "--fail-if", "rate < -5% in 5.6"], "is about no case; there are steps, tcp"),
+        (["base.json", "--fail-if", "rate < -5% in 5.6"], "matches no case; there are steps, tcp"),
         (["base.json", "--fail-if", "jitter_max > +5%"], "the baseline has no worst jitter_ms_max in steps, tcp; make"),
         (["base.json", "--fail-if", "rate < -5%", "--fail-if", "rate  < -5%"], "'rate < -5%' is given twice"),
         (
@@ -280,11 +286,11 @@ def test_another_network_suite_or_case_is_refused(here: Path, cli: Cli) -> None:
         (["short.toml", "gcc", "--write", "--suite", "short.toml"], "is there already, and is no baseline of tidegate"),
     ],
 )
-def test_wrong_usage_says_what_is_right(here: Path, cli: Cli, argv: list[str], why: str) -> None:
+def test_wrong_usage_says_what_is_right(folder: Path, cli: Cli, argv: list[str], why: str) -> None:
     done = cli("check", *argv)
     assert done.code in (1, 2) if "is there already" in why else done.code == 2
     assert why in done.err
-    assert not (here / "new.json").exists()
+    assert not (folder / "new.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -301,26 +307,26 @@ def test_wrong_usage_says_what_is_right(here: Path, cli: Cli, argv: list[str], w
         lambda text: re.sub(r"\[(\d)", r'["x", \1', text),
     ],
 )
-def test_a_damaged_baseline_is_refused_in_one_line(here: Path, cli: Cli, damage: object) -> None:
-    file = here / "base.json"
+def test_a_damaged_baseline_is_refused_in_one_line(folder: Path, cli: Cli, damage: object) -> None:
+    file = folder / "base.json"
     assert callable(damage)
     file.write_text(damage(file.read_text()))
     done = cli("check", "base.json")
     assert done.code == 2
-    assert done.err.startswith("tidegate: base.json: is no baseline")
+    assert done.err.startswith("tidegate: base.json: is not a baseline")
     assert done.err.count("\n") == 1
 
 
-def test_runs_in_a_folder_are_not_done_twice(here: Path) -> None:
-    known, suite = Baseline.load(here / "base.json"), Suite.load(here / "short.toml")
-    check(known, suite, out=here / "runs")
-    kept = {file: file.stat().st_mtime_ns for file in (here / "runs" / "results").iterdir()}
-    assert len(kept) == 10
-    check(known, suite, out=here / "runs")
-    assert {file: file.stat().st_mtime_ns for file in (here / "runs" / "results").iterdir()} == kept
+def test_runs_in_a_folder_are_not_done_twice(folder: Path) -> None:
+    baseline, suite = Baseline.load(folder / "base.json"), Suite.load(folder / "short.toml")
+    check(baseline, suite, out=folder / "runs")
+    times = {file: file.stat().st_mtime_ns for file in (folder / "runs" / "results").iterdir()}
+    assert len(times) == 10
+    check(baseline, suite, out=folder / "runs")
+    assert {file: file.stat().st_mtime_ns for file in (folder / "runs" / "results").iterdir()} == times
 
 
-def test_the_folder_has_every_case_with_the_seeds_that_it_took(here: Path, cli: Cli, tmp_path: Path) -> None:
+def test_the_folder_has_every_case_with_the_seeds_that_it_took(folder: Path, cli: Cli, tmp_path: Path) -> None:
     """`steps` is decided at the first look; `tcp` takes part up to the last one."""
     rules = ["--fail-if", "rate < -5% in steps", "--fail-if", "loss > +0.2pp in tcp"]
     done = cli("check", "base.json", "fixed:570kbps", *rules, "--out", "chk", "--junit", "gate.xml", "--all")
@@ -341,7 +347,7 @@ def test_the_folder_has_every_case_with_the_seeds_that_it_took(here: Path, cli: 
         rows = list(csv.DictReader(file))
     assert {case: len({row["seed"] for row in rows if row["case"] == case}) for case in counts} == counts
     suites = ET.parse(tmp_path / "chk" / "junit.xml").getroot()
-    assert {str(one.get("name")).partition(" ")[0] for one in suites.iter("testcase")} >= {"steps", "tcp"}
+    assert {str(test.get("name")).partition(" ")[0] for test in suites.iter("testcase")} >= {"steps", "tcp"}
     # the same again runs nothing, and leaves the same
     again = cli("check", "base.json", "fixed:570kbps", *rules, "--out", "chk", "--all")
     assert again.out == done.out
@@ -365,14 +371,14 @@ class Mine(Controller):
 """
 
 
-def test_a_run_that_failed_is_not_tried_at_every_look(here: Path, cli: Cli, tmp_path: Path) -> None:
+def test_a_run_that_failed_is_not_tried_at_every_look(folder: Path, cli: Cli, tmp_path: Path) -> None:
     """`steps` fails at once, and `tcp` goes on for several looks."""
     suite = SUITE.replace(
         '"flows.call.stop" = "9s"', '"flows.call.stop" = "9s", "flows.call.media.start_rate" = "200kbps"'
     )
     (tmp_path / "two.toml").write_text(suite)
     rules = ["rate < -5%"]
-    write(tmp_path / "two.json", "fixed:600kbps", Suite.load(tmp_path / "two.toml"), named="two.toml", rules=rules)
+    write(tmp_path / "two.json", "fixed:600kbps", Suite.load(tmp_path / "two.toml"), suite_name="two.toml", rules=rules)
     (tmp_path / "mine.py").write_text(FAILS)
     done = cli("check", "two.json", "python:mine.py:Mine", "-j", "1", "--out", "chk")
     assert done.code == 1, done.err

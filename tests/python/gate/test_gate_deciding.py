@@ -19,40 +19,44 @@ def normal(draw: random.Random) -> float:
 
 
 def two_ways(draw: random.Random) -> float:
-    """What a call does that goes one of two ways with luck: no difference, or a large one either way."""
+    """Differences of a call that by chance takes one of two courses: none, or a large one of either sign."""
     return float(draw.choice((-1, 0, 0, 1)))
 
 
 def heavy(draw: random.Random) -> float:
-    """Mostly little, seldom very much."""
+    """Mostly small differences, rarely very large ones."""
     return draw.gauss(0.0, 1.0) * (10.0 if draw.random() < 0.1 else 0.1)
 
 
-def asked(family: Family[int], draw: random.Random, kind: Draw, shift: float) -> Family[int]:
-    """A family after all looks that it wants, over differences of a kind that are `shift` above their limit."""
+def after_looks(family: Family[int], draw: random.Random, kind: Draw, shift: float) -> Family[int]:
+    """A family after all its looks, with differences of a kind that are `shift` above their limit."""
     values: dict[int, list[float]] = {question: [] for question in family.questions}
     for seeds in family.looks:
         for question in family.open:
             values[question] += [kind(draw) + shift for _ in range(seeds - len(values[question]))]
-        family.look(seeds, {one: Evidence.of([(value,) for value in values[one]]) for one in family.open})
+        family.look(
+            seeds, {question: Evidence.of([(value,) for value in values[question]]) for question in family.open}
+        )
     return family
 
 
 def alarms(kind: Draw, shift: float, *, families: int, questions: int, looks: tuple[int, ...] = LOOKS) -> float:
     draw = random.Random(f"{kind.__name__} {shift} {questions}")
-    made = (Family(range(questions), looks) for _ in range(families))
-    return sum("worse" in asked(one, draw, kind, shift).states().values() for one in made) / families
+    all_families = (Family(range(questions), looks) for _ in range(families))
+    return (
+        sum("worse" in after_looks(family, draw, kind, shift).states().values() for family in all_families) / families
+    )
 
 
 def test_student_by_hand() -> None:
     # t of 1, 2, 3 is 2 / (1 / sqrt 3) = 3.4641 at 2 degrees of freedom: P(|T| > 3.4641) = 0.0742
-    one = Sample([1.0, 2.0, 3.0])
-    assert one.mean == 2.0
-    assert one.error == pytest.approx(1 / math.sqrt(3))
-    assert 1 - one.p_below() == pytest.approx(0.0742 / 2, abs=1e-4)
-    assert one.p_above() == 0.5**3
+    sample = Sample([1.0, 2.0, 3.0])
+    assert sample.mean == 2.0
+    assert sample.error == pytest.approx(1 / math.sqrt(3))
+    assert 1 - sample.p_below() == pytest.approx(0.0742 / 2, abs=1e-4)
+    assert sample.p_above() == 0.5**3
     # the bound at the level of p is zero
-    assert one.lower_bound(0.0742 / 2) == pytest.approx(0.0, abs=2e-3)
+    assert sample.lower_bound(0.0742 / 2) == pytest.approx(0.0, abs=2e-3)
 
 
 @pytest.mark.parametrize("kind", [normal, two_ways, heavy])
@@ -86,15 +90,15 @@ def test_students_t_alone_would_take_luck_for_proof(monkeypatch: pytest.MonkeyPa
 def test_what_is_far_beyond_its_limit_is_caught_and_what_is_well_within_is_acquitted() -> None:
     draw = random.Random(5)
     # a change of three standard deviations of the differences
-    assert all(set(asked(Family(range(24)), draw, normal, 3.0).states().values()) == {"worse"} for _ in range(20))
-    assert all(set(asked(Family(range(24)), draw, normal, -3.0).states().values()) == {"fine"} for _ in range(20))
+    assert all(set(after_looks(Family(range(24)), draw, normal, 3.0).states().values()) == {"worse"} for _ in range(20))
+    assert all(set(after_looks(Family(range(24)), draw, normal, -3.0).states().values()) == {"fine"} for _ in range(20))
 
 
 def test_no_spread_is_decided_in_time() -> None:
     family = Family(["worse", "fine", "at its limit"])
     for seeds in LOOKS:
         values = {"worse": 2.0, "fine": -2.0, "at its limit": 0.0}
-        family.look(seeds, {one: Evidence.of([(values[one],)] * seeds) for one in family.open})
+        family.look(seeds, {question: Evidence.of([(values[question],)] * seeds) for question in family.open})
         if seeds == 5:
             # five of a kind may be luck
             assert family.open == ["worse"]
@@ -124,8 +128,8 @@ def test_one_seed_says_nothing_and_five_never_convict() -> None:
     assert Family(["one"], (5, 10)).can_convict
     assert not Family(range(24), (5, 10)).can_convict
     assert Family(range(24)).can_convict
-    one = Evidence.of([(3.0,)])
-    assert (one.worse, one.fine) == (1.0, 1.0)
+    evidence = Evidence.of([(3.0,)])
+    assert (evidence.worse, evidence.fine) == (1.0, 1.0)
 
 
 def test_holm_gives_what_is_left_more_room() -> None:

@@ -13,10 +13,10 @@ from tidegate.results.metrics import METRICS
 def test_a_rule_has_a_metric_a_direction_and_limits() -> None:
     rule = Rule.parse("delay_p95 > +5% and > +10ms")
     assert rule.metric is METRICS["one_way_delay_ms_p95"]
-    assert (rule.sign, rule.of, rule.cases) == (1, "worst", ("*",))
+    assert (rule.sign, rule.scope, rule.cases) == (1, "worst", ("*",))
     assert [(limit.size, limit.relative) for limit in rule.limits] == [(0.05, True), (10.0, False)]
     falls = Rule.parse("mean  utilisation < -5%  in 5.6*, 5.7")
-    assert (falls.sign, falls.of, falls.cases) == (-1, "mean", ("5.6*", "5.7"))
+    assert (falls.sign, falls.scope, falls.cases) == (-1, "mean", ("5.6*", "5.7"))
     assert falls.text == "mean utilisation < -5% in 5.6*, 5.7"
     assert Rule.parse("tcp rate < -20%").series == "tcp receive_rate_bps"
     assert falls.is_about("5.6,delay=50ms")
@@ -83,9 +83,9 @@ def test_the_default_rules_can_be_read_and_each_is_about_something_else() -> Non
     [
         ("delay_p95", "expected something like"),
         ("utilization > +5%", "utilization: no such metric; did you mean utilisation"),
-        ("delay_p95 > 5%", r"found '> 5%'; limits are changes against the baseline.*: > \+5%"),
+        ("delay_p95 > 5%", r"found '> 5%'; a limit is a change against the baseline.*: > \+5%"),
         ("delay_p95 > -5%", r"> \+5%"),
-        ("delay_p95 < -5%", "lower is better, so this would fail for what became better"),
+        ("delay_p95 < -5%", "lower is better, so this rule would fail for an improvement"),
         ("utilisation > +5%", "higher is better"),
         ("delay_p95 > +10", "a time needs a unit"),
         ("delay_p95 > +ten%", "expected a number of per cent"),

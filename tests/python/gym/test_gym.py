@@ -1,4 +1,4 @@
-"""The Gymnasium environment: the engine's own runs in steps, what is seen of them, and what a reward pays."""
+"""The Gymnasium environment: runs of the engine in steps, their observations and their rewards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def home(**changes: Any) -> Scenario:
 
 
 def load(file: Any) -> Any:
-    """An example as a module."""
+    """Imports an example as a module."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
@@ -44,23 +44,23 @@ def load(file: Any) -> Any:
     return module
 
 
-def names(seen: Any) -> dict[str, float]:
+def names(observation: Any) -> dict[str, float]:
     """The newest interval of an observation, by name."""
-    return dict(zip((one.name for one in FEATURES), seen[-1].tolist(), strict=True))
+    return dict(zip((feature.name for feature in FEATURES), observation[-1].tolist(), strict=True))
 
 
 def drive(env: CallEnv, action: Any, **reset: Any) -> tuple[list[Any], list[float], list[dict[str, float]]]:
-    """A whole episode; `action` is a number, or a function of the step's number."""
-    seen, _ = env.reset(**reset)
-    all_seen, rewards, infos, over, step = [seen], [], [], False, 0
+    """Runs a whole episode; `action` is a number, or a function of the step's number."""
+    observation, _ = env.reset(**reset)
+    observations, rewards, infos, over, step = [observation], [], [], False, 0
     while not over:
         value = action(step) if callable(action) else action
-        seen, reward, terminated, truncated, info = env.step(np.array([value], np.float32))
-        all_seen.append(seen)
+        observation, reward, terminated, truncated, info = env.step(np.array([value], np.float32))
+        observations.append(observation)
         rewards.append(reward)
         infos.append(info)
         over, step = terminated or truncated, step + 1
-    return all_seen, rewards, infos
+    return observations, rewards, infos
 
 
 @pytest.mark.parametrize("action", ["rate", "change"])
@@ -68,10 +68,10 @@ def test_gymnasiums_own_checks_pass(action: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
     env = gymnasium.make("tidegate/Call-v0", scenario=home(), action=action)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_env(env.unwrapped, skip_render_check=True)
-    assert [str(one.message) for one in said] == []
+    assert [str(warning.message) for warning in caught] == []
 
 
 @pytest.mark.parametrize("rate", ["300kbps", "1Mbps", "2.4Mbps"])
@@ -81,20 +81,20 @@ def test_a_constant_rate_is_the_run_with_fixed_of_that_rate(rate: str) -> None:
     drive(env, action, options={"seed": 5})
     stepped = env.finish()
     fixed = f"fixed:rate={env.terms.to_rate(action) / 1000}kbps"
-    plain = tidegate.run(home(**{"flows.call.media.controller": fixed}), seed=5)
-    assert stepped.digest == plain.digest
-    told = {**plain.metrics(), "controller": "agent"}
-    assert stepped.metrics() == told
-    assert told["packets_sent"] > 100
+    run = tidegate.run(home(**{"flows.call.media.controller": fixed}), seed=5)
+    assert stepped.digest == run.digest
+    metrics = {**run.metrics(), "controller": "agent"}
+    assert stepped.metrics() == metrics
+    assert metrics["packets_sent"] > 100
 
 
 def test_equal_seeds_give_equal_episodes_bit_for_bit() -> None:
     env = CallEnv("lte-generated", rate=("100kbps", "2.5Mbps"))
     action = np.random.default_rng(1).uniform(-1, 1, 10_000)
-    first, second, other = (drive(env, lambda step: action[step], seed=seed) for seed in (3, 3, 4))
+    first, second, third = (drive(env, lambda step: action[step], seed=seed) for seed in (3, 3, 4))
     assert np.array_equal(first[0], second[0])
     assert first[1:] == second[1:]
-    assert not np.array_equal(first[0], other[0])
+    assert not np.array_equal(first[0], third[0])
 
 
 def test_what_is_seen_is_what_feedback_tells() -> None:
@@ -107,7 +107,7 @@ def test_what_is_seen_is_what_feedback_tells() -> None:
     assert mean["acknowledged_bps"] == pytest.approx(1e6, rel=0.05)
     assert mean["loss"] == 0
     assert mean["true_loss"] == 0
-    # 15 ms each way, and what feedback waits at the receiver (at most 50 ms here)
+    # 15 ms each way, and the wait of feedback at the receiver (at most 50 ms here)
     assert 30 <= mean["round_trip_ms"] <= 100
     assert mean["delay_ms"] < 25, "frames leave in groups of packets, no queue stands"
     assert mean["capacity_bps"] == 2.5e6
@@ -117,7 +117,7 @@ def test_what_is_seen_is_what_feedback_tells() -> None:
 def test_a_rate_above_the_link_is_seen_as_delay_and_loss() -> None:
     scenario = home(**{"links.uplink.capacity": "1Mbps"})
     env = CallEnv(scenario)
-    seen, rewards, infos = drive(env, env.terms.to_action("2Mbps"), options={"seed": 1})
+    observations, rewards, infos = drive(env, env.terms.to_action("2Mbps"), options={"seed": 1})
     last = infos[-1]
     # half is too much; the queue holds 200 ms
     assert last["true_loss"] == pytest.approx(0.5, abs=0.1)
@@ -126,14 +126,14 @@ def test_a_rate_above_the_link_is_seen_as_delay_and_loss() -> None:
     assert last["queueing_ms"] == pytest.approx(200, abs=40)
     assert max(info["gradient"] for info in infos[:20]) > 0.3
     assert np.mean(rewards[20:]) < 0.3
-    assert names(seen[-1])["delay"] == pytest.approx(last["delay_ms"] / (last["delay_ms"] + 100), rel=1e-5)
+    assert names(observations[-1])["delay"] == pytest.approx(last["delay_ms"] / (last["delay_ms"] + 100), rel=1e-5)
 
 
 def test_history_is_a_shift_of_rows() -> None:
     env = CallEnv(home(), history=4)
-    seen, _, _ = drive(env, lambda step: 0.5 if step % 3 else -0.5)
-    assert not seen[0].any(), "nothing has happened"
-    for before, after in itertools.pairwise(seen):
+    observations, _, _ = drive(env, lambda step: 0.5 if step % 3 else -0.5)
+    assert not observations[0].any(), "nothing has happened"
+    for before, after in itertools.pairwise(observations):
         assert np.array_equal(before[1:], after[:-1])
 
 
@@ -168,7 +168,7 @@ def test_the_other_calls_keep_their_controllers() -> None:
     scenario = Scenario.load("two-calls", {"duration": "25s"})
     env = CallEnv(scenario, flow=scenario.flows[1].name, rate=("100kbps", "2Mbps"))
     drive(env, 1.0)
-    kinds = {one["flow"]: one["controller"] for one in env.finish().summary["flows"]}
+    kinds = {flow["flow"]: flow["controller"] for flow in env.finish().summary["flows"]}
     assert kinds[scenario.flows[1].name] == "agent"
     assert kinds[scenario.flows[0].name] != "agent"
 
@@ -192,18 +192,20 @@ SHIPPED = ("home-broadband", "lte-generated", "drop-and-download", "lossy-wifi",
 
 
 def scores(scenario: Scenario, *, of_the_moment: bool) -> dict[str, float]:
-    """Mean rewards of those that send ten times the capacity, nothing to speak of, and 0.9 times the capacity."""
+    """Mean rewards of senders at ten times the capacity, at almost nothing, and at 0.9 times the capacity."""
     env = CallEnv(scenario, rate=("10kbps", "200Mbps"))
     env.reset(options={"seed": 1})
     _, _, infos = drive(env, -1.0, options={"seed": 1})
     capacity = np.array([info["capacity_bps"] for info in infos])
-    told = capacity if of_the_moment else np.full(len(infos), capacity.mean())
-    found = {"silent": -1.0, "greedy": 10.0, "steady": 0.9}
+    capacities = capacity if of_the_moment else np.full(len(infos), capacity.mean())
+    shares = {"silent": -1.0, "greedy": 10.0, "steady": 0.9}
     result = {}
-    for name, share in found.items():
+    for name, share in shares.items():
         _, rewards, _ = drive(
             env,
-            lambda step, share=share: -1.0 if share < 0 else env.terms.to_action(max(int(told[step] * share), 10_000)),
+            lambda step, share=share: (
+                -1.0 if share < 0 else env.terms.to_action(max(int(capacities[step] * share), 10_000))
+            ),
             options={"seed": 1},
         )
         result[name] = float(np.mean(rewards))
@@ -211,7 +213,7 @@ def scores(scenario: Scenario, *, of_the_moment: bool) -> dict[str, float]:
 
 
 def greedy_source(scenario: Scenario) -> Scenario:
-    """The scenario with a source that fills any rate, so that nothing but the action bounds it."""
+    """The scenario with a source that fills any rate, so that only the action limits it."""
     flow = next(flow.name for flow in scenario.flows if flow.media is not None)
     # RTCP gets a share of the session bandwidth, which is by default the largest rate
     changes = {"video": {"source": "greedy", "max": "200Mbps"}, "max_rate": "200Mbps", "feedback.bandwidth": "2.5Mbps"}
@@ -220,24 +222,24 @@ def greedy_source(scenario: Scenario) -> Scenario:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_neither_greed_nor_silence_pays(name: str) -> None:
-    found = scores(greedy_source(Scenario.load(name)), of_the_moment=True)
-    assert found["greedy"] < found["steady"], found
-    assert found["silent"] < found["steady"], found
+    rewards = scores(greedy_source(Scenario.load(name)), of_the_moment=True)
+    assert rewards["greedy"] < rewards["steady"], rewards
+    assert rewards["silent"] < rewards["steady"], rewards
 
 
 def test_a_policy_as_a_controller_decides_what_it_decided_in_the_environment(tmp_path: Any) -> None:
     weights = np.random.default_rng(2).normal(0, 1, (5, len(FEATURES)))
 
-    def decide(seen: Any) -> float:
-        return float(np.tanh((seen * weights).sum()))
+    def decide(observation: Any) -> float:
+        return float(np.tanh((observation * weights).sum()))
 
     # its stop keeps a controller from deciding once more at the last instant, where the environment has no step
     flow = {"duration": "20s", "flows.call.stop": "20s"}
     env = CallEnv(home(**flow))
-    seen, _ = env.reset(options={"seed": 9})
+    observation, _ = env.reset(options={"seed": 9})
     over = False
     while not over:
-        seen, _, _, over, _ = env.step([decide(seen)])
+        observation, _, _, over, _ = env.step([decide(observation)])
     stepped = env.finish()
     file = tmp_path / "mine.py"
     file.write_text(
@@ -247,13 +249,13 @@ def test_a_policy_as_a_controller_decides_what_it_decided_in_the_environment(tmp
         "def policy():\n"
         f"    return controller(lambda seen: np.tanh((seen * weights).sum()), Terms.from_dict({env.terms.to_dict()!r}))\n"
     )
-    plain = tidegate.run(home(**flow, **{"flows.call.media.controller": f"python:{file}:policy"}), seed=9)
-    assert plain.digest == stepped.digest
-    assert len(set(plain.table("decisions").to_numpy("target_bps"))) > 20, "it decided something"
+    run = tidegate.run(home(**flow, **{"flows.call.media.controller": f"python:{file}:policy"}), seed=9)
+    assert run.digest == stepped.digest
+    assert len(set(run.table("decisions").to_numpy("target_bps"))) > 20, "it decided something"
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "reason"),
     [
         ("lambda seen: float('nan')", "the policy's action is not a number"),
         ("lambda seen: 1 / 0", "the policy raised ZeroDivisionError"),
@@ -265,25 +267,25 @@ def test_a_policy_as_a_controller_decides_what_it_decided_in_the_environment(tmp
         ),
     ],
 )
-def test_a_policy_that_fails_ends_its_run_with_the_reason(tmp_path: Any, body: str, said: str) -> None:
+def test_a_policy_that_fails_ends_its_run_with_the_reason(tmp_path: Any, body: str, reason: str) -> None:
     file = tmp_path / "broken.py"
     file.write_text(f"from tidegate.control.agent import controller\n\ndef policy():\n    return controller({body})\n")
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=reason):
         tidegate.run(home(**{"flows.call.media.controller": f"python:{file}:policy"}))
 
 
 def test_many_at_once_give_what_each_alone_gives() -> None:
     listed = [home(), home(**{"links.uplink.capacity": "1Mbps", "duration": "3s"})]
-    many = CallVectorEnv(listed, num_envs=5, threads=3)
+    together = CallVectorEnv(listed, num_envs=5, threads=3)
     alone = [CallEnv(listed) for _ in range(5)]
-    seen, infos = many.reset(seed=11)
+    observations, infos = together.reset(seed=11)
     states = [env.reset(seed=11 + number) for number, env in enumerate(alone)]
     assert infos["seed"].tolist() == [info["seed"] for _, info in states]
     over = [False] * 5
     actions = np.random.default_rng(5).uniform(-1, 1, (60, 5, 1)).astype(np.float32)
     resets = 0
     for action in actions:
-        seen, rewards, terminated, truncated, infos = many.step(action)
+        observations, rewards, terminated, truncated, infos = together.step(action)
         for number, env in enumerate(alone):
             if over[number]:
                 expected, reward, over[number] = env.reset()[0], 0.0, False
@@ -293,17 +295,17 @@ def test_many_at_once_give_what_each_alone_gives() -> None:
                 expected, reward, ended, cut, info = env.step(action[number])
                 over[number] = ended or cut
                 assert {key: infos[key][number] for key in info} == info
-            assert np.array_equal(seen[number], expected)
+            assert np.array_equal(observations[number], expected)
             assert rewards[number] == reward
             assert (terminated[number] or truncated[number]) == over[number]
     assert resets > 0
-    many.close()
+    together.close()
 
 
 def test_gymnasium_makes_many_by_the_same_name() -> None:
-    many = gymnasium.make_vec("tidegate/Call-v0", num_envs=2, vectorization_mode="vector_entry_point", scenario=home())
-    seen, _ = many.reset(seed=1)
-    assert seen.shape == (2, 5, len(FEATURES))
+    envs = gymnasium.make_vec("tidegate/Call-v0", num_envs=2, vectorization_mode="vector_entry_point", scenario=home())
+    observations, _ = envs.reset(seed=1)
+    assert observations.shape == (2, 5, len(FEATURES))
 
 
 @pytest.mark.parametrize(
@@ -327,28 +329,28 @@ def test_observations_are_inside_their_space(name: str) -> None:
         return
     env = CallEnv(scenario, rate=("10kbps", "50Mbps"), reward=lambda info: 0.0)
     rng = np.random.default_rng(0)
-    seen, _, _ = drive(env, lambda step: rng.uniform(-1.5, 1.5), seed=1)
-    assert all(env.observation_space.contains(one) for one in seen)
+    observations, _, _ = drive(env, lambda step: rng.uniform(-1.5, 1.5), seed=1)
+    assert all(env.observation_space.contains(observation) for observation in observations)
 
 
 def test_scenarios_are_drawn_and_can_be_chosen() -> None:
     env = CallEnv(cases_of("smoke"), rate=("100kbps", "2Mbps"))
     drawn = {env.reset(seed=seed)[1]["scenario"] for seed in range(40)}
-    assert drawn == {one.name for one in cases_of("smoke")}
-    one = sorted(drawn)[1]
-    assert env.reset(options={"scenario": one})[1]["scenario"] == one
+    assert drawn == {scenario.name for scenario in cases_of("smoke")}
+    chosen = sorted(drawn)[1]
+    assert env.reset(options={"scenario": chosen})[1]["scenario"] == chosen
     assert env.reset(options={"scenario": 2, "seed": 8})[1]["seed"] == 8
 
 
 def test_windows_of_recordings_are_scenarios(tmp_path: Any) -> None:
     for number in range(2):
-        rows = "\n".join(str(at) for at in range(0, 120_000, 4 + number))
+        rows = "\n".join(str(time) for time in range(0, 120_000, 4 + number))
         (tmp_path / f"trace{number}.up").write_text(rows + "\n")
-    found = windows_of(tmp_path, count=3, length="10s", changes={"flows.call.media.video": {"max": "8Mbps"}})
-    assert len(found) == 3
-    _, _, infos = drive(CallEnv(found), -1.0, options={"scenario": 0})
+    windows = windows_of(tmp_path, count=3, length="10s", changes={"flows.call.media.video": {"max": "8Mbps"}})
+    assert len(windows) == 3
+    _, _, infos = drive(CallEnv(windows), -1.0, options={"scenario": 0})
     assert len(infos) == 100
-    assert infos[50]["capacity_bps"] == pytest.approx(3e6 if "trace0" in found[0].name else 2.4e6, rel=0.1)
+    assert infos[50]["capacity_bps"] == pytest.approx(3e6 if "trace0" in windows[0].name else 2.4e6, rel=0.1)
 
 
 def wrong(match: str, call: Any) -> None:
@@ -386,14 +388,14 @@ def test_what_does_not_fit_is_said() -> None:
     wrong("do not fit into one space .*; give one for all", lambda: CallEnv([home(), faster]))
     wide = home(**{"links.uplink.capacity": "infinite"})
     wrong("known capacity.*; give reward=", lambda: CallEnv(wide).reset())
-    many = CallVectorEnv(home(), num_envs=2)
-    wrong(r"call reset\(\)", lambda: many.step(np.zeros((2, 1))))
-    many.reset()
+    envs = CallVectorEnv(home(), num_envs=2)
+    wrong(r"call reset\(\)", lambda: envs.step(np.zeros((2, 1))))
+    envs.reset()
     wrong(
         r"shape \(3, 1\); expected one number from -1 to 1 for each, of shape \(2, 1\)",
-        lambda: many.step(np.zeros((3, 1))),
+        lambda: envs.step(np.zeros((3, 1))),
     )
-    wrong("not a number", lambda: many.step(np.full((2, 1), np.nan)))
+    wrong("not a number", lambda: envs.step(np.full((2, 1), np.nan)))
     wrong("num_envs: found 0", lambda: CallVectorEnv(home(), num_envs=0))
 
 
@@ -427,8 +429,8 @@ def test_neither_greed_nor_silence_pays_on_recorded_networks() -> None:
     for scenario in windows_of(
         shared() / "traces", count=40, length="30s", between=("300kbps", "8Mbps"), changes=changes
     ):
-        found = scores(greedy_source(scenario), of_the_moment=True)
-        assert max(found["greedy"], found["silent"]) < found["steady"], (scenario.name, found)
+        rewards = scores(greedy_source(scenario), of_the_moment=True)
+        assert max(rewards["greedy"], rewards["silent"]) < rewards["steady"], (scenario.name, rewards)
 
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -439,14 +441,14 @@ def test_the_trained_example_decides_as_a_controller_what_it_decides_in_the_envi
     flow = {"duration": "10s", "flows.call.stop": "10s"}
     settings, decide = module.learned()
     env = CallEnv(home(**flow), rate=settings.rate)
-    seen, _ = env.reset(options={"seed": 2})
+    observation, _ = env.reset(options={"seed": 2})
     over = False
     while not over:
-        seen, _, _, over, _ = env.step([decide(seen)])
-    named = f"python:{EXAMPLES / 'ppo_policy.py'}:policy"
-    limits = {"min_rate": "100kbps", "max_rate": "8Mbps", "feedback.bandwidth": "2.5Mbps", "controller": named}
-    plain = tidegate.run(home(**flow, **{f"flows.call.media.{key}": value for key, value in limits.items()}), seed=2)
-    assert plain.digest == env.finish().digest
+        observation, _, _, over, _ = env.step([decide(observation)])
+    name = f"python:{EXAMPLES / 'ppo_policy.py'}:policy"
+    limits = {"min_rate": "100kbps", "max_rate": "8Mbps", "feedback.bandwidth": "2.5Mbps", "controller": name}
+    run = tidegate.run(home(**flow, **{f"flows.call.media.{key}": value for key, value in limits.items()}), seed=2)
+    assert run.digest == env.finish().digest
 
 
 @pytest.mark.slow
@@ -456,10 +458,10 @@ def test_the_trained_example_beats_the_best_constant_rate_and_gcc_where_it_was_t
     constants = {rate: example.score(f"fixed:{rate}", training).mean() for rate in example.CONSTANTS}
     best = max(constants, key=lambda rate: constants[rate])
     policy = example.score(f"python:{EXAMPLES / 'ppo_policy.py'}:policy", held)
-    for other in (f"fixed:{best}", "gcc"):
-        less = tidegate.results.stats.Interval.of(policy - example.score(other, held))
+    for rival in (f"fixed:{best}", "gcc"):
+        less = tidegate.results.stats.Interval.of(policy - example.score(rival, held))
         assert less.half is not None
-        assert less.mean - less.half > 0, (other, less)
+        assert less.mean - less.half > 0, (rival, less)
 
 
 def test_the_trained_example_is_the_same_controller_as_an_onnx_model(tmp_path: Any) -> None:
@@ -469,11 +471,11 @@ def test_the_trained_example_is_the_same_controller_as_an_onnx_model(tmp_path: A
     terms, decide = load(EXAMPLES / "ppo_policy.py").learned()
     env = CallEnv(home(**{"links.uplink.capacity": "1Mbps"}), rate=terms.rate)
     rng = np.random.default_rng(3)
-    seen, _, _ = drive(env, lambda step: rng.uniform(-1, 0.6), options={"seed": 2})
+    observations, _, _ = drive(env, lambda step: rng.uniform(-1, 0.6), options={"seed": 2})
     session = onnxruntime.InferenceSession(str(tmp_path / "policy.onnx"))
-    actions = [session.run(None, {"seen": one.reshape(1, -1)})[0].item() for one in seen]
+    actions = [session.run(None, {"seen": observation.reshape(1, -1)})[0].item() for observation in observations]
     # the model computes in float32, and the environment clips its action
-    assert np.clip(actions, -1, 1) == pytest.approx([decide(one) for one in seen], abs=1e-5)
+    assert np.clip(actions, -1, 1) == pytest.approx([decide(observation) for observation in observations], abs=1e-5)
     assert len(set(actions)) > 50, "it decides something"
     run = tidegate.run(home(**{"flows.call.media.controller": f"onnx:{tmp_path / 'policy.onnx'}"}), seed=2)
     assert run.metrics()["packets_sent"] > 1000
@@ -491,8 +493,8 @@ def test_random_scenarios_give_observations_inside_their_space(tmp_path: Any) ->
             assert str(error)
             continue  # no call in it, or one that no agent can steer
         rng = np.random.default_rng(seed)
-        seen, _, infos = drive(env, lambda step, rng=rng: rng.uniform(-1, 1), seed=seed)
-        assert all(env.observation_space.contains(one) for one in seen), seed
+        observations, _, infos = drive(env, lambda step, rng=rng: rng.uniform(-1, 1), seed=seed)
+        assert all(env.observation_space.contains(observation) for observation in observations), seed
         assert all(np.isfinite(value) for info in infos for key, value in info.items() if key != "capacity_bps"), seed
         assert env.finish().digest
         done += 1
@@ -502,8 +504,8 @@ def test_random_scenarios_give_observations_inside_their_space(tmp_path: Any) ->
 def test_how_far_an_agent_may_go_changes_nothing_of_the_feedback() -> None:
     # RTCP is 5 % of the session bandwidth, which is by default the largest rate (RFC 3550 section 6.2)
     shares = []
-    for most in ("2.5Mbps", "200Mbps"):
-        env = CallEnv(home(), rate=("30kbps", most))
+    for max_rate in ("2.5Mbps", "200Mbps"):
+        env = CallEnv(home(), rate=("30kbps", max_rate))
         drive(env, env.terms.to_action("1Mbps"), options={"seed": 1})
         shares.append(env.finish().metrics()["feedback_rate_bps"])
     assert shares[1] == pytest.approx(shares[0], rel=0.02)

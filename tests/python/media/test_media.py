@@ -32,9 +32,9 @@ OURS = "procedural:size=96x80,codec=intra,rungs=4,vmaf_every=0"
 
 @pytest.fixture(autouse=True)
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.getbasetemp() / "media-cache"
-    monkeypatch.setenv("TIDEGATE_CACHE", str(place))
-    return place
+    folder = tmp_path_factory.getbasetemp() / "media-cache"
+    monkeypatch.setenv("TIDEGATE_CACHE", str(folder))
+    return folder
 
 
 # --- clips and settings ---------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def test_the_procedural_clip_is_the_same_everywhere_and_tells_its_number() -> No
     wide = 96 // 18
     for number, picture in enumerate(pictures):
         bits = [luma(picture)[4, wide * (bit + 1)] > 128 for bit in range(16)]
-        assert sum(int(bit) << (15 - at) for at, bit in enumerate(bits)) == number
+        assert sum(int(bit) << (15 - position) for position, bit in enumerate(bits)) == number
 
 
 def test_more_complexity_needs_more_bits() -> None:
@@ -57,7 +57,7 @@ def test_more_complexity_needs_more_bits() -> None:
         _, frames = codec("intra").encode(
             Procedural(96, 80, complexity=complexity).pictures(3), Format(96, 80, Fraction(25), 1, 0, 1200), 10**9
         )
-        return sum(len(one) for frame in frames for one in frame.slices)
+        return sum(len(data) for frame in frames for data in frame.slices)
 
     assert size(0.0) < 0.5 * size(0.3) < 0.5 * size(0.9)
 
@@ -104,11 +104,11 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.
 
 
 def test_psnr_is_as_by_hand_and_capped() -> None:
-    one = flat(100)
-    other = one.copy()
-    other[0, 0] = 116  # a square error of 256 over 256 pixels is a mean of 1
-    assert psnr(one, other) == pytest.approx(20 * math.log10(255), abs=1e-12)
-    assert psnr(one, one) == 60.0
+    reference = flat(100)
+    changed = reference.copy()
+    changed[0, 0] = 116  # a square error of 256 over 256 pixels is a mean of 1
+    assert psnr(reference, changed) == pytest.approx(20 * math.log10(255), abs=1e-12)
+    assert psnr(reference, reference) == 60.0
     assert psnr(flat(0), flat(255)) == 0.0
 
 
@@ -121,7 +121,7 @@ def test_ssim_of_flat_planes_is_as_by_hand() -> None:
 
 def test_evalvids_grades_and_distortion_of_twenty_frames_are_as_by_hand() -> None:
     encoded = [38.0, 37.01, 37.0, 36.0, 31.01, 31.0, 30.0, 25.01, 25.0, 24.0] + [40.0] * 10
-    seen = (
+    seen_db = (
         [38.0, 30.0, 31.5, 31.0, 31.01, 25.5, 25.0, 20.01, 20.0, 19.0]
         + [40.0, 36.0, 31.0, 20.0, 37.0, 37.5, 5.0]
         + [40.0] * 3
@@ -129,7 +129,7 @@ def test_evalvids_grades_and_distortion_of_twenty_frames_are_as_by_hand() -> Non
     sent_grades = [5, 5, 4, 4, 4, 3, 3, 3, 2, 2] + [5] * 10
     seen_grades = [5, 3, 4, 3, 4, 3, 2, 2, 1, 1] + [5, 4, 3, 1, 4, 5, 1] + [5] * 3
     assert grades(np.array(encoded)).tolist() == sent_grades
-    assert grades(np.array(seen)).tolist() == seen_grades
+    assert grades(np.array(seen_db)).tolist() == seen_grades
     assert np.mean(seen_grades) == 66 / 20
     # bad: below 4 and below what was encoded: frames 1, 3, 6, 7, 8, 9, 12, 13, 16; 5 is as bad as it was encoded
     assert distortion(seen_grades, sent_grades) == 9 / 20
@@ -146,8 +146,8 @@ def test_evalvids_grades_and_distortion_of_twenty_frames_are_as_by_hand() -> Non
 def test_deadlines_follow_the_next_frame_that_was_shown() -> None:
     nan = math.nan
     captured = np.arange(6.0)
-    shown = deadlines(captured, np.array([nan, 1.3, nan, nan, 4.9, nan]))
-    assert shown == pytest.approx([0.3, 1.3, 2.9, 3.9, 4.9, 5.9])
+    times = deadlines(captured, np.array([nan, 1.3, nan, nan, 4.9, nan]))
+    assert times == pytest.approx([0.3, 1.3, 2.9, 3.9, 4.9, 5.9])
     # the delay shrank while frame 1 was lost: it cannot be shown before frame 0
     assert deadlines(np.array([0.0, 0.1, 0.2]), np.array([0.5, nan, 0.55])).tolist() == [0.5, 0.5, 0.55]
     assert deadlines(captured, np.full(6, nan)).tolist() == captured.tolist()
@@ -198,9 +198,9 @@ def test_a_slice_needs_all_packets_that_carry_its_bytes() -> None:
         length = 1
 
     def there(arrived: list[float]) -> list[bool]:
-        one = np.zeros(1, dtype=np.int64)
-        got = Received(FakeLadder(), "call", one, one, np.zeros(1), np.array([1.0]), [np.array(arrived)], 10)  # type: ignore[arg-type]
-        return [bool(value) for value in got.there(0)]
+        zeros = np.zeros(1, dtype=np.int64)
+        got = Received(FakeLadder(), "call", zeros, zeros, np.zeros(1), np.array([1.0]), [np.array(arrived)], 10)  # type: ignore[arg-type]
+        return [bool(value) for value in got.slices_in_time(0)]
 
     late, never = 1.01, math.inf
     assert there([1.0, 1.0, 1.0, 1.0, 1.0]) == [True, True, True, True]
@@ -234,12 +234,12 @@ def test_the_intra_codec_keeps_its_rate_and_repeats_what_is_missing() -> None:
     for rate, least_db in ((200_000, 21.0), (800_000, 31.0)):
         header, frames = codec("intra").encode(iter(originals), form, rate)
         coded = list(frames)
-        size = sum(len(one) for frame in coded[10:] for one in frame.slices)
+        size = sum(len(data) for frame in coded[10:] for data in frame.slices)
         assert size * 8 * 25 / 40 == pytest.approx(rate, rel=0.1)
-        whole, holed = (codec("intra").decoder(header, form) for _ in range(2))
+        complete, holed = (codec("intra").decoder(header, form) for _ in range(2))
         before = black(96, 80)
         for frame in coded:
-            ((_, good),) = whole.decode(frame.picture, frame.slices)
+            ((_, good),) = complete.decode(frame.picture, frame.slices)
             ((_, bad),) = holed.decode(frame.picture, [frame.slices[0], *frame.slices[2:]])
             assert (luma(bad)[:16] == luma(good)[:16]).all()
             assert (luma(bad)[32:] == luma(good)[32:]).all()
@@ -254,19 +254,19 @@ def test_the_intra_codec_keeps_its_rate_and_repeats_what_is_missing() -> None:
 def test_without_loss_what_is_seen_is_what_was_encoded() -> None:
     run, ladder = sent(link(), OURS)
     judged = judge(run)
-    seen, encoded = judged.columns["psnr_db"], judged.columns["psnr_encoded_db"]
-    assert seen.tolist() == encoded.tolist()
+    psnr_db, encoded = judged.columns["psnr_db"], judged.columns["psnr_encoded_db"]
+    assert psnr_db.tolist() == encoded.tolist()
     got = received(run, ladder)
-    at_rung = [ladder.rungs[got.rung[frame]].psnr_db[got.coded[frame]] for frame in range(len(seen))]
-    assert np.round(seen, 6).tolist() == at_rung, "the encoder's own figures"
-    assert judged.columns["picture"].tolist() == list(range(len(seen)))
+    at_rung = [ladder.rungs[got.rung[frame]].psnr_db[got.coded[frame]] for frame in range(len(psnr_db))]
+    assert np.round(psnr_db, 6).tolist() == at_rung, "the encoder's own figures"
+    assert judged.columns["picture"].tolist() == list(range(len(psnr_db)))
     assert value(judged, "picture_frames_lost") == value(judged, "picture_frames_damaged") == 0
     assert value(judged, "picture_freezes") == 0
     # 200 ms of playout after the first frame was whole; a tick is looked at in its middle
     first = float(run.table("frames").to_numpy("complete_s")[0])
     assert value(judged, "picture_latency_ms_mean") == pytest.approx((first + 0.2 + 0.02) * 1e3, abs=0.1)
     # frames until the end of the run, less those whose time comes later
-    assert len(seen) == math.floor((4 - first - 0.2) * 25)
+    assert len(psnr_db) == math.floor((4 - first - 0.2) * 25)
 
 
 def test_what_is_late_is_lost_and_counted_apart_from_coding() -> None:
@@ -318,11 +318,11 @@ def test_packets_tell_their_frame() -> None:
 
 def test_the_cache_is_used_and_its_faults_are_said(own_cache: Path) -> None:
     _, first = with_clip(link(), OURS)
-    made = {file: file.stat().st_mtime_ns for file in first.folder.iterdir()}
+    times = {file: file.stat().st_mtime_ns for file in first.folder.iterdir()}
     _, second = with_clip(link(), OURS)
     assert second.folder == first.folder
     assert first.folder.parent == cache()
-    assert {file: file.stat().st_mtime_ns for file in second.folder.iterdir()} == made
+    assert {file: file.stat().st_mtime_ns for file in second.folder.iterdir()} == times
     assert not [file for file in cache().iterdir() if file.name.startswith(".")], "nothing half-written"
     _, third = with_clip(link(), OURS.replace("rungs=4", "rungs=3"))
     assert third.folder != first.folder

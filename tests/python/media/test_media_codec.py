@@ -133,24 +133,24 @@ def test_without_loss_what_is_seen_is_what_was_encoded(tmp_path: Path) -> None:
     done.save(tmp_path / "run")
     with av.open(str(tmp_path / "run" / "encoded-call.h264")) as film:
         played = [digest(np.asarray(frame.to_ndarray(), np.uint8)) for frame in film.decode(video=0)]
-    shown = [pair for pair in pairs(got) if len(got.there(pair.frame))]
-    assert played[: len(shown)] == [digest(pair.sent) for pair in shown]
-    assert [pair.seen is not None and digest(pair.seen) for pair in shown[:50]] == played[:50]
+    decoded = [pair for pair in pairs(got) if len(got.slices_in_time(pair.frame))]
+    assert played[: len(decoded)] == [digest(pair.sent) for pair in decoded]
+    assert [pair.decoded is not None and digest(pair.decoded) for pair in decoded[:50]] == played[:50]
 
 
 @needs_encoder
 @needs_av
 def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
     scenario = link("700kbps", loss=0.02, controller="gcc")
-    one, _ = filmed(scenario, seed=5)
+    first, _ = filmed(scenario, seed=5)
     two, _ = filmed(scenario, seed=5)
-    other, _ = filmed(scenario, seed=6)
-    assert one.digest == two.digest != other.digest
-    assert one.encoded("call") == two.encoded("call") != other.encoded("call")
-    one.save(tmp_path / "run")
+    other_seed, _ = filmed(scenario, seed=6)
+    assert first.digest == two.digest != other_seed.digest
+    assert first.encoded("call") == two.encoded("call") != other_seed.encoded("call")
+    first.save(tmp_path / "run")
     again = Run.load(tmp_path / "run")
-    assert again.encoded("call") == again.kept().encoded("call") == one.encoded("call")
-    assert judge(again, vmaf_every=0).to_csv() == judge(one, vmaf_every=0).to_csv()
+    assert again.encoded("call") == again.kept().encoded("call") == first.encoded("call")
+    assert judge(again, vmaf_every=0).to_csv() == judge(first, vmaf_every=0).to_csv()
     with pytest.raises(InputError, match="ghost has no encoder in the loop"):
         again.encoded("ghost")
     (tmp_path / "run" / "encoded-call.h264").unlink()
@@ -165,7 +165,7 @@ def by_hand(done: Run) -> list[str]:
     frames = slices.to_numpy("frame")[length > 0].tolist()
     length = length[length > 0]
     bits = done.encoded("call")
-    stream, at = bits[: len(bits) - length.sum()], len(bits) - int(length.sum())
+    stream, position = bits[: len(bits) - length.sum()], len(bits) - int(length.sum())
     mine = packets.to_numpy("kind") == "video"
     fates = {
         number: packets.to_numpy("fate")[mine & (packets.to_numpy("frame") == number)].tolist()
@@ -174,8 +174,8 @@ def by_hand(done: Run) -> list[str]:
     for number, size in zip(frames, length.tolist(), strict=True):
         # a slice is a packet; what is on its way at the end of the run has no fate
         if fates[number] and fates[number].pop(0) == "arrived":
-            stream += bits[at : at + size]
-        at += size
+            stream += bits[position : position + size]
+        position += size
     return decoded(stream)
 
 
@@ -183,11 +183,11 @@ def by_hand(done: Run) -> list[str]:
 @needs_av
 def test_lost_slices_are_concealed_as_by_hand() -> None:
     done, got = filmed(link(loss=0.03, controller="fixed:900kbps"), seed=3)
-    in_time = [frame for frame in range(len(got)) if got.shown_s[frame] < 4.0 and len(got.there(frame))]
-    damaged = [frame for frame in in_time if got.there(frame).any() and not got.there(frame).all()]
-    lost = [frame for frame in in_time if not got.there(frame).any()]
+    in_time = [frame for frame in range(len(got)) if got.shown_s[frame] < 4.0 and len(got.slices_in_time(frame))]
+    damaged = [frame for frame in in_time if got.slices_in_time(frame).any() and not got.slices_in_time(frame).all()]
+    lost = [frame for frame in in_time if not got.slices_in_time(frame).any()]
     assert len(damaged) > 5, "there is something to conceal"
-    ours = [digest(pair.seen) for pair in pairs(got) if pair.seen is not None and pair.frame in set(in_time)]
+    ours = [digest(pair.decoded) for pair in pairs(got) if pair.decoded is not None and pair.frame in set(in_time)]
     assert len(ours) == len(in_time) - len(lost)
     assert ours == by_hand(done)[: len(ours)]
     assert ours != [digest(pair.sent) for pair in pairs(got)][: len(ours)]
@@ -203,7 +203,7 @@ def test_a_picture_loss_indication_brings_a_key_frame() -> None:
 
     plain, with_pli = lossy(), lossy(pli=True)
     frames, rtcp = (with_pli[0].table(name) for name in ("frames", "rtcp"))
-    asked = rtcp.to_numpy("t_s")[["PLI" in what for what in rtcp.to_numpy("contents")]]
+    asked = rtcp.to_numpy("t_s")[["PLI" in content for content in rtcp.to_numpy("contents")]]
     keys = frames.to_numpy("captured_s")[frames.to_numpy("key")]
     assert keys[0] == 0
     assert len(asked) >= 1
@@ -211,8 +211,8 @@ def test_a_picture_loss_indication_brings_a_key_frame() -> None:
     assert 0.010 <= keys[1] - asked[0] <= 0.010 + 0.040 + 1e-6
     assert plain[0].table("frames").to_numpy("key").sum() == 1, "no key frame was requested, and there are no groups"
     # behind the loss: whole again, and not
-    whole, broken = (judge(done, vmaf_every=0).columns for done, _ in (with_pli, plain))
-    assert whole["psnr_db"][-25:].tolist() == whole["psnr_encoded_db"][-25:].tolist()
+    complete, broken = (judge(done, vmaf_every=0).columns for done, _ in (with_pli, plain))
+    assert complete["psnr_db"][-25:].tolist() == complete["psnr_encoded_db"][-25:].tolist()
     assert (broken["psnr_db"][-25:] < broken["psnr_encoded_db"][-25:]).all()
 
 

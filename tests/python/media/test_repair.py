@@ -48,9 +48,9 @@ def call(repair: Any = None, loss: float = 0.0, playout: Any = "1s", **changes: 
     [
         ("{ nack = 3 }", "nack: found 3; expected true or false"),
         ("{ nack = { requests = 0 } }", "nack.requests: found 0"),
-        ('{ nack = { keep = "0s" } }', 'nack.keep: found "0s"; expected more than nothing'),
+        ('{ nack = { keep = "0s" } }', 'nack.keep: found "0s"; expected more than zero'),
         ("{ nack = { retries = 2 } }", "nack.retries"),
-        ('{ pli = { interval = "0s" } }', 'pli.interval: found "0s"; expected more than nothing'),
+        ('{ pli = { interval = "0s" } }', 'pli.interval: found "0s"; expected more than zero'),
         ("{ fec = true }", "fec: found true; expected false, or a table with packets and parity"),
         ("{ fec = { parity = 1 } }", "fec.packets"),
         ("{ fec = { packets = 3, parity = 4 } }", "fec.parity: found 4; expected from 1 to packets, which is 3"),
@@ -80,7 +80,7 @@ def test_repair_needs_video_and_packets_that_still_fit() -> None:
     call({"nack": True}, media={"payload": f"{largest - 2}B"})
     call({"fec": {"packets": 2}}, media={"payload": f"{largest - 28 - 12}B"})
     call({"nack": True}, media={"payload": f"{largest + 12 - 2}B", "marks": False})
-    with pytest.raises(ScenarioError, match="says by its marks where it belongs"):
+    with pytest.raises(ScenarioError, match="needs the marks to assign restored packets to frames"):
         call({"fec": {"packets": 2}}, media={"marks": False})
     for repair in ({"nack": True}, {"fec": {"packets": 2}}):
         with pytest.raises(ScenarioError, match="payload"):
@@ -110,17 +110,17 @@ def test_the_record_does_not_change_the_run() -> None:
 def test_one_retransmission_leaves_the_square_of_the_loss() -> None:
     p = 0.05
     squares = [run(call({"nack": {"requests": 1}}, p), seed).metrics() for seed in (1, 2, 3)]
-    residual = np.mean([one["residual_loss_fraction"] for one in squares])
+    residual = np.mean([metrics["residual_loss_fraction"] for metrics in squares])
     # 36 000 packets, of which 90 stay lost: four standard deviations are 0.00105
     assert residual == pytest.approx(p * p, abs=0.00105)
-    for one in squares:
+    for metrics in squares:
         # the network's loss stays the network's: four standard deviations of 12 600 packets are 0.0078
-        assert one["loss_fraction"] == pytest.approx(p, abs=0.0078)
+        assert metrics["loss_fraction"] == pytest.approx(p, abs=0.0078)
         # each loss is sent once more, with OSN
-        assert one["repair_overhead"] == pytest.approx(p, abs=0.009)
-        assert one["repaired_resent"] == pytest.approx(one["retransmissions"] * (1 - p), rel=0.05)
-        assert one["nacks"] <= one["retransmissions"]
-        assert one["sending_rate_bps"] == pytest.approx(1e6 * 1252 / 1224, rel=0.03), "repair is in the target"
+        assert metrics["repair_overhead"] == pytest.approx(p, abs=0.009)
+        assert metrics["repaired_resent"] == pytest.approx(metrics["retransmissions"] * (1 - p), rel=0.05)
+        assert metrics["nacks"] <= metrics["retransmissions"]
+        assert metrics["sending_rate_bps"] == pytest.approx(1e6 * 1252 / 1224, rel=0.03), "repair is in the target"
 
 
 def test_requests_go_on_until_the_packet_is_there_or_due() -> None:
@@ -135,17 +135,17 @@ def test_requests_go_on_until_the_packet_is_there_or_due() -> None:
 
 @pytest.mark.parametrize(("packets", "parity"), [(5, 1), (10, 2)])
 def test_parity_leaves_what_the_closed_form_says(packets: int, parity: int) -> None:
-    p, each = 0.05, packets // parity
+    p, protected = 0.05, packets // parity
     all_of = [run(call({"fec": {"packets": packets, "parity": parity}}, p), seed).metrics() for seed in (1, 2, 3)]
-    expected = p * (1 - (1 - p) ** each)
-    residual = np.mean([one["residual_loss_fraction"] for one in all_of])
+    expected = p * (1 - (1 - p) ** protected)
+    residual = np.mean([metrics["residual_loss_fraction"] for metrics in all_of])
     # of 33 000 packets 370 stay lost, in groups of up to five: 4 sqrt(5 * 370) / 33 000
     assert residual == pytest.approx(expected, abs=0.0052)
     assert residual < 0.5 * p
-    for one in all_of:
+    for metrics in all_of:
         # parity is as long as the longest packet of its group and 28 bytes more
-        assert parity / packets < one["repair_overhead"] < parity / packets * 1.5
-        assert one["nacks"] == one["retransmissions"] == one["repaired_resent"] == 0
+        assert parity / packets < metrics["repair_overhead"] < parity / packets * 1.5
+        assert metrics["nacks"] == metrics["retransmissions"] == metrics["repaired_resent"] == 0
 
 
 def test_both_together_leave_less_than_each() -> None:
@@ -154,13 +154,13 @@ def test_both_together_leave_less_than_each() -> None:
         {"fec": {"packets": 5}},
         {"nack": {"requests": 1}, "fec": {"packets": 5}},
     ]
-    by_request, by_parity, both = (run(call(way, 0.1), 1).metrics()["residual_loss_fraction"] for way in ways)
+    by_request, by_parity, both = (run(call(repair, 0.1), 1).metrics()["residual_loss_fraction"] for repair in ways)
     assert both < 0.5 * by_request < by_request < by_parity
 
 
 def test_an_adaptive_playout_waits_for_retransmissions() -> None:
     adaptive = {"adaptive": {"min": "0s", "max": "1s"}}
-    plain, repaired = (run(call(way, 0.02, adaptive, duration="60s")).metrics() for way in (None, {"nack": True}))
+    plain, repaired = (run(call(repair, 0.02, adaptive, duration="60s")).metrics() for repair in (None, {"nack": True}))
     assert plain["frames_rendered"] < 0.97 * plain["frames_sent"]
     assert repaired["frames_rendered"] >= repaired["frames_sent"] - 20, "what is on its way at the end"
     assert repaired["residual_loss_fraction"] < 1e-3
@@ -174,10 +174,10 @@ def test_requests_go_as_the_profile_lets_them(profile: str) -> None:
     feedback = {"profile": profile, "format": "none"}
     done = run(call({"nack": True}, 0.02, duration="60s", media={"feedback": feedback}), record="packets")
     rtcp = done.table("rtcp")
-    contents = np.array([str(one).split("+") for one in rtcp.to_numpy("contents")], dtype=object)
+    contents = np.array([str(content).split("+") for content in rtcp.to_numpy("contents")], dtype=object)
     mine = rtcp.to_numpy("from_receiver")
-    alone = sum(1 for one, ours in zip(contents, mine, strict=True) if ours and one == ["NACK"])
-    asked = sum(1 for one, ours in zip(contents, mine, strict=True) if ours and "NACK" in one)
+    alone = sum(1 for content, ours in zip(contents, mine, strict=True) if ours and content == ["NACK"])
+    asked = sum(1 for content, ours in zip(contents, mine, strict=True) if ours and "NACK" in content)
     assert asked == done.metrics()["nacks"] > 20
     if profile == "free":
         assert alone > 0.9 * asked
@@ -189,7 +189,9 @@ def test_requests_go_as_the_profile_lets_them(profile: str) -> None:
 
 
 def test_key_frames_come_on_demand() -> None:
-    plain, asked = (run(call(way, 0.01, playout="100ms", duration="60s")).metrics() for way in (None, {"pli": True}))
+    plain, asked = (
+        run(call(repair, 0.01, playout="100ms", duration="60s")).metrics() for repair in (None, {"pli": True})
+    )
     assert (plain["plis"], plain["key_frames"]) == (0, 1)
     assert asked["key_frames"] > 30
     # a request that comes while the key frame is under way asks for none
@@ -212,10 +214,10 @@ def test_a_repaired_packet_arrives_when_it_is_repaired() -> None:
     arrived = packets.to_numpy("arrived_s")[video].astype(float)
     numbers = packets.to_numpy("rtp_sequence")[video].astype(int)
     expected = dict(zip(numbers.tolist(), arrived.tolist(), strict=True))
-    assert sum(math.isnan(at) for at in expected.values()) > 5
-    for number, at in zip(repairs.to_numpy("rtp_sequence").tolist(), repairs.to_numpy("t_s").tolist(), strict=True):
+    assert sum(math.isnan(time) for time in expected.values()) > 5
+    for number, time in zip(repairs.to_numpy("rtp_sequence").tolist(), repairs.to_numpy("t_s").tolist(), strict=True):
         assert math.isnan(expected[number])
-        expected[number] = at
+        expected[number] = time
     flat = np.concatenate(got.arrived_s)[: len(expected)]
     wanted = np.array(list(expected.values()))
     assert np.where(np.isinf(flat), math.nan, flat).tolist() == pytest.approx(wanted.tolist(), nan_ok=True)
@@ -225,12 +227,17 @@ def test_a_repaired_packet_arrives_when_it_is_repaired() -> None:
 @pytest.mark.parametrize("repair", [{"nack": True}, {"fec": {"packets": 2, "parity": 2}}])
 def test_what_is_repaired_is_seen(repair: Any) -> None:
     plain, repaired = judge(lossy(None)), judge(lossy(repair))
-    damaged = [value(one, "picture_frames_lost") + value(one, "picture_frames_damaged") for one in (plain, repaired)]
+    damaged = [
+        value(metrics, "picture_frames_lost") + value(metrics, "picture_frames_damaged")
+        for metrics in (plain, repaired)
+    ]
     assert damaged[0] > 0.05
     # two packets of parity for two of media lose what loses both: 5 % of 5 %
     assert damaged[1] < (0.02 if "nack" in repair else 0.4 * damaged[0])
     # parity takes its part of the target: what is encoded is less, and more of it is seen
-    lost = [value(one, "picture_psnr_encoded_db") - value(one, "picture_psnr_db") for one in (plain, repaired)]
+    lost = [
+        value(metrics, "picture_psnr_encoded_db") - value(metrics, "picture_psnr_db") for metrics in (plain, repaired)
+    ]
     assert lost[1] < 0.5 * lost[0]
 
 
@@ -251,11 +258,17 @@ def test_requests_bring_back_what_losses_cost(controller: str) -> None:
         judged = judge(sent(scenario, "bikes:size=352x288")[0])
         return value(judged, "picture_vmaf"), value(judged, "picture_psnr_db")
 
-    kept, hit, restored = (seen(*one) for one in ((0.0, {}), (0.02, {}), (0.02, {"repair": {"nack": True}})))
-    for what, whole, lost, repaired, cost in zip(("VMAF", "PSNR"), kept, hit, restored, (5, 3), strict=True):
-        print(f"{controller}: {what} {whole:.2f} without loss, {lost:.2f} with 2 %, {repaired:.2f} with requests")
-        assert lost < whole - cost
-        assert repaired - lost >= 0.9 * (whole - lost), what
+    without_loss, hit, restored = (
+        seen(*settings) for settings in ((0.0, {}), (0.02, {}), (0.02, {"repair": {"nack": True}}))
+    )
+    for measure, undamaged, lost, repaired, cost in zip(
+        ("VMAF", "PSNR"), without_loss, hit, restored, (5, 3), strict=True
+    ):
+        print(
+            f"{controller}: {measure} {undamaged:.2f} without loss, {lost:.2f} with 2 %, {repaired:.2f} with requests"
+        )
+        assert lost < undamaged - cost
+        assert repaired - lost >= 0.9 * (undamaged - lost), measure
 
 
 def test_packets_that_are_late_and_restore_others_too_late_count_once() -> None:

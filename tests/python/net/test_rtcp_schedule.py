@@ -27,18 +27,22 @@ def test_a_reading_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_numbers_come_from_a_callable_or_an_iterable_and_run_out() -> None:
-    stream, other = Stream(1, "a", "b"), Stream(1, "a", "b")
-    one = Schedule("avpf", session_bandwidth=Rate("1Mbps"), uniform=stream.uniform, rr_interval=Duration("1s"))
-    two = Schedule("avpf", session_bandwidth=1_000_000, uniform=[other.uniform() for _ in range(2)], rr_interval=SECOND)
-    for schedule in (one, two):
+    stream, same_stream = Stream(1, "a", "b"), Stream(1, "a", "b")
+    first = Schedule("avpf", session_bandwidth=Rate("1Mbps"), uniform=stream.uniform, rr_interval=Duration("1s"))
+    second = Schedule(
+        "avpf", session_bandwidth=1_000_000, uniform=[same_stream.uniform() for _ in range(2)], rr_interval=SECOND
+    )
+    for schedule in (first, second):
         schedule.join(0, members=2)
         assert schedule.tn is not None
         assert schedule.expire(schedule.tn) in {"nothing", "regular"}
-    assert (one.tp, one.tn, one.t_rr) == (two.tp, two.tn, two.t_rr)
-    before = (two.tp, two.tn, two.t_rr, two.average_size, two.allow_early)
+    assert (first.tp, first.tn, first.t_rr) == (second.tp, second.tn, second.t_rr)
+    before = (second.tp, second.tn, second.t_rr, second.average_size, second.allow_early)
     with pytest.raises(ValueError, match=r"^uniform: its numbers are used up; expected one more$"):
-        two.sent(SECOND, 100)
-    assert (two.tp, two.tn, two.t_rr, two.average_size, two.allow_early) == before, "nothing has happened"
+        second.sent(SECOND, 100)
+    assert (second.tp, second.tn, second.t_rr, second.average_size, second.allow_early) == before, (
+        "nothing has happened"
+    )
 
 
 def test_what_the_caller_raises_comes_back() -> None:

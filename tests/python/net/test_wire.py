@@ -54,7 +54,7 @@ def test_what_is_printed_is_python() -> None:
 
 def test_any_buffer_is_decoded() -> None:
     data = wire.encode(PACKETS)
-    spread = memoryview(bytes(byte for one in data for byte in (one, 0)))[::2]
+    spread = memoryview(bytes(byte for value in data for byte in (value, 0)))[::2]
     for buffer in (bytearray(data), memoryview(data), array.array("B", data), array.array("I", data), spread):
         assert wire.decode(buffer) == PACKETS
     assert wire.decode_rtp(bytearray(wire.encode_rtp(RTP))) == RTP
@@ -63,7 +63,7 @@ def test_any_buffer_is_decoded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "said"),
+    ("make", "error", "message"),
     [
         (
             lambda: wire.Pli(2**32, 1),
@@ -90,13 +90,13 @@ def test_any_buffer_is_decoded() -> None:
         (lambda: wire.TwccBuilder(1, 2).build(0, [(-1, 5)]), ValueError, r"build.arrivals\[0\]\[0\] must be"),
     ],
 )
-def test_a_value_out_of_range_names_its_field(make: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_a_value_out_of_range_names_its_field(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         make()
 
 
 @pytest.mark.parametrize(
-    ("packet", "said"),
+    ("packet", "message"),
     [
         (wire.Ccfb(1, [(2, 3, [(4, 77)])], 9), "ECN field cannot be written: it is 4, and must be from 0 to 3"),
         (wire.App(32, 1, b"NAME", b""), "APP subtype .* 32, and must be from 0 to 31"),
@@ -105,42 +105,42 @@ def test_a_value_out_of_range_names_its_field(make: Any, error: type[Exception],
         (wire.Twcc(1, 2, 3, 2**24, 5, [4]), "TWCC reference time .* 16777216"),
     ],
 )
-def test_what_does_not_fit_its_bits_is_refused(packet: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_does_not_fit_its_bits_is_refused(packet: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         wire.encode([packet])
 
 
 @pytest.mark.parametrize(("lost", "carried"), [(2**23 - 1, 2**23 - 1), (2**23, 2**23 - 1), (-(2**31), -(2**23))])
 def test_cumulative_lost_is_clamped_as_documented(lost: int, carried: int) -> None:
     report = wire.ReceiverReport(1, [wire.ReportBlock(1, 2, lost, 4, 5, 6, 7)], b"")
-    (read,) = wire.decode(wire.encode([report]))
-    assert isinstance(read, wire.ReceiverReport)
-    assert read.blocks[0].cumulative_lost == carried
+    (decoded,) = wire.decode(wire.encode([report]))
+    assert isinstance(decoded, wire.ReceiverReport)
+    assert decoded.blocks[0].cumulative_lost == carried
     assert "clamped" in (wire.ReportBlock.cumulative_lost.__doc__ or "")
 
 
 def test_feedback_from_arrivals() -> None:
     builder = wire.TwccBuilder(1, 2)
-    (one,) = builder.build(7, [(7, 64_000_000), (9, 65_000_000), (10, 64_800_000)])
-    assert one == wire.Twcc(1, 2, 7, 1, 0, [0, None, 4, -1])
+    (feedback,) = builder.build(7, [(7, 64_000_000), (9, 65_000_000), (10, 64_800_000)])
+    assert feedback == wire.Twcc(1, 2, 7, 1, 0, [0, None, 4, -1])
     # a step of more than 32767 deltas begins another one
     far = builder.build(11, [(11, 10**9), (12, 10**10)])
-    assert [(two.base_sequence, two.feedback_count) for two in far] == [(11, 1), (12, 2)]
+    assert [(packet.base_sequence, packet.feedback_count) for packet in far] == [(11, 1), (12, 2)]
     assert (repr(builder), builder.feedback_count) == ("TwccBuilder(sender_ssrc=1, media_ssrc=2, feedback_count=3)", 3)
     assert wire.decode(wire.encode(far)) == far
 
 
-def rtcp_of(told: tidegate.Run) -> Iterator[bytes]:
+def rtcp_of(run: tidegate.Run) -> Iterator[bytes]:
     """The RTCP datagrams of a capture, without IPv4 and UDP."""
-    data, at = told.pcapng(), 0
-    while at < len(data):
-        kind, length = struct.unpack_from("<II", data, at)
+    data, offset = run.pcapng(), 0
+    while offset < len(data):
+        kind, length = struct.unpack_from("<II", data, offset)
         if kind == 6:  # an enhanced packet block
-            (captured,) = struct.unpack_from("<I", data, at + 20)
-            datagram = data[at + 28 + 28 : at + 28 + captured]
+            (captured,) = struct.unpack_from("<I", data, offset + 20)
+            datagram = data[offset + 28 + 28 : offset + 28 + captured]
             if 200 <= datagram[1] <= 206:
                 yield datagram
-        at += length
+        offset += length
 
 
 def padding_bits(datagram: bytes) -> list[bool]:
@@ -166,9 +166,9 @@ controller = "gcc"
 feedback = { format = "twcc", profile = "avpf" }
 repair = { nack = {} }
 """
-    told = tidegate.run(Scenario.parse(text), record="packets")
+    run = tidegate.run(Scenario.parse(text), record="packets")
     both = padded = 0
-    for datagram in rtcp_of(told):
+    for datagram in rtcp_of(run):
         bits = padding_bits(datagram)
         assert not any(bits[:-1])
         padded += bits[-1]

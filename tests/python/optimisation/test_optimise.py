@@ -1,4 +1,4 @@
-"""A search for settings: what is chosen and sought, that it finds what formulas say, goes on, and loses nothing."""
+"""A search for settings: its input, results that formulas predict, continuation, and no lost runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from support import PLAIN, Cli, begin
 from tidegate import InputError, OutputError, Scenario, optimisation
-from tidegate.optimisation import ScenarioTask, Search, SearchResult, SuiteTask, Tried, search
+from tidegate.optimisation import ScenarioTask, Search, SearchResult, SuiteTask, Try, search
 from tidegate.optimisation.goals import Goal, Limit
 from tidegate.optimisation.space import Setting
 from tidegate.output import svg
@@ -46,7 +46,7 @@ def task() -> ScenarioTask:
     return ScenarioTask(Scenario.parse(SMALL), "fixed")
 
 
-# --- what is typed --------------------------------------------------------------------------------
+# --- typed settings ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,19 @@ def task() -> ScenarioTask:
     ],
 )
 def test_ranges(text: str, low: str, middle: str, high: str) -> None:
-    one = Setting.parse(text)
-    centre = math.sqrt(one.low * one.high) if one.log else (one.low + one.high) / 2
-    assert [one.value(at) for at in (one.low, centre, one.high)] == [low, middle, high]
-    assert one.number(one.value(one.high)) == one.high
-    assert one.whole == (text == "k=1:9")
+    setting = Setting.parse(text)
+    centre = math.sqrt(setting.low * setting.high) if setting.log else (setting.low + setting.high) / 2
+    assert [setting.value(number) for number in (setting.low, centre, setting.high)] == [low, middle, high]
+    assert setting.number(setting.value(setting.high)) == setting.high
+    assert setting.whole == (text == "k=1:9")
 
 
 def test_values_are_no_finer_than_a_thousandth_of_the_range_and_stay_inside() -> None:
-    one = Setting.parse("k=0.123456:0.123499")
-    assert all(0.123456 <= float(one.value(one.low + (one.high - one.low) * at / 99)) <= 0.123499 for at in range(100))
+    setting = Setting.parse("k=0.123456:0.123499")
+    assert all(
+        0.123456 <= float(setting.value(setting.low + (setting.high - setting.low) * step / 99)) <= 0.123499
+        for step in range(100)
+    )
     assert Setting.parse("k=2ms:50ms").value(12.345678) == "12.35ms"
 
 
@@ -136,21 +139,23 @@ def test_a_limit_holds_in_the_worst_case_and_a_goal_is_a_mean() -> None:
     assert Limit.parse("delay_p95 < 100ms", METRICS).over(numbers) == pytest.approx(0.1)
     assert Limit.parse("delay_p95 < 110ms", METRICS).over(numbers) == 0.0
     assert Limit.parse("delay_p95 > 25ms", METRICS).over(numbers) == pytest.approx(0.2)
-    # what is not there is neither good nor held
+    # a missing number is neither good nor within a limit
     gap: dict[str, list[float | None]] = {"a": [10.0, None], "b": [1.0, 1.0]}
     assert Goal.parse("delay_p95", METRICS).value(gap) is None
     assert Limit.parse("delay_p95 < 100ms", METRICS).over({"a": [None], "b": [1.0]}) == 1.0
 
 
 def test_the_best_holds_all_limits_and_the_nearest_comes_next(task: ScenarioTask) -> None:
-    def tried(goal: float | None, *over: float) -> Tried:
-        return Tried({"k": str(goal)}, {}, goal, over)
+    def tried(goal: float | None, *over: float) -> Try:
+        return Try({"k": str(goal)}, {}, goal, over)
 
     tries = (tried(0.9, 0.5), tried(0.7, 0.0), tried(0.8, -0.1), tried(0.8, 0.0), tried(None), tried(0.95, 0.2))
-    made = Search.of(task, ["controller.rate=300kbps:3Mbps"], "utilisation", ["loss < 1%"])
-    empty = SearchResult("x", made.settings, made.goal, made.limits, (1,), tries, None, None, {}, "", "", "", {})
+    planned = Search.of(task, ["controller.rate=300kbps:3Mbps"], "utilisation", ["loss < 1%"])
+    empty = SearchResult(
+        "x", planned.settings, planned.goal, planned.limits, (1,), tries, None, None, {}, "", "", "", {}
+    )
     assert empty.best is tries[2]
-    assert [one.goal for one in empty.ranked] == [0.8, 0.8, 0.7, 0.95, 0.9]
+    assert [candidate.goal for candidate in empty.ranked] == [0.8, 0.8, 0.7, 0.95, 0.9]
 
 
 # --- searches -------------------------------------------------------------------------------------
@@ -160,71 +165,71 @@ def test_it_finds_the_largest_rate_that_fits(tmp_path: Path) -> None:
     scenario = Scenario.parse(
         PLAIN.replace('media = { controller = "gcc" }', 'media = { video = { source = "greedy", max = "5Mbps" } }')
     )
-    asked = Search.of(
+    search_of = Search.of(
         ScenarioTask(scenario, "fixed"), ["controller.rate=log:200kbps:8Mbps"], "rate", ["loss < 1%"], seeds=1
     )
-    found = asked.run(tmp_path / "o", tries=40)
-    best = found.best
+    result = search_of.run(tmp_path / "o", tries=40)
+    best = result.best
     assert best is not None
     assert best.goal is not None
     # the link carries 2 Mbit/s, headers of IP and UDP among them (28 B of some 1200 B)
     assert 1.85e6 < best.goal <= 2.0e6
     fits = Rate.parse(best.values["controller.rate"])
-    faster = [one for one in found.tries if Rate.parse(one.values["controller.rate"]) > fits]
+    faster = [tried for tried in result.tries if Rate.parse(tried.values["controller.rate"]) > fits]
     assert faster
-    assert not any(one.held for one in faster)
-    assert found.checked is not None
-    assert found.checked.values == best.values
-    assert found.importances == {"controller.rate": 1.0}
-    assert len({one.values["controller.rate"] for one in found.tries}) > 35
+    assert not any(tried.held for tried in faster)
+    assert result.checked is not None
+    assert result.checked.values == best.values
+    assert result.importances == {"controller.rate": 1.0}
+    assert len({tried.values["controller.rate"] for tried in result.tries}) > 35
 
 
-def params(found: SearchResult) -> list[dict[str, str]]:
-    return [dict(one.values) for one in found.tries]
+def params(result: SearchResult) -> list[dict[str, str]]:
+    return [dict(tried.values) for tried in result.tries]
 
 
-def asked(task: ScenarioTask, **more: Any) -> Search:
+def search_of(task: ScenarioTask, **more: Any) -> Search:
     settings = ["controller.rate=300kbps:3Mbps", "links.cable.delay=5ms,50ms"]
     return Search.of(task, settings, "utilisation", ["delay_p95 < 100ms"], **{"seeds": 1, **more})
 
 
-@pytest.mark.parametrize("place", ["run", "tell"])
+@pytest.mark.parametrize("moment", ["run", "tell"])
 def test_a_search_that_was_stopped_comes_to_the_same_end(
-    task: ScenarioTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    task: ScenarioTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     import optuna
 
-    whole = asked(task).run(tmp_path / "whole", tries=20)
+    unbroken = search_of(task).run(tmp_path / "whole", tries=20)
     calls = 0
-    module, name = (engine, "run_all") if place == "run" else (optuna.Study, "tell")
-    plain: Callable[..., Any] = getattr(module, name)
+    module, name = (engine, "run_all") if moment == "run" else (optuna.Study, "tell")
+    original: Callable[..., Any] = getattr(module, name)
 
-    def stopped(*args: Any, **kwargs: Any) -> Any:
+    def stop_once(*args: Any, **kwargs: Any) -> Any:
         nonlocal calls
         calls += 1
         # the third few tries; or in the midst of telling of the second few
-        if calls == (4 if place == "run" else 7):
+        if calls == (4 if moment == "run" else 7):
             raise KeyboardInterrupt
-        return plain(*args, **kwargs)
+        return original(*args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, name, stopped)
+        patch.setattr(module, name, stop_once)
         with pytest.raises(KeyboardInterrupt):
-            asked(task).run(tmp_path / "parts", tries=20)
+            search_of(task).run(tmp_path / "parts", tries=20)
     before = SearchResult.load(tmp_path / "parts")
     assert 0 < len(before.tries) < 20
-    parts = asked(task).run(tmp_path / "parts", tries=20)
-    assert params(parts) == params(whole)
-    assert parts.to_csv() == whole.to_csv()
+    parts = search_of(task).run(tmp_path / "parts", tries=20)
+    assert params(parts) == params(unbroken)
+    assert parts.to_csv() == unbroken.to_csv()
 
 
 def test_no_run_is_done_twice(task: ScenarioTask, tmp_path: Path) -> None:
-    first = asked(task).run(tmp_path / "o", tries=8)
+    first = search_of(task).run(tmp_path / "o", tries=8)
     files = {file: file.stat().st_mtime_ns for file in (tmp_path / "o" / "results").iterdir()}
-    assert asked(task).run(tmp_path / "o", tries=8) == first
-    more = asked(task).run(tmp_path / "o", tries=12)
+    assert search_of(task).run(tmp_path / "o", tries=8) == first
+    more = search_of(task).run(tmp_path / "o", tries=12)
     assert params(more)[:8] == params(first)
-    assert all(file.stat().st_mtime_ns == at for file, at in files.items())
+    assert all(file.stat().st_mtime_ns == time for file, time in files.items())
     assert SearchResult.load(tmp_path / "o").tries == more.tries
 
 
@@ -240,8 +245,8 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
         assert process.poll() is None, process.communicate()
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    kept = list((tmp_path / "o" / "results").glob("*.json"))
-    before = {file: file.stat().st_mtime_ns for file in kept}
+    files = list((tmp_path / "o" / "results").glob("*.json"))
+    before = {file: file.stat().st_mtime_ns for file in files}
     # the kill came as the record was written
     with (tmp_path / "o" / "optuna.jsonl").open("ab") as file:
         file.write(b'{"op_code":4,"half')
@@ -249,16 +254,16 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     out, err = done.communicate(timeout=120)
     assert done.returncode == 0, err
     assert len(json.loads(out)["tries"]) == 24
-    assert all(file.stat().st_mtime_ns == at for file, at in before.items())
+    assert all(file.stat().st_mtime_ns == time for file, time in before.items())
 
 
 def test_another_search_is_refused(task: ScenarioTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked(task).run(tmp_path / "o", tries=4)
+    search_of(task).run(tmp_path / "o", tries=4)
     with pytest.raises(OutputError, match=r"holds another search \(other seeds\); choose another folder"):
-        asked(task, seeds=2).run(tmp_path / "o", tries=4)
+        search_of(task, seeds=2).run(tmp_path / "o", tries=4)
     monkeypatch.setattr(search, "build", lambda: "another")
     with pytest.raises(OutputError, match="holds a search with another engine"):
-        asked(task).run(tmp_path / "o", tries=4)
+        search_of(task).run(tmp_path / "o", tries=4)
 
 
 def test_tries_that_fail_are_told_and_others_go_on(tmp_path: Path) -> None:
@@ -267,34 +272,37 @@ def test_tries_that_fail_are_told_and_others_go_on(tmp_path: Path) -> None:
         "    def on_limits(self, now_ns, limits):\n        return int(self.rate * 1e6)\n"
         "    def on_report(self, now_ns, report):\n        if self.rate > 2:\n            raise ValueError('too fast')\n"
     )
-    made = ScenarioTask(Scenario.parse(SMALL), f"python:{tmp_path}/mine.py:Mine")
-    found = Search.of(made, ["controller.rate=0.2:3.0"], "rate", seeds=1).run(tmp_path / "o", tries=8)
-    failed = [one for one in found.tries if one.goal is None]
+    task = ScenarioTask(Scenario.parse(SMALL), f"python:{tmp_path}/mine.py:Mine")
+    result = Search.of(task, ["controller.rate=0.2:3.0"], "rate", seeds=1).run(tmp_path / "o", tries=8)
+    failed = [tried for tried in result.tries if tried.goal is None]
     assert 0 < len(failed) < 8
-    assert all("too fast" in one.why and float(one.values["controller.rate"]) > 2 for one in failed)
-    assert found.best is not None
-    assert "Failed" in page(found.document())
-    wrong = Search.of(made, ["controller.rate=2.5:3.0"], "rate", seeds=1)
+    assert all("too fast" in tried.why and float(tried.values["controller.rate"]) > 2 for tried in failed)
+    assert result.best is not None
+    assert "Failed" in page(result.document())
+    hopeless = Search.of(task, ["controller.rate=2.5:3.0"], "rate", seeds=1)
     with pytest.raises(InputError, match=r"every try failed; the first: .*too fast"):
-        wrong.run(tmp_path / "p", tries=4)
+        hopeless.run(tmp_path / "p", tries=4)
 
 
 def test_over_a_suite(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(SMALL)
     (tmp_path / "s.toml").write_text(SUITE)
     suite = Suite.load(tmp_path / "s.toml")
-    made = Search.of(
+    planned = Search.of(
         SuiteTask(suite, "fixed"), ["controller.rate=log:100kbps:8Mbps"], "mean rate", ["loss < 2%"], seeds=2
     )
-    found = made.run(tmp_path / "o", tries=8)
-    one = found.tries[0]
-    assert {case: len(some) for case, some in one.numbers["mean receive_rate_bps"].items()} == {"one": 2, "two": 2}
-    assert found.best is None or found.best.goal is not None
+    result = planned.run(tmp_path / "o", tries=8)
+    first = result.tries[0]
+    assert {case: len(by_seed) for case, by_seed in first.numbers["mean receive_rate_bps"].items()} == {
+        "one": 2,
+        "two": 2,
+    }
+    assert result.best is None or result.best.goal is not None
     again = SearchResult.load(tmp_path / "o")
-    assert again.tries == found.tries
+    assert again.tries == result.tries
     assert "and 2 cases" in page(again.document())
     with pytest.raises(
-        InputError, match=r"links\.cable\.delay: over a suite only the controller's settings are chosen"
+        InputError, match=r"links\.cable\.delay: over a suite only settings of the controller can be searched"
     ):
         Search.of(SuiteTask(suite, "fixed"), ["links.cable.delay=1ms:2ms"], "rate")
     task = SuiteTask(suite, "fixed", "my.toml", ("o*",))
@@ -328,10 +336,10 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
     # each try in the history and over its setting
     assert text.partition("<main>")[2].count("<circle") == 2 * 12
     assert "What mattered" in text
-    shown = SearchResult.load(tmp_path / "o")._repr_html_()
-    assert "best, on other seeds" in shown
+    html = SearchResult.load(tmp_path / "o")._repr_html_()
+    assert "best, on other seeds" in html
     # of twelve tries a notebook and the terminal have five, and the page all
-    assert [">12.<" in form or ">12. (" in form for form in (shown, text)] == [False, True]
+    assert [">12.<" in form or ">12. (" in form for form in (html, text)] == [False, True]
     assert not re.search(r"^6\.", got.out, re.MULTILINE)
     assert not re.search(r'(?:src|href)="(?!data:)', text)
     (tmp_path / "o" / "report.html").unlink()
@@ -343,53 +351,53 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
     assert (
         cli("report", "o", "--out", "o.png").err == "tidegate: --out o.png: a search has no picture; expected .html\n"
     )
-    # what it says is what a run says
+    # its number is that of the run
     best = SearchResult.load(tmp_path / "o").best
     assert best is not None
     label = f"fixed:rate={best.values['controller.rate']}"
     run = cli("compare", label, "--scenario", "x.toml", "--seeds", "2", "--json")
-    found = [one["summary"]["flows"][0]["utilisation"] for one in json.loads(run.out)["runs"]]
-    assert found == best.numbers["utilisation"][""]
+    utilisations = [row["summary"]["flows"][0]["utilisation"] for row in json.loads(run.out)["runs"]]
+    assert utilisations == best.numbers["utilisation"][""]
 
 
 @pytest.mark.parametrize(
     ("argv", "why"),
     [
-        (("controller.beta=0.5:0.9",), "controller.beta: whose? Name the controller: --controller gcc"),
+        (("controller.beta=0.5:0.9",), "controller.beta: of which controller? Name it: --controller gcc"),
         (("links.cable.dealy=1ms:2ms",), "links.cable.dealy"),
         (("controller.betta=0.5:0.9", "--controller", "gcc"), "betta"),
         (("links.cable.delay=1ms:2ms", "links.cable.delay=1ms:3ms"), "links.cable.delay: is given twice"),
         (("links.cable.delay=1ms:2ms", "--cases", "5*"), "--cases: are of a suite; name it with --suite"),
-        (("controller.beta=0.5:0.9", "--suite", "smoke"), "--suite: whose settings? Name the controller"),
+        (("controller.beta=0.5:0.9", "--suite", "smoke"), "--suite: settings of which controller? Name it"),
         (("links.cable.delay=1ms:2ms", "--subject-to", "absent loss < 1%"), "there is no flow absent; there are call"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, cli: Cli, argv: Sequence[str], why: str) -> None:
     (tmp_path / "x.toml").write_text(SMALL)
-    where = () if "--suite" in argv else ("--scenario", "x.toml")
-    got = cli("optimise", *argv, *where, "--for", "utilisation", "--out", "o", "--tries", "4")
+    scenario = () if "--suite" in argv else ("--scenario", "x.toml")
+    got = cli("optimise", *argv, *scenario, "--for", "utilisation", "--out", "o", "--tries", "4")
     assert got.code == 2, got.err
     assert why in got.err
 
 
 def test_what_stands_at_the_vertical_axis_has_room_for_it() -> None:
     """Values that differ in their fifth digit have long names; 7 units is about a letter of 12 px."""
-    places = {}
+    positions = {}
     for low, high in ((0.0, 1.0), (50.0331, 50.0392)):
         drawn = svg.drawing(Chart(Axis("", 0, 1, marks=()), Axis("", low, high), [], "", "small"))
         labels = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="end">([\d.]+)</text>', drawn)
         assert len(labels) > 2
         assert all(float(x) - 7 * len(label) >= 0 for x, label in labels)
-        places[low] = {float(x) for x, _ in labels}
-    assert min(places[50.0331]) > max(places[0.0])
+        positions[low] = {float(x) for x, _ in labels}
+    assert min(positions[50.0331]) > max(positions[0.0])
 
 
 def test_without_optuna_it_says_what_to_install(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, task: ScenarioTask
 ) -> None:
-    plain = importlib.util.find_spec
+    original = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == "optuna" else plain(name, *more)
+        importlib.util, "find_spec", lambda name, *more: None if name == "optuna" else original(name, *more)
     )
     (tmp_path / "x.toml").write_text(SMALL)
     argv = ("optimise", "links.cable.delay=1ms:2ms", "--scenario", "x.toml", "--for", "rate", "--out", "o")

@@ -1,4 +1,4 @@
-"""Results as a notebook has them: printed, shown, copied, sent to other processes, and as tables of other libraries."""
+"""Results in a notebook: printed, shown, copied, sent to other processes, and as tables of other libraries."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ at_least = 1000
 
 
 class Balanced(HTMLParser):
-    """Reads HTML, and what of it is text."""
+    """Reads HTML, checks that its tags are balanced, and collects its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.tags: list[str] = []
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.feed(html)
         assert not self.open
 
@@ -84,31 +84,31 @@ class Balanced(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.said.append(data)
+            self.texts.append(data)
 
     @property
     def text(self) -> str:
-        return " ".join(self.said)
+        return " ".join(self.texts)
 
 
-def same(one: Run, other: Run) -> None:
-    assert (one.digest, one.controller, one.seed) == (other.digest, other.controller, other.seed)
-    assert set(one.tables) == set(other.tables)
-    assert one.metrics() == other.metrics()
-    for name in one.tables:
-        a, b = one.table(name), other.table(name)
-        assert a.columns == b.columns
-        for column in a.columns:
-            np.testing.assert_array_equal(a[column], b[column])
+def assert_same(run: Run, copied: Run) -> None:
+    assert (run.digest, run.controller, run.seed) == (copied.digest, copied.controller, copied.seed)
+    assert set(run.tables) == set(copied.tables)
+    assert run.metrics() == copied.metrics()
+    for name in run.tables:
+        table, again = run.table(name), copied.table(name)
+        assert table.columns == again.columns
+        for column in table.columns:
+            np.testing.assert_array_equal(table[column], again[column])
 
 
 def test_what_is_printed_is_one_short_line(run: Run, both: Comparison, swept: SweepResult, judged: SuiteResult) -> None:
-    for one in (run, both, both.table, swept, judged, judged.suite, *(run.table(name) for name in run.tables)):
-        assert re.fullmatch(r"<tidegate [^\n]{10,240}>", repr(one))
+    for result in (run, both, both.table, swept, judged, judged.suite, *(run.table(name) for name in run.tables)):
+        assert re.fullmatch(r"<tidegate [^\n]{10,240}>", repr(result))
     assert repr(both).startswith("<tidegate Comparison of gcc, fixed:1Mbps over 2Mbps, 2 seeds")
     assert repr(swept).endswith(": 2 of 2 runs>")
-    many = SuitePlan.of("rfc8868", ["gcc"], cases=["call,*"])
-    assert len(repr(many)) < 200
+    plan = SuitePlan.of("rfc8868", ["gcc"], cases=["call,*"])
+    assert len(repr(plan)) < 200
 
 
 def test_what_gates_papers_searches_and_differences_say_of_themselves(run: Run, both: Comparison) -> None:
@@ -118,12 +118,12 @@ def test_what_gates_papers_searches_and_differences_say_of_themselves(run: Run, 
     assert repr(outcome) == f"<tidegate gate Outcome of nada against gcc on rmcat: {counts}>"
     document: Any = SimpleNamespace(key="hoang2017")
     judgements: Any = [SimpleNamespace(verdict=Verdict.AGREES), SimpleNamespace(verdict=Verdict.AGREES)]
-    nothing: Any = None
-    paper = Result(document, nothing, nothing, judgements, 3, 0.1)
+    unused: Any = None
+    paper = Result(document, unused, unused, judgements, 3, 0.1)
     assert repr(paper) == "<tidegate paper Result of hoang2017: 2 agrees>"
     text = repr(difference.diff(run, both.runs["gcc"][0]))
     assert re.fullmatch(r"<tidegate Difference of [^\n]{10,160}>", text)
-    search = SearchResult("home", (), nothing, (), (1,), (), None, None, {}, "", "", "", {})
+    search = SearchResult("home", (), unused, (), (1,), (), None, None, {}, "", "", "", {})
     assert repr(search) == "<tidegate SearchResult of home: 0 tries, the best none for which all limits hold>"
 
 
@@ -131,36 +131,38 @@ def test_a_notebook_shows_a_small_table_of_each(
     run: Run, both: Comparison, swept: SweepResult, judged: SuiteResult
 ) -> None:
     values: dict[str, Any] = {"run": run, "both": both, "table": both.table, "swept": swept, "judged": judged}
-    shown = {name: Balanced(one._repr_html_()) for name, one in values.items()}
-    assert all("table" in one.tags for one in shown.values())
-    assert run.subject in shown["run"].text
+    cells = {name: Balanced(result._repr_html_()) for name, result in values.items()}
+    assert all("table" in cell.tags for cell in cells.values())
+    assert run.subject in cells["run"].text
     receive = next(row for row in both.table.rows if row.key == "receive_rate_bps")
     for name in both.controllers:
-        assert name in shown["both"].said
-        assert f"{receive.metric.show(receive.cells[name].mean)} Mbit/s" in shown["both"].said
-    assert {"10ms", "30ms"} <= set(shown["swept"].said)
-    assert {"gcc", "1"} <= set(shown["judged"].said)
-    # as dark as the page that it is on: nothing paints a colour of its own over it
+        assert name in cells["both"].texts
+        assert f"{receive.metric.show(receive.cells[name].mean)} Mbit/s" in cells["both"].texts
+    assert {"10ms", "30ms"} <= set(cells["swept"].texts)
+    assert {"gcc", "1"} <= set(cells["judged"].texts)
+    # no colours of its own, so that it fits dark and light pages
     assert not re.search(r"#[0-9a-f]{3,6}\b|rgb\(", both._repr_html_())
 
 
 def test_a_long_table_shows_its_first_rows_and_says_so(run: Run) -> None:
     series = run.table("series")
-    shown = Balanced(series._repr_html_())
-    assert shown.tags.count("tr") == 1 + 10
-    assert f"{len(series)} rows" in shown.text
-    assert "of which the first 10 are shown" in shown.text
+    cell = Balanced(series._repr_html_())
+    assert cell.tags.count("tr") == 1 + 10
+    assert f"{len(series)} rows" in cell.text
+    assert "of which the first 10 are shown" in cell.text
     empty = Balanced(series[0:0]._repr_html_())
     assert "0 rows" in empty.text
 
 
 def test_a_name_is_text_in_what_a_notebook_shows(both: Comparison) -> None:
     evil = "<script>alert(1)</script>"
-    named = Comparison(both.scenario, {evil: both.runs["gcc"], "x": both.runs["fixed:1Mbps"]}, failed={"<b>": "<i>no"})
+    comparison = Comparison(
+        both.scenario, {evil: both.runs["gcc"], "x": both.runs["fixed:1Mbps"]}, failed={"<b>": "<i>no"}
+    )
     table = Table.of([(evil, [evil, "b"])])
     renamed = both.runs["gcc"][0].under(evil)
-    for one in (named, table, renamed):
-        html = one._repr_html_()
+    for result in (comparison, table, renamed):
+        html = result._repr_html_()
         assert "<script" not in html
         assert "<i>no" not in html
         assert "&lt;script&gt;" in html
@@ -175,12 +177,12 @@ def test_columns_rows_and_slices_of_a_table(run: Run) -> None:
     assert series[-1]["t_s"] == series["t_s"][-1]
     assert type(series[0]["t_s"]) is float
     assert list(series[0]) == series.columns
-    some = series[2:5]
-    assert isinstance(some, Table)
-    np.testing.assert_array_equal(some["t_s"], series["t_s"][2:5])
+    part = series[2:5]
+    assert isinstance(part, Table)
+    np.testing.assert_array_equal(part["t_s"], series["t_s"][2:5])
     np.testing.assert_array_equal(series[-3:]["flow"], series["flow"][-3:])
     assert len(series[:0]) == 0
-    # as a sequence of rows, too
+    # a table is also a sequence of rows
     rows: Any = series
     assert len(list(rows)) == len(series)
 
@@ -203,17 +205,17 @@ def test_a_wrong_key_says_what_would_be_right(run: Run, key: Any, error: type[Ex
 
 def test_a_run_is_the_same_after_pickle_and_copies(run: Run) -> None:
     for again in (pickle.loads(pickle.dumps(run)), copy.copy(run), copy.deepcopy(run)):
-        same(run, again)
+        assert_same(run, again)
         assert again.pcapng() == run.pcapng()
     deep = copy.deepcopy(run)
     assert deep.summary is not run.summary
-    # what was pickled once more: the same bytes in it
-    same(run, pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(run)))))
+    # a copy can be pickled again
+    assert_same(run, pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(run)))))
 
 
 def test_a_pickled_run_is_saved_like_any_other(run: Run, tmp_path: Any) -> None:
     again = pickle.loads(pickle.dumps(run))
-    same(run, Run.load(again.save(tmp_path / "run")))
+    assert_same(run, Run.load(again.save(tmp_path / "run")))
 
 
 def test_a_comparison_and_a_sweep_are_the_same_after_pickle_and_copies(both: Comparison, swept: SweepResult) -> None:
@@ -221,8 +223,8 @@ def test_a_comparison_and_a_sweep_are_the_same_after_pickle_and_copies(both: Com
         assert again.to_data() == both.to_data()
         assert again.scenario == both.scenario
         for name in both.controllers:
-            for one, other in zip(both.runs[name], again.runs[name], strict=True):
-                same(one, other)
+            for run, copied in zip(both.runs[name], again.runs[name], strict=True):
+                assert_same(run, copied)
     for once_more in (pickle.loads(pickle.dumps(swept)), copy.copy(swept), copy.deepcopy(swept)):
         assert once_more.to_csv() == swept.to_csv()
 
@@ -249,9 +251,9 @@ def test_a_suite_and_its_result_go_through_a_pickle(judged: SuiteResult) -> None
 
 @pytest.mark.parametrize("name", ["pandas", "polars"])
 def test_a_table_as_a_data_frame(run: Run, name: str) -> None:
-    pytest.importorskip(name, reason=f"{name} is not installed: what it takes of tables is not tried")
-    for of in run.tables:
-        table = run.table(of)
+    pytest.importorskip(name, reason=f"{name} is not installed: tables are not converted to its frames")
+    for table_name in run.tables:
+        table = run.table(table_name)
         frame = getattr(table, f"to_{name}")()
         assert list(frame.columns) == table.columns
         assert len(frame) == len(table)

@@ -1,4 +1,4 @@
-"""Documents and their forms: what a renderer makes of each kind of block, and charts whose dots are where they belong."""
+"""Documents and their forms: the rendering of each kind of block, and the positions of dots in charts."""
 
 from __future__ import annotations
 
@@ -71,12 +71,21 @@ def test_a_page_has_every_word_once_and_as_text() -> None:
     body = text.partition("<main>")[2].partition("</main>")[0]
     assert "<i>" not in body
     assert "it <b>" not in body
-    for said in ("A <title>", "b|ad <i>", "mind & this", "A note.", "Because.", "tidegate run *", "a detail", "x = 1"):
-        assert html.escape(said) in body
-    assert body.count("A caption") == 2  # and once for who cannot see it
+    for phrase in (
+        "A <title>",
+        "b|ad <i>",
+        "mind & this",
+        "A note.",
+        "Because.",
+        "tidegate run *",
+        "a detail",
+        "x = 1",
+    ):
+        assert html.escape(phrase) in body
+    assert body.count("A caption") == 2  # visible, and as the text for readers who cannot see the picture
     assert '<td class="bad" title="why">' in body
     assert "★ best, ☆ the best mean, perhaps by luck." in body
-    # too small to be seen in its digits, and no value at all
+    # a number too small for its digits, and a missing one
     assert re.search(rf"&lt; 0.01 %.*{NOTHING}", body, re.DOTALL)
     assert (
         body.index("mind &amp; this")
@@ -125,9 +134,9 @@ def test_a_cell_of_a_notebook_has_the_answer_and_paints_nothing() -> None:
 
 def test_round_numbers_lie_between_and_few() -> None:
     for low, high in ((0.0, 3.4), (21.0, 24.0), (-1.0, 1.0), (0.001, 0.0013), (5.0, 5.0)):
-        some = between(low, high)
-        assert 1 <= len(some) <= 8
-        assert all(low - 1e-12 <= value <= high + 1e-12 for value in some)
+        ticks = between(low, high)
+        assert 1 <= len(ticks) <= 8
+        assert all(low - 1e-12 <= value <= high + 1e-12 for value in ticks)
 
 
 @pytest.mark.parametrize(

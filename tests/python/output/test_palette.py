@@ -1,4 +1,4 @@
-"""Colours of contenders: those that come with tidegate keep theirs, and one's own take what is free in the picture."""
+"""Colours of contenders: those of tidegate keep theirs, and users' own controllers take free ones."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ LOOKS = {
     "sprout-ewma": (2, 3), "nada": (3, 1), "nada:ns3-rmcat": (3, 3), "lookup_table": (3, 0),
     "lookup_table:none": (3, 2), "rrb-simd": (7, 0),
 }  # fmt: skip
-"""Variants of all schemes in one picture, as they have been drawn since colours of one's own were hashes."""
+"""Variants of all schemes in one picture, with the hue and dash that they have had since hashes chose these."""
 EIGHT = ("gcc", "gcc-remb", "fixed", "tfrc", "tfrc-sp", "sprout", "nada", "rrb-simd")
 """Schemes of eight hues."""
 
 
 def hues(labels: Sequence[str]) -> list[int]:
-    return [own.hue for own in looks(labels).values()]
+    return [chosen.hue for chosen in looks(labels).values()]
 
 
 def names(number: int) -> list[str]:
-    """Random names of classes, also with the place of a file or a setting."""
+    """Random names of classes, also with the path of a file or a setting."""
     draw = random.Random(33)
     letters = string.ascii_letters + string.digits + "_"
     classes = ["".join(draw.choices(string.ascii_letters, k=1) + draw.choices(letters, k=9)) for _ in range(number)]
@@ -63,7 +63,7 @@ def names(number: int) -> list[str]:
 
 def test_every_scheme_has_a_hue_of_its_own_choice_and_keeps_it() -> None:
     assert set(KNOWN) == set(registry())
-    assert {label: (own.hue, own.dash) for label, own in looks(LOOKS).items()} == LOOKS
+    assert {label: (chosen.hue, chosen.dash) for label, chosen in looks(LOOKS).items()} == LOOKS
     beside = looks([*LOOKS, *names(12)])
     assert {label: (beside[label].hue, beside[label].dash) for label in LOOKS} == LOOKS
     assert sorted(look(label).hue for label in EIGHT) == list(range(len(HUES)))
@@ -72,42 +72,42 @@ def test_every_scheme_has_a_hue_of_its_own_choice_and_keeps_it() -> None:
 @pytest.mark.parametrize("others", [("gcc", "nada", "scream"), ("fixed:1Mbps", "gcc:draft-02"), EIGHT[:7]])
 def test_a_class_of_ones_own_has_a_hue_that_nobody_else_has(others: tuple[str, ...]) -> None:
     for name in names(2000):
-        *theirs, own = hues([*others, name])
-        assert own not in theirs, name
-        assert theirs == [look(label).hue for label in others]
+        *known_hues, hue = hues([*others, name])
+        assert hue not in known_hues, name
+        assert known_hues == [look(label).hue for label in others]
 
 
 @pytest.mark.parametrize("number", [2, 3, 5])
 def test_several_have_different_hues_in_whatever_order(number: int) -> None:
-    every = names(100 * number)
-    for at in range(0, len(every), number):
-        labels = ["gcc", *every[at : at + number], "nada", "scream"]
-        own = looks(labels)
+    pool = names(100 * number)
+    for start in range(0, len(pool), number):
+        labels = ["gcc", *pool[start : start + number], "nada", "scream"]
+        expected = looks(labels)
         assert len(set(hues(labels))) == len(labels), labels
         for order in itertools.islice(itertools.permutations(labels), 0, 5040, 97):
-            assert looks(order) == own
+            assert looks(order) == expected
 
 
 def test_those_of_schemes_that_many_compare_are_taken_last() -> None:
-    every = names(200)
+    pool = names(200)
     often = {look(label).hue for label in ("gcc", "fixed", "nada", "scream")}
     assert not often & {*OWN}
-    for at in range(0, len(every), len(OWN)):
-        assert sorted(hues(every[at : at + len(OWN)])) == sorted(OWN)
+    for start in range(0, len(pool), len(OWN)):
+        assert sorted(hues(pool[start : start + len(OWN)])) == sorted(OWN)
 
 
 def test_where_no_hue_is_free_the_line_tells_them_apart_and_hues_are_shared_evenly() -> None:
     for name in names(200):
-        own = looks([*EIGHT, name])
-        assert len(set(own.values())) == len(own)
-        assert [own[label] for label in EIGHT] == [look(label) for label in EIGHT]
+        drawn = looks([*EIGHT, name])
+        assert len(set(drawn.values())) == len(drawn)
+        assert [drawn[label] for label in EIGHT] == [look(label) for label in EIGHT]
     all_looks = looks([*registry(), *names(len(HUES) * len(DASHES) - len(registry()))])
     assert len(set(all_looks.values())) == len(all_looks) == len(HUES) * len(DASHES)
     for number in range(1, 3 * len(HUES)):
         lines = Counter(hues(names(number)))
         assert len(lines) == min(number, len(HUES))
         assert max(lines.values()) - min(lines.values()) <= 1
-    # more than there are looks: no end of them, and none is refused
+    # more names than there are looks: none is refused
     assert len(looks(names(100))) == 100
 
 
@@ -120,7 +120,7 @@ def test_it_keeps_its_colour_where_it_may_wherever_its_file_lies() -> None:
     assert look("onnx:a/m.onnx") == look("onnx:/b/m.onnx") != look("onnx:a/n.onnx")
 
 
-# --- all places that colour contenders ------------------------------------------------------------
+# --- all drawings that colour contenders ----------------------------------------------------------
 
 Colours = dict[str, set[str]]
 
@@ -133,11 +133,11 @@ def legend_of(legend: Legend | None) -> Colours:
 
 def on_sheet(groups: Groups) -> Colours:
     axes = plot.comparison(groups).axes
-    shown = legend_of(axes[len(groups)].get_legend())
+    colours = legend_of(axes[len(groups)].get_legend())
     for label, ax in zip(groups, axes, strict=False):
         (heading,) = [text for text in ax.texts if text.get_text() == label]
-        shown[label] |= {to_hex(heading.get_color())}
-    return shown
+        colours[label] |= {to_hex(heading.get_color())}
+    return colours
 
 
 def of_delays(groups: Groups) -> Colours:
@@ -153,19 +153,19 @@ def on_page(groups: Groups) -> Colours:
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert data is not None
     charts = json.loads(data[1])["timeline"]
-    shown: Colours = {label: set() for label in groups}
+    colours: Colours = {label: set() for label in groups}
     for column in charts["columns"]:
-        shown[column["label"]] |= {flow["colour"][0] for flow in column["flows"]}
+        colours[column["label"]] |= {flow["colour"][0] for flow in column["flows"]}
     for line in charts["cdf"]["lines"]:
-        shown[line["label"]].add(line["colour"][0])
+        colours[line["label"]].add(line["colour"][0])
     for label in groups:
         heads = re.findall(rf'<p[^>]*style="--light:(\S+?);--dark:\S+?"[^>]*>{label}</p>', text)
         swatches = re.findall(rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>{label}</th>', text)
         dots = re.findall(rf'<text[^>]*style="--light:(\S+?);--dark:\S+?"[^>]*>{label}</text>', text)
-        # of each flow's table there may be several parts
+        # the table of a flow may have several parts
         assert (len(heads) > 1, len(swatches) >= 2, len(dots) <= 1) == (True, True, True), label
-        shown[label] |= {*heads, *swatches, *dots}
-    return shown
+        colours[label] |= {*heads, *swatches, *dots}
+    return colours
 
 
 def of_video(groups: Groups) -> Colours:
@@ -175,25 +175,25 @@ def of_video(groups: Groups) -> Colours:
         label: Judged(cast("Any", runs[0]), "subject", cast("Any", None), values, {}, ())
         for label, runs in groups.items()
     }
-    shown = legend_of(quality(video).legends[0])
-    del shown["as encoded"]
-    return shown
+    colours = legend_of(quality(video).legends[0])
+    del colours["as encoded"]
+    return colours
 
 
 def on_suite_page(groups: Groups) -> Colours:
     result = made(tuple(groups))
     rows = {
-        (case, label): {seed: _under(row, groups[label][0]) for seed, row in some.items()}
-        for (case, label), some in result.rows.items()
+        (case, label): {seed: _under(row, groups[label][0]) for seed, row in by_seed.items()}
+        for (case, label), by_seed in result.rows.items()
     }
     text = html.page(replace(result, rows=rows).document())
     styles = re.findall(r'style="--light:(\S+?);--dark:\S+?"[^>]* data-name="([^"]+)"', text)
-    shown: Colours = {label: {colour} for colour, label in styles}
+    colours: Colours = {label: {colour} for colour, label in styles}
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert data is not None
     for contender in json.loads(data[1])["cells"]["controllers"]:
-        shown[contender["name"]].add(contender["light"])
-    return shown
+        colours[contender["name"]].add(contender["light"])
+    return colours
 
 
 def _under(row: Mapping[str, Any], run: synthetic.SyntheticRun) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _under(row: Mapping[str, Any], run: synthetic.SyntheticRun) -> dict[str, Any
 
 
 def _swept(groups: Groups) -> Any:
-    """A sweep over two delays and the contenders, of a flow beside another one."""
+    """A sweep over two delays and the contenders, of a flow that has a second flow beside it."""
     rows = []
     for delay, (label, (run,)) in itertools.product(("2ms", "9ms"), groups.items()):
         flow = {**run.summary["flows"][0], "flow": "call"}
@@ -221,33 +221,33 @@ def of_sweep(groups: Groups) -> Colours:
 
 def on_sweep_page(groups: Groups) -> Colours:
     text = report.html(_swept(groups))
-    shown: Colours = {}
+    colours: Colours = {}
     for label in groups:
-        named = rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>(?:<b>)?{label}</(?:b|td)>'
-        shown[label] = {*re.findall(named, text)}
-    return shown
+        swatch = rf'<svg[^>]*style="--light:(\S+?);--dark:\S+?">(?:(?!</svg>).)*</svg>(?:<b>)?{label}</(?:b|td)>'
+        colours[label] = {*re.findall(swatch, text)}
+    return colours
 
 
-PLACES: list[Callable[[Groups], Colours]] = [
+DRAWINGS: list[Callable[[Groups], Colours]] = [
     on_sheet, of_delays, of_points, on_page, of_video, on_suite_page, of_sweep, on_sweep_page,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("colours_of", DRAWINGS)
 @pytest.mark.parametrize(
     ("ran", "expected"),
     [
-        # a name of its own beside those of schemes, whatever its file is called in a run
+        # a class beside schemes, whatever its file is called in a run
         (
             {"gcc": "gcc", "nada": "nada", "scream": "scream", "Mine": "python:/tmp/mine.py:Mine"},
             {"gcc": "gcc", "nada": "nada", "scream": "scream", "Mine": "Mine"},
         ),
-        # people's words for schemes, and for a class of theirs
+        # people's own labels for schemes, and for a class of theirs
         (
             {"GCC": "gcc", "SCReAM": "scream", "NADA": "nada", "ours": "python:mine.py:Mine"},
             {"GCC": "gcc", "SCReAM": "scream", "NADA": "nada", "ours": "Mine"},
         ),
-        # words that mean another scheme than ran, and classes that are called like one
+        # labels that are the name of another scheme than the one that ran, and classes named like a scheme
         (
             {"fixed": "gcc", "gcc": "nada", "scream": "python:__main__:scream"},
             {"fixed": "gcc", "gcc": "nada", "scream": "python:__main__:scream"},
@@ -262,12 +262,12 @@ PLACES: list[Callable[[Groups], Colours]] = [
     ids=["own", "words", "others", "namesakes", "variants"],
 )
 def test_each_place_gives_a_label_the_colour_of_what_ran(
-    place: Callable[[Groups], Colours], ran: dict[str, str], expected: dict[str, str]
+    colours_of: Callable[[Groups], Colours], ran: dict[str, str], expected: dict[str, str]
 ) -> None:
     groups = {label: [synthetic.under(controller)] for label, controller in ran.items()}
-    own = looks(expected.values())
-    assert place(groups) == {label: {own[controller].colour} for label, controller in expected.items()}
-    assert len({own[controller].hue for controller in expected.values()}) == len(expected)
+    chosen = looks(expected.values())
+    assert colours_of(groups) == {label: {chosen[controller].colour} for label, controller in expected.items()}
+    assert len({chosen[controller].hue for controller in expected.values()}) == len(expected)
 
 
 def test_one_scheme_under_several_labels_has_its_hue_and_a_dash_each() -> None:
@@ -279,10 +279,10 @@ def test_one_scheme_under_several_labels_has_its_hue_and_a_dash_each() -> None:
 
 
 def test_a_label_of_several_controllers_goes_by_their_scheme_or_its_own_name() -> None:
-    some = [synthetic.under("gcc"), synthetic.under("gcc:draft-02", 2)]
-    assert of_delays({"GCC": some}) == {"GCC": {look("gcc").colour}}
+    variants = [synthetic.under("gcc"), synthetic.under("gcc:draft-02", 2)]
+    assert of_delays({"GCC": variants}) == {"GCC": {look("gcc").colour}}
     mixed = [synthetic.under("gcc"), synthetic.under("nada", 2)]
-    assert of_delays({"both": mixed, "gcc": some}) == {"both": {look("both").colour}, "gcc": {look("gcc").colour}}
+    assert of_delays({"both": mixed, "gcc": variants}) == {"both": {look("both").colour}, "gcc": {look("gcc").colour}}
 
 
 def test_one_run_by_itself_has_its_colour_of_comparisons() -> None:

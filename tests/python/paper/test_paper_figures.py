@@ -1,4 +1,4 @@
-"""Figures of papers: the document's axes, our bands by hand, its values as markers."""
+"""Figures of papers: the document's axes and markers, and our bands against values computed by hand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def sheet() -> Sheet:
 
 
 def test_a_figure_has_the_document_s_axes_and_our_bands() -> None:
-    made = sheet().series("gcc", [0, 5, 10], [[1, 2, np.nan], [3, 4, 5]]).published("gcc", [5], [3.5])
-    (ax,) = made.drawing("x").figure.axes
+    figure = sheet().series("gcc", [0, 5, 10], [[1, 2, np.nan], [3, 4, 5]]).published("gcc", [5], [3.5])
+    (ax,) = figure.drawing("x").figure.axes
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim(), ax.get_ylim()) == (
         "Time (s)",
         "Rate (bit/s)",
@@ -34,10 +34,10 @@ def test_a_figure_has_the_document_s_axes_and_our_bands() -> None:
 
 
 def test_bars_and_distributions() -> None:
-    made = (
+    bars = (
         Sheet("Figure 2", "t", x="c", y="y").bars("a", {"1": Interval(2.0, 0.5, 3)}).bars("b", {"1": Measure.exact(3)})
     )
-    (ax,) = made.published("b", ["1"], [3.2]).drawing("x").figure.axes
+    (ax,) = bars.published("b", ["1"], [3.2]).drawing("x").figure.axes
     assert [bar.get_height() for bar in ax.patches] == [2.0, 3.0]
     marks = next(line for line in ax.lines if line.get_label() == "b, published")
     bar = ax.patches[1]
@@ -51,23 +51,23 @@ def test_bars_and_distributions() -> None:
 
 
 def test_the_same_figure_gives_the_same_bytes() -> None:
-    one, two = (sheet().series("gcc", [0, 1], [1, 2]).drawing("x") for _ in range(2))
-    assert one.file("svg") == two.file("svg")
-    assert one.file("png") == two.file("png")
+    first, second = (sheet().series("gcc", [0, 1], [1, 2]).drawing("x") for _ in range(2))
+    assert first.file("svg") == second.file("svg")
+    assert first.file("png") == second.file("png")
 
 
 def test_logarithmic_axes_have_plain_numbers() -> None:
-    made = Sheet("Figure 4", "t", x="x", y="y", xlog=True).series("a", [1.5, 3, 48], [1, 2, 3]).drawing("x")
-    made.file("svg")  # labels are made when it is drawn
-    (ax,) = made.figure.axes
+    drawing = Sheet("Figure 4", "t", x="x", y="y", xlog=True).series("a", [1.5, 3, 48], [1, 2, 3]).drawing("x")
+    drawing.file("svg")  # drawing makes the labels
+    (ax,) = drawing.figure.axes
     low, high = ax.get_xlim()
-    shown = [label.get_text() for label in ax.get_xticklabels(which="both") if low <= label.get_position()[0] <= high]
-    assert [one for one in shown if one] == ["2", "5", "10", "20", "50"]
+    labels = [label.get_text() for label in ax.get_xticklabels(which="both") if low <= label.get_position()[0] <= high]
+    assert [text for text in labels if text] == ["2", "5", "10", "20", "50"]
 
 
 def test_points_have_no_line_between_them() -> None:
-    made = Sheet("Figure 5", "t", x="x", y="y").points("a", [3, 1, 2], [4.0, 5.0, 6.0]).series("b", [0, 3], [0, 3])
-    (ax,) = made.drawing("x").figure.axes
+    drawn = Sheet("Figure 5", "t", x="x", y="y").points("a", [3, 1, 2], [4.0, 5.0, 6.0]).series("b", [0, 3], [0, 3])
+    (ax,) = drawn.drawing("x").figure.axes
     line, points = ax.lines
     assert points.get_linestyle() == "None"
     assert points.get_xydata().tolist() == [[3, 4], [1, 5], [2, 6]]

@@ -1,4 +1,4 @@
-"""The rules of papers: every verdict, both sides of each bound, and what intervals do to them."""
+"""Rules of papers: every verdict, both sides of each bound, and the effect of intervals."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_holds_and_what_is_sure(text: str, holds: bool, sure: bool) -> None
         ("significant(a < b)", True),
         ("significant(b < c)", False),
         ("significant(b < a)", False),
-        ("significant(once > 1)", False),  # nothing is known of the spread of one run
+        ("significant(once > 1)", False),  # one run has no spread
         ("significant(exact > 2)", True),
         ("significant(b / a > 1.4)", True),
         ("significant(b / a > 1.6)", False),
@@ -179,16 +179,16 @@ def test_whatever_is_written_is_a_rule_or_an_error(text: str) -> None:
     *[st.floats(-1, 1)] * 2,
 )
 def test_no_value_inside_the_intervals_leads_outside(
-    text: str, x: float, y: float, half_x: float, half_y: float, at_x: float, at_y: float
+    text: str, x: float, y: float, half_x: float, half_y: float, share_x: float, share_y: float
 ) -> None:
     rule = Expression(text)
     try:
-        whole = rule.number({"x": Interval(x, half_x, 5), "y": Interval(y, half_y, 5)})
-        inside = rule.number({"x": Interval(x + at_x * half_x, 0.0, 1), "y": Interval(y + at_y * half_y, 0.0, 1)})
+        bounds = rule.number({"x": Interval(x, half_x, 5), "y": Interval(y, half_y, 5)})
+        inside = rule.number({"x": Interval(x + share_x * half_x, 0.0, 1), "y": Interval(y + share_y * half_y, 0.0, 1)})
     except Undefined:
         return
     slack = 1e-9 * (1 + abs(inside.mean))
-    assert whole.low - slack <= inside.mean <= whole.high + slack
+    assert bounds.low - slack <= inside.mean <= bounds.high + slack
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def test_other_tolerances() -> None:
     # the ends of a range are each a published number
     span: dict[str, Any] = {"published": (100.0, 200.0)}
     got = [number(v, **span) for v in (94.9, 95, 150, 210, 210.1)]
-    assert [str(one.verdict) for one in got] == ["differs", "agrees", "agrees", "agrees", "differs"]
-    assert [one.deviation for one in got] == pytest.approx([-5.1, -5, 0, 10, 10.1])
+    assert [str(judgement.verdict) for judgement in got] == ["differs", "agrees", "agrees", "agrees", "differs"]
+    assert [judgement.deviation for judgement in got] == pytest.approx([-5.1, -5, 0, 10, 10.1])
     # one event in one run says that the mean is above 0 and not above 5.6
     rare: dict[str, Any] = {"published": 1.0, "bound": Bound("count", "", count=True)}
     assert [str(number(v, **rare).verdict) for v in (0, 0.1, 5.5, 6)] == ["differs", "agrees", "agrees", "differs"]
@@ -251,8 +251,8 @@ def test_deviations() -> None:
     assert number(-50, published=-100.0).relative == 0.5
     assert number(3, published=0.0).relative is None
     assert number(150, published=(100.0, 200.0)).relative is None
-    shown = {words.deviation(number(v)) for v in (93, 112.34)}
-    assert shown == {"-7.0 %", "+12.3 %"}
+    deviations = {words.deviation(number(v)) for v in (93, 112.34)}
+    assert deviations == {"-7.0 %", "+12.3 %"}
     assert words.deviation(number(93, bound=Bound("2 ms", "", 0, 2.0))) == "-7 ms"
     assert words.deviation(number(3, published=0.0)) == "+3 ms"
     assert words.deviation(number(150, published=(100.0, 200.0))) == "inside"
@@ -288,14 +288,14 @@ def test_verdicts_on_statements() -> None:
 
 def test_what_backs_a_reason() -> None:
     reason: dict[str, Any] = {
-        "reason": Phrase.read("It is {x.a}, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
+        "reason": Phrase.parse("It is {x.a}, {x.a / x.b} times the other; {x.a > 3}; {x.a / (x.b - x.b)}.")
     }
-    said = "It is 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is 0, and divides)."
+    text = "It is 4.00 ± 0.10 s, 2 times the other; yes; (x.b - x.b is 0, and divides)."
     assert statement(1, 2, **reason).backing is Backing.NEEDLESS
     assert statement(1, 2, **reason).reason == ""
     unchecked = statement(4, 2, 0.1, **reason)
     assert unchecked.backing is Backing.UNCHECKED
-    assert unchecked.reason == said
+    assert unchecked.reason == text
     backed = statement(4, 2, **reason, because=Expression("x.b < 3"))
     assert backed.backing is Backing.CONFIRMED
     assert words.reason(backed).endswith("(Confirmed: x.b < 3 holds.)")
@@ -304,7 +304,7 @@ def test_what_backs_a_reason() -> None:
     assert words.reason(refuted).endswith("(Not confirmed: x.b < 2 does not hold.)")
     undefined = statement(4, 2, **reason, because=Expression("none < 2"))
     assert (undefined.backing, undefined.undefined) == (Backing.REFUTED, "none has no value")
-    assert [one.unexplained for one in (unchecked, backed, refuted, statement(4, 2), statement(1, 2))] == [
+    assert [judgement.unexplained for judgement in (unchecked, backed, refuted, statement(4, 2), statement(1, 2))] == [
         False, False, False, True, False,
     ]  # fmt: skip
     trend = statement(4, 2, trend=Expression("x.a > 3"))
@@ -332,15 +332,15 @@ def test_what_needs_something_that_is_not_installed_is_not_run() -> None:
     got = judge(NUMBER, {"x": absent}, quick=False)
     assert (got.verdict, got.backing, got.unexplained) == (Verdict.NOT_RUN, Backing.NEEDLESS, False)
     assert (words.ours(got), words.reason(got)) == (NOTHING, "PyAV is needed: pip install av")
-    # whether the claim's own measure, a rule or its reason speaks of it; what does not is judged
-    known = {"x": Measure.exact(100, "ms"), "y": absent, "z": absent}
-    assert judge(NUMBER, known, quick=False).verdict is Verdict.AGREES
-    backed = replace(NUMBER, reason=Phrase.read("It is {y}."), because=Expression("z > 1"))
-    assert judge(backed, known, quick=False).reason == "PyAV is needed: pip install av"
+    # a claim is not run if its measure, a rule or its reason names the absent measure; others are judged
+    measures = {"x": Measure.exact(100, "ms"), "y": absent, "z": absent}
+    assert judge(NUMBER, measures, quick=False).verdict is Verdict.AGREES
+    backed = replace(NUMBER, reason=Phrase.parse("It is {y}."), because=Expression("z > 1"))
+    assert judge(backed, measures, quick=False).reason == "PyAV is needed: pip install av"
 
 
 def test_a_measure_must_be_there_in_the_right_unit() -> None:
-    with pytest.raises(InputError, match=r'^the measure x is in "s"; expected "ms" as it is published$'):
+    with pytest.raises(InputError, match=r'^the measure x has the unit "s"; expected "ms", as published$'):
         number(0.1, unit="s")
     with pytest.raises(InputError, match=r"^x: the experiment has no such measure$"):
         judge(NUMBER, {}, quick=False)
@@ -353,6 +353,6 @@ def test_a_measure_must_be_there_in_the_right_unit() -> None:
         with pytest.raises(InputError, match=r"^lost: the experiment has no such measure$"):
             statement(1, 2, 0.0, **{key: Expression(rule)})
     with pytest.raises(InputError, match=r"^lost: the experiment has no such measure$"):
-        number(100, reason=Phrase.read("It is {lost}."))
+        number(100, reason=Phrase.parse("It is {lost}."))
     with pytest.raises(InputError, match=r"^sigma: the experiment has no such measure"):
         number(100, trend=Expression("ours < sigma"))

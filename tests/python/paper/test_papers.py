@@ -1,4 +1,4 @@
-"""A document run again: its file, its experiment, its page and the command, on a made-up cable."""
+"""A run of a paper about a made-up cable: file, experiment, page and command."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def quick() -> Result:
 
 
 def verdicts(result: Result) -> dict[str, str]:
-    return {one.claim.id: str(one.verdict) for one in result.judgements}
+    return {judgement.claim.id: str(judgement.verdict) for judgement in result.judgements}
 
 
 # --- what comes out -------------------------------------------------------------------------------
@@ -56,15 +56,15 @@ def test_the_cable_is_judged_as_its_closed_forms_say(quick: Result) -> None:
         "jitter": "agrees",
         "long": "not run",
     }
-    by_id = {one.claim.id: one for one in quick.judgements}
+    by_id = {judgement.claim.id: judgement for judgement in quick.judgements}
     measures = quick.outcome.measures
-    # 8000 bit at 2 Mb/s and 10 ms; ten packets of 4 ms before the next one finds room, and 10 ms
+    # 8000 bit at 2 Mb/s plus 10 ms; with a full queue ten packets of 4 ms each, plus 10 ms
     assert measures["delay.1"].value.mean == 14.0
     assert measures["delay.8"].value.mean == 50.0
     assert (by_id["full-delay"].deviation, by_id["full-delay"].backing) == (30.0, "not confirmed")
     assert by_id["full-delay"].reason == "The cable is faster than it says: 50 ms, 3.57 times that of an idle one."
     assert (by_id["sent/8/received"].backing, by_id["strange"].backing) == ("confirmed", "no reason known")
-    assert [one.claim.id for one in quick.unexplained] == ["strange"]
+    assert [judgement.claim.id for judgement in quick.unexplained] == ["strange"]
     assert quick.counts == {Verdict.AGREES: 9, Verdict.TREND: 1, Verdict.DIFFERS: 2, Verdict.NOT_RUN: 1}
     assert (list(quick.plan.seeds), quick.jobs) == ([1, 2], 10)
 
@@ -72,21 +72,21 @@ def test_the_cable_is_judged_as_its_closed_forms_say(quick: Result) -> None:
 def test_each_kind_of_claim_is_counted_apart(tmp_path: Path) -> None:
     folder = wrong(tmp_path, 'id = "idle-delay"', 'id = "idle-delay"\nkind = "setting"')
     text = (folder / "paper.toml").read_text("utf-8")
-    for found, kind in (('id = "sent"', "fitted"), ('id = "strange"', "own"), ('rows = ["8"]', "result")):
-        assert found in text
-        text = text.replace(found, f'{found}\nkind = "{kind}"', 1)
+    for line, kind in (('id = "sent"', "fitted"), ('id = "strange"', "own"), ('rows = ["8"]', "result")):
+        assert line in text
+        text = text.replace(line, f'{line}\nkind = "{kind}"', 1)
     (folder / "paper.toml").write_text(text, "utf-8")
     result = paper.run(folder, seeds=1)
-    # of the table six cells are in sample, and the one of rate 8 is not
+    # six cells of the table are in sample; the cell of rate 8 is not
     assert {str(kind): sum(counts.values()) for kind, counts in result.counts_by_kind.items()} == {
         "result": 5,
         "fitted": 6,
         "setting": 1,
         "own": 1,
     }
-    said = document.sentences(result)[0]
-    assert "6 published results, in sample: 6 agree;" in said
-    assert "1 own claims: 1 differ" in said
+    counts = document.sentences(result)[0]
+    assert "6 published results, in sample: 6 agree;" in counts
+    assert "1 own claims: 1 differ" in counts
     assert json.loads(json.dumps(result.to_data()))["counts_by_kind"]["own"] == {"differs": 1}
 
 
@@ -100,17 +100,17 @@ def test_a_full_run_leaves_nothing_out() -> None:
 def test_the_same_comes_out_whatever_the_number_of_workers(quick: Result) -> None:
     again = paper.run(CABLE, workers=1)
     assert again.outcome.digests == quick.outcome.digests
-    left = {"took_s", "command"}
-    one, two = ({k: v for k, v in got.to_data().items() if k not in left} for got in (again, quick))
-    assert one == two
+    ignored = {"took_s", "command"}
+    first, second = ({k: v for k, v in result.to_data().items() if k not in ignored} for result in (again, quick))
+    assert first == second
 
 
 class _Page(HTMLParser):
-    """What a browser would show: text outside of styles, and which elements there are."""
+    """Text of a page outside of styles, as a browser shows it, with its elements and attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.shown: list[str] = []
+        self.texts: list[str] = []
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
         self.inside = ""
@@ -126,69 +126,71 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.inside != "style":
-            self.shown.append(data)
+            self.texts.append(data)
 
 
 def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: Path) -> None:
     folder = quick.save(tmp_path / "out")
-    text = (folder / "index.html").read_text("utf-8")
-    page = _Page(text)
-    shown = "\n".join(page.shown)
-    for one in quick.judgements:
-        for cell in words.row(one):
-            assert cell in shown, one.claim.id
-    assert "A cable <that> carries what it can & no more" in shown
+    source = (folder / "index.html").read_text("utf-8")
+    page = _Page(source)
+    text = "\n".join(page.texts)
+    for judgement in quick.judgements:
+        for cell in words.row(judgement):
+            assert cell in text, judgement.claim.id
+    assert "A cable <that> carries what it can & no more" in text
     assert "that" not in page.tags, "a title is no markup"
-    assert "tidegate paper <cable>" in shown
-    assert "ten packets, the one in service included" in shown
-    assert "Delays | by rate" in shown
-    # what a reader came for first, bookkeeping last; differences the worst first
+    assert "tidegate paper <cable>" in text
+    assert "ten packets, the one in service included" in text
+    assert "Delays | by rate" in text
+    # results first, bookkeeping last; of the differences, the worst first
     parts = (
         "In short",
-        "stated, and not run",
+        "result with the stated one",
         "What was fitted",
         "The document beside ours",
         "Where ours differs",
         "Figures",
     )
-    every = (*parts, "leaves unstated", "Behind the verdicts", "Every claim")
-    order = [shown.casefold().index(part.casefold()) for part in every]
-    assert order == sorted(order)
-    first = shown.index("Where ours differs")
-    assert shown.index("Nothing is ever lost", first) < shown.index("received of 8", first)
-    # what holds and what does not is quoted, and a stated setting that was not run says what it gives
-    assert "Does not hold: “A full queue takes 20 ms” (Section 2); “Nothing is ever lost” (Section 3)." in shown
-    assert "half the rate, 1994 kbit/s of 3988" in shown
+    headings = (*parts, "leaves unstated", "Behind the verdicts", "Every claim")
+    positions = [text.casefold().index(part.casefold()) for part in headings]
+    assert positions == sorted(positions)
+    first = text.index("Where ours differs")
+    assert text.index("Nothing is ever lost", first) < text.index("received of 8", first)
+    # statements that do not hold are quoted; the result with a stated setting that was not run is there
+    assert "Does not hold: “A full queue takes 20 ms” (Section 2); “Nothing is ever lost” (Section 3)." in text
+    assert "half the rate, 1994 kbit/s of 3988" in text
     # the document's table in its own form: published above ours, with a sign
-    assert re.search(r"2600\s+1994 \s+≈", shown)
+    assert re.search(r"2600\s+1994 \s+≈", text)
 
 
 def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> None:
     folder = wrong(tmp_path)
-    plain = paper.run(folder, seeds=1)
-    assert plain.mutations is None
-    answers = {
-        one.claim.id: {
-            mutations.AS_RUN: mutations.Answer(one.verdict, "as run"),
-            "half": mutations.Answer(Verdict.DIFFERS if one.claim.id == "share" else one.verdict, "1 < 2"),
+    unmutated = paper.run(folder, seeds=1)
+    assert unmutated.mutations is None
+    by_claim = {
+        judgement.claim.id: {
+            mutations.AS_RUN: mutations.MutatedVerdict(judgement.verdict, "as run"),
+            "half": mutations.MutatedVerdict(
+                Verdict.DIFFERS if judgement.claim.id == "share" else judgement.verdict, "1 < 2"
+            ),
         }
-        for one in plain.judgements
+        for judgement in unmutated.judgements
     }
-    made = mutations.Mutations(1, {"half": "half of <it>"}, answers)
-    (folder / mutations.FILE).write_text(mutations.text(made), "utf-8")
-    assert mutations.load(folder) == made
+    stored = mutations.Mutations(1, {"half": "half of <it>"}, by_claim)
+    (folder / mutations.FILE).write_text(mutations.text(stored), "utf-8")
+    assert mutations.load(folder) == stored
     result = paper.run(folder, seeds=1)
-    turned = {one.claim.id for one in result.judgements if made.turned_by(one.claim.id)}
+    turned = {judgement.claim.id for judgement in result.judgements if stored.turned_by(judgement.claim.id)}
     assert turned == {"share"}
-    assert made.turned_by("long") is None, "what was not run says nothing"
-    assert made.count("half", [one.claim.id for one in result.judgements]) == (1, 12)
-    said = document.sentences(result)
-    assert "(1 turn without the mechanism)" in said[0]
-    assert said[1].startswith("Holds, and would not without the mechanism: “Twice the capacity offered")
-    assert said[2].startswith("Holds with and without it: “A packet of 1000 bytes")
+    assert stored.turned_by("long") is None, "a claim that was not run was not judged"
+    assert stored.count("half", [judgement.claim.id for judgement in result.judgements]) == (1, 12)
+    lines = document.sentences(result)
+    assert "(1 turn without the mechanism)" in lines[0]
+    assert lines[1].startswith("Holds only with the mechanism: “Twice the capacity offered")
+    assert lines[2].startswith("Holds with and without it: “A packet of 1000 bytes")
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
-    # eleven that do not turn, and the legend
+    # eleven verdicts that do not turn, and the legend
     assert text.count(document.RING) == 11 + 1
     assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts turn" in text
     assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
@@ -222,7 +224,7 @@ def test_each_form_has_what_it_has_room_for(quick: Result, tmp_path: Path) -> No
     assert [digest in form for form in (page, readme, cell)] == [True, False, False]
     assert ["A full queue takes 20 ms: published 20" in form for form in (page, readme, cell)] == [True, True, False]
     assert all("Does not hold: “A full queue takes 20 ms”" in form for form in (page, readme, cell))
-    # of a claim the page has the reason in a row below, and Markdown in a column
+    # the page has a claim's reason in a row below it, Markdown in a column
     reason = "The cable is faster than it says: 50 ms, 3.57 times that of an idle one."
     assert f'<tr><td colspan="6" class="why">{reason}' in page
     assert f"| +30 ms | **differs** | {reason}" in readme
@@ -231,16 +233,16 @@ def test_each_form_has_what_it_has_room_for(quick: Result, tmp_path: Path) -> No
 
 
 def cells(markdown: str) -> list[list[str]]:
-    """The lines of a Markdown table, as a reader sees their cells."""
+    """Cells of a Markdown table, row by row, as a reader sees them."""
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
     lines = [re.sub(r"(?<!\\)\*\*", "", line) for line in lines]  # bold
-    found = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    return [[html.unescape(re.sub(r"\\([|*`\\])", r"\1", cell)) for cell in row] for row in found]
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [[html.unescape(re.sub(r"\\([|*`\\])", r"\1", cell)) for cell in row] for row in rows]
 
 
 def test_markdown_and_csv_say_what_the_page_says(quick: Result, tmp_path: Path) -> None:
     folder = quick.save(tmp_path / "out")
-    expected = [words.row(one) for one in quick.judgements]
+    expected = [words.row(judgement) for judgement in quick.judgements]
     listed = list(csv.reader(io.StringIO((folder / "tables" / "claims.csv").read_text("utf-8"))))
     assert listed == [list(words.HEADS), *expected]
     heads, _, *rows = cells((folder / "tables" / "claims.md").read_text("utf-8"))
@@ -258,7 +260,7 @@ def test_markdown_and_csv_say_what_the_page_says(quick: Result, tmp_path: Path) 
 
 
 def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
-    odd = ["a|b", 'say "x"', "1,5", "<b>*bold*</b>", "back\\slash", "`code`", "&amp;", ""]
+    texts = ["a|b", 'say "x"', "1,5", "<b>*bold*</b>", "back\\slash", "`code`", "&amp;", ""]
     numbers: list[CellValue] = [
         0.1 + 0.2,
         7,
@@ -269,17 +271,17 @@ def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
         True,
         np.float64(1e-9),
     ]
-    table = Table("odd", "odd", ["text", "number"], list(zip(odd, numbers, strict=True)))
-    read = list(csv.reader(io.StringIO(table.to_csv())))
-    assert read[0] == ["text", "number", "number: half_interval_95"]
-    assert [row[0] for row in read[1:]] == odd
-    assert [row[1:] for row in read[1:]] == [
+    table = Table("odd", "odd", ["text", "number"], list(zip(texts, numbers, strict=True)))
+    rows = list(csv.reader(io.StringIO(table.to_csv())))
+    assert rows[0] == ["text", "number", "number: half_interval_95"]
+    assert [row[0] for row in rows[1:]] == texts
+    assert [row[1:] for row in rows[1:]] == [
         [repr(0.1 + 0.2), ""], ["7", ""], [repr(1 / 3), "0.125"], ["", ""], ["2.0", ""], ["", ""], ["True", ""],
         ["1e-09", ""],
     ]  # fmt: skip
-    shown = cells(markdown(document.of_table(table)))
-    assert [row[0] for row in shown[2:]] == odd
-    assert [row[1] for row in shown[2:]] == ["0.300", "7", "0.333 ± 0.125", "no value", "2", "", "yes", "0.000000001"]
+    printed = cells(markdown(document.of_table(table)))
+    assert [row[0] for row in printed[2:]] == texts
+    assert [row[1] for row in printed[2:]] == ["0.300", "7", "0.333 ± 0.125", "no value", "2", "", "yes", "0.000000001"]
     with pytest.raises(ValueError, match="table odd: found 1 cells; expected 2"):
         Table("odd", "odd", ["a", "b"], [[1]])
 
@@ -309,7 +311,7 @@ def test_numbers_of_numpy_and_too_large_ones_are_written(tmp_path: Path) -> None
 def test_paper_json_holds_everything(quick: Result, tmp_path: Path) -> None:
     data = json.loads((quick.save(tmp_path / "out") / "paper.json").read_text("utf-8"))
     assert data == json.loads(json.dumps(quick.to_data()))
-    assert [one["id"] for one in data["claims"]] == list(verdicts(quick))
+    assert [claim["id"] for claim in data["claims"]] == list(verdicts(quick))
     assert data["counts"] == {"agrees": 9, "same trend": 1, "differs": 2, "not run": 1}
     assert (data["quick"], data["seeds"], data["paper"]) == (True, [1, 2], "cable")
     assert data["versions"]["tidegate"]
@@ -356,17 +358,17 @@ def test_the_command_writes_a_folder_and_says_where_it_differs(cli: Cli, tmp_pat
 
 
 def test_what_is_not_installed_is_said_where_it_is_looked_for(cli: Cli, tmp_path: Path) -> None:
-    found = 'measures["jittered.1"] = over("poisson", "one_way_delay_ms_mean", 1, "ms")'
-    assert found in CODE
+    measured = 'measures["jittered.1"] = over("poisson", "one_way_delay_ms_mean", 1, "ms")'
+    assert measured in CODE
     replaced = 'measures["jittered.1"] = Measure.not_taken("ns-2 is needed: install ns-2", "ms")'
-    folder = wrong(tmp_path, code=CODE.replace(found, replaced))
+    folder = wrong(tmp_path, code=CODE.replace(measured, replaced))
     got = cli("paper", str(folder), "--out", "o")
     assert (got.code, got.err) == (0, "")
     assert "\nNot run, 1 claim: ns-2 is needed: install ns-2.\n" in got.out
     for page in ("README.md", "index.html"):
         assert (tmp_path / "o" / page).read_text("utf-8").count("ns-2 is needed: install ns-2") == 2
     claims = json.loads((tmp_path / "o" / "paper.json").read_text("utf-8"))["claims"]
-    assert {one["id"]: one["reason"] for one in claims if one["verdict"] == "not run"} == {
+    assert {claim["id"]: claim["reason"] for claim in claims if claim["verdict"] == "not run"} == {
         "jitter": "ns-2 is needed: install ns-2",
         "long": "",
     }
@@ -394,13 +396,13 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
     ("argv", "code", "message"),
     [
         (("x", "--quick", "--full"), 2, "--quick and --full: give one of them\n"),
-        (("list", "--out", "x"), 2, "list: nothing is run, and --out says how; give the key of a paper\n"),
+        (("list", "--out", "x"), 2, "list: runs nothing, so --out has no effect; give the key of a paper\n"),
         (("nosuch",), 2, "nosuch: no such paper (see tidegate paper list)\n"),
         (("hoang2071",), 2, "hoang2071: no such paper; did you mean hoang2017? (see tidegate paper list)\n"),
         (("a/b",), 2, "a/b: there is no such folder\n"),
-        (("empty",), 2, "empty: holds no paper (no paper.toml)\n"),
-        (("file",), 2, "file: is a file; expected a paper's key, or a folder with paper.toml\n"),
-        (("bare",), 2, "bare/experiment.py: there is no such file; a paper's code is in it\n"),
+        (("empty",), 2, "empty: is not a paper's folder: it has no paper.toml\n"),
+        (("file",), 2, "file: is a file; expected the key of a paper, or a folder with paper.toml\n"),
+        (("bare",), 2, "bare/experiment.py: there is no such file; it has to hold the paper's code\n"),
         ((str(CABLE), "--out", "full"), 1, "full: there is something else in it (no manifest.json of tidegate); choose an empty or a new"),
         ((str(CABLE), "--out", "file"), 1, "file: is a file; expected a folder, or nothing yet\n"),
         ((str(CABLE), "--out", "file/x"), 1, "file/x: "),
@@ -436,8 +438,8 @@ def test_the_list(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         0,
         "cable  A cable <that> carries what it can & no more (A. Tester, 2001; 13 claims)\n",
     )
-    (one,) = json.loads(cli("paper", "list", "--json").out)
-    assert (one["key"], one["claims"], one["authors"], one["year"]) == ("cable", 13, ["A. Tester"], 2001)
+    (listed,) = json.loads(cli("paper", "list", "--json").out)
+    assert (listed["key"], listed["claims"], listed["authors"], listed["year"]) == ("cable", 13, ["A. Tester"], 2001)
     help_text = cli("paper", "--help").out
     assert "Example: tidegate paper" in help_text
     assert "--quick" in help_text
@@ -450,7 +452,7 @@ def test_ctrl_c_writes_nothing(tmp_path: Path) -> None:
     folder = wrong(tmp_path, code=CODE.replace('"4s"', '"100000s"').replace(begins, running))
     code, out, err = interrupt(begin(["paper", str(folder), "--out", "o"], tmp_path), tmp_path / "running")
     assert (code, out, err) == (130, "", "tidegate: stopped; nothing was written\n")
-    assert {one.name for one in tmp_path.iterdir()} == {folder.name, "running"}
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name, "running"}
 
 
 # --- those that come with tidegate ----------------------------------------------------------------
@@ -465,7 +467,7 @@ def test_every_paper_in_the_package_can_be_read() -> None:
 
 @pytest.mark.parametrize("key", shipped.names())
 def test_each_shipped_paper_has_a_test_that_nothing_differs_without_a_reason(key: str) -> None:
-    """It is in the paper's own file, where the minutes of work are done that its other tests look at."""
+    """The test is in the paper's own file, beside the tests that look at the same result."""
     text = (ROOT / "tests" / "python" / "papers" / f"test_{key}.py").read_text("utf-8")
     assert f'PaperStudy("{key}").result()' in text
     assert "result.unexplained == []" in text
@@ -476,7 +478,7 @@ def test_the_example_of_the_documentation_works(tmp_path: Path) -> None:
     data, code = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[0] for kind in ("toml", "python"))
     (tmp_path / "paper.toml").write_text(data, "utf-8")
     (tmp_path / "experiment.py").write_text(code, "utf-8")
-    claims = {one.id: one for one in load(tmp_path).claims}
+    claims = {claim.id: claim for claim in load(tmp_path).claims}
     assert list(claims) == ["mean-rate", "loss-ratio", "table1/0.5 Mb/s/tcp.sent", "table1/0.5 Mb/s/tcp.pdr",
                             "table1/1 Mb/s/tcp.sent"]  # fmt: skip
     misprint = claims["table1/0.5 Mb/s/tcp.pdr"].because
@@ -484,8 +486,8 @@ def test_the_example_of_the_documentation_works(tmp_path: Path) -> None:
     assert misprint.names == ("table1/0.5 Mb/s/tcp.pdr",)
     # it speaks of more than the short code beside it measures; with two claims of its own it runs
     head = data[: data.index("[[claim]]")]
-    own = '[[claim]]\nid = "loss"\nwhere = "x"\ntext = "y"\nagrees = "gcc.loss <= udp.loss"\n'
-    (tmp_path / "paper.toml").write_text(head + own, "utf-8")
+    measured_claim = '[[claim]]\nid = "loss"\nwhere = "x"\ntext = "y"\nagrees = "gcc.loss <= udp.loss"\n'
+    (tmp_path / "paper.toml").write_text(head + measured_claim, "utf-8")
     result = paper.run(tmp_path, seeds=2)
     assert verdicts(result) == {"loss": "agrees"}
     assert result.save(tmp_path / "out").is_dir()

@@ -1,4 +1,4 @@
-"""Papers with something wrong: in the file, in the code, in what it measures."""
+"""Papers with a mistake in the file, in the code or in the measures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.paper.reading import load
 
 
 @pytest.mark.parametrize(
-    ("found", "replaced", "message"),
+    ("original", "replaced", "message"),
     [
         ("year = 2001", "year = ", "3: not valid TOML: invalid value"),
         ("year = 2001", "", "p/paper.toml: year: is missing"),
@@ -22,18 +22,18 @@ from tidegate.paper.reading import load
         ("[[unstated]]", "[[unsaid]]", "8: unsaid: there is no such key; did you mean unstated?"),
         ('why = "the closed', 'because = "the closed', "11: unstated[1].because: there is no such key"),
         ('id = "share"', 'id = "a share"', '14: claim.a share.id: found "a share"; a name has letters, digits'),
-        ('id = "strange"', 'id = "share"', '62: claim.share: "share" is there already ('),
+        ('id = "strange"', 'id = "share"', '62: claim.share: the id "share" is used already ('),
         ('agrees = "loss.8 == 0"', "", "62: claim.strange: found"),
         ('agrees = "loss.8 == 0"', 'agrees = "loss.8 ="', '66: claim.strange.agrees: found "loss.8 ="; expected a rule'),
         ('agrees = "loss.8 == 0"', 'agrees = "loss.8 + 1"',
          '66: claim.strange.agrees: found "loss.8 + 1"; expected a comparison, such as gcc.loss < 0.1'),
         ('agrees = "loss.8 == 0"', 'agrees = "1 < 2"',
-         '66: claim.strange.agrees: found "1 < 2"; it speaks of no measure, and would be a verdict by hand'),
+         '66: claim.strange.agrees: found "1 < 2"; it names no measure, so that its verdict would not depend on a run'),
         ('because = "delay.8 < 20"', 'because = "published > 2"',
-         '60: claim.full-delay.because: found "published > 2"; it speaks of no measure'),
+         '60: claim.full-delay.because: found "published > 2"; it names no measure'),
         ('["0.5 points"]', "[]", "26: table.sent.columns[2].tolerance.within: found []; expected at least 1 in the list"),
         ('agrees = "loss.8 == 0"', 'agrees = "loss.8 == 0"\nbecause = "loss.8 > 0"',
-         "67: claim.strange.because: backs a reason, and there is none; give reason"),
+         "67: claim.strange.because: there is no reason that it could back; give reason as well"),
         ("{delay.8}", "{delay.8", "59: claim.full-delay.reason: found"),
         ("{delay.8}", "{delay.8 +}", '59: claim.full-delay.reason: found "delay.8 +"; expected a rule'),
         ("published = 14", "published = nan", "44: claim.idle-delay.published: found nan; expected a finite number"),
@@ -43,8 +43,8 @@ from tidegate.paper.reading import load
         ('"0.001 ms"', '"0.001 s"',
          '46: claim.idle-delay.tolerance.within: found "0.001 s"; expected "5%", or "0.5 ms" in the unit of the number'),
         ('"0.001 ms"', '"much"', '46: claim.idle-delay.tolerance.within: found "much"; expected "5%", "0.5 ms", "2 sigma" or "count"'),
-        ('"0.001 ms"', '"14 ms"', '46: claim.idle-delay.tolerance.within: "14 ms" of 14: nothing at all would agree; expected less'),
-        ('"0.001 ms"', '"100%"', '46: claim.idle-delay.tolerance.within: "100%" of 14: nothing at all would agree; expected less'),
+        ('"0.001 ms"', '"14 ms"', '46: claim.idle-delay.tolerance.within: "14 ms" of 14: even 0 would agree; expected a smaller tolerance'),
+        ('"0.001 ms"', '"100%"', '46: claim.idle-delay.tolerance.within: "100%" of 14: even 0 would agree; expected a smaller tolerance'),
         ('id = "share"', 'id = "share"\nkind = "mine"', '15: claim.share.kind: found "mine"; expected'),
         ('"0.001 ms"', '"2 sigma"', '46: claim.idle-delay.tolerance.within: found "2 sigma"; the claim gives no sigma'),
         (', why = "size over rate plus propagation"', "", "46: claim.idle-delay.tolerance.why: is missing"),
@@ -57,12 +57,12 @@ from tidegate.paper.reading import load
         ('name = "loss"', 'name = "received"', "24: table.sent.columns: received: is named twice"),
     ],
 )  # fmt: skip
-def test_a_wrong_file_is_named_with_line_and_key(found: str, replaced: str, message: str, tmp_path: Path) -> None:
-    folder = wrong(tmp_path, found, replaced)
+def test_a_wrong_file_is_named_with_line_and_key(original: str, replaced: str, message: str, tmp_path: Path) -> None:
+    folder = wrong(tmp_path, original, replaced)
     with pytest.raises(InputError) as caught:
         load(folder)
-    place = message if message.startswith("p/") else f"p/paper.toml:{message}"
-    assert place in str(caught.value)
+    expected = message if message.startswith("p/") else f"p/paper.toml:{message}"
+    assert expected in str(caught.value)
     assert "Traceback" not in str(caught.value)
 
 
@@ -85,8 +85,8 @@ columns = ["received"]
 quick = false
 """
     claims = {
-        one.id: one
-        for one in load(
+        claim.id: claim
+        for claim in load(
             wrong(tmp_path, 'because = "received.8 <= 2000"\n', f'because = "received.8 <= 2000"\n{extra}')
         ).claims
     }
@@ -123,12 +123,12 @@ def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("found", "replaced", "message"),
+    ("original", "replaced", "message"),
     [
-        ('done[what, seed][metric]', 'done[what, seed]["lost"]', r"experiment\.py: KeyError: 'lost' \(line \d+, in "),
-        ("return {**run.metrics(),", "return {**run.nothing(),", r"experiment\.py: AttributeError: .*nothing.* \(line \d+, in kept\)$"),
-        ('"delays"', '"sent"', r"experiment\.py: two tables are called sent; each needs a name of its own$"),
-        ('"delays"', '"claims"', r"experiment\.py: two tables are called claims; each needs"),
+        ('done[key, seed][metric]', 'done[key, seed]["lost"]', r"experiment\.py: KeyError: 'lost' \(line \d+, in "),
+        ("return {**run.metrics(),", "return {**run.nothing(),", r"experiment\.py: AttributeError: .*nothing.* \(line \d+, in summary\)$"),
+        ('"delays"', '"sent"', r"experiment\.py: two tables are called sent; give each table its own name$"),
+        ('"delays"', '"claims"', r"experiment\.py: two tables are called claims; give each"),
         ("quick_seeds = 2", "quick_seeds = 'x'", r"experiment\.py: TypeError: "),
         ("measures = {}", "raise SystemExit(3)", r"experiment\.py: SystemExit: 3 \(line \d+, in outcome\)$"),
         ("measures = {}", "return None", r"experiment\.py: TypeError: outcome gave None; expected an Outcome$"),
@@ -138,10 +138,10 @@ def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> 
          r"TypeError: table a: found {}; expected text, a number or a Measure \("),
     ],
 )  # fmt: skip
-def test_code_that_fails_is_named(found: str, replaced: str, message: str, tmp_path: Path) -> None:
-    assert found in CODE
+def test_code_that_fails_is_named(original: str, replaced: str, message: str, tmp_path: Path) -> None:
+    assert original in CODE
     with pytest.raises(RunError, match=message):
-        paper.run(wrong(tmp_path, code=CODE.replace(found, replaced, 1)))
+        paper.run(wrong(tmp_path, code=CODE.replace(original, replaced, 1)))
 
 
 def test_claims_that_nobody_measures_are_all_named(tmp_path: Path) -> None:

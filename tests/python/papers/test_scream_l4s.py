@@ -1,4 +1,4 @@
-"""The record "scream_l4s": what is run is what it says, and what is kept of a run, by hand."""
+"""The record "scream_l4s": scenarios against the record, and summaries of runs against computations by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from papers import PaperStudy
 from tidegate import run
 from tidegate.paper import shipped
 from tidegate.paper.reading import load
-from tidegate.papers.scream_l4s.experiment import EQUAL, FRAMES, PACKET, PRAGUE, PUBLISHED, VARIED, Network, Seen
+from tidegate.papers.scream_l4s.experiment import EQUAL, FRAMES, PACKET, PRAGUE, PUBLISHED, VARIED, Network, RunSummary
 
 
 def test_a_paper_has_its_name_with_either_line() -> None:
@@ -17,34 +17,34 @@ def test_a_paper_has_its_name_with_either_line() -> None:
 
 
 def test_the_figure_shows_what_the_tables_have() -> None:
-    claims = {one.id: one for one in load(shipped.find("scream-l4s")).claims}
+    claims = {claim.id: claim for claim in load(shipped.find("scream-l4s")).claims}
     for frames in FRAMES:
         printed = [claims[f"{frames}/25 ms/{n} TCP"].published for n in PRAGUE]
         assert printed == list(PUBLISHED[frames][25])
 
 
 def test_packets_and_round_trip_are_the_record_s() -> None:
-    made = Network(25, 1).scenario().with_changes({"duration": "3s", "warmup": "1s", "record": "packets"})
-    done = run(made)
-    packets = done.table("packets")
+    scenario = Network(25, 1).scenario().with_changes({"duration": "3s", "warmup": "1s", "record": "packets"})
+    finished = run(scenario)
+    packets = finished.table("packets")
     sizes = packets.to_numpy("size")[packets.to_numpy("kind") == "video"]
     assert (sizes.max(), np.median(sizes)) == (PACKET, PACKET)
-    assert done.metrics("prague-0")["one_way_delay_ms_mean"] < 2, "all delay is on the way back"
+    assert finished.metrics("prague-0")["one_way_delay_ms_mean"] < 2, "all delay is on the way back"
 
 
 @pytest.mark.parametrize("prague", [0, 2])
 def test_what_is_kept_of_a_run(prague: int) -> None:
-    made = Network(25, prague).scenario().with_changes({"duration": "21s"})
-    done = run(made)
-    seen = Seen.of(done)
-    scream = done.summary["flows"][0]
-    assert seen.rate == scream["goodput_bps"] / 1e6
-    assert seen.marked == pytest.approx(scream["marked"] / scream["packets_received"])
-    assert np.isnan(seen.prague) == (prague == 0)
+    scenario = Network(25, prague).scenario().with_changes({"duration": "21s"})
+    finished = run(scenario)
+    summary = RunSummary.from_run(finished)
+    scream = finished.summary["flows"][0]
+    assert summary.rate == scream["goodput_bps"] / 1e6
+    assert summary.marked == pytest.approx(scream["marked"] / scream["packets_received"])
+    assert np.isnan(summary.prague) == (prague == 0)
 
 
 def test_frames_vary_by_half() -> None:
-    """A uniform distribution within 50 % has a standard deviation of 0.5 / sqrt(3), Laplace's sqrt(2) times its scale."""
+    """The standard deviation is 0.5 / sqrt(3) if uniform within 50 %, and sqrt(2) times the scale of Laplace's."""
     assert np.sqrt(2) * VARIED["scale_b"] == pytest.approx(0.5 / np.sqrt(3), rel=0.01)
     assert VARIED["max"] == EQUAL["max"]
 

@@ -1,4 +1,4 @@
-"""The document "vardhan": our TCP and UDP beside its tables and beside ns-2, and what of it is an artefact."""
+"""The document "vardhan": our TCP and UDP beside its tables and beside ns-2, and its artefacts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ours(result: Result, name: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def whole() -> dict[str, Claim]:
+def claims() -> dict[str, Claim]:
     """All of the document's claims."""
     return {claim.id: claim for claim in load(FOLDER).claims}
 
@@ -52,7 +52,7 @@ def printed(claims: dict[str, Claim], name: str) -> float:
 
 
 def lines_of(text: str, table: int) -> Iterator[list[float]]:
-    """The numbers of each row of a table in the document's text, in its order."""
+    """Numbers of each row of a table in the document's text, in its order."""
     _, body, *_ = text.partition(f"Table {table}: ")[2].split("\n\n")
     for line in body.splitlines():
         cells = [cell.strip() for cell in line.split("\t")]
@@ -61,9 +61,9 @@ def lines_of(text: str, table: int) -> Iterator[list[float]]:
             yield numbers
 
 
-def test_tables_are_transcribed_as_printed(whole: dict[str, Claim]) -> None:
+def test_tables_are_transcribed_as_printed(claims: dict[str, Claim]) -> None:
     text = (shared() / "seeds" / "vardhan-tfrc-ns2.txt").read_text("utf-8")
-    claims = [claim for claim in whole.values() if claim.cell is not None]
+    cells = [claim for claim in claims.values() if claim.cell is not None]
     for table, parts in (
         (1, ["table1"]),
         (2, ["table2"]),
@@ -72,30 +72,30 @@ def test_tables_are_transcribed_as_printed(whole: dict[str, Claim]) -> None:
     ):
         rows: dict[tuple[str, str], list[float]] = {}
         for part in parts:
-            for claim in claims:
+            for claim in cells:
                 assert claim.cell is not None
                 if claim.cell[0] == part:
-                    # the second table prints rate and window as numbers of their own
-                    head = [float(one) for one in re.findall(r"\d+", claim.cell[1])] if table == 2 else []
-                    rows.setdefault(claim.cell[:2], head).append(printed(whole, claim.id))
+                    # the second table prints rate and window as separate numbers
+                    head = [float(digits) for digits in re.findall(r"\d+", claim.cell[1])] if table == 2 else []
+                    rows.setdefault(claim.cell[:2], head).append(printed(claims, claim.id))
         assert list(lines_of(text, table)) == list(rows.values()), table
 
 
-def test_a_ratio_is_that_of_its_counts_but_for_one_misprint(whole: dict[str, Claim]) -> None:
+def test_a_ratio_is_that_of_its_counts_but_for_one_misprint(claims: dict[str, Claim]) -> None:
     wrong = []
-    for name, claim in whole.items():
+    for name, claim in claims.items():
         if name.endswith(".pdr"):
             flow = name.removesuffix("pdr")
-            ratio = printed(whole, f"{flow}received") / printed(whole, f"{flow}sent")
-            # printed are three or four digits, cut off or rounded
-            if abs(printed(whole, name) - ratio) > 10.0**-claim.digits:
+            ratio = printed(claims, f"{flow}received") / printed(claims, f"{flow}sent")
+            # ratios are printed with three or four digits, truncated or rounded
+            if abs(printed(claims, name) - ratio) > 10.0**-claim.digits:
                 wrong.append((name, round(ratio, 3)))
     assert wrong == [("table1/0.5 Mb/s/tcp.pdr", 0.999)]
 
 
 @pytest.mark.parametrize("row", TFRC_RATES)
-def test_the_bottleneck_of_table_2_has_1_mbps(whole: dict[str, Claim], row: str) -> None:
-    tcp, tfrc = (printed(whole, f"table2/{row}/{flow}.received") for flow in ("tcp", "tfrc"))
+def test_the_bottleneck_of_table_2_has_1_mbps(claims: dict[str, Claim], row: str) -> None:
+    tcp, tfrc = (printed(claims, f"table2/{row}/{flow}.received") for flow in ("tcp", "tfrc"))
     carried = (tcp * 1040 + tfrc * 1032) * 8 / 100
     assert 0.997e6 < carried < 1e6
 
@@ -105,15 +105,15 @@ def test_the_bottleneck_of_table_2_has_1_mbps(whole: dict[str, Claim], row: str)
 
 def test_what_differs_is_that_tfrc_competes_and_every_reason_holds(result: Result) -> None:
     assert result.unexplained == []
-    differs = {one.claim.id for one in result.judgements if one.verdict is Verdict.DIFFERS}
+    differs = {judgement.claim.id for judgement in result.judgements if judgement.verdict is Verdict.DIFFERS}
     assert differs == {"tfrc-competes", "voip-beside-udp"}
-    for one in result.judgements:
-        assert one.verdict is Verdict.AGREES or one.backing is Backing.CONFIRMED, one.claim.id
-    same_trend = {one.claim.cell for one in result.judgements if one.verdict is Verdict.TREND}
-    # only TCP where it starves is not within its tolerance
+    for judgement in result.judgements:
+        assert judgement.verdict is Verdict.AGREES or judgement.backing is Backing.CONFIRMED, judgement.claim.id
+    same_trend = {judgement.claim.cell for judgement in result.judgements if judgement.verdict is Verdict.TREND}
+    # in table 1 only starving TCP is outside its tolerance
     starving = {cell for cell in same_trend if cell and cell[0] == "table1"}
     assert {(cell[1] in CONGESTED, cell[2][:4]) for cell in starving} == {(True, "tcp.")}
-    # what feedback adds to table 3, TFRC's own losses in table 2, and three statements
+    # the rest: feedback that adds to table 3, TFRC's own losses in table 2, and three statements
     assert {cell[:1] + cell[2:] for cell in same_trend - starving - {None} if cell and "pdr" not in cell[2]} <= {
         ("table3-tfrc", "sent"),
         ("table3-tfrc", "received"),
@@ -121,7 +121,11 @@ def test_what_differs_is_that_tfrc_competes_and_every_reason_holds(result: Resul
         ("table2", "tfrc.sent"),
         ("table2", "tfrc.received"),
     }
-    sentences = {one.claim.id for one in result.judgements if one.verdict is Verdict.TREND and one.claim.cell is None}
+    sentences = {
+        judgement.claim.id
+        for judgement in result.judgements
+        if judgement.verdict is Verdict.TREND and judgement.claim.cell is None
+    }
     assert sentences == {"equation", "padding", "tfrc-works-with-video"}
 
 
@@ -129,18 +133,18 @@ def test_voice_over_tfrc_keeps_the_limits_of_section_3_where_there_is_room_only(
     room, beside = "table3/100/tfrc", "table3.competing/100/tfrc"
     assert ours(result, f"{room}.delay") + ours(result, f"{room}.waited") < 150 < ours(result, f"{beside}.waited")
     assert ours(result, f"{room}.jitter") < 30
-    # what the stated bottleneck of table 2 gives, about twice what is printed
+    # the stated bottleneck of table 2 gives about twice the printed number
     assert ours(result, "stated2/1024 kb/s, 100/tfrc.received") > 1.7 * 5343
     assert (ours(result, "stated3.drop"), ours(result, "stated4.drop")) == (0, 0)
 
 
 @pytest.mark.parametrize("row", RATES)
-def test_table_1(result: Result, whole: dict[str, Claim], row: str) -> None:
+def test_table_1(result: Result, claims: dict[str, Claim], row: str) -> None:
     def off(column: str) -> float:
-        return ours(result, f"table1/{row}/{column}") - printed(whole, f"table1/{row}/{column}")
+        return ours(result, f"table1/{row}/{column}") - printed(claims, f"table1/{row}/{column}")
 
     def relative(column: str) -> float:
-        return abs(off(column)) / printed(whole, f"table1/{row}/{column}")
+        return abs(off(column)) / printed(claims, f"table1/{row}/{column}")
 
     assert relative("udp.sent") <= 0.005
     assert relative("udp.received") <= 0.005
@@ -153,27 +157,27 @@ def test_table_1(result: Result, whole: dict[str, Claim], row: str) -> None:
 
 @pytest.mark.parametrize("column", ["tcp.sent", "tcp.received"])
 def test_tcp_starves_and_starves_more_the_more_udp_sends(result: Result, column: str) -> None:
-    seen = [ours(result, f"table1/{row}/{column}") for row in CONGESTED]
-    assert 150 > seen[0] > seen[1] > seen[2] > seen[3] > seen[4] > 0
+    counts = [ours(result, f"table1/{row}/{column}") for row in CONGESTED]
+    assert 150 > counts[0] > counts[1] > counts[2] > counts[3] > counts[4] > 0
 
 
 @pytest.mark.parametrize("table", ["table3", "table4"])
-def test_udp_of_tables_3_and_4(result: Result, whole: dict[str, Claim], table: str) -> None:
-    names = [name for name in whole if name.startswith(f"{table}-udp/")]
+def test_udp_of_tables_3_and_4(result: Result, claims: dict[str, Claim], table: str) -> None:
+    names = [name for name in claims if name.startswith(f"{table}-udp/")]
     assert len(names) == 12
     for name in names:
         _, row, column = name.split("/")
-        # to the packet, give or take what ends with the run: far less than half a percent
-        assert abs(ours(result, f"{table}/{row}/udp.{column}") - printed(whole, name)) <= 2, name
+        # to the packet, except for packets under way at the end: far less than half a percent
+        assert abs(ours(result, f"{table}/{row}/udp.{column}") - printed(claims, name)) <= 2, name
 
 
 def test_the_stated_settings_do_not_make_the_tables() -> None:
-    voice = Count.of(run(scenarios.voice("100s", network=scenarios.STATED_3, rates=("64kbps",))))
+    voice = Count.from_run(run(scenarios.voice("100s", network=scenarios.STATED_3, rates=("64kbps",))))
     # 20 ms between packets from 0.08 s on
     assert (voice.sent, voice.dropped) == (4996, 0)
-    video = Count.of(run(scenarios.video("100s", flows=1)))
+    video = Count.from_run(run(scenarios.video("100s", flows=1)))
     assert video.dropped == 0
-    assert video.sent == Count.of(run(scenarios.video("100s"))).sent / 2
+    assert video.sent == Count.from_run(run(scenarios.video("100s"))).sent / 2
 
 
 # --- beside ns-2 ----------------------------------------------------------------------------------
@@ -193,19 +197,19 @@ def ns2() -> dict[tuple[str, str, str, int], Count]:
 @pytest.mark.parametrize("row", list(RATES)[:2])
 def test_tcp_that_loses_nothing_sends_what_ns2_sends(row: str) -> None:
     done = run(scenarios.tcp_beside_udp(RATES[row]))
-    for flow, place in (("tcp", "upper"), ("udp", "lower")):
-        seen, theirs = Count.of(done, [flow]), ns2()["1", row, place, 100]
-        assert (seen.sent, seen.received, seen.dropped) == (theirs.sent, theirs.received, theirs.dropped)
+    for flow, end in (("tcp", "upper"), ("udp", "lower")):
+        mine, theirs = Count.from_run(done, [flow]), ns2()["1", row, end, 100]
+        assert (mine.sent, mine.received, mine.dropped) == (theirs.sent, theirs.received, theirs.dropped)
 
 
 @pytest.mark.parametrize("row", CONGESTED)
 def test_tcp_that_starves_lies_between_ns2_and_ns2_with_an_exact_clock(row: str) -> None:
-    seen = Count.of(run(scenarios.tcp_beside_udp(RATES[row])), ["tcp"])
+    mine = Count.from_run(run(scenarios.tcp_beside_udp(RATES[row])), ["tcp"])
     coarse, exact = (ns2()["1", row + clock, "upper", 100] for clock in ("", " exact clock"))
     low, high = sorted((coarse.received, exact.received))
-    assert low - 1 <= seen.received <= high + 1
+    assert low - 1 <= mine.received <= high + 1
     low, high = sorted((coarse.sent, exact.sent))
-    assert low - 2 <= seen.sent <= high + 2
+    assert low - 2 <= mine.sent <= high + 2
 
 
 @pytest.mark.parametrize("bottleneck", ["1Mb", "2Mb"])
@@ -214,49 +218,49 @@ def test_newreno_beside_constant_rates_does_as_ns2_does(row: str, bottleneck: st
     rate, window = TFRC_RATES[row]
     network = {"1Mb": scenarios.TABLE_2, "2Mb": scenarios.STATED_2}[bottleneck]
     done = run(scenarios.tcp_beside(scenarios.unresponsive(rate), window, network=network))
-    for flow, place in (("tcp", "upper"), ("other", "lower")):
-        seen, theirs = Count.of(done, [flow]), ns2()["2", f"{row.replace(',', '')} {bottleneck} udp", place, 100]
-        # a loss here or there moves tens of packets, as it does in ns-2
-        assert abs(seen.received - theirs.received) <= max(10, 0.01 * theirs.received), (flow, seen, theirs)
+    for flow, end in (("tcp", "upper"), ("other", "lower")):
+        mine, theirs = Count.from_run(done, [flow]), ns2()["2", f"{row.replace(',', '')} {bottleneck} udp", end, 100]
+        # a single loss changes the counts by tens of packets, in ns-2 as well
+        assert abs(mine.received - theirs.received) <= max(10, 0.01 * theirs.received), (flow, mine, theirs)
 
 
-def theirs_of(table: str, time: int, *places: str) -> tuple[int, ...]:
-    found = [ns2()[table, "udp", place, time] for place in places]
-    return tuple(sum(getattr(one, name) for one in found) for name in ("sent", "received", "dropped"))
+def theirs_of(table: str, time: int, *ends: str) -> tuple[int, ...]:
+    counts = [ns2()[table, "udp", end, time] for end in ends]
+    return tuple(sum(getattr(count, name) for count in counts) for name in ("sent", "received", "dropped"))
 
 
 @pytest.mark.parametrize("time", [5, 10, 50, 100])
 def test_voice_loses_what_it_loses_in_ns2(time: int) -> None:
-    # packets of both flows come at one instant every 64 ms, and ns-2 orders them by its last bit: only sums compare
-    seen = Count.of(run(scenarios.voice(f"{time}s")))
+    # every 64 ms packets of both flows come at the same time, and ns-2 orders them by its last bit: compare only sums
+    mine = Count.from_run(run(scenarios.voice(f"{time}s")))
     theirs = theirs_of("3", time, "upper", "lower")
-    assert (seen.sent, seen.received, seen.dropped) == pytest.approx(theirs, abs=1)
+    assert (mine.sent, mine.received, mine.dropped) == pytest.approx(theirs, abs=1)
 
 
 @pytest.mark.parametrize("time", [20, 50, 70, 100])
 def test_video_loses_what_it_loses_in_ns2(time: int) -> None:
-    # both flows send at one instant, and which of them ns-2 puts first is its own: only sums compare
-    seen = Count.of(run(scenarios.video(f"{time}s")))
+    # both flows send at the same time, and ns-2 has its own order of them: compare only sums
+    mine = Count.from_run(run(scenarios.video(f"{time}s")))
     theirs = theirs_of("4", time, "upper", "lower")
-    # a new rate holds at once here, in ns-2 from the packet after the next of each
-    assert (seen.sent, seen.received, seen.dropped) == pytest.approx(theirs, abs=2)
+    # a new rate takes effect at once here, and in ns-2 with the packet after the next of each flow
+    assert (mine.sent, mine.received, mine.dropped) == pytest.approx(theirs, abs=2)
 
 
 # --- TFRC -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("row", TFRC_RATES)
-def test_newreno_and_tfrc_fill_the_bottleneck_as_printed(result: Result, whole: dict[str, Claim], row: str) -> None:
-    for what in ("sent", "received"):
-        theirs = sum(printed(whole, f"table2/{row}/{flow}.{what}") for flow in ("tcp", "tfrc"))
-        mine = sum(ours(result, f"table2/{row}/{flow}.{what}") for flow in ("tcp", "tfrc"))
+def test_newreno_and_tfrc_fill_the_bottleneck_as_printed(result: Result, claims: dict[str, Claim], row: str) -> None:
+    for count in ("sent", "received"):
+        theirs = sum(printed(claims, f"table2/{row}/{flow}.{count}") for flow in ("tcp", "tfrc"))
+        mine = sum(ours(result, f"table2/{row}/{flow}.{count}") for flow in ("tcp", "tfrc"))
         assert abs(mine / theirs - 1) < 0.01
 
 
 @pytest.mark.parametrize("row", list(TFRC_RATES)[:2])
 def test_tfrc_with_enough_room_sends_what_ns2_sends(result: Result, row: str) -> None:
-    for flow, place in (("tcp", "upper"), ("tfrc", "lower")):
-        theirs = ns2()["2", f"{row.replace(',', '')} 1Mb tfrc", place, 100]
+    for flow, end in (("tcp", "upper"), ("tfrc", "lower")):
+        theirs = ns2()["2", f"{row.replace(',', '')} 1Mb tfrc", end, 100]
         assert abs(ours(result, f"table2/{row}/{flow}.received") / theirs.received - 1) < 0.01
 
 
@@ -266,16 +270,16 @@ def test_tfrc_that_has_to_share_gets_what_it_gets_in_ns2(row: str) -> None:
     starts = range(30)
 
     def mine(like_ns2: bool) -> list[int]:
-        other = scenarios.tfrc(rate, 1000, like_ns2=like_ns2)
-        runs = [run(scenarios.tcp_beside(other, window, start=f"{k * 200 / 30:.4f}ms")) for k in starts]
-        return [Count.of(one, ["other"]).received for one in runs]
+        tfrc = scenarios.tfrc(rate, 1000, like_ns2=like_ns2)
+        runs = [run(scenarios.tcp_beside(tfrc, window, start=f"{k * 200 / 30:.4f}ms")) for k in starts]
+        return [Count.from_run(finished, ["other"]).received for finished in runs]
 
     theirs = [ns2()["2", f"{row.replace(',', '')} start {k}", "lower", 100].received for k in starts]
-    seen = mine(like_ns2=True)
-    # a single run is anywhere within 20 %; the mean of thirty is known to 2 % in either
-    assert abs(mean(seen) / mean(theirs) - 1) < 0.06
+    like_theirs = mine(like_ns2=True)
+    # a single run may be off by 20 %; the mean of thirty has an error of 2 % in both
+    assert abs(mean(like_theirs) / mean(theirs) - 1) < 0.06
     assert max(theirs) / min(theirs) > 1.15
-    assert max(seen) / min(seen) > 1.15
+    assert max(like_theirs) / min(like_theirs) > 1.15
     assert abs(mean(mine(like_ns2=False)) / mean(theirs) - 1) < 0.2
 
 
@@ -293,31 +297,31 @@ def test_voice_over_tfrc_sends_the_data_of_ns2_and_loses_none(result: Result, ti
     alone = ns2()["3", "tfrc", "upper", int(time)]
     assert ours(result, f"table3/{time}/tfrc.data") == pytest.approx(alone.sent, abs=2)
     assert ours(result, f"table3/{time}/tfrc.drop") == 0
-    # with feedback: once a round trip of a little more than two packets' time
+    # the count includes feedback: once in a round trip, which is a little more than two packets' time
     assert 1.4 < ours(result, f"table3/{time}/tfrc.sent") / alone.sent < 1.5
 
 
 @pytest.mark.parametrize("time", VIDEO_TIMES)
-def test_video_over_tfrc(result: Result, whole: dict[str, Claim], time: str) -> None:
-    for what in ("sent", "received"):
-        mine, theirs = ours(result, f"table4/{time}/tfrc.{what}"), printed(whole, f"table4-tfrc/{time}/{what}")
+def test_video_over_tfrc(result: Result, claims: dict[str, Claim], time: str) -> None:
+    for count in ("sent", "received"):
+        mine, theirs = ours(result, f"table4/{time}/tfrc.{count}"), printed(claims, f"table4-tfrc/{time}/{count}")
         assert abs(mine / theirs - 1) < 0.03
-        in_ns2 = sum(getattr(ns2()["4", "tfrc", place, int(time)], what) for place in ("upper", "lower"))
+        in_ns2 = sum(getattr(ns2()["4", "tfrc", end, int(time)], count) for end in ("upper", "lower"))
         assert abs(mine / in_ns2 - 1) < 0.01
-    # 1 Mb/s each from 50 s on over 1 Mb/s: half of it waits, and the network does not show it
+    # from 50 s on, two flows of 1 Mb/s over 1 Mb/s: half of the data wait, but at the sender and not in the network
     assert (ours(result, f"table4/{time}/tfrc.waited") > 1000) == (int(time) > 50)
     assert ours(result, f"table4/{time}/tfrc.delay") < 420
 
 
 def test_rfc_5348_begins_with_four_packets_and_3448_with_one(result: Result) -> None:
-    # the round trip is 0.1 s and the packet's own time
+    # the round trip is 0.1 s and the transmission time of the packet
     assert ours(result, "start.rfc5348.window") == pytest.approx(4, rel=0.01)
     assert ours(result, "start.rfc3448.window") == pytest.approx(1, rel=0.01)
     for rules in improvements.RULES:
         assert ours(result, f"idle.{rules}.first") == pytest.approx(0.5, rel=1e-9)
 
 
-# --- what is left of it with other luck -----------------------------------------------------------
+# --- results that hold with other seeds -----------------------------------------------------------
 
 
 def measured(result: Result, name: str) -> Measure:
@@ -327,14 +331,14 @@ def measured(result: Result, name: str) -> Measure:
 def test_that_tcp_starves_needs_no_phase_but_the_counts_do(result: Result) -> None:
     for row in CONGESTED:
         assert measured(result, f"luck.auto/{row}/jain").value.mean < 0.53
-    # UDP that fills the bottleneck exactly leaves gaps once it is not in step
+    # UDP that exactly fills the bottleneck leaves gaps if it is not in step
     off, auto = (measured(result, f"luck.{jitter}/2 Mb/s/tcp.received").value.mean for jitter in ("off", "auto"))
     assert off < 75
     assert auto > 4 * off
 
 
 def test_one_of_two_flows_alike_loses_everything_in_ns2_and_half_of_it_here(result: Result) -> None:
-    # what comes at one instant has an order of its own: in ns-2 one flow is always first, here neither is
+    # packets that come at the same time have some order: in ns-2 the same flow is always first, here neither is
     assert ns2()["4", "udp", "upper", 100].dropped * ns2()["4", "udp", "lower", 100].dropped == 0
     first, second = (ours(result, f"twins/off/{flow}") for flow in ("udp-1", "udp-2"))
     assert 0.85 < first / second < 1.15
@@ -345,9 +349,9 @@ def test_one_of_two_flows_alike_loses_everything_in_ns2_and_half_of_it_here(resu
 
 
 def test_senders_in_step_invert_the_fairness_of_round_trips(result: Result) -> None:
-    off, little, auto = (measured(result, f"phases/{jitter}/share").value.mean for jitter in JITTERS)
+    off, small, auto = (measured(result, f"phases/{jitter}/share").value.mean for jitter in JITTERS)
     assert off < 25
-    assert little < 25, "0.1 ms is not enough"
+    assert small < 25, "0.1 ms is not enough"
     # CUBIC's shorter round trip has more, but not much more (ns-2: 52 %)
     assert 50 < auto < 70
 
@@ -356,14 +360,14 @@ def test_senders_in_step_invert_the_fairness_of_round_trips(result: Result) -> N
 
 
 def test_counts_add_up_flows() -> None:
-    done = run(scenarios.video("70s"))
-    both = Count.of(done)
-    one, other = (Count.of(done, [flow]) for flow in done.flows)
+    finished = run(scenarios.video("70s"))
+    both = Count.from_run(finished)
+    first, second = (Count.from_run(finished, [flow]) for flow in finished.flows)
     assert (both.sent, both.received, both.dropped) == tuple(
-        getattr(one, name) + getattr(other, name) for name in ("sent", "received", "dropped")
+        getattr(first, name) + getattr(second, name) for name in ("sent", "received", "dropped")
     )
     assert both.delay_ms == pytest.approx(
-        (one.delay_ms * one.received + other.delay_ms * other.received) / both.received, rel=1e-12
+        (first.delay_ms * first.received + second.delay_ms * second.received) / both.received, rel=1e-12
     )
     assert both.pdr == both.received / both.sent
     assert both.loss_ratio == both.dropped / (both.received + both.dropped)

@@ -16,7 +16,7 @@ from tidegate.errors import InputError
 from tidegate.gate.rules import DEFAULT, Rule
 from tidegate.optimisation.goals import Goal, Limit
 from tidegate.optimisation.space import Setting
-from tidegate.query import Condition, Expression, Series, Where, parse, ranges
+from tidegate.query import Condition, Expression, RowFilter, Series, parse, ranges
 from tidegate.query.intervals import Undefined
 from tidegate.results.metrics import METRICS
 from tidegate.results.stats import Interval
@@ -33,9 +33,9 @@ def table(**keys: Any) -> RuleTable:
 
 
 def test_at_most_two_per_cent_of_loss_is_one_condition_in_every_verb() -> None:
-    assert Where("loss <= 2%", COLUMNS).conditions == [AT_MOST]
-    assert Where("loss_fraction <= 0.02", COLUMNS).conditions == [AT_MOST]
-    assert Where("2 % >= loss", COLUMNS).conditions == [AT_MOST]
+    assert RowFilter("loss <= 2%", COLUMNS).conditions == [AT_MOST]
+    assert RowFilter("loss_fraction <= 0.02", COLUMNS).conditions == [AT_MOST]
+    assert RowFilter("2 % >= loss", COLUMNS).conditions == [AT_MOST]
     assert Limit.parse("loss <= 2%", METRICS).condition == AT_MOST
     assert verdicts.limits(table(metric="loss_fraction", at_most=0.02)) == (AT_MOST,)
     # a paper's measures have names and units of their own: the tree is the same, and the number is in the measure's unit
@@ -56,21 +56,25 @@ def test_at_most_two_per_cent_of_loss_is_one_condition_in_every_verb() -> None:
     ],
 )
 def test_a_change_is_written_as_one_or_for_short_with_its_sign(short: str, long: str) -> None:
-    one, other = Rule.parse(short), Rule.parse(long)
-    assert (one.limits, one.cases, one.series) == (other.limits, other.cases, other.series)
-    assert (one.excess(3.0, 4.0), one.sign) == (other.excess(3.0, 4.0), other.sign)
-    assert other.text == " ".join(long.split())
-    assert [limit.shown for limit in one.limits] == [limit.shown for limit in other.limits]
+    short_rule, long_rule = Rule.parse(short), Rule.parse(long)
+    assert (short_rule.limits, short_rule.cases, short_rule.series) == (
+        long_rule.limits,
+        long_rule.cases,
+        long_rule.series,
+    )
+    assert (short_rule.excess(3.0, 4.0), short_rule.sign) == (long_rule.excess(3.0, 4.0), long_rule.sign)
+    assert long_rule.text == " ".join(long.split())
+    assert [limit.bound_text for limit in short_rule.limits] == [limit.bound_text for limit in long_rule.limits]
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("change(loss) < 2pp", r"found '< 2pp'; limits are changes .*: < -2pp \(falls by more\)"),
+        ("change(loss) < 2pp", r"found '< 2pp'; a limit is a change .*: < -2pp \(falls by more\)"),
         ("change(loss) > -2pp", r"> \+2pp"),
         ("change(loss, rate) > 2pp", r"expected a metric, or change\(METRIC\)"),
         ("abs(loss) > +2pp", r"found 'abs\(loss\)'; expected a metric, or change\(METRIC\)"),
-        ("loss > +2pp and rate < -5%", "is about several numbers"),
+        ("loss > +2pp and rate < -5%", "is about several metrics"),
         ("loss > +2pp or > +5%", "for a limit; expected something like"),
         ("loss > +2pp in 5.6 and > +5%", "expected something like"),
         ("0pp < change(loss) < 2pp", "for a limit; expected something like"),
@@ -117,7 +121,7 @@ def test_rows(text: str, expected: list[bool]) -> None:
         "controller": np.array(["gcc", "nada", "x", "gcc"]),
         "one_way_delay_ms_p95": np.array([10.0, 20.0, np.nan, 40.0]),
     }
-    assert Where(text, {"seed": "u", "controller": "U", "one_way_delay_ms_p95": "f"})(columns).tolist() == expected
+    assert RowFilter(text, {"seed": "u", "controller": "U", "one_way_delay_ms_p95": "f"})(columns).tolist() == expected
 
 
 def test_log_stands_before_a_range_or_behind() -> None:
@@ -139,13 +143,13 @@ TEXT = st.one_of(
 
 
 def rule(text: str) -> object:
-    read = Expression(text)
-    measures = dict.fromkeys(read.names, Interval(1.0, 0.5, 3))
-    return read.truth(measures) if read.kind == "truth" else read.number(measures)
+    expression = Expression(text)
+    measures = dict.fromkeys(expression.names, Interval(1.0, 0.5, 3))
+    return expression.truth(measures) if expression.kind == "truth" else expression.number(measures)
 
 
 def rows(text: str) -> object:
-    return Where(text, COLUMNS)({name: np.array(["x"] if kind == "U" else [1.0]) for name, kind in COLUMNS.items()})
+    return RowFilter(text, COLUMNS)({name: np.array(["x"] if kind == "U" else [1.0]) for name, kind in COLUMNS.items()})
 
 
 VERBS: list[Callable[[str], object]] = [
@@ -174,10 +178,10 @@ def test_whatever_is_written_is_a_value_or_an_error(text: str) -> None:
      "a" + " " * 1990 + "1", "x in " * 10**4, "1" * 1990 + "x", "a." * 900, "a < b and " * 190 + "a < b", '"' * 1999],
 )  # fmt: skip
 def test_long_and_deep_texts_are_answered_at_once(text: str) -> None:
-    begun = time.process_time()
+    start = time.process_time()
     for verb in VERBS[:5]:
         try:
             verb(text)
         except (InputError, Undefined) as error:
             assert len(str(error)) < 20 * len(text) + 1000
-    assert time.process_time() - begun < 2
+    assert time.process_time() - start < 2

@@ -23,7 +23,7 @@ from tidegate.units import Duration, Rate
         ("2ms:50ms:5", ["2ms", "14ms", "26ms", "38ms", "50ms"]),
         ("50ms:2ms:3", ["50ms", "26ms", "2ms"]),
         ("log:100kbps:10Mbps:4", ["100kbps", "464kbps", "2.15Mbps", "10Mbps"]),
-        # the unit of both ends stays, another one is told as quantities are
+        # a unit of both ends stays; with two units values are written as quantities are
         ("100ms:2000ms:3", ["100ms", "1050ms", "2000ms"]),
         ("500ms:2s:4", ["500ms", "1s", "1.5s", "2s"]),
         ("1ms:2ms:4", ["1ms", "1.333ms", "1.667ms", "2ms"]),
@@ -64,13 +64,13 @@ def test_commas_and_colons_of_the_values_themselves(text: str, expected: list[st
         ("2ms:50ms:1001", 'found the count "1001"'),
         ("2:50ms:5", "2:50ms:5: both ends need their unit: 2ms?"),
         ("2ms:50:5", "both ends need their unit: 50ms?"),
-        ("2ms:50kbps:5", "2ms and 50kbps are not of one kind"),
-        ("2ms:50%:5", "2ms and 50% are not of one kind"),
+        ("2ms:50kbps:5", "the units of 2ms and 50kbps do not go together"),
+        ("2ms:50%:5", "the units of 2ms and 50% do not go together"),
         ("2ms:2ms:5", "both ends are the same"),
         ("2ms:0.002s:5", "both ends are the same"),
         ("log:0ms:2ms:5", "with log both ends must be above zero"),
-        ("2mss:50mss:5", 'no unit is called "mss"'),
-        ("2ms:x:5", '"x" is no number with its unit'),
+        ("2mss:50mss:5", 'there is no unit "mss"'),
+        ("2ms:x:5", '"x" is not a number with its unit'),
         ("1e999999999:2:3", "1e999999999 is out of all bounds"),
         ("1e-999999999:2:3", "1e-999999999 is out of all bounds"),
         ("1e18h:1h:3", "1e18h is out of all bounds"),
@@ -91,10 +91,10 @@ def test_what_is_wrong_is_said(text: str, why: str) -> None:
 def test_steps_are_equal(low: int, high: int, count: int, log: bool) -> None:
     if low == high:
         return
-    found = values(f"{'log:' if log else ''}{low}ns:{high}ns:{count}")
-    assert (found[0], found[-1], len(found)) == (f"{low}ns", f"{high}ns", count)
-    numbers = [float(one.removesuffix("ns")) for one in found]
-    numbers = [math.log(one) for one in numbers] if log else numbers
+    spread = values(f"{'log:' if log else ''}{low}ns:{high}ns:{count}")
+    assert (spread[0], spread[-1], len(spread)) == (f"{low}ns", f"{high}ns", count)
+    numbers = [float(text.removesuffix("ns")) for text in spread]
+    numbers = [math.log(number) for number in numbers] if log else numbers
     step = (numbers[-1] - numbers[0]) / (count - 1)
     # rounding moves each of two neighbours by half a hundredth of their distance at most, which is less in logarithms
     assert all(abs(b - a - step) <= 0.01 * abs(step) + 1e-9 for a, b in itertools.pairwise(numbers))
@@ -105,17 +105,17 @@ def test_what_is_spread_can_be_read(low: int, high: int, count: int) -> None:
     if low == high:
         return
     for kind, units in ((Duration, ("us", "s")), (Rate, ("bps", "kbps"))):
-        made = [kind.parse(one) for one in values(f"{low}{units[0]}:{high}{units[1]}:{count}")]
-        assert made[0] == kind.parse(f"{low}{units[0]}")
-        assert made == sorted(set(made), reverse=made[0] > made[-1])
+        amounts = [kind.parse(text) for text in values(f"{low}{units[0]}:{high}{units[1]}:{count}")]
+        assert amounts[0] == kind.parse(f"{low}{units[0]}")
+        assert amounts == sorted(set(amounts), reverse=amounts[0] > amounts[-1])
 
 
 def test_the_command_spreads_ranges(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(PLAIN.replace('"4s"', '"1s"'))
     got = cli("sweep", "x.toml", "--set", "links.cable.delay=2ms:6ms:3,50ms", "--out", "o", "--json")
     assert got.code == 0, got.err
-    found = [run["settings"]["links.cable.delay"] for run in json.loads(got.out)["runs"]]
-    assert found == ["2ms", "4ms", "6ms", "50ms"]
+    delays = [run["settings"]["links.cable.delay"] for run in json.loads(got.out)["runs"]]
+    assert delays == ["2ms", "4ms", "6ms", "50ms"]
 
 
 def test_priorities_need_no_quotes(cli: Cli) -> None:

@@ -238,14 +238,14 @@ def test_a_folder_of_it_is_one_of_a_run(logs: tuple[Path, Path], tmp_path: Path,
     told = cli("import", str(logs[0]), "--out", "call")
     assert told.code == 0
     assert "written to call" in told.out
-    assert "recording: arrivals are those that feedback tells of" in told.err
+    assert "recording: arrival times are from feedback" in told.err
     again = tidegate.Run.load(tmp_path / "call")
     assert again.digest == imported(logs[:1]).digest
     assert again.metrics("outgoing") == imported(logs[:1]).metrics("outgoing")
     assert cli("report", "call").code == cli("report", "call", "--out", "s.png").code == 0
     page = (tmp_path / "call" / "report.html").read_text("utf-8")
     assert "s recorded" in page
-    assert "What this is made of" in page
+    assert "Recorded files" in page
     assert "simulated time" not in page
     about = json.loads((tmp_path / "call" / "run.json").read_text("utf-8"))
     assert about["imported"]["begun_ms"] == 1_700_000_000_010
@@ -280,7 +280,7 @@ WRONG = {
     ),
     "bomb": (
         log.begin(5) + log.data(3, log.number(1, 5) + log.number(11, 2**32 - 1)),
-        "found 4294967295 events more in a batch of 8 bytes",
+        "found 4294967295 events after the first in a batch of 8 bytes",
     ),
     "packed": (gzip.compress(sender())[:-20], "cannot be unpacked by gzip"),
 }

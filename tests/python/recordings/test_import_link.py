@@ -77,7 +77,7 @@ def files(folder: Path, lost: set[int]) -> list[Path]:
 def test_the_link_s_truth_is_joined_by_the_clock_of_the_call(session: Path, tmp_path: Path, cli: Cli) -> None:
     run = imported(files(tmp_path, LOST), same_clock=True, link=session)
     told = " ".join(run.warnings)
-    assert f"+{LATER_S + 0.0003:.6f} s are added to the recording's times to get those of the link" in told
+    assert f"the link's times are the recording's and +{LATER_S + 0.0003:.6f} s" in told
     assert (
         f"outgoing: of {COUNT} packets of both the link dropped 3, the recording lost 3: packet by packet the same"
         in told
@@ -94,7 +94,7 @@ def test_the_link_s_truth_is_joined_by_the_clock_of_the_call(session: Path, tmp_
     assert again.table("truth").to_numpy("t_s").tolist() == truth.to_numpy("t_s").tolist()
     assert cli("report", "call").code == 0
     page = (tmp_path / "call" / "report.html").read_text("utf-8")
-    assert "Capacity is the truth of link up" in page
+    assert "Capacity is the true capacity of link up" in page
 
 
 def test_losses_that_the_link_did_not_cause_are_told(session: Path, tmp_path: Path) -> None:
@@ -105,10 +105,7 @@ def test_losses_that_the_link_did_not_cause_are_told(session: Path, tmp_path: Pa
 def test_where_the_recording_tells_no_losses_none_are_compared(session: Path, tmp_path: Path) -> None:
     run = imported(files(tmp_path, LOST)[:1], link=session)
     told = " ".join(run.warnings)
-    assert (
-        f"outgoing: of {COUNT} packets of both the link dropped 3, the recording does not tell what became of them"
-        in told
-    )
+    assert f"outgoing: of {COUNT} packets of both the link dropped 3, the recording does not have their fate" in told
     assert "the same" not in told
 
 

@@ -20,7 +20,7 @@ import pytest
 from support import PLAIN, Cli
 from tidegate import _core
 from tidegate.errors import InputError
-from tidegate.query import Where
+from tidegate.query import RowFilter
 from tidegate.results import dataset
 from tidegate.results.dataset import Row, Writer
 from tidegate.results.metrics import FLOWS
@@ -38,24 +38,26 @@ def swept(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    return [{"controller": name, **table[at]} for name, table in dataset.tables(folder) for at in range(len(table))]
+    return [
+        {"controller": name, **table[index]} for name, table in dataset.tables(folder) for index in range(len(table))
+    ]
 
 
 def test_each_run_is_a_row(cli: Cli, swept: Path) -> None:
-    found = rows(swept)
-    assert len(found) == 16
-    plain = {row["digest"]: row for row in csv.DictReader((swept / "summary.csv").read_text().splitlines())}
-    for row in found:
-        other = plain[row["digest"]]
+    listed = rows(swept)
+    assert len(listed) == 16
+    by_digest = {row["digest"]: row for row in csv.DictReader((swept / "summary.csv").read_text().splitlines())}
+    for row in listed:
+        csv_row = by_digest[row["digest"]]
         assert row["scenario"] == "net"
-        assert row["links.cable.delay"] == other["links.cable.delay"]
-        assert row["links.cable.loss"] == float(other["links.cable.loss"]), "a number where all values are"
-        assert row["seed"] == int(other["seed"])
+        assert row["links.cable.delay"] == csv_row["links.cable.delay"]
+        assert row["links.cable.loss"] == float(csv_row["links.cable.loss"]), "a number where all values are"
+        assert row["seed"] == int(csv_row["seed"])
         assert row["flows.call.media.controller"].startswith(row["controller"].partition(":")[0])
         for name in ("receive_rate_bps", "one_way_delay_ms_p95", "loss_fraction"):
-            assert row[name] == float(other[name])
+            assert row[name] == float(csv_row[name])
     assert {file.parent.name for _, file in dataset.parts(swept / dataset.FOLDER)} == {
-        f"controller={name}" for name in {one["controller"].replace(":", "%3A").replace("=", "%3D") for one in found}
+        f"controller={name}" for name in {row["controller"].replace(":", "%3A").replace("=", "%3D") for row in listed}
     }
 
 
@@ -80,10 +82,10 @@ def test_a_run_that_is_done_again_is_one_row(cli: Cli, swept: Path) -> None:
     assert cli(*suite).code in {0, 1}
     for folder, argv in ((swept, SWEEP), (Path("s"), suite)):
         before = sorted(map(repr, rows(folder)))
-        some = sorted((folder / "results").glob("[0-9a-f]*.json"))
+        files = sorted((folder / "results").glob("[0-9a-f]*.json"))
         # one is lost, and one is damaged; their rows are in the data set
-        some[0].unlink()
-        some[-1].write_text("{")
+        files[0].unlink()
+        files[-1].write_text("{")
         assert cli(*argv).code in {0, 1}
         assert sorted(map(repr, rows(folder))) == before
 
@@ -91,15 +93,15 @@ def test_a_run_that_is_done_again_is_one_row(cli: Cli, swept: Path) -> None:
 def test_a_suite_has_one_too(cli: Cli) -> None:
     got = cli("suite", "run", "smoke", "gcc", "fixed:500kbps", "--cases", "fq-codel", "--seeds", "2", "--out", "s")
     assert got.code in {0, 1}, got.err
-    found = rows(Path("s"))
-    assert sorted((row["controller"], row["scenario"], row["seed"]) for row in found) == [
+    listed = rows(Path("s"))
+    assert sorted((row["controller"], row["scenario"], row["seed"]) for row in listed) == [
         (name, "fq-codel", seed) for name in ("fixed:500kbps", "gcc") for seed in (1, 2)
     ]
-    assert all(row["receive_rate_bps"] > 0 for row in found)
+    assert all(row["receive_rate_bps"] > 0 for row in listed)
 
 
 def test_what_is_listed_is_what_holds(cli: Cli, swept: Path) -> None:
-    every = rows(swept)
+    all_rows = rows(swept)
     cases: dict[str, Callable[[dict[str, Any]], bool]] = {
         'controller == "gcc" and delay_p95 > 30ms': lambda row: (
             row["controller"] == "gcc" and row["one_way_delay_ms_p95"] > 30
@@ -115,7 +117,7 @@ def test_what_is_listed_is_what_holds(cli: Cli, swept: Path) -> None:
         ),
     }
     for where, holds in cases.items():
-        expected = sorted(row["digest"] for row in every if holds(row))
+        expected = sorted(row["digest"] for row in all_rows if holds(row))
         assert 0 < len(expected) < 16, where
         got = cli("results", "o", "--where", where, "--columns", "digest", "--csv")
         assert (got.code, got.err) == (0, "")
@@ -147,7 +149,7 @@ def test_what_is_listed_is_what_holds(cli: Cli, swept: Path) -> None:
 def test_a_wrong_condition_is_said(where: str, why: str) -> None:
     kinds = {"controller": "U", "seed": "u", "one_way_delay_ms_p95": "f"}
     with pytest.raises(InputError) as caught:
-        Where(where, kinds)
+        RowFilter(where, kinds)
     assert why in str(caught.value)
 
 
@@ -158,8 +160,8 @@ def test_a_folder_without_runs_is_said(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_number_that_is_not_there_is_neither_more_nor_less() -> None:
-    where = Where("delay_p95 > 3ms or delay_p95 <= 3ms or delay_p95 != 1ms", {"one_way_delay_ms_p95": "f"})
-    assert where({"one_way_delay_ms_p95": np.array([np.nan, 1.0, 5.0])}).tolist() == [False, True, True]
+    row_filter = RowFilter("delay_p95 > 3ms or delay_p95 <= 3ms or delay_p95 != 1ms", {"one_way_delay_ms_p95": "f"})
+    assert row_filter({"one_way_delay_ms_p95": np.array([np.nan, 1.0, 5.0])}).tolist() == [False, True, True]
 
 
 def test_many_small_files_become_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,15 +173,15 @@ def test_many_small_files_become_few(tmp_path: Path, monkeypatch: pytest.MonkeyP
         writer.add(Row(key, "python:a/b.py:Ü:k=1", {"scenario": "net"}, number, {"loss_fraction": number / 1000}))
         if number % 7 == 0:
             writer.flush()
-    many = len(list(dataset.parts(tmp_path / dataset.FOLDER)))
+    count = len(list(dataset.parts(tmp_path / dataset.FOLDER)))
     writer.close()
     files = list(dataset.parts(tmp_path / dataset.FOLDER))
-    assert many > 30
+    assert count > 30
     assert 2 <= len(files) <= 3
-    found = rows(tmp_path)
-    assert {row["key"]: row["loss_fraction"] for row in found} == {key: n / 1000 for n, key in enumerate(keys)}
-    assert len(found) == 250
-    assert {row["controller"] for row in found} == {"python:a/b.py:Ü:k=1"}
+    listed = rows(tmp_path)
+    assert {row["key"]: row["loss_fraction"] for row in listed} == {key: n / 1000 for n, key in enumerate(keys)}
+    assert len(listed) == 250
+    assert {row["controller"] for row in listed} == {"python:a/b.py:Ü:k=1"}
     assert Writer(tmp_path, ["scenario"], ["loss_fraction"]).begin(keys) == set(keys)
     assert Writer(tmp_path, ["scenario"], ["marked"]).begin(keys) == set(), "other columns: written anew"
 
@@ -202,13 +204,13 @@ def test_a_killed_sweep_leaves_whole_files_and_is_completed(tmp_path: Path) -> N
     assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait()
-    whole = [str(key) for _, file in dataset.parts(root) for key in _core.read_parquet(str(file)).to_numpy("key")]
+    keys = [str(key) for _, file in dataset.parts(root) for key in _core.read_parquet(str(file)).to_numpy("key")]
     done = {file.stem for file in (tmp_path / "o" / "results").glob("[0-9a-f]*.json")}
-    assert len(whole) == len(set(whole))
-    assert set(whole) <= done, "a run whose own file is not there is done again, and has no row yet"
+    assert len(keys) == len(set(keys))
+    assert set(keys) <= done, "a run whose own file is not there is done again, and has no row yet"
     subprocess.run(argv, cwd=tmp_path, check=True)
-    found = rows(tmp_path / "o")
-    assert len(found) == len({row["key"] for row in found}) == 1000
+    listed = rows(tmp_path / "o")
+    assert len(listed) == len({row["key"] for row in listed}) == 1000
 
 
 def generated(folder: Path, count: int) -> None:
@@ -242,9 +244,9 @@ def test_a_hundred_thousand_runs_are_listed_in_seconds_and_little_memory(tmp_pat
             "print(code, peak, file=sys.stderr)"
         )
         argv = [sys.executable, "-c", code, "results", str(folder), "--where", where]
-        begun = time.monotonic()
+        start = time.monotonic()
         got = subprocess.run(argv, capture_output=True, text=True, check=True)
-        seconds.append(time.monotonic() - begun)
+        seconds.append(time.monotonic() - start)
         code_, peak = map(int, got.stderr.split())
         assert code_ == 0
         assert f" of {count} runs" in got.stdout
@@ -262,20 +264,20 @@ def test_others_read_it(swept: Path, reader: str) -> None:
     root = str(swept / dataset.FOLDER)
     if reader == "polars":
         frame = module.scan_parquet(f"{root}/**/*.parquet", hive_partitioning=True).collect()
-        found = frame.to_dicts()
+        listed = frame.to_dicts()
     elif reader == "duckdb":
         query = f"select * from read_parquet('{root}/*/*.parquet', hive_partitioning = true)"
         cursor = module.connect().execute(query)
-        names = [one[0] for one in cursor.description]
-        found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        names = [column[0] for column in cursor.description]
+        listed = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     elif reader == "pyarrow":
-        found = pytest.importorskip("pyarrow.dataset").dataset(root, partitioning="hive").to_table().to_pylist()
+        listed = pytest.importorskip("pyarrow.dataset").dataset(root, partitioning="hive").to_table().to_pylist()
     else:
         pytest.importorskip("pyarrow", reason="pandas reads Parquet by it")
-        found = module.read_parquet(root).to_dict("records")
+        listed = module.read_parquet(root).to_dict("records")
     ours = {row["key"]: row for row in rows(swept)}
-    assert len(found) == len(ours)
-    for row in found:
-        other = ours[row["key"]]
+    assert len(listed) == len(ours)
+    for row in listed:
+        our_row = ours[row["key"]]
         for name in ("controller", "scenario", "links.cable.delay", "links.cable.loss", "seed", "receive_rate_bps"):
-            assert row[name] == other[name], (reader, name)
+            assert row[name] == our_row[name], (reader, name)

@@ -22,72 +22,78 @@ from tidegate.results.folders import MANIFEST, Manifest, add_file, begin_folder,
 KIND = "mark"
 
 
-def fill(place: Path, **files: str) -> None:
-    with write_folder(place, KIND) as making:
+def fill(folder: Path, **files: str) -> None:
+    with write_folder(folder, KIND) as making:
         for name, text in {KIND: "it", **files}.items():
             path = making / name.replace("__", "/")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
 
-def told(place: Path) -> dict[str, str]:
+def contents(folder: Path) -> dict[str, str]:
     """Everything in a folder but its manifest."""
-    files = (path for path in place.rglob("*") if path.is_file() and path.name != MANIFEST)
-    return {path.relative_to(place).as_posix(): path.read_text() for path in files}
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in files}
 
 
 @pytest.fixture(params=["exchange", "two renames"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if request.param == "two renames":
-        monkeypatch.setattr(folders, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(folders, "_exchange", lambda draft, target: False)
     return tmp_path / "o"
 
 
-def test_foreign_files_stay(place: Path) -> None:
-    fill(place, old="1", deep__x="1")
-    (place / "notes.txt").write_text("mine")
-    (place / "deep" / "more.txt").write_text("mine, too")
-    (place / "mine" / "empty").mkdir(parents=True)
-    (place / "link").symlink_to("/nowhere/at/all")
-    (place / "way").symlink_to(place.parent)
-    inode = (place / "notes.txt").stat().st_ino
-    fill(place, new="2")
-    files = told(place)
+def test_foreign_files_stay(folder: Path) -> None:
+    fill(folder, old="1", deep__x="1")
+    (folder / "notes.txt").write_text("mine")
+    (folder / "deep" / "more.txt").write_text("mine, too")
+    (folder / "mine" / "empty").mkdir(parents=True)
+    (folder / "link").symlink_to("/nowhere/at/all")
+    (folder / "way").symlink_to(folder.parent)
+    inode = (folder / "notes.txt").stat().st_ino
+    fill(folder, new="2")
+    files = contents(folder)
     assert files.pop("notes.txt") == "mine"
     assert files.pop("deep/more.txt") == "mine, too"
     assert files == {KIND: "it", "new": "2"}
-    assert (place / "mine" / "empty").is_dir()
-    assert ((place / "link").readlink(), (place / "way").readlink()) == (Path("/nowhere/at/all"), place.parent)
-    assert (place / "notes.txt").stat().st_ino == inode, "the file itself, not a copy"
-    assert [path.name for path in place.parent.iterdir()] == ["o"], "nothing beside it"
+    assert (folder / "mine" / "empty").is_dir()
+    assert ((folder / "link").readlink(), (folder / "way").readlink()) == (Path("/nowhere/at/all"), folder.parent)
+    assert (folder / "notes.txt").stat().st_ino == inode, "the file itself, not a copy"
+    assert [path.name for path in folder.parent.iterdir()] == ["o"], "nothing beside it"
 
 
-def test_what_was_changed_is_foreign(place: Path, caplog: pytest.LogCaptureFixture) -> None:
-    fill(place, page="one", table="one", gone="one")
-    (place / "page").write_text("my words")
-    (place / "gone").write_text("my words")
-    fill(place, page="two", table="two")
-    assert told(place) == {KIND: "it", "page": "two", "page.kept-1": "my words", "table": "two", "gone": "my words"}
+def test_what_was_changed_is_foreign(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    fill(folder, page="one", table="one", gone="one")
+    (folder / "page").write_text("my words")
+    (folder / "gone").write_text("my words")
+    fill(folder, page="two", table="two")
+    assert contents(folder) == {
+        KIND: "it",
+        "page": "two",
+        "page.kept-1": "my words",
+        "table": "two",
+        "gone": "my words",
+    }
     assert [record.getMessage() for record in caplog.records] == [
-        f"{place}: page is not as tidegate wrote it; it is kept as page.kept-1"
+        f"{folder}: page is not as tidegate wrote it; it is kept as page.kept-1"
     ]
-    # what is kept is never overwritten, and the same again keeps nothing more
-    fill(place, page="three")
-    (place / "page").write_text("other words")
-    fill(place, page="four")
-    files = told(place)
+    # kept files are never overwritten, and the same content again is not kept twice
+    fill(folder, page="three")
+    (folder / "page").write_text("other words")
+    fill(folder, page="four")
+    files = contents(folder)
     assert (files["page"], files["page.kept-1"], files["page.kept-2"]) == ("four", "my words", "other words")
     assert "page.kept-3" not in files
 
 
-def test_a_file_where_a_folder_comes_and_a_folder_where_a_file_comes(place: Path) -> None:
-    fill(place)
-    (place / "runs").write_text("a file of mine")
-    (place / "page" / "deep").mkdir(parents=True)
-    (place / "page" / "x").write_text("x")
-    (place / "page" / "deep" / "y").write_text("y")
-    fill(place, runs__one="1", page="2")
-    assert told(place) == {
+def test_a_file_where_a_folder_comes_and_a_folder_where_a_file_comes(folder: Path) -> None:
+    fill(folder)
+    (folder / "runs").write_text("a file of mine")
+    (folder / "page" / "deep").mkdir(parents=True)
+    (folder / "page" / "x").write_text("x")
+    (folder / "page" / "deep" / "y").write_text("y")
+    fill(folder, runs__one="1", page="2")
+    assert contents(folder) == {
         KIND: "it", "runs/one": "1", "page": "2",
         "runs.kept-1": "a file of mine", "page.kept-1/x": "x", "page.kept-1/deep/y": "y",
     }  # fmt: skip
@@ -95,7 +101,7 @@ def test_a_file_where_a_folder_comes_and_a_folder_where_a_file_comes(place: Path
 
 def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
     (tmp_path / KIND).write_text("mine")
-    with pytest.raises(OutputError, match=r"holds a result without a list of its files .*; choose another folder"):
+    with pytest.raises(OutputError, match=r"holds a result of an earlier version, .*; choose another folder"):
         check_folder(tmp_path, KIND)
     (tmp_path / MANIFEST).write_text("{")
     with pytest.raises(OutputError, match=r"its manifest.json is damaged, .*; choose another folder, or move"):
@@ -111,14 +117,14 @@ def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
         check_folder(tmp_path / MANIFEST / "x", KIND)
 
 
-def test_a_manifest_reaches_nothing_outside_its_folder(place: Path) -> None:
-    outside = place.parent / "outside"
+def test_a_manifest_reaches_nothing_outside_its_folder(folder: Path) -> None:
+    outside = folder.parent / "outside"
     outside.write_text("mine")
-    fill(place)
-    Manifest(KIND, {"../outside": sha256(outside), KIND: "0" * 64}).write(place)
-    fill(place)
+    fill(folder)
+    Manifest(KIND, {"../outside": sha256(outside), KIND: "0" * 64}).write(folder)
+    fill(folder)
     assert outside.read_text() == "mine"
-    assert told(place) == {KIND: "it", f"{KIND}.kept-1": "it"}
+    assert contents(folder) == {KIND: "it", f"{KIND}.kept-1": "it"}
 
 
 def test_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,32 +135,32 @@ def test_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             check_folder(Path(path), KIND)
 
 
-def test_a_folder_behind_a_link(place: Path) -> None:
-    fill(place, page="one")
-    link = place.parent / "latest"
-    link.symlink_to(place)
+def test_a_folder_behind_a_link(folder: Path) -> None:
+    fill(folder, page="one")
+    link = folder.parent / "latest"
+    link.symlink_to(folder)
     fill(link, page="two")
     assert link.is_symlink()
-    assert told(place)["page"] == "two"
+    assert contents(folder)["page"] == "two"
 
 
 def test_what_is_written_during_the_exchange_is_kept(
-    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fill(place, page="one", table="one")
+    fill(folder, page="one", table="one")
     exchange = folders._exchange
 
-    def busy(one: Path, other: Path) -> bool:
-        (place / "late.txt").write_text("late")
-        (place / "page").write_text("late words")
-        return exchange(one, other)
+    def busy(draft: Path, target: Path) -> bool:
+        (folder / "late.txt").write_text("late")
+        (folder / "page").write_text("late words")
+        return exchange(draft, target)
 
     monkeypatch.setattr(folders, "_exchange", busy)
-    fill(place, page="two", table="two")
-    assert told(place) == {
+    fill(folder, page="two", table="two")
+    assert contents(folder) == {
         KIND: "it", "page": "two", "page.kept-1": "late words", "table": "two", "late.txt": "late",
     }  # fmt: skip
-    assert [path.name for path in place.parent.iterdir()] == ["o"]
+    assert [path.name for path in folder.parent.iterdir()] == ["o"]
 
 
 #: Makes a second result over a first with a note in it, and kills itself at the given call.
@@ -197,7 +203,7 @@ with folders.write_folder(Path("o"), "mark") as making:
         ("_adopt/1", "exchange"),
         ("_link/1", "exchange"),
         ("_exchange/1", "exchange"),
-        # the first call is that of a clear start
+        # nothing is left over at the start, so the first call is the one after the exchange
         ("_clear/1", "exchange"),
         ("rename/1", "two renames"),
         ("rename/2", "two renames"),
@@ -205,9 +211,9 @@ with folders.write_folder(Path("o"), "mark") as making:
     ],
 )
 def test_a_kill_at_any_moment(call: str, how: str, tmp_path: Path) -> None:
-    place = tmp_path / "o"
-    fill(place, page="one")
-    (place / "notes.txt").write_text("mine")
+    folder = tmp_path / "o"
+    fill(folder, page="one")
+    (folder / "notes.txt").write_text("mine")
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     killed = subprocess.run([sys.executable, "-c", KILLED, call, how], cwd=tmp_path, env=env, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -215,44 +221,44 @@ def test_a_kill_at_any_moment(call: str, how: str, tmp_path: Path) -> None:
     assert len(beside) in {1, 2}, "something is left beside it"
     # at no moment is a note anywhere but in its place, except between two renames
     if (call, how) == ("rename/2", "two renames"):
-        assert not place.exists()
+        assert not folder.exists()
     else:
-        assert told(place) in ({KIND: "it", "page": text, "notes.txt": "mine"} for text in ("one", "two"))
+        assert contents(folder) in ({KIND: "it", "page": text, "notes.txt": "mine"} for text in ("one", "two"))
     # the next run puts it right, even one that goes no further than a look
-    check_folder(place, KIND)
+    check_folder(folder, KIND)
     assert [path.name for path in tmp_path.iterdir()] == ["o"]
-    assert told(place)["notes.txt"] == "mine"
-    fill(place, page="three")
-    assert told(place) == {KIND: "it", "page": "three", "notes.txt": "mine"}
+    assert contents(folder)["notes.txt"] == "mine"
+    fill(folder, page="three")
+    assert contents(folder) == {KIND: "it", "page": "three", "notes.txt": "mine"}
 
 
-def test_what_another_run_is_at_is_left_alone(place: Path) -> None:
-    with write_folder(place, KIND) as making:
+def test_what_another_run_is_at_is_left_alone(folder: Path) -> None:
+    with write_folder(folder, KIND) as making:
         (making / KIND).write_text("slow")
-        fill(place, page="fast")
-        check_folder(place, KIND)
+        fill(folder, page="fast")
+        check_folder(folder, KIND)
         assert making.is_dir()
-    assert told(place) == {KIND: "slow"}
-    assert [path.name for path in place.parent.iterdir()] == ["o"]
+    assert contents(folder) == {KIND: "slow"}
+    assert [path.name for path in folder.parent.iterdir()] == ["o"]
 
 
 def test_files_are_added(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    place = tmp_path / "s"
-    begin_folder(place, KIND)
-    add_file(place, "summary", "one")
-    add_file(place, "summary", "two")
-    assert told(place) == {"summary": "two"}
-    (place / "summary").write_text("my words")
-    add_file(place, "summary", "three")
-    assert told(place) == {"summary": "three", "summary.kept-1": "my words"}
+    folder = tmp_path / "s"
+    begin_folder(folder, KIND)
+    add_file(folder, "summary", "one")
+    add_file(folder, "summary", "two")
+    assert contents(folder) == {"summary": "two"}
+    (folder / "summary").write_text("my words")
+    add_file(folder, "summary", "three")
+    assert contents(folder) == {"summary": "three", "summary.kept-1": "my words"}
     assert caplog.record_tuples == [
         (
             "tidegate.results.folders",
             logging.WARNING,
-            f"{place}: summary is not as tidegate wrote it; it is kept as summary.kept-1",
+            f"{folder}: summary is not as tidegate wrote it; it is kept as summary.kept-1",
         )
     ]
-    # anywhere else a file is what its name says
+    # in any other folder a file of that name is replaced
     (tmp_path / "page").write_text("old")
     add_file(tmp_path, "page", "new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page", "s"]
@@ -314,9 +320,9 @@ def test_a_note_survives_in_a_sweep(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_manifest_names_everything(tmp_path: Path) -> None:
-    place = compare(["fixed"], scenario_for(capacity="2Mbps", duration="2s")).save(tmp_path / "o")
-    listed = json.loads((place / MANIFEST).read_text())["files"]
-    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()} - {MANIFEST}
-    assert found == set(listed)
-    assert {"report.html", "runs/fixed-seed1/run.json", f"runs/fixed-seed1/{MANIFEST}"} < found
-    assert all(sha256(place / name) == content for name, content in listed.items())
+    folder = compare(["fixed"], scenario_for(capacity="2Mbps", duration="2s")).save(tmp_path / "o")
+    listed = json.loads((folder / MANIFEST).read_text())["files"]
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
+    assert present == set(listed)
+    assert {"report.html", "runs/fixed-seed1/run.json", f"runs/fixed-seed1/{MANIFEST}"} < present
+    assert all(sha256(folder / name) == content for name, content in listed.items())

@@ -60,8 +60,8 @@ def test_tables_do_not_depend_on_what_does_the_runs(folder: Path, cli: Cli) -> N
         assert cli(*ARGV, "-j", jobs, "--out", f"out{jobs}").code == 0
     assert tables(folder / "out1") == tables(folder / "out2")
     assert (folder / "out1" / "runs.csv").read_text() == (folder / "out2" / "runs.csv").read_text()
-    one, two = (json.loads((folder / f"out{jobs}" / "comparison.json").read_text()) for jobs in (1, 2))
-    assert {**one, "command": ""} == {**two, "command": ""}
+    first, second = (json.loads((folder / f"out{jobs}" / "comparison.json").read_text()) for jobs in (1, 2))
+    assert {**first, "command": ""} == {**second, "command": ""}
 
 
 def test_a_saved_run_under_another_name_has_it_in_its_tables(tmp_path: Path) -> None:
@@ -79,9 +79,9 @@ def test_no_file_of_a_comparison_holds_a_path_of_the_machine(jobs: str, folder: 
     assert str(folder) not in done.out + done.err
     assert NAME in done.err, "a warning is about it"
     check_tables(folder / "out", folder)
-    place = str(folder).encode()
-    with_path = {file.name for file in (folder / "out").rglob("*") if file.is_file() and place in file.read_bytes()}
-    # what makes a run again has to say where its files are
+    path = str(folder).encode()
+    with_path = {file.name for file in (folder / "out").rglob("*") if file.is_file() and path in file.read_bytes()}
+    # files that repeat a run need the paths of its inputs
     assert with_path <= {"run.json", "scenario.toml", "comparison.json"}
     for file in (folder / "out").rglob("run.json"):
         about = json.loads(file.read_text())
@@ -110,11 +110,11 @@ def test_no_file_of_a_sweep_or_a_suite_does(folder: Path, cli: Cli) -> None:
 
 def test_a_path_that_was_asked_for_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    whole = f"python:{folder}/sub/mine.py:Mine"
-    done = compare([whole, NAME], Scenario.load("plain.toml"))
-    assert [runs[0].metrics()["controller"] for runs in done.runs.values()] == [whole, NAME]
+    full = f"python:{folder}/sub/mine.py:Mine"
+    done = compare([full, NAME], Scenario.load("plain.toml"))
+    assert [runs[0].metrics()["controller"] for runs in done.runs.values()] == [full, NAME]
     assert [set(runs[0].table("series").to_numpy("controller").tolist()) for runs in done.runs.values()] == [
-        {whole},
+        {full},
         {NAME},
     ]
 

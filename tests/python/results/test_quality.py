@@ -19,9 +19,9 @@ CONFERENCE = [["0s", "448kbps"], ["20s", "20kbps"], ["50s", "1Mbps"], ["80s", "4
 
 
 def scenario(flows: list[dict[str, Any]], **link: Any) -> Scenario:
-    way = {"name": "way", "from": "left", "to": "right", "capacity": "10Mbps", "delay": "20ms", **link}
+    cable = {"name": "way", "from": "left", "to": "right", "capacity": "10Mbps", "delay": "20ms", **link}
     keys = {"name": "quality", "duration": "100s", "sending_jitter": "off", "record": "packets"}
-    return Scenario.from_dict({**keys, "links": [way], "flows": flows})
+    return Scenario.from_dict({**keys, "links": [cable], "flows": flows})
 
 
 def media(controller: str, name: str = "call", **keys: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def test_a_constant_rate_of_media_is_that_of_udp_packet_by_packet() -> None:
     # one at the start, then 448 kb/s x 40 s, 20 kb/s x 30 s and 1 Mb/s x 30 s in packets of 8000 bit
     count = 1 + (448_000 * 40 + 20_000 * 30 + 1_000_000 * 30) // 8000
     assert [run.metrics(flow)["packets_sent"] for flow in ("udp", "call", "tfrc")] == [count] * 3
-    # the table has those whose fate is known: not what is under way at the end
+    # the table has packets that arrived or were lost, not those under way at the end
     assert len(sent) >= count - 3
     assert set(sizes) == {1000}
     ours, sizes = departures(run, "call", "video")
@@ -93,8 +93,8 @@ def test_talk_spurts_keep_the_clock_and_their_share_and_disturb_nobody() -> None
             "fixed:1Mbps", audio={"rate": "64kbps", **audio}, video={"source": "statistical", "max": "500kbps"}
         )
         flow["media"]["start_rate"] = "564kbps"
-        made = scenario([flow]).with_changes({"duration": "1000s"})
-        return tidegate.run(made, seed=seed, record="packets")
+        long = scenario([flow]).with_changes({"duration": "1000s"})
+        return tidegate.run(long, seed=seed, record="packets")
 
     spurts, steady = run({"spurts": True}), run({})
     sent, sizes = departures(spurts, "call", "audio")
@@ -104,15 +104,15 @@ def test_talk_spurts_keep_the_clock_and_their_share_and_disturb_nobody() -> None
     assert len(sent) / 50_000 == pytest.approx(1.004 / 2.591, abs=0.045)
     gaps = np.diff(sent) // 20_000_000
     assert len(gaps[gaps > 1]) == pytest.approx(1000 / 2.591, rel=0.15)
-    other, _ = departures(run({"spurts": True}, seed=2), "call", "audio")
-    assert not np.array_equal(other, sent)
+    other_sent, _ = departures(run({"spurts": True}, seed=2), "call", "audio")
+    assert not np.array_equal(other_sent, sent)
     # the luck of everything else is the same
     sizes_of = {
-        one: one.table("frames").to_numpy("size")[one.table("frames").to_numpy("video")] for one in (spurts, steady)
+        run_: run_.table("frames").to_numpy("size")[run_.table("frames").to_numpy("video")] for run_ in (spurts, steady)
     }
-    some = min(len(sizes) for sizes in sizes_of.values()) - 1
-    assert some > 29_000
-    assert np.array_equal(sizes_of[spurts][:some], sizes_of[steady][:some])
+    count = min(len(sizes) for sizes in sizes_of.values()) - 1
+    assert count > 29_000
+    assert np.array_equal(sizes_of[spurts][:count], sizes_of[steady][:count])
     assert run({"spurts": {"talk": "1.004s", "pause": "1.587s"}}).digest == spurts.digest
 
 
@@ -150,11 +150,11 @@ def test_sources_that_cannot_be_are_refused(keys: dict[str, Any], complaint: str
 
 def jitter_by_hand(transits: np.ndarray) -> tuple[float, float]:
     """Mean and largest J of RFC 3550 section 6.4.1 over packets in order of arrival."""
-    present, every = 0.0, []
+    jitter, jitters = 0.0, []
     for difference in np.abs(np.diff(transits)):
-        present += (difference - present) / 16
-        every.append(present)
-    return float(np.mean(every)), float(np.max(every))
+        jitter += (difference - jitter) / 16
+        jitters.append(jitter)
+    return float(np.mean(jitters)), float(np.max(jitters))
 
 
 def test_jitter_is_that_of_rfc_3550_in_the_network_and_from_capture() -> None:
@@ -215,14 +215,14 @@ def test_speech_is_rated_from_capture_to_playout() -> None:
     delay = float(np.mean((rendered - captured)[heard])) * 1e3
     assert 100 < delay < 200
     # those that were not yet played out do not count
-    known = heard | (captured + (rendered - captured)[heard].max() < 100)
-    loss = 1 - heard.sum() / known.sum()
+    due = heard | (captured + (rendered - captured)[heard].max() < 100)
+    loss = 1 - heard.sum() / due.sum()
     assert 0.02 < loss < 0.04
     call = run.metrics("call")
     assert call["r_factor"] == pytest.approx(quality.r_factor(delay, loss), abs=1e-6)
     assert call["mos"] == pytest.approx(quality.mos(quality.r_factor(delay, loss)), abs=1e-6)
-    plain = quality.r_factor(delay, loss, bpl=quality.G711_BPL)
-    assert call["mos_without_plc"] == pytest.approx(quality.mos(plain), abs=1e-6)
+    bare = quality.r_factor(delay, loss, bpl=quality.G711_BPL)
+    assert call["mos_without_plc"] == pytest.approx(quality.mos(bare), abs=1e-6)
     assert call["mos"] - call["mos_without_plc"] > 0.5
 
 
@@ -243,7 +243,7 @@ def test_the_e_model_has_the_published_values() -> None:
     for delay, tolerance in {150: 0.2, 177.3: 1.0, 200: 0.2, 250: 0.2, 300: 0.2}.items():
         cost = quality.r_factor(0, 0) - quality.r_factor(delay, 0)
         assert cost == pytest.approx(0.024 * delay + 0.11 * max(0.0, delay - 177.3), abs=tolerance), delay
-    # what is lost costs half of 95 where its percentage is the robustness
+    # loss costs half of 95 where its percentage equals the robustness
     for bpl in (quality.G711_BPL, quality.G711_CONCEALED_BPL):
         cost = quality.r_factor(0, 0, bpl=bpl) - quality.r_factor(0, bpl / 100, bpl=bpl)
         assert cost == pytest.approx(47.5, abs=1e-9)
@@ -277,24 +277,24 @@ def test_a_comparison_says_who_is_fit_for_a_call() -> None:
     assert done.to_data()["quality"] == done.table.verdicts
     assert not any("quality" in row.key for row in done.table.rows), "it is no number"
     page = report.html(done)
-    words = Counter(page.split("<td>")[at].split("</td>")[0] for at in range(1, page.count("<td>") + 1))
+    words = Counter(page.split("<td>")[index].split("</td>")[0] for index in range(1, page.count("<td>") + 1))
     assert words["yes"] == 4, "of sender and network, in two tables"
     assert words["no: loss, delay"] == 4
 
 
 def test_a_verdict_says_where() -> None:
-    """It said `loss` beside a loss of 0.00 %: what a listener misses was skipped at the sender."""
+    """A verdict said `loss` beside a loss of 0.00 %: the sender had skipped the missing media."""
     rate = {"source": "cbr", "packet_size": "1000B", "rate": "1Mbps"}
-    made = scenario([media("fixed:500kbps", video=rate, queue_limit="100ms")]).with_changes({"duration": "10s"})
-    run = tidegate.run(made)
+    skipping = scenario([media("fixed:500kbps", video=rate, queue_limit="100ms")]).with_changes({"duration": "10s"})
+    run = tidegate.run(skipping)
     assert (run.metrics()["loss_fraction"], run.metrics()["quality_network"]) == (0.0, "met")
-    table = tidegate.compare(["fixed:500kbps", "fixed:1.2Mbps"], made, seeds=2).table
+    table = tidegate.compare(["fixed:500kbps", "fixed:1.2Mbps"], skipping, seeds=2).table
     assert table.verdicts == {"fixed:500kbps": "no: loss at the sender", "fixed:1.2Mbps": "yes"}
     assert "no: loss at the sender" in report.html(run)
 
 
 @pytest.mark.parametrize(
-    ("found", "network", "said"),
+    ("verdicts", "network", "expected"),
     [
         (["met", "met"], ["met", "met"], "yes"),
         (["loss", "met", "met"], ["met", "met", "met"], "in 2 of 3, else loss at the sender"),
@@ -305,5 +305,5 @@ def test_a_verdict_says_where() -> None:
         ([None, None], [None, None], "-"),
     ],
 )
-def test_the_words_of_a_verdict(found: list[str | None], network: list[str | None], said: str) -> None:
-    assert quality.verdict(found, network) == said
+def test_the_words_of_a_verdict(verdicts: list[str | None], network: list[str | None], expected: str) -> None:
+    assert quality.verdict(verdicts, network) == expected

@@ -1,11 +1,11 @@
-"""Remarks: what is a warning and what a note, and each kind once with a count."""
+"""Remarks: warnings apart from notes, and each kind once with a count."""
 
 from __future__ import annotations
 
 from tidegate.results.remarks import Remarks
 
 QUEUE = {"key": "links.a.queue", "says": "its 375 bytes hold no packet of 1200"}
-HOW = {"key": "recording", "says": "both ends' times are taken by the Unix time that they say"}
+HOW = {"key": "recording", "says": "both ends' times are aligned by their Unix times"}
 
 
 def test_keys_decide_and_imports_mark_their_notes() -> None:
@@ -22,12 +22,13 @@ def test_keys_decide_and_imports_mark_their_notes() -> None:
         "recording: cut.log: byte 12: 8 bytes are left",
     ]
     assert len(remarks.notes) == 4
-    assert remarks.notes[0] == "recording: both ends' times are taken by the Unix time that they say"
+    assert remarks.notes[0] == "recording: both ends' times are aligned by their Unix times"
 
 
 def test_one_kind_is_shown_once_with_a_count() -> None:
     breakers = [
-        f"flows.call-{at}.media.circuit_breaker: gcc:beta=0.{at} would have stopped at {at} s" for at in range(18)
+        f"flows.call-{number}.media.circuit_breaker: gcc:beta=0.{number} would have stopped at {number} s"
+        for number in range(18)
     ]
     queues = [
         f"links.{name}.queue: its {size} bytes hold no packet" for name, size in (("a", 375), ("b", 1.5), ("c", 0))
@@ -35,5 +36,5 @@ def test_one_kind_is_shown_once_with_a_count() -> None:
     brief = Remarks([*breakers[:9], *queues, *breakers[9:]]).brief
     assert brief.notes == [breakers[0], f"{breakers[1]} (and 16 more like this)"]
     assert brief.warnings == queues, "three of a kind are no crowd"
-    marked = [f"recording: file {at}.log was cut" for at in range(5)]
+    marked = [f"recording: file {number}.log was cut" for number in range(5)]
     assert Remarks(marked, marked).brief.notes == [marked[0], f"{marked[1]} (and 3 more like this)"]

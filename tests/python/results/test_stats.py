@@ -1,4 +1,4 @@
-"""Intervals against published tables, and who is best."""
+"""Intervals against published tables, and the choice of the best."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def test_an_interval_by_hand() -> None:
     # s = sqrt(20 / 3), half = t(3) s / 2
     assert got.half == pytest.approx(3.182446 * math.sqrt(20 / 3) / 2, rel=1e-6)
     assert Interval.of([5.0]) == Interval(5.0, None, 1)
-    nothing = Interval.of([None, math.nan])
-    assert (math.isnan(nothing.mean), nothing.half, nothing.count) == (True, None, 0)
+    empty = Interval.of([None, math.nan])
+    assert (math.isnan(empty.mean), empty.half, empty.count) == (True, None, 0)
 
 
 def spread(mean: float, half: float, shape: Sequence[float]) -> dict[int, float]:
     """Numbers by seed with this mean and half-interval, whose deviations have this shape."""
     middle = sum(shape) / len(shape)
-    plain = Interval.of(shape).half
-    scale = half / plain if plain else 0.0
-    return {seed: mean + (one - middle) * scale for seed, one in enumerate(shape, 1)}
+    shape_half = Interval.of(shape).half
+    scale = half / shape_half if shape_half else 0.0
+    return {seed: mean + (value - middle) * scale for seed, value in enumerate(shape, 1)}
 
 
 def test_differences_are_of_the_same_seed() -> None:
     a, b = {3: 30.0, 1: 11.0, 2: 22.0, 4: None}, {1: 10.0, 2: 20.0, 4: 1.0, 5: 2.0}
     assert differences(a, b) == [1.0, 2.0]
-    # a link that is another one for each seed costs both the same: the interval is of what is left
+    # a link that differs by seed costs both the same: the interval is that of the remaining difference
     got = paired({1: 110.0, 2: 220.0, 3: 333.0}, {1: 109.0, 2: 218.0, 3: 330.0})
     assert got == Interval.of([1.0, 2.0, 3.0])
     assert paired({1: 1.0}, {1: 0.5}) == Interval(0.5, None, 1)
@@ -69,7 +69,7 @@ def test_differences_are_of_the_same_seed() -> None:
 def test_chances_are_those_of_published_tables() -> None:
     # one-sided: half of what the two-sided table leaves; t = mean / (s / sqrt(n))
     for freedom, t in TABLE.items():
-        shape = [float(one) for one in range(freedom + 1)]
+        shape = [float(value) for value in range(freedom + 1)]
         around = spread(t / t_quantile(freedom), 1.0, shape)
         assert chance_above(list(around.values())) == pytest.approx(0.025, rel=2e-3)
         assert chance_apart(list(around.values())) == pytest.approx(0.05, rel=2e-3)
@@ -102,10 +102,10 @@ def test_noise_is_no_merit() -> None:
     # frame delays as they were: sprout had a star and gcc, which is better, had none
     first = spread(5700.0, 60.0, [1, 2, 4, 5, 3])
     gcc, sprout = spread(5780.0, 0.0, [0] * 5), spread(5823.0, 65.0, [5, 2, 1, 4, 3])
-    found = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower")
-    assert found == Best(frozenset({"nada"}), False)
-    found = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower", margin=0.05)
-    assert "gcc" in found.labels or "sprout" not in found.labels
+    result = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower")
+    assert result == Best(frozenset({"nada"}), False)
+    result = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower", margin=0.05)
+    assert "gcc" in result.labels or "sprout" not in result.labels
     for margin in (0.0, 0.01, 0.02, 0.05, 0.5):
         labels = best({"nada": first, "gcc": gcc, "sprout": sprout}, "lower", margin=margin).labels
         assert "sprout" not in labels or "gcc" in labels, "no key is in behind a better one that is out"
@@ -120,8 +120,8 @@ def test_same_luck_tells_apart_what_intervals_do_not() -> None:
     links = [200.0, 500.0, 900.0, 350.0, 620.0]
     a = dict(enumerate(links))
     b = {seed: link * 1.02 + wobble for (seed, link), wobble in zip(a.items(), (1, -1, 2, 0, -1), strict=True)}
-    one, other = Interval.of(a.values()), Interval.of(b.values())
-    assert abs(one.mean - other.mean) < (one.half or 0) / 10, "the intervals overlap by far"
+    interval_a, interval_b = Interval.of(a.values()), Interval.of(b.values())
+    assert abs(interval_a.mean - interval_b.mean) < (interval_a.half or 0) / 10, "the intervals overlap by far"
     assert best({"a": a, "b": b}, "lower", margin=0.05) == Best(frozenset("a"), True)
     shuffled = dict(zip(b, [b[3], b[0], b[4], b[1], b[2]], strict=True))
     assert best({"a": a, "b": shuffled}, "lower", margin=0.05) == Best(), "without the same luck they are alike"
@@ -146,8 +146,8 @@ def test_those_that_are_the_same_are_seldom_told_apart() -> None:
         apart = 0
         for _ in range(rows):
             luck = [rng.gauss(0, 5) for _ in range(seeds)]
-            of = {f"{n}": {s: 100 + luck[s] + rng.gauss(0, 1) for s in range(seeds)} for n in range(contenders)}
-            apart += best(of, "lower", margin=1.0) != Best()
+            values = {f"{n}": {s: 100 + luck[s] + rng.gauss(0, 1) for s in range(seeds)} for n in range(contenders)}
+            apart += best(values, "lower", margin=1.0) != Best()
         # 20 expected at most; a binomial of 400 and 0.05 exceeds 33 in 3 of 1000
         assert apart <= 33, (contenders, apart)
 
@@ -156,10 +156,10 @@ def test_the_rows_of_metrics_are_the_keys_of_a_summary() -> None:
     summary = run(Scenario.parse(PLAIN), record="summary").summary
     parts = {"flows": summary["flows"][0], "links": summary["links"][0], "fairness": summary["fairness"]}
     rows = {part: [row[0] for row in rows] for part, rows in _core.METRICS}
-    for part, found in parts.items():
-        assert [key for key in found if key in rows[part]] == rows[part], "in the order of the summary"
-        # names and times need no row, and what a link has in common with a flow has one there
-        assert set(found) - set(rows[part]) <= {
+    for part, summary_part in parts.items():
+        assert [key for key in summary_part if key in rows[part]] == rows[part], "in the order of the summary"
+        # names and times need no row; numbers that links share with flows have theirs among the flows
+        assert set(summary_part) - set(rows[part]) <= {
             "flow",
             "link",
             "kind",
@@ -169,21 +169,21 @@ def test_the_rows_of_metrics_are_the_keys_of_a_summary() -> None:
             "flows",
             "utilisation",
             "marked",
-            # whether it did stop: part of what `circuit_breaker` says
+            # whether it did stop: a part of `circuit_breaker`
             "circuit_breaker_stopped",
         }
     assert set().union(*rows.values()) <= set(METRICS)
-    # those of pictures stand together, behind what every run has and before what only recordings tell
-    places = [at for at, name in enumerate(METRICS) if name.startswith("picture_")]
-    assert places == list(range(places[0], places[0] + 17))
-    assert max(list(METRICS).index(name) for part in rows.values() for name in part) < places[0]
+    # metrics of pictures stand together, after those of every run and before those of recordings
+    positions = [position for position, name in enumerate(METRICS) if name.startswith("picture_")]
+    assert positions == list(range(positions[0], positions[0] + 17))
+    assert max(list(METRICS).index(name) for part in rows.values() for name in part) < positions[0]
 
 
 def test_every_metric_says_what_it_is() -> None:
-    for name, one in METRICS.items():
-        assert one.name == name
-        assert one.definition.endswith("."), name
-        assert one.label
+    for name, described in METRICS.items():
+        assert described.name == name
+        assert described.definition.endswith("."), name
+        assert described.label
     assert {*HEADLINE, *PICTURES} <= set(METRICS)
     assert metric("made_up_bps").unit == "Mbit/s"
     assert metric("loss_fraction").show(0.0123) == "1.23"

@@ -51,14 +51,14 @@ class Net:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def _begin(self, what: str, argv: list[str], name: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
-        place = self.folder / name
-        place.mkdir()
+        folder = self.folder / name
+        folder.mkdir()
         plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.dask_{what}", *argv],
-                cwd=place,
-                env={**plain, **env, "TMPDIR": str(place)},
+                cwd=folder,
+                env={**plain, **env, "TMPDIR": str(folder)},
                 stdout=log,
                 stderr=log,
             )
@@ -189,7 +189,7 @@ def test_a_run_that_kills_its_workers_fails_alone(net: Callable[..., Net], tmp_p
         done = engine.run_all([*jobs[:10], RunJob(ends, 1), *jobs[10:]], keep_going=True)
     error = done.pop(10)
     assert isinstance(error, RunError)
-    assert re.match(r"the run took its worker with it 2 times, the last one tcp://127\.0\.0\.1:\d+: ", str(error))
+    assert re.match(r"the run ended its worker 2 times, the last one tcp://127\.0\.0\.1:\d+: ", str(error))
     assert digests(done) == expected
 
 

@@ -63,8 +63,8 @@ class Wrong:
         raise RunError("no")
 
 
-def jobs_of(made: Scenario, count: int) -> list[RunJob]:
-    lowered = Lowered(made)
+def jobs_of(scenario: Scenario, count: int) -> list[RunJob]:
+    lowered = Lowered(scenario)
     return [RunJob(lowered, seed, "summary") for seed in range(1, count + 1)]
 
 
@@ -73,19 +73,19 @@ def test_results_come_in_order_and_are_kept_by_the_caller(cluster: Cluster, name
     chosen = cluster if name == "dask" else engine.POOL
     jobs: list[Any] = [*jobs_of(Scenario.load("home-broadband", {"duration": "3s"}), 12)]
     expected = [job(lambda _: True).digest for job in jobs]
-    told: list[float] = []
-    kept: dict[int, str] = {}
+    fractions: list[float] = []
+    digests: dict[int, str] = {}
 
     def keep(number: int, run: Any) -> int:
-        kept[number] = run.digest
+        digests[number] = run.digest
         return number
 
     with engine.using(chosen):
-        done = engine.run_all([*jobs, Wrong()], keep=keep, keep_going=True, progress=told.append)
+        done = engine.run_all([*jobs, Wrong()], keep=keep, keep_going=True, progress=fractions.append)
     assert done[:-1] == [*range(12)]
     assert isinstance(done[-1], RunError)
-    assert [kept[number] for number in range(12)] == expected
-    assert told[-1] == 1.0
+    assert [digests[number] for number in range(12)] == expected
+    assert fractions[-1] == 1.0
     assert engine.current() is engine.POOL, "outside"
     with engine.using(chosen), pytest.raises(RunError, match="no"):
         engine.run_all([*jobs, Wrong()])
@@ -181,16 +181,16 @@ def test_a_trace_goes_once_for_all_scenarios_and_batches(tmp_path: Path) -> None
     (tmp_path / "lte.trace").write_text(TRACE)
     base = Scenario.parse(PLAIN, tmp_path / "net.toml", {})
     link = base.links[0].name
-    every = [
-        base.with_changes({f"links.{link}.capacity": {"trace": "lte.trace"}, f"links.{link}.delay": f"{at}ms"})
-        for at in range(1, 6)
+    scenarios = [
+        base.with_changes({f"links.{link}.capacity": {"trace": "lte.trace"}, f"links.{link}.delay": f"{delay}ms"})
+        for delay in range(1, 6)
     ]
     packer = wire.Packer()
     parts: dict[str, bytes] = {}
-    for one in every:
-        parts |= packer.pack([RunJob(Lowered(one), 1)])[1]
+    for scenario in scenarios:
+        parts |= packer.pack([RunJob(Lowered(scenario), 1)])[1]
     assert sum(TRACE.encode() in zlib.decompress(part) for part in parts.values()) == 1
-    assert len(parts) == 1 + 2 * len(every), "a scenario, and what the engine takes of it"
+    assert len(parts) == 1 + 2 * len(scenarios), "a scenario, and what the engine takes of it"
 
 
 def test_what_cannot_be_sent_is_said(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_what_does_not_go_together_is_said(cli: Cli) -> None:
     assert (got.code, got.err) == (2, "tidegate: --scheduler tcp://127.0.0.1:1: goes with --engine dask\n")
     got = cli("compare", "gcc", "-j", "2", "--scheduler", "tcp://127.0.0.1:1")
     assert got.code == 2
-    assert "cluster's to say" in got.err
+    assert "the cluster decides how many" in got.err
     got = cli("compare", "gcc", "--scheduler", "nonsense")
     assert got.code == 2
     assert got.err.startswith("tidegate: --scheduler nonsense: Invalid url scheme")

@@ -1,4 +1,4 @@
-"""What a call that has had its say keeps in memory, at recording level `summary`."""
+"""Memory that a finished call holds, at recording level `summary`."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def experiment(calls: int) -> str:
 
 def peak(text: str) -> int:
     """The peak resident memory in bytes of a process that runs it."""
-    said = subprocess.run([sys.executable, "-c", RUN], input=text, capture_output=True, text=True, check=True)
-    return int(said.stdout)
+    done = subprocess.run([sys.executable, "-c", RUN], input=text, capture_output=True, text=True, check=True)
+    return int(done.stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of a process from /proc")

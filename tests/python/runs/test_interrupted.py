@@ -239,7 +239,7 @@ def test_a_sweep_keeps_what_went_well_beside_a_controller_that_cannot_be_made(cl
 # --- what is asked for ----------------------------------------------------------------------------
 
 WRONG_SEEDS = [
-    ([1, 1], "seeds: 1 is named twice; the same luck again says nothing new"),
+    ([1, 1], "seeds: 1 is named twice; expected different seeds, since the same seed repeats the same run"),
     ([], "seeds: found none; expected at least one"),
     (0, "seeds: found 0; expected from 1 to 100000"),
     (True, "seeds: found True; expected how many, or a list of whole numbers"),

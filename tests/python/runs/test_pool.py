@@ -1,4 +1,4 @@
-"""What many runs at once do when the person has had enough."""
+"""Behaviour of many runs at once when the person stops them."""
 
 from __future__ import annotations
 

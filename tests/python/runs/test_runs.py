@@ -221,7 +221,7 @@ def test_each_controller_has_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> No
 
 def test_no_run_takes_the_place_of_another(once: Run, small: Scenario, tmp_path: Path) -> None:
     twice = tidegate.Comparison(small, {"gcc": [once, once]})
-    with pytest.raises(InputError, match=r"^gcc: has two runs of seed 1; expected one of each$"):
+    with pytest.raises(InputError, match=r"^gcc: has two runs of seed 1; expected one of each seed$"):
         twice.save(tmp_path / "o")
     assert not (tmp_path / "o").exists()
     # labels beyond what a file system takes as a name
@@ -441,9 +441,9 @@ media = { controller = "gcc" }
 )
 
 
-def sources(made: Scenario) -> dict[str, str]:
+def sources(scenario: Scenario) -> dict[str, str]:
     """The video source of each media flow."""
-    return {flow.name: flow.media.video.source for flow in made.flows if flow.media and flow.media.video}
+    return {flow.name: flow.media.video.source for flow in scenario.flows if flow.media and flow.media.video}
 
 
 def test_the_subject_is_one_flow_for_everybody(cli: Cli, tmp_path: Path) -> None:
@@ -473,20 +473,20 @@ def test_the_subject_is_one_flow_for_everybody(cli: Cli, tmp_path: Path) -> None
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is lowered and read from now on, in this process."""
-    found: list[str] = []
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the calls that lower a scenario or load a trace, from now on, in this process."""
+    names: list[str] = []
 
     def noting(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **named: Any) -> Any:
-            found.append(name)
-            return original(*given, **named)
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            names.append(name)
+            return original(*arguments, **keywords)
 
         return call
 
     monkeypatch.setattr(lowering, "_lower", noting("scenario", lowering._lower))
     monkeypatch.setattr(trace, "load", noting("trace", trace.load))
-    return found
+    return names
 
 
 def recorded(folder: Path) -> Scenario:
@@ -497,41 +497,41 @@ def recorded(folder: Path) -> Scenario:
     return Scenario.load(folder / "cable.toml")
 
 
-def test_a_combination_is_lowered_once_whatever_the_number_of_seeds(cli: Cli, tmp_path: Path, read: list[str]) -> None:
-    made = recorded(tmp_path)
-    compared = compare(["gcc", "fixed:1Mbps"], made, seeds=3)
-    assert (read.count("scenario"), read.count("trace")) == (2, 1)
-    read.clear()
-    result = sweep(made, {"links.cable.delay": ["10ms", "30ms"]}, seeds=3, out=tmp_path / "one")
-    assert (read.count("scenario"), read.count("trace")) == (2, 1)
+def test_a_combination_is_lowered_once_whatever_the_number_of_seeds(cli: Cli, tmp_path: Path, loads: list[str]) -> None:
+    scenario = recorded(tmp_path)
+    compared = compare(["gcc", "fixed:1Mbps"], scenario, seeds=3)
+    assert (loads.count("scenario"), loads.count("trace")) == (2, 1)
+    loads.clear()
+    result = sweep(scenario, {"links.cable.delay": ["10ms", "30ms"]}, seeds=3, out=tmp_path / "one")
+    assert (loads.count("scenario"), loads.count("trace")) == (2, 1)
     # as if it had been lowered for itself
-    assert [row["digest"] for row in result.rows[:3]] == [one.digest for one in compared.runs["gcc"]]
-    assert run(made, seed=2).digest == compared.runs["gcc"][1].digest
-    assert len({one.digest for one in compared.runs["gcc"]}) == 3
-    read.clear()
+    assert [row["digest"] for row in result.rows[:3]] == [done.digest for done in compared.runs["gcc"]]
+    assert run(scenario, seed=2).digest == compared.runs["gcc"][1].digest
+    assert len({done.digest for done in compared.runs["gcc"]}) == 3
+    loads.clear()
     assert cli("compare", "gcc", "fixed:1Mbps", "--scenario", "cable.toml", "--seeds", "3").code == 0
-    assert (read.count("scenario"), read.count("trace")) == (2, 1)
-    read.clear()
+    assert (loads.count("scenario"), loads.count("trace")) == (2, 1)
+    loads.clear()
     delays = "links.cable.delay=10ms,30ms"
     assert cli("sweep", "cable.toml", "--set", delays, "--seeds", "3", "--out", "two").code == 0
-    assert (read.count("scenario"), read.count("trace")) == (2, 1)
+    assert (loads.count("scenario"), loads.count("trace")) == (2, 1)
 
 
-def test_runs_of_one_scenario_share_it_in_another_process_too(tmp_path: Path, read: list[str]) -> None:
-    made = recorded(tmp_path)
-    lowered = Lowered(made)
-    here = [RunJob(lowered, seed, "summary")(quiet).digest for seed in (1, 2)]
-    read.clear()
+def test_runs_of_one_scenario_share_it_in_another_process_too(tmp_path: Path, loads: list[str]) -> None:
+    scenario = recorded(tmp_path)
+    lowered = Lowered(scenario)
+    digests = [RunJob(lowered, seed, "summary")(quiet).digest for seed in (1, 2)]
+    loads.clear()
     sent = [pickle.dumps(RunJob(lowered, seed, "summary")) for seed in (1, 2)]
-    assert len(sent[0]) < 2 * len(pickle.dumps(made)), "what was read goes along"
+    assert len(sent[0]) < 2 * len(pickle.dumps(scenario)), "what was read goes along"
     arrived = [pickle.loads(data) for data in sent]
-    assert not read, "an error would be one of the pool and not of the run"
-    assert [job(quiet).digest for job in arrived] == here
-    assert (read.count("scenario"), read.count("trace")) == (1, 1)
+    assert not loads, "an error would be one of the pool and not of the run"
+    assert [job(quiet).digest for job in arrived] == digests
+    assert (loads.count("scenario"), loads.count("trace")) == (1, 1)
     # others push it out, and it is read again
-    others = [pickle.loads(pickle.dumps(Lowered(made))) for _ in range(lowering._KEPT)]
-    assert all(other.inputs.traces for other in others)
-    assert pickle.loads(sent[0])(quiet).digest == here[0]
+    others = [pickle.loads(pickle.dumps(Lowered(scenario))) for _ in range(lowering._MAX_LOWERED)]
+    assert all(lowered_again.inputs.traces for lowered_again in others)
+    assert pickle.loads(sent[0])(quiet).digest == digests[0]
 
 
 def quiet(_: float) -> bool:

@@ -56,7 +56,7 @@ def begin_receiver(port: int, key: Path, out: Path, *more: str, host: str = "127
 
 
 def said(program: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """How a program ended, and what it said."""
+    """Exit code and output of a program."""
     out, err = program.communicate(timeout=60)
     return program.returncode, out, err
 
@@ -346,7 +346,7 @@ def test_a_caller_of_another_version_is_told_and_so_is_this_side(
         (["receive", "--bind", "127.0.0.1:TAKEN", "--key", "KEY"], 2, "in use"),
         (["receive", "--bind", "127.0.0.1:5004", "--key", "KEY", "--wait", "never"], 2, "--wait"),
         (["receive", "--bind", "127.0.0.1:FREE", "--key", "KEY", "--wait", "200ms"], 1, "no call came"),
-        (["send", "127.0.0.1:FREE", "--key", "KEY"], 1, "nobody listens there"),
+        (["send", "127.0.0.1:FREE", "--key", "KEY"], 1, "nothing listens there"),
     ],
 )
 def test_wrong_uses_are_told_in_a_line(
@@ -380,7 +380,7 @@ def test_a_folder_that_is_no_call_over_a_socket_is_told(tmp_path: Path, capsys: 
     assert main(["run", "home-broadband", "--set", "duration=1s", "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert main(["gap", str(tmp_path / "run")]) == 2
-    assert "no call over a socket" in capsys.readouterr().err
+    assert "not a call over a socket" in capsys.readouterr().err
 
 
 def test_keys_come_from_files_that_nobody_else_reads(key: Path) -> None:

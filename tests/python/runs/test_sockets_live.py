@@ -79,7 +79,7 @@ def test_a_session_that_is_over_leaves_what_both_sides_of_a_call_know(tmp_path: 
     assert sent.about["live"]["why"] == received.about["live"]["why"] == "stopped"
     assert sent.metrics()["packets_sent"] > 100
     assert received.metrics()["packets_received"] > 100
-    assert "the receiver's record did not come" in sent.warnings[0]
+    assert "the receiver's record did not arrive" in sent.warnings[0]
 
 
 def test_a_call_over_a_link_is_what_its_simulation_says(tmp_path: Path) -> None:

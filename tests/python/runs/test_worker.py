@@ -61,25 +61,28 @@ def nothing_to_send() -> Any:
 
 
 def test_the_others_go_on() -> None:
-    jobs = [Job(one) for one in (seven, leave, seven, killed, wrong, seven, nothing_to_send, seven)]
+    jobs = [Job(function) for function in (seven, leave, seven, killed, wrong, seven, nothing_to_send, seven)]
     done = pool.run_all(jobs, workers=2, processes=True, keep_going=True)
-    assert [one for one in done if isinstance(one, int)] == [7, 7, 7, 7]
-    assert [type(done[at]) for at in (1, 3, 4)] == [ProcessEnded, ProcessEnded, RunError]
+    assert [result for result in done if isinstance(result, int)] == [7, 7, 7, 7]
+    assert [type(done[number]) for number in (1, 3, 4)] == [ProcessEnded, ProcessEnded, RunError]
     assert (
         str(done[1])
-        == "the process of a run ended with exit code 5: its controller did that, or what the controller uses"
+        == "the process of a run ended with exit code 5: its controller, or a library that the controller uses, ended it"
     )
-    assert str(done[3]) == "the process of a run was ended by SIGKILL; the system does that to what uses up the memory"
+    assert (
+        str(done[3])
+        == "the process of a run was ended by SIGKILL; the system does that to processes that use up the memory"
+    )
     assert str(done[4]) == "no"
     assert "test_worker.py" in "".join(getattr(done[4], "__notes__", [])), "where it was raised"
-    assert "cannot be handed over" in str(done[6])
+    assert "the result of a run cannot be sent" in str(done[6])
 
 
 def test_without_keeping_going_the_first_is_raised() -> None:
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(ProcessEnded, match="exit code 5"):
         pool.run_all([Job(leave)] * 200, workers=2, processes=True)
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - started < 60
 
 
 @pytest.fixture
@@ -95,10 +98,10 @@ def controllers(tmp_path: Path) -> Callable[[str], None]:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ("os._exit(3)", "ended with exit code 3: its controller did that, or what the controller uses"),
+        ("os._exit(3)", "ended with exit code 3: its controller, or a library that the controller uses, ended it"),
         (
             "os.kill(os.getpid(), signal.SIGKILL)",
-            "was ended by SIGKILL; the system does that to what uses up the memory",
+            "was ended by SIGKILL; the system does that to processes that use up the memory",
         ),
         ("os.abort()", "was ended by SIGABRT"),
     ],

@@ -46,9 +46,9 @@ class Case:
     files: dict[str, str | bytes] = field(default_factory=dict)
 
 
-def scenario(found: str = "", replaced: str = "") -> dict[str, str | bytes]:
-    assert found in PLAIN
-    return {"x.toml": PLAIN.replace(found, replaced, 1)}
+def scenario(original: str = "", replaced: str = "") -> dict[str, str | bytes]:
+    assert original in PLAIN
+    return {"x.toml": PLAIN.replace(original, replaced, 1)}
 
 
 def mine(body: str) -> dict[str, str | bytes]:
@@ -144,7 +144,7 @@ CASES = [
     Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
          files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),
     Case("what only the engine refuses", RUN, "x.toml:10: flows.call.udp.on: found 0.000001ms; expected at least a "
-         "millionth of what a packet takes (12.000000ms)",
+         "millionth of the time that a packet takes (12.000000ms)",
          files=scenario('media = { controller = "gcc" }',
                         'udp = { rate = "1Mbps", pattern = "on_off", on = "1ns", off = "1ns" }')),
     # names
@@ -225,7 +225,7 @@ CASES = [
          "t.foo: found .foo; expected one of .csv, .trace, .mahimahi, .mm, .up, .down, or --to mahimahi or --to csv",
          files={"t.csv": "time_s,rate_mbps\n0,1\n1,2\n"}),
     Case("packed trace", ("trace", "generate", "t.trace.gz", "--to", "mahimahi"),
-         "t.trace.gz: found .gz; traces are written as they are, to be packed by gzip afterwards"),
+         "t.trace.gz: found .gz; traces are written uncompressed: run gzip afterwards"),
     Case("trace of an unknown format", ("trace", "generate", "t.csv", "--to", "cvs"),
          "--to: found cvs; expected mahimahi or csv; did you mean csv?"),
     Case("report over another page", ("report", ".", "--out", "x.html"),
@@ -247,7 +247,7 @@ CASES = [
     Case("no class named", ("compare", "python:mine.py"),
          'found "python:mine.py"; expected python:file.py:Class or python:package.module:Class'),
     Case("no method", ("compare", "python:mine.py:Bare"),
-         "python:mine.py:Bare: has no method on_report(now_ns, report); tidegate.Controller as its base class gives it all "
+         "python:mine.py:Bare: has no method on_report(now_ns, report); the base class tidegate.Controller has all methods "
          "but on_report", files=mine("return 1")),
     Case("syntax error", ("compare", "python:mine.py:Mine"),
          "mine.py: cannot be imported: SyntaxError: invalid syntax (line 8)", files=mine("return return")),
@@ -348,18 +348,18 @@ def test_what_the_engine_refuses_comes_in_parts(
     key: str, value: object, place: str, found: str, expected: str, line: int, tmp_path: Path
 ) -> None:
     (tmp_path / "x.toml").write_text(PLAIN, encoding="utf-8")
-    made = Scenario.load(tmp_path / "x.toml")
-    ir = copy.deepcopy(lower(made).ir)
+    loaded = Scenario.load(tmp_path / "x.toml")
+    ir = copy.deepcopy(lower(loaded).ir)
     assign_all(ir, {key: value})
-    with pytest.raises(InputError) as told, engine_errors(made):
+    with pytest.raises(InputError) as caught, engine_errors(loaded):
         _core.run(json.dumps(ir))
-    refused = told.value.__context__
+    refused = caught.value.__context__
     assert isinstance(refused, _core.Refused)
     assert (refused.place, refused.expected[: len(expected)]) == (place, expected)
     assert found in refused.found
     # file and line come from the place, not from the words
     where = f"{tmp_path / 'x.toml'}:{line}" if line else "x"
-    assert str(told.value) == f"{where}: {refused}"
+    assert str(caught.value) == f"{where}: {refused}"
 
 
 @pytest.mark.parametrize("body", ["raise ValueError('no')", "return 5"])
@@ -390,7 +390,7 @@ def test_the_line_of_the_failure_is_told(cli: Cli, tmp_path: Path) -> None:
 def test_a_process_that_goes_away_is_told(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import os\n" + MINE.format(body="os._exit(9)"))
     got = cli(*PYTHON, "--seeds", "2", "--jobs", "2", "--out", "o")
-    why = "ended with exit code 9: its controller did that, or what the controller uses"
+    why = "ended with exit code 9: its controller, or a library that the controller uses, ended it"
     assert (got.code, got.err, got.out) == (1, f"tidegate: the process of a run {why}\n", "")
     assert not (tmp_path / "o").exists()
 
@@ -453,12 +453,12 @@ def test_a_full_disk(cli: Cli, tmp_path: Path) -> None:
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     """A file system of 64 kB."""
-    place = tmp_path / "tiny"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to mount a tmpfs")
-    return place
+    return folder
 
 
 def test_a_full_disk_leaves_nothing(tiny: Path, cli: Cli, tmp_path: Path) -> None:
@@ -494,20 +494,20 @@ def test_ctrl_c_in_a_sweep_loses_nothing(tmp_path: Path) -> None:
     ]
     code, out, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), tmp_path / "o" / "results", more_than=1)
     assert (code, out) == (130, "")
-    kept = sorted((tmp_path / "o" / "results").iterdir())
+    finished = sorted((tmp_path / "o" / "results").iterdir())
     assert err == (
-        f"tidegate: stopped; {len(kept)} of 1000 runs are done and kept in o; the same command goes on from there\n"
+        f"tidegate: stopped; {len(finished)} of 1000 runs are done and kept in o; the same command goes on from there\n"
     )
-    assert 2 <= len(kept) < 1000
-    for file in kept:
+    assert 2 <= len(finished) < 1000
+    for file in finished:
         assert file.suffix == ".json", "no half-written file"
         assert {"digest", "summary", "seed"} <= json.loads(file.read_text()).keys()
     # the same again goes on from there: what is kept is not touched
-    stamps = {file.name: file.stat().st_mtime_ns for file in kept}
+    stamps = {file.name: file.stat().st_mtime_ns for file in finished}
     results = tmp_path / "o" / "results"
-    code, _, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), results, more_than=len(kept))
+    code, _, err = interrupt(begin([*argv, "--seeds", "5"], tmp_path), results, more_than=len(finished))
     assert code == 130
-    assert len(kept) < len(list(results.iterdir())) < 1000
+    assert len(finished) < len(list(results.iterdir())) < 1000
     assert {name: (tmp_path / "o" / "results" / name).stat().st_mtime_ns for name in stamps} == stamps
 
 

@@ -30,7 +30,7 @@ def packets(run: tidegate.Run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_policer_loses_and_delays_nothing() -> None:
-    """What passes is rate t + burst to the packet, and takes as long as on an idle link."""
+    """Exactly rate t + burst passes, and takes as long as on an idle link."""
     run = tidegate.run(made({"name": "policer", "rate": "2Mbps", "burst": "60kB"}), record="packets")
     sent, arrived = packets(run)
     passed = ~np.isnan(arrived)
@@ -128,7 +128,5 @@ def test_a_bucket_that_holds_no_packet_warns() -> None:
     """It drops all of that size."""
     run = tidegate.run(made({"name": "shaper", "rate": "2Mbps", "burst": "999B"}))
     assert run.metrics()["packets_received"] == 0
-    told = (
-        "links.cable.discipline.burst: its 999 bytes never let a packet of 1000 pass, and all of that size are dropped"
-    )
+    told = "links.cable.discipline.burst: its 999 bytes are too few for a packet of 1000: each such packet is dropped"
     assert run.warnings == [told]

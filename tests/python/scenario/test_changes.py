@@ -47,12 +47,12 @@ def test_the_order_of_changes_does_not_matter(seed: int) -> None:
     keys = draw.sample(sorted({*drawn, *parents}), len({*drawn, *parents}))
     wanted = Scenario.load("home-broadband", {key: FAMILY[key] for key in FAMILY if key in keys})
     shuffled = {key: FAMILY[key] for key in keys}
-    for made in (
+    for scenario in (
         Scenario.load("home-broadband", shuffled),
         Scenario.load("home-broadband").with_changes(shuffled),
         scenario_for(base="home-broadband", changes=shuffled),
     ):
-        assert made.to_dict() == wanted.to_dict()
+        assert scenario.to_dict() == wanted.to_dict()
     if {"flows.call.media.controller", "flows.call.media.controller.beta"} <= {*keys}:
         media = wanted.flows[0].media
         assert media is not None
@@ -88,18 +88,18 @@ def test_changes_that_contradict_each_other_are_refused_in_any_order(given: dict
 def test_changes_are_checked_when_all_are_made() -> None:
     """The download begins at 30 s of 60."""
     both = {"duration": "20s", "flows.download.start": "5s"}
-    for made in (
+    for scenario in (
         Scenario.load("drop-and-download", both),
         Scenario.load("drop-and-download").with_changes(both),
         scenario_for(base="drop-and-download", changes=both),
     ):
-        assert (str(made.duration), str(made.flows[1].start)) == ("20s", "5s")
+        assert (str(scenario.duration), str(scenario.flows[1].start)) == ("20s", "5s")
     with pytest.raises(ScenarioError, match="before the run's end"):
         Scenario.load("drop-and-download", {"duration": "20s"})
 
 
 def sets(*pairs: str) -> list[str]:
-    return [part for one in pairs for part in ("--set", one)]
+    return [part for pair in pairs for part in ("--set", pair)]
 
 
 SHORT = ["--duration", "20s", *sets("flows.download.start=5s")]
@@ -177,7 +177,7 @@ def test_what_is_given_twice_is_refused(cli: Cli) -> None:
         (["run", "home-broadband", *sets("duration=5s", "duration=6s")], "--set duration: is given twice"),
         (
             ["compare", "gcc", "--duration", "5s", *sets("duration=6s")],
-            "--duration 5s: --set duration names it, too; expected one of the two",
+            "--duration 5s: --set duration sets it, too; expected one of the two",
         ),
     ):
         done = cli(*argv)

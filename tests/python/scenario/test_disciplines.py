@@ -26,9 +26,9 @@ def overloaded(discipline: Any, *, ecn: str = "off", **link: Any) -> Run:
 
 
 def link_of(done: Run) -> dict[str, Any]:
-    """What the overloaded link says of itself."""
-    found: dict[str, Any] = done.summary["links"][0]
-    return found
+    """Metrics of the overloaded link."""
+    link: dict[str, Any] = done.summary["links"][0]
+    return link
 
 
 @pytest.mark.parametrize("name", DISCIPLINES)
@@ -45,8 +45,8 @@ def test_drops_are_the_queues_and_marks_stand_for_them(name: str) -> None:
     ce = (marked.table("packets").to_numpy("ecn") == "ce").sum()
     assert 50 < link_of(marked)["marked"] - 10 <= ce <= link_of(marked)["marked"]
     # a saturated link carries its rate whatever the discipline
-    for one in (dropped, marked, tail):
-        assert 0.97 < link_of(one)["utilisation"] <= 1.0
+    for done in (dropped, marked, tail):
+        assert 0.97 < link_of(done)["utilisation"] <= 1.0
 
 
 @pytest.mark.parametrize("name", DISCIPLINES)
@@ -54,12 +54,14 @@ def test_it_differs_from_drop_tail_only_where_something_waits(name: str) -> None
     flow = Flow(name="steady", udp=Udp(rate="1Mbps", packet_size="1000B"))
     scenarios = [
         Scenario(
-            duration="3s", links=[Link(name="cable", capacity="2Mbps", delay="1ms", discipline=each)], flows=[flow]
+            duration="3s",
+            links=[Link(name="cable", capacity="2Mbps", delay="1ms", discipline=discipline)],
+            flows=[flow],
         )
-        for each in ("drop-tail", name)
+        for discipline in ("drop-tail", name)
     ]
-    one, other = (run(each) for each in scenarios)
-    assert one.digest == other.digest
+    first, second = (run(discipline) for discipline in scenarios)
+    assert first.digest == second.digest
 
 
 @pytest.mark.parametrize("name", DISCIPLINES)
@@ -152,10 +154,10 @@ def test_each_direction_has_its_own() -> None:
     assert of(both) == [("codel", 1000, None)] * 2
     back = both.with_changes({"links.cable.back": {"discipline": "drop-tail"}})
     assert of(back) == [("codel", 1000, None), ("drop_tail", None, 300_000_000)]
-    said = both.with_changes({"links.cable.queue.packets": 7, "links.cable.back": {"discipline": "drop-tail"}})
-    assert of(said) == [("codel", 7, None), ("drop_tail", 7, None)]
+    limited = both.with_changes({"links.cable.queue.packets": 7, "links.cable.back": {"discipline": "drop-tail"}})
+    assert of(limited) == [("codel", 7, None), ("drop_tail", 7, None)]
     statuses = {"statuses": [{"name": "x", "capacity": "1Mbps", "probability": 1}], "interval": "1s"}
-    with pytest.raises(ScenarioError, match=r"links.cable.discipline: a link of statuses has neither queue"):
+    with pytest.raises(ScenarioError, match=r"links.cable.discipline: a link with statuses has no queue"):
         both.with_changes({"links.cable.capacity": statuses})
-    with pytest.raises(ScenarioError, match=r'back.capacity: .* \(discipline = "drop-tail" here'):
+    with pytest.raises(ScenarioError, match=r'back.capacity: .* \(set discipline = "drop-tail" in back'):
         both.with_changes({"links.cable.back": {"capacity": statuses}})

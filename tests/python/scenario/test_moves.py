@@ -1,4 +1,4 @@
-"""What changes while a scenario runs: as files have it, what is wrong with it, and what comes of it."""
+"""Moves of a scenario: their form in files, their checks, and their effects."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ tcp = {}
 """
 
 
-def move(time: str, what: str, key: str, value: str) -> str:
-    return f'\n[[moves]]\ntime = "{time}"\n{what}\nkey = "{key}"\nvalue = {value}\n'
+def move(time: str, subject: str, key: str, value: str) -> str:
+    return f'\n[[moves]]\ntime = "{time}"\n{subject}\nkey = "{key}"\nvalue = {value}\n'
 
 
 DOWN = [("6s", "500kbps"), ("11s", "0bps"), ("12s", "3Mbps")]
@@ -44,8 +44,8 @@ MOVED = HOME + "".join(
 
 def test_a_call_meets_moved_capacities_as_those_of_a_schedule() -> None:
     schedule = [["0s", "2Mbps"], *map(list, DOWN)]
-    other = Scenario.parse(HOME, changes={"links.uplink.capacity": {"schedule": schedule}})
-    moved, planned = tidegate.run(Scenario.parse(MOVED)), tidegate.run(other)
+    scheduled = Scenario.parse(HOME, changes={"links.uplink.capacity": {"schedule": schedule}})
+    moved, planned = tidegate.run(Scenario.parse(MOVED)), tidegate.run(scheduled)
     assert moved.digest == planned.digest
     assert moved.summary["links"] == planned.summary["links"]
     for name in ("truth", "series", "queues"):
@@ -89,9 +89,9 @@ WRONG: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("text", "said"), WRONG)
 def test_what_is_wrong_is_told_with_its_line(text: str, said: str) -> None:
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as caught:
         Scenario.parse(HOME + text)
-    assert said in str(told.value)
+    assert said in str(caught.value)
 
 
 ENGINE: list[tuple[str, str]] = [
@@ -105,10 +105,10 @@ ENGINE: list[tuple[str, str]] = [
 @pytest.mark.parametrize(("text", "said"), ENGINE)
 def test_what_the_engine_refuses_is_a_line(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.toml").write_text(HOME + text)
-    told = cli("run", "x.toml")
-    assert told.code == 2
-    assert said in told.err
-    assert told.err.count("\n") == 1
+    done = cli("run", "x.toml")
+    assert done.code == 2
+    assert said in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_a_link_of_statuses_cannot_be_moved(cli: Cli, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_link_of_statuses_cannot_be_moved(cli: Cli, tmp_path: Path) -> None:
     )
     text = text.replace('delay = "20ms"\nqueue = { packets = 60 }\n', "")
     (tmp_path / "x.toml").write_text(text + move("5s", 'link = "uplink"', "capacity", '"1Mbps"'))
-    told = cli("run", "x.toml")
-    assert told.code == 2
-    assert "x.toml:16: moves[1].links.uplink.capacity: " in told.err
-    assert "none beside statuses" in told.err
+    done = cli("run", "x.toml")
+    assert done.code == 2
+    assert "x.toml:16: moves[1].links.uplink.capacity: " in done.err
+    assert "none beside statuses" in done.err

@@ -1,4 +1,4 @@
-"""What a run needs of memory is told before it begins, and is about what it takes."""
+"""The memory that a run needs is estimated before it begins, and is about what it takes."""
 
 from __future__ import annotations
 
@@ -213,15 +213,15 @@ def test_levels_and_lengths_need_what_they_add() -> None:
 
 
 def estimate(data: dict[str, Any], **changes: Any) -> int:
-    made = lower(Scenario.from_dict({**data, **changes}))
-    return memory.need(made.ir, made.inputs.traces)
+    run_input = lower(Scenario.from_dict({**data, **changes}))
+    return memory.need(run_input.ir, run_input.inputs.traces)
 
 
 def beside(data: dict[str, Any], record: str = "packets") -> float:
-    """What packets and their rows are estimated to take, beside flows, links and bins."""
-    empty = [{**flow, "start": "0s", "stop": "1ns"} for flow in data["flows"]]
+    """Estimated bytes of packets and their rows, without flows, links and bins."""
+    idle = [{**flow, "start": "0s", "stop": "1ns"} for flow in data["flows"]]
     moves = [move for move in data.get("moves", ()) if "flow" not in move]
-    return estimate(data, record=record) - estimate(data, record=record, flows=empty, moves=moves)
+    return estimate(data, record=record) - estimate(data, record=record, flows=idle, moves=moves)
 
 
 PLAIN = {"tcp": TCP, "media": GREEDY}
@@ -245,24 +245,24 @@ def test_a_way_carries_what_its_bottleneck_does(flow: dict[str, Any], record: st
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_calls_share_what_they_have_in_common(count: int) -> None:
-    one, some = (estimate(dumbbell([GREEDY] * n, "packets")) for n in (1, count))
+    single, several = (estimate(dumbbell([GREEDY] * n, "packets")) for n in (1, count))
     series = [estimate(dumbbell([GREEDY] * n, "series")) for n in (1, count)]
     reports = 45 * 2 * 600 / 0.36
-    assert some - series[1] - count * reports == pytest.approx(one - series[0] - reports, rel=1e-3)
+    assert several - series[1] - count * reports == pytest.approx(single - series[0] - reports, rel=1e-3)
 
 
 @pytest.mark.parametrize("count", [1, 5, 40])
 def test_connections_share_what_they_have_in_common(count: int) -> None:
-    one = beside(dumbbell([TCP], "packets", "10Mbps", "100s"))
-    assert beside(dumbbell([TCP] * count, "packets", "10Mbps", "100s")) == pytest.approx(one)
+    single = beside(dumbbell([TCP], "packets", "10Mbps", "100s"))
+    assert beside(dumbbell([TCP] * count, "packets", "10Mbps", "100s")) == pytest.approx(single)
     # ten megabits each of a hundred, or all of what is less
-    each = beside(dumbbell([TCP] * count, "packets", "100Mbps", "100s", "10Mbps"))
-    assert each == pytest.approx(min(count, 10) * one)
+    several = beside(dumbbell([TCP] * count, "packets", "100Mbps", "100s", "10Mbps"))
+    assert several == pytest.approx(min(count, 10) * single)
     # one after the other
     apart = dumbbell([TCP] * count, "packets", "10Mbps", "100s")
     for n, flow in enumerate(apart["flows"]):
         flow.update(start=f"{n}s", stop=f"{n + 1}s")
-    assert beside(apart) == pytest.approx(count * one / 100)
+    assert beside(apart) == pytest.approx(count * single / 100)
 
 
 def test_the_case_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,9 +411,9 @@ def test_ways_are_those_of_the_engine() -> None:
 def test_more_than_there_is_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free", lambda: (50_000_000, "memory of this machine"))
     day = Scenario.from_dict(shape("call", 1, "86400s", "series"))
-    with pytest.raises(RunError) as told:
+    with pytest.raises(RunError) as caught:
         run(day)
-    text = str(told.value)
+    text = str(caught.value)
     assert 'GB of memory (record = "series", 86400 s, 1 flows), and 50 MB are free (memory of this machine)' in text
     assert 'record = "summary" needs about 8 MB' in text
     assert "TIDEGATE_IGNORE_MEMORY=1" in text

@@ -371,8 +371,8 @@ def test_the_schema_takes_what_is_right_and_refuses_what_is_wrong() -> None:
     for path in shipped.files():
         assert list(validator.iter_errors(tomllib.loads(path.read_text("utf-8")))) == [], path.name
     assert list(validator.iter_errors(tomllib.loads(EVERYTHING))) == []
-    for found, replaced in [('"4s"', "4"), ('"2Mbps"', '"2MBps"'), ("delay", "dealy"), ('"gcc"', "3")]:
-        assert list(validator.iter_errors(tomllib.loads(PLAIN.replace(found, replaced, 1)))), replaced
+    for original, replaced in [('"4s"', "4"), ('"2Mbps"', '"2MBps"'), ("delay", "dealy"), ('"gcc"', "3")]:
+        assert list(validator.iter_errors(tomllib.loads(PLAIN.replace(original, replaced, 1)))), replaced
 
 
 # --- files that scenarios name --------------------------------------------------------------------
@@ -384,13 +384,13 @@ def test_recorded_frames(tmp_path: Path) -> None:
         (tmp_path / f"talk_{rate}.txt").write_text("\n".join(["% header", *lines]))
     path = tmp_path / "x.toml"
     path.write_text(PLAIN.replace('"gcc"', '"gcc", video = { source = "frames", ladder = "talk_*.txt" }'))
-    made = lower(Scenario.load(path))
-    video = made.ir["flows"][0]["kind"]["media"]["video"]
+    run_input = lower(Scenario.load(path))
+    video = run_input.ir["flows"][0]["kind"]["media"]["video"]
     assert video["source"] == {"frames": {"rungs": [[100_000, [400, 500]], [1_000_000, [4000, 5000]]], "skip": 20}}
-    assert set(made.inputs.files) == {"talk_100.txt", "talk_1000.txt"}
-    for said, skip in (({}, 0), ({"skip": 4}, 4)):
-        whole = {"flows.call.media.video": {"source": "frames", "ladder": "talk_*.txt", "group": 2, **said}}
-        video = lower(Scenario.load(path, whole)).ir["flows"][0]["kind"]["media"]["video"]
+    assert set(run_input.inputs.files) == {"talk_100.txt", "talk_1000.txt"}
+    for settings, skip in (({}, 0), ({"skip": 4}, 4)):
+        changes = {"flows.call.media.video": {"source": "frames", "ladder": "talk_*.txt", "group": 2, **settings}}
+        video = lower(Scenario.load(path, changes)).ir["flows"][0]["kind"]["media"]["video"]
         assert (video["source"]["frames"]["group"], video["source"]["frames"]["skip"]) == (2, skip)
     (tmp_path / "talk_100.txt").write_text("% header\n0 P 0. 0.0 400\n1 P 0. x\n")
     with pytest.raises(ScenarioError) as error:
@@ -401,10 +401,10 @@ def test_recorded_frames(tmp_path: Path) -> None:
 
 def test_recorded_frames_of_the_public_set() -> None:
     folder = shared() / "traces" / "syncodecs-frames" / "chat_firefox_h264"
-    made = Scenario.from_dict({**Scenario.parse(PLAIN).to_dict()}, folder).with_changes(
+    scenario = Scenario.from_dict({**Scenario.parse(PLAIN).to_dict()}, folder).with_changes(
         {"flows.call.media.video": {"source": "frames", "ladder": "chat_360p_*.txt"}}
     )
-    rungs = lower(made).ir["flows"][0]["kind"]["media"]["video"]["source"]["frames"]["rungs"]
+    rungs = lower(scenario).ir["flows"][0]["kind"]["media"]["video"]["source"]["frames"]["rungs"]
     rates = [rate for rate, _ in rungs]
     assert rates == sorted(rates)
     assert rates[0] == 100_000
@@ -440,10 +440,10 @@ def test_a_list_of_values_is_changed_as_a_whole() -> None:
 
 
 def test_changes_go_where_they_should() -> None:
-    made = Scenario.parse(PLAIN, changes={"flows.1.media.controller.beta": 0.9, "links.cable.back.loss": "1%"})
-    controller = lower(made).ir["flows"][0]["kind"]["media"]["controller"]
+    scenario = Scenario.parse(PLAIN, changes={"flows.1.media.controller.beta": 0.9, "links.cable.back.loss": "1%"})
+    controller = lower(scenario).ir["flows"][0]["kind"]["media"]["controller"]
     assert controller["settings"] == {"beta": 0.9}
-    assert [link["settings"]["loss"] for link in lower(made).ir["links"]] == ["none", {"bernoulli": 0.01}]
+    assert [link["settings"]["loss"] for link in lower(scenario).ir["links"]] == ["none", {"bernoulli": 0.01}]
     with pytest.raises(ScenarioError, match=r"^x.toml, as changed: links.cable.delay: found 3; a time needs"):
         Scenario.parse(PLAIN, "x.toml", changes={"links.cable.delay": 3})
 

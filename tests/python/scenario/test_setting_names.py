@@ -161,33 +161,33 @@ def tables(value: object) -> Iterator[Model]:
         for name in type(value).model_fields:
             yield from tables(getattr(value, name))
     elif isinstance(value, list):
-        for one in value:
-            yield from tables(one)
+        for entry in value:
+            yield from tables(entry)
 
 
 def test_every_setting_has_one_name() -> None:
-    made = Scenario.parse(EVERY_TABLE)
-    reading = Reading(made, Files())
-    seen, other = set(), set()
-    for table in (one for part in (made.links, made.flows, made.sessions) for one in tables(part)):
+    scenario = Scenario.parse(EVERY_TABLE)
+    reading = Reading(scenario, Files())
+    kinds, differing = set(), set()
+    for table in (entry for part in (scenario.links, scenario.flows, scenario.sessions) for entry in tables(part)):
         kind = type(table).__name__
-        seen.add(kind)
+        kinds.add(kind)
         if kind in {"Back", "Controller"}:
             continue  # one is what differs from its link, the other is looked up in the registry
         ir = table.to_ir(reading)
-        for one in ir if isinstance(ir, list) else [ir]:
-            if not isinstance(one, dict):
+        for entry in ir if isinstance(ir, list) else [ir]:
+            if not isinstance(entry, dict):
                 continue  # greedy, ideal
-            if set(one) <= TAGS and len(one) == 1 and isinstance(next(iter(one.values())), dict):
-                one = next(iter(one.values()))  # noqa: PLW2901
-            own = {field.alias or name for name, field in type(table).model_fields.items()}
-            own -= {"source"}
-            lowered = set(one) - {"source"}
+            if set(entry) <= TAGS and len(entry) == 1 and isinstance(next(iter(entry.values())), dict):
+                entry = next(iter(entry.values()))  # noqa: PLW2901
+            fields = {field.alias or name for name, field in type(table).model_fields.items()}
+            fields -= {"source"}
+            lowered = set(entry) - {"source"}
             if kind == "Link":
-                lowered = (lowered - {"settings"}) | set(one["settings"])
-            if isinstance(one.get("source"), dict):
-                lowered |= set(next(iter(one["source"].values())))
-            other |= {(kind, key) for key in own ^ lowered}
+                lowered = (lowered - {"settings"}) | set(entry["settings"])
+            if isinstance(entry.get("source"), dict):
+                lowered |= set(next(iter(entry["source"].values())))
+            differing |= {(kind, key) for key in fields ^ lowered}
     assert {
         "Link",
         "Queue",
@@ -198,9 +198,9 @@ def test_every_setting_has_one_name() -> None:
         "StatisticalVideo",
         "Member",
         "Fec",
-    } <= seen
-    assert other == {(kind, key) for kind, keys in OTHER_NAMES.items() if kind in seen for key in keys}
+    } <= kinds
+    assert differing == {(kind, key) for kind, keys in OTHER_NAMES.items() if kind in kinds for key in keys}
     # and the engine knows all of them: it refuses what it does not know
-    without = made.with_changes({"links.d.capacity": "1Mbps"}).to_dict()
+    without = scenario.with_changes({"links.d.capacity": "1Mbps"}).to_dict()
     without["flows"] = [flow for flow in without["flows"] if flow["name"] != "e"]
     assert run(Scenario.from_dict({**without, "duration": "2s", "warmup": "0s"}), record="summary").flows

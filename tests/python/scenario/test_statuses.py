@@ -25,8 +25,8 @@ def thesis(controller: str = "fixed:7.2Mbps", **changes: Any) -> Scenario:
 def network(done: Run) -> tuple[Any, Any]:
     """The capacity of the network as the record has it: when, and how much."""
     truth = done.table("truth")
-    of = truth.to_numpy("link") == "network"
-    return truth.to_numpy("t_s")[of], truth.to_numpy("capacity_bps")[of]
+    rows = truth.to_numpy("link") == "network"
+    return truth.to_numpy("t_s")[rows], truth.to_numpy("capacity_bps")[rows]
 
 
 def packets(done: Run) -> tuple[Any, Any, Any]:
@@ -51,8 +51,8 @@ def udp(capacity: Any, rate: str = "8Mbps", **changes: Any) -> Scenario:
     )
 
 
-def statuses(**of: tuple[str, float]) -> list[dict[str, Any]]:
-    return [{"name": name, "capacity": rate, "probability": share} for name, (rate, share) in of.items()]
+def statuses(**named: tuple[str, float]) -> list[dict[str, Any]]:
+    return [{"name": name, "capacity": rate, "probability": share} for name, (rate, share) in named.items()]
 
 
 # --- the network ----------------------------------------------------------------------------------
@@ -61,21 +61,21 @@ def statuses(**of: tuple[str, float]) -> list[dict[str, Any]]:
 def test_one_seed_is_one_network_whatever_is_sent() -> None:
     """The thesis "recorded it in the first case and used it in the second case every time" (section 4.2)."""
     for seed in (1, 2):
-        one, other = (run(thesis(name), seed, "packets") for name in ("fixed:7.2Mbps", "gcc:hoang2017"))
-        assert one.metrics("sender")["sending_rate_bps"] != other.metrics("sender")["sending_rate_bps"]
+        fixed, gcc = (run(thesis(name), seed, "packets") for name in ("fixed:7.2Mbps", "gcc:hoang2017"))
+        assert fixed.metrics("sender")["sending_rate_bps"] != gcc.metrics("sender")["sending_rate_bps"]
         for column in ("t_s", "link", "capacity_bps"):
-            left, right = (done.table("truth").to_numpy(column) for done in (one, other))
-            assert np.array_equal(left, right)
+            fixed_column, gcc_column = (done.table("truth").to_numpy(column) for done in (fixed, gcc))
+            assert np.array_equal(fixed_column, gcc_column)
         for stream in ("network/status", "network/loss", "network/jitter"):
-            seen = [done.draws[stream]["checkpoints"] for done in (one, other)]
-            shorter = min(map(len, seen))
+            checkpoints = [done.draws[stream]["checkpoints"] for done in (fixed, gcc)]
+            shorter = min(map(len, checkpoints))
             assert shorter >= 4
-            assert seen[0][:shorter] == seen[1][:shorter], stream
-        for done in (one, other):
+            assert checkpoints[0][:shorter] == checkpoints[1][:shorter], stream
+        for done in (fixed, gcc):
             # one number an interval up to the goodbye, and one a packet, reports of the sender included
             assert done.draws["network/status"]["count"] == int(done.metrics("sender")["stop_s"] / 2) + 1
-            said = list(done.table("rtcp").to_numpy("contents"))
-            reports = sum(contents.startswith("SR") for contents in said)
+            contents_column = list(done.table("rtcp").to_numpy("contents"))
+            reports = sum(contents.startswith("SR") for contents in contents_column)
             assert done.draws["network/loss"]["count"] == 1000 + reports
 
 
@@ -83,7 +83,7 @@ def test_other_capacities_meet_the_same_luck() -> None:
     key = "links.network.capacity.statuses"
     table9 = {"idle": "4.32Mbps", "cross-traffic-1": "2.88Mbps", "cross-traffic-2": "1.44Mbps"}
     changed = thesis().with_changes({f"{key}.{name}.capacity": rate for name, rate in table9.items()})
-    was, now = (network(run(one, 5, "series"))[1] for one in (thesis(), changed))
+    was, now = (network(run(scenario, 5, "series"))[1] for scenario in (thesis(), changed))
     assert {(5.76e6, 4.32e6), (0.0, 0.0)} | set(zip(was, now, strict=True)) == {
         (5.76e6, 4.32e6),
         (4.32e6, 2.88e6),
@@ -93,15 +93,15 @@ def test_other_capacities_meet_the_same_luck() -> None:
 
 
 def test_statuses_have_their_shares() -> None:
-    made = udp(
+    scenario = udp(
         Scenario.load("thesis-network").links[0].capacity, rate="1kbps", duration="20000s", bin="2s", record="series"
     )
-    _, capacity = network(run(made, 1))
+    _, capacity = network(run(scenario, 1))
     n = len(capacity)
     assert n == 10_000
     for rate, share in ((5.76e6, 0.7), (4.32e6, 0.125), (2.88e6, 0.125), (0.0, 0.05)):
-        seen = np.count_nonzero(capacity == rate) / n
-        assert abs(seen - share) < 4 * (share * (1 - share) / n) ** 0.5, rate
+        fraction = np.count_nonzero(capacity == rate) / n
+        assert abs(fraction - share) < 4 * (share * (1 - share) / n) ** 0.5, rate
 
 
 def test_each_status_loses_what_it_cannot_carry() -> None:
@@ -156,14 +156,14 @@ def test_packets_meet_the_capacity_that_the_record_shows() -> None:
 
 @pytest.mark.parametrize("window", ["0s", "50ms"])
 def test_two_senders_share_what_there_is(window: str) -> None:
-    made = udp(
+    scenario = udp(
         {"interval": "2s", "rate_window": window, "statuses": statuses(only=("6Mbps", 1.0))},
         flows=[
             {"name": "one", "udp": {"rate": "4Mbps", "packet_size": "1000B"}},
             {"name": "two", "start": "1ms", "udp": {"rate": "4Mbps", "packet_size": "1000B"}},
         ],
     )
-    done = run(made, 1)
+    done = run(scenario, 1)
     # one packet a millisecond in all, 8 Mbit/s: a quarter of each is too much
     for name in ("one", "two"):
         metrics = done.metrics(name)
@@ -218,8 +218,8 @@ def test_both_ways_each_has_its_own_end() -> None:
     done = run(thesis().with_changes(both), 1, "packets")
     table = done.table("packets")
     for flow in ("sender", "sender.back"):
-        of = (table.to_numpy("flow") == flow) & (table.to_numpy("kind") == "video")
-        assert of.sum() == 1000
+        rows = (table.to_numpy("flow") == flow) & (table.to_numpy("kind") == "video")
+        assert rows.sum() == 1000
     assert done.metrics("sender.back")["packets_received"] == 1000
 
 
@@ -229,7 +229,7 @@ GOOD = (
     '{ interval = "2s", statuses = [{ name = "a", capacity = "1Mbps", probability = 0.5 }, '
     '{ name = "b", capacity = "0bps", probability = "50%" }] }'
 )
-ALONE = "a link of statuses has neither queue nor loss of its own: what it cannot carry is lost"
+ALONE = "a link with statuses has no queue, discipline or loss: it loses the packets that it cannot carry"
 WRONG = [
     ('"2s", ', '"0s", ', '5: links.cable.capacity.interval: found "0s"; expected at least 100us'),
     ('interval = "2s", ', "", "5: links.cable.capacity.interval: is missing"),
@@ -246,7 +246,7 @@ WRONG = [
     (GOOD, GOOD + "\nqueue = { packets = 9 }", f"6: links.cable.queue: {ALONE}"),
     (GOOD, GOOD + '\nloss = "1%"', f"6: links.cable.loss: {ALONE}"),
     (GOOD, '"2Mbps"\nloss = "1%"\nback = { capacity = ' + GOOD + " }",
-     f"7: links.cable.back.capacity: {ALONE} (loss = 0 here keeps that of the link out)"),
+     f"7: links.cable.back.capacity: {ALONE} (set loss = 0 in back: by default it has that of the link)"),
     (GOOD, GOOD + "\nback = { queue = { packets = 9 } }", f"6: links.cable.back.queue: {ALONE}"),
     ('duration = "4s"', 'duration = "4000s"\nbin = "1s"', None),
     ('"2s", ', '"100us", ', None),
@@ -283,11 +283,11 @@ def test_too_many_statuses() -> None:
 
 
 def test_the_default_queue_is_no_queue_here_and_the_text_is_the_same_again() -> None:
-    made = Scenario.load("thesis-network")
-    forth, back = lower(made).ir["links"]
+    scenario = Scenario.load("thesis-network")
+    forth, back = lower(scenario).ir["links"]
     assert set(forth["settings"]["queue"].values()) == {None, True}
     assert back["settings"]["queue"]["time"] == 300_000_000
-    assert lower(Scenario.parse(made.to_toml(), made.name)).ir == lower(made).ir
+    assert lower(Scenario.parse(scenario.to_toml(), scenario.name)).ir == lower(scenario).ir
 
 
 @settings(deadline=None)
@@ -301,17 +301,17 @@ def test_the_default_queue_is_no_queue_here_and_the_text_is_the_same_again() -> 
 def test_what_is_taken_runs_and_the_rest_is_refused(
     shares: list[float], rates: list[Any], times: tuple[Any, Any], beside: dict[str, Any]
 ) -> None:
-    of = [
-        {"name": f"s{at}", "capacity": rate, "probability": share}
-        for at, (share, rate) in enumerate(zip(shares, rates, strict=False))
+    entries = [
+        {"name": f"s{number}", "capacity": rate, "probability": share}
+        for number, (share, rate) in enumerate(zip(shares, rates, strict=False))
     ]
-    capacity = {"statuses": of, "interval": times[0], "rate_window": times[1]}
+    capacity = {"statuses": entries, "interval": times[0], "rate_window": times[1]}
     capacity = {key: value for key, value in capacity.items() if value is not None}
     links = [{"name": "network", "capacity": capacity, "back": False, **beside}]
     try:
-        made = udp(capacity, rate="100kbps", duration="1s", links=links)
+        scenario = udp(capacity, rate="100kbps", duration="1s", links=links)
     except ScenarioError as error:
         assert error.problems
     else:
-        done = run(made, 1).metrics("udp")
+        done = run(scenario, 1).metrics("udp")
         assert done["packets_sent"] == 13

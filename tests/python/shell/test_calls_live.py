@@ -43,8 +43,8 @@ LINK = [
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an ordinary user's calls are made."""
+class Surroundings:
+    """Folder, user and environment of an ordinary user's calls."""
 
     folder: Path
     user: list[str]
@@ -52,14 +52,14 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
+def surroundings() -> Iterator[Surroundings]:
     # pytest's own folders are closed to other users
     with tempfile.TemporaryDirectory(prefix="tidegate-test-") as name:
         folder = Path(name)
         no_arguments: list[str] = []
         plain = (no_arguments, sys.executable, dict(os.environ))
         user, python, env = ordinary_user(folder) if os.geteuid() == 0 else plain
-        yield Place(folder, user, {**env, "PYTHON": python, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
+        yield Surroundings(folder, user, {**env, "PYTHON": python, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
 
 
 def installed(program: str, needs: str) -> Path:
@@ -88,19 +88,19 @@ def installed(program: str, needs: str) -> Path:
     return folder
 
 
-def called(place: Place, folder: Path, *options: str, in_time: bool = True) -> Path:
+def called(surroundings: Surroundings, folder: Path, *options: str, in_time: bool = True) -> Path:
     """A call's folder; skips the test where the machine was not quiet for three calls.
 
     Unless it must be in time, packets may have been late: what was lost is as exact then.
     """
-    out = place.folder / "call"
+    out = surroundings.folder / "call"
     why: list[str] = []
     for _ in range(3):
         shutil.rmtree(out, ignore_errors=True)
         done = subprocess.run(
-            [*place.user, folder / "run.sh", folder.parent / "scenarios" / "steps.toml", "--out", out, *options],
-            cwd=place.folder,
-            env=place.env,
+            [*surroundings.user, folder / "run.sh", folder.parent / "scenarios" / "steps.toml", "--out", out, *options],
+            cwd=surroundings.folder,
+            env=surroundings.env,
             capture_output=True,
             text=True,
             timeout=150,
@@ -119,34 +119,34 @@ def called(place: Place, folder: Path, *options: str, in_time: bool = True) -> P
 def missing(out: Path) -> tuple[set[int], set[int]]:
     """Sequence numbers of A's media: those that the link dropped, and those that were under way at the end, by the session's files."""
     with (out / "fates.csv").open(newline="") as fates:
-        fate = {one["number"]: one["fate"] for one in csv.DictReader(fates)}
+        fate = {row["number"]: row["fate"] for row in csv.DictReader(fates)}
     with (out / "arrivals.csv").open(newline="") as arrivals:
-        media = [one for one in csv.DictReader(arrivals) if one["from"] == "A" and one["ssrc"]]
-    gone = {int(one["sequence"]) for one in media if fate.get(one["number"], "arrives") != "arrives"}
-    return gone, {int(one["sequence"]) for one in media if one["number"] not in fate}
+        media = [row for row in csv.DictReader(arrivals) if row["from"] == "A" and row["ssrc"]]
+    gone = {int(row["sequence"]) for row in media if fate.get(row["number"], "arrives") != "arrives"}
+    return gone, {int(row["sequence"]) for row in media if row["number"] not in fate}
 
 
 @pytest.fixture(scope="module")
-def wrtc(place: Place) -> Path:
-    return called(place, installed("wrtc", "npm"), "--duration", "40s", *LINK)
+def wrtc(surroundings: Surroundings) -> Path:
+    return called(surroundings, installed("wrtc", "npm"), "--duration", "40s", *LINK)
 
 
 def test_libwebrtc_in_node_follows_the_link(wrtc: Path) -> None:
     a, b = said(wrtc, "A"), said(wrtc, "B")
     about: dict[str, Any] = json.loads((wrtc / "session.json").read_text())
-    at = np.array([one["unix_s"] - about["began_unix_s"] for one in a])
-    estimates = np.array([estimate_of(one) for one in a])
+    times = np.array([event["unix_s"] - about["began_unix_s"] for event in a])
+    estimates = np.array([estimate_of(event) for event in a])
     assert a[-1]["connected_s"] < 5
     assert b[-1]["connected_s"] < 5
-    before = [one for one in b if one["unix_s"] - about["began_unix_s"] < STEP][-1]
+    before = [event for event in b if event["unix_s"] - about["began_unix_s"] < STEP][-1]
     assert before["frames"] >= 0.8 * 25 * (before["time_s"] - before["connected_s"])
-    assert estimates[(at > STEP - 5) & (at < STEP)].max() > 1e6
-    assert estimates[(at > STEP) & (at < STEP + 5)].min() < 0.6e6
+    assert estimates[(times > STEP - 5) & (times < STEP)].max() > 1e6
+    assert estimates[(times > STEP) & (times < STEP + 5)].min() < 0.6e6
     assert last(b[-1]["report"], "framesDecoded") == pytest.approx(b[-1]["frames"], abs=30)
 
 
 def check_losses(call: Path, names: str, out: Path) -> None:
-    """That the recordings of a call, by the pattern of their names, have lost what the link has."""
+    """Checks that the recordings of a call, by the pattern of their names, lack the packets that the link lost."""
     gone, under_way = missing(call)
     assert len(gone) >= 5
     files = sorted(str(path) for path in call.glob(names))
@@ -158,13 +158,13 @@ def check_losses(call: Path, names: str, out: Path) -> None:
     assert done.returncode == 0, done.stderr
     table = Run.load(out).table("packets")
     numbers, fate, sent, arrived = (table[name] for name in ("rtp_sequence", "fate", "sent_s", "arrived_s"))
-    # what was under way when the recordings ended has been lost for one place only
-    found = [int(one) for one in numbers[fate == "lost"] if int(one) not in under_way]
+    # what was under way when the recordings ended has been lost for one of them only
+    lost_numbers = [int(number) for number in numbers[fate == "lost"] if int(number) not in under_way]
     # packets sent within the largest delay before the end may have arrived after it
     untold = fate == "unknown"
     assert np.all(sent[untold] > np.nanmax(arrived) - np.nanmax(arrived - sent) - 0.002)
-    assert sorted(found) == sorted(gone - {int(one) for one in numbers[untold]})
-    assert len(found) >= 5
+    assert sorted(lost_numbers) == sorted(gone - {int(number) for number in numbers[untold]})
+    assert len(lost_numbers) >= 5
 
 
 def test_an_imported_call_has_lost_what_the_link_has(wrtc: Path, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_an_imported_call_has_lost_what_the_link_has(wrtc: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(("program", "needs"), [("chromium", "chromium"), ("pion", "go"), ("aiortc", "pip")])
 def test_other_programs_call_and_their_recordings_have_lost_what_the_link_has(
-    place: Place, tmp_path: Path, program: str, needs: str
+    surroundings: Surroundings, tmp_path: Path, program: str, needs: str
 ) -> None:
     folder = installed(program, needs)
     if program == "pion":
@@ -182,10 +182,10 @@ def test_other_programs_call_and_their_recordings_have_lost_what_the_link_has(
         subprocess.run([sys.executable, folder / "ladder.py"], check=True, env=env, capture_output=True, timeout=300)
     if program == "aiortc":
         # its environment has the Python that runs these tests, which may be root's alone
-        place = Place(place.folder, [], {**os.environ, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
-        place.env["PYTHON"] = sys.executable
+        surroundings = Surroundings(surroundings.folder, [], {**os.environ, "XDG_CACHE_HOME": str(INSTALLED / "cache")})
+        surroundings.env["PYTHON"] = sys.executable
     # the default link, which loses beside what its queue drops
-    out = called(place, folder, "--duration", "15s", "--set", "links.bottleneck.loss=3%", in_time=False)
+    out = called(surroundings, folder, "--duration", "15s", "--set", "links.bottleneck.loss=3%", in_time=False)
     a, b = said(out, "A"), said(out, "B")
     assert a[-1]["connected_s"] < 10
     assert b[-1]["connected_s"] < 10

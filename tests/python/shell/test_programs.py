@@ -22,7 +22,7 @@ if sys.platform != "linux":
 from tidegate.errors import ControllerError, RunError
 from tidegate.scenario.lower import lower
 from tidegate.shell import Contender, LiveJob, Programs, _contender, attempt, beside, how_long, replay
-from tidegate.shell._files import PLACE
+from tidegate.shell._files import FOLDER_PREFIX
 from tidegate.shell._scenario import standing_for
 from tidegate.suite import Plan, Suite
 
@@ -66,9 +66,9 @@ def test_commands_that_cannot_be_are_told_before_anything(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain.txt").write_text("x")
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         Contender.of(label)
-    assert says in str(told.value)
+    assert says in str(error.value)
     for typed in (["compare", "gcc", label], ["suite", "run", "smoke", label, "--out", "out"]):
         outcome = cli(*typed)
         assert outcome.code == 2
@@ -101,21 +101,21 @@ def test_a_program_is_called_as_the_call_is_and_stands_where_it_was() -> None:
 @pytest.mark.parametrize(
     ("name", "call", "says"),
     [
-        ("rfc8867-5.8-pause-resume", "pausing", "pauses, of which a program knows nothing"),
+        ("rfc8867-5.8-pause-resume", "pausing", "pauses, and programs do not know when"),
         ("hundred-calls", "call", "is 100 calls, and programs make one"),
-        ("coupled-calls", "slides", "is coupled with others, which programs cannot be"),
-        ("lte-one-call", "call", "is in a radio network, in which programs are not compared"),
+        ("coupled-calls", "slides", "is coupled with other flows, and programs cannot be"),
+        ("lte-one-call", "call", "is in a scenario with radio networks, where programs cannot be compared"),
     ],
 )
 def test_calls_that_programs_cannot_make_are_refused(name: str, call: str, says: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         standing_for(Scenario.load(name), call)
-    assert f"{name}: flows.{call}: " in str(told.value)
-    assert says in str(told.value)
+    assert f"{name}: flows.{call}: " in str(error.value)
+    assert says in str(error.value)
 
 
 def test_a_program_is_no_controller_of_a_simulation() -> None:
-    with pytest.raises(ControllerError, match="makes a call by the wall clock, in compare and suite run"):
+    with pytest.raises(ControllerError, match="programs run by the wall clock, in compare and suite run only"):
         scenario(PLAIN, **{"flows.call.media.controller": "program:true"}).check()
 
 
@@ -124,21 +124,21 @@ END = 4_000_000_000
 
 def written(folder: Path, sides: Sequence[str], *, size: int = 1000, **about: Any) -> dict[str, Any]:
     """The files of a session in which A sent packets of one size each 16 ms, and B one a second; what it says."""
-    rows = [(at, "A", size) for at in range(0, END, 16_000_000)] if size else []
-    rows += [(at, "B", 80) for at in range(0, END, 1_000_000_000)]
+    rows = [(time, "A", size) for time in range(0, END, 16_000_000)] if size else []
+    rows += [(time, "B", 80) for time in range(0, END, 1_000_000_000)]
     lines = [
-        f"{number},{at},0,{side},1,{size},0,17,10.77.0.1,5004,10.77.0.2,5004,,,,,"
-        for number, (at, side, size) in enumerate(sorted(rows))
+        f"{number},{time},0,{side},1,{size},0,17,10.77.0.1,5004,10.77.0.2,5004,,,,,"
+        for number, (time, side, size) in enumerate(sorted(rows))
     ]
     (folder / "arrivals.csv").write_text("\n".join([ARRIVALS, *lines, ""]))
     (folder / "fates.csv").write_text("number,at_ns,fate,written_ns\n")
     late = {"count": len(rows), "p50_ms": 0.1, "p99_ms": 0.2, "worst_ms": 0.3}
     ended = {"argv": ["true"], "status": -15, "stopped": True, "ended_s": 4.0}
-    told: dict[str, Any] = {"end_ns": END, "sides": list(sides), "why": "over", "interrupted": None}
-    told |= {"packets": len(rows), "lateness": late, "clamped_by": late, "missed": 0, "unwritten": 0}
-    told |= {"programs": {"A": dict(ended), "B": dict(ended)}, **about}
-    (folder / "session.json").write_text(json.dumps(told))
-    return told
+    summary: dict[str, Any] = {"end_ns": END, "sides": list(sides), "why": "over", "interrupted": None}
+    summary |= {"packets": len(rows), "lateness": late, "clamped_by": late, "missed": 0, "unwritten": 0}
+    summary |= {"programs": {"A": dict(ended), "B": dict(ended)}, **about}
+    (folder / "session.json").write_text(json.dumps(summary))
+    return summary
 
 
 def played(folder: Path, stand: Any, *, seed: int) -> Run:
@@ -165,27 +165,27 @@ class Sessions:
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
     """Sessions that are not had."""
-    made = Sessions([], {})
-    monkeypatch.setattr(_contender, "begin", made.begin)
+    fake = Sessions([], {})
+    monkeypatch.setattr(_contender, "begin", fake.begin)
     monkeypatch.setattr(_contender, "check_surroundings", lambda *_: None)
-    return made
+    return fake
 
 
 def test_each_session_is_told_its_seed_and_when_and_its_run_stands_beside_others(sessions: Sessions) -> None:
-    made = scenario(LUCK, **{"flows.call.start": "500ms", "flows.call.stop": "3500ms"})
-    done = compare(["gcc", "program:true one"], made, seeds=[3, 7])
-    assert [one["seed"] for one in sessions.begun] == [3, 7]
-    for one in sessions.begun:
-        assert one["programs"] == Programs(("true", "one"), ("true", "one"))
-        assert one["times"] == (0.5, 3.5)
-        assert one["sides"] == ("call", "call.feedback")
-        assert one["told"]["TIDEGATE_SEED"] == str(one["seed"])
-    assert len({one["told"]["TIDEGATE_FOLDER"] for one in sessions.begun}) == 2
+    live_scenario = scenario(LUCK, **{"flows.call.start": "500ms", "flows.call.stop": "3500ms"})
+    done = compare(["gcc", "program:true one"], live_scenario, seeds=[3, 7])
+    assert [job["seed"] for job in sessions.begun] == [3, 7]
+    for job in sessions.begun:
+        assert job["programs"] == Programs(("true", "one"), ("true", "one"))
+        assert job["times"] == (0.5, 3.5)
+        assert job["sides"] == ("call", "call.feedback")
+        assert job["variables"]["TIDEGATE_SEED"] == str(job["seed"])
+    assert len({job["variables"]["TIDEGATE_FOLDER"] for job in sessions.begun}) == 2
     mine, theirs = done.runs["program:true one"], done.runs["gcc"]
-    for ours, other in zip(mine, theirs, strict=True):
-        assert ours.seed == other.seed
+    for ours, their_run in zip(mine, theirs, strict=True):
+        assert ours.seed == their_run.seed
         assert ours.controller == ours.metrics()["controller"] == "program:true one"
-        assert ours.metrics("web")["packets_sent"] == other.metrics("web")["packets_sent"]
+        assert ours.metrics("web")["packets_sent"] == their_run.metrics("web")["packets_sent"]
     assert mine[0].metrics("web")["packets_sent"] != mine[1].metrics("web")["packets_sent"]
     # what B sent is the call's feedback: 80 bytes a second, in the three seconds of the call
     assert mine[0].metrics()["feedback_rate_bps"] == pytest.approx(4 * 640 / 3)
@@ -194,20 +194,20 @@ def test_each_session_is_told_its_seed_and_when_and_its_run_stands_beside_others
     assert rows["receive_rate_bps"].cells["program:true one"].count == 2
     assert rows["frame_delay_ms_p95"].cells["program:true one"].count == 0
     assert "web:receive_rate_bps" in rows
-    assert not [one for one in done.warnings if "noisy" in one]
+    assert not [warning for warning in done.warnings if "noisy" in warning]
 
 
 def test_a_noisy_session_is_marked_wherever_its_numbers_are(sessions: Sessions, tmp_path: Path) -> None:
     sessions.leaves = {"missed": 17}
     done = compare(["program:true", "gcc"], scenario(PLAIN), seeds=1)
     assert len(sessions.begun) == 4
-    says = "seed 1 is noisy, in each of 4 sessions: 17 packets came faster than they were read, and are lost"
+    says = "seed 1 is noisy, in each of 4 sessions: 17 packets were lost because they came faster than they were read"
     done.save(tmp_path / "out")
     again = Comparison.load(tmp_path / "out")
-    for one in (done, again):
-        assert any(says in warning for warning in one.warnings)
-        assert says in one.table.to_markdown()
-        (data,) = [run for run in one.to_data()["runs"] if run["controller"] == "program:true"]
+    for comparison in (done, again):
+        assert any(says in warning for warning in comparison.warnings)
+        assert says in comparison.table.to_markdown()
+        (data,) = [run for run in comparison.to_data()["runs"] if run["controller"] == "program:true"]
         assert (data["session"]["verdict"], data["session"]["sessions"]) == ("noisy", 4)
     assert says in (tmp_path / "out" / "report.html").read_text()
     folder = tmp_path / "out" / "runs" / "program-true-seed1"
@@ -222,7 +222,7 @@ def test_a_noisy_session_is_marked_wherever_its_numbers_are(sessions: Sessions, 
         ({"size": 0}, 'program:true: side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); it printed last: "last word"'),
         ({"status": 3, "ended_s": 1.25}, "at side B it ended with 3 after 1.2 s of 4 s; it printed nothing"),
         ({"status": -11, "ended_s": 1.0}, "at side B it was killed by signal 11 after 1.0 s of 4 s"),
-        ({"status": 0, "ended_s": 2.0}, "at side B it ended with 0 after 2.0 s of 4 s; expected that it goes on until"),
+        ({"status": 0, "ended_s": 2.0}, "at side B it ended with 0 after 2.0 s of 4 s; expected it to run until"),
         ({"why": "behind"}, "this machine is too slow for it"),
     ],
 )
@@ -234,9 +234,9 @@ def test_a_session_that_is_none_is_told(sessions: Sessions, leaves: dict[str, An
     done = compare(["program:true", "gcc"], scenario(PLAIN))
     assert list(done.runs) == ["gcc"]
     assert says in done.failed["program:true"]
-    with pytest.raises(RunError) as told:
+    with pytest.raises(RunError) as error:
         compare(["program:true"], scenario(PLAIN))
-    assert says in str(told.value)
+    assert says in str(error.value)
     # a program that ends by itself in the last second, and anything after SIGTERM, is fine
     sessions.leaves = {
         "programs": {
@@ -253,12 +253,14 @@ def test_what_a_killed_process_left_is_cleared(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     gone = subprocess.Popen(["true"])
     gone.wait()
-    for name in (f"{PLACE}{gone.pid}-abc", f"{PLACE}{os.getpid()}-abc", f"{PLACE}abc"):
+    for name in (f"{FOLDER_PREFIX}{gone.pid}-abc", f"{FOLDER_PREFIX}{os.getpid()}-abc", f"{FOLDER_PREFIX}abc"):
         (tmp_path / name / "shared").mkdir(parents=True)
     compare(["program:true"], scenario(PLAIN))
     assert len(sessions.begun) == 1
-    assert {f"{PLACE}{os.getpid()}-abc", f"{PLACE}abc"} <= {one.name for one in tmp_path.iterdir()}
-    assert not (tmp_path / f"{PLACE}{gone.pid}-abc").exists()
+    assert {f"{FOLDER_PREFIX}{os.getpid()}-abc", f"{FOLDER_PREFIX}abc"} <= {
+        folder.name for folder in tmp_path.iterdir()
+    }
+    assert not (tmp_path / f"{FOLDER_PREFIX}{gone.pid}-abc").exists()
 
 
 def test_ctrl_c_in_a_session_ends_the_comparison(sessions: Sessions) -> None:
@@ -269,10 +271,10 @@ def test_ctrl_c_in_a_session_ends_the_comparison(sessions: Sessions) -> None:
 
 
 def test_a_program_has_the_luck_of_a_simulated_call_with_the_same_seed(tmp_path: Path) -> None:
-    made = scenario(LUCK)
-    live = played(tmp_path, standing_for(made, "call"), seed=5)
+    original = scenario(LUCK)
+    live = played(tmp_path, standing_for(original, "call"), seed=5)
     for seed, alike in ((5, True), (6, False)):
-        simulated = run(made, seed=seed)
+        simulated = run(original, seed=seed)
         common = {name: draws for name, draws in simulated.draws.items() if not name.startswith("call")}
         assert {name.partition("/")[0] for name in common} >= {"link", "web"}
         shared = 0
@@ -284,15 +286,15 @@ def test_a_program_has_the_luck_of_a_simulated_call_with_the_same_seed(tmp_path:
             assert same == alike or not both, (name, seed)
         assert shared > 15
     # and the competition is the same packet for packet
-    assert live.metrics("web")["packets_sent"] == run(made, seed=5).metrics("web")["packets_sent"]
+    assert live.metrics("web")["packets_sent"] == run(original, seed=5).metrics("web")["packets_sent"]
 
 
 def test_the_columns_are_those_of_a_call_and_what_nobody_knows_is_empty(tmp_path: Path) -> None:
-    made = scenario(LUCK)
-    stand = standing_for(made, "call")
+    original = scenario(LUCK)
+    stand = standing_for(original, "call")
     live = played(tmp_path, stand, seed=1)
     assert live.subject == "call"
-    ours, theirs = live.metrics(), run(made).metrics()
+    ours, theirs = live.metrics(), run(original).metrics()
     assert set(ours) == set(theirs)
     assert ours["kind"] == "program"
     assert ours["receive_rate_bps"] > 400_000
@@ -310,7 +312,7 @@ def test_a_program_shares_a_link_as_a_call_does(tmp_path: Path) -> None:
 
 
 class Held:
-    """What a session leaves, with a clock that was so late."""
+    """A session that is over, whose clock was late by this much."""
 
     def __init__(self, late: float) -> None:
         self.late = late
@@ -325,8 +327,8 @@ class Held:
 def test_noisy_sessions_are_had_again_three_times_at_most_and_the_best_is_kept(
     lates: list[float], had: int, kept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left: Iterator[float] = iter(lates)
-    monkeypatch.setattr(LiveJob, "_hold", lambda *_: Held(next(left)))
+    remaining: Iterator[float] = iter(lates)
+    monkeypatch.setattr(LiveJob, "_hold", lambda *_: Held(next(remaining)))
     monkeypatch.setattr(LiveJob, "_run", lambda _, held, tries: (tries, held.late))
     done: Any = LiveJob.of("program:true", scenario(PLAIN), "call", 1)()
     assert done == (had, kept)
@@ -343,11 +345,11 @@ def test_an_error_costs_the_others_nothing_and_ctrl_c_all(monkeypatch: pytest.Mo
         return job.seed
 
     monkeypatch.setattr(LiveJob, "__call__", hold)
-    told: list[float] = []
-    first, second, third = attempt(jobs, told.append)
+    fractions: list[float] = []
+    first, second, third = attempt(jobs, fractions.append)
     assert (first, third) == (1, 3)
     assert isinstance(second, RunError)
-    assert told == pytest.approx([1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1])
+    assert fractions == pytest.approx([1 / 6, 1 / 3, 1 / 2, 2 / 3, 5 / 6, 1])
 
     def stop(_: LiveJob, __: Any) -> int:
         raise KeyboardInterrupt
@@ -359,23 +361,29 @@ def test_an_error_costs_the_others_nothing_and_ctrl_c_all(monkeypatch: pytest.Mo
 
 def test_how_long_it_takes_is_said_before() -> None:
     jobs = [LiveJob.of("program:true", scenario(PLAIN), "call", seed) for seed in range(1, 31)]
-    assert how_long(jobs[:1]).startswith("1 session of programs by the wall clock takes about 6 s, and more where")
+    assert how_long(jobs[:1]).startswith("1 session of programs by the wall clock takes about 6 s, and more if")
     assert "30 sessions, one after the other, of programs by the wall clock take about 3 min 0 s" in how_long(jobs)
-    told: list[float] = []
-    first, then = beside(told.append, [], jobs)
+    fractions: list[float] = []
+    first, then = beside(fractions.append, [], jobs)
     assert first is not None
     assert then is not None
     first(1.0)
     then(0.5)
-    assert told == [0.0, 0.5]
+    assert fractions == [0.0, 0.5]
 
 
 def test_contenders_of_compare_and_cases_that_do_not_fit(cli: Cli, tmp_path: Path) -> None:
     for typed, says in (
         (["compare", "program:true", "--scenario", "hundred-calls"], "flows.call: is 100 calls, and programs make one"),
         (["compare", "program:true", "--scenario", "group-t2"], "has no media flow whose controller could be replaced"),
-        (["compare", "program:true", "--media", "bars"], "makes its own video; a clip is fed to simulated calls alone"),
-        (["run", "home-broadband", "--set", "flows.call.media.controller=program:true"], "is no controller of a"),
+        (
+            ["compare", "program:true", "--media", "bars"],
+            "makes its own video; a clip can be fed only to simulated calls",
+        ),
+        (
+            ["run", "home-broadband", "--set", "flows.call.media.controller=program:true"],
+            "a simulation needs a controller",
+        ),
         (["compare", "program:true", "program:true"], "program:true: is named twice"),
     ):
         outcome = cli(*typed)
@@ -383,7 +391,7 @@ def test_contenders_of_compare_and_cases_that_do_not_fit(cli: Cli, tmp_path: Pat
         assert says in outcome.err
         assert "Traceback" not in outcome.err
     # what runs simulations again and again takes none
-    with pytest.raises(ControllerError, match="is no controller of a simulation"):
+    with pytest.raises(ControllerError, match="a simulation needs a controller"):
         Plan.of(Suite.load("smoke"), ["program:true"], seeds=1, simulated=True)
     plan = Plan.of(Suite.load("smoke"), ["gcc", "program:true"], seeds=1)
     refused = {case: why for (case, _), why in plan.refused.items()}
@@ -402,12 +410,12 @@ def test_a_run_of_a_program_is_saved_with_its_files_and_read_back(tmp_path: Path
     (live / "shared" / "deep").mkdir(parents=True)
     (live / "shared" / "deep" / "log.txt").write_text("left by both")
     names = ["arrivals.csv", "shared/deep/log.txt"]
-    made = played(live, standing_for(scenario(LUCK), "call"), seed=1)
-    told: Mapping[str, Any] = {"session": {"verdict": "noisy", "against": ["9 ms late"]}}
-    made.with_files(live, names, told).save(tmp_path / "one")
+    recorded = played(live, standing_for(scenario(LUCK), "call"), seed=1)
+    extra: Mapping[str, Any] = {"session": {"verdict": "noisy", "against": ["9 ms late"]}}
+    recorded.with_files(live, names, extra).save(tmp_path / "one")
     again = Run.load(tmp_path / "one")
-    assert again.session == told["session"]
-    assert again.digest == made.digest
+    assert again.session == extra["session"]
+    assert again.digest == recorded.digest
     again.save(tmp_path / "two")
     assert (tmp_path / "two" / "shared" / "deep" / "log.txt").read_text() == "left by both"
     for wrong in ("../x", "/etc/passwd", "", 3):

@@ -74,10 +74,10 @@ def test_a_constant_sender_has_the_numbers_of_a_simulated_one(link: Path) -> Non
     assert not done.failed
     simulated, live = (done.runs[label] for label in ("fixed:500kbps", SENDER))
     assert [run.seed for run in live] == [1, 2]
-    for one, other in zip(live, simulated, strict=True):
-        ours, theirs = one.metrics(), other.metrics()
-        assert one.session is not None
-        assert one.session["replay_differs"] is None
+    for live_run, simulated_run in zip(live, simulated, strict=True):
+        ours, theirs = live_run.metrics(), simulated_run.metrics()
+        assert live_run.session is not None
+        assert live_run.session["replay_differs"] is None
         # packets of 1000 bytes each 16 ms on one side, frames each 33 ms on the other; 4 s of them lose 2 % of 250
         assert ours["sending_rate_bps"] == pytest.approx(500_000, rel=0.02)
         assert ours["receive_rate_bps"] == pytest.approx(theirs["receive_rate_bps"], rel=0.05)
@@ -87,7 +87,7 @@ def test_a_constant_sender_has_the_numbers_of_a_simulated_one(link: Path) -> Non
         assert ours["frames_rendered"] is None
         assert theirs["frames_rendered"] is not None
         # the competition is the same, packet for packet
-        assert one.metrics("cross")["packets_sent"] == other.metrics("cross")["packets_sent"]
+        assert live_run.metrics("cross")["packets_sent"] == simulated_run.metrics("cross")["packets_sent"]
 
 
 def test_a_comparison_with_a_program_is_one_like_any_other(tmp_path: Path, link: Path) -> None:
@@ -96,9 +96,9 @@ def test_a_comparison_with_a_program_is_one_like_any_other(tmp_path: Path, link:
     done = tidegate(tmp_path, "compare", sender, "gcc", "--scenario", str(link), "--out", "out", "--json")
     assert done.returncode == 0, done.stderr
     assert "1 session of programs by the wall clock takes about 10 s" in done.stderr
-    found = json.loads(done.stdout)
-    assert found["controllers"] == [sender, "gcc"]
-    (live,) = [one for one in found["runs"] if one["controller"] == sender]
+    comparison = json.loads(done.stdout)
+    assert comparison["controllers"] == [sender, "gcc"]
+    (live,) = [run for run in comparison["runs"] if run["controller"] == sender]
     assert live["session"]["verdict"] in {"quiet", "noisy"}
     again = Comparison.load(tmp_path / "out")
     run = again.runs[sender][0]
@@ -120,7 +120,7 @@ def test_a_comparison_with_a_program_is_one_like_any_other(tmp_path: Path, link:
     [
         ("print('no camera'); raise SystemExit(3)", "ended with 3 after "),
         ("import time; time.sleep(60)", "side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); it printed nothing"),
-        ("pass", "of 8 s; expected that it goes on until SIGTERM; it printed nothing"),
+        ("pass", "of 8 s; expected it to run until SIGTERM; it printed nothing"),
         ("import os; os.kill(os.getpid(), 9)", "was killed by signal 9"),
     ],
 )
@@ -197,9 +197,9 @@ def test_a_suite_has_programs_beside_controllers_and_goes_on_where_it_was(tmp_pa
     assert min(shares[0]) > 300_000
     (folder,) = (tmp_path / "out" / "sessions").iterdir()
     assert Run.load(folder).session is not None
-    begun = time.monotonic()
+    started = time.monotonic()
     again = tidegate(tmp_path, *typed)
     assert again.returncode == 0, again.stderr
     assert "3 of 3 runs were there already" in again.stderr
     assert "wall clock" not in again.stderr
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - started < 60

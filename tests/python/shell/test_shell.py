@@ -41,8 +41,8 @@ def test_one_of_several_alike_is_replaced_and_any_flow_can_be() -> None:
     scenario = Scenario.load("rfc8867-5.7-short-tcp")
     names = [name for flow in scenario.flows for name in flow.names]
     live = with_programs(scenario, scenario.flows[-1].name, flows=1)
-    left = [name for flow in live.flows for name in flow.names]
-    assert len(left) == len(names) - 1 + 2
+    remaining = [name for flow in live.flows for name in flow.names]
+    assert len(remaining) == len(names) - 1 + 2
     lower(live)
     with pytest.raises(InputError, match="--call cal: home-broadband has no such flow; did you mean call"):
         with_programs(Scenario.load("home-broadband"), "cal")
@@ -83,7 +83,7 @@ def test_programs_are_at_one_user_of_a_radio_network(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "ends", "told"),
+    ("end", "ends", "expected"),
     [
         ("A", "AB", ("A", "10.77.0.1", "10.77.0.2")),
         ("B", "ABCD", ("B", "10.77.0.2", "10.77.0.1")),
@@ -93,10 +93,10 @@ def test_programs_are_at_one_user_of_a_radio_network(name: str) -> None:
         ("H", "ABCDEFGH", ("B", "10.77.0.8", "10.77.0.7")),
     ],
 )
-def test_an_end_finds_its_side_its_address_and_its_peer(end: str, ends: str, told: tuple[str, str, str]) -> None:
-    found = _network.environment(end, ends)
-    assert tuple(found[f"TIDEGATE_{key}"] for key in ("SIDE", "ADDRESS", "PEER")) == told
-    assert found["TIDEGATE_END"] == end
+def test_an_end_finds_its_side_its_address_and_its_peer(end: str, ends: str, expected: tuple[str, str, str]) -> None:
+    variables = _network.environment(end, ends)
+    assert tuple(variables[f"TIDEGATE_{key}"] for key in ("SIDE", "ADDRESS", "PEER")) == expected
+    assert variables["TIDEGATE_END"] == end
 
 
 def test_a_scenario_of_sessions_alone_has_no_place_for_programs() -> None:
@@ -112,9 +112,9 @@ def written(folder: Path, arrivals: list[str], fates: list[str], end: int = 5_00
     return folder
 
 
-def packet(number: int, at: int, side: str, size: int) -> str:
+def packet(number: int, time: int, side: str, size: int) -> str:
     """A line of `arrivals.csv`."""
-    return f"{number},{at},0,{side},1,{size},0,17,10.77.0.1,5004,10.77.0.2,6000,,,,,"
+    return f"{number},{time},0,{side},1,{size},0,17,10.77.0.1,5004,10.77.0.2,6000,,,,,"
 
 
 def test_a_replay_has_the_closed_form_and_tells_what_differs(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_replay_has_the_closed_form_and_tells_what_differs(tmp_path: Path) -> 
     second = 1_000_000_000
     arrivals = [packet(0, second, "A", 1250), packet(1, second + 7, "A", 1250), packet(2, 2 * second, "B", 1250)]
     due = [second + 17_000_000, second + 19_000_000, 2 * second + 15_200_000]
-    fates = [f"{number},{at},arrives,{at + 999}" for number, at in enumerate(due)]
+    fates = [f"{number},{time},arrives,{time + 999}" for number, time in enumerate(due)]
     run, differs = replay(written(tmp_path, arrivals, fates), live)
     assert differs is None
     assert run.metrics("A-1")["packets_received"] == 2
@@ -146,9 +146,9 @@ def test_a_replay_has_the_closed_form_and_tells_what_differs(tmp_path: Path) -> 
 )
 def test_damaged_sessions_are_told_with_their_line(tmp_path: Path, arrival: str, says: str) -> None:
     live = with_programs(Scenario.load("home-broadband", HOME))
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         replay(written(tmp_path, [arrival], []), live)
-    assert says in str(told.value)
+    assert says in str(error.value)
     (tmp_path / "fates.csv").unlink()
     with pytest.raises(InputError, match=r"fates\.csv: cannot be read: No such file"):
         replay(tmp_path, live)
@@ -165,45 +165,45 @@ CELLS = st.one_of(
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    name=st.sampled_from(["arrivals.csv", "fates.csv"]), line=st.integers(0, 3), cell=st.integers(0, 14), found=CELLS
+    name=st.sampled_from(["arrivals.csv", "fates.csv"]), line=st.integers(0, 3), cell=st.integers(0, 14), content=CELLS
 )
 def test_whatever_is_in_a_cell_a_replay_says_a_line_or_works(
-    tmp_path: Path, name: str, line: int, cell: int, found: str
+    tmp_path: Path, name: str, line: int, cell: int, content: str
 ) -> None:
     live = SMALL
     times = [1_000_000_000, 1_000_000_007, 2_000_000_000]
-    arrivals = [packet(number, at, "A", 1250) for number, at in enumerate(times)]
-    fates = [f"{number},{at + 20_000_000},arrives," for number, at in enumerate(times)]
+    arrivals = [packet(number, time, "A", 1250) for number, time in enumerate(times)]
+    fates = [f"{number},{time + 20_000_000},arrives," for number, time in enumerate(times)]
     file = written(tmp_path, arrivals, fates) / name
     lines = file.read_text().split("\n")
     cells = lines[line].split(",")
-    cells[cell % len(cells)] = found
+    cells[cell % len(cells)] = content
     lines[line] = ",".join(cells)
     file.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
     # each command that reads it gives an answer, or an error that the command line says in a line with exit code 2
-    for read in (lambda: replay(tmp_path, live), lambda: streams(tmp_path)):
+    for command in (lambda: replay(tmp_path, live), lambda: streams(tmp_path)):
         try:
-            read()
+            command()
         except InputError as error:
             assert name in str(error) or str(error).startswith("home-broadband: "), error
             assert error.exit_code == 2
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(at=st.integers(0, 2000), bytes_=st.binary(max_size=6), cut=st.booleans())
+@given(number=st.integers(0, 2000), bytes_=st.binary(max_size=6), cut=st.booleans())
 def test_whatever_bytes_a_session_holds_a_replay_says_a_line_or_works(
-    tmp_path: Path, at: int, bytes_: bytes, cut: bool
+    tmp_path: Path, number: int, bytes_: bytes, cut: bool
 ) -> None:
     written(tmp_path, [packet(0, 1, "A", 100)], ["0,2,arrives,"])
     for name in ("arrivals.csv", "fates.csv", "session.json"):
         file = tmp_path / name
-        whole = file.read_bytes()
-        place = at % len(whole)
-        file.write_bytes(whole[:place] + bytes_ + (b"" if cut else whole[place + len(bytes_) :]))
-        for read in (lambda: replay(tmp_path, SMALL), lambda: streams(tmp_path)):
+        original = file.read_bytes()
+        position = number % len(original)
+        file.write_bytes(original[:position] + bytes_ + (b"" if cut else original[position + len(bytes_) :]))
+        for command in (lambda: replay(tmp_path, SMALL), lambda: streams(tmp_path)):
             with suppress(InputError):
-                read()
-        file.write_bytes(whole)
+                command()
+        file.write_bytes(original)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_whatever_bytes_a_session_holds_a_replay_says_a_line_or_works(
 def test_a_damaged_session_file_is_told(tmp_path: Path, text: str, says: str) -> None:
     written(tmp_path, [], [])
     (tmp_path / "session.json").write_text(text)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         replay(tmp_path, SMALL)
-    assert says in str(told.value)
+    assert says in str(error.value)
     (tmp_path / "session.json").write_bytes(b'{"end_ns": \xff}')
     with pytest.raises(InputError, match=r"session\.json: byte 12: found what is no text"):
         replay(tmp_path, SMALL)
@@ -273,33 +273,33 @@ def test_wrong_uses_are_told_and_nothing_is_started(
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
-    told = cli("shell", *typed)
-    assert told.code in {1, 2}
-    assert says in told.err
-    assert "Traceback" not in told.err
-    assert not told.out
+    outcome = cli("shell", *typed)
+    assert outcome.code in {1, 2}
+    assert says in outcome.err
+    assert "Traceback" not in outcome.err
+    assert not outcome.out
 
 
 def test_what_is_missing_is_named_with_its_package(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tidegate.shell.sessions.search_path", lambda: str(tmp_path))
-    told = cli("shell", "home-broadband", "--", "true", "--", "true")
-    assert told.code == 2
-    assert "unshare (package util-linux) and ip (package iproute2)" in told.err
+    outcome = cli("shell", "home-broadband", "--", "true", "--", "true")
+    assert outcome.code == 2
+    assert "unshare (package util-linux) and ip (package iproute2)" in outcome.err
 
 
 def test_elsewhere_than_on_linux_it_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.shell.sessions.sys", SimpleNamespace(platform="darwin"))
-    told = cli("shell", "home-broadband", "--", "true", "--", "true")
-    assert told.code == 2
-    assert "tidegate shell needs Linux: network namespaces and packet sockets" in told.err
+    outcome = cli("shell", "home-broadband", "--", "true", "--", "true")
+    assert outcome.code == 2
+    assert "tidegate shell needs Linux: network namespaces and packet sockets" in outcome.err
 
 
 def test_a_folder_with_something_else_is_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
     (tmp_path / "mine.txt").write_text("mine")
-    told = cli("shell", "home-broadband", "--out", str(tmp_path), "--", "true", "--", "true")
-    assert told.code == 1
-    assert "there is something else in it" in told.err
+    outcome = cli("shell", "home-broadband", "--out", str(tmp_path), "--", "true", "--", "true")
+    assert outcome.code == 1
+    assert "there is something else in it" in outcome.err
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -310,9 +310,9 @@ def test_forbidden_namespaces_are_told_with_what_would_help(
     fake.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setattr("tidegate.shell.sessions.search_path", lambda: f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin")
-    told = cli("shell", "home-broadband", "--", "true", "--", "true")
-    assert told.code == 2
-    assert "namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in told.err
+    outcome = cli("shell", "home-broadband", "--", "true", "--", "true")
+    assert outcome.code == 2
+    assert "namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in outcome.err
 
 
 def test_streams_are_told_apart_with_their_losses_and_frames(tmp_path: Path) -> None:
@@ -326,11 +326,11 @@ def test_streams_are_told_apart_with_their_losses_and_frames(tmp_path: Path) -> 
     for number in range(40, 80):
         rtp = f"9,{number * 7919 % 65536},{number},13,0"
         arrivals.append(f"{number},{number * 1_000_000},0,B,1,100,0,17,10.77.0.1,5004,10.77.0.2,6000,{rtp}")
-    (one,) = streams(written(tmp_path, arrivals, fates))
-    assert (one.flow, one.ssrc, one.payload_type) == ("A-2", 7, 96)
-    assert (one.packets, one.lost, one.frames, one.whole_frames) == (40, 1, 20, 18)
-    assert one.rate_bps == pytest.approx(40 * 8000 / 0.039)
-    assert str(one).startswith(
+    (stream,) = streams(written(tmp_path, arrivals, fates))
+    assert (stream.flow, stream.ssrc, stream.payload_type) == ("A-2", 7, 96)
+    assert (stream.packets, stream.lost, stream.frames, stream.whole_frames) == (40, 1, 20, 18)
+    assert stream.rate_bps == pytest.approx(40 * 8000 / 0.039)
+    assert str(stream).startswith(
         "A-2 SSRC 0x00000007 (payload type 96): 40 packets, 1 lost, 8205 kbit/s, 18 of 20 frames"
     )
 
@@ -342,9 +342,9 @@ def test_a_registry_that_others_may_write_to_is_not_read(
     monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
     (tmp_path / "tidegate").mkdir()
     (tmp_path / "tidegate").chmod(0o777)
-    told = cli("shell", "--enter", "x")
-    assert told.code == 2
-    assert "belongs to somebody else, or others may write there" in told.err
+    outcome = cli("shell", "--enter", "x")
+    assert outcome.code == 2
+    assert "another user owns it or may write to it" in outcome.err
 
 
 def test_what_a_killed_session_left_is_cleared_and_nothing_else(
@@ -352,16 +352,16 @@ def test_what_a_killed_session_left_is_cleared_and_nothing_else(
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
-    registry, left, mine = tmp_path / "tidegate", tmp_path / "tidegate-session-1", tmp_path / "mine"
-    for folder in (registry, left, mine):
+    registry, abandoned, mine = tmp_path / "tidegate", tmp_path / "tidegate-session-1", tmp_path / "mine"
+    for folder in (registry, abandoned, mine):
         folder.mkdir(mode=0o700)
     gone = 2**22 + 1  # more than any process has on Linux (proc(5): pid_max)
-    for name, place in {"one": left, "two": mine}.items():
-        (registry / f"{name}.json").write_text(json.dumps({"pid": gone, "place": str(place)}))
+    for name, folder in {"one": abandoned, "two": mine}.items():
+        (registry / f"{name}.json").write_text(json.dumps({"pid": gone, "place": str(folder)}))
     (registry / "three.json").write_text("{")
-    told = cli("shell", "--enter", "one")
-    assert told.code == 2
-    assert "--enter one: no such session; there is none" in told.err
-    assert not left.exists()
+    outcome = cli("shell", "--enter", "one")
+    assert outcome.code == 2
+    assert "--enter one: no such session; there is none" in outcome.err
+    assert not abandoned.exists()
     assert mine.exists()
     assert [file.name for file in registry.iterdir()] == ["three.json"]

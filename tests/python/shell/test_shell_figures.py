@@ -89,9 +89,9 @@ def busy(processes: int = 2) -> Iterator[None]:
     try:
         yield
     finally:
-        for one in others:
-            one.kill()
-            one.wait()
+        for process in others:
+            process.kill()
+            process.wait()
 
 
 def test_a_thousand_packets_a_second_are_written_on_time_beside_a_compilation() -> None:
@@ -118,10 +118,10 @@ def test_a_link_of_12_mbit_carries_them_in_each_half_second() -> None:
         with (done.folder / "fates.csv").open() as file:
             for row in csv.DictReader(file):
                 if row["written_ns"] and row["number"] in size:
-                    at = int(row["written_ns"]) // 500_000_000
-                    bins[at] = bins.get(at, 0) + size[row["number"]]
+                    index = int(row["written_ns"]) // 500_000_000
+                    bins[index] = bins.get(index, 0) + size[row["number"]]
         # whole ones, from when the queue is full until the last packet
-        rates = [bins[at] * 8 / 0.5e6 for at in sorted(bins)[2:-2]]
+        rates = [bins[index] * 8 / 0.5e6 for index in sorted(bins)[2:-2]]
         print("Mbit/s in bins of 500 ms:", *(f"{rate:.2f}" for rate in rates))
         assert len(rates) > 8
         assert all(abs(rate - 12) <= 0.24 for rate in rates)

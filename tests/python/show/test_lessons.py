@@ -1,4 +1,4 @@
-"""The lessons of the page: what their sentences say is what the engine does, and what it would not do otherwise."""
+"""The lessons of the page: the engine behaves as their sentences say, and otherwise without the named cause."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMES = [
 def _run(name: str, controller: str, changes: tuple[tuple[str, str], ...]) -> Run:
     values: dict[str, Any] = {"flows.call.media.controller": controller}
     for key, value in changes:
-        # another queue is what the page has for it: a room in time, or the usual one of a discipline
+        # a queue as the page changes it: by a limit in time, or by a discipline with its usual limits
         values[key] = {"time": value} if key.endswith(".queue") else value
     return tidegate.run(LESSONS[name].scenario.with_changes(values))
 
@@ -42,17 +42,17 @@ def between(run: Run, begin: float, end: float, column: str, flow: str = "call")
 
 
 def rate(run: Run, begin: float, end: float) -> float:
-    """In Mbit/s."""
+    """The mean sending rate in Mbit/s."""
     return between(run, begin, end, "sending_rate_bps") / 1e6
 
 
 def delay(run: Run, begin: float, end: float) -> float:
-    """One way, in ms, in the mean."""
+    """The mean one-way delay in ms."""
     return between(run, begin, end, "one_way_delay_ms_mean")
 
 
 def worst(run: Run, begin: float, end: float) -> float:
-    """The same, of the packet that took longest."""
+    """The largest one-way delay in ms."""
     return between(run, begin, end, "one_way_delay_ms_max")
 
 
@@ -137,10 +137,10 @@ def test_turns_give_a_half_and_one_short_queue_gives_a_short_delay() -> None:
         fair = played("queue-management", controller)
         assert delay(fair, 30, 60) < 50
         assert 1.6 < rate(fair, 30, 60) < 2.1
-    for discipline, least, most in (("codel", 1.6, 2.1), ("pie", 0.5, 0.9)):
-        one = played("queue-management", "gcc", links__downlink__discipline=discipline)
-        assert delay(one, 30, 60) < 50
-        assert least < rate(one, 30, 60) < most
+    for discipline, low, high in (("codel", 1.6, 2.1), ("pie", 0.5, 0.9)):
+        shared = played("queue-management", "gcc", links__downlink__discipline=discipline)
+        assert delay(shared, 30, 60) < 50
+        assert low < rate(shared, 30, 60) < high
     assert 260 < delay(played("beside-tcp", "gcc"), 30, 60) < 300
 
 
@@ -151,6 +151,6 @@ def test_marks_keep_the_queue_short_and_the_share() -> None:
     assert rate(marked, 30, 60) > 1.5
     assert marked.metrics("call")["marked"] > 1000
     assert beside.metrics("call")["marked"] == 0
-    plain = played("l4s", "scream", links__downlink__discipline="drop-tail", links__downlink__queue="200ms")
-    assert delay(plain, 30, 60) > 170
-    assert rate(plain, 30, 60) < 0.2
+    unmarked = played("l4s", "scream", links__downlink__discipline="drop-tail", links__downlink__queue="200ms")
+    assert delay(unmarked, 30, 60) > 170
+    assert rate(unmarked, 30, 60) < 0.2

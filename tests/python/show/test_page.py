@@ -1,4 +1,4 @@
-"""The page of `tidegate play` in a browser: each control, the same digest as natively, no request, and other surroundings."""
+"""The page of `tidegate play` in a browser: its controls, digests equal to native runs, links, files and devices."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ def test_each_button_is_a_change_that_is_listed_and_taken_back(opened: Open) -> 
     for name, count in (("download", 1), ("loss", 2), ("outage", 4), ("handover", 6)):
         page.locator(f"#{name}").click()
         listed(page, count)
-    told = " ".join(moves(page))
-    assert "download-1 begins" in told
-    assert "loss" in told
+    changes = " ".join(moves(page))
+    assert "download-1 begins" in changes
+    assert "loss" in changes
     assert page.locator("#download").get_attribute("aria-pressed") == "true"
     assert page.locator("#loss").get_attribute("aria-pressed") == "true"
     page.locator("#undo").click()
@@ -141,14 +141,14 @@ def test_a_download_ends_and_loss_goes(opened: Open) -> None:
     for name in ("download", "loss"):
         page.locator(f"#{name}").click()
         comes_true(page, f"document.getElementById('{name}').getAttribute('aria-pressed') === 'false'")
-    begun, lossy, ended, clean = state(page, "moves")
-    assert [one["at"] for one in (begun, lossy, ended, clean)] == [2000, 2000, 4000, 4000]
-    assert (begun["running"], ended["running"]) == (True, False)
+    started, lossy, ended, clean = state(page, "moves")
+    assert [move["at"] for move in (started, lossy, ended, clean)] == [2000, 2000, 4000, 4000]
+    assert (started["running"], ended["running"]) == (True, False)
     assert (lossy["value"], clean["value"]) == (0.05, 0)
 
 
 @pytest.mark.parametrize(
-    ("control", "place"),
+    ("control", "chart"),
     [
         ("#show-receive", "#chart-rate"),
         ("#show-sending", "#chart-rate"),
@@ -158,18 +158,18 @@ def test_a_download_ends_and_loss_goes(opened: Open) -> None:
         ("#queue-unit", "#chart-queue"),
     ],
 )
-def test_each_choice_of_a_chart_changes_it(opened: Open, control: str, place: str) -> None:
+def test_each_choice_of_a_chart_changes_it(opened: Open, control: str, chart: str) -> None:
     page = opened()
     to(page, 8)
-    page.locator(place).scroll_into_view_if_needed()
+    page.locator(chart).scroll_into_view_if_needed()
     page.wait_for_timeout(300)
-    before = drawn(page, place)
+    before = drawn(page, chart)
     if control in {"#window", "#queue-unit"}:
         page.locator(control).select_option(index=0 if control == "#window" else 1)
     else:
         page.locator(control).click()
     end = time.monotonic() + 20
-    while drawn(page, place) == before:
+    while drawn(page, chart) == before:
         assert time.monotonic() < end, "nothing changed"
         page.wait_for_timeout(50)
 
@@ -213,20 +213,20 @@ def test_an_exported_scenario_has_the_digest_that_the_page_shows(
         capacity(page, 0.7)
         to(page, 8)
         page.locator("#loss").click()
-    plain = tidegate.run(Scenario.load(SCENARIO, CHANGES))
+    native = tidegate.run(Scenario.load(SCENARIO, CHANGES))
     files = exported(page, tmp_path)
     assert len(files) == 2
     for file, digest in files:
-        told = cli("run", str(file), "--json")
-        assert told.code == 0, told.err
-        assert f'"digest": "{digest}"' in told.out
+        result = cli("run", str(file), "--json")
+        assert result.code == 0, result.err
+        assert f'"digest": "{digest}"' in result.out
         run = tidegate.run(Scenario.load(file))
         assert run.digest == digest
         if name == "changed":
             assert run.scenario.seed == 7
             assert run.metrics("download-1")["packets_received"] > 0
     assert len({digest for _, digest in files}) == 2
-    assert (plain.digest == files[0][1]) == (name == "plain")
+    assert (native.digest == files[0][1]) == (name == "plain")
 
 
 def test_a_link_opens_the_same_play(opened: Open, address: str) -> None:
@@ -241,12 +241,12 @@ def test_a_link_opens_the_same_play(opened: Open, address: str) -> None:
     comes_true(page, "document.getElementById('link').value.includes('#p=')")
     link = page.locator("#link").input_value()
     assert link.startswith(address)
-    other = opened(link.removeprefix(address))
-    at_time(other, "=== 4")
-    assert moves(other) == moves(page)
-    assert other.locator("#controller-b").input_value() == "scream"
-    assert other.locator("#queue").input_value() == "codel"
-    assert numbers(other) == numbers(page)
+    second = opened(link.removeprefix(address))
+    at_time(second, "=== 4")
+    assert moves(second) == moves(page)
+    assert second.locator("#controller-b").input_value() == "scream"
+    assert second.locator("#queue").input_value() == "codel"
+    assert numbers(second) == numbers(page)
     page.locator("#whole").check()
     page.locator("#share").click()
     comes_true(page, f"document.getElementById('link').value.length > {len(link) + 500}")
@@ -262,9 +262,9 @@ def test_a_link_with_the_scenario_opens_in_a_page_without_it(opened: Open, tmp_p
     fragment = page.locator("#link").input_value().partition("#")[2]
     file = tmp_path / "other.html"
     file.write_text(play.page(play.payload(Scenario.load("home-broadband"))))
-    other = opened(f"#{fragment}", at=file.as_uri())
-    at_time(other, "=== 4")
-    assert moves(other) == moves(page)
+    second = opened(f"#{fragment}", at=file.as_uri())
+    at_time(second, "=== 4")
+    assert moves(second) == moves(page)
 
 
 def test_without_the_means_to_unpack_it_says_so(opened: Open) -> None:
@@ -277,8 +277,8 @@ def test_without_the_means_to_unpack_it_says_so(opened: Open) -> None:
 def test_a_broken_link_is_a_sentence_and_the_page_works(opened: Open, fragment: str) -> None:
     page = opened(fragment)
     comes_true(page, "!document.getElementById('error').hidden || !document.getElementById('notice').hidden")
-    told = page.locator("#error:visible, #notice:visible").first.inner_text()
-    assert "link" in told
+    sentence = page.locator("#error:visible, #notice:visible").first.inner_text()
+    assert "link" in sentence
     assert page.locator("#situation").input_value() == SCENARIO
     to(page, 1)
 
@@ -307,7 +307,7 @@ def test_the_file_works_offline(opened: Open, cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_recorded_network_is_in_the_page(opened: Open, cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "mine.trace").write_text("".join(f"{at + at % 7}\n" for at in range(5, 5000, 5)))
+    (tmp_path / "mine.trace").write_text("".join(f"{ms + ms % 7}\n" for ms in range(5, 5000, 5)))
     changes = {"links.uplink.capacity": {"trace": "mine.trace"}, "duration": "15s"}
     (tmp_path / "mine.toml").write_text(Scenario.load("home-broadband", changes).to_toml())
     assert cli("play", "mine.toml", "--out", "play.html").code == 0
@@ -343,9 +343,9 @@ def test_each_lesson_opens_by_its_name_and_plays(opened: Open, lesson: str) -> N
     assert page.locator("#answer").is_visible()
     to(page, 25)
     assert page.locator("#error").is_hidden()
-    made = Scenario.load(LESSONS / f"{lesson}.toml")
+    scenario = Scenario.load(LESSONS / f"{lesson}.toml")
     for which, controller in zip("ab", state(page, "controllers"), strict=False):
-        native = tidegate.run(made.with_changes({"flows.call.media.controller": controller})).digest
+        native = tidegate.run(scenario.with_changes({"flows.call.media.controller": controller})).digest
         assert page.evaluate(f"tidegate.digest('{which}')") == native
     page.locator("#situation").select_option(SCENARIO)
     at_time(page, "=== 0")
@@ -364,7 +364,7 @@ def test_each_queue_and_each_controller_runs(opened: Open) -> None:
             now = page.evaluate("tidegate.state()")
             assert now["controllers" if select == "controller-a" else select] in (word, [word, "nada"])
             assert now["error"] is None, word
-            # thirty bins of a tenth of a second, of which the first are empty until the first packet is there
+            # thirty bins of a tenth of a second; the first ones are empty until the first packet arrives
             assert [now["now"], now["rows"][0]["series"] >= 28, now["rows"][0]["frames"] > 20] == [3, True, True], word
             assert page.locator("#error").is_hidden(), word
 
@@ -459,6 +459,6 @@ def test_a_frame_takes_little_at_ten_times_the_speed(opened: Open, motion: str) 
     times = sorted(page.evaluate("tidegate.frameTimes()"))
     p95 = times[int(0.95 * len(times))]
     print(f"{motion}: {len(times)} frames, script and engine p50 {times[len(times) // 2]:.1f}, p95 {p95:.1f} ms")
-    # half of what there is for 60 frames a second; the slowest ones are the machine's, which does other things, too
+    # half of the time of a frame at 60 frames a second; the slowest frames depend on the machine's other work
     assert times[len(times) // 2] <= 8
     assert len(times) > 20

@@ -1,4 +1,4 @@
-"""Changes and links on the page of `tidegate play`, where a scenario has moves, schedules, recordings and chance of its own."""
+"""Changes and links on the page of `tidegate play`, with scenarios that have moves, schedules, recordings and randomness."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ def test_losses_of_a_process_are_gone_for_good(opened: Open, tmp_path: Path) -> 
 def test_queues_beside_each_other_are_told(opened: Open) -> None:
     page = opened()
     to(page, 8)
-    told = page.locator("#queues .said").first
-    assert "wait" in told.inner_text()
-    assert "one after the other" not in told.inner_text()
+    sentence = page.locator("#queues .said").first
+    assert "wait" in sentence.inner_text()
+    assert "one after the other" not in sentence.inner_text()
     page.locator("#queue").select_option("fq-codel")
     comes_true(page, "tidegate.state().ready && tidegate.state().queue === 'fq-codel'")
     comes_true(page, "document.querySelector('#queues .said').textContent.includes('queues one after the other')")

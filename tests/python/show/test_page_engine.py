@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What crates/wasm/build writes."""
+    """The folder that crates/wasm/build writes."""
     for tool in ("node", "cargo", "rustc"):
         if shutil.which(tool) is None:
             pytest.skip(f"there is no {tool}, which builds or runs the engine for browsers")
     target = "wasm32-unknown-unknown"
-    asked = ["rustc", "--print", "target-libdir", "--target", target]
-    found = subprocess.run(asked, check=False, capture_output=True, text=True)
-    if found.returncode or not Path(found.stdout.strip()).is_dir():
+    command = ["rustc", "--print", "target-libdir", "--target", target]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    if result.returncode or not Path(result.stdout.strip()).is_dir():
         pytest.skip(f"Rust's target {target} is not installed: rustup target add {target}")
     folder = tmp_path_factory.mktemp("engine")
     subprocess.run([ROOT / "crates" / "wasm" / "build", folder], check=True, timeout=1200)
@@ -35,15 +35,15 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_node(engine: Path, scenario: Scenario, folder: Path, changes: list[dict[str, object]]) -> str:
-    """The digest there."""
-    made = lower(scenario)
-    ir = {**made.ir, "links": [{**link, "service": "managed"} for link in made.ir["links"]]}
+    """The digest of a run of the browser's engine in node."""
+    lowered = lower(scenario)
+    ir = {**lowered.ir, "links": [{**link, "service": "managed"} for link in lowered.ir["links"]]}
     files = {"scenario": json.dumps(ir), "changes": json.dumps(changes)}
-    files["traces"] = "[" + ",".join(trace.to_json() for trace in made.inputs.traces) + "]"
+    files["traces"] = "[" + ",".join(trace.to_json() for trace in lowered.inputs.traces) + "]"
     for name, text in files.items():
         (folder / f"{name}.json").write_text(text)
     command = ["node", ROOT / ".ci" / "page-engine.mjs", engine, *(folder / f"{name}.json" for name in files)]
-    done = subprocess.run([str(one) for one in command], check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, timeout=120)
     return done.stdout.strip()
 
 

@@ -1,4 +1,4 @@
-"""What the page of `tidegate play` looks like: nothing hides the capacity, pictures fit their places, fingers find what they look for."""
+"""The look of the page of `tidegate play`: the capacity is visible, pictures fit, and controls are large enough for fingers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_no_line_of_the_grid_hides_the_capacity(opened: Open, lesson: str) -> No
 
 
 def sizes(page: Any) -> list[list[int]]:
-    """Of each picture how many pixels it has, and how many are seen."""
-    found = page.evaluate(
+    """The width of each picture in pixels, and the width in which it is shown."""
+    widths = page.evaluate(
         "[...document.querySelectorAll('#queues canvas, #frames canvas')].map(one =>"
         " [one.width, Math.round(one.getBoundingClientRect().width * devicePixelRatio)])"
     )
-    return [[int(one) for one in pair] for pair in found]
+    return [[int(width) for width in pair] for pair in widths]
 
 
 def test_pictures_of_a_run_that_rests_fit_a_window_of_another_width(opened: Open) -> None:
@@ -54,7 +54,7 @@ def test_pictures_of_a_run_that_rests_fit_a_window_of_another_width(opened: Open
         page.wait_for_timeout(500)
         now = sizes(page)
         assert now != before
-        assert all(abs(drawn - seen) <= 1 for drawn, seen in now), now
+        assert all(abs(drawn - visible) <= 1 for drawn, visible in now), now
 
 
 def test_a_mark_in_the_legend_is_dashed_as_its_line_is(opened: Open) -> None:
@@ -68,15 +68,15 @@ def test_a_mark_in_the_legend_is_dashed_as_its_line_is(opened: Open) -> None:
 def test_it_is_said_whose_packets_wait_where_they_are_not_the_calls(opened: Open) -> None:
     page = opened("#queue-management")
     to(page, 40)
-    said: set[str] = set()
+    texts: set[str] = set()
     for _ in range(30):
         page.locator("#step").click()
         comes_true(page, "tidegate.state().ready")
         page.wait_for_timeout(60)
-        said.update(page.locator("#queues .said").all_inner_texts())
-    waiting = [one for one in said if not one.startswith("0 ")]
-    assert any("download" in one for one in waiting)
-    assert any("download" in one and "call" not in one for one in waiting), waiting
+        texts.update(page.locator("#queues .said").all_inner_texts())
+    waiting = [text for text in texts if not text.startswith("0 ")]
+    assert any("download" in text for text in waiting)
+    assert any("download" in text and "call" not in text for text in waiting), waiting
 
 
 def test_fingers_find_what_they_look_for(opened: Open) -> None:

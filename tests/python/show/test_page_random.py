@@ -1,4 +1,4 @@
-"""After any actions on the page of `tidegate play`, it shows what the play alone determines."""
+"""After random actions on the page of `tidegate play`, its state depends only on the resulting play."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = 50
 
 
 def act(page: Any, luck: random.Random) -> None:
-    """Does something."""
+    """Does one random action."""
     match luck.choice((*BUTTONS, "seek", "capacity", "queue", "controller", "seed", "now", "ahead")):
         case "seek":
             page.locator("#time").evaluate(
@@ -68,7 +68,7 @@ def test_what_was_lived_through_is_what_its_link_shows(opened: Open, number: int
     again = opened(page.evaluate("location.hash"))
     assert lived["error"] is None
     assert len(lived["moves"]) > 3, "something was changed"
-    # the worlds that were told of changes as they came, and those that began with all of them
+    # worlds that got the changes one by one are in the state of worlds that began with all changes
     state = again.evaluate("tidegate.state()")
     assert [state[key] for key in ("now", "moves", "rows")] == [lived[key] for key in ("now", "moves", "rows")]
     assert again.locator("#numbers").inner_text() == numbers

@@ -1,4 +1,4 @@
-"""`tidegate play` but for the browser: what the page gets, that it says what the scenario says, and how it is served."""
+"""`tidegate play` without the browser: the data of the page, its agreement with the scenario, and the server."""
 
 from __future__ import annotations
 
@@ -26,100 +26,100 @@ BUILT = '<title>tidegate play</title><script type="application/json" id="payload
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A page that stands for the built one."""
-    place = tmp_path / "built" / "page.html"
-    place.parent.mkdir()
-    place.write_text(BUILT)
-    monkeypatch.setattr(_page, "BUILT", place)
-    return place
+    """A stand-in for the built page."""
+    file = tmp_path / "built" / "page.html"
+    file.parent.mkdir()
+    file.write_text(BUILT)
+    monkeypatch.setattr(_page, "BUILT", file)
+    return file
 
 
-def of_page(text: str) -> Any:
+def payload_of(text: str) -> Any:
     return json.loads(text.partition('id="payload">')[2].partition("</script>")[0])
 
 
 def situation(name: str, changes: dict[str, Any] | None = None, contenders: tuple[str, ...] = ()) -> dict[str, Any]:
-    made: dict[str, Any] = play.payload(Scenario.load(name, changes), contenders)["situations"][0]
-    return made
+    first: dict[str, Any] = play.payload(Scenario.load(name, changes), contenders)["situations"][0]
+    return first
 
 
 def digest(ir: dict[str, Any]) -> str:
-    made: str = _core.World(json.dumps(ir)).finish().digest
-    return made
+    value: str = _core.World(json.dumps(ir)).finish().digest
+    return value
 
 
 def engine(document: dict[str, Any]) -> dict[str, Any]:
-    """What the engine takes of an exported document, as far as a play sets it."""
+    """The engine's input for an exported document: the parts that a play sets."""
     ir = lower(Scenario.from_dict(document)).ir
     return {key: ir[key] for key in ("links", "flows", "seed", "duration", "warmup", "sending_jitter")}
 
 
-def plain(ir: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
-    """The page's form without how links are computed, which is the page's alone."""
+def without_service(ir: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+    """The page's input with the link service of another input, since only the page sets it to `managed`."""
     service = {link["name"]: link["service"] for link in like["links"]}
     links = [{**link, "service": service[link["name"]]} for link in ir["links"]]
     return {key: {**ir, "links": links}[key] for key in like}
 
 
-SEVERAL = ["home-broadband", "rfc8867-5.2-two-flows", "policed-mobile", "l4s-access", "coupled-calls", "lossy-wifi"]
+SCENARIOS = ["home-broadband", "rfc8867-5.2-two-flows", "policed-mobile", "l4s-access", "coupled-calls", "lossy-wifi"]
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_each_choice_of_the_page_is_the_document_that_it_exports(name: str) -> None:
-    told = situation(name, {"seed": 7})
-    document, lowered = told["document"], told["lowered"]
+    page = situation(name, {"seed": 7})
+    document, lowered = page["document"], page["lowered"]
     assert document["seed"] == lowered["seed"] == 7
-    own = engine(document)
-    assert plain(lowered, own) == own
+    expected = engine(document)
+    assert without_service(lowered, expected) == expected
 
-    assert next(iter(told["queues"])) == "own"
-    cable = told["link"].removesuffix(".back")
-    for word, queue in told["queues"].items():
-        links = [{**one, **queue["document"]} if one["name"] == cable else one for one in document["links"]]
+    assert next(iter(page["queues"])) == "own"
+    cable = page["link"].removesuffix(".back")
+    for key, queue in page["queues"].items():
+        links = [{**link, **queue["document"]} if link["name"] == cable else link for link in document["links"]]
         exported = engine({**document, "links": links})
-        played = [queue["lowered"] if one["name"] == told["link"] else one for one in lowered["links"]]
-        assert plain({**lowered, "links": played}, exported) == exported, word
+        played = [queue["lowered"] if link["name"] == page["link"] else link for link in lowered["links"]]
+        assert without_service({**lowered, "links": played}, exported) == exported, key
 
-    rooms = {word: one["lowered"]["settings"]["queue"] for word, one in told["queues"].items()}
-    limits = {word: {key: value for key, value in room.items() if value is not None} for word, room in rooms.items()}
-    whole = {"counts_in_service": True}
-    assert limits["codel"] == limits["pie"] == {"packets": 1000, **whole}
-    assert limits["fq-codel"] == {"packets": 10_240, **whole}
-    assert limits["drop-tail-50ms"] == {"time": 50_000_000, **whole}
-    assert limits["dualpi2"] == {"time": 250_000_000, **whole}
+    rooms = {key: queue["lowered"]["settings"]["queue"] for key, queue in page["queues"].items()}
+    limits = {key: {name: limit for name, limit in room.items() if limit is not None} for key, room in rooms.items()}
+    common = {"counts_in_service": True}
+    assert limits["codel"] == limits["pie"] == {"packets": 1000, **common}
+    assert limits["fq-codel"] == {"packets": 10_240, **common}
+    assert limits["drop-tail-50ms"] == {"time": 50_000_000, **common}
+    assert limits["dualpi2"] == {"time": 250_000_000, **common}
 
-    assert {"gcc", "nada", "scream"} & told["controllers"].keys()
-    for word, flow in told["controllers"].items():
+    assert {"gcc", "nada", "scream"} & page["controllers"].keys()
+    for label, flow in page["controllers"].items():
         flows = [
-            {**one, "media": {**one["media"], "controller": word}} if one["name"] == told["flow"] else one
-            for one in document["flows"]
+            {**entry, "media": {**entry["media"], "controller": label}} if entry["name"] == page["flow"] else entry
+            for entry in document["flows"]
         ]
         exported = engine({**document, "flows": flows})
-        played = [flow if one["name"] == told["flow"] else one for one in lowered["flows"]]
-        assert plain({**lowered, "flows": played}, exported) == exported, word
+        played = [flow if entry["name"] == page["flow"] else entry for entry in lowered["flows"]]
+        assert without_service({**lowered, "flows": played}, exported) == exported, label
 
     exported = engine(
-        {**document, "flows": [*document["flows"], {"name": "download-1", **told["download"]["document"]}]}
+        {**document, "flows": [*document["flows"], {"name": "download-1", **page["download"]["document"]}]}
     )
-    played = [*lowered["flows"], {**told["download"]["lowered"], "name": "download-1"}]
-    assert plain({**lowered, "flows": played}, exported) == exported
+    played = [*lowered["flows"], {**page["download"]["lowered"], "name": "download-1"}]
+    assert without_service({**lowered, "flows": played}, exported) == exported
 
 
 def test_a_play_has_the_bits_of_its_scenario() -> None:
-    told = situation("l4s-access", {"duration": "25s"})
-    assert [link["service"] for link in told["lowered"]["links"]] == ["managed", "managed"]
-    assert digest(told["lowered"]) == tidegate.run(Scenario.from_dict(told["document"])).digest
-    assert digest(told["lowered"]) == tidegate.run(Scenario.load("l4s-access", {"duration": "25s"})).digest
-    other = [told["controllers"]["nada"] if one["name"] == "call" else one for one in told["lowered"]["flows"]]
-    assert digest({**told["lowered"], "flows": other}) != digest(told["lowered"])
+    page = situation("l4s-access", {"duration": "25s"})
+    assert [link["service"] for link in page["lowered"]["links"]] == ["managed", "managed"]
+    assert digest(page["lowered"]) == tidegate.run(Scenario.from_dict(page["document"])).digest
+    assert digest(page["lowered"]) == tidegate.run(Scenario.load("l4s-access", {"duration": "25s"})).digest
+    with_nada = [page["controllers"]["nada"] if flow["name"] == "call" else flow for flow in page["lowered"]["flows"]]
+    assert digest({**page["lowered"], "flows": with_nada}) != digest(page["lowered"])
 
 
 def test_several_flows_alike_are_written_out_and_run_as_before() -> None:
-    told = situation("rfc8867-5.4-competing-calls", {"duration": "50s"})
-    assert [flow["name"] for flow in told["document"]["flows"]] == ["call-1", "call-2", "call-3"]
-    assert told["flow"] == "call-1"
-    plainly = tidegate.run(Scenario.load("rfc8867-5.4-competing-calls", {"duration": "50s"}))
-    assert digest(told["lowered"]) == plainly.digest
+    page = situation("rfc8867-5.4-competing-calls", {"duration": "50s"})
+    assert [flow["name"] for flow in page["document"]["flows"]] == ["call-1", "call-2", "call-3"]
+    assert page["flow"] == "call-1"
+    native = tidegate.run(Scenario.load("rfc8867-5.4-competing-calls", {"duration": "50s"}))
+    assert digest(page["lowered"]) == native.digest
 
 
 def test_the_tightest_link_on_the_way_is_dragged() -> None:
@@ -128,27 +128,27 @@ def test_the_tightest_link_on_the_way_is_dragged() -> None:
         situation("home-broadband", {"flows.call.from": "internet", "flows.call.to": "home"})["link"] == "uplink.back"
     )
     steps = [["0s", "60Mbps"], ["1s", "1Mbps"]]
-    told = situation("home-broadband", {"links.uplink.back.capacity": {"schedule": steps}})
-    assert told["link"] == "uplink"
-    assert told["links"] == ["uplink", "uplink.back"]
+    page = situation("home-broadband", {"links.uplink.back.capacity": {"schedule": steps}})
+    assert page["link"] == "uplink"
+    assert page["links"] == ["uplink", "uplink.back"]
 
 
 def test_whom_it_begins_with() -> None:
     assert situation("home-broadband")["contenders"] == ["gcc", "nada"]
     assert situation("home-broadband", {"flows.call.media.controller": "nada"})["contenders"] == ["nada", "gcc"]
-    told = situation("home-broadband", contenders=("fixed:3Mbps", "gcc"))
-    assert told["contenders"] == ["fixed:3Mbps", "gcc"]
-    assert told["controllers"]["fixed:3Mbps"]["kind"]["media"]["controller"]["settings"] == {"rate": 3_000_000}
+    page = situation("home-broadband", contenders=("fixed:3Mbps", "gcc"))
+    assert page["contenders"] == ["fixed:3Mbps", "gcc"]
+    assert page["controllers"]["fixed:3Mbps"]["kind"]["media"]["controller"]["settings"] == {"rate": 3_000_000}
     table = {"name": "gcc", "preset": "draft-02", "k_up": 0.01, "overuse_time": "7ms"}
-    told = situation("home-broadband", {"flows.call.media.controller": table})
-    assert told["contenders"] == ["gcc:draft-02,k_up=0.01,overuse_time=7ms", "nada"]
+    page = situation("home-broadband", {"flows.call.media.controller": table})
+    assert page["contenders"] == ["gcc:draft-02,k_up=0.01,overuse_time=7ms", "nada"]
 
 
 def test_each_situation_has_a_name_of_its_own() -> None:
-    made = play.payload(Scenario.load("home-broadband", {"name": "l4s"}))["situations"]
-    assert made[0]["id"] == "l4s.toml"
-    assert len({one["id"] for one in made}) == 8
-    assert [one["id"] for one in play.payload()["situations"]][-1] == "l4s"
+    situations = play.payload(Scenario.load("home-broadband", {"name": "l4s"}))["situations"]
+    assert situations[0]["id"] == "l4s.toml"
+    assert len({entry["id"] for entry in situations}) == 8
+    assert [entry["id"] for entry in play.payload()["situations"]][-1] == "l4s"
 
 
 def test_a_controller_that_does_not_fit_the_flow_is_not_offered() -> None:
@@ -167,7 +167,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("home-broadband", {"seed": 2**53}, "seed: found 9007199254740992; the page takes seeds up to 9007199254740991"),
     ("home-broadband", {"seeds": {"uplink": 2**60}}, "seeds.uplink: found 1152921504606846976"),
     ("home-broadband", {"flows.call.media.controller": "python:mine.py:Mine"}, "flows.call.media.controller: python:mine.py:Mine is a file, and a browser has no Python"),
-    ("home-broadband", {"links.uplink.capacity": "infinite"}, "links.uplink.capacity: no link on the way of call has a capacity that can be dragged"),
+    ("home-broadband", {"links.uplink.capacity": "infinite"}, "links.uplink.capacity: no link on the path of call has a capacity that can be dragged"),
     ("home-broadband", {"duration": "30h"}, "duration: found 108000s, for which a run needs about 20"),
     ("home-broadband", {"links.uplink.back.capacity": "external", "links.uplink.back.delay": "0s"}, "external"),
 ]  # fmt: skip
@@ -179,32 +179,32 @@ def test_a_page_of_what_cannot_be_played_says_so_and_has_the_lessons(
     del built
     served: list[str] = []
     monkeypatch.setattr("tidegate.cli.play._serve", lambda text, *_, **__: served.append(text))
-    told = cli("play", "home-broadband", "--set", "flows.call.media.controller=python:mine.py:Mine")
-    assert told.code == 0
-    first, *others = of_page(served[0])["situations"]
+    result = cli("play", "home-broadband", "--set", "flows.call.media.controller=python:mine.py:Mine")
+    assert result.code == 0
+    first, *others = payload_of(served[0])["situations"]
     assert "mine.py:Mine is a file, and a browser has no Python" in first["refused"]
-    assert first["refused"].replace(" ", "") in "".join(told.err.split())
-    assert [one["lesson"]["number"] for one in others] == [1, 2, 3, 4, 5, 6, 7]
+    assert first["refused"].replace(" ", "") in "".join(result.err.split())
+    assert [entry["lesson"]["number"] for entry in others] == [1, 2, 3, 4, 5, 6, 7]
     # a file is for another reader, who cannot change the scenario
     assert cli("play", "lte-cell", "--out", "play.html").code == 2
     assert not (tmp_path / "play.html").exists()
 
 
-@pytest.mark.parametrize(("name", "changes", "said"), REFUSED)
-def test_what_cannot_be_played_is_said(name: str, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError) as told:
+@pytest.mark.parametrize(("name", "changes", "message"), REFUSED)
+def test_what_cannot_be_played_is_said(name: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
         situation(name, changes)
-    assert said in str(told.value)
+    assert message in str(caught.value)
 
 
 def test_recorded_networks_are_carried_up_to_a_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "mine.trace").write_text("".join(f"{at}\n" for at in range(5, 5000, 5)))
+    (tmp_path / "mine.trace").write_text("".join(f"{ms}\n" for ms in range(5, 5000, 5)))
     text = Scenario.load("home-broadband", {"links.uplink.capacity": {"trace": "mine.trace"}}).to_toml()
     (tmp_path / "mine.toml").write_text(text)
-    told = play.payload(Scenario.load(tmp_path / "mine.toml"))["situations"][0]
-    (trace,) = told["traces"]
+    page = play.payload(Scenario.load(tmp_path / "mine.toml"))["situations"][0]
+    (trace,) = page["traces"]
     assert trace["opportunities_ms"][:3] == [5, 10, 15]
-    assert told["link"] == "uplink"
+    assert page["link"] == "uplink"
     monkeypatch.setattr(_refusing, "LARGEST", 1000)
     with pytest.raises(InputError, match=r"mine.toml:\d+: links.uplink.capacity.trace: found .* of recorded networks"):
         play.payload(Scenario.load(tmp_path / "mine.toml"))
@@ -213,8 +213,8 @@ def test_recorded_networks_are_carried_up_to_a_size(monkeypatch: pytest.MonkeyPa
 def test_a_real_recording_fits() -> None:
     traces = sorted((shared() / "traces" / "mahimahi").rglob("*.*"), key=lambda file: file.stat().st_size)
     file = next(file for file in traces if file.suffix in {".up", ".down", ".trace", ".txt"})
-    told = situation("home-broadband", {"links.uplink.capacity": {"trace": str(file)}})
-    assert len(told["traces"]) == 1
+    page = situation("home-broadband", {"links.uplink.capacity": {"trace": str(file)}})
+    assert len(page["traces"]) == 1
 
 
 @pytest.mark.usefixtures("built")
@@ -222,9 +222,9 @@ def test_a_page_is_one_file_and_no_text_ends_its_data() -> None:
     words = "</script><script>alert(1)</script> <!-- \u2028"
     text = play.page(play.payload(Scenario.load("home-broadband", {"description": words})))
     assert text.count("</script>") == 1
-    assert of_page(text)["situations"][0]["about"] == words
-    assert of_page(text)["version"] == tidegate.__version__
-    assert len(of_page(text)["situations"]) == 8
+    assert payload_of(text)["situations"][0]["about"] == words
+    assert payload_of(text)["version"] == tidegate.__version__
+    assert len(payload_of(text)["situations"]) == 8
     assert len(text) < 600_000
 
 
@@ -232,13 +232,13 @@ def test_without_the_built_page_it_says_what_makes_it(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(_page, "BUILT", tmp_path / "page.html")
-    told = cli("play", "--out", "play.html")
-    assert told.code == 2
-    assert "the page is not built here: `make page` builds it" in told.err
+    result = cli("play", "--out", "play.html")
+    assert result.code == 2
+    assert "the page is not built here: `make page` builds it" in result.err
     (tmp_path / "page.html").write_text("<p>another page</p>")
-    told = cli("play", "--out", "play.html")
-    assert told.code == 2
-    assert "is no page of tidegate's" in told.err
+    result = cli("play", "--out", "play.html")
+    assert result.code == 2
+    assert "is not a page of tidegate" in result.err
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
 
@@ -253,7 +253,7 @@ def test_a_clone_is_told_of_a_page_that_is_older_than_its_engine(
         os.utime(clone / name, (1000, 1000))
     monkeypatch.setattr(_page, "BUILT", clone / "python/tidegate/show/play/page.html")
     assert cli("play", "--out", "play.html").err == ""
-    # the engine of a browser has nothing of this one
+    # the browser's engine does not contain this crate
     os.utime(clone / "crates/python/src/lib.rs", (2000, 2000))
     assert cli("play", "--out", "play.html").err == ""
     for name in files[1:3]:
@@ -266,13 +266,13 @@ def test_a_clone_is_told_of_a_page_that_is_older_than_its_engine(
 
 @pytest.mark.usefixtures("built")
 def test_the_page_as_a_file(cli: Cli, tmp_path: Path) -> None:
-    told = cli("play", "tcp-joins", "scream", "--seed", "9", "--set", "duration=30s", "--out", "play.html")
-    assert (told.code, told.out, told.err) == (0, "written to play.html\n", "")
-    first = of_page((tmp_path / "play.html").read_text())["situations"][0]
+    result = cli("play", "tcp-joins", "scream", "--seed", "9", "--set", "duration=30s", "--out", "play.html")
+    assert (result.code, result.out, result.err) == (0, "written to play.html\n", "")
+    first = payload_of((tmp_path / "play.html").read_text())["situations"][0]
     assert (first["id"], first["contenders"], first["document"]["seed"]) == ("tcp-joins", ["scream"], 9)
     assert first["lowered"]["duration"] == 30 * 10**9
     assert cli("play", "--out", "play.html").code == 0
-    assert of_page((tmp_path / "play.html").read_text())["situations"][0]["id"] == "home-broadband"
+    assert payload_of((tmp_path / "play.html").read_text())["situations"][0]["id"] == "home-broadband"
 
 
 WRONG: list[tuple[tuple[str, ...], int, str]] = [
@@ -291,13 +291,13 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
 
 
 @pytest.mark.usefixtures("built")
-@pytest.mark.parametrize(("argv", "code", "said"), WRONG)
-def test_what_is_wrong_is_a_sentence(cli: Cli, tmp_path: Path, argv: tuple[str, ...], code: int, said: str) -> None:
+@pytest.mark.parametrize(("argv", "code", "message"), WRONG)
+def test_what_is_wrong_is_a_sentence(cli: Cli, tmp_path: Path, argv: tuple[str, ...], code: int, message: str) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     out = () if "--out" in argv else ("--out", "play.html")
-    told = cli("play", *argv, *out)
-    assert told.code == code
-    assert said in told.err
+    result = cli("play", *argv, *out)
+    assert result.code == code
+    assert message in result.err
     assert sorted(file.name for file in tmp_path.iterdir()) == ["built", "notes.txt"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -305,10 +305,10 @@ def test_what_is_wrong_is_a_sentence(cli: Cli, tmp_path: Path, argv: tuple[str, 
 def ask(port: int, path: str = "/", host: str | None = None, method: str = "GET") -> tuple[int, str, dict[str, str]]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     connection.request(method, path, headers={} if host is None else {"Host": host})
-    answer = connection.getresponse()
-    got = answer.status, answer.read().decode(), dict(answer.getheaders())
+    response = connection.getresponse()
+    result = response.status, response.read().decode(), dict(response.getheaders())
     connection.close()
-    return got
+    return result
 
 
 def test_it_serves_the_page_to_this_machine_and_nothing_else() -> None:
@@ -323,7 +323,7 @@ def test_it_serves_the_page_to_this_machine_and_nothing_else() -> None:
             assert ask(port, host=f"localhost:{port}")[0] == 200
             assert ask(port, method="HEAD")[:2] == (200, "")
             for path in ("/favicon.ico", "/../pyproject.toml", "/page.html"):
-                assert ask(port, path)[:2] == (404, f"there is one page here: {server.address}\n")
+                assert ask(port, path)[:2] == (404, f"the only page here is {server.address}\n")
             # a foreign name that resolves to this machine
             for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
                 status, text, _ = ask(port, host=host)
@@ -337,13 +337,13 @@ def test_it_serves_the_page_to_this_machine_and_nothing_else() -> None:
 
 @pytest.mark.usefixtures("built")
 def test_a_port_in_use_is_a_sentence(cli: Cli) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        told = cli("play", "--port", str(port), "--no-browser")
-    assert told.code == 1
-    assert f"--port {port}: cannot be listened on: Address already in use; another --port" in told.err
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        result = cli("play", "--port", str(port), "--no-browser")
+    assert result.code == 1
+    assert f"--port {port}: cannot be listened on: Address already in use; choose another --port" in result.err
 
 
 @pytest.mark.skipif(not play.is_built(), reason="the page is not built (make page)")
@@ -356,7 +356,7 @@ def test_ctrl_c_ends_it_with_a_line(tmp_path: Path) -> None:
         assert ask(port)[0] == 200
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
-        # before it there may be a warning that the page was built before a source changed
+        # a warning that the page is older than a source may come first
         assert (process.returncode, err.splitlines()[-1]) == (130, "tidegate: the page is no longer served")
     finally:
         process.kill()
@@ -379,12 +379,12 @@ def test_a_browser_that_is_waited_for_gets_its_page(cli: Cli, monkeypatch: pytes
 
 @pytest.mark.usefixtures("built")
 def test_it_opens_the_browser_at_what_it_serves(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int]] = []
+    requests: list[tuple[str, int]] = []
 
     def browser(address: str) -> bool:
         def look() -> None:
             port = int(address.rstrip("/").rpartition(":")[2])
-            asked.append((address, ask(port)[0]))
+            requests.append((address, ask(port)[0]))
             time.sleep(0.05)
             signal.raise_signal(signal.SIGINT)
 
@@ -392,12 +392,12 @@ def test_it_opens_the_browser_at_what_it_serves(cli: Cli, monkeypatch: pytest.Mo
         return False
 
     monkeypatch.setattr("webbrowser.open", browser)
-    told = cli("play")
-    assert told.code == 130
-    ((address, status),) = asked
+    result = cli("play")
+    assert result.code == 130
+    ((address, status),) = requests
     assert status == 200
-    assert told.out == f"{address}  Ctrl-C ends it\n"
-    assert told.err == (
+    assert result.out == f"{address}  Ctrl-C ends it\n"
+    assert result.err == (
         "tidegate: found no browser to open; the address works in one on this machine\n"
         "tidegate: the page is no longer served\n"
     )

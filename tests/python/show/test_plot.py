@@ -1,4 +1,4 @@
-"""Figures: what is drawn is what was recorded, and nothing touches matplotlib's global state."""
+"""Figures: they show the recorded numbers, and leave matplotlib's global state alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def png(figure: Figure) -> bytes:
 
 
 def values(line: Line2D) -> tuple[Any, Any]:
-    """What a line was drawn from."""
+    """The data of a line."""
     x, y = line.get_data()
     return np.asarray(x), np.asarray(y)
 
@@ -87,16 +87,16 @@ TEN = ["gcc", "gcc:draft-02", "gcc-remb", "fixed:2Mbps", "tfrc", "tfrc-sp", "spr
 
 def test_a_controller_looks_the_same_in_any_company() -> None:
     for label in TEN[:8]:
-        others = [one for one in TEN if one != label]
+        others = [name for name in TEN if name != label]
         for company in ([], others[:1], others, others[::-1]):
             assert looks([*company, label])[label] == look(label), label
     assert len(set(looks(TEN).values())) == len(TEN)
     # presets have their algorithm's hue and a dash each
     presets = [look(f"gcc:{preset}") for preset in ("libwebrtc", "libwebrtc-v1", "draft-02", "aiortc", "hoang2017")]
-    assert {one.hue for one in presets} == {look("gcc").hue}
-    assert len({one.dash for one in presets}) == 5
+    assert {preset.hue for preset in presets} == {look("gcc").hue}
+    assert len({preset.dash for preset in presets}) == 5
     assert presets[0] == look("gcc")
-    # more of a kind than a hue has dashes: each still looks like no other, whatever the order
+    # more variants than a hue has dashes: all looks are still distinct, whatever the order
     rates = [f"fixed:{rate}kbps" for rate in range(500, 540)]
     assert len(set(looks(rates).values())) == len(rates) == len(HUES) * len(DASHES)
     assert looks(rates[::-1]) == looks(rates)
@@ -132,8 +132,8 @@ def test_scatter_has_a_dot_for_each_seed_and_runs_from_slow_to_quick() -> None:
     groups = synthetic.comparison(("gcc", "nada"), 4)
     ax = plot.rate_delay_scatter(groups).axes[0]
     assert [len(np.asarray(c.get_offsets())) for c in ax.collections] == [4, 1, 4, 1]
-    left, right = ax.get_xlim()
-    assert left > right
+    start, end = ax.get_xlim()
+    assert start > end
     mean = np.mean([view.metric(run, "subject", "one_way_delay_ms_p95") for run in groups["gcc"]])
     assert np.asarray(ax.collections[1].get_offsets())[0, 0] == pytest.approx(mean)
 
@@ -174,7 +174,7 @@ def test_pyplot_is_never_imported() -> None:
 
 @pytest.fixture(scope="module")
 def outages() -> Run:
-    """A call over a cell with outages, of which pictures stand still, and a download on the way."""
+    """A call over a cell with outages that freeze its picture, beside a download."""
     changes = {"duration": "40s", "links.cell.queue": {"packets": 60}}
     return run(Scenario.load("cell-with-outages", changes))
 
@@ -190,24 +190,24 @@ def test_a_session_has_what_both_ends_knew(outages: Run, tmp_path: Path) -> None
     metrics = outages.metrics()
     rates = {str(line.get_label()): line for line in panels["Rate (Mbit/s)"].lines}
     assert {"encoders", "sent", "received", "acknowledged", "goodput", "target"} <= set(rates)
-    whole = {name: float(np.nansum(np.asarray(line.get_ydata(), float))) * 0.2 for name, line in rates.items()}
-    assert whole["sent"] == pytest.approx(metrics["bytes_sent"] * 8e-6, rel=1e-6)
-    assert whole["received"] == pytest.approx(metrics["bytes_received"] * 8e-6, rel=0.01)
+    totals = {name: float(np.nansum(np.asarray(line.get_ydata(), float))) * 0.2 for name, line in rates.items()}
+    assert totals["sent"] == pytest.approx(metrics["bytes_sent"] * 8e-6, rel=1e-6)
+    assert totals["received"] == pytest.approx(metrics["bytes_received"] * 8e-6, rel=0.01)
     frames = outages.table("frames")
-    assert whole["encoders"] == pytest.approx(frames.to_numpy("size").sum() * 8e-6, rel=1e-6)
-    # what reports said is what arrived, less what had not been reported at the end; gcc counts IP and UDP, too
-    assert 0.85 * whole["received"] < whole["acknowledged"] <= whole["received"] + 1e-6
-    # the freezes that are shaded are those that the summary counts
+    assert totals["encoders"] == pytest.approx(frames.to_numpy("size").sum() * 8e-6, rel=1e-6)
+    # reports acknowledge what arrived, except at the very end; gcc also counts the headers of IP and UDP
+    assert 0.85 * totals["received"] < totals["acknowledged"] <= totals["received"] + 1e-6
+    # the shaded freezes are those of the summary
     t, length = (outages.table("freezes").to_numpy(name) for name in ("t_s", "length_s"))
     assert (len(t), length.sum()) == (metrics["freezes"], pytest.approx(metrics["freeze_time_s"]))
     assert len(t) > 1
     shaded = sum(patch.get_width() for patch in panels["Frame delay (ms)"].patches)
     assert shaded == pytest.approx(metrics["freeze_time_s"])
-    shown = next(line for line in panels["Frame delay (ms)"].lines if line.get_label() == "capture to screen")
-    delay = np.asarray(shown.get_ydata(), float)
+    dots = next(line for line in panels["Frame delay (ms)"].lines if line.get_label() == "capture to screen")
+    delay = np.asarray(dots.get_ydata(), float)
     assert np.isfinite(delay).sum() == metrics["frames_rendered"]
     assert np.nanmax(delay) == pytest.approx(metrics["frame_delay_ms_max"])
-    # a round trip is there and back
+    # a round trip takes at least twice the one-way delay
     trip = next(line for line in panels["Delay (ms)"].lines if "round trip" in str(line.get_label()))
     assert float(np.min(np.asarray(trip.get_ydata()))) > 2 * metrics["one_way_delay_ms_min"] - 1
 
@@ -218,20 +218,20 @@ def test_every_queue_is_drawn() -> None:
         for name, a, b, rate in (("first", "left", "mid", "2Mbps"), ("second", "mid", "right", "1500kbps"))
     ]
     flows = [{"name": "call", "media": {}}, {"name": "file", "tcp": {}}]
-    one = run(Scenario.from_dict({"duration": "8s", "links": links, "flows": flows}))
-    names = {line.get_label() for line in plot.session(one).axes[-1].lines}
-    every = [link["link"] for link in one.summary["links"]]
-    assert names == {name for name in every if view.queue(one, name)[1].max() > 0}
+    done = run(Scenario.from_dict({"duration": "8s", "links": links, "flows": flows}))
+    names = {line.get_label() for line in plot.session(done).axes[-1].lines}
+    link_names = [link["link"] for link in done.summary["links"]]
+    assert names == {name for name in link_names if view.queue(done, name)[1].max() > 0}
     assert {"first", "second"} <= names
-    assert {line.get_label() for line in plot.time_series(one).axes[3].lines} == names
+    assert {line.get_label() for line in plot.time_series(done).axes[3].lines} == names
 
 
 def test_the_quantiles_are_those_of_the_summary(outages: Run) -> None:
     delays = view.delay_quantiles(outages, "call")
     for share in ("p50", "p95", "p99"):
-        at = round(float(share[1:]) * 2)
-        assert delays[at] == outages.metrics()[f"one_way_delay_ms_{share}"]
-    ends = [outages.metrics()[f"one_way_delay_ms_{one}"] for one in ("min", "max")]
+        index = round(float(share[1:]) * 2)
+        assert delays[index] == outages.metrics()[f"one_way_delay_ms_{share}"]
+    ends = [outages.metrics()[f"one_way_delay_ms_{end}"] for end in ("min", "max")]
     assert [delays[0], delays[-1]] == pytest.approx(ends, rel=2e-3), "the histogram's own resolution"
 
 
@@ -248,11 +248,11 @@ def test_internals_have_units_and_the_threshold_what_it_judges(outages: Run) -> 
         "loss_state (0 increasing, 1 with padding, 2 decreasing, 3 delay-based)",
         "app_limited (0 no, 1 yes)",
     }
-    # over-use begins only where the line is above its threshold
+    # over-use begins only where the line is above the threshold
     table = outages.table("internals")
     name, value = table.to_numpy("name"), table.to_numpy("value")
-    compared, threshold, state = (value[name == one] for one in ("compared", "threshold", "state"))
+    compared, threshold, state = (value[name == series] for series in ("compared", "threshold", "state"))
     began = np.flatnonzero(np.diff((state == 1).astype(int)) == 1) + 1
     assert len(began) >= 3
-    # the threshold is noted after it has moved towards what it was compared with
+    # the threshold is noted after it has adapted to the compared value
     assert (compared[began] > threshold[began - 1] * 0.99).all()

@@ -1,4 +1,4 @@
-"""Reports: small, whole, escaped, and true to the recording."""
+"""Reports: small, complete, escaped, and true to the recording."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from tidegate.show.table import ComparisonTable
 
 
 def block(text: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])["timeline"]
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert match is not None
+    data: dict[str, Any] = json.loads(match[1])["timeline"]
     return data
 
 
@@ -59,9 +59,9 @@ def test_many_seeds_and_long_runs_stay_small_too_and_say_so() -> None:
     runs = {"gcc": [synthetic.run("gcc", seed, duration=600, flows=5) for seed in range(40)]}
     text = report.html(report.Source(runs))
     assert len(text) < 1_000_000
-    shown = len(block(text)["columns"][0]["panels"])
-    assert 1 <= shown < 40
-    assert f"the series of {shown} of 40 seeds" in text
+    count = len(block(text)["columns"][0]["panels"])
+    assert 1 <= count < 40
+    assert f"the charts are of {count} of 40 seeds" in text
 
 
 def test_the_series_in_the_page_are_those_of_the_recording() -> None:
@@ -78,19 +78,19 @@ def test_the_series_in_the_page_are_those_of_the_recording() -> None:
 
 
 def test_the_marks_of_a_link_show_where_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:
-    one = synthetic.run("gcc")
-    assert "Marked by queues" not in report.html(one)
-    one.summary["links"][0]["marked"] = 4711
-    text = report.html(one)
+    run = synthetic.run("gcc")
+    assert "Marked by queues" not in report.html(run)
+    run.summary["links"][0]["marked"] = 4711
+    text = report.html(run)
     assert "Marked by queues" in text
     assert "4711" in text
-    made = tidegate.Scenario.load("lossy-wifi").with_changes({"duration": "5s"})
-    done = tidegate.run(made, record="summary")
+    scenario = tidegate.Scenario.load("lossy-wifi").with_changes({"duration": "5s"})
+    done = tidegate.run(scenario, record="summary")
     for marks in (0, 4711):
         done.summary["links"][0]["marked"] = marks
         print_run(done)
-        said = capsys.readouterr().out
-        assert ("marked" in said, "4711" in said) == (marks > 0, marks > 0)
+        printed = capsys.readouterr().out
+        assert ("marked" in printed, "4711" in printed) == (marks > 0, marks > 0)
 
 
 def test_packing_keeps_gaps_and_values() -> None:
@@ -114,7 +114,7 @@ def test_means_of_a_step_function_are_exact() -> None:
 def test_more_flows_than_can_be_told_apart_are_summed() -> None:
     run = synthetic.run("gcc", flows=12)
     panel = block(report.html(run))["columns"][0]["panels"][0]
-    assert [other["name"] for other in panel["others"]] == ["11 other flows"]
+    assert [flow["name"] for flow in panel["others"]] == ["11 other flows"]
     total = sum(view.flow_series(run, f"cross-{i}").receive_bps for i in range(1, 12)) / 1e6
     np.testing.assert_allclose(unpack(panel["others"][0]["receive"], 0.001), total, atol=0.00051)
 
@@ -131,7 +131,7 @@ def test_the_distribution_ends_at_one_and_knows_the_median() -> None:
 
 
 def test_distribution_scatter_and_table_have_one_95th_percentile() -> None:
-    """Seeds with very different links, where pooled packets have another 95th percentile than the mean of the seeds."""
+    """With seeds of very different links the 95th percentile of pooled packets is not the mean of the seeds."""
     done = compare(["gcc", "fixed:2Mbps"], scenario_for(duration="20s"), seeds=3)
     text = report.html(done)
     lines = {line["label"]: line for line in block(text)["cdf"]["lines"]}
@@ -139,20 +139,20 @@ def test_distribution_scatter_and_table_have_one_95th_percentile() -> None:
     (chart,) = drawings(done.document())
     dots = [dot for trail in chart.trails for dot in trail.dots if dot.size == "large"]
     for (name, runs), dot in zip(done.runs.items(), dots, strict=True):
-        each = [run.metrics()["one_way_delay_ms_p95"] for run in runs]
-        mean = sum(each) / len(each)
+        by_seed = [run.metrics()["one_way_delay_ms_p95"] for run in runs]
+        mean = sum(by_seed) / len(by_seed)
         (cell,) = (row.cells[name] for row in done.table.rows if row.key == "one_way_delay_ms_p95")
         assert cell.mean == pytest.approx(mean)
         assert lines[name]["p95"] == pytest.approx(mean, abs=1e-3)
         assert dot.x == pytest.approx(mean)
-        # where the line itself crosses 95 %, between two points of its grid
+        # the line itself crosses 95 % there, between two points of its grid
         crossing = int(np.argmax(np.array(lines[name]["y"]) >= 950))
         assert grid[crossing - 1] * 0.99 <= mean <= grid[crossing] * 1.01
         pooled = np.concatenate([view.delays(run, run.subject)[0] for run in runs])
         weight = np.concatenate([view.delays(run, run.subject)[1] for run in runs])
         order = np.argsort(pooled)
-        other = pooled[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.95)]
-        assert abs(other - mean) > 0.05 * mean, "else this would show nothing"
+        percentile = pooled[order][np.searchsorted(np.cumsum(weight[order]) / weight.sum(), 0.95)]
+        assert abs(percentile - mean) > 0.05 * mean, "otherwise the test would prove nothing"
         ax = plot.delay_cdf({name: runs}).axes[0]
         dot_of_figure = next(line for line in ax.lines if list(line.get_ydata()) == [0.95])
         assert float(np.asarray(dot_of_figure.get_xdata())[0]) == pytest.approx(mean)
@@ -182,9 +182,9 @@ def test_nothing_in_the_page_points_outside() -> None:
 def test_the_files_of_uplot_are_those_that_were_published() -> None:
     folder = Path(html_pages.__file__).with_name("assets") / "uplot"
     source = tomllib.loads((folder / "source.toml").read_text())
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-    del found["source.toml"]
-    assert found == source["sha256"]
+    hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    del hashes["source.toml"]
+    assert hashes == source["sha256"]
     assert f"uPlot (v{source['version']})" in (folder / "uPlot.iife.min.js").read_text()[:100]
 
 
@@ -212,10 +212,10 @@ def test_a_run_without_a_scenario_is_not_asked_for_it() -> None:
     class Imported(tidegate.Run):
         @property
         def scenario(self) -> tidegate.Scenario:
-            raise AssertionError("it is made without a request")
+            raise AssertionError("the report must not ask for the scenario")
 
-    made = tidegate.run(tidegate.scenario_for(duration="2s"))
-    assert "<h1" in report.html(Imported(made.about, made._tables))
+    done = tidegate.run(tidegate.scenario_for(duration="2s"))
+    assert "<h1" in report.html(Imported(done.about, done._tables))
 
 
 def test_a_report_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing fetched, nothing complained of, and every chart drawn."""
+"""The report in a real browser: it fetches nothing, logs no error, and draws all charts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["browser"]  # a fixture
 
 pytestmark = pytest.mark.slow
 
-# For each canvas: how many colours stand on it besides "nothing".
+# The number of colours on each canvas, without transparent pixels.
 COLOURS = """[...document.querySelectorAll("canvas")].map((canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   const seen = new Set();
@@ -36,7 +36,7 @@ SECOND_SEED = """(() => {
   seed.value = "1";
   seed.dispatchEvent(new Event("change"));
 })()"""
-# A frame later everything asked for has been painted.
+# After two frames all requested drawing is done.
 RENDERED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 
 
@@ -149,13 +149,13 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: chromium.Browser, sheet
 def test_a_single_run_has_its_charts(browser: chromium.Browser, tmp_path: Path) -> None:
     browser.open(report.write(tmp_path / "one.html", synthetic.run("gcc", flows=3)))
     browser.evaluate(RENDERED)
-    # rate, delay, loss, the queue and the distribution; a made-up run tells nothing of its ends
+    # rate, delay, loss, the queue and the distribution; a synthetic run has no series of its ends
     assert browser.evaluate("document.querySelectorAll('canvas').length") == 5
     assert browser.evaluate("document.getElementById('seed')") is None
     assert browser.complaints() == []
 
 
-# By how much a figure, table or canvas stands out of the page.
+# The width by which a figure, table or canvas exceeds the page.
 OVER = """Math.max(...[...document.querySelectorAll("figure, canvas, svg.plot, table")]
   .filter((one) => one.offsetParent !== null || one.tagName === "svg")
   .map((one) => one.getBoundingClientRect().right - document.documentElement.clientWidth))"""
@@ -171,7 +171,7 @@ def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browse
     browser.evaluate(RENDERED)
     widths = browser.evaluate(WIDTHS)
     assert min(widths) >= 290
-    # few fill the page
+    # a few charts fill the width of the page
     assert max(widths) > 1300 / min(count, 4) - 60
     browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000, deviceScaleFactor=1, mobile=False)
     browser.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -179,7 +179,7 @@ def test_controllers_have_room_on_a_screen_and_on_paper(browser: chromium.Browse
     browser.evaluate(RENDERED)
     assert browser.evaluate(OVER) <= 0.5
     assert all(colours > 3 for colours in browser.evaluate(COLOURS))
-    # dark lines on white paper: what was asked for on the screen does not count
+    # dark lines on white paper, although the screen is dark
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     browser.call("Emulation.setEmulatedMedia", media="", features=[])
     browser.call("Emulation.clearDeviceMetricsOverride")

@@ -1,8 +1,9 @@
-"""The page, the figure and the table of a sweep: what is drawn how, and that it says what the results say."""
+"""The page, the figure and the table of a sweep: the roles of its settings, and agreement with the results."""
 
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import math
 import re
@@ -21,12 +22,12 @@ from tidegate.comparison.sweeping import SweepResult
 from tidegate.output.palette import look, shade
 from tidegate.show.sweeps import Swept, shortened
 
-UP, DOWN, WHO = "links.up.delay", "links.down.delay", "flows.call.media.controller"
+UP, DOWN, CONTROLLER = "links.up.delay", "links.down.delay", "flows.call.media.controller"
 
 
 @dataclass
-class Made:
-    """A sweep that was never run: rate and delay of a combination are what a function says."""
+class FakeSweep:
+    """A sweep that was never run: rate and delay grow with the number of the run."""
 
     grid: Mapping[str, Sequence[str]]
     seeds: int = 1
@@ -38,17 +39,17 @@ class Made:
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        def every(keys: Sequence[str]) -> list[dict[str, str]]:
+        def combinations(keys: Sequence[str]) -> list[dict[str, str]]:
             if not keys:
                 return [{}]
-            return [{keys[0]: value, **rest} for value in self.grid[keys[0]] for rest in every(keys[1:])]
+            return [{keys[0]: value, **rest} for value in self.grid[keys[0]] for rest in combinations(keys[1:])]
 
-        for settings in every(list(self.grid)):
+        for settings in combinations(list(self.grid)):
             for seed in range(1, self.seeds + 1):
                 number = len(self.rows) + 1
-                who = next((value for key, value in settings.items() if key.endswith("controller")), "gcc")
+                controller = next((value for key, value in settings.items() if key.endswith("controller")), "gcc")
                 flow = {
-                    "flow": "call", "kind": "media", "controller": who, "utilisation": 0.5, "loss_fraction": 0.0,
+                    "flow": "call", "kind": "media", "controller": controller, "utilisation": 0.5, "loss_fraction": 0.0,
                     "receive_rate_bps": 1e6 * number, "one_way_delay_ms_p95": 10.0 * number,
                 }  # fmt: skip
                 summary = {"name": "made", "seed": seed, "digest": f"{number:x}", "flows": [flow], "links": []}
@@ -65,42 +66,42 @@ class Made:
 
 ONE = {UP: ["2ms", "10ms", "50ms"]}
 TWO = {UP: ["2ms", "10ms"], DOWN: ["1ms", "5ms", "9ms"]}
-WHOS = {WHO: ["gcc", "nada", "fixed:1Mbps"]}
+CONTROLLERS = {CONTROLLER: ["gcc", "nada", "fixed:1Mbps"]}
 
 
 @pytest.mark.parametrize(
     ("grid", "axes", "panels", "lines", "how"),
     [
         (ONE, [UP], [""], 1, ""),
-        ({**ONE, **WHOS, "duration": ["9s"]}, [UP], [""], 3, ""),
-        (WHOS, [], [""], 3, ""),
+        ({**ONE, **CONTROLLERS, "duration": ["9s"]}, [UP], [""], 3, ""),
+        (CONTROLLERS, [], [""], 3, ""),
         (TWO, [UP, DOWN], [""], 1, ""),
-        ({**WHOS, **TWO}, [UP, DOWN], ["gcc", "nada", "fixed:1Mbps"], 1,
+        ({**CONTROLLERS, **TWO}, [UP, DOWN], ["gcc", "nada", "fixed:1Mbps"], 1,
          "Axes: up.delay and down.delay. A panel for each controller."),
-        ({**TWO, "links.up.queue.time": ["1s", "2s"], **WHOS}, [UP, DOWN],
-         [f"queue.time {time}, {who}" for time in ("1s", "2s") for who in WHOS[WHO]], 1,
+        ({**TWO, "links.up.queue.time": ["1s", "2s"], **CONTROLLERS}, [UP, DOWN],
+         [f"queue.time {time}, {name}" for time in ("1s", "2s") for name in CONTROLLERS[CONTROLLER]], 1,
          "Axes: up.delay and down.delay. A panel for each queue.time and controller."),
-        ({"case": ["5.1", "5.2"], **ONE, **WHOS}, [UP], ["all cases", "5.1", "5.2"], 3,
+        ({"case": ["5.1", "5.2"], **ONE, **CONTROLLERS}, [UP], ["all cases", "5.1", "5.2"], 3,
          "Axes: up.delay. A panel for each case."),
     ],
 )  # fmt: skip
 def test_which_setting_is_drawn_how(
     grid: dict[str, list[str]], axes: list[str], panels: list[str], lines: int, how: str
 ) -> None:
-    swept = Swept.of(Made(grid))
+    swept = Swept.of(FakeSweep(grid))
     assert list(swept.axes) == axes
     assert [panel.title for panel in swept.panels] == panels
     assert {len(panel.lines) for panel in swept.panels} == {lines}
     assert swept.how == how
-    drawn = [one for panel in swept.panels for some in panel.lines.values() for one in some]
+    drawn = [combination for panel in swept.panels for line in panel.lines.values() for combination in line]
     assert sorted(map(id, drawn)) == sorted(map(id, swept.combinations))
 
 
 def test_keys_are_shortened_as_far_as_they_stay_apart() -> None:
     keys = ["links.a.queue.time", "links.b.queue.time", "flows.x.media.controller", "duration"]
     assert list(shortened(keys).values()) == ["a.queue.time", "b.queue.time", "controller", "duration"]
-    whos = ["flows.x.media.controller", "flows.y.media.controller"]
-    assert list(shortened(whos).values()) == ["x.media.controller", "y.media.controller"]
+    controllers = ["flows.x.media.controller", "flows.y.media.controller"]
+    assert list(shortened(controllers).values()) == ["x.media.controller", "y.media.controller"]
 
 
 def words(figure: Figure) -> list[str]:
@@ -108,47 +109,47 @@ def words(figure: Figure) -> list[str]:
 
 
 def test_the_figure_of_one_setting_has_a_line_for_each_controller_with_the_values_at_its_points() -> None:
-    figure = plot.sweep(Made({**ONE, **WHOS}))
+    figure = plot.sweep(FakeSweep({**ONE, **CONTROLLERS}))
     (ax,) = figure.axes
     lines = [line for line in ax.lines if len(line.get_xdata()) == 3]
-    assert [line.get_color() for line in lines] == [look(who).colour for who in WHOS[WHO]]
-    # runs are numbered through: the first controller has each third, from the first
+    assert [line.get_color() for line in lines] == [look(name).colour for name in CONTROLLERS[CONTROLLER]]
+    # runs are numbered consecutively: the first controller has every third
     assert list(lines[0].get_ydata()) == [1.0, 4.0, 7.0]
     assert list(lines[0].get_xdata()) == [10.0, 40.0, 70.0]
-    said = words(figure)
-    assert {"Receive rate (Mbit/s)", "One-way delay, 95th percentile (ms)", f"made, along {UP}"} <= {*said}
-    assert sorted(one for one in said if one.endswith("ms") and one[0].isdigit()) == sorted(ONE[UP] * 3)
+    texts = words(figure)
+    assert {"Receive rate (Mbit/s)", "One-way delay, 95th percentile (ms)", f"made, along {UP}"} <= {*texts}
+    assert sorted(text for text in texts if text.endswith("ms") and text[0].isdigit()) == sorted(ONE[UP] * 3)
     assert ax.get_xlim()[0] > ax.get_xlim()[1]
 
 
 def test_the_figure_of_two_settings_is_two_maps_for_each_controller() -> None:
-    figure = plot.sweep(Made({**TWO, "flows.call.media.controller": ["gcc", "nada"]}))
-    maps = figure.findobj(lambda one: getattr(one, "patches", None) and len(one.patches) == 6)
+    figure = plot.sweep(FakeSweep({**TWO, "flows.call.media.controller": ["gcc", "nada"]}))
+    maps = figure.findobj(lambda artist: getattr(artist, "patches", None) and len(artist.patches) == 6)
     assert len(maps) == 4
-    said = words(figure)
-    assert {UP, DOWN, "gcc", "nada", "Receive rate (Mbit/s)", "One-way delay, 95th percentile (ms)"} <= {*said}
-    assert {f"{10.0 * number:.1f}" for number in range(1, 10)} <= {*said}
+    texts = words(figure)
+    assert {UP, DOWN, "gcc", "nada", "Receive rate (Mbit/s)", "One-way delay, 95th percentile (ms)"} <= {*texts}
+    assert {f"{10.0 * number:.1f}" for number in range(1, 10)} <= {*texts}
 
 
 def test_panels_that_are_left_out_are_told() -> None:
-    many = {"case": [f"c{number}" for number in range(15)], **ONE}
-    assert any("The first 12 of 16 panels." in one for one in words(plot.sweep(Made(many))))
+    cases = {"case": [f"c{number}" for number in range(15)], **ONE}
+    assert any("The first 12 of 16 panels." in text for text in words(plot.sweep(FakeSweep(cases))))
     with pytest.raises(ValueError, match="needs two combinations of settings with rate and delay"):
-        plot.sweep(Made({UP: ["1ms"]}))
+        plot.sweep(FakeSweep({UP: ["1ms"]}))
 
 
 def test_labels_cover_no_other_label() -> None:
-    figure = plot.sweep(Made({UP: [f"{number}ms" for number in range(1, 80)]}))
+    figure = plot.sweep(FakeSweep({UP: [f"{number}ms" for number in range(1, 80)]}))
     (ax,) = figure.axes
     boxes = [text.get_window_extent() for text in ax.texts]
     assert 5 < len(boxes) < 79
-    # widths are reckoned, not measured: a letter may stand a little over
+    # widths are estimates: a letter may exceed them a little
     shrunk = [box.expanded(0.85, 0.85) for box in boxes]
-    assert not any(one.overlaps(other) for at, one in enumerate(shrunk) for other in shrunk[:at])
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(shrunk, 2))
 
 
 def test_the_page_has_every_combination_and_fetches_nothing() -> None:
-    text = report.html(Made({**ONE, **WHOS}, seeds=2))
+    text = report.html(FakeSweep({**ONE, **CONTROLLERS}, seeds=2))
     assert text.count('class="dot plain"') == 9 * (1 + 4)
     assert "default-src 'none'" in html.unescape(text)
     assert not re.search(r'(?:src|href)="(?!data:)', text)
@@ -160,7 +161,7 @@ def test_the_page_has_every_combination_and_fetches_nothing() -> None:
 
 
 def test_a_map_of_the_page_has_the_numbers_in_their_places() -> None:
-    text = report.html(Made(TWO))
+    text = report.html(FakeSweep(TWO))
     first = text.partition('class="map"')[2].partition("</table>")[0]
     rows = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", row) for row in first.split("<tr>")[1:]]
     assert rows == [
@@ -175,7 +176,7 @@ def test_a_map_of_the_page_has_the_numbers_in_their_places() -> None:
 
 def test_names_are_text_on_the_page() -> None:
     evil = "<script>alert(1)</script>"
-    text = report.html(Made({UP: [evil, "2"], "flows.<b>.media.controller": ["</script><b>", "gcc"]}, name=evil))
+    text = report.html(FakeSweep({UP: [evil, "2"], "flows.<b>.media.controller": ["</script><b>", "gcc"]}, name=evil))
     assert evil not in text
     assert "</script><b>" not in text
     assert html.escape(evil) in text
@@ -183,17 +184,17 @@ def test_names_are_text_on_the_page() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_a_number_that_is_not_there_is_a_dash_and_no_point(value: float | None) -> None:
-    made = Made(ONE)
-    made.rows[1]["summary"]["flows"][0]["one_way_delay_ms_p95"] = value
-    text = report.html(made)
-    assert text.partition("Every number")[0].count('class="dot plain"') == 2
+    swept = FakeSweep(ONE)
+    swept.rows[1]["summary"]["flows"][0]["one_way_delay_ms_p95"] = value
+    text = report.html(swept)
+    assert text.partition("All numbers")[0].count('class="dot plain"') == 2
     assert "nan" not in text.partition("<main>")[2].partition("<script")[0].lower()
-    plot.sweep(made).savefig("/dev/null", format="png")
+    plot.sweep(swept).savefig("/dev/null", format="png")
 
 
 def test_many_combinations_stay_small_and_say_so() -> None:
-    made = Made({UP: [f"{number}ms" for number in range(60)], DOWN: [f"{number}ms" for number in range(60)]})
-    text = report.html(made)
+    swept = FakeSweep({UP: [f"{number}ms" for number in range(60)], DOWN: [f"{number}ms" for number in range(60)]})
+    text = report.html(swept)
     assert "The first 1000 of 3600; summary.md has all of them." in text
     assert len(text) < 5_000_000
 
@@ -203,7 +204,16 @@ def test_many_combinations_stay_small_and_say_so() -> None:
 
 def test_a_sweep_comes_back_from_its_folder_and_so_does_its_page(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "x.toml").write_text(PLAIN.replace('"4s"', '"1s"'))
-    argv = ("--set", "links.cable.delay=10ms:20ms:2", "--set", f"{WHO}=gcc,fixed:1Mbps", "--seeds", "2", "--out", "o")
+    argv = (
+        "--set",
+        "links.cable.delay=10ms:20ms:2",
+        "--set",
+        f"{CONTROLLER}=gcc,fixed:1Mbps",
+        "--seeds",
+        "2",
+        "--out",
+        "o",
+    )
     got = cli("sweep", "x.toml", *argv)
     assert got.code == 0, got.err
     assert (
@@ -220,27 +230,27 @@ def test_a_sweep_comes_back_from_its_folder_and_so_does_its_page(tmp_path: Path,
     assert cli("report", "o", "--out", "o.png").code == 0
     assert (tmp_path / "o.png").read_bytes() == picture
     assert b"tidegate sweep x.toml" in page or b"The command that made these runs" in page
-    # a run that is not there is told, not forgotten
+    # a missing run is reported, not forgotten
     next((folder / "results").glob("*.json")).unlink()
     assert cli("report", "o").code == 0
-    assert b"1 of 8 runs are not there" in (folder / "report.html").read_bytes()
+    assert b"1 of 8 runs are missing" in (folder / "report.html").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda about: about.pop("results"), "has no 'results': an earlier version wrote it, or it is damaged"),
-        (lambda about: about["results"].pop(), "is damaged: "),
-        (lambda about: about.update(grid=3), "is damaged: "),
-        (lambda about: about.update(results=["0" * 32] * 2), "none of its 2 runs is done"),
+        (lambda index: index.pop("results"), "has no 'results': an earlier version wrote it, or it is damaged"),
+        (lambda index: index["results"].pop(), "is damaged: "),
+        (lambda index: index.update(grid=3), "is damaged: "),
+        (lambda index: index.update(results=["0" * 32] * 2), "none of its 2 runs is done"),
     ],
 )
 def test_a_damaged_sweep_says_so(tmp_path: Path, damage: Any, why: str) -> None:
     sweep(Scenario.parse(PLAIN.replace('"4s"', '"1s"')), {"links.cable.delay": ["1ms", "2ms"]}, out=tmp_path / "o")
     file = tmp_path / "o" / "sweep.json"
-    about = json.loads(file.read_text())
-    damage(about)
-    file.write_text(json.dumps(about))
+    index = json.loads(file.read_text())
+    damage(index)
+    file.write_text(json.dumps(index))
     (tmp_path / "o" / "manifest.json").unlink()
     with pytest.raises(InputError) as caught:
         SweepResult.load(tmp_path / "o")

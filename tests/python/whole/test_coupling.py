@@ -10,7 +10,7 @@ import pytest
 
 import tidegate
 from coupling import CAPACITY, CONTROLLERS, FLOWS, rates, scenario, steady
-from gcc_experiments import Seen
+from gcc_experiments import RecordedFlow
 from support import ROOT
 from tidegate import Scenario, ScenarioError, TidegateError
 from tidegate.control.registry import choose, registry
@@ -63,7 +63,7 @@ def test_who_pauses_comes_back_to_its_share_without_a_burst() -> None:
     assert during[1] + during[2] > 0.75 * CAPACITY
     assert after[0] / after[1] == pytest.approx(2, rel=0.1)
     # 300 kbit/s more than the link has, for as long as it takes to notice: not the 2 Mbit/s that it had
-    assert Seen(run, "slides").queueing(60, 65)[1] < 150
+    assert RecordedFlow(run, "slides").queueing(60, 65)[1] < 150
 
 
 def test_the_conservative_sum_waits_for_two_round_trips_after_it_has_fallen() -> None:
@@ -95,7 +95,7 @@ def test_a_coupled_call_both_ways_and_in_bytes_is_the_same() -> None:
     assert run.digest == tidegate.run(made).digest
     camera, slides, _ = rates(run, 10, 20)
     assert camera / slides == pytest.approx(2, rel=0.1)
-    back = [Seen(run, f"{name}.back").mean_rate(10, 20) for name in FLOWS]
+    back = [RecordedFlow(run, f"{name}.back").mean_rate(10, 20) for name in FLOWS]
     assert min(back) > 0.2e6, "and these share as they did"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tidegate
-from gcc_experiments import Seen
+from gcc_experiments import RecordedFlow
 from support import ROOT
 
 DROP, UP, LEAVES = 20.0, 35.0, 70.0
@@ -17,12 +17,12 @@ SEEDS = (1, 2, 3)
 
 
 @cache
-def seen(controller: str, seed: int) -> Seen:
+def seen(controller: str, seed: int) -> RecordedFlow:
     scenario = tidegate.Scenario.load("drop-and-download").with_changes({"flows.call.media.controller": controller})
-    return Seen(tidegate.run(scenario, seed=seed))
+    return RecordedFlow(tidegate.run(scenario, seed=seed))
 
 
-def delay(one: Seen, start: float, stop: float) -> float:
+def delay(one: RecordedFlow, start: float, stop: float) -> float:
     """Mean queueing delay, ms."""
     return one.queueing(start, stop)[0]
 
@@ -44,7 +44,7 @@ def test_gcc_probes_follows_the_drop_shares_and_comes_back(seed: int) -> None:
     assert one.queueing(DROP, DROP + 4)[1] > 400, "a queue"
     assert 1.2 < one.drained(DROP + 0.5, 20.0) + 0.5 < 2.4, "which is gone two seconds after the drop"
     assert 10 < one.run.metrics("call")["left_out_frames"] < 30, "frames are left out for it"
-    download = Seen(one.run, "download").mean_rate(55, LEAVES)
+    download = RecordedFlow(one.run, "download").mean_rate(55, LEAVES)
     assert 0.6 * 4e6 < download < 0.75 * 4e6, "two thirds of the link"
     assert 0.95 * 4e6 < download + one.mean_rate(55, LEAVES) < 4.02e6, "and the call has the rest"
     growth = (one.target(81) / one.target(76)) ** (1 / 5)
@@ -65,7 +65,7 @@ def test_tfrc_is_soon_back_fair_and_late(seed: int) -> None:
     one = seen("tfrc", seed)
     assert one.reaches(2.4e6, UP) < 5, "soon back after the drop"
     assert one.reaches(2.4e6, LEAVES) < 5, "and after the download"
-    download = Seen(one.run, "download")
+    download = RecordedFlow(one.run, "download")
     ratio = one.mean_rate(55, 70) / download.mean_rate(55, 70)
     assert 1 / 3 < ratio < 3, f"within the factor of three of RFC 8868 section 3, {ratio:.2f}"
     assert 250 < delay(one, 25, UP) < 500, "0.4 s of queue through the drop"

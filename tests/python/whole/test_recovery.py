@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tidegate
-from gcc_experiments import Seen
+from gcc_experiments import RecordedFlow
 from tidegate import Scenario
 
 CONTROLLERS = ("gcc", "nada", "nada:ns3-rmcat", "scream", "scream:ericsson-2026-07", "scream-v1")
@@ -29,6 +29,6 @@ def test_a_call_comes_back_after_ten_bad_seconds(controller: str, link: dict[str
         "links": [{"name": "up", "delay": "25ms", "queue": {"time": "300ms"}, **link}],
         "flows": [{"name": "call", "media": call}],
     }
-    seen = Seen(tidegate.run(Scenario.from_dict(data)), "call")
+    seen = RecordedFlow(tidegate.run(Scenario.from_dict(data)), "call")
     assert seen.mean_rate(10, 20) > 0.5e6
     assert seen.mean_rate(50, 60) > 0.5e6

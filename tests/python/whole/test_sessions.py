@@ -290,7 +290,7 @@ def test_a_comparison_says_that_there_is_nothing_to_replace(cli: Cli, tmp_path: 
     assert "has no media flow whose controller could be replaced; members of sessions have none" in done.err
     crossed = cli("compare", "gcc", "--scenario", str(file), "--cross", "tcp:cubic@1s")
     assert crossed.code == 2
-    assert "--cross tcp:cubic@1s: group has no flow whose way it could share, only sessions" in crossed.err
+    assert "--cross tcp:cubic@1s: group has only sessions, and no flow whose ends it could take" in crossed.err
     with pytest.raises(InputError, match="members of sessions have none"):
         tidegate.compare(["gcc"], Scenario.parse(FILE))
 

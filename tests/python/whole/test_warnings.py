@@ -12,7 +12,7 @@ from support import Cli
 from tidegate.results.metrics import METRICS
 from tidegate.show import report
 
-ROOM = "its 375 bytes hold no packet of 1500: one goes in where nothing else is, and nothing beside it"
+ROOM = "its 375 bytes are too few for a packet of 1500: one is accepted only while the link is empty"
 
 
 def slow(folder: Path, queue: str = "", service: str = "fifo", rate: str = "5kbps") -> Path:
@@ -96,7 +96,7 @@ def test_a_way_back_that_nobody_wrote_says_whose_it_is(tmp_path: Path, cli: Cli)
         (line,) = [one for one in lines if "links.cable.back.queue: " in one]
         return line
 
-    assert told().startswith(f"tidegate: warning: {file}:4: links.cable.back.queue: its 375 bytes hold no packet of ")
+    assert told().startswith(f"tidegate: warning: {file}:4: links.cable.back.queue: its 375 bytes are too few for ")
     assert told().endswith(inherited)
     assert "its 250 bytes" in told("--set", 'links.cable.back.queue={time="200ms"}')
     assert inherited not in told("--set", 'links.cable.back.queue={time="200ms"}')
@@ -116,7 +116,7 @@ def test_a_comparison_tells_each_warning_once(tmp_path: Path, cli: Cli) -> None:
                "--seeds", "2", "--out", "out")  # fmt: skip
     line, seed = (line for line in told.err.splitlines() if "warning: " in line or "note: " in line)
     assert seed.startswith("tidegate: note: seed: ")
-    assert line.startswith("tidegate: warning: links.bottleneck.queue: its 0 bytes hold no packet of ")
+    assert line.startswith("tidegate: warning: links.bottleneck.queue: its 0 bytes are too few for a packet of ")
     assert line.partition("warning: ")[2] in (tmp_path / "out" / "table.md").read_text("utf-8")
     assert tidegate.Comparison.load(tmp_path / "out").warnings == [
         line.partition("warning: ")[2],

@@ -1,8 +1,8 @@
-//! A controller that somebody else decides for: an agent that learns, or what it has learned.
+//! Controller whose decisions come from a policy, or from outside, as from an agent that learns.
 //!
-//! Time goes in intervals from the flow's start on. At the beginning of each its rate is set, from what its sender did and heard in those
-//! before: by a [`Policy`] that is called then, or from outside through [`Reins`]. It sees the same in both cases, so that what was
-//! trained in one way decides the same in the other.
+//! Time is divided into intervals from the flow's start on. At the beginning of each interval the rate is set, from
+//! observations of the previous ones: by a [`Policy`], or from outside through [`Reins`]. Both get the same observations,
+//! so that an agent trained in one way decides the same in the other.
 
 mod observation;
 
@@ -14,35 +14,35 @@ use tidegate_core::control::{Context, Controller, Decision, FeedbackKind, Limits
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Span, Time};
 
-/// What an action, a number from -1 to 1, means.
+/// Meaning of an action, which is a number from -1 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// The rate: by its logarithm, from the least to the largest.
+    /// Rate, on a logarithmic scale from the lowest to the highest.
     Rate,
-    /// A change of the rate, by this factor at 1, and by one over it at -1.
+    /// Change of the rate: by this factor at 1, by its inverse at -1.
     Change(f64),
 }
 
-/// The terms on which an agent acts.
+/// Parameters of an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// How long a decision holds.
+    /// Duration of a decision.
     pub interval: Span,
-    /// What an action means.
+    /// Meaning of an action.
     pub action: Action,
-    /// The least rate.
+    /// Lowest rate.
     pub min: Rate,
-    /// The largest rate.
+    /// Highest rate.
     pub max: Rate,
-    /// How many intervals it sees.
+    /// Number of intervals in an observation.
     pub history: usize,
 }
 
 impl Terms {
-    /// What is wrong with them, if anything.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// In a sentence.
+    /// Fails with a sentence that names the wrong parameter.
     pub fn check(&self) -> Result<(), String> {
         if self.interval <= Span::ZERO {
             return Err(format!("interval: found {}; expected more than zero", self.interval));
@@ -65,7 +65,7 @@ impl Terms {
         (self.min.as_bps_f64(), self.max.as_bps_f64())
     }
 
-    /// The rate that an action asks for; what is beyond -1 and 1 counts as these.
+    /// Rate of an action, which is clamped to -1 and 1.
     #[must_use]
     pub fn rate(&self, action: f64, last: Rate) -> Rate {
         let (min, max) = self.bounds();
@@ -77,50 +77,50 @@ impl Terms {
         Rate::from_bps_f64(rate).clamp(self.min, self.max)
     }
 
-    /// The action that asks for a rate, where actions are rates.
+    /// Action for a rate, if actions are rates.
     #[must_use]
     pub fn action(&self, rate: Rate) -> f64 {
         by_logarithm(rate.as_bps_f64(), self.bounds()).clamp(-1.0, 1.0)
     }
 }
 
-/// Decides at the beginning of each interval: gets the scaled numbers of the last ones, the newest last, and answers with an
-/// action, or why there is none.
+/// Policy, called at the beginning of each interval with the scaled numbers of the last ones, the newest last. It returns
+/// an action, or the reason for which there is none.
 pub type Policy = Box<dyn FnMut(&[f32]) -> Result<f64, String> + Send>;
 
-/// What the controller and whoever holds its reins share.
+/// State that the controller and its [`Reins`] share.
 struct State {
     terms: Terms,
     collector: Collector,
-    /// The last intervals, scaled, the newest last.
+    /// Scaled numbers of the last intervals, the newest last.
     history: Vec<f32>,
     rate: Rate,
-    /// Beginnings of intervals that have come.
-    begun: u64,
-    /// When the present interval ends.
+    /// Number of intervals that have begun.
+    intervals: u64,
+    /// End of the present interval.
     due: Time,
 }
 
 impl State {
-    /// The present interval is over.
+    /// Ends the present interval.
     fn close(&mut self) {
-        let seen = self.collector.close(self.due, self.terms.interval, self.rate);
+        let observation = self.collector.close(self.due, self.terms.interval, self.rate);
         self.history.copy_within(COUNT.., 0);
         let newest = self.history.len() - COUNT;
-        self.history[newest..].copy_from_slice(&seen.scaled(self.terms.bounds()));
+        self.history[newest..].copy_from_slice(&observation.scaled(self.terms.bounds()));
         self.due += self.terms.interval;
     }
 
-    /// Whatever happens now happens in the interval that has begun.
+    /// Ends the intervals that are over by `now`, so that an event counts in the present one.
     #[inline]
-    fn pass(&mut self, now: Time) {
-        while self.begun > 0 && now >= self.due {
+    fn advance(&mut self, now: Time) {
+        while self.intervals > 0 && now >= self.due {
             self.close();
         }
     }
 }
 
-/// Whoever holds them decides for an [`Agent`].
+/// Handle through which an [`Agent`] is controlled from outside.
 #[derive(Clone)]
 pub struct Reins(Arc<Mutex<State>>);
 
@@ -129,34 +129,34 @@ impl Reins {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rate from the beginning of the next interval on, by an action; gives it.
+    /// Sets the rate from the next interval on by an action, and returns it.
     pub fn act(&self, action: f64) -> Rate {
         let mut state = self.lock();
         state.rate = state.terms.rate(action, state.rate);
         state.rate
     }
 
-    /// Ends the interval that ends at `due`, unless that has happened; gives what was seen in it.
+    /// Ends the interval until `due`, if it has not ended yet, and returns its observation.
     #[must_use]
     pub fn see(&self, due: Time) -> Observation {
         let mut state = self.lock();
-        state.pass(due);
+        state.advance(due);
         state.collector.last()
     }
 
-    /// Beginnings of intervals that have come.
+    /// Number of intervals that have begun.
     #[must_use]
     pub fn begun(&self) -> u64 {
-        self.lock().begun
+        self.lock().intervals
     }
 
-    /// Shows the scaled numbers of the last intervals, the newest last.
+    /// Passes the scaled numbers of the last intervals, the newest last, to `show`.
     pub fn show<R>(&self, show: impl FnOnce(&[f32]) -> R) -> R {
         show(&self.lock().history)
     }
 }
 
-/// A controller that somebody else decides for.
+/// Controller whose rate is set by a policy, or through [`Reins`].
 pub struct Agent {
     state: Reins,
     policy: Option<Policy>,
@@ -164,7 +164,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// One that begins with `rate`. Without a policy its reins decide.
+    /// Creates an agent that begins with `rate`. Without a policy, the rate is set through the returned [`Reins`].
     #[must_use]
     pub fn new(terms: Terms, rate: Rate, policy: Option<Policy>) -> (Self, Reins) {
         let reins = Reins(Arc::new(Mutex::new(State {
@@ -172,21 +172,21 @@ impl Agent {
             collector: Collector::default(),
             history: vec![0.0; terms.history * COUNT],
             rate: rate.clamp(terms.min, terms.max),
-            begun: 0,
+            intervals: 0,
             due: Time::MAX,
         })));
         (Self { state: reins.clone(), policy, limits: Limits::default() }, reins)
     }
 
-    /// The decision for the interval that begins now.
+    /// Decides for the interval that begins now.
     fn decide(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
         let mut state = self.state.lock();
-        state.pass(now);
-        if state.begun == 0 {
+        state.advance(now);
+        if state.intervals == 0 {
             state.due = now + state.terms.interval;
             state.collector.begin(now);
         }
-        state.begun += 1;
+        state.intervals += 1;
         if let Some(policy) = &mut self.policy {
             match policy(&state.history) {
                 Ok(action) if action.is_nan() => cx.fail("the policy's action is not a number"),
@@ -205,7 +205,7 @@ impl Controller for Agent {
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         let mut state = self.state.lock();
-        state.pass(now);
+        state.advance(now);
         state.collector.report(now, report);
         cx.unchanged()
     }
@@ -221,7 +221,7 @@ impl Controller for Agent {
 
     fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
         let mut state = self.state.lock();
-        state.pass(now);
+        state.advance(now);
         state.collector.sent(packet);
         cx.unchanged()
     }
@@ -247,8 +247,8 @@ mod tests {
         history: 2,
     };
 
-    fn ms(at: i64) -> Time {
-        Time::from_millis(at)
+    fn ms(millis: i64) -> Time {
+        Time::from_millis(millis)
     }
 
     fn host(agent: Agent) -> ControllerHost {
@@ -294,13 +294,13 @@ mod tests {
     fn it_sees_what_feedback_tells_and_no_more() {
         let (agent, reins) = Agent::new(TERMS, Rate::from_mbps(1), None);
         let mut host = host(agent);
-        // ten packets of 1000 bytes, 10 ms apart, on a far clock an hour ahead; each is on its way 1 ms longer than the one
-        // before, and the last one is lost
-        let packet = |at: i64| PacketResult {
-            sequence: at as u64,
+        // ten packets of 1000 bytes, 10 ms apart, on a far clock an hour ahead; the delay of each is 1 ms longer than that of
+        // the previous one, and the last one is lost
+        let packet = |index: i64| PacketResult {
+            sequence: index as u64,
             size: Size::from_bytes(1000),
-            sent: ms(10 * at),
-            arrival: (at < 9).then(|| RemoteTime::from_nanos((3_600_000 + 20 + 11 * at) * 1_000_000)),
+            sent: ms(10 * index),
+            arrival: (index < 9).then(|| RemoteTime::from_nanos((3_600_000 + 20 + 11 * index) * 1_000_000)),
             ecn: Ecn::NotEct,
             probe: None,
         };
@@ -314,7 +314,7 @@ mod tests {
         // 0 to 4 ms above the least, 5000 bytes over the 44 ms between the first and the last
         assert_eq!((first.delay, first.loss, first.round_trip, first.silence), (2.0, 0.0, 40.0, 20.0));
         assert!((first.acknowledged - 40_000.0 / 0.044).abs() < 1e-6, "{first:?}");
-        // what comes at the end of an interval is of the next one
+        // an event at the end of an interval belongs to the next one
         let _ = host.report(ms(100), &report(5..10)).expect("fine");
         assert_eq!(reins.see(ms(100)), first);
         let second = reins.see(ms(200));
@@ -322,25 +322,27 @@ mod tests {
         // 4.5 ms more after 49.5 ms
         assert!((second.gradient - 4.5 / 49.5).abs() < 1e-12, "{second:?}");
         assert!((second.acknowledged - 32_000.0 / 0.044).abs() < 1e-6, "{second:?}");
-        // nothing is heard: what was heard stays, but for what counts events
+        // without feedback the old values stay, except counts of events
         let third = reins.see(ms(300));
         assert_eq!((third.delay, third.loss, third.gradient, third.silence), (6.5, 0.0, 0.0, 200.0));
-        reins.show(|seen| {
-            assert_eq!(seen.len(), 2 * COUNT);
-            let inside = seen.chunks(COUNT).flat_map(|row| row.iter().zip(&FEATURES));
-            inside.for_each(|(&value, one)| assert!(value >= one.low && value <= one.high, "{}", one.name));
+        reins.show(|history| {
+            assert_eq!(history.len(), 2 * COUNT);
+            let values = history.chunks(COUNT).flat_map(|row| row.iter().zip(&FEATURES));
+            values.for_each(|(&value, feature)| {
+                assert!(value >= feature.low && value <= feature.high, "{}", feature.name);
+            });
         });
     }
 
     #[test]
     fn a_policy_decides_at_the_beginning_of_each_interval() {
         let mut calls = 0;
-        let policy: Policy = Box::new(move |seen| {
+        let policy: Policy = Box::new(move |history| {
             calls += 1;
             assert_eq!(
-                seen.iter().all(|&value| value == 0.0),
+                history.iter().all(|&value| value == 0.0),
                 calls == 1,
-                "only the first one has seen nothing"
+                "only the first history is empty"
             );
             if calls < 3 { Ok(1.0) } else { Err("enough".to_owned()) }
         });

@@ -1,4 +1,4 @@
-//! What an agent sees: what its sender did and heard in one interval, in units, and scaled for a policy.
+//! Observations of an agent: the sender's events of one interval, in their units, and scaled for a policy.
 
 use tidegate_core::RemoteTime;
 use tidegate_core::control::{Report, Sent};
@@ -6,18 +6,18 @@ use tidegate_core::datagram::Ecn;
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Size, Span, Time};
 
-/// One number of an observation.
+/// Description of one number of an observation.
 #[derive(Clone, Copy, Debug)]
 pub struct Feature {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Unit of what is scaled.
+    /// Unit before scaling.
     pub unit: &'static str,
-    /// The least that its scaled value can be.
+    /// Lowest scaled value.
     pub low: f32,
-    /// The most.
+    /// Highest scaled value.
     pub high: f32,
-    /// What it is, and how it is scaled.
+    /// Meaning and scaling.
     pub doc: &'static str,
 }
 
@@ -25,8 +25,8 @@ const fn feature(name: &'static str, unit: &'static str, low: f32, high: f32, do
     Feature { name, unit, low, high, doc }
 }
 
-/// The numbers of one interval, in order. Rates are scaled by their logarithm, so that `min` is -1 and `max` 1, and cut at -2 and 2;
-/// a time t is t / (t + c), which no time leaves.
+/// Numbers of an interval, in order. Rates are scaled by their logarithm, so that `min` is -1 and `max` is 1, and clamped to
+/// -2 and 2; a time t becomes t / (t + c), which stays below 1.
 pub const FEATURES: [Feature; COUNT] = [
     feature("rate", "bit/s", -1.0, 1.0, "the rate that was decided; logarithm, -1 at min and 1 at max"),
     feature("sent", "bit/s", -2.0, 2.0, "RTP bytes that left, over the interval; as rate, cut at -2 and 2"),
@@ -59,47 +59,50 @@ pub const FEATURES: [Feature; COUNT] = [
     feature("silence", "ms", 0.0, 1.0, "time since the last feedback; t / (t + 200 ms)"),
 ];
 
-/// How many numbers an interval has.
+/// Number of numbers in an interval.
 pub const COUNT: usize = 11;
 
-const FAST: f64 = 100.0;
-const SLOW: f64 = 200.0;
-const STEEP: f64 = 0.1;
+/// Scale of delays in queues, ms.
+const QUEUE_SCALE: f64 = 100.0;
+/// Scale of round trips, ms.
+const RTT_SCALE: f64 = 200.0;
+/// Scale of the delay's gradient.
+const GRADIENT_SCALE: f64 = 0.1;
 
-/// What a sender did and heard in one interval. What nothing was heard of is as it was before.
+/// Observation of one interval. Without new feedback, a value stays as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// The rate that was decided, in bit/s.
+    /// Decided rate, bit/s.
     pub rate: f64,
-    /// What left, in bit/s of RTP.
+    /// Sent RTP bytes, as a rate in bit/s.
     pub sent: f64,
-    /// What was reported as received, in bit/s of RTP.
+    /// RTP bytes reported as received, as a rate in bit/s.
     pub acknowledged: f64,
-    /// The share of packets reported as lost.
+    /// Share of packets reported as lost.
     pub loss: f64,
-    /// The share of received packets that were marked.
+    /// Share of received packets that were marked.
     pub marked: f64,
-    /// Mean one-way delay above the least, in ms.
+    /// Mean one-way delay above the lowest, ms.
     pub delay: f64,
-    /// Its growth per time.
+    /// Growth of that delay per time.
     pub gradient: f64,
-    /// The last round trip, in ms.
+    /// Last round trip, ms.
     pub round_trip: f64,
-    /// What waits at the sender, in ms of the rate.
+    /// Bytes waiting at the sender, in ms at the decided rate.
     pub waiting: f64,
-    /// What is in flight, in ms of the rate.
+    /// Bytes in flight, in ms at the decided rate.
     pub in_flight: f64,
-    /// Time since the last feedback, in ms.
+    /// Time since the last feedback, ms.
     pub silence: f64,
 }
 
-/// Between `low` and `high`, by its logarithm: -1 and 1.
+/// Position of a rate on a logarithmic scale with -1 at `low` and 1 at `high`.
 pub(super) fn by_logarithm(rate: f64, (low, high): (f64, f64)) -> f64 {
     2.0 * math::ln(rate.max(1.0) / low) / math::ln(high / low) - 1.0
 }
 
 impl Observation {
-    /// Its numbers as they are, in the order of [`FEATURES`].
+    /// Numbers in their units, in the order of [`FEATURES`].
     #[must_use]
     pub fn values(&self) -> [f64; COUNT] {
         [
@@ -117,7 +120,7 @@ impl Observation {
         ]
     }
 
-    /// Its numbers, scaled for rates between `bounds` in bit/s; see [`FEATURES`].
+    /// Numbers scaled for rates between `bounds`, bit/s; see [`FEATURES`].
     #[must_use]
     pub fn scaled(&self, bounds: (f64, f64)) -> [f32; COUNT] {
         let rate = |rate| by_logarithm(rate, bounds).clamp(-2.0, 2.0);
@@ -128,69 +131,70 @@ impl Observation {
             rate(self.acknowledged),
             self.loss,
             self.marked,
-            time(self.delay, FAST),
-            self.gradient / (self.gradient.abs() + STEEP),
-            time(self.round_trip, SLOW),
-            time(self.waiting, FAST),
-            time(self.in_flight, SLOW),
-            time(self.silence, SLOW),
+            time(self.delay, QUEUE_SCALE),
+            self.gradient / (self.gradient.abs() + GRADIENT_SCALE),
+            time(self.round_trip, RTT_SCALE),
+            time(self.waiting, QUEUE_SCALE),
+            time(self.in_flight, RTT_SCALE),
+            time(self.silence, RTT_SCALE),
         ]
         .map(|value| value as f32)
     }
 }
 
-/// Feedback of which the mean delay is known.
+/// Mean delay and arrival of the packets in an interval's feedback.
 #[derive(Clone, Copy, Debug)]
-struct Told {
-    /// Mean one-way delay, from where delays are counted.
+struct MeanArrival {
+    /// Mean one-way delay relative to that of the first packet, ns.
     delay: f64,
-    /// Mean arrival, in nanoseconds of the far clock since the first one.
+    /// Mean arrival since the first one by the far clock, ns.
     arrival: f64,
 }
 
-/// Collects what a sender does and hears, until an interval is over.
+/// Collector of a sender's events until the end of an interval.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     sent: Size,
     acknowledged: Size,
-    /// The far clock's time that they took to arrive.
+    /// Time between the newest arrivals of the feedbacks, by the far clock.
     arriving: Span,
     packets: u32,
     lost: u32,
     marked: u32,
-    /// Sum of one-way delays, from where they are counted, and of arrivals.
+    /// Sum of one-way delays relative to that of the first packet, ns.
     delays: i64,
+    /// Sum of arrivals since the first one, ns.
     arrivals: i64,
-    /// The first packet that arrived: what delays and the far clock are counted from.
+    /// Departure and arrival of the first received packet, to which delays and arrivals are relative.
     origin: Option<(Time, RemoteTime)>,
-    least: Option<Span>,
+    min_delay: Option<Span>,
     newest: Option<RemoteTime>,
-    before: Option<Told>,
-    heard: Option<Time>,
+    before: Option<MeanArrival>,
+    last_feedback: Option<Time>,
     waiting: Size,
     in_flight: Size,
     last: Observation,
 }
 
 impl Collector {
-    /// It begins.
+    /// Starts the collection.
     pub(super) fn begin(&mut self, now: Time) {
-        self.heard = Some(now);
+        self.last_feedback = Some(now);
     }
 
-    /// The last interval's.
+    /// Observation of the last interval.
     pub(super) fn last(&self) -> Observation {
         self.last
     }
 
-    /// A packet has left.
+    /// Takes a packet that leaves.
     #[inline]
     pub(super) fn sent(&mut self, packet: &Sent) {
         self.sent += packet.size;
         (self.waiting, self.in_flight) = (packet.backlog, packet.in_flight);
     }
 
-    /// Feedback has come.
+    /// Takes feedback.
     pub(super) fn report(&mut self, now: Time, report: &Report) {
         if let Some(round_trip) = report.rtt() {
             self.last.round_trip = round_trip.as_millis_f64();
@@ -199,7 +203,7 @@ impl Collector {
         if report.packets.is_empty() {
             return;
         }
-        self.heard = Some(now);
+        self.last_feedback = Some(now);
         for result in &report.packets {
             let Some(arrival) = result.arrival else {
                 self.lost += 1;
@@ -208,7 +212,7 @@ impl Collector {
             let (sent, origin) = *self.origin.get_or_insert((result.sent, arrival));
             let (since, newest) = (arrival - origin, *self.newest.get_or_insert(arrival));
             let delay = since - (result.sent - sent);
-            self.least = Some(self.least.map_or(delay, |least| least.min(delay)));
+            self.min_delay = Some(self.min_delay.map_or(delay, |min_delay| min_delay.min(delay)));
             self.acknowledged += result.size;
             self.packets += 1;
             self.marked += u32::from(result.ecn == Ecn::Ce);
@@ -221,32 +225,32 @@ impl Collector {
         }
     }
 
-    /// What was collected in an interval of this length, which ends now; the next one begins.
+    /// Ends an interval of the length `interval`, which ends `now`, and returns its observation.
     pub(super) fn close(&mut self, now: Time, interval: Span, rate: Rate) -> Observation {
-        let mut told = Observation { gradient: 0.0, loss: 0.0, marked: 0.0, ..self.last };
-        told.rate = rate.as_bps_f64();
-        told.sent = per(self.sent, interval);
+        let mut observation = Observation { gradient: 0.0, loss: 0.0, marked: 0.0, ..self.last };
+        observation.rate = rate.as_bps_f64();
+        observation.sent = per(self.sent, interval);
         let reported = self.packets + self.lost;
         if reported > 0 {
-            told.loss = f64::from(self.lost) / f64::from(reported);
+            observation.loss = f64::from(self.lost) / f64::from(reported);
         }
-        if let (1.., Some(least)) = (self.packets, self.least) {
-            // packets of one burst say nothing of a rate
-            told.acknowledged = per(self.acknowledged, self.arriving.max(MOST_OFTEN));
-            told.marked = f64::from(self.marked) / f64::from(self.packets);
+        if let (1.., Some(min_delay)) = (self.packets, self.min_delay) {
+            // packets of a single burst say nothing of a rate
+            observation.acknowledged = per(self.acknowledged, self.arriving.max(BURST_DELTA_THRESHOLD));
+            observation.marked = f64::from(self.marked) / f64::from(self.packets);
             let mean = |sum: i64| sum as f64 / f64::from(self.packets);
-            let here = Told { delay: mean(self.delays), arrival: mean(self.arrivals) };
-            told.delay = (here.delay - least.as_nanos() as f64) / 1e6;
-            if let Some(before) = self.before.filter(|before| here.arrival > before.arrival) {
-                told.gradient = (here.delay - before.delay) / (here.arrival - before.arrival);
+            let present = MeanArrival { delay: mean(self.delays), arrival: mean(self.arrivals) };
+            observation.delay = (present.delay - min_delay.as_nanos() as f64) / 1e6;
+            if let Some(before) = self.before.filter(|before| present.arrival > before.arrival) {
+                observation.gradient = (present.delay - before.delay) / (present.arrival - before.arrival);
             }
-            self.before = Some(here);
+            self.before = Some(present);
         } else if reported > 0 {
-            told.acknowledged = 0.0;
+            observation.acknowledged = 0.0;
         }
-        let lasts = |size: Size| size.as_bits() as f64 * 1e3 / told.rate.max(1.0);
-        (told.waiting, told.in_flight) = (lasts(self.waiting), lasts(self.in_flight));
-        told.silence = self.heard.map_or(0.0, |heard| (now - heard).as_millis_f64());
+        let millis = |size: Size| size.as_bits() as f64 * 1e3 / observation.rate.max(1.0);
+        (observation.waiting, observation.in_flight) = (millis(self.waiting), millis(self.in_flight));
+        observation.silence = self.last_feedback.map_or(0.0, |last| (now - last).as_millis_f64());
         *self = Self {
             sent: Size::ZERO,
             acknowledged: Size::ZERO,
@@ -256,15 +260,15 @@ impl Collector {
             marked: 0,
             delays: 0,
             arrivals: 0,
-            last: told,
+            last: observation,
             ..std::mem::take(self)
         };
-        told
+        observation
     }
 }
 
-/// Arrivals closer together than this are one burst: what libwebrtc's `InterArrival` groups (`kBurstDeltaThreshold`).
-const MOST_OFTEN: Span = Span::from_millis(5);
+/// Longest arrival gap within a burst, as in libwebrtc's `InterArrival`.
+const BURST_DELTA_THRESHOLD: Span = Span::from_millis(5);
 
 fn per(size: Size, span: Span) -> f64 {
     size.as_bits() as f64 / span.as_secs_f64()

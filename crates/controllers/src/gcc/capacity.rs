@@ -1,19 +1,19 @@
-//! The link capacity estimate: what was received whenever the rate had to be decreased.
+//! Link capacity estimate: an average of the received rate at each decrease.
 //!
 //! Draft 5.5 ("close to convergence"); libwebrtc `link_capacity_estimator.cc`; aiortc
 //! `avg_max_bitrate_kbps`. Far from it the rate grows by a factor, near it by packets.
 
 use tidegate_core::math;
 
-/// Bounds of the normalized variance, kbit/s: 14 and 35 kbit/s of deviation at 500 kbit/s
-/// (libwebrtc and aiortc).
+/// Bounds of the normalized variance, kbit/s (libwebrtc and aiortc): standard deviations of 14 and 35 kbit/s at
+/// 500 kbit/s.
 const VARIANCE: (f64, f64) = (0.4, 2.5);
 
-/// Weight of the received rate at a decrease (libwebrtc, aiortc; draft 5.5 smoothing factor 0.95, read as the weight
-/// of the old value).
+/// Weight of the received rate at a decrease (libwebrtc, aiortc). Draft 5.5 has a smoothing factor of 0.95, taken as the
+/// weight of the old value.
 const WEIGHT: f64 = 0.05;
 
-/// The estimate's state, in kbit/s as in the reference code: the normalized variance has that unit.
+/// Estimate in kbit/s, as in the reference code, because the normalized variance has that unit.
 #[derive(Clone)]
 pub struct Capacity {
     mean: Option<f64>,
@@ -27,28 +27,27 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// The estimate, bit/s.
+    /// Estimate, bit/s.
     #[must_use]
     pub fn estimate(&self) -> Option<f64> {
         self.mean.map(|mean| mean * 1000.0)
     }
 
-    /// Three standard deviations below and above the estimate, kbit/s.
+    /// Rates three standard deviations below and above the estimate, kbit/s.
     fn bounds(&self) -> Option<(f64, f64)> {
         let mean = self.mean?;
         let three_sigma = 3.0 * math::sqrt(self.variance * mean);
         Some((mean - three_sigma, mean + three_sigma))
     }
 
-    /// Forgets the estimate where `received` (bit/s) is above its bounds.
+    /// Forgets the estimate if `received` (bit/s) is above its bounds.
     pub fn rise(&mut self, received: f64) {
         if self.bounds().is_some_and(|(_, high)| received / 1000.0 > high) {
             self.mean = None;
         }
     }
 
-    /// The rate had to be decreased while `received` (bit/s) arrived. An estimate with that below its
-    /// bounds is begun anew.
+    /// Takes the received rate (bit/s) at a decrease; starts anew if it is below the estimate's bounds.
     pub fn overuse(&mut self, received: f64) {
         let received = received / 1000.0;
         if self.bounds().is_some_and(|(low, _)| received < low) {
@@ -79,7 +78,7 @@ mod tests {
         let variance = 0.95 * 0.4 + 0.05 * (mean - 940.001) * (mean - 940.001) / mean;
         assert!((capacity.variance - variance.max(0.4)).abs() < 1e-12);
         capacity.overuse(900_000.0);
-        assert_eq!(capacity.estimate(), Some(900_000.0), "far below: begun anew");
+        assert_eq!(capacity.estimate(), Some(900_000.0), "far below: started anew");
         let sigma = (capacity.variance * 900.0).sqrt();
         capacity.rise((900.0 + 2.99 * sigma) * 1000.0);
         assert!(capacity.estimate().is_some());

@@ -1,4 +1,4 @@
-//! The delay-based part, wherever it is placed: groups, filter, detector, received rate, rate control.
+//! Delay-based part in either placement: groups, filter, detector, received rate, rate control.
 
 use super::detector::Detector;
 use super::groups::{Delta, Groups};
@@ -10,78 +10,78 @@ use super::trendline::Trendline;
 use tidegate_core::control::Context;
 use tidegate_core::units::{RemoteTime, Size, Span, Time};
 
-/// What the filter takes for a group.
+/// Packets that form a group for the filter.
 #[derive(Clone)]
 pub enum Grouping {
-    /// What was sent, or delivered, in one burst; in order of arrival.
+    /// Packets that were sent or delivered in one burst, in order of arrival.
     Bursts(Groups),
-    /// Each packet by itself; those of a report in order of their numbers.
+    /// Single packets; those of a report in order of sequence numbers.
     Packets(Singles),
 }
 
-/// What turns delay variation into a trend.
+/// Filter that turns delay variation into a trend.
 #[derive(Clone)]
 pub enum Filter {
-    /// The draft's, aiortc's and older libwebrtc's.
+    /// Kalman filter of the draft, aiortc and older libwebrtc.
     Kalman(Kalman),
-    /// libwebrtc's since 2017.
+    /// Trendline of libwebrtc since 2017.
     Trendline(Trendline),
 }
 
-/// What a delay-based part is put together from.
+/// Components of a delay-based part.
 #[derive(Clone)]
 pub struct Parts {
-    /// Packets into groups.
+    /// Forms groups of packets.
     pub grouping: Grouping,
-    /// Differences between groups into a trend.
+    /// Turns differences between groups into a trend.
     pub filter: Filter,
-    /// The trend into a verdict.
+    /// Turns the trend into a verdict.
     pub detector: Detector,
-    /// How fast what was sent arrives.
+    /// Measures the received rate.
     pub received: Received,
-    /// Verdict and received rate into a rate.
+    /// Turns verdict and received rate into the delay-based rate.
     pub rate: Aimd,
 }
 
-/// A packet that has arrived.
+/// Received packet.
 #[derive(Clone, Copy)]
 pub struct Arrival {
-    /// When, by the receiver's clock.
+    /// Arrival, by the receiver's clock.
     pub arrived: RemoteTime,
-    /// When it was sent, by the sender's clock: only differences count.
+    /// Departure, by the sender's clock; only differences count.
     pub sent: Time,
-    /// Bytes as in [`tidegate_core::control::PacketResult::size`].
+    /// Size, as in [`tidegate_core::control::PacketResult::size`].
     pub size: Size,
 }
 
-/// The delay-based part.
+/// Delay-based part.
 #[derive(Clone)]
 pub struct Delay {
     parts: Parts,
-    /// The parts as they were made.
-    fresh: Parts,
-    /// Grouping, filter and detector begin anew after so long without packets.
+    /// Copies of the parts in their first state.
+    initial: Parts,
+    /// Time without packets after which grouping, filter and detector start anew.
     timeout: Option<Span>,
-    /// When packets were last heard of, by our clock.
-    last_heard: Option<Time>,
-    /// The last difference between two groups.
+    /// Time of the last report with received packets, by our clock.
+    last_arrival_report: Option<Time>,
+    /// Last difference between two groups.
     last_delta: Option<Delta>,
 }
 
 impl Delay {
-    /// A delay-based part of these parts, none of which has seen anything.
+    /// Creates a delay-based part from parts in their first state.
     #[must_use]
     pub fn new(parts: Parts, timeout: Option<Span>) -> Self {
-        Self { fresh: parts.clone(), parts, timeout, last_heard: None, last_delta: None }
+        Self { initial: parts.clone(), parts, timeout, last_arrival_report: None, last_delta: None }
     }
 
     /// Forgets the path and begins with `start` bit/s.
     pub fn begin(&mut self, start: f64) {
-        *self = Self::new(self.fresh.clone(), self.timeout);
+        *self = Self::new(self.initial.clone(), self.timeout);
         self.parts.rate.begin(start);
     }
 
-    /// The delay-based rate, bit/s.
+    /// Delay-based rate, bit/s.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.parts.rate.rate
@@ -92,39 +92,39 @@ impl Delay {
         self.parts.rate.set(rate, now);
     }
 
-    /// Goes on from so many times its rate.
+    /// Multiplies the rate by `factor`.
     pub fn scale(&mut self, factor: f64) {
         self.parts.rate.scale(factor);
     }
 
-    /// Whether the packets of a report are wanted in order of their numbers, not of arrival.
+    /// Whether the packets of a report have to come in order of sequence numbers instead of arrival.
     #[must_use]
     pub fn by_number(&self) -> bool {
         matches!(self.parts.grouping, Grouping::Packets(_))
     }
 
-    /// Packets are heard of `now`: starts anew after a long gap.
-    pub fn hear(&mut self, now: Time) {
-        let gap = self.last_heard.replace(now).map_or(Span::ZERO, |last| now.saturating_since(last));
+    /// Counts a report with received packets; starts anew after a long gap.
+    pub fn on_arrivals(&mut self, now: Time) {
+        let gap = self.last_arrival_report.replace(now).map_or(Span::ZERO, |last| now.saturating_since(last));
         if self.timeout.is_some_and(|timeout| gap > timeout) {
             self.start_anew();
         }
     }
 
-    /// Forgets everything but the rates.
+    /// Puts grouping, filter and detector into their first state; the rates stay.
     pub fn start_anew(&mut self) {
-        self.parts.grouping = self.fresh.grouping.clone();
-        self.parts.filter = self.fresh.filter.clone();
-        self.parts.detector = self.fresh.detector.clone();
+        self.parts.grouping = self.initial.grouping.clone();
+        self.parts.filter = self.initial.filter.clone();
+        self.parts.detector = self.initial.detector.clone();
         self.last_delta = None;
     }
 
-    /// Counts a packet in the received rate; in order of arrival.
+    /// Counts a packet in the received rate; packets come in order of arrival.
     pub fn count(&mut self, packet: &Arrival) {
         self.parts.received.packet(packet.sent, packet.arrived, packet.size);
     }
 
-    /// Takes a packet, heard of `now` by our clock, for the filter and the detector.
+    /// Passes a packet, reported `now` by our clock, to the filter and the detector.
     pub fn arrive(&mut self, now: Time, packet: &Arrival, cx: &mut Context<'_>) {
         let &Arrival { arrived, sent, size } = packet;
         let delta = match &mut self.parts.grouping {
@@ -136,7 +136,7 @@ impl Delay {
         self.difference(&delta, cx);
     }
 
-    /// A packet was lost: the last difference counts once more, at the time at which it counted before.
+    /// Counts a lost packet: the last difference counts once more, at the same time as before.
     pub fn lose(&mut self, cx: &mut Context<'_>) {
         if let Some(delta) = self.last_delta {
             self.difference(&delta, cx);
@@ -162,8 +162,8 @@ impl Delay {
         }
     }
 
-    /// Lets the rate follow the last verdict, within `bounds` (bit/s). Answers whether it was updated, and
-    /// with the received rate (bit/s), if there is one.
+    /// Updates the rate from the last verdict, within `bounds` (bit/s). Returns whether it was updated, and the received
+    /// rate (bit/s), if there is one.
     pub fn update(&mut self, rtt: Span, now: Time, bounds: (f64, f64)) -> (bool, Option<f64>) {
         let received = self.parts.received.rate();
         let updated = self.parts.rate.update(self.parts.detector.usage, received, rtt, now);
@@ -172,11 +172,11 @@ impl Delay {
     }
 
     /// Keeps the rate within `bounds` (bit/s).
-    pub fn bound(&mut self, (least, most): (f64, f64)) {
-        self.parts.rate.rate = self.rate().min(most).max(least);
+    pub fn bound(&mut self, (min_rate, max_rate): (f64, f64)) {
+        self.parts.rate.rate = self.rate().min(max_rate).max(min_rate);
     }
 
-    /// The application was limited until now.
+    /// Tells the received rate that an application-limited time has ended.
     pub fn limit_ended(&mut self) {
         self.parts.received.limit_ended();
     }
@@ -198,7 +198,7 @@ impl Delay {
         cx.note("group_delta_ms", delta.variation());
     }
 
-    /// Notes the rates, with the received one (bit/s) where there is one.
+    /// Notes the rates, including the received one (bit/s) if it is given.
     pub fn note_rates(&self, received: Option<f64>, cx: &mut Context<'_>) {
         cx.note("rate_state", self.parts.rate.state.code());
         cx.note("delay_based", self.rate());

@@ -1,56 +1,56 @@
-//! The pre-filter: packets into groups, and the differences between two groups.
+//! Pre-filter: groups of packets, and the differences between two groups.
 //!
-//! Draft 5.1 and 5.2; libwebrtc `inter_arrival_delta.cc`; aiortc `InterArrival`. Packets that the sender
-//! put out in one burst, or that the network delivered in one, say nothing about the queue between them,
-//! so the filter sees one sample for each group.
+//! Draft 5.1 and 5.2; libwebrtc `inter_arrival_delta.cc`; aiortc `InterArrival`. Packets that were sent or delivered in
+//! one burst say nothing about the queue between them, so the filter gets one sample per group.
 
 use crate::settings::words;
 use tidegate_core::units::{RemoteTime, Size, Span, Time};
 
 words! {
-    /// To which resolution send times are known.
+    /// Resolution of send times.
     SendClock:
-    /// As they are.
+    /// Exact times.
     Exact = "exact",
     /// Rounded to the 2^-18 s of the abs-send-time header extension.
     AbsSendTime = "abs-send-time",
 }
 words! {
-    /// Which arrival time stands for a group in trend and threshold.
+    /// Arrival time that stands for a group in trend and threshold.
     AdaptClock:
-    /// That of the packet that showed the group to be complete.
+    /// Arrival of the packet that completed the group by opening the next one.
     Packet = "packet",
-    /// That of the group's last packet.
+    /// Arrival of the group's last packet.
     Group = "group",
 }
 
-/// A packet that arrives within this of the group's last one, and earlier than it was spaced, belongs to the
-/// group, ms (draft 5.2; libwebrtc kBurstDeltaThreshold; aiortc BURST_DELTA_THRESHOLD_MS).
-const BURST: f64 = 5.0;
+/// Longest arrival gap within a burst, ms (draft 5.2; libwebrtc kBurstDeltaThreshold; aiortc). A packet that follows the
+/// group's last one within this, and closer than it was sent, belongs to the group.
+const BURST_DELTA_THRESHOLD_MS: f64 = 5.0;
 
-/// Where the sources differ on groups.
+/// Parameters in which the sources differ on groups.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Packets sent within this of a group's first packet belong to it, ms.
+pub struct Config {
+    /// Send time that a group spans, ms.
     pub length: f64,
-    /// A group grows by bursts for less than this, ms.
+    /// Limit of the arrival time over which a group grows by bursts, ms.
     pub longest: f64,
-    /// Start anew after this many groups in a row that arrived before their predecessor, and skip those; none: use
-    /// them as they are.
+    /// Number of groups in a row that arrive before their predecessors, after which to start anew; such groups are
+    /// skipped. None: they are used as they are.
     pub reordered: Option<u64>,
-    /// Start anew when the far clock advances this much more, or less, than ours did.
+    /// Difference between the advances of the far clock and ours from which to start anew.
     pub jump: Option<Span>,
-    /// To which resolution send times are known.
+    /// Resolution of send times.
     pub send_clock: SendClock,
-    /// Whether differences of abs-send-time are unsigned, modulo 64 s, and those in a burst whole milliseconds.
+    /// Whether differences of abs-send-time are unsigned, modulo 64 s, and rounded to milliseconds within a burst.
     pub unsigned: bool,
-    /// Which arrival time stands for a group.
+    /// Arrival time that stands for a group.
     pub adapt_clock: AdaptClock,
 }
 
-impl Rules {
-    /// libwebrtc's (kSendTimeGroupLength, kMaxBurstDuration, kReorderedResetThreshold; kArrivalTimeOffsetThreshold, which
-    /// is for a clock that advances more; the trendline is told the arrival of the packet at hand).
+impl Config {
+    /// libwebrtc's parameters: kSendTimeGroupLength, kMaxBurstDuration, kReorderedResetThreshold and
+    /// kArrivalTimeOffsetThreshold (there only for a clock that advances more). Its trendline gets the arrival of the
+    /// packet that opens the next group.
     pub const LIBWEBRTC: Self = Self {
         length: 5.0,
         longest: 100.0,
@@ -62,16 +62,16 @@ impl Rules {
     };
 }
 
-/// The difference between two consecutive groups.
+/// Difference between two consecutive groups.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delta {
-    /// Between the last packets' arrivals, ms.
+    /// Difference of the last packets' arrivals, ms.
     pub arrival: f64,
-    /// Between the last packets' departures, ms.
+    /// Difference of the last packets' departures, ms.
     pub send: f64,
-    /// Between the sizes, bytes.
+    /// Difference of the sizes, bytes.
     pub size: f64,
-    /// The arrival that stands for the later group.
+    /// Arrival time that stands for the later group.
     pub arrived: RemoteTime,
 }
 
@@ -93,22 +93,22 @@ struct Group {
     size: u64,
 }
 
-/// Collects packets into groups.
+/// Grouping of packets (libwebrtc `InterArrivalDelta`).
 #[derive(Clone)]
 pub struct Groups {
-    rules: Rules,
+    config: Config,
     current: Option<Group>,
     previous: Option<Group>,
     reordered: u64,
 }
 
 impl SendClock {
-    /// A send time in this clock's ticks.
+    /// Converts a send time to ticks of this clock.
     pub(super) fn ticks(self, time: Time) -> i64 {
         let nanos = time.as_nanos();
         match self {
             Self::Exact => nanos,
-            // to the nearest 2^-18 s: what a sender would have written into abs-send-time
+            // to the nearest 2^-18 s, as a sender would write it into abs-send-time
             Self::AbsSendTime => {
                 let wide = (i128::from(nanos) << 18) + 500_000_000;
                 wide.div_euclid(1_000_000_000) as i64
@@ -116,7 +116,7 @@ impl SendClock {
         }
     }
 
-    /// So many of them in ms.
+    /// Converts ticks to ms.
     pub(super) fn millis(self, ticks: i64) -> f64 {
         match self {
             Self::Exact => ticks as f64 / 1e6,
@@ -125,13 +125,13 @@ impl SendClock {
     }
 }
 
-/// Nanoseconds in ms.
+/// Converts nanoseconds to ms.
 pub(super) fn millis(nanos: i64) -> f64 {
     nanos as f64 / 1e6
 }
 
-impl Rules {
-    /// The time between two readings of the send clock, ms.
+impl Config {
+    /// Time between two readings of the send clock, ms.
     fn between(&self, earlier: i64, later: i64) -> f64 {
         let ticks = later.saturating_sub(earlier);
         self.send_clock.millis(if self.unsigned { ticks.rem_euclid(1 << 24) } else { ticks })
@@ -139,29 +139,29 @@ impl Rules {
 }
 
 impl Groups {
-    /// No packets yet.
+    /// Creates a grouping without packets.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        Self { rules, current: None, previous: None, reordered: 0 }
+    pub fn new(config: Config) -> Self {
+        Self { config, current: None, previous: None, reordered: 0 }
     }
 
-    /// Takes the next packet in order of arrival, at `now` by our clock. Answers with the difference of
-    /// the two groups before it, when it is the first of a new one.
+    /// Takes the next packet in order of arrival, at `now` by our clock. If it opens a new group, returns the difference of
+    /// the two groups before.
     pub fn packet(&mut self, sent: Time, arrived: RemoteTime, size: Size, now: Time) -> Option<Delta> {
-        let send = self.rules.send_clock.ticks(sent);
+        let send = self.config.send_clock.ticks(sent);
         let arrival = arrived.as_nanos();
         let mut delta = None;
         match &mut self.current {
-            None => self.current = Some(Group::at(send, arrival, now)),
-            // sent before the present group: it can neither join it nor open a new one
+            None => self.current = Some(Group::new(send, arrival, now)),
+            // sent before the present group: it neither joins it nor opens a new one
             Some(current) if send < current.first_send => return None,
-            Some(current) if current.ends_before(&self.rules, send, arrival) => {
+            Some(current) if current.ends_before(&self.config, send, arrival) => {
                 let finished = *current;
                 if let Some(previous) = self.previous {
                     delta = Some(self.difference(&previous, &finished, arrived)?);
                 }
                 self.previous = Some(finished);
-                self.current = Some(Group::at(send, arrival, now));
+                self.current = Some(Group::new(send, arrival, now));
             }
             Some(current) => current.last_send = current.last_send.max(send),
         }
@@ -174,30 +174,31 @@ impl Groups {
         delta
     }
 
-    /// From one group to the next, as `present` arrives. None where their arrivals are no measure of the path.
-    fn difference(&mut self, previous: &Group, finished: &Group, present: RemoteTime) -> Option<Delta> {
-        let rules = self.rules;
+    /// Difference of two groups; none if their arrivals do not measure the path. `opening` is the arrival that opens the
+    /// next group.
+    fn difference(&mut self, previous: &Group, finished: &Group, opening: RemoteTime) -> Option<Delta> {
+        let config = self.config;
         let step = finished.last_arrival.saturating_sub(previous.last_arrival);
         let system = finished.last_system.saturating_sub(previous.last_system);
-        let off = step.saturating_sub(system).saturating_abs();
-        if rules.jump.is_some_and(|jump| off >= jump.as_nanos()) {
-            *self = Self::new(rules);
+        let offset = step.saturating_sub(system).saturating_abs();
+        if config.jump.is_some_and(|jump| offset >= jump.as_nanos()) {
+            *self = Self::new(config);
             return None;
         }
-        if let (true, Some(most)) = (step < 0, rules.reordered) {
+        if let (true, Some(threshold)) = (step < 0, config.reordered) {
             self.reordered += 1;
-            if self.reordered >= most {
-                *self = Self::new(rules);
+            if self.reordered >= threshold {
+                *self = Self::new(config);
             }
             return None;
         }
         self.reordered = 0;
         Some(Delta {
             arrival: millis(step),
-            send: rules.between(previous.last_send, finished.last_send),
+            send: config.between(previous.last_send, finished.last_send),
             size: finished.size as f64 - previous.size as f64,
-            arrived: match rules.adapt_clock {
-                AdaptClock::Packet => present,
+            arrived: match config.adapt_clock {
+                AdaptClock::Packet => opening,
                 AdaptClock::Group => RemoteTime::from_nanos(finished.last_arrival),
             },
         })
@@ -205,7 +206,7 @@ impl Groups {
 }
 
 impl Group {
-    fn at(send: i64, arrival: i64, now: Time) -> Self {
+    fn new(send: i64, arrival: i64, now: Time) -> Self {
         Self {
             first_send: send,
             last_send: send,
@@ -217,18 +218,19 @@ impl Group {
     }
 
     /// Whether a packet opens a new group.
-    fn ends_before(&self, rules: &Rules, send: i64, arrival: i64) -> bool {
-        let apart = rules.send_clock.millis(send.saturating_sub(self.first_send)) > rules.length;
-        apart && !self.bursts_with(rules, send, arrival)
+    fn ends_before(&self, config: &Config, send: i64, arrival: i64) -> bool {
+        let is_apart = config.send_clock.millis(send.saturating_sub(self.first_send)) > config.length;
+        is_apart && !self.bursts_with(config, send, arrival)
     }
 
     /// Whether a packet caught up with this group on its way (draft 5.2, second rule).
-    fn bursts_with(&self, rules: &Rules, send: i64, arrival: i64) -> bool {
-        let exact = rules.between(self.last_send, send);
-        let send_gap = if rules.unsigned { exact.round_ties_even() } else { exact };
+    fn bursts_with(&self, config: &Config, send: i64, arrival: i64) -> bool {
+        let exact = config.between(self.last_send, send);
+        let send_gap = if config.unsigned { exact.round_ties_even() } else { exact };
         let arrival_gap = millis(arrival.saturating_sub(self.last_arrival));
         let length = millis(arrival.saturating_sub(self.first_arrival));
-        send_gap == 0.0 || (arrival_gap < send_gap && arrival_gap <= BURST && length < rules.longest)
+        send_gap == 0.0
+            || (arrival_gap < send_gap && arrival_gap <= BURST_DELTA_THRESHOLD_MS && length < config.longest)
     }
 }
 
@@ -237,18 +239,18 @@ mod tests {
     use super::*;
     use crate::gcc::presets::{aiortc, draft_02};
 
-    const DRAFT: Rules = draft_02::GROUPS;
-    const AIORTC: Rules = aiortc::GROUPS;
+    const DRAFT: Config = draft_02::GROUPS;
+    const AIORTC: Config = aiortc::GROUPS;
 
     struct Feed {
         groups: Groups,
     }
 
     impl Feed {
-        fn new(rules: Rules) -> Self {
-            Self { groups: Groups::new(rules) }
+        fn new(config: Config) -> Self {
+            Self { groups: Groups::new(config) }
         }
-        /// A packet sent and arrived at these milliseconds; our clock runs with the arrivals.
+        /// Takes a packet with departure and arrival in ms; our clock runs with the arrivals.
         fn packet(&mut self, send: f64, arrival: f64, size: u64) -> Option<Delta> {
             self.packet_at(send, arrival, size, arrival)
         }
@@ -265,20 +267,24 @@ mod tests {
 
     #[test]
     fn a_group_spans_five_milliseconds_and_is_compared_by_its_last_packet() {
-        let mut feed = Feed::new(Rules::LIBWEBRTC);
+        let mut feed = Feed::new(Config::LIBWEBRTC);
         assert_eq!(feed.packet(0.0, 100.0, 1000), None);
         assert_eq!(feed.packet(5.0, 105.0, 200), None, "5 ms still belongs");
         assert_eq!(feed.packet(33.0, 133.0, 700), None, "one group is no difference yet");
         let delta = feed.packet(66.0, 170.0, 1).expect("two groups are complete");
         assert_eq!((delta.send, delta.arrival, delta.size), (28.0, 28.0, -500.0));
-        assert_eq!(delta.arrived, RemoteTime::from_nanos(170_000_000), "the packet at hand");
+        assert_eq!(
+            delta.arrived,
+            RemoteTime::from_nanos(170_000_000),
+            "the packet that opens the next group"
+        );
         let delta = feed.packet(99.0, 203.0, 1).expect("complete");
         assert_eq!((delta.variation(), delta.size), (4.0, -699.0));
     }
 
     #[test]
     fn a_burst_of_arrivals_is_one_group_for_at_most_its_longest() {
-        let mut feed = Feed::new(Rules::LIBWEBRTC);
+        let mut feed = Feed::new(Config::LIBWEBRTC);
         // sent every 10 ms, held back, and delivered 1 ms apart: all one group
         for i in 0..99 {
             assert_eq!(feed.packet(f64::from(i) * 10.0, 1000.0 + f64::from(i), 1), None);
@@ -298,20 +304,20 @@ mod tests {
 
     #[test]
     fn a_reordered_packet_is_left_out_and_three_reordered_groups_start_anew() {
-        let mut feed = Feed::new(Rules::LIBWEBRTC);
+        let mut feed = Feed::new(Config::LIBWEBRTC);
         feed.packet(0.0, 0.0, 1);
         feed.packet(20.0, 20.0, 1);
         assert_eq!(feed.packet(10.0, 21.0, 1), None);
         assert_eq!(feed.groups.current.expect("open").size, 1);
         // a packet from before joins the second group, which so ends before the first
-        let backwards = |rules| {
-            let mut feed = Feed::new(rules);
+        let backwards = |config| {
+            let mut feed = Feed::new(config);
             feed.packet(0.0, 1000.0, 1);
             feed.packet(20.0, 1020.0, 1);
             feed.packet(40.0, 500.0, 1);
             feed
         };
-        let mut feed = backwards(Rules::LIBWEBRTC);
+        let mut feed = backwards(Config::LIBWEBRTC);
         assert_eq!(feed.packet(60.0, 520.0, 1), None);
         assert_eq!(feed.packet(80.0, 540.0, 1), None);
         assert!(feed.groups.current.is_some());
@@ -324,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_jump_of_the_far_clock_starts_anew_and_a_real_gap_does_not() {
-        let mut jump = Feed::new(Rules::LIBWEBRTC);
+        let mut jump = Feed::new(Config::LIBWEBRTC);
         jump.packet_at(0.0, 0.0, 1, 0.0);
         jump.packet_at(20.0, 3020.0, 1, 20.0);
         assert_eq!(jump.packet_at(40.0, 3040.0, 1, 40.0), None);
@@ -334,7 +340,7 @@ mod tests {
         back.packet_at(20.0, -2980.0, 1, 20.0);
         back.packet_at(40.0, -2960.0, 1, 40.0);
         assert_eq!(back.packet_at(60.0, -2940.0, 1, 60.0).map(|delta| delta.arrival), Some(20.0));
-        let mut gap = Feed::new(Rules::LIBWEBRTC);
+        let mut gap = Feed::new(Config::LIBWEBRTC);
         gap.packet_at(0.0, 0.0, 1, 0.0);
         gap.packet_at(20.0, 3020.0, 1, 3020.0);
         assert_eq!(gap.packet_at(3040.0, 3040.0, 1, 3040.0).expect("difference").variation(), 3000.0);
@@ -342,18 +348,18 @@ mod tests {
 
     #[test]
     fn abs_send_time_is_quantized_and_nothing_overflows() {
-        let abs_send_time = Rules { send_clock: SendClock::AbsSendTime, ..AIORTC };
+        let abs_send_time = Config { send_clock: SendClock::AbsSendTime, ..AIORTC };
         let mut feed = Feed::new(abs_send_time);
-        // 1677 and 3355 ticks of 2^-18 s, given in the nearest nanoseconds
-        let at = |ticks: f64| Time::from_nanos((ticks * 1e9 / 262_144.0).round() as i64);
+        // 1677 and 3355 ticks of 2^-18 s, to the nearest nanosecond
+        let from_ticks = |ticks: f64| Time::from_nanos((ticks * 1e9 / 262_144.0).round() as i64);
         for (ticks, arrival) in [(0.0, 0), (1677.0, 10), (3355.0, 20)] {
             let arrived = RemoteTime::from_nanos(arrival * 1_000_000);
-            let delta = feed.groups.packet(at(ticks), arrived, Size::ZERO, Time::ZERO);
+            let delta = feed.groups.packet(from_ticks(ticks), arrived, Size::ZERO, Time::ZERO);
             assert_eq!(delta.map(|d| d.send), (arrival == 20).then_some(1677.0 * 1000.0 / 262_144.0));
         }
         for (send, arrival) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (0, 0), (i64::MAX, i64::MAX)] {
-            for rules in [Rules::LIBWEBRTC, DRAFT, AIORTC, Rules { unsigned: true, ..abs_send_time }] {
-                let mut feed = Feed::new(rules);
+            for config in [Config::LIBWEBRTC, DRAFT, AIORTC, Config { unsigned: true, ..abs_send_time }] {
+                let mut feed = Feed::new(config);
                 let huge = Size::from_bytes(u64::MAX);
                 for (send, arrival) in [(send, arrival), (0, 0), (i64::MAX, arrival), (i64::MAX, 1)] {
                     let (send, arrival) = (Time::from_nanos(send), RemoteTime::from_nanos(arrival));

@@ -1,4 +1,4 @@
-//! The arrival-time filter: a Kalman filter over inter-group delay variation.
+//! Arrival-time filter: a Kalman filter over inter-group delay variation.
 //!
 //! Draft 5.3 (one state: the delay gradient m); libwebrtc `overuse_estimator.cc` and aiortc
 //! `OveruseEstimator` (two states: m and the delay per byte of group size). One filter serves both: without
@@ -13,48 +13,47 @@ const SLOPE_ERROR: f64 = 100.0;
 const SLOPE: f64 = 1.0 / 64.0;
 /// State noise of the slope (libwebrtc and aiortc process_noise[0]).
 const SLOPE_NOISE: f64 = 1e-13;
-/// After so many groups a new sample in the measurement noise has another weight (libwebrtc and aiortc, alpha after
-/// 10 * 30; the draft has one chi).
-const LATER: (u64, f64) = (300, 0.002);
+/// Number of groups after which a new sample in the measurement noise has another weight, and that weight (libwebrtc and
+/// aiortc: alpha after 10 * 30; the draft has one chi).
+const LATER_NOISE_WEIGHT: (u64, f64) = (300, 0.002);
 /// Number of standard deviations beyond which a residual is an outlier (draft 5.3).
 const OUTLIER: f64 = 3.0;
 
-/// First measurement noise variance, ms^2 (libwebrtc and aiortc var_noise; not given in the draft).
+/// First measurement noise variance, ms^2 (libwebrtc and aiortc var_noise; the draft has none).
 const FIRST_NOISE: f64 = 50.0;
-/// K: the shortest send interval of so many groups is 1/f_max (aiortc MIN_FRAME_PERIOD_HISTORY_LENGTH; not given in
-/// the draft).
-const HISTORY: usize = 60;
-/// So many times q come on top while the estimate moves against the detector's verdict (libwebrtc and aiortc).
+/// K, the number of groups whose shortest send interval is 1/f_max (aiortc; the draft has no value).
+const MIN_FRAME_PERIOD_HISTORY_LENGTH: usize = 60;
+/// Multiple of q that is added while the estimate moves against the detector's verdict (libwebrtc and aiortc).
 const BOOST: f64 = 10.0;
 
-/// What the sources differ on beyond numbers.
+/// Equations, where the sources differ in more than numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// The draft's: one state; noise from every residual about zero; outliers above are clamped (5.3, z > 3 sqrt(var_v)).
+    /// Draft: one state; noise from all residuals about zero; high outliers are clamped (5.3, z > 3 sqrt(var_v)).
     Draft,
-    /// libwebrtc's and aiortc's: the delay per byte as a second state; noise about a running mean, while the detector
-    /// says normal; outliers on both sides are clamped; q is boosted against the verdict.
+    /// libwebrtc and aiortc: the delay per byte is a second state; noise about a running mean, while the verdict is
+    /// normal; outliers on both sides are clamped; q is boosted against the verdict.
     Shipped,
 }
 
-/// What a filter goes by.
+/// Parameters of a filter.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Which equations.
+pub struct Config {
+    /// Equations.
     pub form: Form,
     /// State noise variance q, ms^2.
     pub process_noise: f64,
     /// First error variance e(0), ms^2.
     pub initial_error: f64,
-    /// chi: weight of a new sample in the measurement noise at 30 groups a second.
+    /// Weight chi of a new sample in the measurement noise at 30 groups per second.
     pub noise_weight: f64,
 }
 
-/// The filter's state.
+/// Kalman filter.
 #[derive(Clone)]
 pub struct Kalman {
-    rules: Rules,
-    /// Estimate of the delay gradient m(i), ms for each group.
+    config: Config,
+    /// Estimate of the delay gradient m(i), ms per group.
     pub offset: f64,
     /// Estimate of the delay per byte of group size, ms; zero in the draft's form.
     pub slope: f64,
@@ -65,37 +64,37 @@ pub struct Kalman {
     /// Error covariance, slope first.
     error: [[f64; 2]; 2],
     groups: u64,
-    /// The last send deltas, oldest overwritten first.
+    /// Ring of the last send deltas.
     deltas: Vec<f64>,
     oldest: usize,
 }
 
 impl Kalman {
-    /// A filter that has seen nothing.
+    /// Creates a filter without samples.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        let (slope, slope_error) = match rules.form {
+    pub fn new(config: Config) -> Self {
+        let (slope, slope_error) = match config.form {
             Form::Draft => (0.0, 0.0),
             Form::Shipped => (SLOPE, SLOPE_ERROR),
         };
         Self {
-            rules,
+            config,
             offset: 0.0,
             slope,
             var_noise: FIRST_NOISE,
             previous_offset: 0.0,
             avg_noise: 0.0,
-            error: [[slope_error, 0.0], [0.0, rules.initial_error]],
+            error: [[slope_error, 0.0], [0.0, config.initial_error]],
             groups: 0,
-            deltas: Vec::with_capacity(HISTORY),
+            deltas: Vec::with_capacity(MIN_FRAME_PERIOD_HISTORY_LENGTH),
             oldest: 0,
         }
     }
 
-    /// Takes the difference between two groups: arrival and send in ms, size in bytes. `usage` is what
-    /// the detector made of the sample before.
+    /// Takes the difference between two groups: arrival and send in ms, size in bytes. `usage` is the detector's verdict on
+    /// the previous sample.
     pub fn update(&mut self, arrival: f64, send: f64, size: f64, usage: Usage) {
-        let Rules { form, process_noise, .. } = self.rules;
+        let Config { form, process_noise, .. } = self.config;
         let shipped = form == Form::Shipped;
         self.groups += 1;
         let shortest = self.shortest_delta(send);
@@ -104,7 +103,7 @@ impl Kalman {
         if shipped {
             self.error[0][0] += SLOPE_NOISE;
         }
-        // the verdict says the estimate should move the other way: trust the next samples more
+        // the estimate moves against the verdict: trust the next samples more
         let against = match usage {
             Usage::Over => self.offset < self.previous_offset,
             Usage::Under => self.offset > self.previous_offset,
@@ -133,37 +132,41 @@ impl Kalman {
         self.slope += gain[0] * residual;
         self.offset += gain[1] * residual;
         if !self.is_sound() {
-            *self = Self::new(self.rules);
+            *self = Self::new(self.config);
         }
     }
 
-    /// 1/f_max, ms: the shortest of the last K send deltas and this one.
+    /// Shortest of the last K send deltas, including `send`: 1/f_max, ms.
     fn shortest_delta(&mut self, send: f64) -> f64 {
-        if self.deltas.len() < HISTORY {
+        if self.deltas.len() < MIN_FRAME_PERIOD_HISTORY_LENGTH {
             self.deltas.push(send);
         } else {
             self.deltas[self.oldest] = send;
             self.oldest = (self.oldest + 1) % self.deltas.len();
         }
-        self.deltas.iter().fold(send, |least, &delta| if delta < least { delta } else { least })
+        self.deltas.iter().fold(send, |shortest, &delta| if delta < shortest { delta } else { shortest })
     }
 
     fn update_noise(&mut self, residual: f64, shortest: f64) {
-        let Rules { form, noise_weight, .. } = self.rules;
-        let most = OUTLIER * math::sqrt(self.var_noise);
-        let least = match form {
+        let Config { form, noise_weight, .. } = self.config;
+        let upper = OUTLIER * math::sqrt(self.var_noise);
+        let lower = match form {
             Form::Draft => f64::NEG_INFINITY,
-            Form::Shipped => -most,
+            Form::Shipped => -upper,
         };
-        let residual = residual.min(most).max(least);
-        let chi = if form == Form::Shipped && self.groups > LATER.0 { LATER.1 } else { noise_weight };
-        // draft 5.3 alpha, read with f_max in 1/ms: the exponent is 1 at 30 groups a second
+        let residual = residual.min(upper).max(lower);
+        let chi = if form == Form::Shipped && self.groups > LATER_NOISE_WEIGHT.0 {
+            LATER_NOISE_WEIGHT.1
+        } else {
+            noise_weight
+        };
+        // draft 5.3 alpha, with f_max taken in 1/ms: the exponent is 1 at 30 groups per second
         let keep = math::pow(1.0 - chi, shortest * 30.0 / 1000.0);
         if form == Form::Shipped {
             self.avg_noise = keep * self.avg_noise + (1.0 - keep) * residual;
         }
-        let off = self.avg_noise - residual;
-        self.var_noise = (keep * self.var_noise + (1.0 - keep) * (off * off)).max(1.0);
+        let deviation = self.avg_noise - residual;
+        self.var_noise = (keep * self.var_noise + (1.0 - keep) * (deviation * deviation)).max(1.0);
     }
 
     /// Whether the state is finite and the covariance positive semi-definite, rounding aside.
@@ -206,11 +209,11 @@ mod tests {
             filter.update(1000.0 / 30.0 + d, 1000.0 / 30.0, 0.0, Usage::Normal);
             filter.var_noise
         };
-        let most = 9.0 * 50.0;
-        assert!((noise_after(draft(), 1000.0) - (0.99 * 50.0 + 0.01 * most)).abs() < 1e-9);
+        let max_square = 9.0 * 50.0;
+        assert!((noise_after(draft(), 1000.0) - (0.99 * 50.0 + 0.01 * max_square)).abs() < 1e-9);
         assert!((noise_after(draft(), -1000.0) - (0.99 * 50.0 + 0.01 * 1e6)).abs() < 1e-6);
         // about a mean that has moved by a hundredth of the residual
-        let clamped = 0.99 * 50.0 + 0.01 * most * 0.99 * 0.99;
+        let clamped = 0.99 * 50.0 + 0.01 * max_square * 0.99 * 0.99;
         assert!((noise_after(shipped(), 1000.0) - clamped).abs() < 1e-9);
         assert!((noise_after(shipped(), -1000.0) - clamped).abs() < 1e-9);
     }
@@ -218,7 +221,7 @@ mod tests {
     #[test]
     fn a_constant_gradient_is_found_and_noise_stays_at_its_floor() {
         for mut filter in [draft(), shipped()] {
-            let form = filter.rules.form;
+            let form = filter.config.form;
             for _ in 0..20_000 {
                 filter.update(34.0, 33.0, 0.0, Usage::Normal);
             }

@@ -1,8 +1,8 @@
 //! Google congestion control: five presets over shared parts, in both placements of draft-ietf-rmcat-gcc-02 section 3.
 //!
 //! `gcc`, (a): all at the sender, with per-packet feedback. `gcc-remb`, (b): the delay-based part at the receiver; its
-//! rate comes back as REMB, and losses in receiver reports. A preset is a file in [`presets`] that puts parts together and has
-//! their numbers; [`libwebrtc`], a whole controller, is a folder with parts of its own. One file a part:
+//! rate comes back as REMB, and losses in receiver reports. A preset is a file in [`presets`] that combines parts and has
+//! their numbers. [`libwebrtc`] is a complete controller in a folder with its own parts. Each part is a file:
 //!
 //! ```text
 //!                        delay: groups | singles -> kalman | trendline -> detector (threshold) -> rate (capacity)
@@ -35,7 +35,7 @@ pub mod trendline;
 use crate::Entry;
 use presets::Placement;
 
-/// The registry's entry for the first placement.
+/// Registry entry for the first placement.
 pub const ENTRY: Entry = Entry {
     name: Placement::Sender.name(),
     summary: "Google congestion control: delay gradient, received rate and loss, at the sender",
@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     receiver: None,
 };
 
-/// The registry's entry for the second placement.
+/// Registry entry for the second placement.
 pub const REMB: Entry = Entry {
     name: Placement::Receiver.name(),
     summary: "Google congestion control: delay gradient and received rate at the receiver, loss at the sender",

@@ -1,4 +1,4 @@
-//! The rate controller: additive or multiplicative increase, multiplicative decrease.
+//! Rate control: additive or multiplicative increase, multiplicative decrease.
 //!
 //! Draft 5.5; libwebrtc `aimd_rate_control.cc` with the gates of `delay_based_bwe.cc`; aiortc
 //! `AimdRateControl`.
@@ -8,85 +8,85 @@ use super::detector::Usage;
 use tidegate_core::math;
 use tidegate_core::units::{Span, Time};
 
-/// Frames a second assumed for the size of a packet (draft 5.5 bits_per_frame).
+/// Frames per second that the expected packet size assumes (draft 5.5 bits_per_frame).
 const FRAMES: f64 = 30.0;
 /// Bits of a full packet (draft 5.5: 1200 bytes).
 const PACKET_BITS: f64 = 1200.0 * 8.0;
-/// A round trip between decreases is taken to be within these, ms (libwebrtc TimeToReduceFurther).
-const DECREASE_GAP: (f64, f64) = (10.0, 200.0);
+/// Bounds of the time between two decreases, ms, which is otherwise the round trip (libwebrtc TimeToReduceFurther).
+const BITRATE_REDUCTION_INTERVAL: (f64, f64) = (10.0, 200.0);
 
-/// The response time is a round trip and this, ms (draft 5.5; libwebrtc; aiortc).
-const RESPONSE: f64 = 100.0;
-/// Growth in a second far from the link capacity (draft 5.5 eta; libwebrtc, aiortc alpha).
+/// Response time beyond the round trip, ms (draft 5.5; libwebrtc; aiortc).
+const RESPONSE_TIME_OFFSET: f64 = 100.0;
+/// Growth per second far from the link capacity (draft 5.5 eta; libwebrtc, aiortc alpha).
 pub const ETA: f64 = 1.08;
-/// No increase beyond this times the received rate (draft 5.5 A_hat < 1.5 R_hat; libwebrtc increase_limit; aiortc).
+/// Limit of an increase as a multiple of the received rate (draft 5.5 A_hat < 1.5 R_hat; libwebrtc increase_limit; aiortc).
 pub const BOUND: f64 = 1.5;
 
-/// The rate before anything is known, bit/s (libwebrtc `AimdRateControl` and aiortc: 30 Mbit/s).
-pub const UNKNOWN: f64 = 30e6;
+/// Rate before the first limits or measurement, bit/s (libwebrtc `AimdRateControl` and aiortc).
+pub const INITIAL_RATE: f64 = 30e6;
 
-/// What the sources differ on beyond numbers.
+/// States and formulas, where the sources differ in more than numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// The draft's table of states and formulas.
+    /// Table of states and formulas of the draft.
     Draft,
-    /// libwebrtc's `AimdRateControl` of 2023: begins with Hold, to which each decrease returns; at most one decrease in
-    /// a round trip; a decrease that would raise the rate goes by the link capacity.
+    /// libwebrtc's `AimdRateControl` of 2023: begins in Hold, to which each decrease returns; at most one decrease per
+    /// round trip; a decrease that would raise the rate uses the link capacity instead of the received rate.
     Libwebrtc,
-    /// aiortc's, in whole bit/s: an older libwebrtc's, without these two.
+    /// aiortc's, in whole bit/s: an older libwebrtc without the last two of these.
     Aiortc,
 }
 
-/// What the first rate is.
+/// Source of the first rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Start {
     /// The session's start rate (libwebrtc SetStartBitrate).
     Limits,
-    /// What was received in more than so many ms; the start rate until then.
+    /// Received rate measured for more than this many ms; the start rate until then.
     Received(f64),
 }
 
-/// What a rate control goes by.
+/// Parameters of a rate control.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Which states and formulas.
+pub struct Config {
+    /// States and formulas.
     pub form: Form,
-    /// What the first rate is.
+    /// Source of the first rate.
     pub start: Start,
-    /// Without over-use, the rate is updated only when the last update is longer ago than this, ms.
+    /// Shortest time between two updates without over-use, ms.
     pub interval: f64,
-    /// On over-use the rate becomes this times the received rate.
+    /// Factor of the received rate in a decrease.
     pub beta: f64,
-    /// ... less this, where it is less than the result, bit/s.
+    /// Rate that a decrease subtracts, if it is less than the result, bit/s.
     pub decrease_offset: f64,
     /// Whether a decrease may exceed the present rate.
     pub may_raise: bool,
-    /// Growth in a second far from the link capacity.
+    /// Growth per second far from the link capacity.
     pub eta: f64,
-    /// No increase beyond this times the received rate.
+    /// Limit of an increase as a multiple of the received rate.
     pub bound: Option<f64>,
 }
 
-/// How far a rate control goes at once.
+/// Step sizes of a rate control.
 struct Steps {
-    /// Near the link capacity: packets in a response time.
+    /// Near the link capacity: packets per response time.
     gain: f64,
-    /// ... of which at most one counts between two updates.
+    /// Near it: whether at most one response time counts between two updates.
     capped: bool,
-    /// ... but at least this in a second, bit/s.
+    /// Near it: smallest increase per second, bit/s.
     slope: f64,
-    /// ... and at least this at each update, bit/s.
+    /// Near it: smallest increase per update, bit/s.
     additive: f64,
-    /// Far from it: at least this at each update, bit/s.
+    /// Far from it: smallest increase per update, bit/s.
     multiplicative: f64,
-    /// What comes to the bound by the received rate, bit/s.
+    /// Constant added to the limit by the received rate, bit/s.
     beyond: f64,
 }
 
-/// Draft 5.5: alpha = 0.5 * min(dt / response_time, 1); max(1000, ...).
+/// Steps of draft 5.5: alpha = 0.5 * min(dt / response_time, 1); max(1000, ...).
 const DRAFT: Steps =
     Steps { gain: 0.5, capped: true, slope: 0.0, additive: 1000.0, multiplicative: 0.0, beyond: 0.0 };
-/// libwebrtc `aimd_rate_control.cc`: response_time * 2, kMinIncreaseRateBpsPerSecond, increase_limit.
+/// Steps of libwebrtc `aimd_rate_control.cc`: response_time * 2, kMinIncreaseRateBpsPerSecond, increase_limit.
 const LIBWEBRTC: Steps = Steps {
     gain: 0.5,
     capped: false,
@@ -95,7 +95,7 @@ const LIBWEBRTC: Steps = Steps {
     multiplicative: 1000.0,
     beyond: 10_000.0,
 };
-/// aiortc `AimdRateControl`.
+/// Steps of aiortc `AimdRateControl`.
 const AIORTC: Steps = Steps { gain: 1.0, ..LIBWEBRTC };
 
 impl Form {
@@ -108,19 +108,19 @@ impl Form {
     }
 }
 
-/// The rate control's state.
+/// State of the rate control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Wait until the queues are empty.
+    /// The rate waits until the queues are empty.
     Hold,
-    /// Look for more.
+    /// The rate grows.
     Increase,
-    /// Give way.
+    /// The rate falls.
     Decrease,
 }
 
 impl State {
-    /// The code in recorded tables: 0 hold, 1 increase, 2 decrease.
+    /// Code in recorded tables: 0 hold, 1 increase, 2 decrease.
     #[must_use]
     pub const fn code(self) -> f64 {
         match self {
@@ -131,41 +131,41 @@ impl State {
     }
 }
 
-/// The delay-based rate and what moves it.
+/// Rate control of the delay-based part.
 #[derive(Clone)]
 pub struct Aimd {
-    rules: Rules,
-    /// The delay-based rate A_hat, bit/s.
+    config: Config,
+    /// Delay-based rate A_hat, bit/s.
     pub rate: f64,
-    /// What the rate does.
+    /// State of the rate control.
     pub state: State,
-    /// Whether the rate means anything yet.
+    /// Whether there is a valid rate (libwebrtc bitrate_is_initialized_).
     started: bool,
     capacity: Capacity,
-    /// The last received rate, bit/s, for reports that give none.
+    /// Last received rate, bit/s, used when a report brings none.
     received: f64,
     measuring_since: Option<Time>,
     last_change: Option<Time>,
     last_update: Option<Time>,
 }
 
-/// Milliseconds from `earlier` to `later`, zero where that is negative.
+/// Time from `earlier` to `later`, ms; zero instead of a negative one.
 fn elapsed(earlier: Time, later: Time) -> f64 {
     later.as_nanos().saturating_sub(earlier.as_nanos()).max(0) as f64 / 1e6
 }
 
 impl Aimd {
-    /// A rate control that begins with `start` bit/s.
+    /// Creates a rate control that begins with `start` bit/s.
     #[must_use]
-    pub fn new(rules: Rules, start: f64) -> Self {
+    pub fn new(config: Config, start: f64) -> Self {
         Self {
-            rules,
+            config,
             rate: start,
-            state: match rules.form {
+            state: match config.form {
                 Form::Draft => State::Increase,
                 Form::Libwebrtc | Form::Aiortc => State::Hold,
             },
-            started: rules.start == Start::Limits,
+            started: config.start == Start::Limits,
             capacity: Capacity::default(),
             received: start,
             measuring_since: None,
@@ -176,7 +176,7 @@ impl Aimd {
 
     /// Forgets the path and begins with `start` bit/s.
     pub fn begin(&mut self, start: f64) {
-        *self = Self::new(self.rules, start);
+        *self = Self::new(self.config, start);
     }
 
     /// Sets the rate from outside.
@@ -186,23 +186,22 @@ impl Aimd {
         self.last_change = Some(now);
     }
 
-    /// Goes on from so many times its rate: no change of its own, so that what it is due to grow by since the last one
-    /// stays.
+    /// Multiplies the rate by `factor`. This does not count as a change: growth due since the last change stays due.
     pub fn scale(&mut self, factor: f64) {
         self.rate *= factor;
     }
 
-    /// Takes the detector's verdict, the received rate (bit/s) and the round trip as they are `now`.
-    /// Answers whether the rate was updated.
+    /// Updates the rate from the detector's verdict, the received rate (bit/s) and the round trip. Returns whether it was
+    /// updated.
     pub fn update(&mut self, usage: Usage, received: Option<f64>, rtt: Span, now: Time) -> bool {
-        let interval = self.rules.interval;
+        let interval = self.config.interval;
         let early = |last| elapsed(last, now) <= interval;
         if usage != Usage::Over && interval > 0.0 && self.last_update.is_some_and(early) {
             return false;
         }
-        if self.rules.form == Form::Libwebrtc && usage == Usage::Over {
+        if self.config.form == Form::Libwebrtc && usage == Usage::Over {
             let Some(received) = received else {
-                // InitialTimeToReduceFurther asks with less than half the rate, so its gate is always open
+                // InitialTimeToReduceFurther passes less than half the rate, so it always allows a decrease
                 if self.started {
                     self.set(self.rate / 2.0, now);
                 }
@@ -216,7 +215,7 @@ impl Aimd {
         if let Some(received) = received {
             self.received = received;
         }
-        // over-use brings a valid rate even before the first estimate
+        // over-use gives a valid rate even before the first estimate
         if !self.started && usage != Usage::Over {
             return false;
         }
@@ -230,19 +229,21 @@ impl Aimd {
         true
     }
 
-    /// libwebrtc TimeToReduceFurther: a round trip since the last change, or far below the rate.
+    /// Whether a round trip has passed since the last change, or far less than the rate arrives (libwebrtc
+    /// TimeToReduceFurther).
     fn may_decrease(&self, rtt: Span, received: f64, now: Time) -> bool {
-        let gap = rtt.as_millis_f64().max(DECREASE_GAP.0).min(DECREASE_GAP.1);
-        self.last_change.is_none_or(|last| elapsed(last, now) >= gap)
+        let interval =
+            rtt.as_millis_f64().max(BITRATE_REDUCTION_INTERVAL.0).min(BITRATE_REDUCTION_INTERVAL.1);
+        self.last_change.is_none_or(|last| elapsed(last, now) >= interval)
             || (self.started && received < 0.5 * self.rate)
     }
 
-    /// Starts from the received rate once it was measured for long enough.
+    /// Takes the received rate as the first rate once it was measured for long enough.
     fn start(&mut self, received: Option<f64>, now: Time) {
-        let (Start::Received(after), false) = (self.rules.start, self.started) else { return };
+        let (Start::Received(duration), false) = (self.config.start, self.started) else { return };
         match (self.measuring_since, received) {
             (None, Some(_)) => self.measuring_since = Some(now),
-            (Some(since), Some(received)) if elapsed(since, now) > after => {
+            (Some(since), Some(received)) if elapsed(since, now) > duration => {
                 self.rate = received;
                 self.started = true;
             }
@@ -250,7 +251,7 @@ impl Aimd {
         }
     }
 
-    /// The table of states in draft 5.5.
+    /// Changes the state by the table of draft 5.5.
     fn change_state(&mut self, usage: Usage, now: Time) {
         self.state = match (usage, self.state) {
             (Usage::Over, _) => State::Decrease,
@@ -263,47 +264,49 @@ impl Aimd {
         };
     }
 
-    /// In whole bit/s where aiortc has them.
-    fn whole(&self, rate: f64) -> f64 {
-        if self.rules.form == Form::Aiortc { math::floor(rate) } else { rate }
+    /// Rounds down to whole bit/s in aiortc's form.
+    fn round_down(&self, rate: f64) -> f64 {
+        if self.config.form == Form::Aiortc { math::floor(rate) } else { rate }
     }
 
     fn increase(&mut self, rtt: Span, now: Time) {
         self.capacity.rise(self.received);
-        let beyond = self.rules.form.steps().beyond;
-        let bound =
-            self.rules.bound.map_or(f64::INFINITY, |factor| self.whole(factor * self.received) + beyond);
+        let beyond = self.config.form.steps().beyond;
+        let bound = self
+            .config
+            .bound
+            .map_or(f64::INFINITY, |factor| self.round_down(factor * self.received) + beyond);
         if self.rate < bound {
             let near = self.capacity.estimate().is_some();
             let step = if near { self.additive(rtt, now) } else { self.multiplicative(now) };
-            self.rate = (self.rate + self.whole(step)).min(bound);
+            self.rate = (self.rate + self.round_down(step)).min(bound);
         }
         self.last_change = Some(now);
     }
 
-    /// Draft 5.5: alpha * expected_packet_size_bits.
+    /// Additive step, bit/s (draft 5.5: alpha * expected_packet_size_bits).
     fn additive(&self, rtt: Span, now: Time) -> f64 {
-        let Steps { gain, capped, slope: least, additive, .. } = self.rules.form.steps();
+        let Steps { gain, capped, slope: min_slope, additive, .. } = self.config.form.steps();
         let frame = self.rate / FRAMES;
         let packet = frame / math::ceil(frame / PACKET_BITS).max(1.0);
-        let response = rtt.as_millis_f64().max(0.0) + RESPONSE;
+        let response = rtt.as_millis_f64().max(0.0) + RESPONSE_TIME_OFFSET;
         let mut passed = self.last_change.map_or(0.0, |last| elapsed(last, now));
         if capped {
             passed = passed.min(response);
         }
-        let slope = self.whole(gain * packet * 1000.0 / response);
-        (passed * slope.max(least) / 1000.0).max(additive)
+        let slope = self.round_down(gain * packet * 1000.0 / response);
+        (passed * slope.max(min_slope) / 1000.0).max(additive)
     }
 
-    /// Draft 5.5: (eta - 1) * A_hat.
+    /// Multiplicative step, bit/s (draft 5.5: (eta - 1) * A_hat).
     fn multiplicative(&self, now: Time) -> f64 {
         let passed = self.last_change.map_or(1000.0, |last| elapsed(last, now).min(1000.0));
-        let eta = math::pow(self.rules.eta, passed / 1000.0);
-        ((eta - 1.0) * self.rate).max(self.rules.form.steps().multiplicative)
+        let eta = math::pow(self.config.eta, passed / 1000.0);
+        ((eta - 1.0) * self.rate).max(self.config.form.steps().multiplicative)
     }
 
     fn decrease(&mut self, now: Time) {
-        let Rules { form, beta, decrease_offset, may_raise, .. } = self.rules;
+        let Config { form, beta, decrease_offset, may_raise, .. } = self.config;
         let mut lower = beta * self.received;
         if form == Form::Aiortc {
             lower = lower.round_ties_even();
@@ -318,8 +321,8 @@ impl Aimd {
             self.rate = lower;
         }
         self.capacity.overuse(self.received);
-        // a decrease ends the wait for a first rate (libwebrtc bitrate_is_initialized_); aiortc's goes on, deaf to
-        // anything but over-use
+        // a decrease ends the wait for a first rate (libwebrtc bitrate_is_initialized_); in aiortc the wait goes on, and
+        // only over-use changes the rate
         self.started |= form != Form::Aiortc;
         self.last_change = Some(now);
         if form != Form::Draft {
@@ -335,23 +338,23 @@ mod tests {
 
     const RTT: Span = Span::from_millis(100);
 
-    fn at(ms: i64) -> Time {
+    fn millis(ms: i64) -> Time {
         Time::from_millis(ms)
     }
 
-    fn libwebrtc() -> Rules {
+    fn libwebrtc() -> Config {
         libwebrtc_v1::Settings::default().rate()
     }
 
-    fn draft() -> Rules {
+    fn draft() -> Config {
         draft_02::Settings::default().rate(Placement::Sender)
     }
 
-    fn aiortc() -> Rules {
+    fn aiortc() -> Config {
         aiortc::Settings::default().rate()
     }
 
-    fn thesis() -> Rules {
+    fn thesis() -> Config {
         hoang2017::Settings::default().rate(Placement::Sender)
     }
 
@@ -360,11 +363,11 @@ mod tests {
     }
 
     impl Run {
-        fn new(rules: Rules, start: f64) -> Self {
-            Self { aimd: Aimd::new(rules, start) }
+        fn new(config: Config, start: f64) -> Self {
+            Self { aimd: Aimd::new(config, start) }
         }
         fn step(&mut self, usage: Usage, received: f64, ms: i64) -> f64 {
-            self.aimd.update(usage, Some(received), RTT, at(ms));
+            self.aimd.update(usage, Some(received), RTT, millis(ms));
             self.aimd.rate
         }
     }
@@ -422,9 +425,9 @@ mod tests {
         let mut run = Run::new(libwebrtc(), 1e6);
         run.step(Usage::Over, 1e6, 0);
         near(run.aimd.rate, 845_000.0);
-        run.aimd.set(849_000.0, at(500));
+        run.aimd.set(849_000.0, millis(500));
         near(run.step(Usage::Over, 1.01e6, 1000), 849_000.0);
-        run.aimd.set(900_000.0, at(1500));
+        run.aimd.set(900_000.0, millis(1500));
         // 0.85 * 1.07e6 - 5000 is above; 0.85 of the estimate (1.004 Mb/s) is below
         let capacity = run.aimd.capacity.estimate().expect("some");
         near(run.step(Usage::Over, 1.07e6, 2000), 0.85 * capacity);
@@ -450,7 +453,7 @@ mod tests {
         near(run.step(Usage::Normal, 1e6, 5020), after + 1000.0 + 0.5 * packet);
         // aiortc: a whole packet, and at least 4000 bit/s in a second, in whole bits
         let mut run = Run::new(aiortc(), 1e6);
-        run.aimd.set(1e6, at(0));
+        run.aimd.set(1e6, millis(0));
         let after = run.step(Usage::Over, 1e6, 0);
         near(run.step(Usage::Normal, 1e6, 501), after);
         let slope = (after / 30.0 / 3.0 * 1000.0 / 200.0).floor();
@@ -467,7 +470,7 @@ mod tests {
         // nothing measured: halve, with every report
         let mut run = Run::new(libwebrtc(), 1e6);
         for (ms, expected) in [(0, 500_000.0), (1, 250_000.0), (100, 125_000.0)] {
-            run.aimd.update(Usage::Over, None, RTT, at(ms));
+            run.aimd.update(Usage::Over, None, RTT, millis(ms));
             near(run.aimd.rate, expected);
         }
     }
@@ -476,12 +479,12 @@ mod tests {
     fn aiortc_starts_from_three_seconds_of_throughput_and_updates_twice_a_second() {
         let mut run = Run::new(aiortc(), 300_000.0);
         for ms in [0, 1000, 3000] {
-            assert!(!run.aimd.update(Usage::Normal, Some(123_456.0), RTT, at(ms)));
+            assert!(!run.aimd.update(Usage::Normal, Some(123_456.0), RTT, millis(ms)));
         }
         // started with the throughput; the first increase is the floor
         near(run.step(Usage::Normal, 123_456.0, 3001), 124_456.0);
-        assert!(!run.aimd.update(Usage::Normal, Some(123_456.0), RTT, at(3501)));
-        assert!(run.aimd.update(Usage::Normal, Some(123_456.0), RTT, at(3502)));
+        assert!(!run.aimd.update(Usage::Normal, Some(123_456.0), RTT, millis(3501)));
+        assert!(run.aimd.update(Usage::Normal, Some(123_456.0), RTT, millis(3502)));
     }
 
     #[test]
@@ -497,7 +500,7 @@ mod tests {
         for (from, to) in table {
             for (usage, to) in [Usage::Over, Usage::Normal, Usage::Under].into_iter().zip(to) {
                 run.aimd.state = from;
-                run.aimd.change_state(usage, at(0));
+                run.aimd.change_state(usage, millis(0));
                 assert_eq!(run.aimd.state, to, "{from:?} and {usage:?}");
             }
         }

@@ -1,7 +1,7 @@
-//! The receiver half of the second placement: delay-based part at the receiver, its rate as REMB.
+//! Receiver half of the second placement: the delay-based part at the receiver, with its rate sent as REMB.
 //!
 //! draft-ietf-rmcat-gcc-02 section 3 (b); aiortc `RemoteBitrateEstimator`; libwebrtc
-//! `remote_bitrate_estimator_abs_send_time.cc` and, for when to speak, `vie_remb.cc`.
+//! `remote_bitrate_estimator_abs_send_time.cc` and, for the times of REMBs, `vie_remb.cc`.
 
 use super::delay::{Arrival, Delay};
 use super::sender::DEFAULT_RTT;
@@ -10,149 +10,150 @@ use tidegate_core::units::{Rate, RemoteTime, Span, Time};
 use tidegate_core::wire::rtcp::{self, Remb};
 use tidegate_core::wire::wrap;
 
-/// Beyond this, bit/s, a rate that nothing bounds does not grow (ours: ten times the fastest access line).
-const MOST: f64 = 1e11;
+/// Highest rate, bit/s, where no other bound applies (ours: ten times the fastest access line).
+const MAX_RATE: f64 = 1e11;
 
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// A REMB names at most so many streams (draft-alvestrand-rmcat-remb-03 section 2.2: 8 bits).
-const STREAMS: usize = 255;
+/// Largest number of streams in a REMB (draft-alvestrand-rmcat-remb-03 section 2.2: 8 bits).
+const MAX_STREAMS: usize = 255;
 
-/// When a receiver half speaks, and what it does about the sender's clock.
+/// Times of REMBs, and treatment of the sender's clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// A REMB at least this often while packets arrive, and at once when the rate has fallen; none: one with each update
-    /// of the rate, and never else.
+pub struct Config {
+    /// Longest time between two REMBs while packets arrive; a fallen rate is sent at once. None: a REMB with each update
+    /// of the rate, and only then.
     pub interval: Option<Span>,
-    /// Fallen is a rate that is less than the last one said by more than this part of it.
+    /// Part by which the rate has to be below the last REMB's to count as fallen.
     pub drop: f64,
-    /// The estimate is never less, bit/s: it does not know the session's limits.
-    pub least: f64,
-    /// The filter begins anew when the sender's clock jumps by so much against ours.
+    /// Lowest estimate, bit/s; the receiver does not know the session's limits.
+    pub min_rate: f64,
+    /// Jump of the sender's clock against ours at which the filter starts anew.
     pub jump: Option<Span>,
 }
 
-impl Rules {
-    /// Draft 3 (b): at least once every second, and as soon as congestion is detected, with libwebrtc's throttle (vie_remb
-    /// kSendThresholdPercent 97, RembThrottler 103) and least rate (AimdRateControl min_configured_bitrate_); no clock is
-    /// watched.
+impl Config {
+    /// Draft 3 (b): at least once every second, and as soon as congestion is detected. With libwebrtc's throttle (vie_remb
+    /// kSendThresholdPercent 97, RembThrottler 103) and lowest rate (AimdRateControl min_configured_bitrate_); clock jumps
+    /// are ignored.
     pub const DRAFT: Self =
-        Self { interval: Some(Span::from_secs(1)), drop: 0.03, least: 5000.0, jump: None };
+        Self { interval: Some(Span::from_secs(1)), drop: 0.03, min_rate: 5000.0, jump: None };
 }
 
-/// The delay-based part at the receiver.
+/// Receiver half with the delay-based part.
 pub struct Receiver {
-    rules: Rules,
+    config: Config,
     delay: Delay,
-    /// The newest abs-send-time, unwrapped, in 2^-18 s; and when it arrived.
+    /// Newest abs-send-time, unwrapped, in 2^-18 s, and its arrival.
     newest: Option<(i64, Time)>,
-    /// The estimate, bit/s, once there is one.
+    /// Estimate, bit/s, once there is one.
     estimate: Option<f64>,
-    /// What was said last, bit/s, and when.
-    said: Option<(f64, Time)>,
-    /// Whether anything has arrived since.
-    heard: bool,
-    /// The streams heard.
+    /// Rate of the last REMB, bit/s, and its time.
+    last_remb: Option<(f64, Time)>,
+    /// Whether a packet has arrived since the last REMB.
+    has_arrivals: bool,
+    /// SSRCs of the streams received.
     ssrcs: Vec<u32>,
 }
 
 impl Receiver {
-    /// A receiver half around this delay-based part.
+    /// Creates a receiver half with the delay-based part.
     #[must_use]
-    pub fn new(rules: Rules, delay: Delay) -> Self {
+    pub fn new(config: Config, delay: Delay) -> Self {
         Self {
-            rules,
+            config,
             delay,
             newest: None,
             estimate: None,
-            said: None,
-            heard: false,
+            last_remb: None,
+            has_arrivals: false,
             ssrcs: Vec::with_capacity(4),
         }
     }
 
-    /// The send time of a packet that arrives `now`, by a clock that began at any instant. 24 bits wrap
-    /// every 64 s: the reading nearest to the newest one so far.
+    /// Send time of a packet that arrives `now`, by a clock with any origin. The 24 bits wrap every 64 s; the reading
+    /// nearest to the newest one is taken.
     fn sent(&mut self, now: Time, abs_send_time: u32) -> Time {
         let Some((newest, arrived)) = self.newest else {
             self.newest = Some((i64::from(abs_send_time), now));
-            return instant(i64::from(abs_send_time));
+            return time_from_ticks(i64::from(abs_send_time));
         };
         let ticks = wrap::nearest(abs_send_time, 24, newest);
-        let ahead = instant(ticks).saturating_since(instant(newest)) - now.saturating_since(arrived);
-        if self.rules.jump.is_some_and(|most| ahead.as_millis_f64().abs() >= most.as_millis_f64()) {
+        let ahead =
+            time_from_ticks(ticks).saturating_since(time_from_ticks(newest)) - now.saturating_since(arrived);
+        if self.config.jump.is_some_and(|jump| ahead.as_millis_f64().abs() >= jump.as_millis_f64()) {
             self.delay.start_anew();
             self.newest = Some((ticks, now));
         } else if ticks >= newest {
             self.newest = Some((ticks, now));
         }
-        instant(ticks)
+        time_from_ticks(ticks)
     }
 
-    /// When to speak: at once when the rate has fallen, else in every interval; within its second half
-    /// along with a report, if there is one, and by itself at its end.
+    /// Time of the next REMB: at once for a fallen rate, else once per interval, in its second half along with a regular
+    /// report if there is one, or by itself at its end.
     fn ask(&self, interval: Span, now: Time) -> Ask {
-        let Some(estimate) = self.estimate.filter(|_| self.heard) else { return Ask::default() };
+        let Some(estimate) = self.estimate.filter(|_| self.has_arrivals) else { return Ask::default() };
         let half = Span::from_nanos(interval.as_nanos() / 2 + 1);
-        let (urgency, next) = match self.said {
+        let (urgency, next) = match self.last_remb {
             None => (Urgency::Now, now + half),
-            Some((said, _)) if estimate < said * (1.0 - self.rules.drop) => (Urgency::Now, now + half),
-            Some((_, at)) if now >= at + interval => (Urgency::Now, now + half),
-            Some((_, at)) if now >= at + half => (Urgency::Regular, at + interval),
-            Some((_, at)) => (Urgency::None, at + half),
+            Some((last, _)) if estimate < last * (1.0 - self.config.drop) => (Urgency::Now, now + half),
+            Some((_, sent)) if now >= sent + interval => (Urgency::Now, now + half),
+            Some((_, sent)) if now >= sent + half => (Urgency::Regular, sent + interval),
+            Some((_, sent)) => (Urgency::None, sent + half),
         };
         Ask { urgency, alarm: Some(next) }
     }
 }
 
-/// An unwrapped abs-send-time as an instant, to the nearest nanosecond.
-fn instant(ticks: i64) -> Time {
+/// Converts an unwrapped abs-send-time, to the nearest nanosecond.
+fn time_from_ticks(ticks: i64) -> Time {
     let nanos = (i128::from(ticks) * SECOND + (1 << 17)) >> 18;
     Time::from_nanos(nanos.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)
 }
 
 impl ReceiverHalf for Receiver {
     fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask {
-        self.heard = true;
-        if !self.ssrcs.contains(&packet.ssrc) && self.ssrcs.len() < STREAMS {
+        self.has_arrivals = true;
+        if !self.ssrcs.contains(&packet.ssrc) && self.ssrcs.len() < MAX_STREAMS {
             self.ssrcs.push(packet.ssrc);
         }
-        // without its time of sending a packet tells nothing (libwebrtc drops it as well)
+        // a packet without a send time is of no use (libwebrtc drops it as well)
         let Some(abs_send_time) = packet.abs_send_time else {
             return Ask { urgency: Urgency::None, alarm: None };
         };
         let sent = self.sent(now, abs_send_time);
         let arrived = RemoteTime::from_nanos(now.as_nanos());
         let arrival = Arrival { arrived, sent, size: packet.size };
-        self.delay.hear(now);
+        self.delay.on_arrivals(now);
         self.delay.count(&arrival);
         self.delay.arrive(now, &arrival, cx);
-        // the round trip is the sender's to know
-        let (updated, received) = self.delay.update(DEFAULT_RTT, now, (self.rules.least, MOST));
+        // only the sender knows the round trip
+        let (updated, received) = self.delay.update(DEFAULT_RTT, now, (self.config.min_rate, MAX_RATE));
         if cx.wants_notes() {
             self.delay.note_rates(received, cx);
         }
         if updated {
             self.estimate = Some(self.delay.rate());
         }
-        match self.rules.interval {
+        match self.config.interval {
             Some(interval) => self.ask(interval, now),
             None => Ask { urgency: if updated { Urgency::Now } else { Urgency::None }, alarm: None },
         }
     }
 
     fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
-        self.rules.interval.map_or(Ask::default(), |interval| self.ask(interval, now))
+        self.config.interval.map_or(Ask::default(), |interval| self.ask(interval, now))
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
         let Some(estimate) = self.estimate else { return Feedback::new() };
-        self.said = Some((estimate, now));
-        self.heard = false;
+        self.last_remb = Some((estimate, now));
+        self.has_arrivals = false;
         let bitrate = Rate::from_bps_f64(estimate);
         cx.note("remb_sent", Remb::carried(bitrate).as_bps_f64());
-        // the endpoint puts its own SSRC in
+        // the endpoint fills in its own SSRC
         vec![rtcp::Packet::Remb(Remb { sender_ssrc: 0, bitrate, ssrcs: self.ssrcs.clone() })]
     }
 }

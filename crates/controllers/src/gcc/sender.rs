@@ -1,103 +1,100 @@
-//! The sending half of every preset but [`libwebrtc`](super::libwebrtc): reports in, rates out.
+//! Sending half of all presets but [`libwebrtc`](super::libwebrtc).
 //!
-//! In the first placement the delay-based part is here; in the second one its rate comes in REMBs, and losses come in
-//! receiver reports.
+//! In the first placement it contains the delay-based part; in the second one that rate comes in REMBs, and losses come
+//! in receiver reports.
 
 use super::delay::{Arrival, Delay};
 use super::loss::Loss;
-use super::seen::{News, Seen};
+use super::seen::{News, ReportHistory};
 use super::silence::Silence;
 use tidegate_core::control::{
     Context, Controller, Decision, FeedbackKind, Limits, Needs, PacketResult, Report, Sent,
 };
 use tidegate_core::units::{Rate, RemoteTime, Size, Span, Time};
 
-/// The round trip before it is measured (libwebrtc kDefaultRtt; aiortc rtt, which it never measures).
+/// Round trip before it is measured (libwebrtc kDefaultRtt; aiortc rtt, which it never measures).
 pub(super) const DEFAULT_RTT: Span = Span::from_millis(200);
-/// Factor of a back-off for want of feedback (libwebrtc RttBasedBackoff fraction).
+/// Factor of a back-off without feedback (libwebrtc RttBasedBackoff fraction).
 const BACK_OFF: f64 = 0.8;
-/// Least time between two of them (libwebrtc RttBasedBackoff interval).
+/// Shortest time between two back-offs (libwebrtc RttBasedBackoff interval).
 const BACK_OFF_INTERVAL: Span = Span::from_secs(1);
 
-/// What a sending half goes by.
+/// Parameters of a sending half.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Backs off when packets go out for so many ms, less a round trip, after the last feedback; 0: never.
+pub struct Config {
+    /// Time without feedback, including a round trip, in which packets are sent before the rate backs off, ms; 0: never.
     pub silence_limit: f64,
     /// Whether round trips are measured.
     pub measure_rtt: bool,
-    /// A packet with so many ms more delay than the least so far is late, and counts as lost; 0: none is late.
+    /// Delay above the lowest so far from which a packet is late and counts as lost, ms; 0: no packet is late.
     pub late_after: f64,
-    /// Whether a lost packet repeats the last delay variation into filter and detector.
+    /// Whether a lost packet passes the last delay variation to filter and detector once more.
     pub lost_repeat: bool,
-    /// The pacer may send this times the target.
+    /// Pacing rate as a multiple of the target.
     pub pacing_factor: f64,
 }
 
-impl Rules {
-    /// What most presets have: the target is what the pacer sends (draft 4), and no preset but the thesis's knows late
-    /// packets.
+impl Config {
+    /// Parameters of most presets: the pacer sends at the target (draft 4), and only `hoang2017` has late packets.
     #[must_use]
     pub const fn usual(silence_limit: f64) -> Self {
         Self { silence_limit, measure_rtt: true, late_after: 0.0, lost_repeat: false, pacing_factor: 1.0 }
     }
 }
 
-/// No rate goes below this, whatever the limits say, unless their maximum does
-/// (libwebrtc kCongestionControllerMinBitrate, RttBasedBackoff floor).
-const LEAST: Rate = Rate::from_kbps(5);
+/// Lowest rate whatever the limits' minimum, unless their maximum is lower (libwebrtc; also RttBasedBackoff floor).
+const CONGESTION_CONTROLLER_MIN_BITRATE: Rate = Rate::from_kbps(5);
 
-/// What a report newly says of one packet.
+/// New result of one packet.
 #[derive(Clone, Copy)]
-struct Fresh {
+struct NewResult {
     sequence: u64,
     sent: Time,
     size: Size,
-    /// None: lost.
+    /// Arrival by the receiver's clock; none for a lost packet.
     arrived: Option<RemoteTime>,
 }
 
-/// The sending half.
+/// Sending half.
 pub struct Gcc {
-    rules: Rules,
+    config: Config,
     limits: Limits,
     /// Whether the first limits have come.
-    begun: bool,
-    seen: Seen,
-    /// The delay-based part; none where it is at the receiver.
+    started: bool,
+    history: ReportHistory,
+    /// Delay-based part; none if it is at the receiver.
     delay: Option<Delay>,
-    /// The loss-based part, if there is one.
+    /// Loss-based part, if there is one.
     loss: Option<Loss>,
     silence: Silence,
-    /// When the rate was last lowered for want of feedback.
-    backed_off: Option<Time>,
+    /// Time of the last back-off.
+    last_back_off: Option<Time>,
     rtt: Span,
-    /// What a receiver allows by REMB.
+    /// Receiver's limit by REMB.
     remb: Option<Rate>,
-    /// The least delay of a packet so far, by the difference of two clocks, ns.
-    least_delay: i64,
+    /// Lowest delay of a packet so far, as the difference of two clocks, ns.
+    min_delay: i64,
     alarm: Option<Time>,
-    /// What one report newly says; kept for its room.
-    fresh: Vec<Fresh>,
+    /// New results of one report; a field so that the memory is reused.
+    fresh: Vec<NewResult>,
 }
 
 impl Gcc {
-    /// A sending half of these parts, with the delay-based one at the receiver where there is none; it begins with the
-    /// first limits.
+    /// Creates a sending half, which begins with the first limits. Without `delay`, that part is at the receiver.
     #[must_use]
-    pub fn new(rules: Rules, delay: Option<Delay>, loss: Option<Loss>) -> Self {
+    pub fn new(config: Config, delay: Option<Delay>, loss: Option<Loss>) -> Self {
         Self {
-            rules,
+            config,
             limits: Limits::default(),
-            begun: false,
-            seen: Seen::default(),
+            started: false,
+            history: ReportHistory::default(),
             delay,
             loss,
             silence: Silence::default(),
-            backed_off: None,
+            last_back_off: None,
             rtt: DEFAULT_RTT,
             remb: None,
-            least_delay: i64::MAX,
+            min_delay: i64::MAX,
             alarm: None,
             fresh: Vec::new(),
         }
@@ -105,41 +102,41 @@ impl Gcc {
 
     /// Forgets the path and begins with the start rate of the limits.
     fn begin(&mut self) {
-        let start = self.limits.start.clamp(self.least(), self.limits.max).as_bps_f64();
+        let start = self.limits.start.clamp(self.min_rate(), self.limits.max).as_bps_f64();
         if let Some(delay) = &mut self.delay {
             delay.begin(start);
         }
         if let Some(loss) = &mut self.loss {
             loss.begin(start);
         }
-        (self.silence, self.backed_off, self.rtt) = (Silence::default(), None, DEFAULT_RTT);
-        (self.remb, self.least_delay, self.alarm) = (None, i64::MAX, None);
-        // the same packets may still be reported on: what was heard of them stays known
-        self.begun = true;
+        (self.silence, self.last_back_off, self.rtt) = (Silence::default(), None, DEFAULT_RTT);
+        (self.remb, self.min_delay, self.alarm) = (None, i64::MAX, None);
+        // the history stays, because packets of before may still be reported
+        self.started = true;
     }
 
-    fn least(&self) -> Rate {
-        self.limits.min.max(LEAST.min(self.limits.max))
+    fn min_rate(&self) -> Rate {
+        self.limits.min.max(CONGESTION_CONTROLLER_MIN_BITRATE.min(self.limits.max))
     }
 
     fn bounds(&self) -> (f64, f64) {
-        (self.least().as_bps_f64(), self.limits.max.as_bps_f64())
+        (self.min_rate().as_bps_f64(), self.limits.max.as_bps_f64())
     }
 
     fn within_limits(&self, rate: f64) -> f64 {
-        let (least, most) = self.bounds();
-        rate.min(most).max(least)
+        let (min_rate, max_rate) = self.bounds();
+        rate.min(max_rate).max(min_rate)
     }
 
     /// Keeps the loss-based rate within the limits.
     fn bound_loss(&mut self) {
-        let (least, most) = self.bounds();
+        let (min_rate, max_rate) = self.bounds();
         if let Some(loss) = &mut self.loss {
-            loss.target = loss.target.min(most).max(least);
+            loss.target = loss.target.min(max_rate).max(min_rate);
         }
     }
 
-    /// The delay-based rate, bit/s: ours, or the one that REMB tells; without bound while it tells none.
+    /// Delay-based rate, bit/s: our own, or that of the last REMB; infinite before the first.
     fn delay_based(&self) -> f64 {
         match (&self.delay, self.remb) {
             (Some(delay), _) => delay.rate(),
@@ -164,27 +161,27 @@ impl Gcc {
     fn decision(&self, now: Time) -> Decision {
         let target = self.target();
         Decision {
-            pacing: target.scaled(self.rules.pacing_factor),
-            alarm: self.alarm.filter(|&at| at > now),
+            pacing: target.scaled(self.config.pacing_factor),
+            alarm: self.alarm.filter(|&alarm| alarm > now),
             ..Decision::rate(target)
         }
     }
 
-    /// Whether a packet is so late that it is as good as lost.
+    /// Whether a packet is so late that it counts as lost.
     fn is_late(&mut self, packet: &PacketResult) -> bool {
-        let Some(arrived) = packet.arrival.filter(|_| self.rules.late_after > 0.0) else { return false };
+        let Some(arrived) = packet.arrival.filter(|_| self.config.late_after > 0.0) else { return false };
         let delay = arrived.as_nanos().saturating_sub(packet.sent.as_nanos());
-        self.least_delay = self.least_delay.min(delay);
-        delay.saturating_sub(self.least_delay) as f64 / 1e6 > self.rules.late_after
+        self.min_delay = self.min_delay.min(delay);
+        delay.saturating_sub(self.min_delay) as f64 / 1e6 > self.config.late_after
     }
 
-    /// Takes what is new in a report, and tells the loss part. Answers with the shortest round trip in
-    /// it: that of the packet that waited least at the receiver.
-    fn sort(&mut self, now: Time, report: &Report) -> Option<Span> {
+    /// Collects the new results of a report and passes them to the loss part. Returns the shortest round trip among them,
+    /// without the packets' waits at the receiver.
+    fn collect_new(&mut self, now: Time, report: &Report) -> Option<Span> {
         self.fresh.clear();
         let (mut expected, mut lost) = (0, 0);
         for packet in &report.packets {
-            let news = self.seen.note(packet.sequence, packet.arrival.is_some());
+            let news = self.history.note(packet.sequence, packet.arrival.is_some());
             let missed = packet.arrival.is_none() || self.is_late(packet);
             match news {
                 News::Received | News::Lost => {
@@ -200,15 +197,15 @@ impl Gcc {
                     lost -= 1;
                 }
                 News::Recovered => {}
-                News::Nothing => continue,
+                News::Stale => continue,
             }
             let &PacketResult { sequence, sent, size, arrival: arrived, .. } = packet;
-            if arrived.is_some() || self.rules.lost_repeat {
-                self.fresh.push(Fresh { sequence, sent, size, arrived });
+            if arrived.is_some() || self.config.lost_repeat {
+                self.fresh.push(NewResult { sequence, sent, size, arrived });
             }
         }
-        // in order of arrival; what never arrived last
-        let order = |packet: &Fresh| (packet.arrived.is_none(), packet.arrived, packet.sequence);
+        // in order of arrival, lost packets last
+        let order = |packet: &NewResult| (packet.arrived.is_none(), packet.arrived, packet.sequence);
         if !self.fresh.is_sorted_by_key(order) {
             self.fresh.sort_unstable_by_key(order);
         }
@@ -225,14 +222,14 @@ impl Gcc {
         arrivals().map(round_trip).min().map(|nanos| Span::from_nanos(nanos.max(0)))
     }
 
-    /// The delay-based part of one report, `arrived` if anything has arrived.
-    fn follow_delay(&mut self, now: Time, arrived: bool, cx: &mut Context<'_>) {
+    /// Passes the new results to the delay-based part; `has_arrivals` if a packet among them was received.
+    fn update_delay(&mut self, now: Time, has_arrivals: bool, cx: &mut Context<'_>) {
         let bounds = self.bounds();
         let Some(delay) = &mut self.delay else { return };
-        if arrived {
-            delay.hear(now);
+        if has_arrivals {
+            delay.on_arrivals(now);
         }
-        let arrival = |packet: &Fresh| {
+        let arrival = |packet: &NewResult| {
             packet.arrived.map(|arrived| Arrival { arrived, sent: packet.sent, size: packet.size })
         };
         self.fresh.iter().filter_map(arrival).for_each(|packet| delay.count(&packet));
@@ -245,7 +242,7 @@ impl Gcc {
                 None => delay.lose(cx),
             }
         }
-        if arrived {
+        if has_arrivals {
             let (_, received) = delay.update(self.rtt, now, bounds);
             if cx.wants_notes() {
                 delay.note_rates(received, cx);
@@ -264,12 +261,12 @@ impl Gcc {
         cx.note("rtt_ms", self.rtt.as_millis_f64());
     }
 
-    /// Lowers the rate for want of feedback, at most once in an interval, and sets the next alarm.
+    /// Lowers the rate without feedback, at most once per interval, and sets the next alarm.
     fn back_off(&mut self, now: Time) {
-        let last = self.loss.as_ref().map_or(self.backed_off, |loss| loss.last_decrease);
+        let last = self.loss.as_ref().map_or(self.last_back_off, |loss| loss.last_decrease);
         let due = last.map_or(now, |last| last + BACK_OFF_INTERVAL);
         let rate = self.loss.as_ref().map_or(self.within_limits(self.delay_based()), |loss| loss.target);
-        let floor = LEAST.as_bps_f64().max(self.least().as_bps_f64());
+        let floor = CONGESTION_CONTROLLER_MIN_BITRATE.as_bps_f64().max(self.min_rate().as_bps_f64());
         if rate <= floor {
             self.alarm = None;
         } else if due > now {
@@ -281,7 +278,7 @@ impl Gcc {
                 (None, Some(delay)) => delay.set_rate(rate, now),
                 (None, None) => self.remb = Some(Rate::from_bps_f64(rate)),
             }
-            self.backed_off = Some(now);
+            self.last_back_off = Some(now);
             self.alarm = Some(now + BACK_OFF_INTERVAL);
         }
     }
@@ -289,9 +286,8 @@ impl Gcc {
 
 impl Controller for Gcc {
     fn needs(&self) -> Needs {
-        // the delay-based part lives in one half
-        let here = self.delay.is_some();
-        Needs::feedback(if here { FeedbackKind::PerPacket } else { FeedbackKind::OwnMessages })
+        let is_local = self.delay.is_some();
+        Needs::feedback(if is_local { FeedbackKind::PerPacket } else { FeedbackKind::OwnMessages })
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
@@ -299,23 +295,23 @@ impl Controller for Gcc {
             // a REMB of zero lifts the limit (libwebrtc UpdateReceiverEstimate)
             self.remb = Some(if remb == Rate::ZERO { Rate::MAX } else { remb });
         }
-        let shortest = self.sort(now, report);
+        let shortest = self.collect_new(now, report);
         if let Some(rtt) = report.rtt().or(shortest).filter(|&rtt| rtt > Span::ZERO)
-            && self.rules.measure_rtt
+            && self.config.measure_rtt
         {
             self.rtt = rtt;
         }
-        if let (Some(said), Some(loss), None) = (&report.loss, &mut self.loss, &self.delay) {
-            loss.receiver_report(said.expected, said.cumulative_lost, now);
+        if let (Some(report), Some(loss), None) = (&report.loss, &mut self.loss, &self.delay) {
+            loss.receiver_report(report.expected, report.cumulative_lost, now);
         }
         // with the delay-based part at the receiver, its messages and reports are the feedback
-        let other = self.delay.is_none() && (report.remb.is_some() || report.loss.is_some());
-        let heard = shortest.or(other.then_some(self.rtt));
-        if let Some(rtt) = heard {
+        let remote_feedback = self.delay.is_none() && (report.remb.is_some() || report.loss.is_some());
+        let feedback_rtt = shortest.or(remote_feedback.then_some(self.rtt));
+        if let Some(rtt) = feedback_rtt {
             self.silence.feedback(rtt, now);
         }
-        self.follow_delay(now, shortest.is_some(), cx);
-        if self.silence.too_long(self.rules.silence_limit) {
+        self.update_delay(now, shortest.is_some(), cx);
+        if self.silence.too_long(self.config.silence_limit) {
             self.back_off(now);
         } else {
             self.alarm = None;
@@ -325,7 +321,7 @@ impl Controller for Gcc {
             }
         }
         self.bound_loss();
-        if cx.wants_notes() && heard.is_some() {
+        if cx.wants_notes() && feedback_rtt.is_some() {
             self.note_rates(cx);
         }
         self.decision(now)
@@ -333,7 +329,7 @@ impl Controller for Gcc {
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
         self.alarm = None;
-        if self.silence.too_long(self.rules.silence_limit) {
+        if self.silence.too_long(self.config.silence_limit) {
             self.back_off(now);
             if let Some(delay) = &self.delay {
                 delay.note_rates(None, cx);
@@ -349,7 +345,7 @@ impl Controller for Gcc {
         if let (Some(delay), true) = (&mut self.delay, limit_ended) {
             delay.limit_ended();
         }
-        if limits.route_changed || !self.begun {
+        if limits.route_changed || !self.started {
             self.begin();
         }
         let bounds = self.bounds();
@@ -362,7 +358,7 @@ impl Controller for Gcc {
 
     fn on_sent(&mut self, now: Time, _packet: &Sent, cx: &mut Context<'_>) -> Decision {
         self.silence.packet(now);
-        if self.alarm.is_some() || !self.silence.too_long(self.rules.silence_limit) {
+        if self.alarm.is_some() || !self.silence.too_long(self.config.silence_limit) {
             return cx.unchanged();
         }
         self.back_off(now);
@@ -370,16 +366,16 @@ impl Controller for Gcc {
     }
 
     fn needs_sent(&self) -> bool {
-        self.rules.silence_limit > 0.0
+        self.config.silence_limit > 0.0
     }
 
-    /// A_hat (RFC 8699 appendix A), where it is calculated here.
+    /// Target, which is A_hat in RFC 8699 appendix A, if it is calculated at the sender.
     fn coupled_rate(&self) -> Option<Rate> {
         self.delay.is_some().then(|| self.target())
     }
 
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
-        // both parts, also the one that does not limit the target: how far above it is stays
+        // scales both parts, so that the one above the target keeps its distance from it
         let factor = self.within_limits(rate.as_bps_f64()) / self.target().as_bps_f64().max(1.0);
         if let Some(delay) = &mut self.delay {
             delay.scale(factor);

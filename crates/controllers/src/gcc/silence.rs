@@ -1,10 +1,10 @@
-//! How long the round trip must be by now, when packets go out and no feedback comes.
+//! Lower bound of the round trip while packets are sent and no feedback comes.
 //!
 //! libwebrtc `RttBasedBackoff`; not in the draft.
 
 use tidegate_core::units::{Span, Time};
 
-/// When feedback and packets were last seen.
+/// Times of the last feedback and the last packet (libwebrtc `RttBasedBackoff`).
 #[derive(Clone, Copy, Default)]
 pub struct Silence {
     feedback: Option<Time>,
@@ -13,20 +13,21 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// A packet has left.
+    /// Counts a packet that leaves `now`.
     pub fn packet(&mut self, now: Time) {
-        // until there is feedback, the first packet stands for it
+        // before the first feedback, the first packet stands for it
         self.feedback.get_or_insert(now);
         self.sent = Some(now);
     }
 
-    /// Feedback has come; `rtt` is the shortest round trip in it.
+    /// Counts feedback that arrives `now`; `rtt` is the shortest round trip in it.
     pub fn feedback(&mut self, rtt: Span, now: Time) {
         self.feedback = Some(now);
         self.rtt = rtt;
     }
 
-    /// Whether the round trip, corrected by what was sent since, is beyond a limit in ms; zero is none.
+    /// Whether the round trip, with the time in which packets were sent since the last feedback, is above `limit` (ms);
+    /// zero is no limit.
     #[must_use]
     pub fn too_long(&self, limit: f64) -> bool {
         let (Some(feedback), Some(sent)) = (self.feedback, self.sent) else { return false };

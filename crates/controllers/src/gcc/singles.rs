@@ -1,7 +1,7 @@
-//! Packets as groups by themselves: the difference from each packet to the next.
+//! Single packets as groups: the difference from each packet to the next.
 //!
-//! The thesis's reading of draft 5.1 (Hoang 2017, 3.4.3.1: "the i-th packet"): bursts are not told apart, and a
-//! difference is there at once, not when the packet after it arrives.
+//! Draft 5.1 as Hoang's thesis of 2017 reads it (3.4.3.1: "the i-th packet"): bursts are not merged, and a difference is
+//! available at once, not when the next packet arrives.
 
 use super::groups::{Delta, SendClock, millis};
 use tidegate_core::units::{RemoteTime, Size, Time};
@@ -13,7 +13,7 @@ struct Single {
     size: u64,
 }
 
-/// The last packet.
+/// Differences between consecutive packets.
 #[derive(Clone)]
 pub struct Singles {
     send_clock: SendClock,
@@ -21,13 +21,14 @@ pub struct Singles {
 }
 
 impl Singles {
-    /// No packet yet; send times are known as exactly as this clock has them.
+    /// Creates a state without packets; `send_clock` is the resolution of send times.
     #[must_use]
     pub fn new(send_clock: SendClock) -> Self {
         Self { send_clock, previous: None }
     }
 
-    /// Takes the next packet; none for the first one, and for one that was sent before the last one.
+    /// Takes the next packet and returns its difference from the last one; none for the first packet, and for one sent
+    /// before the last.
     pub fn packet(&mut self, sent: Time, arrived: RemoteTime, size: Size) -> Option<Delta> {
         let clock = self.send_clock;
         let packet = Single { send: clock.ticks(sent), arrival: arrived.as_nanos(), size: size.as_bytes() };

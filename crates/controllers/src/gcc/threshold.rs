@@ -1,77 +1,77 @@
-//! The adaptive threshold that the trend is compared with.
+//! Adaptive threshold with which the trend is compared.
 //!
-//! Draft 5.4; libwebrtc and aiortc `UpdateThreshold`. A fixed threshold either lets a short queue's
-//! small swings pass unseen or is starved by a concurrent loss-based flow that fills the queue, so it
-//! follows the trend, slowly in one direction and fast in the other.
+//! Draft 5.4; libwebrtc and aiortc `UpdateThreshold`. With a fixed threshold the flow either misses the small swings of a
+//! short queue or is starved by a concurrent loss-based flow that fills the queue. So the threshold follows the trend,
+//! slowly in one direction and fast in the other.
 
-/// What keeps a threshold, as it adapts, away from where it would do no good.
+/// Bounds of a threshold and of its steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Its least value, ms.
-    pub least: f64,
-    /// Its greatest, ms.
-    pub most: f64,
-    /// It is left alone when the trend is this far above it, ms.
+    /// Lowest threshold, ms.
+    pub min: f64,
+    /// Highest threshold, ms.
+    pub max: f64,
+    /// Distance of a trend above the threshold from which it is a spike and ignored, ms.
     pub skip: f64,
-    /// At most this much time counts between two groups, ms.
+    /// Longest time that counts between two groups, ms.
     pub step: f64,
 }
 
 impl Bounds {
-    /// Draft 5.4; libwebrtc SafeClamp, kMaxAdaptOffsetMs, kMaxTimeDeltaMs; aiortc. The draft has no greatest step, and
-    /// diverges for gaps over 1/K_u without it.
-    pub const USUAL: Self = Self { least: 6.0, most: 600.0, skip: 15.0, step: 100.0 };
+    /// Draft 5.4; libwebrtc SafeClamp, kMaxAdaptOffsetMs, kMaxTimeDeltaMs; aiortc. The draft has no longest step, without
+    /// which the threshold diverges for gaps over 1/K_u.
+    pub const USUAL: Self = Self { min: 6.0, max: 600.0, skip: 15.0, step: 100.0 };
 }
 
-/// What a threshold goes by.
+/// Parameters of a threshold.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Its first value, ms.
+pub struct Config {
+    /// First value, ms.
     pub start: f64,
     /// Speed towards a trend above it, 1/ms.
     pub k_up: f64,
     /// Speed towards a trend below it, 1/ms.
     pub k_down: f64,
-    /// What bounds it.
+    /// Bounds.
     pub bounds: Bounds,
 }
 
-impl Rules {
-    /// libwebrtc's and aiortc's (libwebrtc threshold_, k_up_, k_down_; aiortc the same).
+impl Config {
+    /// Parameters of libwebrtc (threshold_, k_up_, k_down_) and aiortc.
     pub const SHIPPED: Self = Self { start: 12.5, k_up: 0.0087, k_down: 0.039, bounds: Bounds::USUAL };
 }
 
-/// The threshold's state.
+/// Adaptive threshold.
 #[derive(Clone, Copy)]
 pub struct Threshold {
-    rules: Rules,
-    /// Its value, ms.
+    config: Config,
+    /// Present value, ms.
     pub value: f64,
     last: Option<f64>,
 }
 
 impl Threshold {
-    /// A threshold at its start.
+    /// Creates a threshold with its first value.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
-        Self { rules, value: rules.start, last: None }
+    pub fn new(config: Config) -> Self {
+        Self { config, value: config.start, last: None }
     }
 
-    /// Adapts to the (scaled) trend in ms at a time in ms by any origin.
+    /// Adapts to the scaled trend (ms) at a time in ms since any origin.
     pub fn adapt(&mut self, trend: f64, now: f64) {
-        let Rules { k_up, k_down, bounds, .. } = self.rules;
+        let Config { k_up, k_down, bounds, .. } = self.config;
         let elapsed = now - self.last.unwrap_or(now);
         self.last = Some(now);
         let magnitude = trend.abs();
-        // a spike, as of a sudden drop of capacity, is not to be learned
+        // the threshold must not follow a spike, as from a sudden drop of capacity
         if magnitude > self.value + bounds.skip {
             return;
         }
         let gain = if magnitude < self.value { k_down } else { k_up };
-        // reordered groups let time run backwards, and the shipped code with it; it is bounded on that side too
+        // with reordered groups time runs backwards, as in the shipped code; the step is bounded on that side, too
         let step = elapsed.min(bounds.step).max(-bounds.step);
         self.value += gain * (magnitude - self.value) * step;
-        self.value = self.value.max(bounds.least).min(bounds.most);
+        self.value = self.value.max(bounds.min).min(bounds.max);
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn it_skips_spikes_counts_at_most_100_ms_and_stays_in_its_bounds() {
-        let mut threshold = Threshold::new(Rules::SHIPPED);
+        let mut threshold = Threshold::new(Config::SHIPPED);
         threshold.adapt(0.0, 0.0);
         threshold.adapt(27.6, 50.0);
         assert_eq!(threshold.value, 12.5, "15 ms above is a spike");

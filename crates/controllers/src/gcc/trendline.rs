@@ -1,38 +1,38 @@
-//! The trendline filter: the least-squares slope of the smoothed accumulated delay over arrival time.
+//! Trendline filter: the least-squares slope of the smoothed accumulated delay over arrival time.
 //!
 //! libwebrtc `trendline_estimator.cc`; not in the draft. The slope is (send rate - capacity) / capacity
 //! while a queue builds: 0 in equilibrium, positive while it grows.
 
-/// Weight of the old value in the smoothed delay (libwebrtc kDefaultTrendlineSmoothingCoeff).
-const SMOOTHING: f64 = 0.9;
+/// Weight of the old value in the smoothed delay (libwebrtc `trendline_estimator.cc`).
+const DEFAULT_TRENDLINE_SMOOTHING_COEFF: f64 = 0.9;
 
-/// Groups to which the line is fitted (libwebrtc kDefaultTrendlineWindowSize).
-pub const WINDOW: u64 = 20;
+/// Number of groups to which the line is fitted (libwebrtc `TrendlineEstimatorSettings`).
+pub const DEFAULT_TRENDLINE_WINDOW_SIZE: u64 = 20;
 
-/// The filter's state.
+/// Trendline filter (libwebrtc `TrendlineEstimator`).
 #[derive(Clone)]
 pub struct Trendline {
-    /// Groups to which the line is fitted.
+    /// Number of groups to which the line is fitted.
     length: usize,
     smoothing: f64,
-    /// The slope, ms of delay for each ms; zero until the window is full.
+    /// Slope, ms of delay per ms; zero until the window is full.
     pub trend: f64,
     accumulated: f64,
     smoothed: f64,
     first_arrival: Option<f64>,
-    /// (arrival, smoothed delay) in ms, oldest overwritten first.
+    /// Ring of points (arrival, smoothed delay), ms.
     window: Vec<(f64, f64)>,
     oldest: usize,
 }
 
 impl Trendline {
-    /// A filter that has seen nothing, and fits its line to so many groups.
+    /// Creates a filter that fits its line to `groups` groups.
     #[must_use]
     pub fn new(groups: u64) -> Self {
         let length = groups as usize;
         Self {
             length,
-            smoothing: SMOOTHING,
+            smoothing: DEFAULT_TRENDLINE_SMOOTHING_COEFF,
             trend: 0.0,
             accumulated: 0.0,
             smoothed: 0.0,
@@ -42,7 +42,7 @@ impl Trendline {
         }
     }
 
-    /// Takes a delay variation (ms) of a group that stands for the arrival time `arrival` (ms by any origin).
+    /// Takes a group's delay variation (ms) and arrival time (ms since any origin).
     pub fn update(&mut self, variation: f64, arrival: f64) {
         let first = *self.first_arrival.get_or_insert(arrival);
         self.accumulated += variation;
@@ -65,18 +65,18 @@ impl Trendline {
         }
     }
 
-    /// The slope of the regression line; none where all points have one abscissa.
+    /// Slope of the regression line; none if all points have the same abscissa.
     fn slope(&self) -> Option<f64> {
         // in order of age, so that the sums do not depend on where the ring begins
         let points = || self.window[self.oldest..].iter().chain(&self.window[..self.oldest]);
         let n = self.window.len() as f64;
         let (sum_x, sum_y) = points().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
         let (mean_x, mean_y) = (sum_x / n, sum_y / n);
-        let (over, under) = points().fold((0.0, 0.0), |(over, under), &(x, y)| {
+        let (numerator, denominator) = points().fold((0.0, 0.0), |(numerator, denominator), &(x, y)| {
             let dx = x - mean_x;
-            (over + dx * (y - mean_y), under + dx * dx)
+            (numerator + dx * (y - mean_y), denominator + dx * dx)
         });
-        (under != 0.0).then(|| over / under)
+        (denominator != 0.0).then(|| numerator / denominator)
     }
 }
 
@@ -84,14 +84,14 @@ impl Trendline {
 mod tests {
     use super::*;
 
-    /// A filter that does not smooth.
-    fn plain(groups: u64) -> Trendline {
+    /// Filter that does not smooth.
+    fn unsmoothed(groups: u64) -> Trendline {
         Trendline { smoothing: 0.0, ..Trendline::new(groups) }
     }
 
     #[test]
     fn a_straight_line_is_its_own_fit_once_the_window_is_full() {
-        let mut filter = plain(WINDOW);
+        let mut filter = unsmoothed(DEFAULT_TRENDLINE_WINDOW_SIZE);
         for i in 0..100 {
             assert_eq!(filter.trend == 0.0, i < 20, "at {i}");
             filter.update(0.3, 1e9 + f64::from(i) * 10.0);
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_fit_of_three_points_is_as_worked_by_hand() {
-        let mut filter = plain(3);
+        let mut filter = unsmoothed(3);
         // points (0, 1) (1, 3) (3, 4): means 4/3, 8/3; sum xy 13/3, sum xx 14/3
         for (variation, arrival) in [(1.0, 0.0), (2.0, 1.0), (1.0, 3.0)] {
             filter.update(variation, arrival);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn smoothing_weighs_the_old_value() {
-        let mut filter = Trendline::new(WINDOW);
+        let mut filter = Trendline::new(DEFAULT_TRENDLINE_WINDOW_SIZE);
         filter.update(10.0, 0.0);
         filter.update(10.0, 1.0);
         assert!((filter.smoothed - (0.9 * 1.0 + 0.1 * 20.0)).abs() < 1e-12);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn one_arrival_time_for_all_keeps_the_old_trend_and_nothing_is_poisoned() {
-        let mut filter = plain(WINDOW);
+        let mut filter = unsmoothed(DEFAULT_TRENDLINE_WINDOW_SIZE);
         (0..30).for_each(|i| filter.update(1.0, f64::from(i)));
         let before = filter.trend;
         (0..20).for_each(|_| filter.update(1.0, 30.0));

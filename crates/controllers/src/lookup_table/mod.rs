@@ -1,14 +1,14 @@
-//! The lookup-table scheme of Lissah and Mbise (2019): the gap between two packets from receiver reports,
-//! by an equation, and from a table that remembers its answers.
+//! Lookup-table scheme of Lissah and Mbise (2019): the gap between two packets follows from receiver reports, by an
+//! equation, and by a table that stores its results.
 //!
 //! ```text
-//! receiver report: fraction lost --> in the table? --yes--> the gap it remembers
+//! receiver report: fraction lost --> in the table? --yes--> the stored gap
 //!                                         | no
-//!                                         +--> gap = delay * jitter * fraction / scale --> remembered
+//!                                         +--> gap = delay * jitter * fraction / scale --> stored
 //! ```
 //!
-//! A receiver report has no one-way delay in it: half a round trip stands for it, or the receiver half says
-//! the simulator's, as the document's receiver does.
+//! A receiver report has no one-way delay. Half a round trip takes its place, or the receiver half sends the simulator's
+//! delay, as the document's receiver does.
 
 pub mod receiver;
 pub mod settings;
@@ -21,97 +21,97 @@ use tidegate_core::control::{
 };
 use tidegate_core::{Size, Span, Time};
 
-/// The registry's entry for this controller.
+/// Registry entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "gap between packets from receiver reports, by an equation and a table of its answers",
     presets: PRESETS,
     settings: |_| TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: Settings::defaults,
     build: |preset, overrides| Ok(Box::new(LookupTable::new(Settings::with(preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(&Settings::with(preset, overrides)?)))),
 };
 
-/// No gap is longer where the session has no least rate (ours: the equation has no bound).
-const LONGEST: Span = Span::from_secs(60);
+/// Longest gap if the session has no lowest rate (ours: the equation has no bound).
+const MAX_GAP: Span = Span::from_secs(60);
 
-/// Values of a fraction lost: 8 bits (RFC 3550 section 6.4.1).
+/// Number of values of a fraction lost, which has 8 bits (RFC 3550 section 6.4.1).
 const FRACTIONS: usize = 256;
 
-/// The sending half.
+/// Sending half.
 pub struct LookupTable {
     settings: Settings,
     limits: Limits,
-    /// The gap at each fraction lost that was answered before.
+    /// Stored gap for each fraction lost.
     table: [Option<Span>; FRACTIONS],
     gap: Span,
 }
 
 impl LookupTable {
-    /// A sender with these settings and an empty table.
+    /// Creates a sender with an empty table.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let mut made =
+        let mut controller =
             Self { settings, limits: Limits::default(), table: [None; FRACTIONS], gap: Span::ZERO };
-        made.gap = made.at_rest();
-        made
+        controller.gap = controller.gap_without_loss();
+        controller
     }
 
-    /// The gap before the first report, and while nothing is lost: the default is part of the table.
-    fn at_rest(&self) -> Span {
+    /// Gap before the first report and without loss; the default gap belongs to the table.
+    fn gap_without_loss(&self) -> Span {
         match self.settings.mode {
-            Mode::Table => span(self.settings.default_gap),
+            Mode::Table => gap_from_micros(self.settings.default_gap),
             Mode::Equation | Mode::None => Span::ZERO,
         }
     }
 
-    /// The delay that the equation takes.
+    /// Delay in the equation.
     fn delay(&self, report: &Report) -> Option<Span> {
         match self.settings.delay_source {
             DelaySource::HalfRtt => report.rtt().map(|rtt| rtt.scaled(0.5)),
-            DelaySource::Simulator => report.messages.iter().find_map(receiver::read),
+            DelaySource::Simulator => report.messages.iter().find_map(receiver::parse_delay),
         }
     }
 
-    /// The gap that answers a loss; `None` where the table has none and the delay is not known.
-    fn answer(&mut self, loss: &LossReport, report: &Report, cx: &mut Context<'_>) -> Option<Span> {
+    /// Gap for a loss; `None` if the table has none and the delay is unknown.
+    fn gap_for_loss(&mut self, loss: &LossReport, report: &Report, cx: &mut Context<'_>) -> Option<Span> {
         let key = usize::from(loss.fraction_lost);
-        let remembers = self.settings.mode == Mode::Table;
-        if let Some(gap) = self.table[key].filter(|_| remembers) {
+        let has_table = self.settings.mode == Mode::Table;
+        if let Some(gap) = self.table[key].filter(|_| has_table) {
             cx.note("looked_up", 1.0);
             return Some(gap);
         }
         let delay = self.delay(report)?;
         cx.note("looked_up", 0.0);
         cx.note("delay_ms", delay.as_millis_f64());
-        let gap = span(self.settings.equation(delay, loss.jitter, loss.fraction_lost));
-        if remembers {
+        let gap = gap_from_micros(self.settings.equation(delay, loss.jitter, loss.fraction_lost));
+        if has_table {
             self.table[key] = Some(gap);
         }
         Some(gap)
     }
 
-    /// The longest gap with which the session's least rate is kept.
-    fn longest(&self) -> Span {
-        self.limits.min.time_for(Size::from_bytes(self.settings.packet)).min(LONGEST)
+    /// Longest gap with which the session's lowest rate is kept.
+    fn max_gap(&self) -> Span {
+        self.limits.min.time_for(Size::from_bytes(self.settings.packet)).min(MAX_GAP)
     }
 
     fn decision(&self) -> Decision {
         let Limits { min, max, .. } = self.limits;
-        let gap = self.gap.min(self.longest());
+        let gap = self.gap.min(self.max_gap());
         let rate = match gap {
             Span::ZERO => max,
             gap => Size::from_bytes(self.settings.packet).per(gap).clamp(min, max),
         };
-        // the gap paces: a second bound by rate would only hide it
+        // the gap paces; a second bound by rate would only hide it
         Decision { pacing: max, min_gap: (gap > Span::ZERO).then_some(gap), ..Decision::rate(rate) }
     }
 }
 
-/// A gap of so many microseconds.
-fn span(micros: f64) -> Span {
-    Span::from_millis_f64(micros / 1e3).max(Span::ZERO).min(LONGEST)
+/// Converts microseconds to a gap within its bounds.
+fn gap_from_micros(micros: f64) -> Span {
+    Span::from_millis_f64(micros / 1e3).max(Span::ZERO).min(MAX_GAP)
 }
 
 impl Controller for LookupTable {
@@ -126,8 +126,8 @@ impl Controller for LookupTable {
         cx.note("fraction_lost", f64::from(loss.fraction_lost) / FRACTIONS as f64);
         cx.note("jitter_ms", loss.jitter.as_millis_f64());
         if loss.fraction_lost == 0 {
-            self.gap = self.at_rest();
-        } else if let Some(gap) = self.answer(loss, report, cx) {
+            self.gap = self.gap_without_loss();
+        } else if let Some(gap) = self.gap_for_loss(loss, report, cx) {
             self.gap = gap;
         }
         cx.note("gap_us", self.gap.as_millis_f64() * 1e3);
@@ -139,9 +139,9 @@ impl Controller for LookupTable {
 
     fn on_limits(&mut self, _now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
         if limits.route_changed {
-            // what it remembers is of another path (ours; the document has one path)
+            // the stored gaps belong to another path (ours; the document has one path)
             self.table = [None; FRACTIONS];
-            self.gap = self.at_rest();
+            self.gap = self.gap_without_loss();
         }
         self.limits = *limits;
         self.decision()
@@ -183,7 +183,7 @@ mod tests {
         Report { loss: Some(loss), report_rtt: Some(Span::from_micros(2 * delay_us)), ..Report::default() }
     }
 
-    /// The gap after a report, in microseconds.
+    /// Gap after a report, us.
     fn gap(host: &mut ControllerHost, report: &Report) -> Option<f64> {
         let decision = host.report(Time::from_secs(1), report).expect("fine");
         decision.min_gap.map(|gap| gap.as_nanos() as f64 / 1e3)
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn what_the_formula_and_the_text_print() {
-        let gap_of = |overrides| gap(&mut host("table", &overrides, &LIMITS), &report(13, 10_000, 50_000));
-        assert_eq!(gap_of(json!({ "scale": 1e13 })), Some(650.0), "hundreds of microseconds");
+        let gap_with = |overrides| gap(&mut host("table", &overrides, &LIMITS), &report(13, 10_000, 50_000));
+        assert_eq!(gap_with(json!({ "scale": 1e13 })), Some(650.0), "hundreds of microseconds");
         // 6.5 s, held by the least rate: 9600 bits at 10 kb/s
-        assert_eq!(gap_of(json!({ "scale": 1e9 })), Some(960_000.0));
-        // but by a clock of 90 kHz 10 ms are 900: 5e7 * 900 * 13 / 1e9, a tenth less than the formula
-        assert_eq!(gap_of(json!({ "scale": 1e9, "jitter_unit": "timestamp" })), Some(585.0));
+        assert_eq!(gap_with(json!({ "scale": 1e9 })), Some(960_000.0));
+        // but 10 ms are 900 units of a 90 kHz clock: 5e7 * 900 * 13 / 1e9, a tenth less than the formula
+        assert_eq!(gap_with(json!({ "scale": 1e9, "jitter_unit": "timestamp" })), Some(585.0));
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
         let low = Limits { max: Rate::from_mbps(1), ..LIMITS };
         assert_eq!(table.limits(Time::ZERO, &low).expect("fine").target, LIMITS.min);
         let free = Limits { min: Rate::ZERO, ..LIMITS };
-        assert_eq!(table.limits(Time::ZERO, &free).expect("fine").min_gap, Some(LONGEST));
+        assert_eq!(table.limits(Time::ZERO, &free).expect("fine").min_gap, Some(MAX_GAP));
     }
 
     #[test]
@@ -296,32 +296,36 @@ mod tests {
             let packet = arrived(Some(Span::from_micros(micros)));
             assert_eq!(half.packet(Time::ZERO, &packet), Ok(Urgency::Regular));
         }
-        let said = half.message(Time::ZERO).expect("fine");
+        let messages = half.message(Time::ZERO).expect("fine");
         let mut bytes = vec![];
-        rtcp::encode(&said, &mut bytes).expect("fits");
+        rtcp::encode(&messages, &mut bytes).expect("fits");
         assert_eq!(bytes.len(), 20);
-        let [rtcp::Packet::App(app)] = &rtcp::decode(&bytes).expect("whole")[..] else { panic!("{said:?}") };
+        let [rtcp::Packet::App(app)] = &rtcp::decode(&bytes).expect("complete")[..] else {
+            panic!("{messages:?}")
+        };
         let mut table = host("table", &simulator, &LIMITS);
         // the round trip would be 2 s
-        let heard = Report { messages: vec![app.clone()], ..report(13, 10_000, 1_000_000) };
-        assert_eq!(gap(&mut table, &heard), Some(650.0));
-        let odd = rtcp::App { data: vec![0; 4], ..app.clone() };
-        assert_eq!(gap(&mut table, &Report { messages: vec![odd], ..report(14, 1, 1) }), Some(650.0));
+        let with_delay = Report { messages: vec![app.clone()], ..report(13, 10_000, 1_000_000) };
+        assert_eq!(gap(&mut table, &with_delay), Some(650.0));
+        let malformed = rtcp::App { data: vec![0; 4], ..app.clone() };
+        assert_eq!(gap(&mut table, &Report { messages: vec![malformed], ..report(14, 1, 1) }), Some(650.0));
     }
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say = |preset, value: Value| (ENTRY.build)(preset, &value).err().expect("refused").to_string();
+        let refusal =
+            |preset, value: Value| (ENTRY.build)(preset, &value).err().expect("refused").to_string();
         assert_eq!(
-            say("fast", Value::Null),
+            refusal("fast", Value::Null),
             "lookup_table: `preset` is `fast`, expected one of `table`, `equation`, `none`"
         );
         assert_eq!(
-            say("table", json!({"delay_source": "rtt"})),
+            refusal("table", json!({"delay_source": "rtt"})),
             "lookup_table: `delay_source` is \"rtt\", expected one of `rtt/2`, `simulator`"
         );
         assert!(
-            say("table", json!({"scale": 0})).starts_with("lookup_table: `scale` is 0, expected a number")
+            refusal("table", json!({"scale": 0}))
+                .starts_with("lookup_table: `scale` is 0, expected a number")
         );
     }
 }

@@ -1,34 +1,34 @@
-//! The receiver half: says the true delay of the last packet, where the sender is to have it.
+//! Receiver half, which sends the true delay of the last packet if the sender needs it.
 //!
-//! The document's receiver takes the delay from a timestamp of the sender's clock, which in a simulator is
-//! its own, and writes it into its report. Here an APP packet (RFC 3550 section 6.7) of the name `DLAY`
-//! rides in the compound of the receiver report: eight bytes, the delay in nanoseconds.
+//! The document's receiver takes the delay from a timestamp of the sender's clock, which in a simulator is also its own,
+//! and writes it into its report. Here the compound packet of the receiver report has an APP packet (RFC 3550 section 6.7)
+//! with the name `DLAY`: eight bytes, the delay in nanoseconds.
 
 use super::settings::{DelaySource, Settings};
 use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Span, Time};
 
-/// The name of the APP packet.
+/// Name of the APP packet.
 pub const APP_NAME: [u8; 4] = *b"DLAY";
 
-/// The receiving half.
+/// Receiving half.
 pub struct Receiver {
-    tells: bool,
-    /// The delay of the last packet that arrived.
+    sends_delay: bool,
+    /// Delay of the last received packet.
     delay: Option<Span>,
 }
 
 impl Receiver {
-    /// A receiver half with these settings: a silent one unless the delay is the simulator's.
+    /// Creates a receiver half, which is silent unless the delay is the simulator's.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        Self { tells: settings.delay_source == DelaySource::Simulator, delay: None }
+        Self { sends_delay: settings.delay_source == DelaySource::Simulator, delay: None }
     }
 }
 
-/// The delay that an APP packet says; nothing if it is another one.
-pub(super) fn read(app: &rtcp::App) -> Option<Span> {
+/// Parses the delay in an APP packet; none if it is not a message of this controller.
+pub(super) fn parse_delay(app: &rtcp::App) -> Option<Span> {
     let nanos: [u8; 8] = app.data.as_slice().try_into().ok()?;
     (app.name == APP_NAME && app.subtype == 0).then(|| Span::from_nanos(i64::from_be_bytes(nanos)))
 }
@@ -43,12 +43,12 @@ impl ReceiverHalf for Receiver {
     fn message(&mut self, _now: Time, cx: &mut Context<'_>) -> Feedback {
         let Some(delay) = self.delay else { return Feedback::new() };
         cx.note("delay_said_ms", delay.as_millis_f64());
-        // the endpoint puts its own SSRC in
+        // the endpoint fills in its own SSRC
         let data = delay.as_nanos().to_be_bytes().to_vec();
         vec![rtcp::Packet::App(rtcp::App { subtype: 0, ssrc: 0, name: APP_NAME, data })]
     }
 
     fn needs_true_delay(&self) -> bool {
-        self.tells
+        self.sends_delay
     }
 }

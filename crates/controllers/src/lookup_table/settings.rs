@@ -1,4 +1,4 @@
-//! Every number and choice of the lookup-table scheme, and its equation.
+//! Settings of the lookup-table scheme, and its equation.
 
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use Kind::{Number, Whole};
@@ -7,37 +7,37 @@ use tidegate_core::Span;
 
 pub(super) const NAME: &str = "lookup_table";
 
-/// The three senders of figure 3, the proposed one first.
+/// Names of the presets: the three senders of figure 3, the proposed one first.
 pub(super) const PRESETS: &[&str] = &["table", "equation", "none"];
 
 words! {
-    /// Which of the three senders of figure 3 it is.
+    /// Sender of figure 3.
     Mode:
     /// No congestion control.
     None = "none",
-    /// The equation answers every report.
+    /// The equation is used for each report.
     Equation = "equation",
-    /// What the equation has answered once holds for that fraction lost.
+    /// The first result of the equation holds for that fraction lost.
     Table = "table",
 }
 words! {
-    /// Where the equation's delay comes from.
+    /// Source of the equation's delay.
     DelaySource:
-    /// Half of a round trip from LSR and DLSR of the receiver report.
+    /// Half of the round trip from LSR and DLSR of the receiver report.
     HalfRtt = "rtt/2",
-    /// What the driver knows of the last packet that arrived; the receiver half says it.
+    /// True delay of the last received packet, which the driver knows and the receiver half sends.
     Simulator = "simulator",
 }
 words! {
-    /// What the equation's jitter is counted in.
+    /// Unit of the equation's jitter.
     JitterUnit:
     /// Converted to time.
     Nanoseconds = "ns",
-    /// As it stands in the report, by a video clock of 90 kHz.
+    /// Unit of the report, with a video clock of 90 kHz.
     Timestamp = "timestamp",
 }
 
-// One setting a block: name, type, unit, what it may be, [table, equation, none], meaning, source.
+// Each block is a setting: name, type, unit, allowed values, [table, equation, none], meaning, source.
 settings! {
     mode: Mode, "", Mode::KIND, [Mode::Table, Mode::Equation, Mode::None],
         "no congestion control, the equation alone, or with the table",
@@ -61,38 +61,38 @@ settings! {
         "ours: a full payload; the document's video does not adapt";
 }
 
-/// Units of a 90 kHz clock in a nanosecond (RFC 3551 section 5).
-const TICKS: f64 = 90_000.0 / 1e9;
+/// Ticks of a 90 kHz clock per nanosecond (RFC 3551 section 5).
+const TICKS_PER_NANO: f64 = 90_000.0 / 1e9;
 
 impl Settings {
     fn preset(name: &str) -> Result<Self, SettingsError> {
-        match PRESETS.iter().position(|&known| known == name) {
+        match PRESETS.iter().position(|&preset| preset == name) {
             Some(column) => Ok(preset(column)),
             None => Err(unknown_preset(NAME, name, PRESETS)),
         }
     }
 
-    /// A preset with `overrides` (an object or null) laid over it.
+    /// Settings of a preset with `overrides` (an object or null).
     ///
     /// # Errors
-    /// When there is no such preset or setting, or a value is wrong.
+    /// Fails if there is no such preset or setting, or a value is wrong.
     pub fn with(preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
         resolve(NAME, TABLE, &Self::preset(preset)?, overrides)
     }
 
-    /// All values of a preset.
+    /// Values of a preset as JSON.
     pub(super) fn defaults(preset: &str) -> Result<Value, SettingsError> {
         Ok(serde_json::to_value(Self::preset(preset)?).unwrap_or_default())
     }
 
-    /// Equation (1), in microseconds: the delay in nanoseconds, the jitter in its unit, the 8-bit fraction
-    /// lost. A delay or jitter below zero is none.
+    /// Gap by equation (1), us, from the delay in ns, the jitter in its unit, and the 8-bit fraction lost. A negative delay or
+    /// jitter counts as zero.
     #[must_use]
     pub fn equation(&self, delay: Span, jitter: Span, fraction_lost: u8) -> f64 {
         let jitter = jitter.max(Span::ZERO).as_nanos() as f64;
         let jitter = match self.jitter_unit {
             JitterUnit::Nanoseconds => jitter,
-            JitterUnit::Timestamp => jitter * TICKS,
+            JitterUnit::Timestamp => jitter * TICKS_PER_NANO,
         };
         delay.max(Span::ZERO).as_nanos() as f64 * jitter * f64::from(fraction_lost) / self.scale
     }

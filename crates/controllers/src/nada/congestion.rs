@@ -1,18 +1,18 @@
-//! From estimates to the aggregate congestion signal x_curr: RFC 8698 equations (1), (2) and (10).
+//! Aggregate congestion signal x_curr: RFC 8698 equations (1), (2) and (10).
 
 use super::settings::Settings;
 use super::signals::{Losses, Signals};
 use tidegate_core::math;
 
-/// Equation (1): the equivalent of a queueing delay of `queueing` ms after the non-linear warping, in ms.
+/// Queueing delay of `queueing` ms after the non-linear warping, ms (equation (1)).
 #[must_use]
 pub fn warped(queueing: f64, set: &Settings) -> f64 {
     let warps = if set.whole_millis() { math::floor(queueing) > set.qth } else { queueing >= set.qth };
     if warps { set.qth * math::exp(-set.lambda * (queueing - set.qth) / set.qth) } else { queueing }
 }
 
-/// The queueing delay as it counts: warped until the last loss is `multiloss` loss intervals ago, then linearly back to
-/// what it is within one more (section 4.2, "in practice, it is recommended").
+/// Queueing delay that enters the signal, ms. It is warped until the last loss is `multiloss` loss intervals ago, and
+/// returns linearly to `queueing` within one more (section 4.2, "in practice, it is recommended").
 #[must_use]
 pub fn equivalent(queueing: f64, losses: Option<Losses>, set: &Settings) -> f64 {
     let Some(Losses { mean, since }) = losses else { return queueing };
@@ -24,7 +24,7 @@ pub fn equivalent(queueing: f64, losses: Option<Losses>, set: &Settings) -> f64 
     part * queueing + (1.0 - part) * warped(queueing, set)
 }
 
-/// Equation (2): the aggregate congestion signal in ms.
+/// Aggregate congestion signal, ms (equation (2)).
 #[must_use]
 pub fn aggregate(equivalent: f64, marks: f64, loss: f64, set: &Settings) -> f64 {
     let square = |ratio: f64| ratio * ratio;
@@ -32,19 +32,19 @@ pub fn aggregate(equivalent: f64, marks: f64, loss: f64, set: &Settings) -> f64 
     if set.xmax > 0.0 { x.min(set.xmax) } else { x }
 }
 
-/// The congestion signal, with what is smoothed on the way to it.
+/// Congestion signal with the smoothed ratios that enter it.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Congestion {
     /// Smoothed loss ratio (p_loss).
     pub loss: f64,
     /// Smoothed marking ratio (p_mark).
     pub marks: f64,
-    /// The signal in ms (x_curr).
+    /// Congestion signal, ms (x_curr).
     pub x: f64,
 }
 
 impl Congestion {
-    /// Takes in the estimates of an update.
+    /// Updates the ratios and the signal from new estimates.
     pub fn update(&mut self, signals: &Signals, set: &Settings) {
         let smooth = |old: f64, new: Option<f64>| new.map_or(old, |new| old + set.alpha * (new - old));
         self.loss = smooth(self.loss, signals.loss);
@@ -71,14 +71,14 @@ mod tests {
         let set = set("rfc8698");
         let tilde = 50.0 * math::exp(-0.5);
         assert_eq!(warped(100.0, &set), tilde);
-        let after =
+        let after_intervals =
             |intervals: f64| equivalent(100.0, Some(Losses { mean: 40.0, since: 40.0 * intervals }), &set);
         assert_eq!(equivalent(100.0, None, &set), 100.0, "never a loss");
-        assert_eq!(after(0.1), tilde);
-        assert_eq!(after(7.0), tilde);
-        assert!((after(7.25) - (0.25 * 100.0 + 0.75 * tilde)).abs() < 1e-9);
-        assert!((after(7.75) - (0.75 * 100.0 + 0.25 * tilde)).abs() < 1e-9);
-        assert_eq!(after(8.0), 100.0);
+        assert_eq!(after_intervals(0.1), tilde);
+        assert_eq!(after_intervals(7.0), tilde);
+        assert!((after_intervals(7.25) - (0.25 * 100.0 + 0.75 * tilde)).abs() < 1e-9);
+        assert!((after_intervals(7.75) - (0.75 * 100.0 + 0.25 * tilde)).abs() < 1e-9);
+        assert_eq!(after_intervals(8.0), 100.0);
         // below the threshold nothing is warped
         assert_eq!(equivalent(49.0, Some(Losses { mean: 40.0, since: 1.0 }), &set), 49.0);
     }
@@ -112,10 +112,10 @@ mod tests {
         let before = congestion;
         congestion.update(&Signals::default(), &set);
         assert_eq!(congestion, before);
-        // who sends Not-ECT does not hear marks
-        let deaf = Settings { ecn: false, ..set };
+        // a sender of Not-ECT packets ignores marks
+        let without_ecn = Settings { ecn: false, ..set };
         let mut congestion = Congestion::default();
-        congestion.update(&Signals { marks: Some(1.0), ..signals }, &deaf);
+        congestion.update(&Signals { marks: Some(1.0), ..signals }, &without_ecn);
         assert_eq!(congestion.marks, 0.0);
         assert!((congestion.x - 270.0).abs() < 1e-9);
     }

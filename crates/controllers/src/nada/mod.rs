@@ -7,7 +7,7 @@
 //! sender:                                          +--> rate: r_ref -> shaping: r_vin, r_send
 //! ```
 //!
-//! One file a part.
+//! Each part is a file.
 
 pub mod baseline;
 pub mod congestion;
@@ -26,13 +26,13 @@ use receiver::Receiver;
 use sender::Sender;
 use settings::{NAME, PRESETS, Settings, TABLE};
 
-/// The registry's entry for NADA.
+/// Registry entry for NADA.
 pub const ENTRY: Entry = Entry {
     name: NAME,
     summary: "NADA: one congestion signal of queueing delay, loss and marks, and its change",
     presets: PRESETS,
     settings: |_| TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: Settings::defaults,
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(Settings::with(preset, overrides)?)))),

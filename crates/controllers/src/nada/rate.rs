@@ -1,9 +1,9 @@
-//! The reference rate: RFC 8698 equations (3) to (9).
+//! Reference rate: RFC 8698 equations (3) to (9).
 
 use super::settings::Settings;
 use tidegate_core::math;
 
-/// How the rate is updated (rmode).
+/// Rule of the rate's update (rmode).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Accelerated ramp-up (0).
@@ -12,7 +12,7 @@ pub enum Mode {
     Gradual,
 }
 
-/// Equation (3): by which part above the receive rate ramp-up goes, where the round trip is `rtt` ms.
+/// Part by which ramp-up exceeds the receive rate, for a round trip of `rtt` ms (equation (3)).
 #[must_use]
 pub fn gamma(rtt: f64, set: &Settings) -> f64 {
     let lag = rtt + set.delta + set.dfilt;
@@ -20,60 +20,60 @@ pub fn gamma(rtt: f64, set: &Settings) -> f64 {
     set.gamma_max.min(set.qbound / lag)
 }
 
-/// Equations (5) to (7) for `r_ref` bit/s, `delta` ms after the last update: the next rate before it is clipped. In (7) the
-/// offset is multiplied by the rate that (5) divides by, so that a rate of zero grows, too.
+/// Rate after a gradual update, before it is clipped (equations (5) to (7)), from `r_ref` bit/s, `delta` ms after the
+/// last update. In (7) the offset is multiplied by the rate that (5) divides by, so that a rate of zero grows, too.
 #[must_use]
-pub fn gradual(r_ref: f64, x: f64, x_before: f64, delta: f64, most: f64, set: &Settings) -> f64 {
-    let offset = x * r_ref - set.prio * set.xref * most;
+pub fn gradual(r_ref: f64, x: f64, x_before: f64, delta: f64, rmax: f64, set: &Settings) -> f64 {
+    let offset = x * r_ref - set.prio * set.xref * rmax;
     let change = (x - x_before) * r_ref;
     r_ref - set.kappa * delta / set.tau * offset / set.tau - set.kappa * set.eta * change / set.tau
 }
 
-/// What an update goes by.
+/// Input of an update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Update {
-    /// Which of the two rules.
+    /// Rule of the update.
     pub mode: Mode,
-    /// The congestion signal in ms.
+    /// Congestion signal, ms.
     pub x: f64,
-    /// The receive rate in bit/s.
+    /// Receive rate, bit/s.
     pub receive_rate: f64,
-    /// The round trip in ms.
+    /// Round trip, ms.
     pub rtt: f64,
-    /// Time since the last update in ms.
+    /// Time since the last update, ms.
     pub delta: f64,
 }
 
-/// The reference rate and what it remembers.
+/// Reference rate and the signal of its last update.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reference {
-    /// r_ref in bit/s.
+    /// Reference rate, bit/s (r_ref).
     pub rate: f64,
-    /// The signal of the last update in ms (x_prev).
+    /// Signal of the last update, ms (x_prev).
     pub before: f64,
 }
 
 impl Reference {
-    /// Beginning with `rate` bit/s.
+    /// Creates a reference of `rate` bit/s.
     #[must_use]
     pub const fn new(rate: f64) -> Self {
         Self { rate, before: 0.0 }
     }
 
-    /// Equations (8) and (9): within `least` and `most` bit/s.
-    pub fn clip(&mut self, least: f64, most: f64) {
-        self.rate = self.rate.min(most).max(least);
+    /// Clips the rate to `rmin` and `rmax` bit/s (equations (8) and (9)).
+    pub fn clip(&mut self, rmin: f64, rmax: f64) {
+        self.rate = self.rate.min(rmax).max(rmin);
     }
 
-    /// Updates the rate within `least` and `most` bit/s.
-    pub fn update(&mut self, by: &Update, least: f64, most: f64, set: &Settings) {
-        self.rate = match by.mode {
+    /// Updates the rate within `rmin` and `rmax` bit/s.
+    pub fn update(&mut self, update: &Update, rmin: f64, rmax: f64, set: &Settings) {
+        self.rate = match update.mode {
             // equation (4)
-            Mode::RampUp => self.rate.max((1.0 + gamma(by.rtt, set)) * by.receive_rate),
-            Mode::Gradual => gradual(self.rate, by.x, self.before, by.delta, most, set),
+            Mode::RampUp => self.rate.max((1.0 + gamma(update.rtt, set)) * update.receive_rate),
+            Mode::Gradual => gradual(self.rate, update.x, self.before, update.delta, rmax, set),
         };
-        self.clip(least, most);
-        self.before = by.x;
+        self.clip(rmin, rmax);
+        self.before = update.x;
     }
 }
 
@@ -98,11 +98,11 @@ mod tests {
         // 0.5 * 100 / 500 * 10 / 500 * 1.5e6
         assert!((gradual(0.0, 0.0, 0.0, 100.0, 1.5e6, &set) - 3000.0).abs() < 1e-9);
         let mut reference = Reference { rate: 1e6, before: 0.0 };
-        let by = Update { mode: Mode::Gradual, x: 1e5, receive_rate: 0.0, rtt: 0.0, delta: 1e6 };
-        reference.update(&by, 150e3, 1.5e6, &set);
+        let update = Update { mode: Mode::Gradual, x: 1e5, receive_rate: 0.0, rtt: 0.0, delta: 1e6 };
+        reference.update(&update, 150e3, 1.5e6, &set);
         assert_eq!(reference, Reference { rate: 150e3, before: 1e5 });
-        let by = Update { mode: Mode::RampUp, x: 0.0, receive_rate: 5e6, ..by };
-        reference.update(&by, 150e3, 1.5e6, &set);
+        let update = Update { mode: Mode::RampUp, x: 0.0, receive_rate: 5e6, ..update };
+        reference.update(&update, 150e3, 1.5e6, &set);
         assert_eq!(reference.rate, 1.5e6);
     }
 
@@ -117,8 +117,8 @@ mod tests {
         let quick = Settings { delta: 10.0, dfilt: 0.0, ..rfc };
         assert_eq!(gamma(0.0, &quick), 0.5, "GAMMA_MAX");
         let mut reference = Reference::new(1e6);
-        let by = Update { mode: Mode::RampUp, x: 0.0, receive_rate: 5e5, rtt: 30.0, delta: 100.0 };
-        reference.update(&by, 0.0, 1e7, &quick);
+        let update = Update { mode: Mode::RampUp, x: 0.0, receive_rate: 5e5, rtt: 30.0, delta: 100.0 };
+        reference.update(&update, 0.0, 1e7, &quick);
         assert_eq!(reference.rate, 1e6);
     }
 }

@@ -1,4 +1,4 @@
-//! The receiving half, where the receiver computes the congestion signal (RFC 8698 section 4.2).
+//! Receiving half, for the placement in which the receiver computes the congestion signal (RFC 8698 section 4.2).
 
 use super::congestion::Congestion;
 use super::rate::Mode;
@@ -10,22 +10,22 @@ use tidegate_core::control::{self, Arrived, Ask, Context, ReceiverHalf, Urgency}
 use tidegate_core::wire::wrap;
 use tidegate_core::{Ecn, Span, Time};
 
-/// The receiving half of NADA. It is silent where the sender computes the signal.
+/// Receiving half of NADA. It sends nothing if the sender computes the signal.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     settings: Settings,
     window: Window,
     congestion: Congestion,
-    /// The newest stamp, unwrapped: time of sending in us, and number.
+    /// Newest stamp, unwrapped: departure in us, and sequence number.
     newest: Option<(i64, i64)>,
-    /// When the next feedback is due, while packets arrive.
+    /// Time of the next feedback, while packets arrive.
     due: Option<Time>,
-    /// Whether anything has arrived since the last one.
-    news: bool,
+    /// Whether a packet has arrived since the last feedback.
+    has_arrivals: bool,
 }
 
 impl Receiver {
-    /// A half that has heard nothing yet.
+    /// Creates a half without packets.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Receiver {
             congestion: Congestion::default(),
             newest: None,
             due: None,
-            news: false,
+            has_arrivals: false,
             settings,
         }
     }
@@ -42,12 +42,12 @@ impl Receiver {
         Span::from_millis_f64(self.settings.delta)
     }
 
-    /// Asks to speak once every DELTA while there is something to say.
+    /// Requests a feedback message every DELTA while packets arrive.
     fn ask(&mut self, now: Time) -> Ask {
         let mut urgency = Urgency::None;
         if self.due.is_some_and(|due| due <= now) {
-            self.due = self.news.then(|| now + self.delta());
-            urgency = if self.news { Urgency::Now } else { Urgency::None };
+            self.due = self.has_arrivals.then(|| now + self.delta());
+            urgency = if self.has_arrivals { Urgency::Now } else { Urgency::None };
         }
         Ask { urgency, alarm: self.due }
     }
@@ -55,20 +55,20 @@ impl Receiver {
 
 impl ReceiverHalf for Receiver {
     fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
-        let stamp = packet.extension.and_then(Stamp::read);
+        let stamp = packet.extension.and_then(Stamp::parse);
         let Some(stamp) = stamp.filter(|_| self.settings.placement == Placement::Receiver) else {
             return self.ask(now);
         };
-        let near = self.newest.unwrap_or((i64::from(stamp.timestamp), i64::from(stamp.sequence)));
-        let sent = wrap::nearest(stamp.timestamp, 32, near.0);
-        let sequence = wrap::nearest(u32::from(stamp.sequence), 16, near.1);
+        let reference = self.newest.unwrap_or((i64::from(stamp.timestamp), i64::from(stamp.sequence)));
+        let sent = wrap::nearest(stamp.timestamp, 32, reference.0);
+        let sequence = wrap::nearest(u32::from(stamp.sequence), 16, reference.1);
         let size = packet.size.as_bytes();
         let marked = packet.ecn == Ecn::Ce;
         let arrival = now.as_nanos();
-        let counted = Packet { sequence, size, sent: sent.saturating_mul(1000), arrival, marked };
-        if self.window.add(now, counted, None) {
+        let received = Packet { sequence, size, sent: sent.saturating_mul(1000), arrival, marked };
+        if self.window.add(now, received, None) {
             self.newest = Some((sent, sequence));
-            self.news = true;
+            self.has_arrivals = true;
             self.due = self.due.or(Some(now + self.delta()));
         }
         self.ask(now)
@@ -79,18 +79,18 @@ impl ReceiverHalf for Receiver {
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> control::Feedback {
-        if !self.news {
+        if !self.has_arrivals {
             return Vec::new();
         }
-        self.news = false;
+        self.has_arrivals = false;
         let signals = self.window.signals(now.as_nanos());
         self.congestion.update(&signals, &self.settings);
         cx.note("receiver_x_curr_ms", self.congestion.x);
-        let said = Feedback {
+        let feedback = Feedback {
             mode: if signals.ramp_up { Mode::RampUp } else { Mode::Gradual },
             x: self.congestion.x,
             receive_rate: signals.receive_rate.unwrap_or_default(),
         };
-        vec![said.write()]
+        vec![feedback.write()]
     }
 }

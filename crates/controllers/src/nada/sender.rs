@@ -1,4 +1,4 @@
-//! The sending half: feedback, the reference rate, and the decision made of it.
+//! Sending half: takes feedback, updates the reference rate and decides.
 
 use super::congestion::Congestion;
 use super::ns3_rmcat::History;
@@ -14,14 +14,14 @@ use tidegate_core::control::{
 use tidegate_core::datagram::Extension;
 use tidegate_core::{Ecn, Rate, Span, Time};
 
-/// Who estimates.
+/// Estimator of delay, losses and rates.
 #[derive(Clone, Debug)]
 enum Estimator {
     Rfc8698(Window),
     Ns3Rmcat(History),
 }
 
-/// The sending half of NADA.
+/// Sending half of NADA.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -29,28 +29,28 @@ pub struct Sender {
     estimator: Estimator,
     congestion: Congestion,
     reference: Reference,
-    /// The last round trip in ms (rtt); zero before there is one.
+    /// Last round trip, ms (rtt); zero before the first.
     rtt: f64,
     receive_rate: f64,
-    /// Bytes that waited in the pacer as of the last report.
+    /// Bytes waiting in the pacer as of the last report.
     waiting: f64,
     mode: Mode,
-    /// When the rate was updated last; before that the time of beginning, or of the first departure.
+    /// Time of the last update of the rate; before the first one, the start, or the first departure.
     updated: Option<Time>,
-    begun: bool,
-    /// The newest packet that feedback told of, and how many it told to be lost since the newest one that came. Of others in
-    /// a gap nothing was told: the feedback itself was lost.
-    told: i64,
+    started: bool,
+    /// Newest sequence number in feedback.
+    newest_reported: i64,
+    /// Packets reported as lost since the newest received one. A gap may be longer, because feedback is lost, too.
     lost: u64,
-    /// Marks that were told as counts (RFC 6679), not yet of any packet.
+    /// Marks that were reported as counts (RFC 6679) and are not yet assigned to a packet.
     marks: u64,
 }
 
-/// As much as a delay that feedback tells may be too long: RFC 8888 tells arrivals in 1/1024 s (its section 3.1).
-const SLACK: Span = Span::from_millis(2);
+/// Largest error of a delay in feedback: RFC 8888 reports arrivals in 1/1024 s (its section 3.1).
+const DELAY_ERROR: Span = Span::from_millis(2);
 
 impl Sender {
-    /// A controller that begins with the first limits.
+    /// Creates a controller, which begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -66,23 +66,23 @@ impl Sender {
             waiting: 0.0,
             mode: Mode::Gradual,
             updated: None,
-            begun: false,
-            told: -1,
+            started: false,
+            newest_reported: -1,
             lost: 0,
             marks: 0,
             settings,
         }
     }
 
-    /// RMIN and RMAX, in bit/s.
+    /// RMIN and RMAX, bit/s.
     fn range(&self) -> (f64, f64) {
         let Limits { min, max, .. } = self.limits;
         (min.as_bps_f64(), max.max(min).as_bps_f64())
     }
 
-    /// Forgets the path and begins.
+    /// Starts anew with the start rate.
     fn begin(&mut self, now: Time) {
-        *self = Self { limits: self.limits, begun: true, ..Self::new(self.settings.clone()) };
+        *self = Self { limits: self.limits, started: true, ..Self::new(self.settings.clone()) };
         self.reference = Reference::new(self.limits.start.as_bps_f64());
         // ns3-rmcat counts from the departure of its first packet (nada-controller.cc `processSendPacket`)
         self.updated = (self.settings.estimates == Estimates::Rfc8698).then_some(now);
@@ -92,7 +92,7 @@ impl Sender {
         self.updated.map(|updated| (now - updated).as_millis_f64())
     }
 
-    /// A packet that was received, as those who estimate want it.
+    /// Converts the result of a received packet for the estimators.
     fn packet(result: &PacketResult) -> Option<Packet> {
         Some(Packet {
             sequence: i64::try_from(result.sequence).ok()?,
@@ -103,19 +103,19 @@ impl Sender {
         })
     }
 
-    /// Takes in a packet that was reported as not received; again and again, perhaps.
-    fn lost(&mut self, result: &PacketResult) {
+    /// Counts a packet reported as lost, once even if it is reported repeatedly.
+    fn count_lost(&mut self, result: &PacketResult) {
         if let Ok(sequence) = i64::try_from(result.sequence)
             && result.arrival.is_none()
-            && sequence > self.told
+            && sequence > self.newest_reported
         {
-            (self.told, self.lost) = (sequence, self.lost + 1);
+            (self.newest_reported, self.lost) = (sequence, self.lost + 1);
         }
     }
 
-    /// Takes in per-packet feedback and updates the rate from it.
-    fn hear_packets(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) {
-        let follows = self.settings.estimates == Estimates::Ns3Rmcat;
+    /// Takes per-packet feedback and updates the rate.
+    fn on_packets(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) {
+        let is_ns3_rmcat = self.settings.estimates == Estimates::Ns3Rmcat;
         if let Some(first) = report.packets.first() {
             let sent = first.sent.max(Time::ZERO);
             self.updated.get_or_insert(if sent < now { sent } else { now });
@@ -126,30 +126,30 @@ impl Sender {
         let mut newest = None;
         for result in &report.packets {
             let Some(mut packet) = Self::packet(result) else {
-                self.lost(result);
+                self.count_lost(result);
                 continue;
             };
             if !packet.marked && self.marks > 0 {
                 (packet.marked, self.marks) = (true, self.marks - 1);
             }
-            let heard = match &mut self.estimator {
+            let is_new = match &mut self.estimator {
                 Estimator::Rfc8698(window) => window.add(now, packet, Some(self.lost)),
                 Estimator::Ns3Rmcat(history) => history.add(now.as_nanos(), &packet),
             };
-            if heard {
+            if is_new {
                 self.lost = 0;
-                self.told = packet.sequence;
+                self.newest_reported = packet.sequence;
                 newest = Some(packet);
-                self.distrust(now, &packet);
+                self.check_clock(now, &packet);
             }
-            // ns3-rmcat takes a batch packet by packet through a virtual function, which updates as soon as DELTA is over:
-            // most of the time at the first packet of a batch, before it has seen the others
-            if follows && self.since_update(now).is_some_and(|since| since >= self.settings.delta) {
+            // ns3-rmcat passes the packets of a batch singly to a virtual function, which updates as soon as DELTA is over:
+            // mostly at the first packet of a batch, before the others
+            if is_ns3_rmcat && self.since_update(now).is_some_and(|since| since >= self.settings.delta) {
                 self.update(now, packet.arrival, cx);
             }
         }
         let Some(newest) = newest else { return };
-        if !follows {
+        if !is_ns3_rmcat {
             let sample = report.rtt().map_or_else(
                 || now.as_nanos().saturating_sub(newest.sent) as f64 / 1e6,
                 |sample| sample.as_millis_f64(),
@@ -161,24 +161,24 @@ impl Sender {
         }
     }
 
-    /// A packet cannot have queued for longer than it took until we heard of it: if it seems so, a clock was set, and the
-    /// least delay is not of this clock.
-    fn distrust(&mut self, now: Time, packet: &Packet) {
+    /// Starts anew if a clock was set: a packet seems to have queued for longer than the time until its feedback, so that
+    /// the base delay is from another clock.
+    fn check_clock(&mut self, now: Time, packet: &Packet) {
         let queueing = match &self.estimator {
             Estimator::Rfc8698(window) => window.newest_queueing(),
             Estimator::Ns3Rmcat(history) => history.newest_queueing(),
         };
-        let heard = Span::from_nanos(now.as_nanos().saturating_sub(packet.sent));
-        if queueing.is_none_or(|queueing| queueing <= heard + SLACK) {
+        let until_feedback = Span::from_nanos(now.as_nanos().saturating_sub(packet.sent));
+        if queueing.is_none_or(|queueing| queueing <= until_feedback + DELAY_ERROR) {
             return;
         }
         match &mut self.estimator {
-            Estimator::Rfc8698(window) => window.begin_anew(now, *packet),
-            Estimator::Ns3Rmcat(history) => history.begin_anew(),
+            Estimator::Rfc8698(window) => window.start_anew(now, *packet),
+            Estimator::Ns3Rmcat(history) => history.start_anew(),
         }
     }
 
-    /// Updates the rate from what is known at `arrival` of the far clock.
+    /// Updates estimates and rate; `arrival` is the present time of the far clock.
     fn update(&mut self, now: Time, arrival: i64, cx: &mut Context<'_>) {
         let signals: Signals = match &mut self.estimator {
             Estimator::Rfc8698(window) => window.signals(arrival),
@@ -190,7 +190,7 @@ impl Sender {
         self.congestion.update(&signals, &self.settings);
         self.mode = if signals.ramp_up { Mode::RampUp } else { Mode::Gradual };
         self.receive_rate = signals.receive_rate.unwrap_or(self.receive_rate);
-        self.step(now, cx);
+        self.update_rate(now, cx);
         if cx.wants_notes() {
             cx.note("queueing_ms", signals.queueing.unwrap_or_default().as_millis_f64());
             cx.note("p_loss", self.congestion.loss);
@@ -202,8 +202,8 @@ impl Sender {
         }
     }
 
-    /// Updates the rate from the signal, the receive rate and the mode that are known.
-    fn step(&mut self, now: Time, cx: &mut Context<'_>) {
+    /// Updates the rate from the last signal, receive rate and mode.
+    fn update_rate(&mut self, now: Time, cx: &mut Context<'_>) {
         let update = Update {
             mode: self.mode,
             x: self.congestion.x,
@@ -211,8 +211,8 @@ impl Sender {
             rtt: self.rtt,
             delta: self.since_update(now).unwrap_or_default(),
         };
-        let (least, most) = self.range();
-        self.reference.update(&update, least, most, &self.settings);
+        let (rmin, rmax) = self.range();
+        self.reference.update(&update, rmin, rmax, &self.settings);
         self.updated = Some(now);
         if cx.wants_notes() {
             cx.note("r_ref_bps", self.reference.rate);
@@ -223,20 +223,21 @@ impl Sender {
         }
     }
 
-    /// Takes in what the receiving half says.
-    fn hear_messages(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) {
+    /// Takes the messages of the receiving half.
+    fn on_messages(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) {
         if let Some(sample) = report.rtt() {
             self.rtt = sample.as_millis_f64().max(0.0);
         }
-        for said in report.messages.iter().filter_map(Feedback::read) {
-            (self.congestion.x, self.receive_rate, self.mode) = (said.x, said.receive_rate, said.mode);
-            self.step(now, cx);
+        for feedback in report.messages.iter().filter_map(Feedback::parse) {
+            (self.congestion.x, self.receive_rate, self.mode) =
+                (feedback.x, feedback.receive_rate, feedback.mode);
+            self.update_rate(now, cx);
         }
     }
 
     fn decide(&self) -> Decision {
-        let (least, most) = self.range();
-        let (target, pacing) = shaping::rates(self.reference.rate, self.waiting, least, most, &self.settings);
+        let (rmin, rmax) = self.range();
+        let (target, pacing) = shaping::rates(self.reference.rate, self.waiting, rmin, rmax, &self.settings);
         Decision { pacing: Rate::from_bps_f64(pacing), ..Decision::rate(Rate::from_bps_f64(target)) }
     }
 }
@@ -252,8 +253,8 @@ impl Controller for Sender {
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
         match self.settings.placement {
-            Placement::Sender => self.hear_packets(now, report, cx),
-            Placement::Receiver => self.hear_messages(now, report, cx),
+            Placement::Sender => self.on_packets(now, report, cx),
+            Placement::Receiver => self.on_messages(now, report, cx),
         }
         self.waiting = report.backlog.as_bytes() as f64;
         self.decide()
@@ -261,28 +262,28 @@ impl Controller for Sender {
 
     fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
         self.limits = *limits;
-        if !self.begun || limits.route_changed {
+        if !self.started || limits.route_changed {
             self.begin(now);
         }
-        let (least, most) = self.range();
-        self.reference.clip(least, most);
+        let (rmin, rmax) = self.range();
+        self.reference.clip(rmin, rmax);
         self.decide()
     }
 
-    /// r_ref (RFC 8699 section 6.1).
+    /// Reference rate, r_ref (RFC 8699 section 6.1).
     fn coupled_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps_f64(self.reference.rate))
     }
 
     fn on_coupled(&mut self, _now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
-        let (least, most) = self.range();
+        let (rmin, rmax) = self.range();
         self.reference.rate = rate.as_bps_f64();
-        self.reference.clip(least, most);
+        self.reference.clip(rmin, rmax);
         self.decide()
     }
 
     fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
-        let receives = self.settings.placement == Placement::Receiver;
-        receives.then(|| Stamp::new(now, packet.sequence).write())
+        let needs_stamp = self.settings.placement == Placement::Receiver;
+        needs_stamp.then(|| Stamp::new(now, packet.sequence).write())
     }
 }

@@ -1,4 +1,4 @@
-//! Every number and choice of NADA, with the value that each preset gives it.
+//! Settings of NADA with the values of each preset.
 
 use crate::settings::{Kind, SettingsError, resolve, settings, to_value, unknown_preset, words};
 use serde_json::Value;
@@ -7,19 +7,19 @@ pub(super) const NAME: &str = "nada";
 pub(super) const PRESETS: &[&str] = &["rfc8698", "ns3-rmcat"];
 
 words! {
-    /// Where the congestion signal is computed (RFC 8698 section 6.4).
+    /// Half that computes the congestion signal (RFC 8698 section 6.4).
     Placement:
-    /// At the sender, from what feedback says of single packets.
+    /// Sender, from per-packet feedback.
     Sender = "sender",
-    /// At the receiver, which sends it in messages of its own.
+    /// Receiver, which sends the signal in its own messages.
     Receiver = "receiver",
 }
 words! {
-    /// How delays, losses and rates are estimated from single packets.
+    /// Estimation of delays, losses and rates from single packets.
     Estimates:
-    /// As RFC 8698 section 5.1 describes.
+    /// Estimates of RFC 8698 section 5.1.
     Rfc8698 = "rfc8698",
-    /// As ns3-rmcat's `sender-based-controller.cc` does.
+    /// Estimates of ns3-rmcat's `sender-based-controller.cc`.
     Ns3Rmcat = "ns3-rmcat",
 }
 
@@ -28,9 +28,9 @@ use Kind::{Flag, Number, Whole};
 const RFC8698: Settings = preset(0);
 const NS3_RMCAT: Settings = preset(1);
 
-// One setting a block: name, type, unit, what it may be, [rfc8698, ns3-rmcat], meaning, source.
+// Each block is a setting: name, type, unit, allowed values, [rfc8698, ns3-rmcat], meaning, source.
 settings! {
-    // -- what is measured ------------------------------------------------------------------------------
+    // -- measurements ----------------------------------------------------------------------------------
     placement: Placement, "", Placement::KIND, [Placement::Sender, Placement::Sender],
         "where the congestion signal is computed: at the sender from per-packet feedback, or at the receiver",
         "RFC 8698 section 6.4 allows both; ns3-rmcat computes it at the sender";
@@ -115,13 +115,13 @@ impl Settings {
         }
     }
 
-    /// A preset with `overrides` (an object or null) laid over it.
+    /// Settings of a preset with `overrides` (an object or null).
     ///
     /// # Errors
-    /// When there is no such preset or setting, a value is wrong, or two contradict each other.
+    /// Fails if there is no such preset or setting, a value is wrong, or two values contradict each other.
     pub fn with(preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
-        let made: Self = resolve(NAME, TABLE, &Self::preset(preset)?, overrides)?;
-        if made.placement == Placement::Receiver && made.estimates == Estimates::Ns3Rmcat {
+        let settings: Self = resolve(NAME, TABLE, &Self::preset(preset)?, overrides)?;
+        if settings.placement == Placement::Receiver && settings.estimates == Estimates::Ns3Rmcat {
             return Err(SettingsError {
                 controller: NAME,
                 key: "placement".into(),
@@ -129,16 +129,16 @@ impl Settings {
                 expected: "`sender`, where ns3-rmcat computes them, or `estimates` of `rfc8698`".into(),
             });
         }
-        Ok(made)
+        Ok(settings)
     }
 
-    /// All values of a preset.
+    /// Values of a preset as JSON.
     pub(super) fn defaults(preset: &str) -> Result<Value, SettingsError> {
         to_value(NAME, &Self::preset(preset)?)
     }
 
-    /// Whether times in comparisons are whole milliseconds: ns3-rmcat divides integers there (nada-controller.cc
-    /// `calcDtilde`, `calcAcceleratedRampUp`).
+    /// Whether comparisons use whole milliseconds, because ns3-rmcat divides integers (nada-controller.cc `calcDtilde`,
+    /// `calcAcceleratedRampUp`).
     pub(super) fn whole_millis(&self) -> bool {
         self.estimates == Estimates::Ns3Rmcat
     }
@@ -171,17 +171,18 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say = |preset, overrides| Settings::with(preset, &overrides).expect_err("refused").to_string();
+        let refusal =
+            |preset, overrides| Settings::with(preset, &overrides).expect_err("refused").to_string();
         assert_eq!(
-            say("draft", Value::Null),
+            refusal("draft", Value::Null),
             "nada: `preset` is `draft`, expected one of `rfc8698`, `ns3-rmcat`"
         );
         assert_eq!(
-            say("rfc8698", json!({"tau": 0})),
+            refusal("rfc8698", json!({"tau": 0})),
             "nada: `tau` is 0, expected a number from 1 to 60000 ms"
         );
         assert_eq!(
-            say("ns3-rmcat", json!({"placement": "receiver"})),
+            refusal("ns3-rmcat", json!({"placement": "receiver"})),
             "nada: `placement` is `receiver` with the estimates of `ns3-rmcat`, expected `sender`, where ns3-rmcat \
              computes them, or `estimates` of `rfc8698`"
         );

@@ -1,51 +1,51 @@
-//! What is known of a packet that has arrived, and what many of them say.
+//! Received packets, and the estimates from them.
 
 use tidegate_core::Span;
 
-/// A packet that has arrived.
+/// Received packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Packet {
-    /// Its number in the flow, unwrapped.
+    /// Sequence number in the flow, unwrapped.
     pub sequence: i64,
-    /// Bytes, as rates count them.
+    /// Size, bytes, as rates count them.
     pub size: u64,
-    /// When it was sent, by the sender's clock, in ns.
+    /// Departure by the sender's clock, ns.
     pub sent: i64,
-    /// When it arrived, by the receiver's clock, in ns.
+    /// Arrival by the receiver's clock, ns.
     pub arrival: i64,
-    /// Whether it was marked on its way (ECN CE).
+    /// Whether the packet was marked on its way (ECN CE).
     pub marked: bool,
 }
 
 impl Packet {
-    /// The one-way delay with the difference of the two clocks in it, in ns: only its changes mean anything.
+    /// One-way delay plus the offset of the two clocks, ns; only its changes have a meaning.
     #[must_use]
     pub const fn delay(&self) -> i64 {
         self.arrival.wrapping_sub(self.sent)
     }
 }
 
-/// The estimates of RFC 8698 section 5.1 at an update. What is `None` stays as it was.
+/// Estimates of RFC 8698 section 5.1 at an update; with `None`, the previous estimate stays.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Signals {
-    /// Queueing delay behind the minimum filter (d_queue).
+    /// Queueing delay after the minimum filter (d_queue).
     pub queueing: Option<Span>,
-    /// Receive rate in bit/s (r_recv).
+    /// Receive rate, bit/s (r_recv).
     pub receive_rate: Option<f64>,
-    /// Part of the packets of the window that did not arrive.
+    /// Part of the window's packets that did not arrive.
     pub loss: Option<f64>,
-    /// Part of them that was marked.
+    /// Part of the window's packets that was marked.
     pub marks: Option<f64>,
-    /// How losses follow each other, once there was one.
+    /// Loss intervals, once there was a loss.
     pub losses: Option<Losses>,
-    /// Whether nothing in the window speaks against accelerated ramp-up (rmode 0).
+    /// Whether the window allows accelerated ramp-up (rmode 0).
     pub ramp_up: bool,
 }
 
-/// How losses follow each other, in packets.
+/// Loss intervals, in packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Losses {
-    /// The mean loss interval (loss_int).
+    /// Mean loss interval (loss_int).
     pub mean: f64,
     /// Packets since the last loss.
     pub since: f64,

@@ -1,4 +1,4 @@
-//! The estimates of RFC 8698 section 5.1: queueing delay, loss and marking ratios, receive rate, loss intervals.
+//! Estimates of RFC 8698 section 5.1: queueing delay, loss and marking ratios, receive rate, loss intervals.
 
 use super::baseline::Baseline;
 use super::settings::Settings;
@@ -7,27 +7,27 @@ use crate::tfrc::intervals::{self, Closed, INTERVALS};
 use std::collections::VecDeque;
 use tidegate_core::{Span, Time};
 
-/// No window holds more packets: at 1200 bytes and 500 ms they are more than 1 Gb/s.
-const MOST: usize = 1 << 16;
+/// Largest number of packets in a window: at 1200 bytes and 500 ms, more than 1 Gb/s.
+const MAX_PACKETS: usize = 1 << 16;
 
-/// A packet of the window.
+/// Packet of the window.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Arrival {
     packet: Packet,
-    /// How many that were sent before it, and after the one before it, did not arrive.
+    /// Number of lost packets between the previous received packet and this one.
     missing: u64,
 }
 
-/// What has arrived lately.
+/// Received packets of the last LOGWIN, and longer-term estimates.
 #[derive(Clone, Debug)]
 pub struct Window {
     span: i64,
     taps: usize,
     qeps: i64,
     base: Baseline,
-    /// Those of the last LOGWIN.
-    seen: VecDeque<Seen>,
-    /// The last delays in ns, the newest last: as many as the minimum filter looks at.
+    /// Packets of the last LOGWIN.
+    arrivals: VecDeque<Arrival>,
+    /// Delays in the minimum filter, ns, the newest last.
     delays: VecDeque<i64>,
     highest: Option<i64>,
     gaps: Gaps,
@@ -35,7 +35,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Without a packet so far.
+    /// Creates a window without packets.
     #[must_use]
     pub fn new(set: &Settings) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Window {
             taps: set.taps as usize,
             qeps: Span::from_millis_f64(set.qeps).as_nanos(),
             base: Baseline::new(set.base_history),
-            seen: VecDeque::new(),
+            arrivals: VecDeque::new(),
             delays: VecDeque::with_capacity(set.taps as usize),
             highest: None,
             gaps: Gaps::default(),
@@ -51,9 +51,9 @@ impl Window {
         }
     }
 
-    /// Takes in a packet of which was heard `now`. Of those between it and the last one `lost` are known not to have come;
-    /// where that is not told, all of them. One that comes after a later one counts as lost (section 5.1.2). Says whether it
-    /// counts as arrived.
+    /// Takes a packet whose feedback comes `now`. `lost` is the number of packets reported as lost between the previous
+    /// one and this; without it, all packets in between count as lost. A reordered packet counts as lost (section 5.1.2).
+    /// Returns whether the packet counts as received.
     pub fn add(&mut self, now: Time, packet: Packet, lost: Option<u64>) -> bool {
         let expected = self.highest.map_or(packet.sequence, |highest| highest.saturating_add(1));
         if packet.sequence < expected {
@@ -68,95 +68,100 @@ impl Window {
             self.delays.pop_front();
         }
         self.delays.push_back(packet.delay());
-        // a clock that is set back leaves a window from the future
-        if self.seen.back().is_some_and(|last| last.packet.arrival > packet.arrival.saturating_add(self.span))
+        // after a clock was set back, the window has arrivals in the future
+        if self
+            .arrivals
+            .back()
+            .is_some_and(|last| last.packet.arrival > packet.arrival.saturating_add(self.span))
         {
-            self.seen.clear();
+            self.arrivals.clear();
         }
-        self.seen.push_back(Seen { packet, missing });
+        self.arrivals.push_back(Arrival { packet, missing });
         self.trim(packet.arrival);
         true
     }
 
-    /// Drops what arrived longer than LOGWIN before `now`, by the receiver's clock.
+    /// Drops packets that arrived LOGWIN or longer before `now`, by the receiver's clock.
     fn trim(&mut self, now: i64) {
-        let old = |first: &Seen| now.saturating_sub(first.packet.arrival) >= self.span;
-        while self.seen.len() > MOST || self.seen.front().is_some_and(old) {
-            self.seen.pop_front();
+        let is_old = |first: &Arrival| now.saturating_sub(first.packet.arrival) >= self.span;
+        while self.arrivals.len() > MAX_PACKETS || self.arrivals.front().is_some_and(is_old) {
+            self.arrivals.pop_front();
         }
     }
 
-    /// What it says at `now` by the receiver's clock; no later packet has arrived by then.
+    /// Estimates at `now` by the receiver's clock, which is not before the last arrival.
     pub fn signals(&mut self, now: i64) -> Signals {
         self.trim(now);
-        let base = self.base.least();
+        let base = self.base.lowest();
         let queueing = base.and_then(|base| {
-            let least = self.delays.iter().copied().min()?;
-            // after a long silence the baseline may be newer than some of these
-            Some(Span::from_nanos(least.saturating_sub(base).max(0)))
+            let lowest = self.delays.iter().copied().min()?;
+            // after a long silence the baseline may be newer than some of these delays
+            Some(Span::from_nanos(lowest.saturating_sub(base).max(0)))
         });
-        let sum = |of: fn(&Seen) -> u64| self.seen.iter().map(of).fold(0_u64, u64::saturating_add);
-        let bytes = sum(|seen| seen.packet.size);
-        let missing = sum(|seen| seen.missing);
-        let marked = sum(|seen| seen.packet.marked.into());
-        let sent = (self.seen.len() as u64).saturating_add(missing).max(1) as f64;
-        let queued = |seen: &Seen| seen.packet.delay().saturating_sub(base.unwrap_or_default()) >= self.qeps;
+        let sum =
+            |field: fn(&Arrival) -> u64| self.arrivals.iter().map(field).fold(0_u64, u64::saturating_add);
+        let bytes = sum(|arrival| arrival.packet.size);
+        let missing = sum(|arrival| arrival.missing);
+        let marked = sum(|arrival| arrival.packet.marked.into());
+        let sent = (self.arrivals.len() as u64).saturating_add(missing).max(1) as f64;
+        let queued =
+            |arrival: &Arrival| arrival.packet.delay().saturating_sub(base.unwrap_or_default()) >= self.qeps;
         Signals {
             queueing,
             receive_rate: Some(bytes as f64 * 8e9 / self.span as f64),
             loss: Some(missing as f64 / sent),
             marks: Some(marked as f64 / sent),
             losses: self.gaps.losses(self.open_interval),
-            ramp_up: missing == 0 && marked == 0 && !self.seen.iter().any(queued),
+            ramp_up: missing == 0 && marked == 0 && !self.arrivals.iter().any(queued),
         }
     }
 
-    /// The queueing delay of the newest packet.
+    /// Queueing delay of the newest packet.
     #[must_use]
     pub fn newest_queueing(&self) -> Option<Span> {
-        let (base, newest) = (self.base.least()?, self.delays.back()?);
+        let (base, newest) = (self.base.lowest()?, self.delays.back()?);
         Some(Span::from_nanos(newest.saturating_sub(base)))
     }
 
-    /// A clock was set: only `packet`, the last one, is of the clock as it is now.
-    pub fn begin_anew(&mut self, now: Time, packet: Packet) {
-        self.base.forget();
+    /// Starts anew with `packet`, the last one, after a clock was set.
+    pub fn start_anew(&mut self, now: Time, packet: Packet) {
+        self.base.clear();
         self.base.add(now, packet.delay());
         self.delays.clear();
         self.delays.push_back(packet.delay());
-        self.seen.clear();
-        self.seen.push_back(Seen { packet, missing: 0 });
+        self.arrivals.clear();
+        self.arrivals.push_back(Arrival { packet, missing: 0 });
     }
 }
 
-/// The intervals between gaps, in packets.
+/// Intervals between gaps, in packets.
 #[derive(Clone, Debug, Default)]
 struct Gaps {
-    /// The first packet of the open interval: the first of a gap, or of all.
-    begun: Option<i64>,
+    /// First sequence number of the open interval: the first of a gap, or of the flow.
+    interval_start: Option<i64>,
     highest: i64,
-    /// The closed ones, newest first.
+    /// Closed intervals, newest first.
     closed: Vec<Closed>,
 }
 
 impl Gaps {
-    /// `sequence` has come where `expected` should have; whether something was `lost` between them.
+    /// Takes a received packet after the `expected` one; `lost` if a packet between them was lost.
     fn add(&mut self, expected: i64, sequence: i64, lost: bool) {
         self.highest = sequence;
-        let begun = *self.begun.get_or_insert(expected);
+        let start = *self.interval_start.get_or_insert(expected);
         if lost {
             self.closed.truncate(INTERVALS - 1);
-            self.closed.insert(0, Closed::new(expected.saturating_sub(begun) as f64));
-            self.begun = Some(expected);
+            self.closed.insert(0, Closed::new(expected.saturating_sub(start) as f64));
+            self.interval_start = Some(expected);
         }
     }
 
-    /// The mean by RFC 5348 section 5.4, with the `open` interval where that makes it longer, or without.
+    /// Mean by RFC 5348 section 5.4; with `open`, the open interval counts if it makes the mean longer.
     fn losses(&self, open: bool) -> Option<Losses> {
         if self.closed.is_empty() {
             return None;
         }
-        let since = self.highest.saturating_sub(self.begun?).saturating_add(1) as f64;
+        let since = self.highest.saturating_sub(self.interval_start?).saturating_add(1) as f64;
         Some(Losses { mean: intervals::mean(open.then_some(since), &self.closed, 1.0), since })
     }
 }
@@ -172,7 +177,7 @@ mod tests {
         Window::new(&Settings::with("rfc8698", overrides).expect("valid"))
     }
 
-    /// A packet of 1000 bytes, sent at so many ms, with this delay on top of 40 ms.
+    /// Packet of 1000 bytes, sent at `sent` ms, with a delay of 40 ms plus `queued` ms.
     fn packet(sequence: i64, sent: i64, queued: i64) -> Packet {
         Packet { sequence, size: 1000, sent: sent * MS, arrival: (sent + 40 + queued) * MS, marked: false }
     }
@@ -181,8 +186,8 @@ mod tests {
         window.add(Time::from_nanos(packet.arrival + 40 * MS), packet, None)
     }
 
-    fn now(window: &mut Window, at: i64) -> Signals {
-        window.signals(at * MS)
+    fn signals_at(window: &mut Window, ms: i64) -> Signals {
+        window.signals(ms * MS)
     }
 
     #[test]
@@ -192,9 +197,9 @@ mod tests {
             assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
         }
         // 1000 bytes every 10 ms
-        assert_eq!(now(&mut window, 1030).receive_rate, Some(800e3));
-        assert_eq!(now(&mut window, 1280).receive_rate, Some(400e3));
-        assert_eq!(now(&mut window, 1531).receive_rate, Some(0.0));
+        assert_eq!(signals_at(&mut window, 1030).receive_rate, Some(800e3));
+        assert_eq!(signals_at(&mut window, 1280).receive_rate, Some(400e3));
+        assert_eq!(signals_at(&mut window, 1531).receive_rate, Some(0.0));
     }
 
     #[test]
@@ -204,11 +209,15 @@ mod tests {
         for sequence in 1..15 {
             assert!(add(&mut window, packet(sequence, sequence * 10, 30)));
         }
-        assert_eq!(now(&mut window, 200).queueing, Some(Span::ZERO), "the first one is still among them");
+        assert_eq!(
+            signals_at(&mut window, 200).queueing,
+            Some(Span::ZERO),
+            "the first one is still among them"
+        );
         assert!(add(&mut window, packet(15, 150, 31)));
-        assert_eq!(now(&mut window, 200).queueing, Some(Span::from_millis(30)));
+        assert_eq!(signals_at(&mut window, 200).queueing, Some(Span::from_millis(30)));
         assert!(add(&mut window, packet(16, 160, 12)));
-        assert_eq!(now(&mut window, 210).queueing, Some(Span::from_millis(12)));
+        assert_eq!(signals_at(&mut window, 210).queueing, Some(Span::from_millis(12)));
     }
 
     #[test]
@@ -218,12 +227,12 @@ mod tests {
             assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
         }
         assert!(add(&mut window, packet(15, 300_000, 20)));
-        assert_eq!(now(&mut window, 300_060).queueing, Some(Span::ZERO));
+        assert_eq!(signals_at(&mut window, 300_060).queueing, Some(Span::ZERO));
     }
 
     #[test]
     fn a_delay_a_loss_or_a_mark_within_the_window_ends_ramp_up() {
-        let fine = |spoil: fn(&mut Packet)| {
+        let ramp_up_after = |spoil: fn(&mut Packet)| {
             let mut window = window(&Value::Null);
             for sequence in 0..100 {
                 let mut packet = packet(sequence, sequence * 10, 9);
@@ -237,16 +246,20 @@ mod tests {
             packet.arrival -= 1;
             let _ = add(&mut window, packet);
             // packet 50 arrived at 549 ms
-            [1040, 1048, 1049].map(|at| now(&mut window, at).ramp_up)
+            [1040, 1048, 1049].map(|ms| signals_at(&mut window, ms).ramp_up)
         };
-        assert_eq!(fine(|_| {}), [true; 3]);
-        assert_eq!(fine(|packet| packet.marked = true), [false, false, true]);
+        assert_eq!(ramp_up_after(|_| {}), [true; 3]);
+        assert_eq!(ramp_up_after(|packet| packet.marked = true), [false, false, true]);
         assert_eq!(
-            fine(|packet| packet.arrival += MS),
+            ramp_up_after(|packet| packet.arrival += MS),
             [false, false, false],
-            "10 ms and a trifle, at 550 ms"
+            "just over 10 ms, at 550 ms"
         );
-        assert_eq!(fine(|packet| packet.sequence = 49), [false, false, false], "51 misses one before it");
+        assert_eq!(
+            ramp_up_after(|packet| packet.sequence = 49),
+            [false, false, false],
+            "51 misses one before it"
+        );
     }
 
     #[test]
@@ -257,15 +270,15 @@ mod tests {
         }
         assert!(!add(&mut window, packet(3, 30, 70)), "overtaken");
         assert!(!add(&mut window, packet(9, 90, 0)), "twice");
-        assert_eq!(now(&mut window, 130).loss, Some(0.2));
+        assert_eq!(signals_at(&mut window, 130).loss, Some(0.2));
         // an outage that is longer than the window counts when it is over
         for sequence in 100..110 {
             assert!(add(&mut window, packet(sequence, sequence * 10, 0)));
         }
-        assert_eq!(now(&mut window, 1130).loss, Some(0.9));
+        assert_eq!(signals_at(&mut window, 1130).loss, Some(0.9));
         // the window is 500 ms from the packet behind it
-        assert_eq!(now(&mut window, 1539).loss, Some(90.0 / 100.0));
-        assert_eq!(now(&mut window, 1540).loss, Some(0.0));
+        assert_eq!(signals_at(&mut window, 1539).loss, Some(90.0 / 100.0));
+        assert_eq!(signals_at(&mut window, 1540).loss, Some(0.0));
     }
 
     #[test]
@@ -275,7 +288,7 @@ mod tests {
             let marked = sequence == 2 || sequence == 9;
             assert!(add(&mut window, Packet { marked, ..packet(sequence, sequence * 10, 0) }));
         }
-        assert_eq!(now(&mut window, 130).marks, Some(0.2));
+        assert_eq!(signals_at(&mut window, 130).marks, Some(0.2));
     }
 
     #[test]
@@ -288,17 +301,20 @@ mod tests {
                 assert!(add(window, packet(sequence, sequence * 10, 0)));
             }
             if sequence < 10 {
-                assert_eq!(now(&mut without, sequence * 10 + 40).losses, None);
+                assert_eq!(signals_at(&mut without, sequence * 10 + 40).losses, None);
             }
         }
         // intervals 10 and 10 are closed, 20 to 60 is open
-        assert_eq!(now(&mut without, 650).losses, Some(Losses { mean: 10.0, since: 41.0 }));
-        assert_eq!(now(&mut with, 650).losses, Some(Losses { mean: (41.0 + 10.0) / 2.0, since: 41.0 }));
+        assert_eq!(signals_at(&mut without, 650).losses, Some(Losses { mean: 10.0, since: 41.0 }));
+        assert_eq!(
+            signals_at(&mut with, 650).losses,
+            Some(Losses { mean: (41.0 + 10.0) / 2.0, since: 41.0 })
+        );
         // with the open one in it, no loss is ever over
         for sequence in 61..5000 {
             let _ = add(&mut with, packet(sequence, sequence * 10, 0));
         }
-        let Losses { mean, since } = now(&mut with, 50_040).losses.expect("there were");
+        let Losses { mean, since } = signals_at(&mut with, 50_040).losses.expect("there were");
         assert!(since / mean < 7.0, "{since} packets, {mean} a loss");
     }
 

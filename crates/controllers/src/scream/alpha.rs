@@ -1,14 +1,14 @@
-//! What is averaged on the way to the reference window: the share of marked packets and the queue's delay
+//! Averages that enter the reference window: the share of marked packets and the queueing delay
 //! (draft-ietf-ccwg-rfc8298bis-screamv2 sections "Receiving ECN-CE for L4S" and "Detecting Increased Queue Delay").
 
 use super::flight::Acked;
 use super::settings::Settings;
 use tidegate_core::Time;
 
-/// `l4s_alpha` is updated no more often than this, in seconds (or than every round trip, if that is less).
-const ALPHA_STEP: f64 = 0.01;
+/// Shortest time between two updates of `l4s_alpha`, s; a shorter round trip takes its place.
+const ALPHA_INTERVAL: f64 = 0.01;
 
-/// `l4s_alpha`: quick to rise, slow to fall.
+/// Average share of marked packets, `l4s_alpha`, which rises fast and falls slowly.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct L4sAlpha {
     alpha: f64,
@@ -18,18 +18,18 @@ pub struct L4sAlpha {
 }
 
 impl L4sAlpha {
-    /// From 0 to 1.
+    /// Present average, from 0 to 1.
     #[must_use]
     pub fn get(self) -> f64 {
         self.alpha
     }
 
-    /// Takes what a report acknowledges.
+    /// Takes the packets that a report acknowledges.
     pub fn take(&mut self, now: Time, acked: &Acked, s_rtt: f64, set: &Settings) {
         self.delivered += acked.packets;
         self.marked += acked.marked;
-        let due = self.updated.is_none_or(|then| (now - then).as_secs_f64() >= s_rtt.min(ALPHA_STEP));
-        if !due || self.delivered == 0 {
+        let is_due = self.updated.is_none_or(|last| (now - last).as_secs_f64() >= s_rtt.min(ALPHA_INTERVAL));
+        if !is_due || self.delivered == 0 {
             return;
         }
         let fraction = f64::from(self.marked) / f64::from(self.delivered);
@@ -42,7 +42,7 @@ impl L4sAlpha {
     }
 }
 
-/// The average of the queue's delay, slow to rise and quick to fall, and how much the delay varies.
+/// Average of the queueing delay, which rises slowly and falls fast, with the variation of the delay.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayAverage {
     average: f64,
@@ -54,32 +54,33 @@ pub struct DelayAverage {
 }
 
 impl DelayAverage {
-    /// An average of no delay.
+    /// Creates an average of zero delay.
     #[must_use]
     pub fn new(qdelay_target: f64) -> Self {
         Self { average: 0.0, max: qdelay_target, min: 0.0, deviation: 0.0, scale: 1.0, updated: None }
     }
 
-    /// `qdelay_avg`, in seconds.
+    /// Average queueing delay, s (`qdelay_avg`).
     #[must_use]
     pub fn get(self) -> f64 {
         self.average
     }
 
-    /// `ref_wnd_delay_scale`: 1 where nothing varies, or jitter is not looked at; 0 at the threshold.
+    /// Factor by the delay's variation (`ref_wnd_delay_scale`): 1 for a constant delay or if jitter is ignored; 0 at the
+    /// threshold.
     #[must_use]
     pub fn scale(self) -> f64 {
         self.scale
     }
 
-    /// Takes a delay, in seconds.
+    /// Takes a delay, s.
     pub fn take(&mut self, now: Time, qdelay: f64, qdelay_target: f64, s_rtt: f64, set: &Settings) {
         if set.reduce_jitter {
             self.max = qdelay.max(self.max).min(qdelay_target);
             self.min = qdelay.min(self.min);
         }
         let step = set.virtual_rtt.min(s_rtt);
-        if self.updated.is_some_and(|then| (now - then).as_secs_f64() < step) {
+        if self.updated.is_some_and(|last| (now - last).as_secs_f64() < step) {
             return;
         }
         self.updated = Some(now);

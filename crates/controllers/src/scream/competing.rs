@@ -1,81 +1,87 @@
-//! The target of the queue's delay grows beside flows that fill queues
+//! Target of the queueing delay, which grows beside competing flows that fill queues
 //! (RFC 8298 section 4.1.2.3; draft-ietf-ccwg-rfc8298bis-screamv2 section "Competing Flows Compensation").
 
 use std::collections::VecDeque;
 use tidegate_core::math::sqrt;
 use tidegate_core::{Span, Time};
 
-/// The delay is noted so often (ScreamTx.cpp: `kSlowUpdateInterval`; both texts leave it open).
-const STEP: Span = Span::from_millis(50);
+/// Time between two samples of the delay (ScreamTx.cpp; both texts leave it open).
+const SLOW_UPDATE_INTERVAL: Span = Span::from_millis(50);
 
-/// How many delays the variance is of, and the mean.
-const LONG: usize = 200;
-/// How many the mean is of.
-const SHORT: usize = 50;
+/// Number of delays in the variance and the long mean.
+const LONG_HISTORY: usize = 200;
+/// Number of delays in the short mean.
+const SHORT_HISTORY: usize = 50;
 
-/// Above this the loss event rate says that others fill the queue.
-const LOSS_EVENTS: f64 = 0.002;
+/// Loss event rate above which competing flows are assumed to fill the queue.
+const LOSS_EVENT_THRESHOLD: f64 = 0.002;
 
-/// The weight of a round trip in the loss event rate (ScreamTx.cpp: 0.98 and 0.02; both texts leave it open).
+/// Weight of a round trip in the loss event rate (ScreamTx.cpp: 0.98 and 0.02; both texts leave it open).
 const EVENT_GAIN: f64 = 0.02;
 
-/// The estimated share of round trips in which packets were lost.
+/// Estimated share of round trips in which packets were lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LossEvents(f64);
 
 impl LossEvents {
-    /// A round trip is over.
+    /// Takes a round trip that has ended.
     pub fn take(&mut self, lost: bool) {
         self.0 += EVENT_GAIN * (f64::from(u8::from(lost)) - self.0);
     }
 }
 
-/// `qdelay_target`, from its low value to its high one.
+/// Target of the queueing delay, `qdelay_target`, between a low and a high value.
 #[derive(Clone, Debug)]
 pub struct Target {
     low: f64,
     high: f64,
     target: f64,
     history: VecDeque<f64>,
-    noted: Option<Time>,
+    sampled: Option<Time>,
 }
 
 impl Target {
-    /// A target that begins at `low`, in seconds.
+    /// Creates a target between `low` and `high`, s, which begins at `low`.
     #[must_use]
     pub fn new(low: f64, high: f64) -> Self {
-        Self { low, high: high.max(low), target: low, history: VecDeque::with_capacity(LONG), noted: None }
+        Self {
+            low,
+            high: high.max(low),
+            target: low,
+            history: VecDeque::with_capacity(LONG_HISTORY),
+            sampled: None,
+        }
     }
 
-    /// In seconds.
+    /// Present target, s.
     #[must_use]
     pub fn get(&self) -> f64 {
         self.target
     }
 
-    /// Takes a delay, in seconds (`adjust_qdelay_target`).
+    /// Takes a delay, s (`adjust_qdelay_target`).
     pub fn take(&mut self, now: Time, qdelay: f64, events: LossEvents) {
-        if self.noted.is_some_and(|then| now - then < STEP) {
+        if self.sampled.is_some_and(|last| now - last < SLOW_UPDATE_INTERVAL) {
             return;
         }
-        self.noted = Some(now);
-        if self.history.len() == LONG {
+        self.sampled = Some(now);
+        if self.history.len() == LONG_HISTORY {
             self.history.pop_front();
         }
         self.history.push_back(qdelay / self.low);
         let mean = |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / count as f64;
         let count = self.history.len();
-        let long = mean(&mut self.history.iter().copied(), count);
-        let variance = mean(&mut self.history.iter().map(|x| (x - long) * (x - long)), count);
-        let short = count.min(SHORT);
-        let average = mean(&mut self.history.iter().rev().take(short).copied(), short);
-        let new = self.low * (average + sqrt(variance));
-        self.target = if events.0 > LOSS_EVENTS {
-            1.5 * new
+        let long_mean = mean(&mut self.history.iter().copied(), count);
+        let variance = mean(&mut self.history.iter().map(|x| (x - long_mean) * (x - long_mean)), count);
+        let short_count = count.min(SHORT_HISTORY);
+        let average = mean(&mut self.history.iter().rev().take(short_count).copied(), short_count);
+        let new_target = self.low * (average + sqrt(variance));
+        self.target = if events.0 > LOSS_EVENT_THRESHOLD {
+            1.5 * new_target
         } else if variance < 0.2 {
-            new
-        } else if new < self.low {
-            (self.target * 0.5).max(new)
+            new_target
+        } else if new_target < self.low {
+            (self.target * 0.5).max(new_target)
         } else {
             self.target * 0.9
         };
@@ -87,8 +93,8 @@ impl Target {
 mod tests {
     use super::*;
 
-    /// The target after `qdelays`, one each 50 ms, with losses in every `nth` round trip (0: none).
-    fn after(qdelays: impl Iterator<Item = f64>, nth: usize) -> f64 {
+    /// Target after `qdelays`, one every 50 ms, with losses in every `nth` round trip (0: none).
+    fn target_after(qdelays: impl Iterator<Item = f64>, nth: usize) -> f64 {
         let mut target = Target::new(0.1, 0.4);
         let mut events = LossEvents::default();
         for (k, qdelay) in qdelays.enumerate() {
@@ -99,19 +105,19 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_still_is_somebody_elses() {
-        let steady = after(std::iter::repeat_n(0.2, 300), 0);
+    fn a_constant_queue_is_taken_for_that_of_competing_flows() {
+        let steady = target_after(std::iter::repeat_n(0.2, 300), 0);
         assert!((steady - 0.2).abs() < 1e-12, "the mean, no variance: {steady}");
-        let lossy = after(std::iter::repeat_n(0.2, 300), 20);
+        let lossy = target_after(std::iter::repeat_n(0.2, 300), 20);
         assert!((lossy - 0.3).abs() < 1e-12, "half more where packets are lost: {lossy}");
-        assert_eq!(after(std::iter::repeat_n(0.9, 300), 20), 0.4, "at most the high one");
-        assert_eq!(after(std::iter::repeat_n(0.01, 300), 20), 0.1, "at least the low one");
+        assert_eq!(target_after(std::iter::repeat_n(0.9, 300), 20), 0.4, "at most the high value");
+        assert_eq!(target_after(std::iter::repeat_n(0.01, 300), 20), 0.1, "at least the low value");
     }
 
     #[test]
     fn a_queue_that_varies_is_our_own() {
-        // variance of 0 and 2 is 1, and the mean 1: what is new would be 0.2 s
-        let target = after((0..300).map(|k| if k % 2 == 0 { 0.2 } else { 0.0 }), 0);
-        assert_eq!(target, 0.1, "nine tenths each time, down to the low one");
+        // 0 and 2 have a variance of 1 and a mean of 1: the new target would be 0.2 s
+        let target = target_after((0..300).map(|k| if k % 2 == 0 { 0.2 } else { 0.0 }), 0);
+        assert_eq!(target, 0.1, "nine tenths each time, down to the low value");
     }
 }

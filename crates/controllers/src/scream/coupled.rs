@@ -1,16 +1,17 @@
-//! What coupling (RFC 8699) makes of a window. The RFC knows no scheme with one: this is ours.
+//! Change of a window by coupling (RFC 8699). This is ours, since the RFC has no scheme for controllers with a window.
 
-/// How many times what carries the rate a window may be: targets are below what their windows carry, by headers and margins.
-const ROOM: f64 = 2.0;
+/// Largest window as a multiple of the bytes that the rate needs. Targets are lower than the rates of their windows, by
+/// headers and margins.
+const MAX_WINDOW_MULTIPLE: f64 = 2.0;
 
-/// By what a window of so many `bytes` is multiplied where the rate becomes `factor` times as much and is `rate` then, bit/s.
+/// Factor of a window of `bytes` bytes, when coupling multiplies the rate by `factor` to `rate` bit/s.
 ///
-/// A window grows no further than carries twice the new rate over a smoothed round trip. Otherwise it would grow without
-/// bounds where it is not what limits the rate: the controller takes its target down, coupling takes it up again with the
-/// window, and so on.
+/// A window grows at most to the bytes of twice the new rate over a smoothed round trip. Without this bound, a window
+/// that does not limit the rate would grow without limit: the controller lowers its target, coupling raises target and
+/// window again, and so on.
 #[must_use]
 pub fn window_factor(bytes: f64, factor: f64, rate: f64, s_rtt: f64) -> f64 {
-    factor.min((ROOM * rate / 8.0 * s_rtt / bytes).max(1.0))
+    factor.min((MAX_WINDOW_MULTIPLE * rate / 8.0 * s_rtt / bytes).max(1.0))
 }
 
 #[cfg(test)]

@@ -1,52 +1,51 @@
-//! Which packets are lost, and how often: missing ones, after a window of time for those that were only overtaken
-//! (RFC 8298 section 4.1.2.4; draft-ietf-ccwg-rfc8298bis-screamv2 sections "Detecting Lost Data Units" and "Link layer losses and rate
-//! policers").
+//! Loss detection and loss rate. A missing packet is lost after a reordering window (RFC 8298 section 4.1.2.4;
+//! draft-ietf-ccwg-rfc8298bis-screamv2 sections "Detecting Lost Data Units" and "Link layer losses and rate policers").
 
 use tidegate_core::control::Report;
 use tidegate_core::{Span, Time};
 
-/// The window is no longer than this while there is no round-trip time.
-const UNKNOWN: Span = Span::from_secs(1);
+/// Longest reordering window before the first round-trip time.
+const MAX_WINDOW_WITHOUT_RTT: Span = Span::from_secs(1);
 
-/// Packets that are missing, and the time they have to turn up.
+/// Missing packets, and the reordering window.
 #[derive(Clone, Debug)]
 pub struct Losses {
-    /// Sequence number of each packet that was reported missing, and when it was.
+    /// Sequence number of each missing packet, and the time of the report.
     missing: Vec<(u64, Time)>,
     window: Span,
 }
 
-/// What a report comes to.
+/// Packets counted from a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counted {
-    /// Packets that are lost by now.
+    /// Packets that have become lost.
     pub lost: u32,
-    /// Packets that have arrived.
+    /// Received packets.
     pub arrived: u32,
 }
 
 impl Losses {
-    /// `window`: how long a missing packet may take before anything was seen to be reordered.
+    /// Creates a detector with a first reordering window.
     #[must_use]
     pub fn new(window: Span) -> Self {
         Self { missing: Vec::new(), window }
     }
 
-    /// Takes a report. A packet that turns up after all makes the window as long as it took, but no longer than a smoothed round
-    /// trip (as RFC 8985 section 7.1 bounds that of RACK).
+    /// Takes a report. A missing packet that arrives late extends the window to its delay, up to a smoothed round trip (the
+    /// bound of RACK's window in RFC 8985 section 7.1).
     pub fn take(&mut self, now: Time, report: &Report, rtt: Option<f64>) -> Counted {
         let mut counted = Counted::default();
-        let most = rtt.map_or(UNKNOWN, Span::from_secs_f64);
+        let max_window = rtt.map_or(MAX_WINDOW_WITHOUT_RTT, Span::from_secs_f64);
         for packet in &report.packets {
-            let known = self.missing.iter().position(|&(sequence, _)| sequence == packet.sequence);
-            match (packet.arrival, known) {
+            let position = self.missing.iter().position(|&(sequence, _)| sequence == packet.sequence);
+            match (packet.arrival, position) {
                 (None, None) => self.missing.push((packet.sequence, now)),
                 (None, Some(_)) => {}
-                (Some(_), known) => {
+                (Some(_), position) => {
                     counted.arrived += 1;
-                    if let Some(index) = known {
+                    if let Some(index) = position {
                         let (_, since) = self.missing.swap_remove(index);
-                        self.window = self.window.max(now - since).min(most.max(self.window));
+                        self.window = self.window.max(now - since).min(max_window.max(self.window));
                     }
                 }
             }
@@ -59,18 +58,18 @@ impl Losses {
     }
 }
 
-/// A moving average of the share of packets that are lost.
+/// Moving average of the share of lost packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LossRate(f64);
 
 impl LossRate {
-    /// From 0 to 1.
+    /// Present average, from 0 to 1.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// Takes what a report came to. `alpha`: the weight of one packet.
+    /// Takes the packets counted from a report; `alpha` is the weight of a packet.
     pub fn take(&mut self, counted: Counted, alpha: f64) {
         for _ in 0..counted.arrived {
             self.0 *= 1.0 - alpha;
@@ -102,33 +101,33 @@ mod tests {
     #[test]
     fn without_a_window_what_is_missing_is_lost_and_reordering_makes_one() {
         let mut losses = Losses::new(Span::ZERO);
-        let mut at = |ms: i64, packets: &[(u64, bool)]| {
+        let mut counted_at = |ms: i64, packets: &[(u64, bool)]| {
             losses.take(Time::from_millis(ms), &report(packets), Some(0.05))
         };
-        assert_eq!(at(0, &[(0, true), (1, false), (2, true)]), Counted { lost: 1, arrived: 2 });
-        assert_eq!(at(10, &[(3, true)]), Counted { lost: 0, arrived: 1 });
+        assert_eq!(counted_at(0, &[(0, true), (1, false), (2, true)]), Counted { lost: 1, arrived: 2 });
+        assert_eq!(counted_at(10, &[(3, true)]), Counted { lost: 0, arrived: 1 });
         let mut losses = Losses::new(Span::from_millis(5));
-        let mut at = |ms: i64, packets: &[(u64, bool)]| {
+        let mut lost_at = |ms: i64, packets: &[(u64, bool)]| {
             losses.take(Time::from_millis(ms), &report(packets), Some(0.05)).lost
         };
-        assert_eq!(at(0, &[(1, false), (2, true)]), 0, "it may yet come");
-        assert_eq!(at(4, &[(1, true), (4, false)]), 0, "and it did, 4 ms later");
-        assert_eq!(at(8, &[(5, true)]), 0);
-        assert_eq!(at(9, &[(6, true)]), 1, "5 ms are over");
-        assert_eq!(at(20, &[(7, false)]), 0);
+        assert_eq!(lost_at(0, &[(1, false), (2, true)]), 0, "it may still arrive");
+        assert_eq!(lost_at(4, &[(1, true), (4, false)]), 0, "it arrived 4 ms later");
+        assert_eq!(lost_at(8, &[(5, true)]), 0);
+        assert_eq!(lost_at(9, &[(6, true)]), 1, "5 ms are over");
+        assert_eq!(lost_at(20, &[(7, false)]), 0);
     }
 
     #[test]
     fn the_window_grows_to_what_reordering_took_and_no_further_than_a_round_trip() {
-        let late = |took: i64| {
+        let window_after = |took: i64| {
             let mut losses = Losses::new(Span::from_millis(10));
             let _ = losses.take(Time::ZERO, &report(&[(9, false)]), Some(0.05));
             let _ = losses.take(Time::from_millis(took), &report(&[(9, true)]), Some(0.05));
             losses.window
         };
-        assert_eq!(late(4), Span::from_millis(10));
-        assert_eq!(late(30), Span::from_millis(30));
-        assert_eq!(late(80), Span::from_millis(50), "the round trip");
+        assert_eq!(window_after(4), Span::from_millis(10));
+        assert_eq!(window_after(30), Span::from_millis(30));
+        assert_eq!(window_after(80), Span::from_millis(50), "the round trip");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! SCReAM, self-clocked rate adaptation for multimedia: version 2 (draft-ietf-ccwg-rfc8298bis-screamv2), and version 1 (RFC 8298) in `v1`.
+//! SCReAM, self-clocked rate adaptation for multimedia: version 2 (draft-ietf-ccwg-rfc8298bis-screamv2), and version 1
+//! (RFC 8298) in `v1`.
 //!
 //! ```text
 //! feedback -> flight, losses -> alpha (marks, delay) -> window --> in flight at most
@@ -7,7 +8,7 @@
 //!                                        frames in the pacer ---^
 //! ```
 //!
-//! A window says how much may be in flight, and window over round trip is what the encoder gets. One file a part.
+//! The window limits the bytes in flight; window over round trip is the encoder's rate. Each part is a file.
 
 pub mod alpha;
 pub mod competing;
@@ -31,16 +32,16 @@ use settings::{SCREAM, Settings, TABLE};
 /// Names of the presets of version 2.
 const PRESETS: &[&str] = &["draft", ERICSSON, "libwebrtc"];
 
-/// The preset that follows the authors' program.
+/// Name of the preset that follows the authors' program.
 const ERICSSON: &str = "ericsson-2026-07";
 
-/// The registry's entry for version 2.
+/// Registry entry for version 2.
 pub const ENTRY: Entry = Entry {
     name: SCREAM,
     summary: "SCReAM version 2: a window from delay, losses and marks, for L4S and without",
     presets: PRESETS,
     settings: |preset| if preset == ERICSSON { ericsson::settings::TABLE } else { TABLE },
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: |preset| match preset {
         ERICSSON => to_value(SCREAM, &ericsson::settings::ERICSSON),
         _ => to_value(SCREAM, &Settings::with(preset, PRESETS, &Value::Null)?),
@@ -52,13 +53,13 @@ pub const ENTRY: Entry = Entry {
     receiver: None,
 };
 
-/// The registry's entry for version 1.
+/// Registry entry for version 1.
 pub const V1: Entry = Entry {
     name: v1::settings::SCREAM_V1,
     summary: "SCReAM version 1: a window by the queue's delay, and a target beside it",
     presets: v1::settings::PRESETS,
     settings: |_| v1::settings::TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: |preset| {
         to_value(v1::settings::SCREAM_V1, &v1::settings::Settings::with(preset, &Value::Null)?)
     },

@@ -1,4 +1,4 @@
-//! The sending half of SCReAM version 2 by its draft: feedback in, window, pacing and target out.
+//! Sending half of SCReAM version 2 by its draft: takes feedback, decides window, pacing and target.
 
 use super::alpha::{DelayAverage, L4sAlpha};
 use super::competing::{LossEvents, Target};
@@ -12,18 +12,19 @@ use super::window::{RefWindow, Step};
 use tidegate_core::control::{Context, Controller, Decision, Limits, Needs, NewFrame, Report, Sent};
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// What is kept for the length of a round trip.
+/// State of a round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct RoundTrip {
-    began: Option<Time>,
-    /// Most bytes in flight in this one and in the one before.
+    start: Option<Time>,
+    /// Largest number of bytes in flight in this round trip.
     max_in_flight: f64,
+    /// Largest number of bytes in flight in the previous one.
     max_in_flight_prev: f64,
     lost: bool,
     qdelay_min: Option<f64>,
 }
 
-/// The sending half.
+/// Sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -42,18 +43,19 @@ pub struct Sender {
     policed: f64,
     acked_rate: AckedRate,
     frames: Frames,
-    /// Whether there is video: then frames of audio say nothing of the encoder.
+    /// Whether the session has video; then audio frames do not count.
     video: bool,
     round: RoundTrip,
-    /// `qdelay_min_avg` of the clock's drift, and until when the target is halved for it.
+    /// Average of each round trip's lowest delay, s, which shows clock drift (`qdelay_min_avg`).
     drift: f64,
+    /// End of the time in which the target is halved because of drift.
     halved_until: Option<Time>,
-    /// `target_bitrate`, in bit/s.
+    /// Target, bit/s (`target_bitrate`).
     target: f64,
 }
 
 impl Sender {
-    /// A controller that begins with the first limits.
+    /// Creates a controller, which begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -81,7 +83,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the session begins with until there is a round trip.
+    /// Updates the target; before the first round trip it is the session's start rate.
     fn set_target(&mut self, now: Time) {
         let set = &self.settings;
         let mut target = match self.rtt.get() {
@@ -104,15 +106,15 @@ impl Sender {
             pace_audio: true,
             // the draft spaces single packets
             burst: Some(Span::ZERO),
-            // before there is a round trip, the start rate is all that is known
+            // no window before the first round trip
             window: self.rtt.get().map(|_| Size::from_bytes(window as u64)),
             alarm: self.flight.gives_up_at(),
             ..Decision::rate(target)
         }
     }
 
-    /// Whether losses are to reduce the window.
-    fn loss(&mut self, counted: Counted) -> bool {
+    /// Takes counted losses and returns whether they reduce the window.
+    fn on_losses(&mut self, counted: Counted) -> bool {
         let set = &self.settings;
         let alpha = (set.loss_threshold / 4.0).min(set.mss / self.window.bytes / 2.0);
         self.loss_rate.take(counted, alpha);
@@ -126,16 +128,16 @@ impl Sender {
         rate > set.loss_threshold || self.average.get() > self.qdelay_target.get() / 4.0
     }
 
-    /// What is done once a round trip.
-    fn turn(&mut self, now: Time, s_rtt: f64) {
-        let began = *self.round.began.get_or_insert(now);
-        if (now - began).as_secs_f64() < s_rtt {
+    /// Ends a round trip, if one has passed.
+    fn end_round_trip(&mut self, now: Time, s_rtt: f64) {
+        let start = *self.round.start.get_or_insert(now);
+        if (now - start).as_secs_f64() < s_rtt {
             return;
         }
         self.events.take(self.round.lost);
         self.policed *= 1.001;
-        if let Some(least) = self.round.qdelay_min.filter(|_| self.settings.clock_drift) {
-            self.drift += self.settings.drift_gain * (least - self.drift);
+        if let Some(qdelay_min) = self.round.qdelay_min.filter(|_| self.settings.clock_drift) {
+            self.drift += self.settings.drift_gain * (qdelay_min - self.drift);
             if self.drift > self.qdelay_target.get() / 4.0 {
                 self.drift = 0.0;
                 self.queue.reset();
@@ -147,29 +149,29 @@ impl Sender {
         let max_in_flight = self.flight.bytes() as f64;
         let max_in_flight_prev = self.round.max_in_flight;
         self.round =
-            RoundTrip { began: Some(now), max_in_flight, max_in_flight_prev, ..RoundTrip::default() };
+            RoundTrip { start: Some(now), max_in_flight, max_in_flight_prev, ..RoundTrip::default() };
     }
 
-    fn hear(&mut self, now: Time, acked: &Acked, counted: Counted, qdelay: Option<Span>) {
+    fn on_acked(&mut self, now: Time, acked: &Acked, counted: Counted, qdelay: Option<Span>) {
         let Some(s_rtt) = self.rtt.get() else { return };
         if acked.packets == 0 && counted.lost == 0 {
             return;
         }
-        let lost = self.loss(counted);
+        let lost = self.on_losses(counted);
         self.round.lost |= counted.lost > 0;
         let set = &self.settings;
         self.alpha.take(now, acked, s_rtt, set);
         if let Some(qdelay) = qdelay {
             self.qdelay = qdelay.as_secs_f64().max(0.0);
             self.average.take(now, self.qdelay, self.qdelay_target.get(), s_rtt, set);
-            let least = self.round.qdelay_min.unwrap_or(f64::INFINITY).min(self.qdelay);
-            self.round.qdelay_min = Some(least);
+            let qdelay_min = self.round.qdelay_min.unwrap_or(f64::INFINITY).min(self.qdelay);
+            self.round.qdelay_min = Some(qdelay_min);
             if set.competing_flows {
                 self.qdelay_target.take(now, self.qdelay, self.events);
             }
         }
-        let over = s_rtt.max(2.0 * self.frames.period());
-        self.acked_rate.take(now, acked.bytes, over);
+        let interval = s_rtt.max(2.0 * self.frames.period());
+        self.acked_rate.take(now, acked.bytes, interval);
         let step = Step {
             now,
             acked: acked.bytes,
@@ -190,7 +192,7 @@ impl Sender {
             policed: self.policed,
         };
         let _reduced = self.window.update(&step, set);
-        self.turn(now, s_rtt);
+        self.end_round_trip(now, s_rtt);
     }
 
     fn note(&self, cx: &mut Context<'_>) {
@@ -222,7 +224,7 @@ impl Controller for Sender {
         }
         let counted = self.losses.take(now, report, self.rtt.get());
         let qdelay = self.queue.update(now, report);
-        self.hear(now, &acked, counted, qdelay);
+        self.on_acked(now, &acked, counted, qdelay);
         self.flight.give_up(now);
         self.set_target(now);
         self.note(cx);
@@ -248,10 +250,10 @@ impl Controller for Sender {
     }
 
     fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
-        let began = self.flight.waits_since().is_none();
+        let was_empty = self.flight.waits_since().is_none();
         self.flight.sent(now, packet);
         self.round.max_in_flight = self.round.max_in_flight.max(self.flight.bytes() as f64);
-        if began {
+        if was_empty {
             return self.decide();
         }
         cx.unchanged()
@@ -277,12 +279,12 @@ impl Controller for Sender {
         Some(self.flight.size())
     }
 
-    /// The rate that its window makes. RFC 8699 knows no scheme with a window: this is ours.
+    /// Target, which follows from the window. This is ours, since RFC 8699 has no scheme for controllers with a window.
     fn coupled_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps_f64(self.target))
     }
 
-    /// The window becomes what would have made this rate.
+    /// Sets the window from which this rate would have followed.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
         self.flight.give_up(now);
         if let Some(s_rtt) = self.rtt.get() {

@@ -1,25 +1,25 @@
-//! Every number and choice of SCReAM version 2 by its draft, with the value that each preset gives it.
+//! Settings of SCReAM version 2 by its draft, with the values of each preset.
 
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use serde_json::Value;
 use tidegate_core::control::{EcnUse, FeedbackKind, Needs, ReportRule};
 
-/// SCReAM, version 2.
+/// Name of SCReAM, version 2.
 pub const SCREAM: &str = "scream";
 
 words! {
-    /// What marks are to SCReAM.
+    /// Use of ECN marks.
     Marks:
-    /// ECT(1): frequent, and answered in proportion (L4S).
+    /// ECT(1): frequent marks and a proportional response (L4S).
     L4s = "l4s",
-    /// ECT(0): each answered like a loss, if less so.
+    /// ECT(0): a fixed response to each mark, weaker than to a loss.
     Classic = "classic",
-    /// Not-ECT.
+    /// Not-ECT: no marks.
     Off = "off",
 }
 
 impl Marks {
-    /// What SCReAM needs: reports on each packet as often as its documents have them, and the codepoint that brings such marks.
+    /// Needs of SCReAM: per-packet reports as often as its documents have them, and the codepoint for such marks.
     pub(crate) const fn needs(self) -> Needs {
         let ecn = match self {
             Self::L4s => EcnUse::Ect1,
@@ -32,7 +32,7 @@ impl Marks {
 
 use Kind::{Flag, Number};
 
-// One setting a block: name, type, unit, what it may be, [draft, libwebrtc], meaning, source. "The draft" is
+// Each block is a setting: name, type, unit, allowed values, [draft, libwebrtc], meaning, source. "The draft" is
 // draft-ietf-ccwg-rfc8298bis-screamv2 of August 2026; libwebrtc is its modules/congestion_controller/scream.
 settings! {
     ecn: Marks, "", Marks::KIND, [Marks::L4s, Marks::L4s],
@@ -75,7 +75,7 @@ settings! {
     reordering: f64, "ms", Number(0.0, 1000.0), [0.0, 0.0],
         "a missing packet is lost after so long; reordering makes it longer, to a round trip at most",
         "draft section \"Detecting Lost Data Units\", which names no first value; RFC 8985 section 6.2: 0 until reordering is seen";
-    // -- what leaves ---------------------------------------------------------------------------------
+    // -- sending -------------------------------------------------------------------------------------
     overhead_min: f64, "", Number(1.0, 10.0), [1.5, 1.5],
         "at least this multiple of the window may be in flight", "draft: REF_WND_OVERHEAD_MIN";
     overhead_max: f64, "", Number(1.0, 10.0), [3.0, 3.0],
@@ -101,7 +101,7 @@ settings! {
         "draft: RATE_ADJUST_GAIN; not in libwebrtc";
     frame_size_gain: f64, "", Number(0.0, 1.0), [0.015625, 0.0],
         "the weight of a frame in the average of how much frames are too large", "draft: FRAME_SIZE_DEV_ALPHA; not in libwebrtc";
-    // -- what the draft calls additional -------------------------------------------------------------
+    // -- additional mechanisms of the draft ----------------------------------------------------------
     clock_drift: bool, "", Flag, [true, true],
         "whether a base delay that seems to have grown is measured anew, with half the target for five round trips",
         "draft section \"Clock drift issues and remedies\"";
@@ -144,24 +144,24 @@ const DRAFT: Settings = preset(0);
 const LIBWEBRTC: Settings = preset(1);
 
 impl Settings {
-    /// IS_L4S.
+    /// Whether marks are those of L4S (IS_L4S).
     pub(crate) fn is_l4s(&self) -> bool {
         self.ecn == Marks::L4s
     }
 
-    fn preset(name: &str, known: &[&str]) -> Result<Self, SettingsError> {
+    fn preset(name: &str, presets: &[&str]) -> Result<Self, SettingsError> {
         match name {
             "draft" => Ok(DRAFT),
             "libwebrtc" => Ok(LIBWEBRTC),
-            _ => Err(unknown_preset(SCREAM, name, known)),
+            _ => Err(unknown_preset(SCREAM, name, presets)),
         }
     }
 
-    /// A preset with `overrides` (an object or null) laid over it. `known`: names of all presets.
+    /// Settings of a preset with `overrides` (an object or null); `presets` are the names of all presets.
     ///
     /// # Errors
-    /// When there is no such preset or setting, or a value is wrong.
-    pub fn with(preset: &str, known: &[&str], overrides: &Value) -> Result<Self, SettingsError> {
-        resolve(SCREAM, TABLE, &Self::preset(preset, known)?, overrides)
+    /// Fails if there is no such preset or setting, or a value is wrong.
+    pub fn with(preset: &str, presets: &[&str], overrides: &Value) -> Result<Self, SettingsError> {
+        resolve(SCREAM, TABLE, &Self::preset(preset, presets)?, overrides)
     }
 }

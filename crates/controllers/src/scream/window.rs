@@ -1,70 +1,71 @@
-//! The reference window of SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2 section "Reference Window Update"): reduced at most once
-//! a round trip, and increased with each report.
+//! Reference window of SCReAM version 2 (draft-ietf-ccwg-rfc8298bis-screamv2 section "Reference Window Update"), reduced
+//! at most once per round trip, and increased with each report.
 
 use super::settings::Settings;
 use tidegate_core::Time;
 
-/// What has happened since the last update, and what the update goes by. Times in seconds, sizes in bytes, rates in bit/s.
+/// Input of an update: events since the last one, and the present state. Times in s, sizes in bytes, rates in bit/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Step {
-    /// The present.
+    /// Present time.
     pub now: Time,
-    /// `bytes_newly_acked`, and those of them that were marked.
+    /// Newly acknowledged bytes (`bytes_newly_acked`).
     pub acked: f64,
-    /// `bytes_newly_acked_ce`.
+    /// Marked bytes among them (`bytes_newly_acked_ce`).
     pub marked_bytes: f64,
-    /// Whether a packet was found lost, so that the window is to be reduced for it.
+    /// Whether losses reduce the window.
     pub lost: bool,
     /// Whether a packet was marked.
     pub marked: bool,
     /// Queueing delay of the newest packet.
     pub qdelay: f64,
-    /// Its average.
+    /// Average queueing delay.
     pub qdelay_avg: f64,
-    /// What it is to stay below.
+    /// Target of the queueing delay.
     pub qdelay_target: f64,
     /// Smoothed round-trip time.
     pub s_rtt: f64,
-    /// `l4s_alpha`.
+    /// Average share of marked packets (`l4s_alpha`).
     pub l4s_alpha: f64,
-    /// `ref_wnd_delay_scale`: 1 while jitter is not looked at.
+    /// Factor by the delay's variation (`ref_wnd_delay_scale`); 1 while jitter is ignored.
     pub delay_scale: f64,
-    /// Most bytes in flight in this round trip, and in the one before.
+    /// Largest number of bytes in flight in this round trip.
     pub max_in_flight: f64,
-    /// Most bytes in flight in the round trip before.
+    /// Largest number of bytes in flight in the previous round trip.
     pub max_in_flight_prev: f64,
-    /// The target, and the most that it may be.
+    /// Target.
     pub target: f64,
-    /// TARGET_BITRATE_MAX.
+    /// Highest target (TARGET_BITRATE_MAX).
     pub target_max: f64,
-    /// What was acknowledged lately, as a rate.
+    /// Rate of acknowledged bytes.
     pub acked_rate: f64,
-    /// `max_policed_ref_wnd`.
+    /// Bound of the window by a policer (`max_policed_ref_wnd`).
     pub policed: f64,
 }
 
-/// The reference window and where it last had to be reduced.
+/// Reference window and its last reduction.
 #[derive(Clone, Debug)]
 pub struct RefWindow {
-    /// `ref_wnd`.
+    /// Window, bytes (`ref_wnd`).
     pub bytes: f64,
-    /// `ref_wnd_i`, the inflection point.
+    /// Inflection point: the window before its last reduction, bytes (`ref_wnd_i`).
     pub inflection: f64,
     update_allowed: bool,
-    /// A loss or a mark that was not answered yet.
+    /// Whether there is a loss to which the window has not reacted yet.
     lost: bool,
+    /// Whether there is such a mark.
     marked: bool,
     last_detected: Option<Time>,
     last_reaction: Option<Time>,
 }
 
-/// Seconds since then; for ever where there was none.
-fn since(now: Time, then: Option<Time>) -> f64 {
-    then.map_or(f64::INFINITY, |then| (now - then).as_secs_f64())
+/// Seconds since `last`; infinite without it.
+fn since(now: Time, last: Option<Time>) -> f64 {
+    last.map_or(f64::INFINITY, |last| (now - last).as_secs_f64())
 }
 
 impl RefWindow {
-    /// A window of MIN_REF_WND.
+    /// Creates a window of MIN_REF_WND.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         Self {
@@ -78,25 +79,25 @@ impl RefWindow {
         }
     }
 
-    /// `scl_t`: how far the window is from where it last had to be reduced; 1 where it is an eighth or more away (for a factor of 8).
+    /// Distance of the window from its inflection point (`scl_t`), from 0.1 to 1; with a factor of 8, 1 from an eighth on.
     #[must_use]
     pub fn scale(&self, factor: f64) -> f64 {
         let distance = factor * (self.bytes - self.inflection) / self.inflection;
         (distance * distance).clamp(0.1, 1.0)
     }
 
-    /// So many times as much: what coupling with other flows makes of it.
+    /// Multiplies the window by `factor`, for coupling with other flows.
     pub fn multiply(&mut self, factor: f64, set: &Settings) {
         self.bytes = (self.bytes * factor).max(set.min_ref_wnd);
     }
 
-    /// `ref_wnd_ratio`.
+    /// Part of the window that a segment makes (`ref_wnd_ratio`).
     #[must_use]
     pub fn ratio(&self, mss: f64) -> f64 {
         (mss / self.bytes).min(1.0)
     }
 
-    /// Reduces and increases the window; says whether it was reduced.
+    /// Reduces and increases the window; returns whether it was reduced.
     pub fn update(&mut self, step: &Step, set: &Settings) -> bool {
         let scale = self.scale(set.inflection_factor);
         let reduced = self.reduce(step, set, scale);
@@ -105,7 +106,7 @@ impl RefWindow {
         reduced
     }
 
-    /// What the window is multiplied by for ECN-CE under L4S.
+    /// Factor of a reduction for ECN-CE under L4S.
     fn l4s_backoff(step: &Step, set: &Settings, scale: f64) -> f64 {
         let mut backoff = step.l4s_alpha / 2.0 / (step.s_rtt / set.virtual_rtt).max(1.0);
         if step.qdelay < step.qdelay_target * 0.25 {
@@ -114,7 +115,8 @@ impl RefWindow {
         1.0 - backoff * Self::undershoot(step, set)
     }
 
-    /// Less back-off where the target is below what was acknowledged already (section "Reference window undershoot at congestion").
+    /// Factor of a back-off, below 1 if the target is below the rate of acknowledged bytes (section "Reference window
+    /// undershoot at congestion").
     fn undershoot(step: &Step, set: &Settings) -> f64 {
         if step.target < step.acked_rate * set.acked_margin { set.low_target_scale } else { 1.0 }
     }
@@ -160,10 +162,10 @@ impl RefWindow {
         true
     }
 
-    /// `post_congestion_scale_t`.
+    /// Recovery since the last congestion, from 0 to 1 (`post_congestion_scale_t`).
     fn recovered(&self, step: &Step, set: &Settings) -> f64 {
-        let whole = set.post_congestion_rtts * set.virtual_rtt.max(step.s_rtt);
-        (since(step.now, self.last_detected) / whole).clamp(0.0, 1.0)
+        let recovery_time = set.post_congestion_rtts * set.virtual_rtt.max(step.s_rtt);
+        (since(step.now, self.last_detected) / recovery_time).clamp(0.0, 1.0)
     }
 
     fn increase(&mut self, step: &Step, set: &Settings, scale: f64) {

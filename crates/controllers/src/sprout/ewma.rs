@@ -1,8 +1,8 @@
-//! Sprout-EWMA's idea of the link: a moving average, which is expected to go on as it is (NSDI 2013 section 5.3).
+//! Link model of Sprout-EWMA: a moving average, which is expected to stay the same (NSDI 2013 section 5.3).
 
 use super::forecast::Forecast;
 
-/// The moving average of the packets in a tick (`_ewma_rate_estimate`).
+/// Moving average of the packets in a tick (`_ewma_rate_estimate`).
 #[derive(Clone, Copy, Debug)]
 pub struct Average {
     weight: f64,
@@ -10,40 +10,41 @@ pub struct Average {
 }
 
 impl Average {
-    /// Nothing has come yet; `weight` is that of a new tick.
+    /// Creates an average of zero; `weight` is that of a new tick.
     #[must_use]
     pub fn new(weight: f64) -> Self {
         Self { weight, packets: 0.0 }
     }
 
-    /// Packets in a tick.
+    /// Average number of packets in a tick.
     #[must_use]
     pub fn packets(&self) -> f64 {
         self.packets
     }
 
-    /// Learns that `packets` came in a tick; fractions count.
+    /// Takes the number of packets in a tick; fractions count.
     pub fn observe(&mut self, packets: f64) {
         self.packets = (1.0 - self.weight) * self.packets + self.weight * packets;
     }
 
-    /// Learns that at least `packets` could have come.
+    /// Takes a lower bound of the number of packets that the link could have delivered.
     pub fn observe_at_least(&mut self, packets: f64) {
         if packets > self.packets {
             self.observe(packets);
         }
     }
 
-    /// As many packets each tick, without caution; part of a packet is none.
+    /// Forecast of the average in each tick, without caution; fractions of packets are dropped.
     #[must_use]
     pub fn forecast(&self) -> Forecast {
-        // `as` cuts off
-        std::array::from_fn(|tick| (self.packets * (tick + 1) as f64) as u32).map(|count| count.min(MOST))
+        // `as` rounds down
+        std::array::from_fn(|tick| (self.packets * (tick + 1) as f64) as u32)
+            .map(|count| count.min(MAX_COUNT))
     }
 }
 
-/// What a field of the forecast holds, at the end of the last tick.
-const MOST: u32 = u16::MAX as u32;
+/// Largest count that a field of the forecast's message holds.
+const MAX_COUNT: u32 = u16::MAX as u32;
 
 #[cfg(test)]
 mod tests {
@@ -56,7 +57,7 @@ mod tests {
         for _ in 0..200 {
             average.observe(8.5);
         }
-        assert_eq!(average.forecast(), [8, 16, 25, 33, 42, 50, 59, 67], "parts of packets are none");
+        assert_eq!(average.forecast(), [8, 16, 25, 33, 42, 50, 59, 67], "fractions of packets are dropped");
         average.observe(0.0);
         assert!((average.packets() - 8.5 * 0.875).abs() < 1e-6);
     }

@@ -1,19 +1,19 @@
-//! How many packets the link will surely deliver in the ticks to come.
+//! Forecast of the packets that the link will almost certainly deliver in the next ticks.
 //!
-//! For each rate that the link may have now the distribution of all arrivals in the next one to eight ticks is
-//! computed once (`processforecaster.cc`); a forecast mixes them by what is believed now. As in the original, more
-//! than 29 packets in one tick do not count: their probability is dropped, and not normalised away.
+//! For each present rate of the link, the distribution of the cumulated arrivals in the next one to eight ticks is computed
+//! once (`processforecaster.cc`); a forecast mixes these distributions by the present belief. As in the original, more
+//! than 29 packets in one tick do not count: their probability is dropped without normalisation.
 
 use super::model::{BINS, Belief, Transition};
 use std::sync::OnceLock;
 use tidegate_core::math::exp;
 
-/// How many ticks a forecast covers (`NUM_TICKS`).
+/// Number of ticks that a forecast covers (`NUM_TICKS`).
 pub const TICKS: usize = 8;
-/// Counts in a tick, from zero (`MAX_ARRIVALS_PER_TICK`).
-const COUNTS: usize = 30;
+/// Number of counts in a tick, from zero.
+const MAX_ARRIVALS_PER_TICK: usize = 30;
 
-/// Packets that will have been delivered at the end of each tick.
+/// Cumulated number of packets delivered by the end of each tick.
 pub type Forecast = [u32; TICKS];
 
 /// Distribution functions of the cumulated arrivals: `[tick][count][bin]`.
@@ -23,7 +23,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Those that every receiver uses.
+    /// Tables that all receivers share.
     #[must_use]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Tables> = OnceLock::new();
@@ -33,7 +33,7 @@ impl Tables {
     fn new(transition: &Transition) -> Self {
         let likelihood = likelihood(transition);
         let mut below: Vec<Vec<[f64; BINS]>> =
-            (1..=TICKS).map(|ticks| vec![[0.0; BINS]; ticks * (COUNTS - 1) + 1]).collect();
+            (1..=TICKS).map(|ticks| vec![[0.0; BINS]; ticks * (MAX_ARRIVALS_PER_TICK - 1) + 1]).collect();
         for bin in 0..BINS {
             let mut belief = Belief::certain(bin);
             let mut arrived = vec![1.0];
@@ -52,27 +52,27 @@ impl Tables {
         Self { below }
     }
 
-    /// The `quantile` of the cumulated arrivals at the end of each tick: with that probability it is no more.
-    /// `belief` must be normalised.
+    /// Quantile of the cumulated arrivals by the end of each tick: fewer arrive with the probability `quantile`. `belief`
+    /// must be normalised.
     #[must_use]
     pub fn forecast(&self, belief: &Belief, quantile: f64) -> Forecast {
-        let mut least = 0;
+        let mut count = 0;
         std::array::from_fn(|tick| {
             let tables = &self.below[tick];
-            let above = tables[least..].partition_point(|row| dot(belief.weights(), row) < quantile);
-            if least + above == tables.len() {
-                // what was dropped is more than the rest: the original's answer
+            let steps = tables[count..].partition_point(|row| dot(belief.weights(), row) < quantile);
+            if count + steps == tables.len() {
+                // the dropped probability exceeds the rest; the original returns this
                 return tables.len() as u32 + 1;
             }
-            least += above;
-            least as u32
+            count += steps;
+            count as u32
         })
     }
 }
 
-/// Poisson probabilities: `[count][bin]`.
-fn likelihood(transition: &Transition) -> [[f64; BINS]; COUNTS] {
-    let mut rows = [[0.0; BINS]; COUNTS];
+/// Poisson probabilities, `[count][bin]`.
+fn likelihood(transition: &Transition) -> [[f64; BINS]; MAX_ARRIVALS_PER_TICK] {
+    let mut rows = [[0.0; BINS]; MAX_ARRIVALS_PER_TICK];
     for (bin, &mean) in transition.means().iter().enumerate() {
         let mut probability = exp(-mean);
         for (count, row) in rows.iter_mut().enumerate() {
@@ -93,16 +93,16 @@ fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
     sum
 }
 
-/// The scalar product, in eight sums that do not wait for each other.
+/// Scalar product in eight independent sums, for speed.
 fn dot(a: &[f64; BINS], b: &[f64; BINS]) -> f64 {
-    let (a_chunks, a_rest) = a.as_chunks::<8>();
-    let (b_chunks, b_rest) = b.as_chunks::<8>();
+    let (a_chunks, a_remainder) = a.as_chunks::<8>();
+    let (b_chunks, b_remainder) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];
     for (a, b) in a_chunks.iter().zip(b_chunks) {
         for ((sum, x), y) in sums.iter_mut().zip(a).zip(b) {
             *sum += x * y;
         }
     }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    sums.iter().sum::<f64>() + rest
+    let remainder: f64 = a_remainder.iter().zip(b_remainder).map(|(x, y)| x * y).sum();
+    sums.iter().sum::<f64>() + remainder
 }

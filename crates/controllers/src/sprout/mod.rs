@@ -7,8 +7,8 @@
 //!   +-- window <- forecast, bytes in the network <-- forecast, bytes received or lost, each 20 ms +
 //! ```
 //!
-//! The receiver says what the link will surely deliver in the next 160 ms; the sender lets as much into the network
-//! as is gone after 100 ms. One file a part; numbers from keithw/sprout.
+//! The receiver forecasts the packets that the link will almost certainly deliver in the next 160 ms; the sender keeps in
+//! the network what will be delivered within 100 ms. Each part is a file; numbers are from keithw/sprout.
 
 pub mod ewma;
 pub mod forecast;
@@ -25,13 +25,13 @@ use receiver::Receiver;
 use sender::Sender;
 use settings::{PRESETS, SPROUT, SPROUT_EWMA, Settings, TABLE};
 
-/// The registry's entry for Sprout.
+/// Registry entry for Sprout.
 pub const ENTRY: Entry = Entry {
     name: SPROUT,
     summary: "Sprout: stochastic forecasts of what a cellular link will deliver",
     presets: PRESETS,
     settings: |_| TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: |preset| Settings::defaults(SPROUT, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(SPROUT, preset, overrides)?))),
     receiver: Some(|preset, overrides| {
@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     }),
 };
 
-/// The registry's entry for Sprout-EWMA.
+/// Registry entry for Sprout-EWMA.
 pub const EWMA: Entry = Entry {
     name: SPROUT_EWMA,
     summary: "Sprout with a moving average in place of its forecasts",

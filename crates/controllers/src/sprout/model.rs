@@ -1,73 +1,73 @@
-//! What the receiver believes of the link: a distribution over its rate that drifts, and that arrivals sharpen.
+//! Receiver's model of the link: a distribution over its rate, which spreads with time and narrows with arrivals.
 //!
-//! NSDI 2013 section 3.1: the rate performs a Brownian motion, packets arrive as a Poisson process of that rate,
-//! and an outage, once begun, ends at a rate of its own. Numbers and bins are those of keithw/sprout
-//! (`src/sprout/receiver.hh`, `process.cc`, `sampledfunction.hh`), down to the table in which it looks the
-//! Gaussian up, because forecasts are to agree to the packet.
+//! NSDI 2013 section 3.1: the rate performs a Brownian motion, packets arrive as a Poisson process of that rate, and an
+//! outage ends at a separate rate. Numbers and bins are those of keithw/sprout (`src/sprout/receiver.hh`, `process.cc`,
+//! `sampledfunction.hh`), including the lookup table of the Gaussian, because forecasts have to agree to the packet.
 
 use std::sync::OnceLock;
 use tidegate_core::Span;
 use tidegate_core::math::{erfc, exp, ln, sqrt};
 
-/// How long a tick is (`TICK_LENGTH`).
+/// Length of a tick (`TICK_LENGTH`).
 pub const TICK: Span = Span::from_millis(20);
-/// A tick in seconds.
+/// Length of a tick, s.
 const TICK_S: f64 = 0.02;
-/// The largest rate in packets/s (`MAX_ARRIVAL_RATE`).
-const MAX_RATE: f64 = 1000.0;
-/// `NUM_BINS`, and one more that begins at the largest rate and has no end.
+/// Largest rate, packets/s.
+const MAX_ARRIVAL_RATE: f64 = 1000.0;
+/// Number of bins: `NUM_BINS`, and one more that begins at the largest rate and has no upper bound.
 pub const BINS: usize = 257;
-/// Packets/s in a bin.
-const WIDTH: f64 = MAX_RATE / (BINS - 1) as f64;
-/// Standard deviation of the rate's change in packets/s after a second (`BROWNIAN_MOTION_RATE`).
-const BROWNIAN: f64 = 200.0;
-/// How often an outage ends, a second (`OUTAGE_ESCAPE_RATE`).
-const ESCAPE: f64 = 1.0;
-/// The motion is cut off at so many standard deviations.
+/// Width of a bin, packets/s.
+const WIDTH: f64 = MAX_ARRIVAL_RATE / (BINS - 1) as f64;
+/// Standard deviation of the rate's change after a second, packets/s.
+const BROWNIAN_MOTION_RATE: f64 = 200.0;
+/// Rate at which an outage ends, 1/s.
+const OUTAGE_ESCAPE_RATE: f64 = 1.0;
+/// Number of standard deviations at which the motion is cut off.
 const REACH: f64 = 5.0;
-/// Values of the Gaussian's table: 128 for each of 256 bins, from -1000 to 1000 packets/s, and one more.
-const TABLE: usize = 128 * 256;
+/// Number of cells in the Gaussian's table, without the last one: 128 for each of 256 bins, from -1000 to 1000 packets/s.
+const TABLE_CELLS: usize = 128 * 256;
 
-/// The rate that stands for a bin, in packets/s: its middle, and zero for the outage.
+/// Rate that stands for a bin, packets/s: its middle, and zero for the outage.
 #[must_use]
 pub fn rate(bin: usize) -> f64 {
     if bin == 0 { 0.0 } else { (bin as f64 + 0.5) * WIDTH }
 }
 
-/// The bin of a rate.
+/// Bin of a rate.
 fn bin(rate: f64) -> usize {
-    // `as` cuts off what is below zero
+    // `as` turns negative rates into zero
     ((rate / WIDTH) as usize).min(BINS - 1)
 }
 
-/// The Gaussian's distribution function as the original has it: looked up in a table whose cells are
-/// represented by their middles, the first one by its lower end.
+/// Distribution function of the Gaussian as in the original, which looks it up in a table: the middle of a cell stands for
+/// the cell, the lower end for the first one.
 fn gaussian(x: f64, sd: f64) -> f64 {
-    let width = 2.0 * MAX_RATE / TABLE as f64;
-    let cell = (((x + MAX_RATE) / width) as usize).min(TABLE);
+    let width = 2.0 * MAX_ARRIVAL_RATE / TABLE_CELLS as f64;
+    let cell = (((x + MAX_ARRIVAL_RATE) / width) as usize).min(TABLE_CELLS);
     let middle = if cell == 0 { 0.0 } else { (cell as f64 + 0.5) * width };
-    0.5 * erfc((MAX_RATE - middle) / (sd * std::f64::consts::SQRT_2))
+    0.5 * erfc((MAX_ARRIVAL_RATE - middle) / (sd * std::f64::consts::SQRT_2))
 }
 
-/// Where probability goes from one bin in a tick.
+/// Transition probabilities from one bin in a tick.
 #[derive(Debug)]
 struct Row {
-    /// The first bin that gets any.
+    /// First bin with a probability.
     first: usize,
     weights: Vec<f64>,
 }
 
-/// The transition of one tick: a band of rows.
+/// Transition matrix of one tick, a band.
 #[derive(Debug)]
 pub struct Transition {
     rows: Vec<Row>,
-    /// Packets expected in a tick of each bin, and its logarithm.
+    /// Expected packets in a tick, by bin.
     means: [f64; BINS],
+    /// Logarithms of these.
     logs: [f64; BINS],
 }
 
 impl Transition {
-    /// The one that every receiver uses.
+    /// Transition that all receivers share.
     #[must_use]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Transition> = OnceLock::new();
@@ -75,18 +75,18 @@ impl Transition {
     }
 
     fn new() -> Self {
-        let sd = BROWNIAN * sqrt(TICK_S);
-        let escape = 1.0 - exp(-TICK_S * ESCAPE);
+        let sd = BROWNIAN_MOTION_RATE * sqrt(TICK_S);
+        let escape = 1.0 - exp(-TICK_S * OUTAGE_ESCAPE_RATE);
         let row = |from: usize| {
-            let old = rate(from);
-            let first = bin(old - REACH * sd);
-            let last = (bin(old + REACH * sd) + 1).min(BINS - 1);
+            let present = rate(from);
+            let first = bin(present - REACH * sd);
+            let last = (bin(present + REACH * sd) + 1).min(BINS - 1);
             let share = |to: usize| {
-                // the outermost bins take all that lies beyond
-                let below = if to == 0 { f64::NEG_INFINITY } else { to as f64 * WIDTH - old };
-                let above = if to == BINS - 1 { f64::INFINITY } else { (to + 1) as f64 * WIDTH - old };
+                // the outermost bins take all probability beyond
+                let below = if to == 0 { f64::NEG_INFINITY } else { to as f64 * WIDTH - present };
+                let above = if to == BINS - 1 { f64::INFINITY } else { (to + 1) as f64 * WIDTH - present };
                 let share = gaussian(above, sd) - gaussian(below, sd);
-                // an outage is sticky; the original weighs and does not normalise until it forecasts
+                // an outage tends to last; like the original, this does not normalise before a forecast
                 match (from, to) {
                     (0, 0) => share * (1.0 - escape),
                     (0, _) => share * escape,
@@ -99,36 +99,36 @@ impl Transition {
         Self { rows: (0..BINS).map(row).collect(), means, logs: means.map(ln) }
     }
 
-    /// Packets expected in a tick, by bin.
+    /// Expected packets in a tick, by bin.
     #[must_use]
     pub fn means(&self) -> &[f64; BINS] {
         &self.means
     }
 
-    /// The probability of going from one bin to another in a tick; the outage's do not sum up to 1.
+    /// Probability of a transition from one bin to another in a tick; those from the outage do not sum to 1.
     #[must_use]
     pub fn share(&self, from: usize, to: usize) -> f64 {
         let row = &self.rows[from];
-        to.checked_sub(row.first).and_then(|at| row.weights.get(at)).copied().unwrap_or(0.0)
+        to.checked_sub(row.first).and_then(|index| row.weights.get(index)).copied().unwrap_or(0.0)
     }
 }
 
-/// A distribution over the rate.
+/// Distribution over the rate.
 #[derive(Clone, Debug)]
 pub struct Belief {
-    /// Up to a factor, until [`Belief::normalise`].
+    /// Weights, proportional to the probabilities until [`Belief::normalise`].
     weights: [f64; BINS],
 }
 
 impl Default for Belief {
-    /// Every rate is as likely as any other.
+    /// Uniform distribution.
     fn default() -> Self {
         Self { weights: [1.0 / BINS as f64; BINS] }
     }
 }
 
 impl Belief {
-    /// The rate is that of `bin`.
+    /// Creates a distribution that is certain of `bin`.
     #[must_use]
     pub fn certain(bin: usize) -> Self {
         let mut weights = [0.0; BINS];
@@ -136,19 +136,19 @@ impl Belief {
         Self { weights }
     }
 
-    /// The probability of each bin, once normalised.
+    /// Probability of each bin, once normalised.
     #[must_use]
     pub fn weights(&self) -> &[f64; BINS] {
         &self.weights
     }
 
-    /// Mean rate in packets/s, once normalised.
+    /// Mean rate, packets/s, once normalised.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.weights.iter().enumerate().map(|(bin, weight)| weight * rate(bin)).sum()
     }
 
-    /// Lets a tick pass.
+    /// Moves the distribution by a tick.
     pub fn evolve(&mut self, transition: &Transition) {
         let mut new = [0.0; BINS];
         for (weight, row) in self.weights.iter().zip(&transition.rows) {
@@ -160,12 +160,12 @@ impl Belief {
         self.weights = new;
     }
 
-    /// Learns that `count` packets came in a tick.
+    /// Takes the number of packets in a tick.
     pub fn observe(&mut self, count: u32, transition: &Transition) {
         self.weigh(count, transition, |_| 1.0);
     }
 
-    /// Learns that at least `count` packets could have come: the sender had no more. (Ours.)
+    /// Takes a lower bound of the packets that the link could have delivered, when the sender had no more (ours).
     pub fn observe_at_least(&mut self, count: u32, transition: &Transition) {
         if count == 0 {
             return;
@@ -182,34 +182,34 @@ impl Belief {
         });
     }
 
-    /// Multiplies with the Poisson probability of `count` and a further factor of the mean.
+    /// Multiplies the weights by the Poisson probability of `count` and a factor that depends on the mean.
     fn weigh(&mut self, count: u32, transition: &Transition, factor: impl Fn(f64) -> f64) {
         let count = f64::from(count);
-        // relative to the likeliest mean there is: the factor common to all bins says nothing, and without
-        // it a burst of hundreds of packets would leave nothing but zeros
-        let (least, most) = (transition.means[1], transition.means[BINS - 1]);
-        let best = count.clamp(least, most);
-        let top = count * ln(best) - best;
+        // relative to the likeliest mean: a factor common to all bins has no effect, and without it a burst of
+        // hundreds of packets would make all weights zero
+        let (lowest, highest) = (transition.means[1], transition.means[BINS - 1]);
+        let likeliest = count.clamp(lowest, highest);
+        let max_log = count * ln(likeliest) - likeliest;
         for ((weight, &mean), &log) in self.weights.iter_mut().zip(&transition.means).zip(&transition.logs) {
             *weight *= if mean > 0.0 {
-                exp(count * log - mean - top) * factor(mean)
+                exp(count * log - mean - max_log) * factor(mean)
             } else if count > 0.0 {
                 0.0
             } else {
-                exp(-top)
+                exp(-max_log)
             };
         }
     }
 
-    /// Makes the sum 1.
+    /// Scales the weights to a sum of 1.
     pub fn normalise(&mut self) {
         let sum: f64 = self.weights.iter().sum();
         if sum > 0.0 && sum.is_finite() {
             self.weights.iter_mut().for_each(|weight| *weight /= sum);
         } else {
-            // nothing that was believed possible is: begin anew
+            // no possible rate explains the arrivals: start anew
             *self = Self::default();
         }
-        debug_assert!((self.weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "probabilities sum up to 1");
+        debug_assert!((self.weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "probabilities sum to 1");
     }
 }

@@ -1,31 +1,31 @@
-//! How many bytes of a flow have been received or are lost (`receiver.cc`, `RecvQueue`; the field `received_or_lost_count`).
+//! Number of bytes of a flow that are received or lost (`receiver.cc`, `RecvQueue`; the field `received_or_lost_count`).
 
 use std::collections::VecDeque;
 use tidegate_core::wire::wrap;
 
-/// The bytes of a flow, numbered as the sender numbers them.
+/// Bytes of a flow, numbered by the sender.
 #[derive(Clone, Debug, Default)]
 pub struct ReceivedOrLost {
-    /// The newest number; those on the wire are its neighbours.
+    /// Newest number, from which the numbers on the wire are unwrapped.
     newest: i64,
-    /// All before this has arrived or is lost.
+    /// Number before which all bytes are received or lost.
     before: i64,
-    /// First byte and length of the packets from there on that have arrived.
+    /// First byte and length of the received packets from there on.
     arrived: VecDeque<(i64, u64)>,
 }
 
-/// Packets of the last [`super::settings::Settings::reordering`] that are kept at most: the older ones of a
-/// stampede are given up early.
-const MOST: usize = 4096;
+/// Largest number of packets kept of the last [`super::settings::Settings::reordering`]; beyond it, older ones are given
+/// up early.
+const MAX_PACKETS: usize = 4096;
 
 impl ReceivedOrLost {
-    /// A packet has arrived; what lies more than `throwaway` bytes before it and has not is lost.
+    /// Takes a received packet; bytes more than `throwaway` before it that have not arrived are lost.
     pub fn packet(&mut self, sequence: u32, throwaway: u16, bytes: u64) {
         let sequence = wrap::nearest(sequence, 32, self.newest);
         self.newest = self.newest.max(sequence);
         self.before = self.before.max(sequence - i64::from(throwaway));
         self.arrived.push_back((sequence, bytes));
-        if self.arrived.len() > MOST
+        if self.arrived.len() > MAX_PACKETS
             && let Some((oldest, _)) = self.arrived.pop_front()
         {
             self.before = self.before.max(oldest);
@@ -37,8 +37,8 @@ impl ReceivedOrLost {
         }
     }
 
-    /// Bytes received or lost. Like the original it counts a packet's RTP bytes, while the numbers between two
-    /// packets have the overhead in them, too.
+    /// Bytes received or lost. As in the original, a packet counts its RTP bytes, while the numbers between two packets
+    /// include the overhead.
     #[must_use]
     pub fn bytes(&self) -> i64 {
         let arrived = self.arrived.iter().filter(|&&(sequence, _)| sequence >= self.before);
@@ -82,6 +82,6 @@ mod tests {
     fn a_stampede_is_bounded() {
         let mut count = ReceivedOrLost::default();
         (0..100_000).for_each(|k| count.packet(k, u16::MAX, 10));
-        assert!(count.arrived.len() <= MOST);
+        assert!(count.arrived.len() <= MAX_PACKETS);
     }
 }

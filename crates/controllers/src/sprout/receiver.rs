@@ -1,4 +1,4 @@
-//! The receiving half: a forecast at the end of every tick.
+//! Receiving half: a forecast at the end of each tick.
 
 use super::received_or_lost::ReceivedOrLost;
 use super::settings::Settings;
@@ -7,25 +7,24 @@ use super::wire::{Message, Stamp};
 use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
 use tidegate_core::{Span, Time};
 
-/// After so much silence the ticks rest until the next packet: nothing is believed any more that another
-/// minute of silence would change.
-const REST: Span = Span::from_secs(60);
+/// Silence after which ticks stop until the next packet, because a further minute of silence would not change the belief.
+const MAX_SILENCE: Span = Span::from_secs(60);
 
-/// The receiving half of Sprout and of Sprout-EWMA.
+/// Receiving half of Sprout and of Sprout-EWMA.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     settings: Settings,
-    /// From the first packet on.
+    /// Ticks, from the first packet on.
     ticks: Option<Ticks>,
     received_or_lost: ReceivedOrLost,
-    /// Ticks that have ended.
+    /// Number of ticks that have ended.
     ended: u32,
-    /// When the last packet came.
-    heard: Time,
+    /// Arrival of the last packet.
+    last_arrival: Time,
 }
 
 impl Receiver {
-    /// A half that has heard nothing yet.
+    /// Creates a half without packets.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -33,50 +32,50 @@ impl Receiver {
             ticks: None,
             received_or_lost: ReceivedOrLost::default(),
             ended: 0,
-            heard: Time::ZERO,
+            last_arrival: Time::ZERO,
         }
     }
 
-    /// Ends the ticks that are over by `now`. Says whether there were any.
+    /// Ends the ticks that are over by `now`; returns whether there was one.
     fn advance(&mut self, now: Time) -> bool {
         let Some(ticks) = &mut self.ticks else { return false };
         let before = self.ended;
-        if now - ticks.ends() > REST {
-            self.ended = self.ended.wrapping_add(ticks.rest_until(now));
+        if now - ticks.end_time() > MAX_SILENCE {
+            self.ended = self.ended.wrapping_add(ticks.skip_until(now));
         }
-        while ticks.ends() <= now {
+        while ticks.end_time() <= now {
             ticks.end();
             self.ended = self.ended.wrapping_add(1);
         }
         self.ended != before
     }
 
-    fn ask(&self, now: Time, news: bool) -> Ask {
-        let resting = now - self.heard >= REST;
+    fn ask(&self, now: Time, has_forecast: bool) -> Ask {
+        let is_stopped = now - self.last_arrival >= MAX_SILENCE;
         Ask {
-            urgency: if news { Urgency::Now } else { Urgency::None },
-            alarm: self.ticks.as_ref().filter(|_| !resting).map(Ticks::ends),
+            urgency: if has_forecast { Urgency::Now } else { Urgency::None },
+            alarm: self.ticks.as_ref().filter(|_| !is_stopped).map(Ticks::end_time),
         }
     }
 }
 
 impl ReceiverHalf for Receiver {
     fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
-        if let Some(stamp) = packet.extension.and_then(Stamp::read) {
-            self.heard = now;
-            let news = self.advance(now);
+        if let Some(stamp) = packet.extension.and_then(Stamp::parse) {
+            self.last_arrival = now;
+            let has_forecast = self.advance(now);
             let ticks = self.ticks.get_or_insert_with(|| Ticks::new(&self.settings, now));
             ticks.packet(packet.size.as_bytes(), stamp.time_to_next, stamp.limited);
             self.received_or_lost.packet(stamp.sequence, stamp.throwaway, packet.size.as_bytes());
-            return self.ask(now, news);
+            return self.ask(now, has_forecast);
         }
-        let news = self.advance(now);
-        self.ask(now, news)
+        let has_forecast = self.advance(now);
+        self.ask(now, has_forecast)
     }
 
     fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
-        let news = self.advance(now);
-        self.ask(now, news)
+        let has_forecast = self.advance(now);
+        self.ask(now, has_forecast)
     }
 
     fn message(&mut self, _now: Time, cx: &mut Context<'_>) -> Feedback {

@@ -1,5 +1,4 @@
-//! The sending half: what the last forecast lets into the network, and what is there already
-//! (`sproutconn.cc`).
+//! Sending half: the bytes that the last forecast allows in the network, and the bytes already there (`sproutconn.cc`).
 
 use super::forecast::{Forecast, TICKS};
 use super::model::TICK;
@@ -13,50 +12,50 @@ use tidegate_core::datagram::Extension;
 use tidegate_core::wire::wrap;
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// Flights leave at once: Sprout does not pace.
-const AT_ONCE: Rate = Rate::from_mbps(1000);
+/// Pacing rate that sends flights at once, since Sprout does not pace.
+const UNPACED: Rate = Rate::from_mbps(1000);
 
-/// The largest UDP datagram.
-const LARGEST: u64 = 65_507;
+/// Largest UDP datagram, bytes.
+const MAX_DATAGRAM: u64 = 65_507;
 
-/// The forecast in force.
+/// Present forecast.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct ReceivedForecast {
     forecast: Forecast,
-    /// When it came.
-    at: Time,
-    /// How many of its ticks have passed, at most all but one.
+    /// Arrival of its message.
+    arrival: Time,
+    /// Number of its ticks that have passed, at most all but one.
     passed: usize,
-    /// The receiver's tick after which it was made.
+    /// Receiver's tick after which it was made.
     tick: u32,
 }
 
-/// The sending half of Sprout and of Sprout-EWMA.
+/// Sending half of Sprout and of Sprout-EWMA.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
     limits: Limits,
-    heard: Option<Heard>,
-    /// The number of the next byte.
+    received: Option<ReceivedForecast>,
+    /// Number of the next byte.
     next: i64,
-    /// Bytes believed to be in the network (`current_queue_bytes_estimate`).
+    /// Estimated bytes in the network (`current_queue_bytes_estimate`).
     queue: u64,
-    /// Bytes that wait in the pacer.
+    /// Bytes waiting in the pacer.
     backlog: u64,
-    /// Bytes of the largest packet so far.
+    /// Largest packet so far, bytes.
     largest: u64,
-    /// First byte and time of the packets that may still be overtaken, the oldest first.
+    /// First byte and departure of the packets that may still be overtaken, the oldest first.
     recent: VecDeque<(i64, Time)>,
 }
 
 impl Sender {
-    /// A controller that begins with the first limits.
+    /// Creates a controller, which begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
             limits: Limits::default(),
-            heard: None,
+            received: None,
             next: 0,
             queue: 0,
             backlog: 0,
@@ -65,41 +64,45 @@ impl Sender {
         }
     }
 
-    /// Lets the ticks of the forecast pass that are over by `now`: what it says that the link delivers has
-    /// left the network. The original subtracts all that was to be delivered since the forecast with each
-    /// tick, and not what that tick adds.
-    fn pass(&mut self, now: Time) {
-        let Some(heard) = &mut self.heard else { return };
-        let over = (now - heard.at).as_nanos() / TICK.as_nanos();
-        let over = usize::try_from(over).unwrap_or(0).min(TICKS - 1);
-        while heard.passed < over {
-            let delivered = self.settings.forecast_packet * u64::from(heard.forecast[heard.passed]);
+    /// Ends the forecast's ticks that are over by `now`: the packets forecast for them have left the network. As in the
+    /// original, each tick subtracts the cumulated deliveries since the forecast, not those of the tick alone.
+    fn advance(&mut self, now: Time) {
+        let Some(received) = &mut self.received else { return };
+        let ended = (now - received.arrival).as_nanos() / TICK.as_nanos();
+        let ended = usize::try_from(ended).unwrap_or(0).min(TICKS - 1);
+        while received.passed < ended {
+            let delivered = self.settings.forecast_packet * u64::from(received.forecast[received.passed]);
             self.queue = self.queue.saturating_sub(delivered);
-            heard.passed += 1;
+            received.passed += 1;
         }
     }
 
-    /// How many bytes the forecast lets into the network, and over which time they are delivered.
+    /// Bytes that the forecast allows in the network, and the time in which they are delivered.
     fn window(&self) -> (u64, Span) {
-        let Some(heard) = &self.heard else { return (0, TICK) };
-        let ahead = (heard.passed + self.settings.delay_ticks as usize).min(TICKS - 1);
-        let packets = heard.forecast[ahead] - heard.forecast[heard.passed];
-        (self.settings.forecast_packet * u64::from(packets), TICK * (ahead - heard.passed).max(1) as i64)
+        let Some(received) = &self.received else { return (0, TICK) };
+        let ahead = (received.passed + self.settings.delay_ticks as usize).min(TICKS - 1);
+        let packets = received.forecast[ahead] - received.forecast[received.passed];
+        (self.settings.forecast_packet * u64::from(packets), TICK * (ahead - received.passed).max(1) as i64)
     }
 
-    /// Takes a forecast up, if it can be true: it is no older than the one in force, and tells of nothing
-    /// that was not sent.
-    fn hear(&mut self, now: Time, said: &Message) {
-        let overtaken = self.heard.is_some_and(|heard| (said.tick.wrapping_sub(heard.tick) as i32) <= 0);
-        let received_or_lost = wrap::nearest(said.received_or_lost, 32, self.next);
-        if overtaken || received_or_lost > self.next {
+    /// Takes a forecast if it is valid: newer than the present one, and without bytes that were not sent.
+    fn on_forecast(&mut self, now: Time, message: &Message) {
+        let is_overtaken =
+            self.received.is_some_and(|received| (message.tick.wrapping_sub(received.tick) as i32) <= 0);
+        let received_or_lost = wrap::nearest(message.received_or_lost, 32, self.next);
+        if is_overtaken || received_or_lost > self.next {
             return;
         }
         self.queue = (self.next - received_or_lost).unsigned_abs();
-        self.heard = Some(Heard { forecast: said.forecast, at: now, passed: 0, tick: said.tick });
+        self.received = Some(ReceivedForecast {
+            forecast: message.forecast,
+            arrival: now,
+            passed: 0,
+            tick: message.tick,
+        });
     }
 
-    /// `rate` less what drains the pacer, but at least half of it.
+    /// `rate` without the part that drains the pacer, but at least half of it.
     fn drained(&self, rate: Rate) -> Rate {
         if self.settings.drain_time <= 0.0 {
             return rate;
@@ -115,17 +118,17 @@ impl Sender {
             Offer::Forecast => self.drained(Size::from_bytes(window).per(span)),
             Offer::All => max,
         };
-        // a whole packet goes while there is any room (as in the authors' tunnel program): the original's bulk sender cuts its last
-        // packet to what is left, which media cannot
+        // a full packet is sent while there is any room, as in the authors' tunnel program; the original's bulk sender
+        // shortens its last packet to the remaining room, which media cannot do
         let window = Size::from_bytes(window.saturating_add(self.largest.saturating_sub(1)));
-        let alarm = self.heard.filter(|heard| heard.passed < TICKS - 1);
+        let alarm = self.received.filter(|received| received.passed < TICKS - 1);
         Decision {
             target: target.max(min).min(max.max(min)),
-            pacing: AT_ONCE,
+            pacing: UNPACED,
             pace_audio: true,
             window: Some(window),
             heartbeat: Some(Span::from_millis_f64(self.settings.heartbeat)),
-            alarm: alarm.map(|heard| heard.at + TICK * (heard.passed as i64 + 1)),
+            alarm: alarm.map(|received| received.arrival + TICK * (received.passed as i64 + 1)),
             ..Decision::rate(target)
         }
     }
@@ -144,23 +147,23 @@ impl Controller for Sender {
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
-        self.pass(now);
-        for said in report.messages.iter().filter_map(Message::read) {
-            self.hear(now, &said);
+        self.advance(now);
+        for message in report.messages.iter().filter_map(Message::parse) {
+            self.on_forecast(now, &message);
             self.note(cx);
         }
         self.decide()
     }
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
-        self.pass(now);
+        self.advance(now);
         self.note(cx);
         self.decide()
     }
 
     fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
         self.limits = *limits;
-        self.pass(now);
+        self.advance(now);
         self.decide()
     }
 
@@ -169,8 +172,8 @@ impl Controller for Sender {
         self.next = self.next.saturating_add_unsigned(size.saturating_add(self.settings.packet_overhead));
         self.queue = self.queue.saturating_add(size);
         self.backlog = packet.backlog.as_bytes();
-        self.largest = self.largest.max(size.min(LARGEST));
-        self.pass(now);
+        self.largest = self.largest.max(size.min(MAX_DATAGRAM));
+        self.advance(now);
         self.decide()
     }
 
@@ -190,14 +193,18 @@ impl Controller for Sender {
         }
         let oldest = self.recent.front().map_or(self.next, |&(first, _)| first);
         let size = packet.size.as_bytes();
-        // the next one follows at once if there is one and this one leaves any room
+        // the next packet follows at once if there is one and this one leaves any room
         let limited = packet.backlog == Size::ZERO;
         let room = self.window().0.saturating_sub(self.queue);
-        let more = !limited && room > size;
+        let next_follows = !limited && room > size;
         let stamp = Stamp {
             sequence: self.next as u32,
             throwaway: u16::try_from(self.next - oldest).unwrap_or(u16::MAX),
-            time_to_next: if more { Span::ZERO } else { Span::from_millis_f64(self.settings.heartbeat) },
+            time_to_next: if next_follows {
+                Span::ZERO
+            } else {
+                Span::from_millis_f64(self.settings.heartbeat)
+            },
             limited,
         };
         Some(stamp.write())

@@ -1,30 +1,30 @@
-//! Every number and choice of Sprout, with the value that each preset of `sprout` and `sprout-ewma` gives it.
+//! Settings of Sprout, with the values of each preset of `sprout` and `sprout-ewma`.
 
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use serde_json::Value;
 
-/// Inference over a distribution of the rate.
+/// Name of Sprout, with inference over a distribution of the rate.
 pub(crate) const SPROUT: &str = "sprout";
-/// A moving average instead.
+/// Name of Sprout-EWMA, with a moving average.
 pub(crate) const SPROUT_EWMA: &str = "sprout-ewma";
 
-/// Names of the presets, for both.
+/// Names of the presets of both.
 pub(crate) const PRESETS: &[&str] = &["nsdi2013", "bulk", "aware"];
 
 words! {
-    /// What arrivals say while the sender has nothing more to send.
+    /// Meaning of arrivals while the sender has nothing more to send.
     AppLimited:
-    /// All that the link can carry, as if there were no such times.
+    /// All that the link can carry, as at other times.
     Observe = "observe",
-    /// What the link can carry at least.
+    /// Lower bound of what the link can carry.
     Ignore = "ignore",
 }
 words! {
-    /// What the encoder is offered.
+    /// Rate offered to the encoder.
     Offer:
-    /// The rate of the forecast.
+    /// Rate of the forecast.
     Forecast = "forecast",
-    /// All that the session allows; the window holds it back.
+    /// Session's maximum; the window limits the rate.
     All = "all",
 }
 
@@ -34,7 +34,7 @@ const NSDI2013: Settings = preset(0);
 const BULK: Settings = preset(1);
 const AWARE: Settings = preset(2);
 
-// One setting a block: name, type, unit, what it may be, [nsdi2013, bulk, aware] of sprout, meaning, source.
+// Each block is a setting: name, type, unit, allowed values, [nsdi2013, bulk, aware] of sprout, meaning, source.
 settings! {
     // -- the receiver ----------------------------------------------------------------------------
     average_weight: f64, "", Number(0.0, 1.0), [0.0, 0.0, 0.0],
@@ -69,7 +69,7 @@ settings! {
         "ours: the original leaves the application's queue to the application";
 }
 
-/// The weight of a tick in Sprout-EWMA.
+/// Weight of a tick in Sprout-EWMA.
 const AVERAGE_WEIGHT: f64 = 0.125;
 
 impl Settings {
@@ -84,15 +84,15 @@ impl Settings {
         Ok(Self { average_weight, ..settings })
     }
 
-    /// A preset of `sprout` or `sprout-ewma` with `overrides` (an object or null) laid over it.
+    /// Settings of a preset of `sprout` or `sprout-ewma` with `overrides` (an object or null).
     ///
     /// # Errors
-    /// When there is no such preset or setting, or a value is wrong.
+    /// Fails if there is no such preset or setting, or a value is wrong.
     pub fn with(controller: &'static str, preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
         resolve(controller, TABLE, &Self::preset(controller, preset)?, overrides)
     }
 
-    /// All values of a preset.
+    /// Values of a preset as JSON.
     pub(crate) fn defaults(controller: &'static str, preset: &str) -> Result<Value, SettingsError> {
         Ok(serde_json::to_value(Self::preset(controller, preset)?).unwrap_or_default())
     }
@@ -118,18 +118,18 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say =
+        let refusal =
             |preset, overrides| Settings::with(SPROUT, preset, &overrides).expect_err("refused").to_string();
         assert_eq!(
-            say("alfalfa", Value::Null),
+            refusal("alfalfa", Value::Null),
             "sprout: `preset` is `alfalfa`, expected one of `nsdi2013`, `bulk`, `aware`"
         );
         assert_eq!(
-            say("bulk", json!({"delay_ticks": 8})),
+            refusal("bulk", json!({"delay_ticks": 8})),
             "sprout: `delay_ticks` is 8, expected a whole number from 1 to 7 ticks"
         );
         assert_eq!(
-            say("aware", json!({"app_limited": "yes"})),
+            refusal("aware", json!({"app_limited": "yes"})),
             "sprout: `app_limited` is \"yes\", expected one of `observe`, `ignore`"
         );
     }

@@ -1,4 +1,4 @@
-//! Ticks of 20 ms: what came in them, and whether that says anything of the link (`receiver.cc`, `advance_to`).
+//! Ticks of 20 ms: their arrivals, and the use of these for the inference (`receiver.cc`, `advance_to`).
 
 use super::ewma::Average;
 use super::forecast::{Forecast, Tables};
@@ -7,35 +7,36 @@ use super::settings::{AppLimited, Settings};
 use tidegate_core::math::floor;
 use tidegate_core::{Span, Time};
 
-/// How the rate is inferred.
+/// Inference of the rate.
 #[derive(Clone, Debug)]
 enum Inference {
-    /// Sprout: a distribution, and a quantile of it.
+    /// Sprout: a distribution, and the quantile of the forecast.
     Belief { belief: Box<Belief>, quantile: f64 },
-    /// Sprout-EWMA.
+    /// Sprout-EWMA: a moving average.
     Average(Average),
 }
 
-/// The receiver's inference, tick by tick.
+/// Receiver's inference, tick by tick.
 #[derive(Clone, Debug)]
 pub struct Ticks {
     inference: Inference,
     app_limited: AppLimited,
-    /// Bytes that make a packet.
+    /// Bytes that count as a packet.
     packet: f64,
-    /// When the present tick began.
-    began: Time,
-    /// Packets that came in it, in parts.
+    /// Start of the present tick.
+    start: Time,
+    /// Packets of the present tick, with fractions.
     count: f64,
-    /// From when on an empty tick says something: until then the sender has said that it will be silent.
+    /// End of the silence that the sender has announced; before it, an empty tick says nothing of the link.
     silent_until: Time,
-    /// Whether the sender had nothing more after the last packet; and whether it was so at any time of the tick.
+    /// Whether the sender had nothing more after the last packet.
     limited: bool,
-    limited_once: bool,
+    /// Whether this was so at any time of the tick.
+    limited_in_tick: bool,
 }
 
 impl Ticks {
-    /// The first tick begins at `now`.
+    /// Creates a state whose first tick begins at `now`.
     #[must_use]
     pub fn new(settings: &Settings, now: Time) -> Self {
         let inference = if settings.average_weight > 0.0 {
@@ -48,35 +49,35 @@ impl Ticks {
             inference,
             app_limited: settings.app_limited,
             packet: settings.packet as f64,
-            began: now,
+            start: now,
             count: 0.0,
             silent_until: now,
             limited: false,
-            limited_once: false,
+            limited_in_tick: false,
         }
     }
 
-    /// When the present tick ends.
+    /// End of the present tick.
     #[must_use]
-    pub fn ends(&self) -> Time {
-        self.began + TICK
+    pub fn end_time(&self) -> Time {
+        self.start + TICK
     }
 
-    /// Skips the ticks that are over by `now`: nothing is inferred from them. Says how many.
-    pub fn rest_until(&mut self, now: Time) -> u32 {
-        let over = (now - self.began).as_nanos() / TICK.as_nanos();
-        self.began += TICK * over;
-        over as u32
+    /// Skips the ticks that are over by `now` without inference; returns their number.
+    pub fn skip_until(&mut self, now: Time) -> u32 {
+        let skipped = (now - self.start).as_nanos() / TICK.as_nanos();
+        self.start += TICK * skipped;
+        skipped as u32
     }
 
-    /// A packet of `bytes` has come in the present tick, after which the sender is to be silent for
-    /// `time_to_next` at most; `limited`: because it has nothing more.
+    /// Takes a packet of `bytes` in the present tick, after which the sender is silent for at most `time_to_next`; `limited`
+    /// if it has nothing more to send.
     pub fn packet(&mut self, bytes: u64, time_to_next: Span, limited: bool) {
         self.count += bytes as f64 / self.packet;
         // from the beginning of the tick, as the original counts
-        self.silent_until = self.silent_until.max(self.began + time_to_next);
+        self.silent_until = self.silent_until.max(self.start + time_to_next);
         self.limited = limited && self.app_limited == AppLimited::Ignore;
-        self.limited_once |= self.limited;
+        self.limited_in_tick |= self.limited;
     }
 
     /// Ends the present tick and begins the next one.
@@ -84,38 +85,38 @@ impl Ticks {
         if let Inference::Belief { belief, .. } = &mut self.inference {
             belief.evolve(Transition::shared());
         }
-        let due = self.began >= self.silent_until;
-        if self.count > 0.0 || due {
+        let silence_is_over = self.start >= self.silent_until;
+        if self.count > 0.0 || silence_is_over {
             self.learn();
             self.count = 0.0;
         }
-        self.began += TICK;
-        self.limited_once = self.limited;
+        self.start += TICK;
+        self.limited_in_tick = self.limited;
     }
 
     fn learn(&mut self) {
-        // part of a packet counts as one. The original's average takes it as it is: an empty packet is then next to
-        // nothing, and the average, which begins at zero, would never let a first full one go
+        // a fraction of a packet counts as one. The original's average takes the fraction: an empty packet would be
+        // almost zero, and the average, which begins at zero, would never allow a first full packet
         let count = if self.count > 0.0 && self.count < 1.0 { 1.0 } else { self.count };
-        // within a pause for want of data, packets show what the link can carry at least; none after the time
-        // that the sender had said shows an outage, limited or not
-        let bound = self.limited_once && count > 0.0;
+        // while the sender has nothing more, packets show a lower bound of the link; an empty tick after the announced
+        // silence shows an outage in any case
+        let is_lower_bound = self.limited_in_tick && count > 0.0;
         match &mut self.inference {
             Inference::Belief { belief, .. } => {
-                // `as` ends at the largest number
-                let (whole, transition) = (floor(count + 0.5) as u32, Transition::shared());
-                if bound {
-                    belief.observe_at_least(whole, transition);
+                // `as` saturates
+                let (packets, transition) = (floor(count + 0.5) as u32, Transition::shared());
+                if is_lower_bound {
+                    belief.observe_at_least(packets, transition);
                 } else {
-                    belief.observe(whole, transition);
+                    belief.observe(packets, transition);
                 }
             }
-            Inference::Average(average) if bound => average.observe_at_least(count),
+            Inference::Average(average) if is_lower_bound => average.observe_at_least(count),
             Inference::Average(average) => average.observe(count),
         }
     }
 
-    /// What is to come, counted from the end of the last tick.
+    /// Forecast from the end of the last tick on.
     pub fn forecast(&mut self) -> Forecast {
         match &mut self.inference {
             Inference::Belief { belief, quantile } => {
@@ -126,7 +127,7 @@ impl Ticks {
         }
     }
 
-    /// The mean rate believed, in packets a second.
+    /// Mean estimated rate, packets/s.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match &self.inference {
@@ -136,8 +137,8 @@ impl Ticks {
     }
 }
 
-/// Replays ticks in which one packet each of so many bytes came (none at 0), each followed by a silence of
-/// `time_to_next` at most. One forecast for each tick.
+/// Replays ticks with one packet each, of the given bytes (0: no packet), followed by a silence of at most `time_to_next`.
+/// Returns one forecast per tick.
 #[must_use]
 pub fn replay(settings: &Settings, ticks: &[u64], time_to_next: &[Span]) -> Vec<Forecast> {
     let mut state = Ticks::new(settings, Time::ZERO);

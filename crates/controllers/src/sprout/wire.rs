@@ -1,49 +1,49 @@
-//! What rides on data packets, and what the receiver says.
+//! Wire format of the data packets' extension, and of the receiver's message.
 //!
-//! A data packet carries as one RFC 8285 element what Sprout has in its own header (keithw/sprout,
-//! `src/network/network.h`):
+//! A data packet carries the fields of Sprout's own header (keithw/sprout, `src/network/network.h`) as one RFC 8285
+//! element:
 //!
 //! ```text
 //! 0          4           6                  8
 //! | sequence | throwaway | L | time to next |     32, 16, 1 and 15 bits
 //! ```
 //!
-//! *sequence*: the low bits of the number of its first byte, counted over all packets of the flow. *throwaway*:
-//! whatever lies more bytes before that and has not arrived is lost. *L* (ours): the sender has nothing more.
-//! *time to next*: the sender is silent for so many milliseconds at most.
+//! *sequence*: low bits of the number of the first byte, counted over all packets of the flow. *throwaway*: distance in
+//! bytes before that beyond which missing bytes are lost. *L* (ours): the sender has nothing more. *time to next*: longest
+//! silence of the sender after this packet, ms.
 //!
-//! A forecast is the message `DeliveryForecast` (`deliveryforecast.proto`) in an APP packet (RFC 3550 section
-//! 6.7) of the name `SPRT` with 24 bytes of data: the low 32 bits of the bytes received or lost, the number of
-//! ticks that have passed, and eight times 16 bits with the packets that will have been delivered.
+//! A forecast is the message `DeliveryForecast` (`deliveryforecast.proto`) in an APP packet (RFC 3550 section 6.7) with the
+//! name `SPRT` and 24 bytes of data: low 32 bits of the bytes received or lost, number of ticks that have passed, and
+//! eight times 16 bits with the packets that will have been delivered.
 
 use super::forecast::{Forecast, TICKS};
 use tidegate_core::Span;
 use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp;
 
-/// RFC 8285 identifier of the stamp; 3 and 5 are taken by the endpoint, 7 by TFRC.
+/// RFC 8285 identifier of the stamp; the endpoint uses 3 and 5, TFRC 7.
 pub const STAMP_ID: u8 = 8;
 
-/// The name of the forecast's APP packet.
+/// Name of the forecast's APP packet.
 pub const NAME: [u8; 4] = *b"SPRT";
 
 const LIMITED: u16 = 1 << 15;
 
-/// What rides on a data packet.
+/// Header extension of a data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
-    /// The low bits of the number of its first byte.
+    /// Low bits of the number of the packet's first byte.
     pub sequence: u32,
-    /// Bytes: what lies further back is lost unless it has arrived.
+    /// Distance in bytes beyond which missing bytes are lost.
     pub throwaway: u16,
-    /// How long the sender is silent at most, in whole milliseconds.
+    /// Longest silence of the sender after this packet, in whole milliseconds.
     pub time_to_next: Span,
     /// Whether the sender has nothing more to send.
     pub limited: bool,
 }
 
 impl Stamp {
-    /// As an extension element. Silences beyond 32.767 s are cut.
+    /// Encodes the stamp as an extension element. Silences beyond 32.767 s saturate.
     #[must_use]
     pub fn write(&self) -> Extension {
         let millis = (self.time_to_next.as_nanos() / 1_000_000).clamp(0, i64::from(LIMITED - 1)) as u16;
@@ -55,9 +55,9 @@ impl Stamp {
         Extension { id: STAMP_ID, data }
     }
 
-    /// From an extension element; nothing if it is another one.
+    /// Parses an extension element; none if it is not a stamp.
     #[must_use]
-    pub fn read(extension: &Extension) -> Option<Self> {
+    pub fn parse(extension: &Extension) -> Option<Self> {
         let &[a, b, c, d, e, f, g, h] = &extension.data[..] else { return None };
         let last = u16::from_be_bytes([g, h]);
         (extension.id == STAMP_ID).then(|| Self {
@@ -69,19 +69,19 @@ impl Stamp {
     }
 }
 
-/// What the receiver says.
+/// Message of the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The low bits of the number of bytes that have arrived or are lost.
+    /// Low bits of the number of bytes received or lost.
     pub received_or_lost: u32,
     /// Ticks since the first packet; wraps after 2.7 years.
     pub tick: u32,
-    /// Packets that will have been delivered at the end of each tick.
+    /// Cumulated number of packets delivered by the end of each tick.
     pub forecast: Forecast,
 }
 
 impl Message {
-    /// As an APP packet under the endpoint's own SSRC. Counts beyond 65535 are cut.
+    /// Encodes the message as an APP packet; the endpoint fills in its SSRC. Counts beyond 65535 saturate.
     #[must_use]
     pub fn write(&self) -> rtcp::Packet {
         let mut data = Vec::with_capacity(8 + 2 * TICKS);
@@ -93,14 +93,14 @@ impl Message {
         rtcp::Packet::App(rtcp::App { subtype: 0, ssrc: 0, name: NAME, data })
     }
 
-    /// From an APP packet; nothing if it is another one, or if deliveries are taken back, which cannot be.
+    /// Parses an APP packet; none if it is not a message of Sprout, or if the cumulated deliveries fall, which is impossible.
     #[must_use]
-    pub fn read(app: &rtcp::App) -> Option<Self> {
-        let (words, rest) = app.data.as_chunks::<4>();
+    pub fn parse(app: &rtcp::App) -> Option<Self> {
+        let (words, remainder) = app.data.as_chunks::<4>();
         let &[received_or_lost, tick, ref counts @ ..] = words else { return None };
         let mut forecast = [0; TICKS];
         let (pairs, _) = counts.as_flattened().as_chunks::<2>();
-        if app.name != NAME || app.subtype != 0 || !rest.is_empty() || pairs.len() != TICKS {
+        if app.name != NAME || app.subtype != 0 || !remainder.is_empty() || pairs.len() != TICKS {
             return None;
         }
         for (count, &pair) in forecast.iter_mut().zip(pairs) {
@@ -128,24 +128,24 @@ mod tests {
         };
         let written = stamp.write();
         assert_eq!(written.data, [1, 2, 3, 4, 5, 6, 0x80, 50]);
-        assert_eq!(Stamp::read(&written), Some(stamp));
-        assert_eq!(Stamp::read(&Extension { id: 7, ..written.clone() }), None);
-        assert_eq!(Stamp::read(&Extension { data: vec![0; 9], ..written }), None);
+        assert_eq!(Stamp::parse(&written), Some(stamp));
+        assert_eq!(Stamp::parse(&Extension { id: 7, ..written.clone() }), None);
+        assert_eq!(Stamp::parse(&Extension { data: vec![0; 9], ..written }), None);
         let long = Stamp { time_to_next: Span::from_secs(100), limited: false, ..stamp };
-        assert_eq!(Stamp::read(&long.write()).expect("one").time_to_next, Span::from_millis(32_767));
+        assert_eq!(Stamp::parse(&long.write()).expect("parsed").time_to_next, Span::from_millis(32_767));
     }
 
     #[test]
     fn a_forecast_is_36_bytes_and_keeps_its_values() {
-        let said =
+        let message =
             Message { received_or_lost: 7, tick: 0x0102, forecast: [3, 9, 15, 21, 27, 33, 39, 0x012d] };
         let mut bytes = Vec::new();
-        rtcp::encode(&[said.write()], &mut bytes).expect("fits");
+        rtcp::encode(&[message.write()], &mut bytes).expect("fits");
         assert_eq!(bytes.len(), 36);
         assert_eq!(bytes[12..24], [0, 0, 0, 7, 0, 0, 1, 2, 0, 3, 0, 9]);
         assert_eq!(bytes[34..], [1, 0x2d]);
-        let rtcp::Packet::App(app) = &rtcp::decode(&bytes).expect("whole")[0] else { panic!("an APP") };
-        assert_eq!(Message::read(app), Some(said));
+        let rtcp::Packet::App(app) = &rtcp::decode(&bytes).expect("complete")[0] else { panic!("an APP") };
+        assert_eq!(Message::parse(app), Some(message));
         for wrong in [
             rtcp::App { name: *b"SPRU", ..app.clone() },
             rtcp::App { subtype: 1, ..app.clone() },
@@ -155,7 +155,7 @@ mod tests {
             // 3 packets after the first tick and 2 after the second
             rtcp::App { data: [&app.data[..11], &[2], &app.data[12..]].concat(), ..app.clone() },
         ] {
-            assert_eq!(Message::read(&wrong), None, "{wrong:?}");
+            assert_eq!(Message::parse(&wrong), None, "{wrong:?}");
         }
     }
 }

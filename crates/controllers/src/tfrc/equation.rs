@@ -1,13 +1,13 @@
-//! TCP's throughput as a function of loss, its inverse, and the small formulas beside it.
+//! TCP's throughput as a function of loss, its inverse, and related formulas.
 //!
-//! Pure functions over plain numbers: seconds, bytes, bytes/s. Python has them as `tidegate.tfrc`.
+//! Pure functions of numbers in s, bytes and bytes/s. Python has them as `tidegate.tfrc`.
 
 use tidegate_core::math;
 
-/// The rate of a TCP under the loss event rate `p`: RFC 5348 section 3.1, in bytes/s.
+/// Throughput of TCP at the loss event rate `p`, bytes/s (RFC 5348 section 3.1).
 ///
-/// `segment` in bytes, `rtt` and `t_rto` in seconds, `b` segments to an ACK. Without loss there is no
-/// such rate: infinite for `p` of 0; a `p` above 1 counts as 1.
+/// `segment` in bytes, `rtt` and `t_rto` in s, `b` segments per ACK. Infinite without loss (`p` of 0); a `p` above 1 counts
+/// as 1.
 #[must_use]
 pub fn throughput(segment: f64, rtt: f64, p: f64, b: f64, t_rto: f64) -> f64 {
     let p = p.min(1.0);
@@ -19,14 +19,14 @@ pub fn throughput(segment: f64, rtt: f64, p: f64, b: f64, t_rto: f64) -> f64 {
     segment / (waiting + timeouts)
 }
 
-/// The loss event rate under which [`throughput`] is `rate`, from [`P_LEAST`] to 1.
+/// Loss event rate at which [`throughput`] is `rate`, from [`P_MIN`] to 1.
 ///
-/// The throughput falls with p, so halving the range in the logarithm finds it to the last bits.
-/// RFC 5348 section 6.3.1 is content with 5 %.
+/// The throughput falls with p, so bisection in the logarithm finds p to the last bits. RFC 5348 section 6.3.1 requires
+/// only 5 %.
 #[must_use]
 pub fn loss_event_rate(segment: f64, rtt: f64, rate: f64, b: f64, t_rto: f64) -> f64 {
     let too_fast = |p: f64| throughput(segment, rtt, p, b, t_rto) > rate;
-    let (mut low, mut high) = (P_LEAST, 1.0);
+    let (mut low, mut high) = (P_MIN, 1.0);
     if too_fast(high) {
         return high;
     }
@@ -41,17 +41,17 @@ pub fn loss_event_rate(segment: f64, rtt: f64, rate: f64, b: f64, t_rto: f64) ->
     math::sqrt(low * high)
 }
 
-/// No loss event rate below this is told apart: one event in 10^18 packets.
-pub const P_LEAST: f64 = 1e-18;
+/// Lowest loss event rate of the inverse: one event in 10^18 packets.
+pub const P_MIN: f64 = 1e-18;
 
-/// The initial window in bytes: RFC 5348 section 4.2, after RFC 3390; `mss` in bytes.
+/// Initial window, bytes (RFC 5348 section 4.2, after RFC 3390); `mss` in bytes.
 #[must_use]
 pub fn initial_window(mss: f64) -> f64 {
     (4.0 * mss).min((2.0 * mss).max(4380.0))
 }
 
-/// Which part of the allowed rate may be payload where each packet of `size` bytes is charged with
-/// `header` bytes more: RFC 4828 section 3.
+/// Part of the allowed rate that may be payload, if each packet of `size` bytes counts `header` bytes more (RFC 4828
+/// section 3).
 #[must_use]
 pub fn small_packet_share(size: f64, header: f64) -> f64 {
     size / (size + header)
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_inverse_ends_where_the_equation_does() {
         assert_eq!(loss_event_rate(1460.0, 0.1, 1e-3, 1.0, 0.4), 1.0, "not so slow with any p");
-        assert_eq!(loss_event_rate(1460.0, 0.1, f64::INFINITY, 1.0, 0.4), P_LEAST);
+        assert_eq!(loss_event_rate(1460.0, 0.1, f64::INFINITY, 1.0, 0.4), P_MIN);
     }
 
     #[test]

@@ -1,87 +1,84 @@
-//! From loss intervals to a loss event rate: weights, and discounts for the past (RFC 5348 sections 5.4
-//! and 5.5).
+//! Loss event rate from loss intervals, with weights, and discounts for the past (RFC 5348 sections 5.4 and 5.5).
 
-/// How many closed intervals count.
+/// Number of closed intervals that count.
 pub const INTERVALS: usize = 8;
 
-/// Their weights, newest first (RFC 5348 section 5.4).
+/// Weights of the intervals, newest first (RFC 5348 section 5.4).
 pub const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// One closed loss interval.
+/// Closed loss interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Closed {
-    /// Its length in packets; for small packets perhaps a part of them.
+    /// Length, packets; with small packets possibly only a part of them.
     pub length: f64,
-    /// How much of its weight is left: DF_i of RFC 5348 section 5.5, from 0 to 1.
+    /// Factor of the weight, from 0 to 1 (DF_i of RFC 5348 section 5.5).
     pub discount: f64,
 }
 
 impl Closed {
-    /// An interval that nothing was taken from.
+    /// Creates an interval without discount.
     #[must_use]
     pub const fn new(length: f64) -> Self {
         Self { length, discount: 1.0 }
     }
 }
 
-/// The weighted mean of the `closed` intervals alone, newest first; those beyond the eighth do not count.
-/// Zero if there are none.
-fn past(closed: &[Closed]) -> (f64, f64) {
+/// Weighted sum of the closed intervals, and sum of the weights; newest first, at most eight count.
+fn weighted_sums(closed: &[Closed]) -> (f64, f64) {
     closed.iter().zip(WEIGHTS).fold((0.0, 0.0), |(total, weights), (interval, weight)| {
         (total + interval.length * weight * interval.discount, weights + weight * interval.discount)
     })
 }
 
-/// The general discount factor DF: how much the past still counts, once the `open` interval is more than
-/// twice as long as the mean of the `closed` ones; never less than `threshold`.
+/// General discount factor DF of the past, from `threshold` to 1: below 1 once the `open` interval is more than twice as
+/// long as the mean of the `closed` ones.
 ///
-/// RFC 5348 section 5.5. It takes effect at once and is kept in each interval's own discount when the
-/// open interval closes ([`close`]).
+/// RFC 5348 section 5.5. The factor applies at once, and enters each interval's discount when the open interval closes
+/// ([`close`]).
 #[must_use]
 pub fn discount(open: f64, closed: &[Closed], threshold: f64) -> f64 {
-    let (total, weights) = past(closed);
+    let (total, weights) = weighted_sums(closed);
     if weights <= 0.0 || open * weights <= 2.0 * total {
         return 1.0;
     }
     (2.0 * total / weights / open).max(threshold)
 }
 
-/// The average loss interval I_mean, 1/p: over the closed intervals, or with the open one in the place of
-/// the oldest where that makes it longer (RFC 5348 sections 5.4 and 5.5).
+/// Average loss interval I_mean = 1/p: over the closed intervals, or with the open one instead of the oldest if that is
+/// longer (RFC 5348 sections 5.4 and 5.5).
 ///
-/// `open` is I_0 in packets, `None` where it must not count yet (RFC 4828 section 3); `closed` are I_1
-/// and so on; `factor` is [`discount`], 1 for none. Infinite while nothing is closed: no loss, no rate.
+/// `open` is I_0 in packets, `None` while it must not count (RFC 4828 section 3); `closed` are I_1 and so on; `factor` is
+/// [`discount`], 1 for none. Infinite without closed intervals, that is without loss.
 #[must_use]
 pub fn mean(open: Option<f64>, closed: &[Closed], factor: f64) -> f64 {
     if closed.is_empty() {
         return f64::INFINITY;
     }
-    let (total, weights) = past(closed);
+    let (total, weights) = weighted_sums(closed);
     let without = total / weights;
     let Some(open) = open else { return without };
-    // I_0 takes the first weight, each other moves one back and the oldest falls out
-    let kept = closed.len().min(INTERVALS) - 1;
+    // I_0 takes the first weight, the others move one back, and the oldest drops out
+    let remaining = closed.len().min(INTERVALS) - 1;
     let (mut total, mut weights) = (open * WEIGHTS[0], WEIGHTS[0]);
-    for (interval, weight) in closed[..kept].iter().zip(&WEIGHTS[1..]) {
+    for (interval, weight) in closed[..remaining].iter().zip(&WEIGHTS[1..]) {
         total += interval.length * weight * interval.discount * factor;
         weights += weight * interval.discount * factor;
     }
     without.max(total / weights)
 }
 
-/// Makes `factor` part of the discounts of `closed`, as it has to be when the open interval closes
-/// (RFC 5348 section 5.5).
+/// Multiplies the discounts of `closed` by `factor`, when the open interval closes (RFC 5348 section 5.5).
 pub fn close(closed: &mut [Closed], factor: f64) {
     for interval in closed {
         interval.discount *= factor;
     }
 }
 
-/// The length of an interval for small packets: `packets` over `lost` of them where it lasted for at
-/// most two round-trip times, all its packets otherwise (RFC 4828 section 3).
+/// Length of an interval for small packets: `packets` over `lost` if its duration is at most two round-trip times, all
+/// its packets otherwise (RFC 4828 section 3).
 #[must_use]
-pub fn small_packet_length(packets: f64, lost: f64, lasted: f64, rtt: f64) -> f64 {
-    if lasted <= 2.0 * rtt { packets / lost.max(1.0) } else { packets }
+pub fn small_packet_length(packets: f64, lost: f64, duration: f64, rtt: f64) -> f64 {
+    if duration <= 2.0 * rtt { packets / lost.max(1.0) } else { packets }
 }
 
 #[cfg(test)]
@@ -100,7 +97,7 @@ mod tests {
         // 100 + 10 + 20 + 30 + 32 + 30 + 24 + 14 = 260 over 6
         assert_eq!(mean(Some(100.0), &eight, 1.0), 260.0 / 6.0);
         assert_eq!(mean(None, &eight, 1.0), 220.0 / 6.0);
-        // a ninth one is forgotten
+        // a ninth one does not count
         let mut nine = eight.clone();
         nine.push(Closed::new(1e6));
         assert_eq!(mean(Some(100.0), &nine, 1.0), 260.0 / 6.0);

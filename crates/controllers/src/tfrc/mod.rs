@@ -1,5 +1,5 @@
-//! TCP-friendly rate control, both halves: RFC 5348, RFC 3448 as a preset, and the small-packet variant
-//! of RFC 4828 as a controller of its own.
+//! TCP-friendly rate control, both halves: RFC 5348, RFC 3448 as a preset, and the small-packet variant of RFC 4828 as a
+//! separate controller.
 //!
 //! ```text
 //! sender: stamp (R, time) --> data --> receiver: history -> intervals --> p
@@ -8,7 +8,7 @@
 //!   +-- rate <- limited, received, equation <--- feedback once a round trip -+
 //! ```
 //!
-//! The receiver says how much is lost and received, the sender makes a rate of it. One file a part.
+//! The receiver reports losses and the receive rate, the sender calculates its rate. Each part is a file.
 
 pub mod equation;
 pub mod history;
@@ -26,19 +26,19 @@ use receiver::Receiver;
 use sender::Sender;
 use settings::{PRESETS, Settings, TABLE, TFRC, TFRC_SP};
 
-/// The registry's entry for TFRC.
+/// Registry entry for TFRC.
 pub const ENTRY: Entry = Entry {
     name: TFRC,
     summary: "TCP-friendly rate control: TCP's throughput equation, smoothly",
     presets: PRESETS,
     settings: |_| TABLE,
-    in_call: Entry::AS_IT_IS,
+    in_call: Entry::NO_CALL_SETTINGS,
     defaults: |preset| Settings::defaults(TFRC, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(TFRC, preset, overrides)?))),
     receiver: Some(|preset, overrides| Ok(Box::new(Receiver::new(Settings::with(TFRC, preset, overrides)?)))),
 };
 
-/// The registry's entry for TFRC for small packets.
+/// Registry entry for TFRC for small packets.
 pub const ENTRY_SP: Entry = Entry {
     name: TFRC_SP,
     summary: "TFRC for small packets: the bandwidth of a TCP with large ones",

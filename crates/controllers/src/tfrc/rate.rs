@@ -1,39 +1,40 @@
-//! The allowed sending rate: its start, feedback, and the nofeedback timer (RFC 5348 sections 4.2 to 4.5).
+//! Allowed sending rate: its start, feedback, and the nofeedback timer (RFC 5348 sections 4.2 to 4.5).
 
 use super::equation;
 use super::received::ReceiveRates;
-use super::settings::{InitialWindow, Rules, Settings};
+use super::settings::{InitialWindow, RateRules, Settings};
 use tidegate_core::{Span, Time, math};
 
-/// What one feedback comes to at the sender.
+/// Feedback as the sender evaluates it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Heard {
-    /// The round-trip time that it shows; positive.
+pub struct FeedbackSample {
+    /// Sample of the round-trip time; positive.
     pub rtt: Span,
-    /// X_recv in bytes/s.
+    /// Receive rate X_recv, bytes/s.
     pub receive_rate: f64,
-    /// p.
+    /// Loss event rate p.
     pub loss_event_rate: f64,
-    /// Whether the sender was data-limited in the whole interval that it covers.
+    /// Whether the sender was data-limited throughout the interval that the feedback covers.
     pub data_limited: bool,
 }
 
-/// What is known once there is a round-trip time.
+/// State after the first round-trip time.
 #[derive(Clone, Debug)]
 struct Path {
-    /// R in seconds.
+    /// Round-trip time R, s.
     rtt: f64,
-    /// R_sqmean of section 4.5, and the last sample of it.
+    /// Mean of its square root (R_sqmean of section 4.5).
     sqmean: f64,
+    /// Last sample of its square root.
     sqrt_sample: f64,
-    /// tld: when the rate was last doubled.
+    /// Time of the last doubling of the rate (tld).
     doubled: Time,
     received: ReceiveRates,
-    /// The last X_recv, as RFC 3448 section 4.4 changes it.
+    /// Last X_recv, changed as in RFC 3448 section 4.4.
     cached: f64,
 }
 
-/// The allowed rate X in bytes/s, and what it is made of.
+/// Allowed rate X, bytes/s, with the values that enter it.
 #[derive(Clone, Debug)]
 pub struct Allowed {
     x: f64,
@@ -41,33 +42,34 @@ pub struct Allowed {
     path: Option<Path>,
 }
 
-/// Feedback comes once a round-trip time as the stamps tell it, cut to microseconds at both ends: what
-/// comes so much too early has waited a round trip.
-const CLOCK: Span = Span::from_micros(2);
+/// Time by which feedback may come early and still counts as a round trip after the last: both ends round the round-trip
+/// time in the stamps down to microseconds.
+const CLOCK_ERROR: Span = Span::from_micros(2);
 
-/// No nofeedback timer is shorter: a round-trip time of zero must not let it ring for ever.
-const TIMER_LEAST: f64 = 1e-3;
+/// Shortest nofeedback timer, s, so that a round-trip time of zero does not make it expire endlessly.
+const MIN_TIMER: f64 = 1e-3;
 
 impl Allowed {
-    /// One segment a second, as long as there is no round-trip time (section 4.2).
+    /// Creates a rate of one segment per second, which holds until the first round-trip time (section 4.2).
     #[must_use]
     pub fn new(segment: f64) -> Self {
         Self { x: segment, p: 0.0, path: None }
     }
 
-    /// X in bytes/s.
+    /// Allowed rate X, bytes/s.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.x
     }
 
-    /// R, once there is one.
+    /// Round-trip time R, once there is one.
     #[must_use]
     pub fn rtt(&self) -> Option<Span> {
         self.path.as_ref().map(|path| Span::from_secs_f64(path.rtt))
     }
 
-    /// X_inst in bytes/s (section 4.5): X, less while the round-trip time is above its mean, more below.
+    /// Instantaneous rate X_inst, bytes/s (section 4.5): lower than X while the round-trip time is above its mean, higher
+    /// below.
     #[must_use]
     pub fn instant(&self, set: &Settings, segment: f64) -> f64 {
         match &self.path {
@@ -78,82 +80,82 @@ impl Allowed {
         }
     }
 
-    /// How long to wait for feedback: max(4R, 2s/X) (section 4.3 step 3).
+    /// Duration of the nofeedback timer: max(4R, 2s/X) (section 4.3 step 3).
     #[must_use]
     pub fn timeout(&self, set: &Settings, segment: f64) -> Span {
         let seconds = match &self.path {
             None => (2.0 * segment / self.x).max(set.start_timeout),
             Some(path) => (4.0 * path.rtt).max(2.0 * segment / self.x),
         };
-        Span::from_secs_f64(seconds.max(TIMER_LEAST))
+        Span::from_secs_f64(seconds.max(MIN_TIMER))
     }
 
-    /// Takes a feedback in (section 4.3).
-    pub fn feedback(&mut self, now: Time, heard: &Heard, set: &Settings, segment: f64) {
-        let sample = heard.rtt.as_secs_f64();
-        let sqrt_sample = math::sqrt(sample);
-        let worse = heard.loss_event_rate > self.p;
-        self.p = heard.loss_event_rate;
+    /// Takes a feedback (section 4.3).
+    pub fn feedback(&mut self, now: Time, feedback: &FeedbackSample, set: &Settings, segment: f64) {
+        let rtt_sample = feedback.rtt.as_secs_f64();
+        let sqrt_sample = math::sqrt(rtt_sample);
+        let has_more_loss = feedback.loss_event_rate > self.p;
+        self.p = feedback.loss_event_rate;
         let Some(path) = &mut self.path else {
             self.path = Some(Path {
-                rtt: sample,
+                rtt: rtt_sample,
                 sqmean: sqrt_sample,
                 sqrt_sample,
                 doubled: now,
                 received: ReceiveRates::new(now),
-                cached: heard.receive_rate,
+                cached: feedback.receive_rate,
             });
             // "in responding to the initial feedback packet, this replaces step (4)" (section 4.2); RFC 3448
-            // doubles one segment a second, and has s/R as the least
+            // doubles one segment per second, with a minimum of s/R
             self.x = self.initial_rate(set, segment);
             return;
         };
-        path.rtt += (sample - path.rtt) * set.rtt_weight;
+        path.rtt += (rtt_sample - path.rtt) * set.rtt_weight;
         path.sqmean += (sqrt_sample - path.sqmean) * set.sqmean_weight;
         path.sqrt_sample = sqrt_sample;
-        path.cached = heard.receive_rate;
+        path.cached = feedback.receive_rate;
         let limit = match set.rules {
-            Rules::Rfc3448 => 2.0 * heard.receive_rate,
-            Rules::Rfc5348 if !heard.data_limited => {
-                path.received.update(now, heard.receive_rate, Span::from_secs_f64(path.rtt) + CLOCK);
+            RateRules::Rfc3448 => 2.0 * feedback.receive_rate,
+            RateRules::Rfc5348 if !feedback.data_limited => {
+                path.received.update(now, feedback.receive_rate, Span::from_secs_f64(path.rtt) + CLOCK_ERROR);
                 2.0 * path.received.largest()
             }
-            Rules::Rfc5348 if worse => {
+            RateRules::Rfc5348 if has_more_loss => {
                 path.received.halve();
-                path.received.maximize(now, 0.85 * heard.receive_rate);
+                path.received.maximize(now, 0.85 * feedback.receive_rate);
                 path.received.largest()
             }
-            Rules::Rfc5348 => {
-                path.received.maximize(now, heard.receive_rate);
+            RateRules::Rfc5348 => {
+                path.received.maximize(now, feedback.receive_rate);
                 2.0 * path.received.largest()
             }
         };
         self.recalculate(now, limit, set, segment);
     }
 
-    /// The nofeedback timer has run out; `idle` if nothing was sent since it was set (section 4.4).
+    /// Lowers the rate when the nofeedback timer expires; `idle` if no packet was sent since it was set (section 4.4).
     pub fn no_feedback(&mut self, now: Time, idle: bool, set: &Settings, segment: f64) {
         match set.rules {
-            Rules::Rfc5348 => self.no_feedback_5348(now, idle, set, segment),
-            Rules::Rfc3448 => self.no_feedback_3448(now, idle, set, segment),
+            RateRules::Rfc5348 => self.no_feedback_5348(now, idle, set, segment),
+            RateRules::Rfc3448 => self.no_feedback_3448(now, idle, set, segment),
         }
     }
 
     fn no_feedback_5348(&mut self, now: Time, idle: bool, set: &Settings, segment: f64) {
-        let least = segment / set.max_backoff;
+        let min_rate = segment / set.max_backoff;
         let recover = self.initial_rate(set, segment);
         let received = self.path.as_ref().map_or(f64::INFINITY, |path| path.received.largest());
-        let slow = if self.p > 0.0 { received < recover } else { self.x < 2.0 * recover };
+        let is_slow = if self.p > 0.0 { received < recover } else { self.x < 2.0 * recover };
         if self.path.is_none() && !idle {
-            self.x = (self.x / 2.0).max(least);
-        } else if slow && idle {
-            // an idle sender may come back with as much as it began with
+            self.x = (self.x / 2.0).max(min_rate);
+        } else if is_slow && idle {
+            // an idle sender may resume at its initial rate
         } else if self.p == 0.0 {
-            self.x = (self.x / 2.0).max(least);
+            self.x = (self.x / 2.0).max(min_rate);
         } else {
-            // either 2 X_recv was the limit, or X_Bps was: in both cases half of it is
+            // half the previous limit, which was either 2 X_recv or X_Bps
             let equation = self.equation(set, segment);
-            let limit = if equation > 2.0 * received { received } else { equation / 2.0 }.max(least);
+            let limit = if equation > 2.0 * received { received } else { equation / 2.0 }.max(min_rate);
             if let Some(path) = &mut self.path {
                 path.received.replace(now, limit / 2.0);
             }
@@ -161,38 +163,41 @@ impl Allowed {
         }
     }
 
-    /// RFC 3448 section 4.4: the sender's copy of X_recv is lowered, and X calculated from it.
+    /// Lowers the sender's copy of X_recv and calculates X from it (RFC 3448 section 4.4).
     fn no_feedback_3448(&mut self, now: Time, idle: bool, set: &Settings, segment: f64) {
-        let least = segment / set.max_backoff;
+        let min_rate = segment / set.max_backoff;
         let equation = self.equation(set, segment);
         let Some(path) = &mut self.path else {
-            self.x = (self.x / 2.0).max(least);
+            self.x = (self.x / 2.0).max(min_rate);
             return;
         };
         // "less than four packets per round-trip time"
         if idle && path.cached < 4.0 * segment / path.rtt {
             return;
         }
-        path.cached =
-            if equation > 2.0 * path.cached { (path.cached / 2.0).max(least / 2.0) } else { equation / 4.0 };
+        path.cached = if equation > 2.0 * path.cached {
+            (path.cached / 2.0).max(min_rate / 2.0)
+        } else {
+            equation / 4.0
+        };
         let limit = 2.0 * path.cached;
         self.recalculate(now, limit, set, segment);
     }
 
-    /// Step 4 of section 4.3, from where the limit is known.
+    /// Calculates X from a limit (the end of step 4 in section 4.3).
     fn recalculate(&mut self, now: Time, limit: f64, set: &Settings, segment: f64) {
         let (equation, initial) = (self.equation(set, segment), self.initial_rate(set, segment));
         let Some(path) = &mut self.path else { return };
         if self.p > 0.0 {
             self.x = equation.min(limit).max(segment / set.max_backoff);
-        } else if now - path.doubled + CLOCK >= Span::from_secs_f64(path.rtt) {
+        } else if now - path.doubled + CLOCK_ERROR >= Span::from_secs_f64(path.rtt) {
             self.x = (2.0 * self.x).min(limit).max(initial);
             path.doubled = now;
         }
         debug_assert!(self.x > 0.0, "an allowed rate of {} bytes/s", self.x);
     }
 
-    /// X_Bps; infinite without loss, and without a round-trip time.
+    /// Rate of the equation, X_Bps, bytes/s; infinite without loss or without a round-trip time.
     #[must_use]
     pub fn equation(&self, set: &Settings, segment: f64) -> f64 {
         self.path.as_ref().map_or(f64::INFINITY, |path| {
@@ -200,8 +205,8 @@ impl Allowed {
         })
     }
 
-    /// The rate of the initial window, which is also what an idle sender may come back to (recover_rate).
-    /// Without a round-trip time, what it began with: one segment a second.
+    /// Rate of the initial window, at which an idle sender may also resume (recover_rate), bytes/s. One segment per second
+    /// without a round-trip time.
     fn initial_rate(&self, set: &Settings, segment: f64) -> f64 {
         let Some(path) = &self.path else { return segment };
         let window = match set.initial_window {
@@ -219,25 +224,25 @@ mod tests {
 
     const SEGMENT: f64 = 1000.0;
     const RTT: Span = Span::from_millis(100);
-    /// min(4 * 1460, max(2 * 1460, 4380)) bytes in 100 ms.
+    /// Initial rate: min(4 * 1460, max(2 * 1460, 4380)) bytes in 100 ms.
     const INITIAL: f64 = 43_800.0;
 
     fn settings(preset: &str) -> Settings {
         Settings::with("tfrc", preset, &Value::Null).expect("a preset")
     }
 
-    fn heard(receive_rate: f64, loss_event_rate: f64) -> Heard {
-        Heard { rtt: RTT, receive_rate, loss_event_rate, data_limited: false }
+    fn feedback(receive_rate: f64, loss_event_rate: f64) -> FeedbackSample {
+        FeedbackSample { rtt: RTT, receive_rate, loss_event_rate, data_limited: false }
     }
 
-    fn at(millis: i64) -> Time {
+    fn millis(millis: i64) -> Time {
         Time::from_millis(millis)
     }
 
-    /// After the first feedback, at 0 ms.
-    fn begun(set: &Settings) -> Allowed {
+    /// Allowed rate after the first feedback, at 0 ms.
+    fn started(set: &Settings) -> Allowed {
         let mut allowed = Allowed::new(SEGMENT);
-        allowed.feedback(at(0), &heard(0.0, 0.0), set, SEGMENT);
+        allowed.feedback(millis(0), &feedback(0.0, 0.0), set, SEGMENT);
         allowed
     }
 
@@ -245,7 +250,7 @@ mod tests {
         assert!((a / b - 1.0).abs() < 1e-12, "{a} is not {b}");
     }
 
-    /// Of the equation at 100 ms.
+    /// Rate of the equation with a round trip of 100 ms.
     fn equation(p: f64) -> f64 {
         equation::throughput(SEGMENT, 0.1, p, 1.0, 0.4)
     }
@@ -256,7 +261,7 @@ mod tests {
         let mut allowed = Allowed::new(SEGMENT);
         assert_eq!(allowed.rate(), SEGMENT);
         assert_eq!(allowed.timeout(&set, SEGMENT), Span::from_secs(2));
-        allowed.feedback(at(0), &heard(0.0, 0.0), &set, SEGMENT);
+        allowed.feedback(millis(0), &feedback(0.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), INITIAL);
         assert_eq!(allowed.timeout(&set, SEGMENT), Span::from_millis(400));
     }
@@ -264,32 +269,32 @@ mod tests {
     #[test]
     fn it_doubles_at_most_once_a_round_trip() {
         let set = settings("rfc5348");
-        let mut allowed = begun(&set);
-        allowed.feedback(at(99), &heard(30_000.0, 0.0), &set, SEGMENT);
+        let mut allowed = started(&set);
+        allowed.feedback(millis(99), &feedback(30_000.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), INITIAL);
-        allowed.feedback(at(100), &heard(40_000.0, 0.0), &set, SEGMENT);
+        allowed.feedback(millis(100), &feedback(40_000.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), 2.0 * INITIAL);
-        allowed.feedback(at(200), &heard(10_000.0, 0.0), &set, SEGMENT);
+        allowed.feedback(millis(200), &feedback(10_000.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), 4.0 * INITIAL);
-        // now the infinite one is older than two round trips, and twice the largest of the others counts
-        allowed.feedback(at(300), &heard(10_000.0, 0.0), &set, SEGMENT);
+        // now the infinite rate is older than two round trips, and twice the largest of the others counts
+        allowed.feedback(millis(300), &feedback(10_000.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), 80_000.0);
-        // never below the initial rate while nothing is lost
-        allowed.feedback(at(600), &heard(10_000.0, 0.0), &set, SEGMENT);
+        // never below the initial rate without loss
+        allowed.feedback(millis(600), &feedback(10_000.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), INITIAL);
     }
 
     #[test]
     fn with_losses_the_equation_and_twice_the_receive_rate_limit_it() {
         let set = settings("rfc5348");
-        let mut allowed = begun(&set);
-        allowed.feedback(at(250), &heard(500_000.0, 0.01), &set, SEGMENT);
+        let mut allowed = started(&set);
+        allowed.feedback(millis(250), &feedback(500_000.0, 0.01), &set, SEGMENT);
         near(allowed.rate(), equation(0.01));
-        allowed.feedback(at(700), &heard(20_000.0, 0.01), &set, SEGMENT);
+        allowed.feedback(millis(700), &feedback(20_000.0, 0.01), &set, SEGMENT);
         near(allowed.rate(), 40_000.0);
         // at least a segment in 64 s
-        allowed.feedback(at(1000), &heard(0.0, 1.0), &set, SEGMENT);
-        allowed.feedback(at(2000), &heard(0.0, 1.0), &set, SEGMENT);
+        allowed.feedback(millis(1000), &feedback(0.0, 1.0), &set, SEGMENT);
+        allowed.feedback(millis(2000), &feedback(0.0, 1.0), &set, SEGMENT);
         near(allowed.rate(), SEGMENT / 64.0);
         assert_eq!(allowed.timeout(&set, SEGMENT), Span::from_secs(128));
     }
@@ -297,20 +302,20 @@ mod tests {
     #[test]
     fn a_data_limited_sender_keeps_its_largest_receive_rate_until_something_is_lost() {
         let set = settings("rfc5348");
-        let limited = |receive_rate, p| Heard { data_limited: true, ..heard(receive_rate, p) };
-        let mut allowed = begun(&set);
-        allowed.feedback(at(100), &limited(60_000.0, 0.0), &set, SEGMENT);
+        let limited = |receive_rate, p| FeedbackSample { data_limited: true, ..feedback(receive_rate, p) };
+        let mut allowed = started(&set);
+        allowed.feedback(millis(100), &limited(60_000.0, 0.0), &set, SEGMENT);
         for n in 2..50 {
-            allowed.feedback(at(100 * n), &limited(5_000.0, 0.0), &set, SEGMENT);
+            allowed.feedback(millis(100 * n), &limited(5_000.0, 0.0), &set, SEGMENT);
         }
         near(allowed.rate(), 120_000.0);
-        // a loss: the old ones halved, 85 % of the new one, and no factor of two
-        allowed.feedback(at(5_000), &limited(5_000.0, 1e-5), &set, SEGMENT);
+        // a loss: the old rates halved, 85 % of the new one, and no factor of two
+        allowed.feedback(millis(5_000), &limited(5_000.0, 1e-5), &set, SEGMENT);
         near(allowed.rate(), 30_000.0);
-        allowed.feedback(at(5_100), &limited(40_000.0, 2e-5), &set, SEGMENT);
+        allowed.feedback(millis(5_100), &limited(40_000.0, 2e-5), &set, SEGMENT);
         near(allowed.rate(), 34_000.0);
-        // no more of it
-        allowed.feedback(at(5_200), &limited(5_000.0, 2e-5), &set, SEGMENT);
+        // no further increase
+        allowed.feedback(millis(5_200), &limited(5_000.0, 2e-5), &set, SEGMENT);
         near(allowed.rate(), 68_000.0);
     }
 
@@ -318,10 +323,10 @@ mod tests {
     fn without_a_round_trip_time_the_timer_halves_what_a_busy_sender_may() {
         let set = settings("rfc5348");
         let mut allowed = Allowed::new(SEGMENT);
-        allowed.no_feedback(at(2000), true, &set, SEGMENT);
+        allowed.no_feedback(millis(2000), true, &set, SEGMENT);
         near(allowed.rate(), SEGMENT);
         for n in 1..=8 {
-            allowed.no_feedback(at(2000 * n), false, &set, SEGMENT);
+            allowed.no_feedback(millis(2000 * n), false, &set, SEGMENT);
         }
         near(allowed.rate(), SEGMENT / 64.0);
     }
@@ -329,83 +334,83 @@ mod tests {
     #[test]
     fn the_timer_in_slow_start_halves_and_spares_the_idle() {
         let set = settings("rfc5348");
-        let mut allowed = begun(&set);
+        let mut allowed = started(&set);
         for n in 1..=3 {
-            allowed.feedback(at(100 * n), &heard(1e6, 0.0), &set, SEGMENT);
+            allowed.feedback(millis(100 * n), &feedback(1e6, 0.0), &set, SEGMENT);
         }
         near(allowed.rate(), 8.0 * INITIAL);
-        allowed.no_feedback(at(700), false, &set, SEGMENT);
+        allowed.no_feedback(millis(700), false, &set, SEGMENT);
         near(allowed.rate(), 4.0 * INITIAL);
-        allowed.no_feedback(at(1100), true, &set, SEGMENT);
+        allowed.no_feedback(millis(1100), true, &set, SEGMENT);
         near(allowed.rate(), 2.0 * INITIAL);
-        allowed.no_feedback(at(1500), true, &set, SEGMENT);
+        allowed.no_feedback(millis(1500), true, &set, SEGMENT);
         near(allowed.rate(), INITIAL);
-        allowed.no_feedback(at(1900), true, &set, SEGMENT);
+        allowed.no_feedback(millis(1900), true, &set, SEGMENT);
         near(allowed.rate(), INITIAL);
-        allowed.no_feedback(at(2300), false, &set, SEGMENT);
+        allowed.no_feedback(millis(2300), false, &set, SEGMENT);
         near(allowed.rate(), INITIAL / 2.0);
     }
 
     #[test]
     fn the_timer_after_losses_halves_whatever_was_the_limit() {
         let set = settings("rfc5348");
-        // 2 X_recv was: 60 kB/s of an equation of 112 kB/s
-        let mut allowed = begun(&set);
-        allowed.feedback(at(300), &heard(30_000.0, 0.01), &set, SEGMENT);
+        // 2 X_recv was the limit: 60 kB/s, with 112 kB/s by the equation
+        let mut allowed = started(&set);
+        allowed.feedback(millis(300), &feedback(30_000.0, 0.01), &set, SEGMENT);
         assert!(equation(0.01) > 60_000.0);
         near(allowed.rate(), 60_000.0);
-        allowed.no_feedback(at(700), false, &set, SEGMENT);
+        allowed.no_feedback(millis(700), false, &set, SEGMENT);
         near(allowed.rate(), 30_000.0);
-        allowed.no_feedback(at(1100), false, &set, SEGMENT);
+        allowed.no_feedback(millis(1100), false, &set, SEGMENT);
         near(allowed.rate(), 15_000.0);
-        // idle, and X_recv = 7.5 kB/s below the initial rate: as it is
-        allowed.no_feedback(at(1500), true, &set, SEGMENT);
+        // idle, and X_recv = 7.5 kB/s below the initial rate: unchanged
+        allowed.no_feedback(millis(1500), true, &set, SEGMENT);
         near(allowed.rate(), 15_000.0);
-        // the equation was
-        let mut allowed = begun(&set);
-        allowed.feedback(at(300), &heard(1e6, 0.01), &set, SEGMENT);
+        // the equation was the limit
+        let mut allowed = started(&set);
+        allowed.feedback(millis(300), &feedback(1e6, 0.01), &set, SEGMENT);
         near(allowed.rate(), equation(0.01));
-        allowed.no_feedback(at(700), true, &set, SEGMENT);
+        allowed.no_feedback(millis(700), true, &set, SEGMENT);
         near(allowed.rate(), equation(0.01) / 2.0);
     }
 
     #[test]
     fn rfc_3448_has_other_limits() {
         let set = settings("rfc3448");
-        let mut allowed = begun(&set);
+        let mut allowed = started(&set);
         near(allowed.rate(), 10_000.0);
-        allowed.feedback(at(100), &heard(4_000.0, 0.0), &set, SEGMENT);
-        // twice the last receive rate from the first round trip on, but a segment each
+        allowed.feedback(millis(100), &feedback(4_000.0, 0.0), &set, SEGMENT);
+        // twice the last receive rate from the first round trip on, but at least a segment per round trip
         near(allowed.rate(), 10_000.0);
-        allowed.feedback(at(200), &heard(9_000.0, 0.0), &set, SEGMENT);
+        allowed.feedback(millis(200), &feedback(9_000.0, 0.0), &set, SEGMENT);
         near(allowed.rate(), 18_000.0);
-        let limited = Heard { data_limited: true, ..heard(6_000.0, 0.0) };
-        allowed.feedback(at(300), &limited, &set, SEGMENT);
+        let limited = FeedbackSample { data_limited: true, ..feedback(6_000.0, 0.0) };
+        allowed.feedback(millis(300), &limited, &set, SEGMENT);
         near(allowed.rate(), 12_000.0);
-        // the copy of X_recv is halved when no feedback comes
-        allowed.feedback(at(400), &heard(60_000.0, 1e-3), &set, SEGMENT);
+        // without feedback the copy of X_recv is halved
+        allowed.feedback(millis(400), &feedback(60_000.0, 1e-3), &set, SEGMENT);
         near(allowed.rate(), 120_000.0);
-        allowed.no_feedback(at(800), false, &set, SEGMENT);
+        allowed.no_feedback(millis(800), false, &set, SEGMENT);
         near(allowed.rate(), 60_000.0);
         // idle, but 30 kB/s are less than four segments a round trip
-        allowed.no_feedback(at(1200), true, &set, SEGMENT);
+        allowed.no_feedback(millis(1200), true, &set, SEGMENT);
         near(allowed.rate(), 60_000.0);
-        allowed.feedback(at(1300), &heard(1e6, 0.01), &set, SEGMENT);
-        allowed.no_feedback(at(1700), true, &set, SEGMENT);
+        allowed.feedback(millis(1300), &feedback(1e6, 0.01), &set, SEGMENT);
+        allowed.no_feedback(millis(1700), true, &set, SEGMENT);
         near(allowed.rate(), equation(0.01) / 2.0);
     }
 
     #[test]
     fn a_round_trip_above_its_mean_slows_down_for_the_moment() {
         let set = settings("rfc5348");
-        let mut allowed = begun(&set);
+        let mut allowed = started(&set);
         near(allowed.instant(&set, SEGMENT), allowed.rate());
-        let slow = Heard { rtt: RTT * 4, ..heard(1e6, 0.0) };
-        allowed.feedback(at(500), &slow, &set, SEGMENT);
+        let slow = FeedbackSample { rtt: RTT * 4, ..feedback(1e6, 0.0) };
+        allowed.feedback(millis(500), &slow, &set, SEGMENT);
         // sqrt 0.1 and sqrt 0.4 in the mean: 0.9 + 0.1 * 2 = 1.1 against 2
         near(allowed.instant(&set, SEGMENT) / allowed.rate(), 0.55);
         near(allowed.rtt().expect("one").as_secs_f64(), 0.13);
-        let plain = Settings { oscillation_reduction: false, ..set };
-        assert_eq!(allowed.instant(&plain, SEGMENT), allowed.rate());
+        let without = Settings { oscillation_reduction: false, ..set };
+        assert_eq!(allowed.instant(&without, SEGMENT), allowed.rate());
     }
 }

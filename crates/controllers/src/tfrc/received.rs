@@ -1,53 +1,52 @@
-//! What the sender remembers of receive rates: X_recv_set of RFC 5348 section 4.3.
+//! Receive rates at the sender: X_recv_set of RFC 5348 section 4.3.
 
 use tidegate_core::{Span, Time};
 
-/// Receive rates in bytes/s and when they were reported.
+/// Receive rates, bytes/s, with the times of their reports.
 ///
-/// It begins with an infinite one, so that for two round trips the receive rate is no limit.
+/// The set begins with an infinite rate, so that the receive rate is no limit for two round trips.
 #[derive(Clone, Debug)]
 pub struct ReceiveRates {
     set: Vec<(Time, f64)>,
 }
 
-/// More reports than this in two round trips do not count: the lesser ones are forgotten. There is one
-/// regular report a round trip, and one for each loss event, which begin at least a round trip apart.
-const MOST: usize = 16;
+/// Largest number of reports in two round trips; beyond it, the lowest rates are dropped. There is one regular report per
+/// round trip, and one per loss event; these begin at least a round trip apart.
+const MAX_REPORTS: usize = 16;
 
 impl ReceiveRates {
-    /// With the infinite one, of `now`.
+    /// Creates a set with the infinite rate, as of `now`.
     #[must_use]
     pub fn new(now: Time) -> Self {
-        let mut set = Vec::with_capacity(MOST + 1);
+        let mut set = Vec::with_capacity(MAX_REPORTS + 1);
         set.push((now, f64::INFINITY));
         Self { set }
     }
 
-    /// The largest.
+    /// Largest rate.
     #[must_use]
     pub fn largest(&self) -> f64 {
         self.set.iter().map(|&(_, rate)| rate).fold(0.0, f64::max)
     }
 
-    /// Adds `rate` and forgets what is older than two round trips ("Update X_recv_set").
+    /// Adds `rate` and drops rates older than two round trips ("Update X_recv_set").
     pub fn update(&mut self, now: Time, rate: f64, rtt: Span) {
-        self.set.retain(|&(at, _)| now - at <= rtt * 2);
+        self.set.retain(|&(time, _)| now - time <= rtt * 2);
         self.set.push((now, rate));
-        if self.set.len() > MOST {
-            let least = (0..self.set.len()).min_by(|&a, &b| self.set[a].1.total_cmp(&self.set[b].1));
-            self.set.remove(least.unwrap_or(0));
+        if self.set.len() > MAX_REPORTS {
+            let lowest = (0..self.set.len()).min_by(|&a, &b| self.set[a].1.total_cmp(&self.set[b].1));
+            self.set.remove(lowest.unwrap_or(0));
         }
     }
 
-    /// Keeps only the largest of all and `rate`, as of `now`; the infinite one gives way ("Maximize
-    /// X_recv_set").
+    /// Keeps only the largest of all finite rates and `rate`, as of `now` ("Maximize X_recv_set").
     pub fn maximize(&mut self, now: Time, rate: f64) {
         self.set.retain(|&(_, rate)| rate.is_finite());
         let largest = self.largest().max(rate);
         self.replace(now, largest);
     }
 
-    /// Halves all of them.
+    /// Halves all rates.
     pub fn halve(&mut self) {
         self.set.iter_mut().for_each(|(_, rate)| *rate /= 2.0);
     }
@@ -97,7 +96,7 @@ mod tests {
     fn it_does_not_grow() {
         let mut rates = ReceiveRates::new(Time::ZERO);
         (0..1000).for_each(|n| rates.update(Time::from_nanos(n), 1000.0 - n as f64, RTT));
-        assert_eq!(rates.set.len(), MOST);
+        assert_eq!(rates.set.len(), MAX_REPORTS);
         assert_eq!(rates.largest(), f64::INFINITY);
     }
 }

@@ -1,27 +1,27 @@
-//! Every number and choice of TFRC, with the value that each preset of `tfrc` and `tfrc-sp` gives it.
+//! Settings of TFRC, with the values of each preset of `tfrc` and `tfrc-sp`.
 
 use super::history;
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset, words};
 use serde_json::Value;
 
-/// TFRC for packets of about one size.
+/// Name of TFRC for packets of about one size.
 pub(crate) const TFRC: &str = "tfrc";
-/// TFRC for small packets (RFC 4828).
+/// Name of TFRC for small packets (RFC 4828).
 pub(crate) const TFRC_SP: &str = "tfrc-sp";
 
-/// Names of the presets, for both.
+/// Names of the presets of both.
 pub(crate) const PRESETS: &[&str] = &["rfc5348", "rfc3448"];
 
 words! {
-    /// Which RFC's rules turn feedback and its absence into a rate.
-    Rules:
-    /// RFC 5348: receive rates of two round trips, data-limited intervals, idle senders keep their start.
+    /// RFC whose rules calculate the rate from feedback and its absence.
+    RateRules:
+    /// RFC 5348: receive rates of two round trips, data-limited intervals, idle senders resume at the initial rate.
     Rfc5348 = "rfc5348",
-    /// RFC 3448: twice the last receive rate at most, whatever the sender had to send.
+    /// RFC 3448: at most twice the last receive rate, however much the sender had to send.
     Rfc3448 = "rfc3448",
 }
 words! {
-    /// How much may be sent in the first round trip.
+    /// Bytes allowed in the first round trip.
     InitialWindow:
     /// Two to four segments.
     Rfc3390 = "rfc3390",
@@ -29,11 +29,11 @@ words! {
     OnePacket = "one-packet",
 }
 words! {
-    /// Which rate the interval before the first loss stands for.
+    /// Receive rate from which the interval before the first loss is calculated.
     FirstInterval:
-    /// The largest receive rate so far.
+    /// Largest receive rate so far.
     Largest = "largest",
-    /// The present one.
+    /// Present receive rate.
     Present = "present",
 }
 
@@ -41,9 +41,9 @@ use Kind::{Flag, Number, Whole};
 
 const RFC5348: Settings = preset(0);
 const RFC3448: Settings = preset(1);
-/// `tfrc-sp` with the rules of RFC 5348.
+/// Preset of `tfrc-sp` with the rules of RFC 5348.
 const SMALL: Settings = preset(2);
-/// `tfrc-sp` with those of RFC 3448: the names on both lists have one value or the other.
+/// Preset of `tfrc-sp` with the rules of RFC 3448, where the two RFCs differ.
 const SMALL_3448: Settings = Settings {
     rules: RFC3448.rules,
     initial_window: RFC3448.initial_window,
@@ -52,10 +52,10 @@ const SMALL_3448: Settings = Settings {
     ..SMALL
 };
 
-// One setting a block: name, type, unit, what it may be, [rfc5348, rfc3448, tfrc-sp], meaning, source.
+// Each block is a setting: name, type, unit, allowed values, [rfc5348, rfc3448, tfrc-sp], meaning, source.
 settings! {
     // -- the sender's rate ---------------------------------------------------------------------------
-    rules: Rules, "", Rules::KIND, [Rules::Rfc5348, Rules::Rfc3448, Rules::Rfc5348],
+    rules: RateRules, "", RateRules::KIND, [RateRules::Rfc5348, RateRules::Rfc3448, RateRules::Rfc5348],
         "which RFC's rules make a rate of feedback, and of its absence",
         "RFC 5348 sections 4.3 and 4.4; RFC 3448 sections 4.3 and 4.4";
     initial_window: InitialWindow, "", InitialWindow::KIND,
@@ -124,22 +124,22 @@ impl Settings {
         }
     }
 
-    /// A preset of `tfrc` or `tfrc-sp` with `overrides` (an object or null) laid over it.
+    /// Settings of a preset of `tfrc` or `tfrc-sp` with `overrides` (an object or null).
     ///
     /// # Errors
-    /// When there is no such preset or setting, or a value is wrong.
+    /// Fails if there is no such preset or setting, or a value is wrong.
     pub fn with(controller: &'static str, preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
         resolve(controller, TABLE, &Self::preset(controller, preset)?, overrides)
     }
 
-    /// All values of a preset.
+    /// Values of a preset as JSON.
     pub(crate) fn defaults(controller: &'static str, preset: &str) -> Result<Value, SettingsError> {
         Ok(serde_json::to_value(Self::preset(controller, preset)?).unwrap_or_default())
     }
 
-    /// How the receiver keeps its losses.
-    pub(crate) fn history(&self) -> history::Rules {
-        history::Rules {
+    /// Parameters of the receiver's loss history.
+    pub(crate) fn history(&self) -> history::Config {
+        history::Config {
             reordering: self.reordering as u32,
             discount_threshold: if self.discounting { self.discount_threshold } else { 1.0 },
             short_intervals: self.short_intervals,
@@ -172,18 +172,18 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_refused_with_the_reason() {
-        let say =
+        let refusal =
             |preset, overrides| Settings::with(TFRC, preset, &overrides).expect_err("refused").to_string();
         assert_eq!(
-            say("rfc4342", Value::Null),
+            refusal("rfc4342", Value::Null),
             "tfrc: `preset` is `rfc4342`, expected one of `rfc5348`, `rfc3448`"
         );
         assert_eq!(
-            say("rfc5348", json!({"reordering": 0})),
+            refusal("rfc5348", json!({"reordering": 0})),
             "tfrc: `reordering` is 0, expected a whole number from 1 to 100 packets"
         );
         assert_eq!(
-            say("rfc5348", json!({"rules": "rfc1"})),
+            refusal("rfc5348", json!({"rules": "rfc1"})),
             "tfrc: `rules` is \"rfc1\", expected one of `rfc5348`, `rfc3448`"
         );
     }

@@ -34,7 +34,7 @@ pub struct Halves {
     pub feedback_loss: f64,
     /// Bytes of each packet.
     pub size: u64,
-    /// What the application has to send at most; zero: nothing.
+    /// The application's maximum rate; zero: it sends nothing.
     pub wanted: Rate,
     /// Bytes that arrived, packets sent and feedbacks heard, since set to zero.
     pub delivered: u64,
@@ -53,7 +53,7 @@ pub struct Halves {
 /// Bytes of the RTP packet of a heartbeat: header, extensions, stamp, one byte of padding.
 const HEARTBEAT: u64 = 37;
 
-/// What waits longer for the window is not sent any more.
+/// A packet that waits longer for the window is discarded.
 const WAITS: Span = Span::from_secs(2);
 
 impl Halves {
@@ -167,7 +167,7 @@ impl Halves {
         self.media_due().min(beat)
     }
 
-    /// What the source makes.
+    /// The source's rate.
     fn rate(&self) -> Rate {
         self.sender.decision().target.min(self.wanted)
     }
@@ -228,7 +228,7 @@ impl Halves {
         }
     }
 
-    /// How long a packet would wait for the bottleneck now.
+    /// The current waiting time at the bottleneck.
     pub fn backlog(&self) -> Span {
         self.free_at.saturating_since(self.now)
     }

@@ -11,7 +11,7 @@ const SIZE: Size = Size::from_bytes(1200);
 const QUEUE: Span = Span::from_millis(400);
 const STEP: Span = Span::from_millis(1);
 
-/// How a recording was made. Rates are in kbit/s, from a second on.
+/// The settings of a recording. Rates are in kbit/s, from a second on.
 pub struct Loop {
     pub name: &'static str,
     pub seconds: i64,
@@ -20,13 +20,13 @@ pub struct Loop {
     pub one_way_ms: i64,
     pub alr_probing: bool,
     pub capacity: &'static [(f64, u64)],
-    /// What the application has; zero for all that it may.
+    /// The application's rate; zero: as much as the target allows.
     pub application: &'static [(f64, u64)],
     /// Losses by number, from the recording.
     pub lossy: bool,
     /// Whether a probe's time begins with its first packet, as in libwebrtc's own pacer, and not when it was asked for.
     pub own_time: bool,
-    /// How long after each full second a receiver report comes.
+    /// Offset of the receiver reports from each full second.
     pub report_phase_ms: i64,
 }
 
@@ -45,24 +45,24 @@ pub const PLAIN: Loop = Loop {
     report_phase_ms: 0,
 };
 
-/// What may happen on the way; nothing, unless a test says so.
+/// Faults of the path; the default methods have none.
 pub trait Path {
     /// Whether a packet is lost before the queue.
     fn lost(&mut self, _sequence: u64, _now: Time, _probe: bool) -> bool {
         false
     }
 
-    /// What becomes of a feedback: when it comes, counted from when it should, and what it then says.
+    /// The copies of a feedback that arrive: extra delay and contents of each.
     fn feedback(&mut self, _now: Time, packets: Vec<PacketResult>) -> Vec<(Span, Vec<PacketResult>)> {
         vec![(Span::ZERO, packets)]
     }
 
-    /// What becomes of a receiver report.
+    /// The receiver report that arrives, if any.
     fn receiver_report(&mut self, _now: Time, report: Report) -> Option<Report> {
         Some(report)
     }
 
-    /// What the far end's clock shows, in nanoseconds.
+    /// The far end's clock, in nanoseconds.
     fn clock(&self, at: Time) -> i64 {
         at.as_nanos()
     }

@@ -1,4 +1,4 @@
-//! What the tests of controllers share: a host for a controller, files beside the checkout, and a
+//! Shared by the tests of controllers: a host for a controller, files beside the checkout, and a
 //! bottleneck to send through.
 #![allow(dead_code, reason = "each test uses its own part")]
 #![allow(unreachable_pub, reason = "a module of each test crate")]
@@ -132,7 +132,7 @@ struct Far {
     half: ReceiverHost,
     /// When they arrive, and they.
     arriving: VecDeque<(Time, Arrived<'static>)>,
-    /// What is on its way back, and when it arrives.
+    /// Reports on their way back, with their arrival times.
     returning: VecDeque<(Time, Report)>,
     said_at: Time,
     report_at: Time,
@@ -168,7 +168,7 @@ pub struct Bottleneck {
     pub decisions: Decisions,
     pub capacity: Rate,
     pub loss: f64,
-    /// How much the far clock is ahead of ours.
+    /// Offset of the far clock from ours.
     pub far: Span,
     pub now: Time,
     /// Sizes that came out since this was last set to zero, bytes.
@@ -176,8 +176,8 @@ pub struct Bottleneck {
     /// Queueing delay of the last packet.
     pub queueing: Span,
     next_send: Time,
-    /// What a source that follows the target has made and not sent, for a scheme that counts what is in flight: bytes, until when,
-    /// and when its next frame comes.
+    /// Backlog of a source that follows the target, for a scheme that limits the bytes in flight:
+    /// bytes, the time until which they are made, and the time of the next frame.
     backlog: f64,
     made_until: Time,
     frame_at: Time,
@@ -408,7 +408,7 @@ impl Bottleneck {
         }
     }
 
-    /// What the receiver has said by now: everything up to the newest packet that had arrived one
+    /// The receiver's report at this time: everything up to the newest packet that had arrived one
     /// delay ago.
     fn report(&mut self) -> Report {
         let said = (self.now - DELAY).as_nanos();
@@ -427,7 +427,7 @@ impl Bottleneck {
         Report { packets, in_flight, backlog, ..Report::default() }
     }
 
-    /// What the receiver says of losses every second.
+    /// The receiver's report of losses, once a second.
     fn receiver_report(&mut self) -> Report {
         self.lost_in_all += self.lost as i32;
         let loss = LossReport {

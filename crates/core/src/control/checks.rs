@@ -1,39 +1,39 @@
-//! What the contract forbids: alarms in the past, a second alarm at one instant, decisions that make no sense.
+//! Checks of the contract: no alarms in the past, no second alarm at the same time, no invalid decisions.
 
 use super::messages::Decision;
 use super::probes::Probe;
 use crate::units::{Rate, Span, Time};
 
-/// Keeps alarms out of the past, and time passing: an alarm at the present instant is granted once.
+/// Check of alarms: none in the past, and at the present time only once, so that time passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AlarmCheck {
-    /// The last instant at which an alarm at that instant was asked for.
+    /// Last time at which an alarm for that same time was requested.
     granted: Option<Time>,
-    /// The alarm that is yet to come.
+    /// Pending alarm.
     pending: Option<Time>,
 }
 
 impl AlarmCheck {
-    /// Whether an alarm at `now`, which is the present, is yet to come: because something else that is due at the same
-    /// instant came first, or because it was granted now.
-    pub(super) fn at(&self, now: Time) -> bool {
+    /// Whether an alarm at the present time `now` is pending: because another event at the same time came first, or because
+    /// it was granted just now.
+    pub(super) fn is_pending(&self, now: Time) -> bool {
         self.pending == Some(now)
     }
 
-    /// The alarm has come.
+    /// Clears the pending alarm, which has come.
     pub(super) fn fired(&mut self) {
         self.pending = None;
     }
 
-    /// Takes up what was asked for at `now`.
-    pub(super) fn ask(&mut self, now: Time, alarm: Option<Time>) -> Result<(), String> {
-        let waits = self.at(now);
+    /// Takes the alarm that was requested at `now`.
+    pub(super) fn request(&mut self, now: Time, alarm: Option<Time>) -> Result<(), String> {
+        let was_pending = self.is_pending(now);
         self.pending = alarm;
         match alarm {
-            Some(at) if at < now => {
-                Err(format!("asked for an alarm at {at}, which is in the past (now is {now})"))
+            Some(time) if time < now => {
+                Err(format!("asked for an alarm at {time}, which is in the past (now is {now})"))
             }
-            Some(at) if at == now && !waits => {
+            Some(time) if time == now && !was_pending => {
                 if self.granted.replace(now) == Some(now) {
                     return Err(format!(
                         "asked for an alarm at the present instant ({now}) once more; that is granted once, then time \
@@ -47,26 +47,26 @@ impl AlarmCheck {
     }
 }
 
-/// What is wrong with a decision by itself.
+/// Error of a decision by itself, if there is one.
 #[inline]
-pub(super) fn broken(decision: &Decision) -> Option<String> {
+pub(super) fn decision_error(decision: &Decision) -> Option<String> {
     let Decision { burst, min_gap, heartbeat, probes, .. } = decision;
-    // most have nothing that could be wrong
-    let plain = burst.is_none() && min_gap.is_none() && heartbeat.is_none() && probes.is_empty();
-    if plain { None } else { objection(decision) }
+    // most decisions have none of the fields that can be wrong
+    let is_simple = burst.is_none() && min_gap.is_none() && heartbeat.is_none() && probes.is_empty();
+    if is_simple { None } else { find_error(decision) }
 }
 
-fn objection(decision: &Decision) -> Option<String> {
+fn find_error(decision: &Decision) -> Option<String> {
     let spans =
         [("burst", decision.burst), ("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
-    if let Some((what, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
+    if let Some((field, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
     {
-        return Some(format!("asked for a {what} of {span}, which is negative"));
+        return Some(format!("asked for a {field} of {span}, which is negative"));
     }
-    let wrong = |probe: &&Probe| {
+    let is_invalid = |probe: &&Probe| {
         probe.rate == Rate::ZERO || probe.length.is_negative() || probe.spacing.is_negative()
     };
-    decision.probes.iter().find(wrong).map(|probe| {
+    decision.probes.iter().find(is_invalid).map(|probe| {
         format!(
             "asked for probe {} at {} for {} with a spacing of {}; the rate must be more than zero and neither time \
              negative",

@@ -1,6 +1,6 @@
-//! The hosts of controllers and of receiver halves: they call them, keep what they said last, and hold them to the contract.
+//! Hosts of controllers and of receiver halves: they call them, keep the last decision, and check the contract.
 
-use super::checks::{AlarmCheck, broken};
+use super::checks::{AlarmCheck, decision_error};
 use super::contract::{Context, Controller, Notes, ReceiverHalf};
 use super::messages::{Arrived, Ask, Decision, Feedback, Limits, NewFrame, Outgoing, Report, Sent, Urgency};
 use super::needs::Needs;
@@ -8,14 +8,14 @@ use crate::datagram::Extension;
 use crate::rng::Stream;
 use crate::units::{Rate, Size, Time};
 
-/// Why a controller cannot go on, and when that was.
+/// Failure of a controller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// When.
+    /// Time of the failure.
     pub at: Time,
-    /// Who.
+    /// Name of the controller.
     pub who: String,
-    /// What went wrong.
+    /// Reason.
     pub reason: String,
 }
 
@@ -27,32 +27,32 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Holds a controller with its substream and its last decision, calls it, and checks that it keeps the contract.
+/// Host of a controller with its substream and its last decision, which calls the controller and checks the contract.
 pub struct ControllerHost {
-    who: String,
+    name: String,
     controller: Box<dyn Controller>,
     last: Decision,
     alarms: AlarmCheck,
     rng: Stream,
-    /// What the controller said during the last call.
+    /// Notes of the last call.
     pub notes: Notes,
 }
 
 impl ControllerHost {
-    /// A host of `controller`: `who` names it in errors, `rng` is its substream. The first decision is
-    /// its answer to `limits` at `now`.
+    /// Creates a host: `name` stands for the controller in errors, `rng` is its substream. The first decision is its response
+    /// to `limits` at `now`.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn new(
-        who: impl Into<String>,
+        name: impl Into<String>,
         controller: Box<dyn Controller>,
         rng: Stream,
         now: Time,
         limits: &Limits,
     ) -> Result<Self, Failure> {
         let mut host = Self {
-            who: who.into(),
+            name: name.into(),
             controller,
             last: Decision::rate(limits.start),
             alarms: AlarmCheck::default(),
@@ -63,98 +63,98 @@ impl ControllerHost {
         Ok(host)
     }
 
-    /// The last decision.
+    /// Last decision.
     #[inline]
     pub fn decision(&self) -> &Decision {
         &self.last
     }
 
-    /// Its substream.
+    /// Random substream.
     #[must_use]
     pub fn rng(&self) -> &Stream {
         &self.rng
     }
 
-    /// What the controller needs of its session.
+    /// Needs of the controller in its session.
     #[must_use]
     pub fn needs(&self) -> Needs {
         self.controller.needs()
     }
 
-    /// Whether the controller wants [`ControllerHost::sent`].
+    /// Whether [`ControllerHost::sent`] has to be called.
     #[must_use]
     pub fn needs_sent(&self) -> bool {
         self.controller.needs_sent()
     }
 
-    /// Whether the controller wants [`ControllerHost::frame`].
+    /// Whether [`ControllerHost::frame`] has to be called.
     #[must_use]
     pub fn needs_frames(&self) -> bool {
         self.controller.needs_frames()
     }
 
-    /// A feedback report.
+    /// Passes a feedback report.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn report(&mut self, now: Time, report: &Report) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_report(now, report, cx))
     }
 
-    /// The alarm is due.
+    /// Passes the alarm, which is due.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn alarm(&mut self, now: Time) -> Result<&Decision, Failure> {
         self.alarms.fired();
         self.call(now, |controller, cx| controller.on_alarm(now, cx))
     }
 
-    /// New limits.
+    /// Passes new limits.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn limits(&mut self, now: Time, limits: &Limits) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_limits(now, limits, cx))
     }
 
-    /// A packet has left.
+    /// Passes a packet that has left.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn sent(&mut self, now: Time, packet: &Sent) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_sent(now, packet, cx))
     }
 
-    /// A frame of media has come into the pacer.
+    /// Passes a media frame that has entered the pacer.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn frame(&mut self, now: Time, frame: &NewFrame) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_frame(now, frame, cx))
     }
 
-    /// Bytes in flight, if the controller counts them itself.
+    /// Bytes in flight, if the controller counts them.
     #[must_use]
     pub fn in_flight(&self) -> Option<Size> {
         self.controller.in_flight()
     }
 
-    /// The rate that it has calculated, if it can be coupled with others.
+    /// Calculated rate, if the controller can be coupled with others.
     #[must_use]
     pub fn coupled_rate(&self) -> Option<Rate> {
         self.controller.coupled_rate()
     }
 
-    /// What coupling makes of that rate.
+    /// Passes the rate after coupling.
     ///
     /// # Errors
-    /// When the controller fails or breaks the contract.
+    /// Fails if the controller fails or breaks the contract.
     pub fn coupled(&mut self, now: Time, rate: Rate) -> Result<&Decision, Failure> {
         self.call(now, |controller, cx| controller.on_coupled(now, rate, cx))
     }
 
-    /// What rides on a packet that is about to leave.
+    /// Header extension for a packet that is about to leave.
     pub fn stamp(&mut self, now: Time, packet: &Outgoing) -> Option<Extension> {
         self.controller.stamp(now, packet)
     }
@@ -176,12 +176,15 @@ impl ControllerHost {
         };
         let decision = event(self.controller.as_mut(), &mut cx);
         if failure.is_none() {
-            failure = self.alarms.ask(now, decision.alarm).err().or_else(|| broken(&decision));
+            failure = self.alarms.request(now, decision.alarm).err().or_else(|| decision_error(&decision));
         }
         match failure {
-            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
+            Some(reason) => Err(Failure { at: now, who: self.name.clone(), reason }),
             None => {
-                debug_assert!(decision.alarm.is_none_or(|at| at >= now), "checked: {decision:?} at {now}");
+                debug_assert!(
+                    decision.alarm.is_none_or(|alarm| alarm >= now),
+                    "checked: {decision:?} at {now}"
+                );
                 self.last = decision;
                 Ok(&self.last)
             }
@@ -189,23 +192,23 @@ impl ControllerHost {
     }
 }
 
-/// Holds a receiver half with its substream and its alarm, calls it, and checks that it keeps the contract.
+/// Host of a receiver half with its substream and its alarm, which calls the half and checks the contract.
 pub struct ReceiverHost {
-    who: String,
+    name: String,
     half: Box<dyn ReceiverHalf>,
     alarms: AlarmCheck,
     rng: Stream,
-    /// When it wants [`ReceiverHost::alarm`].
+    /// Time at which [`ReceiverHost::alarm`] has to be called.
     pub alarm_at: Option<Time>,
-    /// What it said during the last call.
+    /// Notes of the last call.
     pub notes: Notes,
 }
 
 impl ReceiverHost {
-    /// A host of `half`: `who` names it in errors, `rng` is its substream.
-    pub fn new(who: impl Into<String>, half: Box<dyn ReceiverHalf>, rng: Stream) -> Self {
+    /// Creates a host: `name` stands for the half in errors, `rng` is its substream.
+    pub fn new(name: impl Into<String>, half: Box<dyn ReceiverHalf>, rng: Stream) -> Self {
         Self {
-            who: who.into(),
+            name: name.into(),
             half,
             alarms: AlarmCheck::default(),
             rng,
@@ -214,48 +217,48 @@ impl ReceiverHost {
         }
     }
 
-    /// Its substream.
+    /// Random substream.
     #[must_use]
     pub fn rng(&self) -> &Stream {
         &self.rng
     }
 
-    /// Whether the half wants [`Arrived::true_delay`].
+    /// Whether the half needs [`Arrived::true_delay`].
     #[must_use]
     pub fn needs_true_delay(&self) -> bool {
         self.half.needs_true_delay()
     }
 
-    /// A data packet has arrived.
+    /// Passes a data packet that has arrived.
     ///
     /// # Errors
-    /// When the half fails or breaks the contract.
+    /// Fails if the half fails or breaks the contract.
     pub fn packet(&mut self, now: Time, packet: &Arrived<'_>) -> Result<Urgency, Failure> {
         self.call(now, |half, cx| half.on_packet(now, packet, cx))
     }
 
-    /// Its alarm is due.
+    /// Passes the alarm, which is due.
     ///
     /// # Errors
-    /// When the half fails or breaks the contract.
+    /// Fails if the half fails or breaks the contract.
     pub fn alarm(&mut self, now: Time) -> Result<Urgency, Failure> {
         self.alarms.fired();
         self.call(now, |half, cx| half.on_alarm(now, cx))
     }
 
-    /// What it has to say.
+    /// Message to the sender.
     ///
     /// # Errors
-    /// When the half fails.
+    /// Fails if the half fails.
     pub fn message(&mut self, now: Time) -> Result<Feedback, Failure> {
-        let mut said = Feedback::new();
-        let waits = self.alarms.at(now);
-        let alarm = self.alarm_at.filter(|&at| at > now || waits);
+        let mut feedback = Feedback::new();
+        let is_pending = self.alarms.is_pending(now);
+        let alarm = self.alarm_at.filter(|&alarm| alarm > now || is_pending);
         self.call(now, |half, cx| {
-            said = half.message(now, cx);
+            feedback = half.message(now, cx);
             Ask { urgency: Urgency::None, alarm }
         })?;
-        Ok(said)
+        Ok(feedback)
     }
 
     fn call(
@@ -276,10 +279,10 @@ impl ReceiverHost {
         };
         let ask = event(self.half.as_mut(), &mut cx);
         if failure.is_none() {
-            failure = self.alarms.ask(now, ask.alarm).err();
+            failure = self.alarms.request(now, ask.alarm).err();
         }
         match failure {
-            Some(reason) => Err(Failure { at: now, who: self.who.clone(), reason }),
+            Some(reason) => Err(Failure { at: now, who: self.name.clone(), reason }),
             None => {
                 self.alarm_at = ask.alarm;
                 Ok(ask.urgency)
@@ -294,7 +297,7 @@ mod tests {
     use crate::control::{Probe, Probes};
     use crate::units::Span;
 
-    /// Answers each call with the next decision; `None`: no change.
+    /// Controller that returns the next decision of a list at each call; `None`: no change.
     struct Scripted(std::vec::IntoIter<Option<Decision>>);
 
     impl Controller for Scripted {
@@ -319,12 +322,12 @@ mod tests {
             .expect("valid")
     }
 
-    fn alarm(at: Time) -> Option<Decision> {
-        Some(Decision::rate(Rate::from_mbps(1)).with_alarm(at))
+    fn alarm(time: Time) -> Option<Decision> {
+        Some(Decision::rate(Rate::from_mbps(1)).with_alarm(time))
     }
 
-    fn why(answer: Result<&Decision, Failure>) -> String {
-        answer.expect_err("it breaks the contract").to_string()
+    fn refusal(result: Result<&Decision, Failure>) -> String {
+        result.expect_err("it breaks the contract").to_string()
     }
 
     #[test]
@@ -333,31 +336,27 @@ mod tests {
         let mut host = host(vec![alarm(NOW), None, alarm(later), alarm(later), alarm(later), alarm(later)]);
         let report = Report::default();
         assert_eq!(host.report(NOW, &report).expect("granted").alarm, Some(NOW));
-        assert_eq!(host.report(NOW, &report).expect("unchanged").alarm, Some(NOW), "it is yet to come");
+        assert_eq!(host.report(NOW, &report).expect("unchanged").alarm, Some(NOW), "it is pending");
         assert_eq!(host.alarm(NOW).expect("later").alarm, Some(later));
         assert_eq!(host.report(NOW, &report).expect("later").alarm, Some(later));
-        assert_eq!(host.alarm(later).expect("the present again, an instant later").alarm, Some(later));
+        assert_eq!(host.alarm(later).expect("the present again, a nanosecond later").alarm, Some(later));
         assert_eq!(
-            why(host.alarm(later)),
+            refusal(host.alarm(later)),
             "it at 2.000000001s: asked for an alarm at the present instant (2.000000001s) once more; that is granted \
              once, then time has to pass"
         );
-        // an alarm that came in its own time may be followed by one at once
+        // an alarm that was not requested for the present may be followed by one at once
         let mut host = self::host(vec![alarm(NOW), alarm(NOW), alarm(NOW)]);
         assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
         assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
-        assert!(why(host.alarm(NOW)).contains("once more"));
-        // what is due at the same instant and comes first does not take it away, and is no grant
+        assert!(refusal(host.alarm(NOW)).contains("once more"));
+        // another event at the same time that comes first does not clear it, and does not count as a request
         let mut host = self::host(vec![alarm(NOW), None, alarm(NOW), alarm(NOW), alarm(NOW)]);
         assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
-        assert_eq!(
-            host.report(NOW, &report).expect("no change").alarm,
-            Some(NOW),
-            "it is due and yet to come"
-        );
+        assert_eq!(host.report(NOW, &report).expect("no change").alarm, Some(NOW), "it is due and pending");
         assert_eq!(host.report(NOW, &report).expect("the same").alarm, Some(NOW));
         assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
-        assert!(why(host.alarm(NOW)).contains("once more"));
+        assert!(refusal(host.alarm(NOW)).contains("once more"));
         // once it has come, no change means no alarm
         let mut host = self::host(vec![alarm(NOW), None]);
         assert_eq!(host.report(NOW, &report).expect("granted").alarm, Some(NOW));
@@ -365,26 +364,26 @@ mod tests {
         let mut host = self::host(vec![alarm(NOW)]);
         let early = host.report(later, &report);
         assert_eq!(
-            why(early),
+            refusal(early),
             "it at 2.000000001s: asked for an alarm at 2.000000000s, which is in the past (now is 2.000000001s)"
         );
     }
 
     #[test]
     fn decisions_that_make_no_sense_end_the_run() {
-        let plain = Decision::rate(Rate::from_mbps(1));
+        let base = Decision::rate(Rate::from_mbps(1));
         let negative = Some(-Span::from_nanos(1));
         let probe = Probe { id: 7, rate: Rate::from_mbps(1), ..Probe::default() };
-        let with = |probe: Probe| Decision { probes: Probes::from(probe), ..plain };
-        for (decision, said) in [
-            (Decision { min_gap: negative, ..plain }, "a least gap of -0.000001ms, which is negative"),
-            (Decision { heartbeat: negative, ..plain }, "a heartbeat of -0.000001ms, which is negative"),
+        let with = |probe: Probe| Decision { probes: Probes::from(probe), ..base };
+        for (decision, expected) in [
+            (Decision { min_gap: negative, ..base }, "a least gap of -0.000001ms, which is negative"),
+            (Decision { heartbeat: negative, ..base }, "a heartbeat of -0.000001ms, which is negative"),
             (with(Probe { rate: Rate::ZERO, ..probe }), "probe 7 at 0"),
             (with(Probe { length: -Span::from_nanos(1), ..probe }), "probe 7"),
             (with(Probe { spacing: -Span::from_nanos(1), ..probe }), "probe 7"),
         ] {
-            let why = why(host(vec![Some(decision)]).report(NOW, &Report::default()));
-            assert!(why.contains(said), "{why}");
+            let reason = refusal(host(vec![Some(decision)]).report(NOW, &Report::default()));
+            assert!(reason.contains(expected), "{reason}");
         }
         let _ = host(vec![Some(with(probe))]).report(NOW, &Report::default()).expect("this one is fine");
     }

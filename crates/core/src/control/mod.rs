@@ -1,10 +1,9 @@
-//! The controller contract: event in, whole decision out, one alarm.
+//! Contract of controllers: event in, complete decision out, one alarm.
 //!
-//! A [`Controller`] is a pure value: no clock, no randomness but what it is handed, no I/O. It is told
-//! of four kinds of event and answers each with its complete present policy. A [`ReceiverHalf`] is the
-//! same at the other end, for schemes that measure or decide there. A [`ControllerHost`] holds a controller, its
-//! substream and its last decision, checks the contract, and is what every driver talks to: the
-//! endpoint in a simulation or on a socket, a Python loop, a test.
+//! A [`Controller`] is a pure value: no clock, no randomness but the given substream, no I/O. It gets events, and returns
+//! its complete present policy for each. A [`ReceiverHalf`] is the counterpart at the receiver, for schemes that measure
+//! or decide there. A [`ControllerHost`] holds a controller, its substream and its last decision, and checks the contract;
+//! all drivers use it: the endpoint in a simulation or on a socket, a Python loop, a test.
 
 mod checks;
 mod contract;

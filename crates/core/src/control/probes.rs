@@ -1,30 +1,30 @@
-//! Probes: bursts that are sent faster than the media, to learn the capacity.
+//! Probes: bursts that are sent faster than the media, to measure the capacity.
 
 use crate::units::{Rate, Span};
 use std::ops::Deref;
 
-/// A burst of packets sent faster than the media: a packet of padding, then what the pacer has, filled up with padding. It
-/// begins with the next packet that comes into the pacer and has at least 200 bytes, or what its rate carries in
-/// [`Probe::spacing`] if that is less: where there is no media, there is no probe, and one that has waited for 5 s gives way
-/// to the next. It is over once it has had both [`Probe::length`] and [`Probe::min_packets`] (libwebrtc's
+/// Burst of packets sent faster than the media: a padding packet, then packets of the pacer, with further padding if
+/// needed. It begins with the next packet that enters the pacer and has at least 200 bytes, or the bytes that its rate
+/// carries in [`Probe::spacing`] if these are fewer. So there is no probe without media, and a probe that has waited for
+/// 5 s is replaced by the next. It ends after both [`Probe::length`] and [`Probe::min_packets`] (libwebrtc's
 /// `modules/pacing/bitrate_prober.cc`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Probe {
-    /// Comes back in the [`PacketResult::probe`](super::PacketResult::probe) of its packets.
+    /// Identifier, repeated in [`PacketResult::probe`](super::PacketResult::probe) of its packets.
     pub id: u32,
-    /// At which rate; more than zero.
+    /// Rate, above zero.
     pub rate: Rate,
-    /// At least as many bytes as the rate carries in this time.
+    /// Minimum duration: the probe has at least the bytes that its rate carries in this time.
     pub length: Span,
-    /// At least this many packets; what leaves at once counts as one.
+    /// Minimum number of packets; packets that leave at once count as one.
     pub min_packets: u32,
-    /// At least this much time between one departure and the next. What the rate carries in this time leaves at
-    /// once, so that the rate is that of the probe however short its packets are (libwebrtc's `min_probe_delta`,
-    /// `modules/pacing/bitrate_prober.cc`: 2 ms). Zero: packet by packet.
+    /// Shortest time between two departures. The bytes that the rate carries in this time leave at once, so that the rate is
+    /// kept with short packets, too (libwebrtc's `min_probe_delta`, `modules/pacing/bitrate_prober.cc`: 2 ms). Zero: packet
+    /// by packet.
     pub spacing: Span,
 }
 
-/// The probes of one decision, in the order in which they are sent: a list of at most [`Probes::MOST`].
+/// Probes of a decision, in the order in which they are sent; at most [`Probes::MOST`].
 #[derive(Clone, Copy, Eq, Debug, Default)]
 pub struct Probes {
     count: u8,
@@ -32,7 +32,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// How many there can be: libwebrtc's `ProbeController` asks for two at once, with which a call begins.
+    /// Largest number of probes: libwebrtc's `ProbeController` requests at most two at once, at the start of a call.
     pub const MOST: usize = 4;
 
     /// No probe.
@@ -44,10 +44,10 @@ impl Probes {
 }
 
 impl PartialEq for Probes {
-    // most decisions are without any: nothing more is looked at
+    // compares only the used elements, because most decisions have none
     #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
+    fn eq(&self, rhs: &Self) -> bool {
+        **self == **rhs
     }
 }
 
@@ -68,7 +68,7 @@ impl From<Probe> for Probes {
     }
 }
 
-/// More probes than a decision can hold.
+/// Error for more probes than a decision can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyProbes(pub usize);
 

@@ -6,84 +6,84 @@ use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use serde::{Deserialize, Serialize};
 
-/// A rate in bit/s.
+/// Rate in bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(u64);
 
-/// A size in bytes.
+/// Size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Size(u64);
 
 impl Rate {
-    /// Nothing at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// More than any link carries.
+    /// Largest rate, which stands for no limit.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `bps` bit/s.
+    /// Creates a rate of `bps` bit/s.
     #[must_use]
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
-    /// `kbps` times 1000 bit/s.
+    /// Creates a rate of `kbps` times 1000 bit/s.
     #[must_use]
     pub const fn from_kbps(kbps: u64) -> Self {
         Self(kbps * 1_000)
     }
-    /// `mbps` times 1 000 000 bit/s.
+    /// Creates a rate of `mbps` times 1 000 000 bit/s.
     #[must_use]
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps * 1_000_000)
     }
-    /// `bps` bit/s, rounded to the nearest; negative and NaN are zero.
+    /// Creates a rate of `bps` bit/s, rounded to the nearest; negative numbers and NaN give zero.
     #[must_use]
     pub fn from_bps_f64(bps: f64) -> Self {
         Self(libm::round(bps) as u64)
     }
-    /// bit/s.
+    /// Rate in bit/s.
     #[must_use]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// bit/s as a float.
+    /// Rate in bit/s as a float.
     #[must_use]
     pub fn as_bps_f64(self) -> f64 {
         self.0 as f64
     }
-    /// This times `factor`, rounded to the nearest bit/s.
+    /// Multiplies the rate by `factor`, rounded to the nearest bit/s.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self::from_bps_f64(self.0 as f64 * factor)
     }
-    /// The lower one.
+    /// Lower of two rates.
     #[must_use]
-    pub fn min(self, other: Self) -> Self {
-        Self(self.0.min(other.0))
+    pub fn min(self, rhs: Self) -> Self {
+        Self(self.0.min(rhs.0))
     }
-    /// The higher one.
+    /// Higher of two rates.
     #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        Self(self.0.max(other.0))
+    pub fn max(self, rhs: Self) -> Self {
+        Self(self.0.max(rhs.0))
     }
-    /// This, but not under `low` nor over `high`.
+    /// Clamps the rate between `low` and `high`; `low` prevails.
     #[must_use]
     pub fn clamp(self, low: Self, high: Self) -> Self {
         Self(self.0.min(high.0).max(low.0))
     }
-    /// `self - other`, or zero where that is negative.
+    /// Difference, or zero instead of a negative one.
     #[must_use]
-    pub fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+    pub fn saturating_sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
     }
-    /// How long `size` takes at this rate, rounded up to a nanosecond; [`Span::MAX`] at rate zero.
+    /// Time that `size` takes at this rate, rounded up to a nanosecond; [`Span::MAX`] at a rate of zero.
     #[must_use]
     pub fn time_for(self, size: Size) -> Span {
         if self.0 == 0 {
             return Span::MAX;
         }
-        // 8e9 * bytes fits u64 up to 2.3 GB, which spares nearly every packet the 128-bit division
+        // 8e9 * bytes fits u64 up to 2.3 GB, which avoids the 128-bit division for nearly all packets
         let nanos = match size.0.checked_mul(8 * NANOS as u64) {
             Some(bits) => bits.div_ceil(self.0),
             None => {
@@ -93,7 +93,7 @@ impl Rate {
         };
         Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
     }
-    /// How many whole bytes pass in `span`; zero for a negative span.
+    /// Bytes that pass in `span`, rounded down; zero for a negative span.
     #[must_use]
     pub fn bytes_in(self, span: Span) -> Size {
         if span <= Span::ZERO {
@@ -103,40 +103,40 @@ impl Rate {
     }
 }
 
-/// `a * b / by`, rounded down, and at most what 64 bits hold. They hold nearly every product, a second at 18 Gbit/s or
-/// 2.3 GB, which spares the division of 128 bits.
-fn product_over(a: u64, b: u64, by: u64) -> u64 {
+/// Calculates `a * b / divisor`, rounded down and saturating. Nearly all products fit into 64 bits (a second at 18 Gbit/s,
+/// or 2.3 GB), which avoids the 128-bit division.
+fn product_over(a: u64, b: u64, divisor: u64) -> u64 {
     match a.checked_mul(b) {
-        Some(product) => product / by,
-        None => u64::try_from(u128::from(a) * u128::from(b) / u128::from(by)).unwrap_or(u64::MAX),
+        Some(product) => product / divisor,
+        None => u64::try_from(u128::from(a) * u128::from(b) / u128::from(divisor)).unwrap_or(u64::MAX),
     }
 }
 
 impl Size {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// `bytes` bytes.
+    /// Creates a size of `bytes` bytes.
     #[must_use]
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }
-    /// Bytes.
+    /// Size in bytes.
     #[must_use]
     pub const fn as_bytes(self) -> u64 {
         self.0
     }
-    /// Bits.
+    /// Size in bits.
     #[must_use]
     pub const fn as_bits(self) -> u64 {
         self.0 * 8
     }
-    /// `self - other`, or zero where that is negative.
+    /// Difference, or zero instead of a negative one.
     #[must_use]
-    pub fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+    pub fn saturating_sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
     }
-    /// The rate that carries this in `span`; zero for a span that is not positive.
+    /// Rate that carries this size in `span`; zero for a span that is not positive.
     #[must_use]
     pub fn per(self, span: Span) -> Rate {
         if span <= Span::ZERO {
@@ -148,15 +148,15 @@ impl Size {
 
 impl Add for Rate {
     type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
     }
 }
 
 impl Sub for Rate {
     type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.checked_sub(other.0).expect("a rate went below zero"))
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0.checked_sub(rhs.0).expect("a rate went below zero"))
     }
 }
 
@@ -168,27 +168,27 @@ impl Sum for Rate {
 
 impl Add for Size {
     type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0 + rhs.0)
     }
 }
 
 impl AddAssign for Size {
-    fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+    fn add_assign(&mut self, rhs: Self) {
+        self.0 += rhs.0;
     }
 }
 
 impl Sub for Size {
     type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.checked_sub(other.0).expect("a size went below zero"))
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0.checked_sub(rhs.0).expect("a size went below zero"))
     }
 }
 
 impl SubAssign for Size {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
+    fn sub_assign(&mut self, rhs: Self) {
+        *self = *self - rhs;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Time, spans, rates and sizes as integers, with the unit in the constructor's name.
 //!
-//! 1 kb is 1000 bit and 1 kB is 1000 bytes everywhere. A plain `-` that would go below zero on an
-//! unsigned unit panics in every build: use the `saturating_` form where zero is meant.
+//! 1 kb is 1000 bit and 1 kB is 1000 bytes everywhere. A `-` below zero on an unsigned unit panics in every build; use the
+//! `saturating_` form for zero instead.
 
 mod amount;
 mod time;
@@ -31,7 +31,7 @@ mod tests {
         assert_eq!(Rate::from_mbps(1).bytes_in(Span::from_millis(-1)), Size::ZERO);
     }
 
-    /// Sums that 64 bits hold are divided at once, others by way of 128: on both sides of the border it is one result.
+    /// Products that fit into 64 bits are divided directly, others with 128 bits; both give the same results.
     #[test]
     fn what_is_too_large_for_64_bits_comes_out_as_the_rest_does() {
         let border = u64::MAX / 8_000_000_000;

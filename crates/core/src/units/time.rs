@@ -1,4 +1,4 @@
-//! Instants and lengths of time, in nanoseconds.
+//! Times and durations, in nanoseconds.
 
 use core::fmt;
 use core::iter::Sum;
@@ -7,46 +7,46 @@ use serde::{Deserialize, Serialize};
 
 pub(super) const NANOS: i64 = 1_000_000_000;
 
-/// An instant of the local clock: nanoseconds since the start of the run.
+/// Time of the local clock, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(i64);
 
-/// A signed length of time in nanoseconds.
+/// Signed duration in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Span(i64);
 
-/// A reading of the far end's clock, in nanoseconds since an origin nobody knows.
+/// Time of the far end's clock, in nanoseconds since an unknown origin.
 ///
-/// The only thing that two of them allow is a difference, so that with one local pair of instants
-/// one-way delay *variation* can be expressed, and an absolute one-way delay cannot.
+/// Two of them can only be subtracted. With the difference of two local times this gives the *variation* of the one-way
+/// delay, but never an absolute one-way delay.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RemoteTime(i64);
 
 impl Time {
-    /// The start of the run.
+    /// Start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens.
+    /// Latest time, which stands for never.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// An instant `nanos` nanoseconds after the start.
+    /// Creates a time `nanos` nanoseconds after the start.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
-    /// An instant `micros` microseconds after the start.
+    /// Creates a time `micros` microseconds after the start.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros * 1_000)
     }
-    /// An instant `millis` milliseconds after the start.
+    /// Creates a time `millis` milliseconds after the start.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// An instant `secs` seconds after the start.
+    /// Creates a time `secs` seconds after the start.
     #[must_use]
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs * NANOS)
@@ -66,12 +66,12 @@ impl Time {
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// The later one of this and `other`.
+    /// Later of two times.
     #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        Self(self.0.max(other.0))
+    pub fn max(self, rhs: Self) -> Self {
+        Self(self.0.max(rhs.0))
     }
-    /// `self - earlier`, or zero where that is negative.
+    /// Duration since `earlier`, or zero instead of a negative one.
     #[must_use]
     pub fn saturating_since(self, earlier: Self) -> Span {
         Span((self.0 - earlier.0).max(0))
@@ -79,12 +79,12 @@ impl Time {
 }
 
 impl RemoteTime {
-    /// A reading `nanos` nanoseconds after the far clock's origin.
+    /// Creates a time `nanos` nanoseconds after the far clock's origin.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
-    /// Nanoseconds since the far clock's origin; only differences mean anything.
+    /// Nanoseconds since the far clock's origin; only differences have a meaning.
     #[must_use]
     pub const fn as_nanos(self) -> i64 {
         self.0
@@ -92,67 +92,67 @@ impl RemoteTime {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Longer than anything that happens.
+    /// Longest duration, which stands for no limit.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// `nanos` nanoseconds.
+    /// Creates a duration of `nanos` nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
-    /// `micros` microseconds.
+    /// Creates a duration of `micros` microseconds.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros * 1_000)
     }
-    /// `millis` milliseconds.
+    /// Creates a duration of `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// `secs` seconds.
+    /// Creates a duration of `secs` seconds.
     #[must_use]
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs * NANOS)
     }
-    /// `secs` seconds, rounded to the nearest nanosecond; out of range saturates, NaN is zero.
+    /// Creates a duration of `secs` seconds, rounded to the nearest nanosecond; saturates, and NaN gives zero.
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self(libm::round(secs * NANOS as f64) as i64)
     }
-    /// `millis` milliseconds, rounded to the nearest nanosecond.
+    /// Creates a duration of `millis` milliseconds, rounded to the nearest nanosecond.
     #[must_use]
     pub fn from_millis_f64(millis: f64) -> Self {
         Self(libm::round(millis * 1e6) as i64)
     }
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
-    /// Seconds.
+    /// Duration in seconds.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS as f64
     }
-    /// Milliseconds.
+    /// Duration in milliseconds.
     #[must_use]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Whether this is less than zero.
+    /// Whether the duration is below zero.
     #[must_use]
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
-    /// The magnitude.
+    /// Absolute value.
     #[must_use]
     pub const fn abs(self) -> Self {
         Self(self.0.abs())
     }
-    /// This times `factor`, rounded to the nearest nanosecond.
+    /// Multiplies the duration by `factor`, rounded to the nearest nanosecond.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         Self(libm::round(self.0 as f64 * factor) as i64)
@@ -202,27 +202,27 @@ impl Add<Span> for RemoteTime {
 
 impl Add for Span {
     type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
     }
 }
 
 impl AddAssign for Span {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
+    fn add_assign(&mut self, rhs: Self) {
+        *self = *self + rhs;
     }
 }
 
 impl Sub for Span {
     type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
     }
 }
 
 impl SubAssign for Span {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
+    fn sub_assign(&mut self, rhs: Self) {
+        *self = *self - rhs;
     }
 }
 

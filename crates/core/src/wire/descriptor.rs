@@ -1,46 +1,45 @@
-//! AV1's dependency descriptor (RTP Payload Format For AV1, version 1.0.0, appendix A), as far as a stream without layers
-//! needs it.
+//! AV1's dependency descriptor (RTP Payload Format For AV1, version 1.0.0, appendix A), for a stream without layers.
 //!
-//! Three bytes on every packet: start and end of its frame, the template that its frame follows, and the frame's
-//! number, of which there are 16 bits. The first packet of a key frame has the template dependency structure behind
-//! them, which is the one that libwebrtc's encoders without scalability send (`scalable_video_controller_no_layering.cc`):
-//! one decode target, one chain, and two templates: a frame that refers to none, and one that refers to the frame
-//! before it.
+//! Each packet has three bytes: start and end of its frame, the template of its frame, and 16 bits of the frame's number.
+//! In the first packet of a key frame, the template dependency structure follows. It is that of libwebrtc's encoders
+//! without scalability (`scalable_video_controller_no_layering.cc`): one decode target, one chain, and two templates, for
+//! a frame without references and for one that refers to the previous frame.
 
 use super::Error;
 use crate::frame::{Marks, Position};
 
-/// Bytes of the fields that are always there (appendix A.8.2, `mandatory_descriptor_fields`).
+/// Length of the mandatory fields (appendix A.8.2, `mandatory_descriptor_fields`).
 const MANDATORY: usize = 3;
 
-/// What follows them on the first packet of a key frame: the five flags of `extended_descriptor_fields`, of which the
-/// first one is set, and the structure.
+/// Bytes that follow in the first packet of a key frame: the five flags of `extended_descriptor_fields`, with the first one
+/// set, and the structure.
 ///
 /// ```text
-/// 1 0 0 0 0          structure; no bitmask, no DTIs, frame or chain differences of its own
+/// 1 0 0 0 0          structure; no bitmask, no custom DTIs, frame or chain differences
 /// 000000 00000       templates from 0 on; one decode target
 /// 00 11              two templates of one layer
 /// 10 10              both are switch points of the target
-/// 0  1 0000 0        the first refers to no frame, the second to the one before it
-/// 1  0000 0001       one chain, in which they follow the same frame, or none
-/// 0                  no resolutions; zeros up to a byte
+/// 0  1 0000 0        the first refers to no frame, the second to the previous one
+/// 1  0000 0001       one chain, with the previous frame of the chain, or none
+/// 0                  no resolutions; zero padding to a byte
 /// ```
 const STRUCTURE: [u8; 6] = [0x80, 0x00, 0x3a, 0x41, 0x01, 0x00];
 
-/// The templates of this structure.
+/// Template of a key frame.
 const KEY: u8 = 0;
+/// Template of other frames.
 const DELTA: u8 = 1;
 
-/// Bytes of the longest descriptor.
+/// Length of the longest descriptor, bytes.
 pub const LONGEST: usize = MANDATORY + STRUCTURE.len();
 
-/// Bytes of the descriptor with these marks.
+/// Length of the descriptor with these marks, bytes.
 #[must_use]
 pub const fn length(marks: Marks) -> usize {
     if marks.has_structure() { LONGEST } else { MANDATORY }
 }
 
-/// The descriptor with these marks: as many bytes as [`length`] says of an array of the longest.
+/// Encodes the descriptor with these marks: an array, and the number of its bytes that are used, which is [`length`].
 #[must_use]
 pub fn write(marks: Marks) -> ([u8; LONGEST], usize) {
     let mut bytes = [0; LONGEST];
@@ -51,12 +50,12 @@ pub fn write(marks: Marks) -> ([u8; LONGEST], usize) {
     (bytes, length)
 }
 
-/// Reads a descriptor that has the structure above on the first packet of a key frame, and none elsewhere.
+/// Parses a descriptor, which must have the structure above in the first packet of a key frame, and none elsewhere.
 ///
 /// # Errors
-/// When it ends too early, or says what this structure has no room for; offsets count from the descriptor's start.
+/// Fails if the bytes end too early or do not fit this structure; offsets count from the descriptor's start.
 pub fn read(bytes: &[u8]) -> Result<Marks, Error> {
-    let Some((&[first, high, low], rest)) = bytes.split_first_chunk() else {
+    let Some((&[first, high, low], remainder)) = bytes.split_first_chunk() else {
         let found = bytes.len();
         return Err(Error::Truncated { what: "dependency descriptor", offset: 0, needed: MANDATORY, found });
     };
@@ -70,15 +69,16 @@ pub fn read(bytes: &[u8]) -> Result<Marks, Error> {
         key: template == KEY,
     };
     let expected = &STRUCTURE[..length(marks) - MANDATORY];
-    if let Some(place) = (0..rest.len().min(expected.len())).find(|&at| rest[at] != expected[at]) {
-        let found = u64::from(rest[place]);
-        return Err(Error::Invalid { what: "dependency structure", offset: MANDATORY + place, found });
+    let compared = remainder.len().min(expected.len());
+    if let Some(index) = (0..compared).find(|&index| remainder[index] != expected[index]) {
+        let found = u64::from(remainder[index]);
+        return Err(Error::Invalid { what: "dependency structure", offset: MANDATORY + index, found });
     }
-    if rest.len() < expected.len() {
-        let (needed, found) = (expected.len(), rest.len());
+    if remainder.len() < expected.len() {
+        let (needed, found) = (expected.len(), remainder.len());
         return Err(Error::Truncated { what: "dependency structure", offset: MANDATORY, needed, found });
     }
-    match rest.get(expected.len()) {
+    match remainder.get(expected.len()) {
         None => Ok(marks),
         Some(&found) => {
             let offset = MANDATORY + expected.len();
@@ -137,7 +137,7 @@ mod tests {
         for (value, width) in fields {
             (0..width).rev().for_each(|bit| bits.push(if value >> bit & 1 == 1 { '1' } else { '0' }));
         }
-        let byte = |at: usize| u8::from_str_radix(&bits[8 * at..8 * at + 8], 2).expect("bits");
+        let byte = |index: usize| u8::from_str_radix(&bits[8 * index..8 * index + 8], 2).expect("bits");
         let structure: Vec<u8> = (0..bits.len() / 8).map(byte).collect();
         assert_eq!(bits.len(), 48);
         for (position, first) in [(Position::First, 0b1000_0000), (Position::Only, 0b1100_0000)] {
@@ -168,10 +168,10 @@ mod tests {
             read(&[0b0000_0010, 0, 0]),
             Err(Error::Invalid { what: "dependency template", offset: 0, found: 2 })
         );
-        let mut other = written(marks(0, Position::First, true));
-        other[5] ^= 1;
+        let mut corrupted = written(marks(0, Position::First, true));
+        corrupted[5] ^= 1;
         assert_eq!(
-            read(&other),
+            read(&corrupted),
             Err(Error::Invalid { what: "dependency structure", offset: 5, found: 0x3b })
         );
     }

@@ -1,45 +1,45 @@
-//! What can be wrong with bytes, or with a value that is to become bytes.
+//! Errors of decoding and encoding.
 
 use std::fmt;
 
-/// Why bytes were not understood, or why a value has no bytes.
+/// Error of decoding bytes or of encoding a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
     /// The bytes end too early.
     Truncated {
-        /// What was being read.
+        /// Part that was being decoded.
         what: &'static str,
-        /// Where it begins, in bytes from the start of the datagram.
+        /// Start of the part, in bytes from the start of the datagram.
         offset: usize,
-        /// How many bytes it takes.
+        /// Number of bytes that the part needs.
         needed: usize,
-        /// How many are there.
+        /// Number of bytes that are left.
         found: usize,
     },
-    /// A field holds what it must not hold.
+    /// A field has an invalid value.
     Invalid {
-        /// Which field.
+        /// Field.
         what: &'static str,
-        /// Where it is, in bytes from the start of the datagram.
+        /// Position of the field, in bytes from the start of the datagram.
         offset: usize,
-        /// What it holds.
+        /// Value of the field.
         found: u64,
     },
-    /// A value that is to be written lies outside what its field can carry.
+    /// A value to be encoded is outside the range of its field.
     Unfit {
-        /// Which field.
+        /// Field.
         what: &'static str,
-        /// Its value.
+        /// Value.
         found: u64,
-        /// The least it may be.
+        /// Lowest valid value.
         least: u64,
-        /// The most it may be.
+        /// Highest valid value.
         most: u64,
     },
 }
 
 impl Error {
-    /// The same error in bytes that begin `bytes` after the start of the datagram.
+    /// Shifts the error's offset, for bytes that begin `bytes` after the start of the datagram.
     #[must_use]
     pub const fn after(self, bytes: usize) -> Self {
         match self {
@@ -70,11 +70,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// `found` where it lies within `least..=most`, else [`Error::Unfit`].
-pub(crate) fn fit(what: &'static str, found: usize, least: usize, most: usize) -> Result<usize, Error> {
-    if (least..=most).contains(&found) {
-        Ok(found)
+/// Returns `value` if it is within `min..=max`, else [`Error::Unfit`].
+pub(crate) fn fit(field: &'static str, value: usize, min: usize, max: usize) -> Result<usize, Error> {
+    if (min..=max).contains(&value) {
+        Ok(value)
     } else {
-        Err(Error::Unfit { what, found: found as u64, least: least as u64, most: most as u64 })
+        Err(Error::Unfit { what: field, found: value as u64, least: min as u64, most: max as u64 })
     }
 }

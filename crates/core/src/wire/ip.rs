@@ -6,33 +6,33 @@ use super::reader::Reader;
 use crate::address::Hosts;
 use crate::datagram::{Ecn, Protocol};
 
-/// Bytes of an IPv4 header without options (RFC 791 section 3.1).
+/// Length of an IPv4 header without options, bytes (RFC 791 section 3.1).
 pub const IP_HEADER: usize = 20;
-/// Bytes of a UDP header (RFC 768).
+/// Length of a UDP header, bytes (RFC 768).
 pub const UDP_HEADER: usize = 8;
-/// Bytes of the headers of a UDP datagram.
+/// Length of the headers of a UDP datagram, bytes.
 pub const UDP_HEADERS: u32 = (IP_HEADER + UDP_HEADER) as u32;
 
-/// What is read of an IPv4 header. Identification is 0, "don't fragment" set, and the time to live 64 (RFC 6864: atomic
-/// datagrams need no identification).
+/// IPv4 header. Identification is 0, "don't fragment" is set, and the time to live is 64 (RFC 6864: atomic datagrams need
+/// no identification).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// From which host to which.
+    /// Source and destination hosts.
     pub hosts: Hosts,
-    /// What the packet carries.
+    /// Transport protocol.
     pub protocol: Protocol,
-    /// The ECN field (RFC 3168 section 5).
+    /// ECN field (RFC 3168 section 5).
     pub ecn: Ecn,
-    /// The DSCP (RFC 2474): six bits.
+    /// DSCP, six bits (RFC 2474).
     pub dscp: u8,
 }
 
 impl Header {
-    /// Makes the bytes of `out` from `start` on, a segment of TCP or a datagram of UDP with its checksum at `checksum`,
-    /// an IPv4 packet.
+    /// Inserts the IPv4 header before the bytes of `out` from `start` on, which are a TCP segment or a UDP datagram, and sets
+    /// their checksum, which is at `checksum`.
     ///
     /// # Errors
-    /// When a value does not fit its field; `out` then ends at `start`.
+    /// Fails if a value does not fit its field; `out` then ends at `start`.
     pub fn put_before(&self, out: &mut Vec<u8>, start: usize, checksum: usize) -> Result<(), Error> {
         let length = out.len() - start;
         let fields = fit("bytes of an IP packet", IP_HEADER + length, IP_HEADER, usize::from(u16::MAX))
@@ -40,7 +40,7 @@ impl Header {
         let (total, dscp) = fields.inspect_err(|_| out.truncate(start))?;
         let (from, to) = self.hosts.addresses();
         let sum = !folded(self.pseudo_header(length) + words(&out[start..]));
-        // RFC 768: zero means that there is none, and all ones are the same sum
+        // RFC 768: zero stands for no checksum, and all ones are the same sum
         let sum = if sum == 0 && self.protocol == Protocol::Udp { u16::MAX } else { sum };
         out[start + checksum..start + checksum + 2].copy_from_slice(&sum.to_be_bytes());
 
@@ -56,13 +56,13 @@ impl Header {
         Ok(())
     }
 
-    /// Reads the header of the packet `bytes`; what it carries begins at [`IP_HEADER`].
+    /// Parses the header of the packet `bytes`, whose payload begins at [`IP_HEADER`].
     ///
     /// # Errors
-    /// When it is malformed, a fragment, has options, or belongs to hosts that no flow has.
+    /// Fails if the packet is malformed, a fragment, has options, or has addresses that belong to no flow.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
-        let invalid = |what, offset: usize, found: u64| Err(Error::Invalid { what, offset, found });
+        let invalid = |field, offset: usize, found: u64| Err(Error::Invalid { what: field, offset, found });
         let version = reader.u8("IPv4 header")?;
         if version != 0x45 {
             return invalid("IP version and header length", 0, version.into());
@@ -81,36 +81,36 @@ impl Header {
         let protocol = match reader.u8("IPv4 protocol")? {
             6 => Protocol::Tcp,
             17 => Protocol::Udp,
-            other => return invalid("IPv4 protocol", 9, other.into()),
+            unknown => return invalid("IPv4 protocol", 9, unknown.into()),
         };
         let checksum = reader.u16("IPv4 header checksum")?;
         let (from, to) = (reader.u32("IPv4 source address")?, reader.u32("IPv4 destination address")?);
         if folded(words(&bytes[..IP_HEADER])) != u16::MAX {
             return invalid("IPv4 header checksum", 10, checksum.into());
         }
-        let Some(hosts) = Hosts::at(from.to_be_bytes(), to.to_be_bytes()) else {
+        let Some(hosts) = Hosts::from_addresses(from.to_be_bytes(), to.to_be_bytes()) else {
             return invalid("IPv4 addresses", 12, u64::from(from) << 32 | u64::from(to));
         };
         Ok(Self { hosts, protocol, ecn: Ecn::from_bits(class), dscp: class >> 2 })
     }
 
-    /// Whether the checksum in `segment`, which the packet carries, is right.
+    /// Whether the checksum of the packet's payload `segment` is correct.
     #[must_use]
     pub fn checks(&self, segment: &[u8]) -> bool {
         folded(self.pseudo_header(segment.len()) + words(segment)) == u16::MAX
     }
 
-    /// The sum of the pseudo-header that checksums of TCP and UDP cover, too (RFC 9293 section 3.1, RFC 768).
+    /// Sum of the pseudo-header, which the checksums of TCP and UDP include (RFC 9293 section 3.1, RFC 768).
     fn pseudo_header(&self, length: usize) -> u64 {
         let (from, to) = self.hosts.addresses();
         words(&from) + words(&to) + self.protocol as u64 + length as u64
     }
 }
 
-/// Appends the header of a UDP datagram with so many bytes of payload, its checksum left open.
+/// Appends the header of a UDP datagram with `payload` bytes of payload; the checksum is zero and has to be set later.
 ///
 /// # Errors
-/// When the payload is too long; `out` is then as it was.
+/// Fails if the payload is too long; `out` is then unchanged.
 pub fn put_udp(ports: (u16, u16), payload: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     let length = fit("bytes of a UDP datagram", UDP_HEADER + payload, UDP_HEADER, usize::from(u16::MAX))?;
     for field in [ports.0, ports.1, length as u16, 0] {
@@ -119,23 +119,23 @@ pub fn put_udp(ports: (u16, u16), payload: usize, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// Where the checksum of a UDP header is.
+/// Position of the checksum in a UDP header.
 pub const UDP_CHECKSUM: usize = 6;
 
-/// Reads the UDP header of `datagram`, which the packet of `ip` carries: its ports. The payload begins at
-/// [`UDP_HEADER`].
+/// Parses the ports from the UDP header of `datagram`, the payload of the packet with the header `ip`. The datagram's
+/// payload begins at [`UDP_HEADER`].
 ///
 /// # Errors
-/// When it is malformed.
+/// Fails if the datagram is malformed.
 pub fn decode_udp(ip: &Header, datagram: &[u8]) -> Result<(u16, u16), Error> {
-    let mut reader = Reader::at(datagram, IP_HEADER);
+    let mut reader = Reader::with_offset(datagram, IP_HEADER);
     let ports = (reader.u16("UDP source port")?, reader.u16("UDP destination port")?);
     let length = reader.u16("UDP length")?;
     if usize::from(length) != datagram.len() {
         return Err(Error::Invalid { what: "UDP length", offset: IP_HEADER + 4, found: length.into() });
     }
     let checksum = reader.u16("UDP checksum")?;
-    // zero: none was computed (RFC 768)
+    // zero: no checksum was computed (RFC 768)
     if checksum != 0 && !ip.checks(datagram) {
         let offset = IP_HEADER + UDP_CHECKSUM;
         return Err(Error::Invalid { what: "UDP checksum", offset, found: checksum.into() });
@@ -143,14 +143,14 @@ pub fn decode_udp(ip: &Header, datagram: &[u8]) -> Result<(u16, u16), Error> {
     Ok(ports)
 }
 
-/// The sum of 16-bit words (RFC 1071), a last odd byte filled up with zeros.
+/// Sum of 16-bit words (RFC 1071); a last odd byte is padded with zeros.
 fn words(bytes: &[u8]) -> u64 {
     let pairs = bytes.chunks_exact(2);
     let odd = pairs.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
     pairs.map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u64>() + odd
 }
 
-/// A sum in ones' complement arithmetic of 16 bits (RFC 1071).
+/// Folds a sum to 16 bits in ones' complement arithmetic (RFC 1071).
 fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
@@ -190,11 +190,11 @@ mod tests {
         assert_eq!(ip[20..26], [0x13, 0x8d, 0x13, 0x8c, 0, 11]);
         assert_eq!(Header::decode(ip), Ok(header(Protocol::Udp)));
         assert_eq!(decode_udp(&header(Protocol::Udp), &ip[20..]), Ok((5005, 5004)));
-        for at in 0..31 {
+        for index in 0..31 {
             let mut spoilt = ip.to_vec();
-            spoilt[at] ^= 1;
-            let read = Header::decode(&spoilt).and_then(|ip| decode_udp(&ip, &spoilt[20..]));
-            assert!(read.is_err(), "byte {at}");
+            spoilt[index] ^= 1;
+            let ports = Header::decode(&spoilt).and_then(|ip| decode_udp(&ip, &spoilt[20..]));
+            assert!(ports.is_err(), "byte {index}");
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(out.len(), 3);
         out.resize(3 + 65_516, 0);
         assert!(header(Protocol::Tcp).put_before(&mut out, 3, 16).is_err());
-        assert_eq!(out.len(), 3, "as it was");
+        assert_eq!(out.len(), 3, "unchanged");
         assert!(put_udp((1, 2), 65_528, &mut out).is_err());
         assert_eq!(out.len(), 3);
     }

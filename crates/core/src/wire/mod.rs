@@ -1,9 +1,8 @@
-//! IP, UDP, TCP, RTP and RTCP between bytes and plain values.
+//! Encoding and decoding of IP, UDP, TCP, RTP and RTCP.
 //!
-//! Every format is a plain struct with public fields. What was decoded can be encoded, and decodes to
-//! the same value again; what cannot be written (a field beyond its bits) is an [`Error`] and leaves
-//! the output as it was. Bytes from the network are never trusted: whatever they hold, decoding ends in
-//! a value or in an [`Error`] that says what was wrong and where.
+//! Each format is a struct with public fields. A decoded value can be encoded, and decodes to the same value again. A value
+//! that cannot be encoded (a field beyond its bits) gives an [`Error`], and the output is unchanged. Bytes from the network
+//! are not trusted: decoding gives a value, or an [`Error`] with the part and its position.
 
 pub mod descriptor;
 mod error;

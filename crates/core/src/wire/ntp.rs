@@ -1,33 +1,33 @@
-//! NTP timestamps (RFC 3550 section 4): seconds as fixed point, 32.32 in full and 16.16 in the middle.
+//! NTP timestamps (RFC 3550 section 4): seconds in fixed point, 32.32 in full and 16.16 in the middle form.
 //!
-//! The reading of an endpoint's clock is a [`RemoteTime`], for that is what it is to whoever gets the
-//! timestamp. Only differences of it count, so that the clock's origin stands in for the year 1900.
+//! The time of an endpoint's clock is a [`RemoteTime`], as for the receiver of the timestamp. Only differences count, so the
+//! clock's origin takes the place of the year 1900.
 
 use crate::units::{RemoteTime, Span};
 
 const NANOS: i128 = 1_000_000_000;
 
-/// The full timestamp in 2^-32 s, rounded down, modulo 2^64.
+/// Full timestamp in 2^-32 s, rounded down, modulo 2^64.
 #[must_use]
-pub const fn timestamp(at: RemoteTime) -> u64 {
+pub const fn timestamp(time: RemoteTime) -> u64 {
     // the cast keeps the low 64 bits, which is the modulo
-    ((at.as_nanos() as i128) << 32).div_euclid(NANOS) as u64
+    ((time.as_nanos() as i128) << 32).div_euclid(NANOS) as u64
 }
 
-/// The middle 32 bits of a full timestamp: 2^-16 s, wraps after 18.2 hours.
+/// Middle 32 bits of a full timestamp, in 2^-16 s; wraps after 18.2 hours.
 #[must_use]
 pub const fn middle(timestamp: u64) -> u32 {
     (timestamp >> 16) as u32
 }
 
-/// [`middle`] of [`timestamp`].
+/// Middle form of a time: [`middle`] of [`timestamp`].
 #[must_use]
-pub const fn short(at: RemoteTime) -> u32 {
-    middle(timestamp(at))
+pub const fn short(time: RemoteTime) -> u32 {
+    middle(timestamp(time))
 }
 
-/// A length of time in 2^-16 s to the nearest, as in DLSR; negative is zero, and 18.2 hours or more the
-/// most that fits.
+/// Converts a duration to 2^-16 s, to the nearest, as in DLSR. Negative durations give zero, and those of 18.2 hours or
+/// more saturate.
 #[must_use]
 pub const fn short_span(span: Span) -> u32 {
     if span.is_negative() {
@@ -37,24 +37,22 @@ pub const fn short_span(span: Span) -> u32 {
     if units > u32::MAX as i128 { u32::MAX } else { units as u32 }
 }
 
-/// `units` of 2^-16 s as a length of time, to the nearest nanosecond. Unwrap a timestamp with
+/// Converts `units` of 2^-16 s to a duration, to the nearest nanosecond. A timestamp has to be unwrapped with
 /// [`wrap::nearest`](super::wrap::nearest) before.
 #[must_use]
 pub const fn span(units: i64) -> Span {
     Span::from_nanos(((units as i128 * NANOS + (1 << 15)) >> 16) as i64)
 }
 
-/// The instant on the sender's clock that `units` of 2^-16 s (unwrapped) since its origin stand for, to
-/// the nearest nanosecond.
+/// Time of the sender's clock `units` of 2^-16 s (unwrapped) after its origin, to the nearest nanosecond.
 #[must_use]
 pub const fn instant(units: i64) -> RemoteTime {
     RemoteTime::from_nanos(span(units).as_nanos())
 }
 
-/// The round-trip time from LSR and DLSR (RFC 3550 section 6.4.1): `now - last_sr - delay`, all in
-/// 2^-16 s and modulo 2^32. `None` where no sender report had been received (`last_sr` is zero), and
-/// where the difference is negative, which a clock that was set back and the rounding of short paths
-/// can do.
+/// Round-trip time from LSR and DLSR (RFC 3550 section 6.4.1): `now - last_sr - delay`, all in 2^-16 s and modulo 2^32.
+/// `None` if no sender report had been received (`last_sr` is zero), or if the difference is negative, because a clock
+/// was set back or because of rounding on a short path.
 #[must_use]
 pub fn round_trip(now: u32, last_sr: u32, delay: u32) -> Option<Span> {
     let units = now.wrapping_sub(last_sr).wrapping_sub(delay) as i32;
@@ -67,14 +65,14 @@ mod tests {
 
     #[test]
     fn fractions_are_exact_and_rounded_down() {
-        let at = |nanos| RemoteTime::from_nanos(nanos);
-        assert_eq!(timestamp(at(1_500_000_000)), 0x1_8000_0000);
-        assert_eq!(timestamp(at(1)), 4); // 4.29
-        assert_eq!(timestamp(at(-1)), u64::MAX - 4); // -4.29 is rounded down to -5
+        let time = |nanos| RemoteTime::from_nanos(nanos);
+        assert_eq!(timestamp(time(1_500_000_000)), 0x1_8000_0000);
+        assert_eq!(timestamp(time(1)), 4); // 4.29
+        assert_eq!(timestamp(time(-1)), u64::MAX - 4); // -4.29 is rounded down to -5
         assert_eq!(middle(0x1234_5678_9abc_def0), 0x5678_9abc);
-        assert_eq!(short(at(1_500_000_000)), 0x1_8000);
+        assert_eq!(short(time(1_500_000_000)), 0x1_8000);
         // 2^16 seconds later the short form looks the same
-        assert_eq!(short(at(1_500_000_000 + 65_536 * 1_000_000_000)), 0x1_8000);
+        assert_eq!(short(time(1_500_000_000 + 65_536 * 1_000_000_000)), 0x1_8000);
         assert_eq!(short_span(Span::from_millis(500)), 0x8000);
         assert_eq!(short_span(Span::from_nanos(7_629)), 0); // a unit is 15 259 ns
         assert_eq!(short_span(Span::from_nanos(7_630)), 1);

@@ -7,45 +7,45 @@ use crate::datagram::Extension;
 use crate::units::Time;
 use core::ops::Range;
 
-/// What "defined by profile" holds for one-byte extension elements (RFC 8285 section 4.2).
+/// "Defined by profile" value of one-byte extension elements (RFC 8285 section 4.2).
 const ONE_BYTE: u16 = 0xbede;
-/// The same for two-byte elements; the four lowest bits are the application's (section 4.3).
+/// "Defined by profile" value of two-byte elements; the four lowest bits are the application's (section 4.3).
 const TWO_BYTE: u16 = 0x1000;
 
-/// An RTP header (RFC 3550 section 5.1); its version is 2.
+/// RTP header (RFC 3550 section 5.1) of version 2.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Header {
-    /// Bytes of padding behind the payload, the last of which holds this number; zero for none (and no P bit).
+    /// Bytes of padding after the payload, whose last byte contains this number; zero for none (and no P bit).
     pub padding: u8,
-    /// The marker bit: for video, the last packet of a frame.
+    /// Marker bit: for video, the last packet of a frame.
     pub marker: bool,
-    /// The payload type: seven bits.
+    /// Payload type, seven bits.
     pub payload_type: u8,
-    /// The sequence number.
+    /// Sequence number.
     pub sequence: u16,
-    /// The timestamp in units of the payload type's clock.
+    /// Timestamp in units of the payload type's clock.
     pub timestamp: u32,
-    /// The stream.
+    /// SSRC of the stream.
     pub ssrc: u32,
-    /// Who contributed to it: at most 15.
+    /// Contributing sources, at most 15.
     pub csrcs: Vec<u32>,
-    /// Extension elements in the order of writing. Written with one-byte headers if they all have an
-    /// identifier of 1 to 14 and 1 to 16 bytes of data, else with two-byte headers, which take
-    /// identifiers of 1 to 255 and up to 255 bytes. An extension that is neither is skipped on reading.
+    /// Extension elements in the order on the wire. They are encoded with one-byte headers if all have an identifier of 1 to
+    /// 14 and 1 to 16 bytes of data, else with two-byte headers, for identifiers of 1 to 255 and up to 255 bytes. Other
+    /// kinds of extension are skipped in decoding.
     pub extensions: Vec<Extension>,
 }
 
 impl Header {
-    /// Bytes of the header as [`Header::encode`] writes it, without payload and padding.
+    /// Encoded length of the header, without payload and padding, bytes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         12 + 4 * self.csrcs.len() + encoded_extensions_len(&self.extensions)
     }
 
-    /// Appends the header to `out`. Payload and padding follow; they are the caller's.
+    /// Appends the header to `out`. The caller has to append payload and padding.
     ///
     /// # Errors
-    /// When a value does not fit its field; `out` is then as it was.
+    /// Fails if a value does not fit its field; `out` is then unchanged.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let csrcs = fit("number of CSRCs", self.csrcs.len(), 0, 15)? as u8;
         let payload_type = fit("payload type", usize::from(self.payload_type), 0, 0x7f)? as u8;
@@ -85,10 +85,10 @@ impl Header {
         Ok(())
     }
 
-    /// Reads the header of the packet `bytes`, and where in it the payload is.
+    /// Parses the header of the packet `bytes`, and returns it with the range of the payload.
     ///
     /// # Errors
-    /// When the packet is malformed.
+    /// Fails if the packet is malformed.
     pub fn decode(bytes: &[u8]) -> Result<(Self, Range<usize>), Error> {
         let mut reader = Reader::new(bytes);
         let first = reader.u8("RTP header")?;
@@ -109,12 +109,12 @@ impl Header {
             let profile = reader.u16("RTP extension profile")?;
             let words = usize::from(reader.u16("RTP extension length")?);
             let extension = reader.part(4 * words, "RTP extension")?;
-            header.extensions = read_extensions(profile, extension)?;
+            header.extensions = parse_extensions(profile, extension)?;
         }
         if first & 0x20 != 0 {
-            let rest = reader.rest();
-            let count = rest.last().copied().unwrap_or(0);
-            if count == 0 || usize::from(count) > rest.len() {
+            let remaining = reader.remaining();
+            let count = remaining.last().copied().unwrap_or(0);
+            if count == 0 || usize::from(count) > remaining.len() {
                 let offset = bytes.len() - 1;
                 return Err(Error::Invalid { what: "RTP padding count", offset, found: u64::from(count) });
             }
@@ -124,15 +124,14 @@ impl Header {
         Ok((header, payload))
     }
 
-    /// The data of the first extension element with identifier `id`.
+    /// Data of the first extension element with the identifier `id`.
     #[must_use]
     pub fn extension(&self, id: u8) -> Option<&[u8]> {
         self.extensions.iter().find(|element| element.id == id).map(|element| element.data.as_slice())
     }
 }
 
-/// Bytes that `extensions` take in an RTP header as [`Header::encode`] writes them, the four bytes in
-/// front of them included; zero for none.
+/// Encoded length of `extensions` in an RTP header, including the four bytes before them; zero for none.
 #[must_use]
 pub fn encoded_extensions_len(extensions: &[Extension]) -> usize {
     if extensions.is_empty() {
@@ -147,11 +146,11 @@ fn fits_one_byte(extensions: &[Extension]) -> bool {
     extensions.iter().all(|e| (1..=14).contains(&e.id) && (1..=16).contains(&e.data.len()))
 }
 
-fn read_extensions(profile: u16, mut body: Reader<'_>) -> Result<Vec<Extension>, Error> {
+fn parse_extensions(profile: u16, mut body: Reader<'_>) -> Result<Vec<Extension>, Error> {
     let mut elements = Vec::new();
     let one_byte = profile == ONE_BYTE;
     if !one_byte && profile & 0xfff0 != TWO_BYTE {
-        // RFC 3550 section 5.3.1: an extension can be ignored by who does not know it
+        // RFC 3550 section 5.3.1: an unknown extension may be ignored
         return Ok(elements);
     }
     while !body.is_empty() {
@@ -161,7 +160,7 @@ fn read_extensions(profile: u16, mut body: Reader<'_>) -> Result<Vec<Extension>,
         }
         let (id, length) = if one_byte {
             let (id, length) = (first >> 4, first & 0x0f);
-            // RFC 8285 section 4.2: both end the list, whatever follows
+            // RFC 8285 section 4.2: both end the list, regardless of what follows
             if id == 15 || id == 0 {
                 break;
             }
@@ -174,15 +173,15 @@ fn read_extensions(profile: u16, mut body: Reader<'_>) -> Result<Vec<Extension>,
     Ok(elements)
 }
 
-/// The transport-wide sequence number as an extension element
+/// Encodes the transport-wide sequence number as an extension element
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01 section 2).
 #[must_use]
 pub fn transport_sequence(id: u8, sequence: u16) -> Extension {
     Extension { id, data: sequence.to_be_bytes().to_vec() }
 }
 
-/// The transport-wide sequence number in an element's data: two bytes, or the first two of the four
-/// of its second version.
+/// Parses the transport-wide sequence number in an element's data: two bytes, or the first two of the four bytes of the
+/// second version.
 #[must_use]
 pub fn read_transport_sequence(data: &[u8]) -> Option<u16> {
     match *data {
@@ -191,22 +190,22 @@ pub fn read_transport_sequence(data: &[u8]) -> Option<u16> {
     }
 }
 
-/// An instant as abs-send-time: seconds as 6.18 fixed point, 24 bits (wraps every 64 s). Rounded down
-/// to microseconds and then to 2^-18 s, as libwebrtc does (`AbsoluteSendTime::To24Bits`).
+/// Converts a time to abs-send-time: seconds in 6.18 fixed point, 24 bits (wraps every 64 s). Rounded down to
+/// microseconds and then to 2^-18 s, as in libwebrtc (`AbsoluteSendTime::To24Bits`).
 #[must_use]
-pub const fn abs_send_time(at: Time) -> u32 {
-    let micros = at.as_nanos().div_euclid(1_000).rem_euclid(64_000_000);
+pub const fn abs_send_time(time: Time) -> u32 {
+    let micros = time.as_nanos().div_euclid(1_000).rem_euclid(64_000_000);
     ((micros << 18) / 1_000_000) as u32
 }
 
-/// An abs-send-time as an extension element.
+/// Encodes a time as an extension element with abs-send-time.
 #[must_use]
-pub fn abs_send_time_element(id: u8, at: Time) -> Extension {
-    let [_, high, middle, low] = abs_send_time(at).to_be_bytes();
+pub fn abs_send_time_element(id: u8, time: Time) -> Extension {
+    let [_, high, middle, low] = abs_send_time(time).to_be_bytes();
     Extension { id, data: vec![high, middle, low] }
 }
 
-/// The abs-send-time in an element's data, in 2^-18 s.
+/// Parses the abs-send-time in an element's data, in 2^-18 s.
 #[must_use]
 pub fn read_abs_send_time(data: &[u8]) -> Option<u32> {
     match *data {

@@ -1,5 +1,5 @@
-//! TCP headers (RFC 9293 section 3.1) with the options that are used here: maximum segment size, window scale
-//! (RFC 7323) and selective acknowledgements (RFC 2018).
+//! TCP headers (RFC 9293 section 3.1) with the options maximum segment size, window scale (RFC 7323) and selective
+//! acknowledgements (RFC 2018).
 
 use super::Error;
 use super::error::fit;
@@ -7,34 +7,34 @@ use super::ip::IP_HEADER;
 use super::reader::Reader;
 use crate::datagram::{Opening, SackBlocks, TcpBody};
 
-/// Bytes of a header without options.
+/// Length of a header without options, bytes.
 pub const HEADER: usize = 20;
-/// Bytes of IP and TCP headers without options.
+/// Length of IP and TCP headers without options, bytes.
 pub const HEADERS: u32 = (IP_HEADER + HEADER) as u32;
-/// Where the checksum is.
+/// Position of the checksum.
 pub const CHECKSUM: usize = 16;
-/// The largest shift of a window (RFC 7323 section 2.3).
+/// Largest shift of a window (RFC 7323 section 2.3).
 pub const MOST_SCALE: u8 = 14;
 
-/// Kinds of options (RFC 9293 section 3.2, RFC 7323 section 2.2, RFC 2018 sections 2 and 3).
+// kinds of options (RFC 9293 section 3.2, RFC 7323 section 2.2, RFC 2018 sections 2 and 3)
 const END: u8 = 0;
-const NOTHING: u8 = 1;
+const NO_OPERATION: u8 = 1;
 const SEGMENT_SIZE: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 
-/// The options of a segment.
+/// Options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Those of a SYN.
+    /// Options of a SYN.
     pub opening: Opening,
-    /// Blocks of selective acknowledgement, unused ones zeros.
+    /// Blocks of selective acknowledgement; unused ones are zeros.
     pub sack: SackBlocks,
 }
 
 impl Options {
-    /// Bytes that they take, in whole words.
+    /// Encoded length in full words, bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         let Opening { segment, scale, sack } = self.opening;
@@ -43,7 +43,7 @@ impl Options {
             + if blocks == 0 { 0 } else { 4 + 8 * blocks }
     }
 
-    /// Whether there are none.
+    /// Whether there is no option.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -53,7 +53,7 @@ impl Options {
         self.sack.iter().rposition(|&block| block != (0, 0)).map_or(0, |last| last + 1)
     }
 
-    /// Each option is filled up to whole words from before.
+    /// Appends the options; each is padded to full words in front.
     fn put(&self, out: &mut Vec<u8>) {
         let Opening { segment, scale, sack } = self.opening;
         if let Some(segment) = segment {
@@ -61,14 +61,14 @@ impl Options {
             out.extend(segment.to_be_bytes());
         }
         if let Some(scale) = scale {
-            out.extend([NOTHING, WINDOW_SCALE, 3, scale]);
+            out.extend([NO_OPERATION, WINDOW_SCALE, 3, scale]);
         }
         if sack {
-            out.extend([NOTHING, NOTHING, SACK_PERMITTED, 2]);
+            out.extend([NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
         }
         let blocks = self.blocks();
         if blocks > 0 {
-            out.extend([NOTHING, NOTHING, SACK, 2 + 8 * blocks as u8]);
+            out.extend([NO_OPERATION, NO_OPERATION, SACK, 2 + 8 * blocks as u8]);
             for (begin, end) in &self.sack[..blocks] {
                 out.extend(begin.to_be_bytes());
                 out.extend(end.to_be_bytes());
@@ -76,27 +76,28 @@ impl Options {
         }
     }
 
-    /// Those that are not known are passed over (RFC 9293 section 3.2, MUST-6), and so are those of a SYN in other
-    /// segments (RFC 7323 section 2.2).
-    fn read(mut bytes: Reader<'_>, syn: bool) -> Result<Self, Error> {
+    /// Parses options. Unknown ones are skipped (RFC 9293 section 3.2, MUST-6), as are those of a SYN in other segments (RFC
+    /// 7323 section 2.2).
+    fn parse(mut bytes: Reader<'_>, syn: bool) -> Result<Self, Error> {
         let mut options = Self::default();
         while !bytes.is_empty() {
             let kind = bytes.u8("TCP option")?;
             match kind {
                 END => break,
-                NOTHING => continue,
+                NO_OPERATION => continue,
                 _ => {}
             }
             let offset = bytes.offset();
             let length = bytes.u8("TCP option length")?;
-            let wrong = Error::Invalid { what: "TCP option length", offset, found: length.into() };
-            let mut data = bytes.part(usize::from(length.checked_sub(2).ok_or(wrong)?), "TCP option")?;
+            let invalid_length = Error::Invalid { what: "TCP option length", offset, found: length.into() };
+            let mut data =
+                bytes.part(usize::from(length.checked_sub(2).ok_or(invalid_length)?), "TCP option")?;
             match (kind, length) {
                 (SEGMENT_SIZE, 4) if syn => {
                     options.opening.segment = Some(data.u16("maximum segment size")?);
                 }
                 (WINDOW_SCALE, 3) if syn => {
-                    // RFC 7323 section 2.3: more than 14 is 14
+                    // RFC 7323 section 2.3: more than 14 counts as 14
                     options.opening.scale = Some(data.u8("window scale")?.min(MOST_SCALE));
                 }
                 (SACK_PERMITTED, 2) if syn => options.opening.sack = true,
@@ -110,7 +111,7 @@ impl Options {
                 (SEGMENT_SIZE..=SACK, _)
                     if !matches!((kind, length), (2, 4) | (3, 3) | (4, 2) | (5, 10 | 18 | 26 | 34)) =>
                 {
-                    return Err(wrong);
+                    return Err(invalid_length);
                 }
                 _ => {}
             }
@@ -119,11 +120,11 @@ impl Options {
     }
 }
 
-/// Appends the header of a segment, its checksum left open. The options are filled up with zeros to `room` bytes, so
-/// that a packet is as long as its size says.
+/// Appends the header of a segment; the checksum is zero and has to be set later. The options are padded with zeros to
+/// `room` bytes, so that the packet has its size.
 ///
 /// # Errors
-/// When the options do not fit the room, or the room the header; `out` is then as it was.
+/// Fails if the options do not fit the room, or the room does not fit the header; `out` is then unchanged.
 pub fn put(
     body: &TcpBody,
     ports: (u16, u16),
@@ -151,12 +152,12 @@ pub fn put(
     Ok(())
 }
 
-/// Reads the header of `segment`, which an IP packet carries: ports, header fields, and options.
+/// Parses the header of `segment`, the payload of an IP packet: ports, header fields, and options.
 ///
 /// # Errors
-/// When it is malformed.
+/// Fails if the segment is malformed.
 pub fn decode(segment: &[u8]) -> Result<((u16, u16), TcpBody, Options), Error> {
-    let mut reader = Reader::at(segment, IP_HEADER);
+    let mut reader = Reader::with_offset(segment, IP_HEADER);
     let ports = (reader.u16("TCP source port")?, reader.u16("TCP destination port")?);
     let (sequence, ack) = (reader.u32("TCP sequence number")?, reader.u32("TCP acknowledgment number")?);
     let offset = reader.offset();
@@ -168,7 +169,7 @@ pub fn decode(segment: &[u8]) -> Result<((u16, u16), TcpBody, Options), Error> {
         return Err(Error::Invalid { what: "TCP data offset", offset, found: words.into() });
     };
     let options = reader.part(room, "TCP options")?;
-    let options = Options::read(options, flags & TcpBody::SYN != 0)?;
+    let options = Options::parse(options, flags & TcpBody::SYN != 0)?;
     let length = reader.len() as u16;
     Ok((ports, TcpBody { sequence, ack, window, length, flags }, options))
 }

@@ -1,9 +1,9 @@
-//! Counters that wrap on the wire.
+//! Unwrapping of counters.
 
-/// The number congruent to `value` modulo 2^`bits` that lies nearest to `near`.
+/// Number nearest to `near` that is congruent to `value` modulo 2^`bits`.
 ///
-/// Where two are equally near, the later one counts, so that a jump by exactly half the range goes
-/// forward. Higher bits of `value` are ignored; `bits` is at most 32.
+/// Of two equally near numbers the larger one is taken, so that a jump by exactly half the range goes forward. Higher bits
+/// of `value` are ignored; `bits` is at most 32.
 #[must_use]
 pub const fn nearest(value: u32, bits: u32, near: i64) -> i64 {
     debug_assert!(0 < bits && bits <= 32);
@@ -21,7 +21,7 @@ mod tests {
         assert_eq!(nearest(3, 16, 65_534), 65_539);
         assert_eq!(nearest(65_534, 16, 65_539), 65_534);
         assert_eq!(nearest(5, 16, 5), 5);
-        // one before zero has no smaller number to be but a negative one
+        // the number before zero is negative
         assert_eq!(nearest(0xffff, 16, 0), -1);
         // half the range goes forward, one more goes back
         assert_eq!(nearest(0x8000, 16, 0), 0x8000);

@@ -180,7 +180,7 @@ pub(crate) fn packet(rng: &mut Stream, kind: u64) -> rtcp::Packet {
     }
 }
 
-/// How many kinds [`packet`] knows.
+/// Number of kinds that [`packet`] can make.
 pub(crate) const KINDS: u64 = 15;
 
 pub(crate) fn header(rng: &mut Stream) -> rtp::Header {

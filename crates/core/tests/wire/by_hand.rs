@@ -69,7 +69,7 @@ fn extension_elements_are_read_as_rfc_8285_says() {
     let first = vec![element(1, &[0xaa])];
     assert_eq!(read("bede0002 10aaf0bb 21bbcc00"), Ok((first.clone(), 24)));
     assert_eq!(read("bede0002 10aa03bb 21bbcc00"), Ok((first, 24)));
-    // somebody else's extension is skipped
+    // an extension of an unknown profile is skipped
     assert_eq!(read("abcd0001 10aa0000"), Ok((vec![], 20)));
     assert_eq!(read("bede0000"), Ok((vec![], 16)));
     // an element that is longer than the extension
@@ -442,7 +442,7 @@ fn ecn_feedback_and_summary_are_those_of_rfc_6679() {
         ssrc: 0x1111_1111,
         blocks: vec![
             rtcp::ReportExtension::EcnSummary(vec![(0x2222_2222, counters)]),
-            // receiver reference time (RFC 3611 section 4.4), which nobody here reads
+            // receiver reference time (RFC 3611 section 4.4), which this crate does not parse
             rtcp::ReportExtension::Unknown { block_type: 4, specific: 0, data: vec![7; 8] },
             rtcp::ReportExtension::EcnSummary(vec![]),
         ],

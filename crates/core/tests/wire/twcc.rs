@@ -13,7 +13,7 @@ fn at(nanos: i64) -> RemoteTime {
     RemoteTime::from_nanos(nanos)
 }
 
-/// What a sender learns of reports that took the way over the wire: (unwrapped sequence, arrival in ns,
+/// A sender's data from reports that were written and parsed: (unwrapped sequence, arrival in ns,
 /// if it arrived), in the order of the reports.
 fn learned(reports: &[Twcc], near_sequence: u64, near: RemoteTime) -> Vec<(u64, Option<i64>)> {
     let mut sequence = near_sequence as i64;

@@ -1,24 +1,25 @@
-//! One stream of media as its circuit breakers see it: what it has sent, and what reports have said of it.
+//! One stream of media as its circuit breakers see it: its traffic, and the reports on it.
 
-use super::{Intervals, NEWEST};
+use super::{Intervals, NEWEST_WEIGHT};
 use std::collections::VecDeque;
 use tidegate_core::record::Breaker;
 use tidegate_core::wire::rtcp::ReportBlock;
 use tidegate_core::{Span, Time, math};
 
-/// k: so many reports without reception are no chance (RFC 8083 section 4.2).
-const NON_REPORTING: f64 = 5.0;
-/// How far a stream may be above what TCP would get (section 4.3).
-const FACTOR: f64 = 10.0;
-/// How long a time between two frames counts (section 3, Tf).
-const FRAMES_WITHIN: Span = Span::from_secs(10);
+/// k: reports in a row without reception that trip the breaker (RFC 8083 section 4.2).
+const NON_REPORTING_THRESHOLD: f64 = 5.0;
+/// Multiple of TCP's rate above which a stream trips the breaker (section 4.3).
+const TCP_RATE_FACTOR: f64 = 10.0;
+/// Window in which the longest time between two frames is taken (section 3, Tf).
+const FRAME_GAPS_WINDOW: Span = Span::from_secs(10);
 /// Frames over which the size of a packet is averaged: 4 G, and G = 1, because the encoders here follow their rate with each
 /// frame (section 3, s and G).
-const FRAMES: usize = 4;
-/// CB_INTERVAL covers 15 s, or three intervals of RTCP, at most (section 4.3): where reports come every few milliseconds, this many.
-const MOST_INTERVALS: usize = 4096;
+const PACKET_SIZE_FRAMES: usize = 4;
+/// Largest CB_INTERVAL, for reports every few milliseconds: it covers 15 s, or three intervals of RTCP, at most
+/// (section 4.3).
+const INTERVALS_MAX: usize = 4096;
 
-/// What a stream has sent since it began.
+/// Traffic that a stream has sent since its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
     /// RTP packets, modulo 2^32.
@@ -37,36 +38,36 @@ struct Interval {
 
 /// One stream.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct WatchedStream {
     /// Packets and bytes of the last frames.
     frames: VecDeque<(u32, u32)>,
     last_frame: Option<Time>,
-    /// What had been sent when RTCP came last.
+    /// Traffic sent when RTCP came last.
     pub(super) traffic: Traffic,
-    /// Times between frames of the last 10 s, each with its end: only those that no later one is as long as.
+    /// Times between frames of the last 10 s, each with its end; only those that are longer than all later ones.
     gaps: VecDeque<(Time, Span)>,
-    /// The block of the report that is being read.
+    /// The block of the current report.
     block: Option<ReportBlock>,
-    /// Marks that came with it.
+    /// Marks that came with the current report.
     pub(super) marked: u32,
     highest: Option<u32>,
-    /// When the last block came, and what had been sent then.
+    /// When the last block came, and the traffic sent by then.
     reported: Option<(Time, Traffic)>,
-    /// What had been sent when the last report came, with a block on this stream or without.
-    heard: u32,
+    /// Packets sent when the last report came, with a block on this stream or without.
+    sent_at_report: u32,
     intervals: VecDeque<Interval>,
-    /// CB_INTERVAL.
-    needed: usize,
-    /// The part lost, smoothed as the round trip is.
+    /// CB_INTERVAL, in reporting intervals.
+    cb_interval: usize,
+    /// The fraction lost, smoothed as the round trip is.
     loss: Option<f64>,
-    /// Reports in a row that say nothing has arrived, and MEDIA_TIMEOUT.
+    /// Reports in a row by which nothing has arrived, and MEDIA_TIMEOUT.
     silent: f64,
     timeout: f64,
 }
 
-impl Watched {
+impl WatchedStream {
     pub(super) fn frame(&mut self, now: Time, packets: u32, bytes: u32) {
-        if self.frames.len() == FRAMES {
+        if self.frames.len() == PACKET_SIZE_FRAMES {
             self.frames.pop_front();
         }
         self.frames.push_back((packets, bytes));
@@ -94,14 +95,14 @@ impl Watched {
 
     /// Tf in seconds: the longest time between two frames in the last 10 s.
     fn framing(&mut self, now: Time) -> f64 {
-        while self.gaps.front().is_some_and(|&(at, _)| now - at > FRAMES_WITHIN) {
+        while self.gaps.front().is_some_and(|&(time, _)| now - time > FRAME_GAPS_WINDOW) {
             self.gaps.pop_front();
         }
         self.gaps.front().map_or(0.0, |&(_, gap)| gap.as_secs_f64())
     }
 
-    /// A report has come in; its block on this stream, if it has one, was told before. A report without one says that nothing was
-    /// received since the last (RFC 3550 section 6.4).
+    /// Checks the breakers after a report has come in. Its block on this stream, if it has one, was noted before. A
+    /// report without a block says that nothing was received since the last one (RFC 3550 section 6.4).
     pub(super) fn report(
         &mut self,
         now: Time,
@@ -109,7 +110,7 @@ impl Watched {
         round_trip: Option<f64>,
     ) -> Option<Breaker> {
         let sent = self.traffic.packets;
-        let sending = std::mem::replace(&mut self.heard, sent) != sent;
+        let sending = std::mem::replace(&mut self.sent_at_report, sent) != sent;
         let framing = self.framing(now);
         let block = self.block.take();
         let marked = std::mem::take(&mut self.marked);
@@ -123,7 +124,7 @@ impl Watched {
         let congested =
             block.is_some_and(|block| self.congestion(now, &block, marked, intervals, round_trip));
         // recalculated after the checks
-        self.needed = cb_interval(framing, intervals, round_trip.unwrap_or(0.0));
+        self.cb_interval = cb_interval(framing, intervals, round_trip.unwrap_or(0.0));
         match (timeout, congested && advanced) {
             (true, _) => Some(Breaker::MediaTimeout),
             (false, true) => Some(Breaker::Congestion),
@@ -131,7 +132,7 @@ impl Watched {
         }
     }
 
-    /// Section 4.2.
+    /// Whether the media timeout has come (section 4.2).
     fn media_timeout(
         &mut self,
         advanced: bool,
@@ -142,7 +143,7 @@ impl Watched {
     ) -> bool {
         let peer = intervals.peer_s();
         let longest = framing.max(round_trip.unwrap_or(0.0)).max(peer);
-        let timeout = math::ceil(NON_REPORTING * longest / peer);
+        let timeout = math::ceil(NON_REPORTING_THRESHOLD * longest / peer);
         if advanced {
             (self.silent, self.timeout) = (0.0, timeout);
             return false;
@@ -154,7 +155,7 @@ impl Watched {
         self.silent >= self.timeout
     }
 
-    /// Section 4.3.
+    /// Whether the stream is congested (section 4.3).
     fn congestion(
         &mut self,
         now: Time,
@@ -168,19 +169,19 @@ impl Watched {
         let traffic = self.traffic;
         let Some((before, sent)) = self.reported.replace((now, traffic)) else { return false };
         let length_s = (now - before).as_secs_f64();
-        let smoothed = self.loss.map_or(lost, |loss| (1.0 - NEWEST) * loss + NEWEST * lost);
+        let smoothed = self.loss.map_or(lost, |loss| (1.0 - NEWEST_WEIGHT) * loss + NEWEST_WEIGHT * lost);
         self.loss = Some(smoothed);
-        // too few packets, and their loss says nothing
+        // the loss of too few packets says nothing
         let packets = f64::from(traffic.packets.wrapping_sub(sent.packets));
-        let least = length_s / intervals.peer_s().max(round_trip.unwrap_or(0.0));
-        if packets < least {
+        let packets_min = length_s / intervals.peer_s().max(round_trip.unwrap_or(0.0));
+        if packets < packets_min {
             return false;
         }
         self.intervals.push_back(Interval { length_s, lost: congested, bytes: traffic.bytes - sent.bytes });
-        while self.intervals.len() > self.needed.clamp(1, MOST_INTERVALS) {
+        while self.intervals.len() > self.cb_interval.clamp(1, INTERVALS_MAX) {
             self.intervals.pop_front();
         }
-        if self.intervals.len() < self.needed {
+        if self.intervals.len() < self.cb_interval {
             return false;
         }
         let sum = |part: fn(&Interval) -> f64| self.intervals.iter().map(part).sum::<f64>();
@@ -190,7 +191,7 @@ impl Watched {
         let Some(tcp) = round_trip.and_then(|rtt| tcp_rate(self.packet_size(), rtt, loss)) else {
             return false;
         };
-        rate > FACTOR * tcp
+        rate > TCP_RATE_FACTOR * tcp
     }
 
     /// s: the mean size of a packet of the last frames in bytes.
@@ -203,16 +204,16 @@ impl Watched {
     }
 }
 
-/// X: what TCP would get, in bytes a second, by the simple equation (section 4.3; b = 1); nothing where it has no bound.
+/// X: the rate of TCP in bytes a second by the simple equation (section 4.3; b = 1); none where it has no bound.
 fn tcp_rate(size: f64, round_trip: f64, loss: f64) -> Option<f64> {
     let slowness = round_trip * math::sqrt(2.0 * loss / 3.0);
     (slowness > 0.0 && size > 0.0).then(|| size / slowness)
 }
 
-/// CB_INTERVAL: over how many reporting intervals loss and rate are averaged (section 4.3), with G = 1.
+/// CB_INTERVAL: number of reporting intervals over which loss and rate are averaged (section 4.3), with G = 1.
 pub(super) fn cb_interval(framing: f64, intervals: &Intervals, round_trip: f64) -> usize {
     let peer = intervals.peer_s();
     let reaction = (10.0 * framing).max(10.0 * round_trip).max(3.0 * peer);
-    let most = (3.0 * intervals.own.as_secs_f64()).max(15.0);
-    math::ceil(3.0 * reaction.min(most) / (3.0 * peer)).min(MOST_INTERVALS as f64) as usize
+    let reaction_max = (3.0 * intervals.local.as_secs_f64()).max(15.0);
+    math::ceil(3.0 * reaction.min(reaction_max) / (3.0 * peer)).min(INTERVALS_MAX as f64) as usize
 }

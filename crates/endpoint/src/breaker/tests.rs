@@ -1,17 +1,17 @@
-//! Closed forms: at which report each breaker trips, and just within which bound none does.
+//! Closed forms: the report at which each breaker trips, and the bounds just within which none does.
 
 use super::stream::cb_interval;
 use super::*;
 
-fn at(millis: i64) -> Time {
+fn ms(millis: i64) -> Time {
     Time::from_millis(millis)
 }
 
 /// Reports a second apart.
 const SECOND: Intervals =
-    Intervals { timeout: Span::from_secs(5), own: Span::from_secs(1), peer: Span::from_secs(1) };
+    Intervals { timeout: Span::from_secs(5), local: Span::from_secs(1), peer: Span::from_secs(1) };
 
-/// A stream of packets of 1000 bytes, a frame each, every 20 ms; what is reported of it once a second.
+/// A stream of packets of 1000 bytes, a frame each, every 20 ms, with reports once a second.
 struct Call {
     breaker: CircuitBreaker,
     frames: i64,
@@ -26,17 +26,17 @@ impl Call {
         Self { breaker, frames: 0, traffic: Traffic::default(), highest: 0 }
     }
 
-    /// Sends for a second at `rate` bytes a second, as its traffic says.
+    /// Sends for a second, with traffic of `rate` bytes.
     fn send(&mut self, second: i64, rate: u64) {
         while self.frames * 20 < second * 1000 {
-            self.breaker.frame(at(self.frames * 20), 0, 1, 1000);
+            self.breaker.frame(ms(self.frames * 20), 0, 1, 1000);
             self.frames += 1;
         }
         self.traffic.packets += 50;
         self.traffic.bytes += rate;
     }
 
-    /// The report at the end of this second: so much lost in 1/256, with this round trip; `None`: no block.
+    /// Passes the report at the end of this second; `lost`: fraction lost in 1/256, or no block if `None`.
     fn report(&mut self, second: i64, lost: Option<u8>, round_trip: f64) -> Option<Breaker> {
         if let Some(fraction_lost) = lost {
             self.highest += 50;
@@ -46,11 +46,11 @@ impl Call {
         }
         let round_trip = Some(Span::from_secs_f64(round_trip));
         let traffic = [self.traffic].into_iter();
-        self.breaker.received(at(1000 * second), true, round_trip, SECOND, traffic)
+        self.breaker.received(ms(1000 * second), true, round_trip, SECOND, traffic)
     }
 }
 
-/// When the first breaker trips in 100 s of `rate`, and which.
+/// The first breaker that trips in 100 s of `rate`, and the second in which it does.
 fn run(unrepaired: bool, rate: u64, lost: Option<u8>, round_trip: f64) -> Option<(i64, Breaker)> {
     let mut call = Call::new(unrepaired);
     (1..=100).find_map(|second| {
@@ -105,10 +105,10 @@ fn a_long_interval_weighs_more() {
 }
 
 #[test]
-fn a_few_packets_say_nothing() {
+fn a_few_packets_do_not_count() {
     let mut call = Call::new(false);
     for second in 1..=100 {
-        call.breaker.frame(at(1000 * second), 0, 1, 1000);
+        call.breaker.frame(ms(1000 * second), 0, 1, 1000);
         // one packet in two seconds, on which every other report has a block
         call.traffic.packets += u32::from(second % 2 == 0);
         call.traffic.bytes += 100_000_000;
@@ -118,18 +118,21 @@ fn a_few_packets_say_nothing() {
 
 #[test]
 fn cb_interval_is_that_of_section_4_3() {
-    let of =
-        |own, peer| Intervals { own: Span::from_secs_f64(own), peer: Span::from_secs_f64(peer), ..SECOND };
+    let intervals = |local, peer| Intervals {
+        local: Span::from_secs_f64(local),
+        peer: Span::from_secs_f64(peer),
+        ..SECOND
+    };
     // ten round trips of 100 ms in reports every 144 ms
-    assert_eq!(cb_interval(0.033, &of(0.144, 0.144), 0.1), 7);
+    assert_eq!(cb_interval(0.033, &intervals(0.144, 0.144), 0.1), 7);
     // ten frames of 1 s
-    assert_eq!(cb_interval(1.0, &of(0.5, 0.5), 0.1), 20);
+    assert_eq!(cb_interval(1.0, &intervals(0.5, 0.5), 0.1), 20);
     // at least three reports
-    assert_eq!(cb_interval(0.02, &of(5.0, 5.0), 0.05), 3);
+    assert_eq!(cb_interval(0.02, &intervals(5.0, 5.0), 0.05), 3);
     // at most 15 s
-    assert_eq!(cb_interval(0.02, &of(0.5, 0.5), 3.0), 30);
+    assert_eq!(cb_interval(0.02, &intervals(0.5, 0.5), 3.0), 30);
     // or three reports of our own, where these come more rarely
-    assert_eq!(cb_interval(0.02, &of(10.0, 1.0), 3.5), 30);
+    assert_eq!(cb_interval(0.02, &intervals(10.0, 1.0), 3.5), 30);
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn a_block_on_the_same_number_is_no_reception_and_one_on_a_later_number_cancels(
 }
 
 #[test]
-fn who_sends_nothing_is_not_timed_out() {
+fn a_silent_sender_is_not_timed_out() {
     let mut call = Call::new(false);
     call.send(1, 1000);
     assert_eq!(call.report(1, Some(0), 0.1), None);
@@ -186,18 +189,18 @@ fn who_sends_nothing_is_not_timed_out() {
 #[test]
 fn rtcp_times_out_after_three_intervals_of_at_least_5_s_of_sending() {
     let mut call = Call::new(false);
-    assert_eq!(call.breaker.deadline(), at(15_000));
+    assert_eq!(call.breaker.deadline(), ms(15_000));
     call.send(1, 1000);
     assert_eq!(call.report(1, Some(0), 0.1), None);
     // feedback without a report counts
     let traffic = [call.traffic].into_iter();
-    assert_eq!(call.breaker.received(at(3000), false, None, SECOND, traffic), None);
-    assert_eq!(call.breaker.deadline(), at(18_000));
+    assert_eq!(call.breaker.received(ms(3000), false, None, SECOND, traffic), None);
+    assert_eq!(call.breaker.deadline(), ms(18_000));
     // nothing was sent since: it is no timeout
     assert_eq!(call.breaker.expire(call.traffic.packets), None);
-    assert_eq!(call.breaker.deadline(), at(33_000));
+    assert_eq!(call.breaker.deadline(), ms(33_000));
     assert_eq!(call.breaker.expire(call.traffic.packets + 1), Some(Breaker::RtcpTimeout));
-    assert_eq!(call.breaker.deadline(), Time::MAX, "it has nothing more to say");
+    assert_eq!(call.breaker.deadline(), Time::MAX, "it has tripped for good");
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn media_is_of_no_use_where_loss_or_delay_last_for_10_s() {
         "known from the second block on"
     );
     assert_eq!(run(true, 1000, Some(53), 0.1), None);
-    assert_eq!(run(false, 1000, Some(54), 0.1), None, "what repair leaves is not known here");
+    assert_eq!(run(false, 1000, Some(54), 0.1), None, "losses after repair are not known here");
     assert_eq!(run(true, 1000, Some(0), 0.81), Some((11, Breaker::Usability)));
     assert_eq!(run(true, 1000, Some(0), 0.79), None);
 }

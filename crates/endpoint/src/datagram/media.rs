@@ -1,4 +1,4 @@
-//! RTP and RTCP as bytes: what is above UDP.
+//! RTP and RTCP as bytes: the payload of UDP.
 
 use crate::packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_ID};
 use crate::settings::{PARITY_TYPE, RETRANSMISSION_TYPE};
@@ -34,7 +34,7 @@ fn header(body: &RtpBody, stamp: Option<&Extension>) -> rtp::Header {
     }
 }
 
-/// Bytes of the RTP header of such a packet.
+/// Bytes of the RTP header of a packet with these fields and this stamp.
 #[must_use]
 pub fn header_len(body: &RtpBody, stamp: Option<&Extension>) -> u32 {
     let extensions = Extensions {
@@ -45,20 +45,20 @@ pub fn header_len(body: &RtpBody, stamp: Option<&Extension>) -> u32 {
     extensions.header_len(body.marks, stamp)
 }
 
-/// The first bytes behind the fixed header of such a packet.
+/// The first bytes behind the fixed header of a packet with these fields and this stamp.
 pub(crate) fn protected(body: &RtpBody, stamp: Option<&Extension>) -> Protected {
     let mut protected = Protected::default();
     let mut bytes = Vec::with_capacity(64);
     if header(body, stamp).encode(&mut bytes).is_ok() {
-        protected.iter_mut().zip(&bytes[FIXED..]).for_each(|(place, byte)| *place = *byte);
+        protected.iter_mut().zip(&bytes[FIXED..]).for_each(|(target, byte)| *target = *byte);
     }
     protected
 }
 
 /// The marks in the first bytes behind the fixed header of a packet, if there are any.
 pub(crate) fn marks(protected: &Protected) -> Option<Marks> {
-    // a header around them: version 2, with extensions; zeros for what is cut off behind them
-    let mut bytes = vec![0; FIXED + protected.len() + MOST_CUT_OFF];
+    // a header around them: version 2, with extensions; zeros for the bytes that are cut off behind them
+    let mut bytes = vec![0; FIXED + protected.len() + CUT_OFF_MAX];
     bytes[0] = 0x90;
     bytes[FIXED..FIXED + protected.len()].copy_from_slice(protected);
     let (header, _) = rtp::Header::decode(&bytes).ok()?;
@@ -67,11 +67,11 @@ pub(crate) fn marks(protected: &Protected) -> Option<Marks> {
 
 /// Bytes of the fixed part of an RTP header (RFC 3550 section 5.1).
 const FIXED: usize = 12;
-/// What a stamp of 255 bytes may have beyond the bytes that parity protects.
-const MOST_CUT_OFF: usize = 256;
+/// Bytes that a stamp of 255 bytes may have beyond those that parity protects.
+const CUT_OFF_MAX: usize = 256;
 
-/// Appends the bytes of a datagram of RTP or RTCP above UDP to `out`, in a packet with `overhead` bytes of IP and UDP
-/// header. What a payload holds beyond the fields that are read is zeros.
+/// Appends the UDP payload of a datagram of RTP or RTCP to `out`, in a packet with `overhead` bytes of IP and UDP
+/// header. Behind the fields of a payload are zeros.
 ///
 /// # Errors
 /// When a value does not fit its field, or the fields do not fit the size; `out` is then as it was.
@@ -116,13 +116,13 @@ fn write_fields(datagram: &Datagram, body: &RtpBody, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`encode`] writes. Ports, ECN and DSCP are in the headers below, and not read.
+/// Decodes the bytes of [`encode`]. Ports, ECN and DSCP are in the headers below, and stay at their defaults.
 ///
 /// # Errors
 /// When the bytes are malformed.
 pub(super) fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
     let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_add(overhead);
-    // RFC 5761 section 4: what would be marker and payload type of RTP tells RTCP apart
+    // RFC 5761 section 4: the byte of RTP's marker and payload type tells RTCP from RTP
     if matches!(bytes.get(1), Some(192..=223)) {
         rtcp::decode(bytes)?;
         let attachment = Some(Arc::new(Attachment::Rtcp(bytes.to_vec())));
@@ -157,7 +157,7 @@ pub(super) fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
             let fields: &[u8; Parity::HEADER as usize] = field(payload, bytes, "header of parity")?;
             let (base, mut parity) = Parity::read(fields);
             let protected = &payload[fields.len()..];
-            parity.protected.iter_mut().zip(protected).for_each(|(place, byte)| *place = *byte);
+            parity.protected.iter_mut().zip(protected).for_each(|(target, byte)| *target = *byte);
             body.original = base;
             Some(Attachment::Parity(parity, stamp))
         }
@@ -166,18 +166,18 @@ pub(super) fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
     Ok(Datagram { size, body: Body::Rtp(body), attachment: attachment.map(Arc::new), ..Datagram::default() })
 }
 
-/// The first bytes of a payload, which ends with the datagram.
+/// The first `N` bytes of `payload`, the end of the datagram `bytes`; `name`: the name of the field in errors.
 fn field<'a, const N: usize>(
     payload: &'a [u8],
     bytes: &[u8],
-    what: &'static str,
+    name: &'static str,
 ) -> Result<&'a [u8; N], Error> {
-    let (offset, found) = (bytes.len() - payload.len(), payload.len());
-    payload.first_chunk().ok_or(Error::Truncated { what, offset, needed: N, found })
+    let (offset, length) = (bytes.len() - payload.len(), payload.len());
+    payload.first_chunk().ok_or(Error::Truncated { what: name, offset, needed: N, found: length })
 }
 
-/// The numbers of the losses that a segment of a picture was coded without, if any: how many, and which. Payloads of
-/// others begin with zeros.
+/// The numbers of the losses that a segment of a picture avoids, if any, which follow their count. Payloads of other
+/// packets begin with zeros.
 fn avoids(payload: &[u8]) -> Option<Vec<u16>> {
     let (count, rest) = payload.split_first_chunk()?;
     let count = usize::from(u16::from_be_bytes(*count));
@@ -238,7 +238,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_datagram_is_its_bytes() {
+    fn datagrams_survive_encoding_and_decoding() {
         let mut rng = Stream::new(3, "datagram", "test");
         for _ in 0..20_000 {
             let datagram = random(&mut rng);
@@ -257,11 +257,11 @@ pub(super) mod tests {
             let mut bytes = Vec::new();
             encode(&random(&mut rng), 28, &mut bytes).expect("it fits");
             for _ in 0..=rng.below(3) {
-                let at = rng.below(bytes.len().min(64) as u64) as usize;
+                let index = rng.below(bytes.len().min(64) as u64) as usize;
                 if rng.below(4) == 0 {
-                    bytes.truncate(at.max(1))
+                    bytes.truncate(index.max(1))
                 } else {
-                    bytes[at] = rng.next_u64() as u8
+                    bytes[index] = rng.next_u64() as u8
                 }
                 if bytes.len() < 2 {
                     break;
@@ -271,7 +271,7 @@ pub(super) mod tests {
                 Ok(datagram) => {
                     assert_eq!(datagram.size as usize, bytes.len() + 28);
                     let mut again = Vec::new();
-                    encode(&datagram, 28, &mut again).expect("what was read can be written");
+                    encode(&datagram, 28, &mut again).expect("a decoded datagram can be encoded");
                     assert_eq!(decode(&again, 28), Ok(datagram));
                 }
                 Err(error) => {
@@ -284,7 +284,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_its_size_is_refused() {
+    fn fields_that_do_not_fit_their_size_are_refused() {
         let body = RtpBody { payload_type: RETRANSMISSION_TYPE, ..RtpBody::default() };
         let datagram = |size| Datagram { size, body: Body::Rtp(body), ..Datagram::default() };
         let mut bytes = Vec::new();

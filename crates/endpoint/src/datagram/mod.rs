@@ -1,4 +1,4 @@
-//! Datagrams as bytes: the whole IP packet, whatever it carries.
+//! Datagrams as bytes: the complete IP packet, with any payload.
 
 mod media;
 
@@ -11,10 +11,10 @@ use tidegate_core::datagram::{Attachment, Opening, Protocol, SackBlocks, TcpBody
 use tidegate_core::wire::{Error, ip, tcp};
 use tidegate_core::{Body, Datagram};
 
-/// Appends the IP packet of a datagram to `out`. What is beyond the fields that are read is zeros.
+/// Appends the IP packet of a datagram to `out`, with zeros behind its fields.
 ///
-/// Its size counts `overhead` bytes of headers below RTP and RTCP. The packet has 28 of IPv4 and UDP whatever that is:
-/// it is as long as its size says where `overhead` is 28, as with all TCP and UDP that is no media.
+/// Its size counts `overhead` bytes of headers below RTP and RTCP. The packet always has 28 bytes of IPv4 and UDP
+/// headers: its length equals the size if `overhead` is 28, as with TCP, and with UDP that carries no media.
 ///
 /// # Errors
 /// When a value does not fit its field, or the fields do not fit the size; `out` is then as it was.
@@ -33,15 +33,15 @@ pub fn encode(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(
     put.and_then(|()| header.put_before(out, start, checksum)).inspect_err(|_| out.truncate(start))
 }
 
-/// What is left of a datagram's size behind so many bytes of headers.
-fn behind(headers: u32, datagram: &Datagram) -> Result<usize, Error> {
-    let (least, found) = (headers.into(), datagram.size.into());
-    let rest = datagram.size.checked_sub(headers).map(|rest| rest as usize);
-    rest.ok_or(Error::Unfit { what: "bytes of a packet", found, least, most: u16::MAX.into() })
+/// Bytes of a datagram behind `headers` bytes of headers.
+fn payload_room(headers: u32, datagram: &Datagram) -> Result<usize, Error> {
+    let (min, size) = (headers.into(), datagram.size.into());
+    let room = datagram.size.checked_sub(headers).map(|room| room as usize);
+    room.ok_or(Error::Unfit { what: "bytes of a packet", found: size, least: min, most: u16::MAX.into() })
 }
 
 fn put_tcp(datagram: &Datagram, body: &TcpBody, out: &mut Vec<u8>) -> Result<(), Error> {
-    let room = behind(tcp::HEADERS + u32::from(body.length), datagram)?;
+    let room = payload_room(tcp::HEADERS + u32::from(body.length), datagram)?;
     let sack = datagram.sack().copied().unwrap_or_default();
     let options = tcp::Options { opening: datagram.opening(), sack };
     tcp::put(body, datagram.ports, &options, room, out)?;
@@ -50,15 +50,20 @@ fn put_tcp(datagram: &Datagram, body: &TcpBody, out: &mut Vec<u8>) -> Result<(),
 }
 
 fn put_udp(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(), Error> {
-    let length = behind(overhead, datagram)?;
+    let length = payload_room(overhead, datagram)?;
     ip::put_udp(datagram.ports, length, out)?;
     let payload = out.len();
     match &datagram.body {
         Body::Tagged(number) => {
             let (carried, cut) = number.split_at(length.min(number.len()));
             if cut.iter().any(|&byte| byte != 0) {
-                let (found, most) = (u64::from_le_bytes(*number), (1 << (8 * carried.len())) - 1);
-                return Err(Error::Unfit { what: "number of a tagged datagram", found, least: 0, most });
+                let (number, max) = (u64::from_le_bytes(*number), (1 << (8 * carried.len())) - 1);
+                return Err(Error::Unfit {
+                    what: "number of a tagged datagram",
+                    found: number,
+                    least: 0,
+                    most: max,
+                });
             }
             out.extend(carried);
         }
@@ -66,25 +71,25 @@ fn put_udp(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(), 
         Body::Empty | Body::Tcp(_) => {}
     }
     if out.len() - payload > length {
-        let (found, most) = ((out.len() - payload) as u64, length as u64);
-        return Err(Error::Unfit { what: "bytes of payload", found, least: 0, most });
+        let (written, max) = ((out.len() - payload) as u64, length as u64);
+        return Err(Error::Unfit { what: "bytes of payload", found: written, least: 0, most: max });
     }
     if datagram.body == Body::Rtcp && out.len() - payload < length {
-        let (found, least) = ((out.len() - payload) as u64, length as u64);
-        return Err(Error::Unfit { what: "bytes of RTCP", found, least, most: least });
+        let (written, exact) = ((out.len() - payload) as u64, length as u64);
+        return Err(Error::Unfit { what: "bytes of RTCP", found: written, least: exact, most: exact });
     }
     out.resize(payload + length, 0);
     Ok(())
 }
 
-/// Reads the IP packet `bytes`, whose size counts `overhead` bytes of headers below RTP and RTCP.
+/// Decodes the IP packet `bytes`, with a size that counts `overhead` bytes of headers below RTP and RTCP.
 ///
 /// # Errors
-/// When the bytes are malformed, or belong to hosts that no flow has.
+/// When the bytes are malformed, or have hosts of no flow.
 pub fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
     let header = ip::Header::decode(bytes)?;
     let content = &bytes[ip::IP_HEADER..];
-    let read = match header.protocol {
+    let decoded = match header.protocol {
         Protocol::Tcp => decode_tcp(&header, content)?,
         Protocol::Udp => {
             let ports = ip::decode_udp(&header, content)?;
@@ -96,11 +101,11 @@ pub fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
             }
         }
     };
-    Ok(Datagram { hosts: header.hosts, ecn: header.ecn, dscp: header.dscp, ..read })
+    Ok(Datagram { hosts: header.hosts, ecn: header.ecn, dscp: header.dscp, ..decoded })
 }
 
-/// Appends what a datagram of RTP or RTCP carries above UDP to `out`: for a socket, which has headers of its own. Its size
-/// counts `overhead` bytes of headers below RTP and RTCP. What is beyond the fields that are read is zeros.
+/// Appends the UDP payload of a datagram of RTP or RTCP to `out`, with zeros behind its fields: for a socket, which
+/// adds its own headers. Its size counts `overhead` bytes of headers below RTP and RTCP.
 ///
 /// # Errors
 /// When a value does not fit its field, or the fields do not fit the size; `out` is then as it was.
@@ -108,7 +113,7 @@ pub fn encode_payload(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> 
     media::encode(datagram, overhead, out)
 }
 
-/// Reads what [`encode_payload`] writes; ports, hosts, ECN and DSCP are the socket's to say.
+/// Decodes the bytes of [`encode_payload`]; ports, hosts, ECN and DSCP are known to the socket only.
 ///
 /// # Errors
 /// When the bytes are malformed.
@@ -120,8 +125,8 @@ fn decode_tcp(header: &ip::Header, segment: &[u8]) -> Result<Datagram, Error> {
     let (ports, body, options) = tcp::decode(segment)?;
     if !header.checks(segment) {
         let offset = ip::IP_HEADER + tcp::CHECKSUM;
-        let found = u16::from_be_bytes([segment[tcp::CHECKSUM], segment[tcp::CHECKSUM + 1]]);
-        return Err(Error::Invalid { what: "TCP checksum", offset, found: found.into() });
+        let checksum = u16::from_be_bytes([segment[tcp::CHECKSUM], segment[tcp::CHECKSUM + 1]]);
+        return Err(Error::Invalid { what: "TCP checksum", offset, found: checksum.into() });
     }
     let attachment = match options {
         tcp::Options { opening, .. } if opening != Opening::default() => Some(Attachment::Opening(opening)),
@@ -148,7 +153,7 @@ fn decode_udp(
         Service::Discard => Body::Empty,
         Service::Tagged => {
             let mut number = [0; 8];
-            number.iter_mut().zip(payload).for_each(|(place, byte)| *place = *byte);
+            number.iter_mut().zip(payload).for_each(|(target, byte)| *target = *byte);
             Body::Tagged(number)
         }
         Service::Rtp | Service::Rtcp => return media::decode(payload, overhead),

@@ -37,7 +37,7 @@ fn random_tcp(rng: &mut Stream) -> Datagram {
     Datagram { size: tcp::HEADERS + room as u32 + u32::from(body.length), ..datagram }
 }
 
-/// Any datagram of any flow, and the headers that its size counts.
+/// A random datagram of a random flow, and the bytes of headers that its size counts.
 fn random(rng: &mut Stream) -> (Datagram, u32) {
     let bits = rng.next_u64();
     let rtcp = |rng: &mut Stream| {
@@ -93,7 +93,7 @@ fn random(rng: &mut Stream) -> (Datagram, u32) {
 }
 
 #[test]
-fn every_datagram_is_its_bytes() {
+fn datagrams_survive_encoding_and_decoding() {
     let mut rng = Stream::new(3, "packet", "test");
     for _ in 0..20_000 {
         let (datagram, overhead) = random(&mut rng);
@@ -105,15 +105,15 @@ fn every_datagram_is_its_bytes() {
     }
 }
 
-/// Puts right the checksums that spoiling has made wrong, so that what is behind them is seen, too.
-fn put_right(bytes: &mut [u8]) {
+/// Corrects the checksums of spoiled bytes, so that decoding goes beyond them.
+fn fix_checksums(bytes: &mut [u8]) {
     let Some(header) = bytes.first_chunk::<20>() else { return };
     let checksum = match header[9] {
         6 => 20 + tcp::CHECKSUM,
         _ => 20 + ip::UDP_CHECKSUM,
     };
-    if let Some(place) = bytes.get_mut(10..12) {
-        place.fill(0);
+    if let Some(field) = bytes.get_mut(10..12) {
+        field.fill(0);
         let sum = ones(bytes.chunks(2).take(10));
         bytes[10..12].copy_from_slice(&(!sum).to_be_bytes());
     }
@@ -134,29 +134,29 @@ fn ones<'a>(pairs: impl Iterator<Item = &'a [u8]>) -> u16 {
 #[test]
 fn spoiled_bytes_are_errors_or_other_datagrams() {
     let mut rng = Stream::new(4, "packet", "test");
-    let (mut refused, mut taken) = (0, 0);
+    let (mut refused, mut decoded) = (0, 0);
     for _ in 0..40_000 {
         let (datagram, overhead) = random(&mut rng);
         let mut bytes = Vec::new();
         encode(&datagram, overhead, &mut bytes).expect("it fits");
         for _ in 0..=rng.below(3) {
-            let at = rng.below(bytes.len().min(80) as u64) as usize;
+            let index = rng.below(bytes.len().min(80) as u64) as usize;
             if rng.below(6) == 0 {
-                bytes.truncate(at.max(1));
+                bytes.truncate(index.max(1));
             } else {
-                bytes[at] = rng.next_u64() as u8;
+                bytes[index] = rng.next_u64() as u8;
             }
         }
         if rng.below(8) > 0 && bytes.len() >= 4 {
             let length = bytes.len() as u16;
             bytes[2..4].copy_from_slice(&length.to_be_bytes());
-            put_right(&mut bytes);
+            fix_checksums(&mut bytes);
         }
         match decode(&bytes, overhead) {
             Ok(datagram) => {
-                taken += 1;
+                decoded += 1;
                 let mut again = Vec::new();
-                encode(&datagram, overhead, &mut again).expect("what was read can be written");
+                encode(&datagram, overhead, &mut again).expect("a decoded datagram can be encoded");
                 assert_eq!(again.len(), bytes.len());
                 assert_eq!(decode(&again, overhead), Ok(datagram));
             }
@@ -164,10 +164,10 @@ fn spoiled_bytes_are_errors_or_other_datagrams() {
                 refused += 1;
                 assert!(offset <= bytes.len(), "an error at {offset} of {}", bytes.len());
             }
-            Err(error @ Error::Unfit { .. }) => panic!("reading writes nothing: {error}"),
+            Err(error @ Error::Unfit { .. }) => panic!("decoding writes nothing: {error}"),
         }
     }
-    assert!(refused > 5000 && taken > 5000, "{refused} refused, {taken} taken");
+    assert!(refused > 5000 && decoded > 5000, "{refused} refused, {decoded} taken");
 }
 
 #[test]
@@ -192,26 +192,26 @@ fn a_syn_by_hand() {
         [&bytes[20..24], &bytes[24..32], &bytes[32..36], &bytes[40..]],
         [&ports[..], &numbers, &flags, &options]
     );
-    // an option that nobody knows is passed over, and leaves its room behind
+    // an unknown option is skipped, and its room stays in the size
     bytes[40..44].copy_from_slice(&[254, 4, 1, 2]);
-    put_right(&mut bytes);
-    let known = decode(&bytes, 28).unwrap();
-    assert_eq!((known.size, known.opening()), (52, Opening { segment: None, ..opening }));
+    fix_checksums(&mut bytes);
+    let datagram = decode(&bytes, 28).unwrap();
+    assert_eq!((datagram.size, datagram.opening()), (52, Opening { segment: None, ..opening }));
     // RFC 7323 section 2.3: a shift of more than 14 is one of 14
     bytes[47] = 200;
-    put_right(&mut bytes);
+    fix_checksums(&mut bytes);
     assert_eq!(decode(&bytes, 28).unwrap().opening().scale, Some(14));
     bytes[46] = 9;
-    put_right(&mut bytes);
+    fix_checksums(&mut bytes);
     let error = Error::Truncated { what: "TCP option", offset: 47, needed: 7, found: 5 };
     assert_eq!(decode(&bytes, 28), Err(error));
     bytes[46] = 4;
-    put_right(&mut bytes);
+    fix_checksums(&mut bytes);
     assert_eq!(decode(&bytes, 28), Err(Error::Invalid { what: "TCP option length", offset: 46, found: 4 }));
 }
 
 #[test]
-fn what_does_not_fit_its_size_is_refused() {
+fn fields_that_do_not_fit_their_size_are_refused() {
     let mut bytes = vec![1, 2];
     let mut refused = |datagram: Datagram| {
         let error = encode(&datagram, 28, &mut bytes).unwrap_err();

@@ -1,4 +1,4 @@
-//! The media of a member: packets at exact times, and segments that repair what was reported lost.
+//! The media of a member: packets at exact times, and segments that repair reported losses.
 
 use super::MediaSettings;
 use std::collections::VecDeque;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use tidegate_core::datagram::Attachment;
 use tidegate_core::{Frame, Span, Time};
 
-/// Reports on packets further back than this are not answered: half the sequence numbers.
-const KEPT: usize = 1 << 15;
+/// Packets whose loss may be reported: the last half of the range of sequence numbers.
+const SENT_MAX: usize = 1 << 15;
 
-/// A segment names so many of the losses that were reported last. Each goes with all segments in its place until
-/// as many others were reported, so that it gets through though segments are lost. Fewer where packets are small.
-const NAMED: usize = 64;
+/// Number of the latest reported losses that a segment names; fewer where packets are small. Each loss is named by all
+/// segments at its position until as many others were reported, so that it gets through although segments are lost.
+const AVOIDED_MAX: usize = 64;
 
 /// One packet to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Out {
+pub(super) struct OutgoingPacket {
     pub(super) sequence: u16,
     pub(super) frame: Frame,
-    /// The losses in its place that were known when it was coded.
+    /// The losses at its position that were known when it was coded.
     pub(super) avoids: Option<Arc<Attachment>>,
 }
 
@@ -32,11 +32,11 @@ pub(super) struct Media {
     sequence: u64,
     /// When the last packets were sent, newest last, until their loss is reported.
     sent: VecDeque<Option<Time>>,
-    /// For each segment of a picture the packets whose loss was reported: what is coded from then on refers to
-    /// nothing that these losses have damaged.
+    /// For each segment of a picture, the packets whose loss was reported: later segments do not refer to segments
+    /// that these losses have damaged.
     avoids: Vec<Option<Arc<Attachment>>>,
-    /// So many of them have room in a packet.
-    named: usize,
+    /// Number of losses for which a packet has room.
+    avoided_max: usize,
 }
 
 impl Media {
@@ -48,8 +48,8 @@ impl Media {
         };
         let size = settings.packet_size();
         Self {
-            // a count of two bytes and two for each, behind the fixed header (RFC 3550 section 5.1)
-            named: NAMED.min(size.saturating_sub(overhead + 12 + 2) as usize / 2),
+            // behind the fixed header (RFC 3550 section 5.1), a count of two bytes and two bytes for each loss
+            avoided_max: AVOIDED_MAX.min(size.saturating_sub(overhead + 12 + 2) as usize / 2),
             size,
             settings,
             start,
@@ -69,8 +69,8 @@ impl Media {
         self.sequence
     }
 
-    /// When the next packet is due. Segments are coded and sent one by one, spread evenly over the time of a
-    /// picture: draft-burmeister-avt-rtcp-feedback-sim-00 section 4.2 has a constant packet rate.
+    /// When the next packet is due. Segments are coded and sent one by one, spread evenly over the time of a picture,
+    /// because draft-burmeister-avt-rtcp-feedback-sim-00 section 4.2 has a constant packet rate.
     pub(super) fn due(&self) -> Time {
         let after = match self.settings {
             MediaSettings::Packets { size, rate } => {
@@ -85,16 +85,16 @@ impl Media {
     }
 
     /// The packet that is due now.
-    pub(super) fn take(&mut self, now: Time) -> Out {
+    pub(super) fn take(&mut self, now: Time) -> OutgoingPacket {
         let (sequence, segments) = (self.sequence, self.avoids.len() as u64);
         self.sequence += 1;
-        if self.sent.len() == KEPT {
+        if self.sent.len() == SENT_MAX {
             self.sent.pop_front();
         }
         self.sent.push_back(Some(now));
         let segment = sequence % segments;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        Out {
+        OutgoingPacket {
             sequence: sequence as u16,
             frame: Frame {
                 number: (sequence / segments) as u32,
@@ -104,17 +104,17 @@ impl Media {
         }
     }
 
-    /// The packet with this number was reported as lost: when it was sent, for the first report on it.
+    /// Notes that the packet `sequence` was reported as lost; at the first report, returns when it was sent.
     pub(super) fn reported(&mut self, sequence: u16) -> Option<Time> {
         let back = (self.sequence as u16).wrapping_sub(sequence);
-        let place = self.sent.len().checked_sub(usize::from(back)).filter(|_| back > 0)?;
-        let sent = self.sent[place].take()?;
-        if matches!(self.settings, MediaSettings::Segments { .. }) && self.named > 0 {
+        let index = self.sent.len().checked_sub(usize::from(back)).filter(|_| back > 0)?;
+        let sent = self.sent[index].take()?;
+        if matches!(self.settings, MediaSettings::Segments { .. }) && self.avoided_max > 0 {
             let lost = self.sequence - u64::from(back);
             let segment = (lost % self.avoids.len() as u64) as usize;
             let mut avoids = match self.avoids[segment].as_deref() {
                 Some(Attachment::Avoids(before)) => {
-                    before[before.len().saturating_sub(self.named - 1)..].to_vec()
+                    before[before.len().saturating_sub(self.avoided_max - 1)..].to_vec()
                 }
                 _ => Vec::with_capacity(1),
             };
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(media.reported(4999), None, "reported before");
     }
 
-    fn avoids(out: &Out) -> Vec<u16> {
+    fn avoids(out: &OutgoingPacket) -> Vec<u16> {
         match out.avoids.as_deref() {
             Some(Attachment::Avoids(avoids)) => avoids.clone(),
             _ => Vec::new(),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_know_of_the_losses_that_were_reported_before_they_were_coded() {
+    fn segments_avoid_the_losses_that_were_reported_before_they_were_coded() {
         let settings = MediaSettings::Segments { fps: 10.0, segments: 3, rate: Rate::from_kbps(64) };
         assert_eq!(settings.packet_size(), 267);
         let mut media = Media::new(settings, 28, Time::ZERO);
@@ -172,8 +172,8 @@ mod tests {
         picture(&mut media);
         assert!(media.reported(4).is_some(), "segment 1 of picture 1");
         for _ in 0..2 {
-            let known = picture(&mut media).map(|(_, out)| avoids(&out));
-            assert_eq!(known, [vec![], vec![4], vec![]]);
+            let avoided = picture(&mut media).map(|(_, out)| avoids(&out));
+            assert_eq!(avoided, [vec![], vec![4], vec![]]);
         }
         assert!(media.reported(1).is_some());
         assert_eq!(picture(&mut media).map(|(_, out)| avoids(&out)), [vec![], vec![4, 1], vec![]]);
@@ -181,9 +181,9 @@ mod tests {
             let [_, (_, out), _] = picture(&mut media);
             media.reported(out.sequence);
         }
-        let named = avoids(&picture(&mut media)[1].1);
+        let avoided = avoids(&picture(&mut media)[1].1);
         let newest = media.sequence as u16 - 5;
-        assert_eq!(named, (0..64).rev().map(|back| newest - 3 * back).collect::<Vec<_>>());
+        assert_eq!(avoided, (0..64).rev().map(|back| newest - 3 * back).collect::<Vec<_>>());
     }
 
     #[test]
@@ -193,8 +193,8 @@ mod tests {
         let mut media = Media::new(settings, 28, Time::ZERO);
         (0..60).for_each(|_| drop(media.take(Time::ZERO)));
         (0..60).for_each(|lost| assert!(media.reported(lost).is_some()));
-        let named = media.take(Time::ZERO).avoids;
-        let Some(Attachment::Avoids(named)) = named.as_deref() else { panic!("losses were reported") };
-        assert_eq!(*named, (41..60).collect::<Vec<u16>>());
+        let avoided = media.take(Time::ZERO).avoids;
+        let Some(Attachment::Avoids(avoided)) = avoided.as_deref() else { panic!("losses were reported") };
+        assert_eq!(*avoided, (41..60).collect::<Vec<u16>>());
     }
 }

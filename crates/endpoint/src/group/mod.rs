@@ -1,9 +1,9 @@
-//! Sessions of any number of members, over multicast or between two: who sends, who reports what it misses,
-//! and when.
+//! Sessions of any number of members, over multicast or between two: their media, their reports of losses, and the
+//! timing of both.
 //!
-//! A [`Participant`] is one member. It has no congestion controller and no playout: what it shows is RTCP, its
-//! timing, and the feedback that the timing lets through (RFC 3550 section 6, RFC 4585). Calls under a
-//! controller are [`crate::Endpoint`]s.
+//! A [`Participant`] is one member. It has no congestion controller and no playout: it models RTCP, its timing, and the
+//! feedback that the timing lets through (RFC 3550 section 6, RFC 4585). Calls under a controller are
+//! [`crate::Endpoint`]s.
 
 mod media;
 mod participant;
@@ -14,29 +14,29 @@ pub use participant::Participant;
 use crate::settings::{RtcpMode, RtcpSettings, SettingsError, clock_offset};
 use tidegate_core::{FlowId, Rate, Span, Time};
 
-/// What a member sends.
+/// Media of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MediaSettings {
     /// Packets of one size at a constant rate.
     Packets {
-        /// Bytes of each on the wire.
+        /// Bytes of each packet on the wire.
         size: u32,
-        /// The rate of all of them on the wire.
+        /// Rate of all packets on the wire.
         rate: Rate,
     },
-    /// Pictures that are cut into segments, one packet for each; the encoder repairs what NEWPRED messages report
+    /// Pictures that are cut into segments, one packet for each; the encoder repairs losses that NEWPRED reports
     /// (ISO/IEC 14496-2 Amd. 1; draft-burmeister-avt-rtcp-feedback-sim-00 section 9).
     Segments {
         /// Pictures a second.
         fps: f64,
         /// Segments of a picture.
         segments: u16,
-        /// The rate of its packets on the wire.
+        /// Rate of all packets on the wire.
         rate: Rate,
     },
 }
 
-/// How a member leaves the session.
+/// Way in which a member leaves the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// It says goodbye (RFC 3550 section 6.3.7).
@@ -62,21 +62,22 @@ pub struct ParticipantSettings {
     pub overhead: u32,
     /// RTCP timing: [`RtcpMode::Avp`] or [`RtcpMode::Avpf`].
     pub rtcp: RtcpSettings,
-    /// What it sends, if anything.
+    /// Its media, if it sends any.
     pub media: Option<MediaSettings>,
-    /// What the senders of the session send: [`MediaSettings::Segments`] are reported by NEWPRED messages.
+    /// Segments of a picture if the senders of the session send [`MediaSettings::Segments`]: their losses are reported
+    /// by NEWPRED messages.
     pub segments: Option<u16>,
-    /// Whether it counts as a sender, with sender reports, though it sends no RTP: then it gets to know the
-    /// round-trip time to those that report on it.
+    /// Whether it counts as a sender, with sender reports, even if it sends no RTP: then it learns the round-trip time
+    /// to the members that report on it.
     pub declared_sender: bool,
-    /// Whether members are declared senders in this session: then sender reports count as a sign of sending,
-    /// and are answered in report blocks.
+    /// Whether the session has declared senders: then sender reports count as a sign of sending, and are answered in
+    /// report blocks.
     pub declared_senders: bool,
     /// Whether it reports losses.
     pub reports_losses: bool,
     /// When it joins.
     pub join: Time,
-    /// When and how it leaves; `None`: when the run ends.
+    /// When and how it leaves; `None`: with the end of the run.
     pub leave: Option<(Time, Leave)>,
 }
 
@@ -116,7 +117,7 @@ impl ParticipantSettings {
         if self.cname.len() > 255 {
             return Some("the canonical name is longer than 255 bytes".into());
         }
-        if self.leave.is_some_and(|(at, _)| at <= self.join) {
+        if self.leave.is_some_and(|(time, _)| time <= self.join) {
             return Some("it leaves before it has joined".into());
         }
         if self.segments == Some(0) {
@@ -151,11 +152,14 @@ impl MediaSettings {
         if let Self::Segments { fps, segments, .. } = *self
             && !(fps > 0.0 && fps <= 1000.0 && segments > 0)
         {
-            return Some(format!("{fps} pictures a second of {segments} segments are not to be sent"));
+            return Some(format!(
+                "its media has {fps} pictures a second of {segments} segments; expected more than 0 and at most 1000 \
+                 pictures, of at least 1 segment"
+            ));
         }
         let size = self.packet_size();
         (size <= headers || size > u32::from(u16::MAX)).then(|| {
-            format!("its packets have {size} bytes; more than the {headers} of headers and at most 65535 do")
+            format!("its packets have {size} bytes; expected more than the {headers} of headers, and at most 65535")
         })
     }
 }
@@ -163,7 +167,7 @@ impl MediaSettings {
 /// Bytes of an RTP header without extensions (RFC 3550 section 5.1).
 const RTP_HEADER: u32 = 12;
 
-/// The SSRC of the member with this flow: different for each, and nobody's at the same time.
+/// The SSRC of the member with this flow; no two members have the same.
 #[must_use]
 pub fn ssrc(flow: FlowId) -> u32 {
     // an odd factor maps 32 bits one to one
@@ -178,8 +182,8 @@ pub fn flow(ssrc: u32) -> FlowId {
 
 const SSRC_FACTOR: u32 = 0x9e37_79b1;
 
-/// The inverse of an odd number modulo 2^32, by Newton: each step doubles the bits that are right, of which the number
-/// itself has three.
+/// The inverse of an odd number modulo 2^32, by Newton: the number itself has three correct bits, and each step doubles
+/// them.
 const fn inverse(odd: u32) -> u32 {
     let mut guess = odd;
     let mut bits = 3;
@@ -195,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ssrc_tells_whose_it_is() {
+    fn an_ssrc_determines_its_flow() {
         for number in [0, 1, 2, 999, 65_536, u32::MAX - 1, u32::MAX] {
             assert_eq!(flow(ssrc(FlowId(number))), FlowId(number));
         }

@@ -1,4 +1,4 @@
-//! What a member knows of one of the others: its stream, what is missing of it, and how far away it is.
+//! State that a member keeps of another one: its stream, the losses of it, and the round-trip time.
 
 use super::flow;
 use crate::reception::{Reception, rtp_clock};
@@ -6,18 +6,18 @@ use crate::settings::VIDEO_CLOCK;
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::{FlowId, Span, Time};
 
-/// A loss that nobody repairs is forgotten after so many packets: less than sequence numbers take to come again.
-const FORGOTTEN: i64 = 1 << 15;
+/// Packets after which an unrepaired loss is forgotten: fewer than sequence numbers take to repeat.
+const DAMAGE_MEMORY: i64 = 1 << 15;
 
 /// A packet that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) sequence: i64,
-    /// When a later one arrived.
+    /// When a later packet arrived.
     pub(super) detected: Time,
 }
 
-/// One of the others.
+/// One of the other members.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) ssrc: u32,
@@ -30,9 +30,9 @@ pub(super) struct Source {
     highest: Option<i64>,
     /// Segments of a picture, if its packets form pictures.
     segments: Option<i64>,
-    /// Segments that are missing of pictures that are not over yet.
+    /// Missing segments of pictures that have not ended yet.
     missing: Vec<Missing>,
-    /// For each segment the losses that still show.
+    /// For each segment, the losses whose damage still shows.
     damaged: Vec<Vec<Missing>>,
 }
 
@@ -50,9 +50,9 @@ impl Source {
         }
     }
 
-    /// Takes in a packet and gives its sequence number, unwrapped; puts those that are now known to be missing
-    /// into `lost`. Pictures are counted from the sender's first packet, so that a member that joins more
-    /// than 2^16 packets later takes other segments for the same.
+    /// Notes a packet and returns its unwrapped sequence number; puts newly detected losses into `lost`. Pictures are
+    /// counted from the sender's first packet, so that a member that joins more than 2^16 packets later mistakes the
+    /// position of segments.
     pub(super) fn packet(&mut self, now: Time, body: &RtpBody, lost: &mut Vec<Missing>) -> i64 {
         lost.clear();
         let sequence = self.reception.packet(now, body.sequence, body.timestamp).sequence;
@@ -65,13 +65,13 @@ impl Source {
             return sequence;
         }
         self.highest = Some(sequence);
-        let found = (from..sequence).map(|sequence| Missing { sequence, detected: now });
+        let missing = (from..sequence).map(|sequence| Missing { sequence, detected: now });
         let Some(segments) = self.segments else {
-            lost.extend(found);
+            lost.extend(missing);
             return sequence;
         };
-        // a picture's losses are reported together, when it is over
-        self.missing.extend(found);
+        // a picture's losses are reported together, when it has ended
+        self.missing.extend(missing);
         let picture = sequence.div_euclid(segments);
         let over = if body.marker { picture } else { picture - 1 };
         self.missing.retain(|&missing| {
@@ -84,37 +84,37 @@ impl Source {
         sequence
     }
 
-    /// Which segment of a picture a packet is.
+    /// Index of a packet's segment in its picture.
     fn segment(&self, sequence: i64) -> Option<usize> {
         self.segments.map(|segments| sequence.rem_euclid(segments) as usize)
     }
 
-    /// A segment is missing, and what refers to it shows that.
+    /// Notes a lost segment: its damage shows in all segments that refer to it.
     pub(super) fn damage(&mut self, missing: Missing) {
         if let Some(segment) = self.segment(missing.sequence) {
             let damaged = &mut self.damaged[segment];
-            // nobody answers reports that were lost
-            if damaged.first().is_some_and(|oldest| missing.sequence - oldest.sequence > FORGOTTEN) {
+            // a report that was lost gets no answer, so that its damage would stay for good
+            if damaged.first().is_some_and(|oldest| missing.sequence - oldest.sequence > DAMAGE_MEMORY) {
                 damaged.remove(0);
             }
             damaged.push(missing);
         }
     }
 
-    /// The times of detection of the losses that the packet `sequence` makes good, because its encoder knew of them.
-    /// Where the first such segment is lost itself, the next one repairs as much: it shows that other loss, but not
-    /// this one any more.
+    /// Repairs the losses `avoids`, which the encoder of the packet `sequence` knew of, and returns the times of their
+    /// detection. If the first such packet is lost itself, the next one repairs the same losses: it shows the damage of
+    /// the lost packet, but no longer theirs.
     pub(super) fn repaired(&mut self, sequence: i64, avoids: &[u16]) -> impl Iterator<Item = Time> + use<> {
         let segment = self.segment(sequence);
         let damaged = segment.filter(|_| !avoids.is_empty()).map(|segment| &mut self.damaged[segment]);
-        let known = |loss: &mut Missing| avoids.contains(&(loss.sequence as u16));
+        let avoided = |loss: &mut Missing| avoids.contains(&(loss.sequence as u16));
         let repaired: Vec<Missing> =
-            damaged.map(|losses| losses.extract_if(.., known).collect()).unwrap_or_default();
+            damaged.map(|losses| losses.extract_if(.., avoided).collect()).unwrap_or_default();
         repaired.into_iter().map(|loss| loss.detected)
     }
 
-    /// `at` on the RTP clock of every member.
-    pub(super) fn timestamp(at: Time) -> u32 {
-        rtp_clock(at, VIDEO_CLOCK)
+    /// `time` in RTP timestamps, which are the same for all members.
+    pub(super) fn timestamp(time: Time) -> u32 {
+        rtp_clock(time, VIDEO_CLOCK)
     }
 }

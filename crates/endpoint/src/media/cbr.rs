@@ -5,7 +5,7 @@ use super::{Bounds, Carry, Frame, Source};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Time};
 
-/// One packet every interval, whatever the target is; with talk spurts only if there is speech when the interval begins.
+/// A packet in each interval, whatever the target; with talk spurts, only if there is speech when the interval begins.
 #[derive(Debug)]
 pub struct Cbr {
     rate: Rate,
@@ -16,7 +16,7 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// Audio of `rate`, one packet every `interval`.
+    /// Audio of `rate`, a packet every `interval`.
     ///
     /// # Errors
     /// When the interval is not positive.

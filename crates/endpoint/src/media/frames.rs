@@ -1,9 +1,8 @@
-//! The trace-driven video model of RFC 8593 section 6, and its frames as they were recorded.
+//! The trace-driven video model of RFC 8593 section 6, and a variant with frames as they were recorded.
 //!
-//! The RFC interpolates sizes between two recordings, which no bits belong to. With a length of groups a
-//! frame is one of a recording instead, whole: groups of pictures begin with a key frame in all
-//! recordings at once, and between two key frames the recording does not change, because the frames of
-//! one recording cannot be decoded after those of another.
+//! The RFC interpolates sizes between two recordings, so that no bits correspond to them. With a length of groups, each
+//! frame is one of a recording instead. Groups of pictures begin with a key frame in all recordings at once, and the
+//! recording does not change within a group, because frames of one recording cannot be decoded after those of another.
 
 use super::ladder::Ladder;
 use super::{Bounds, Frame, Source, Ticker};
@@ -16,18 +15,18 @@ pub struct Frames {
     ladder: Arc<Ladder>,
     ticker: Ticker,
     skip: usize,
-    /// Frames from one key frame to the next, where frames are as they were recorded.
+    /// Frames from one key frame to the next, if frames have their recorded sizes.
     group: Option<usize>,
     bounds: Bounds,
     target: Rate,
     index: usize,
-    /// The recording that this group is from.
+    /// The recording of the current group.
     rung: usize,
 }
 
 impl Frames {
-    /// Plays `ladder`; after its last frame it goes on with frame `skip`, so that the key frame at the
-    /// beginning does not come again by itself. With a `group`, frames are as they were recorded.
+    /// A source that plays `ladder` and goes on with frame `skip` after the last frame, so that the key frame at the
+    /// beginning does not come again by itself. With a `group`, frames have their recorded sizes.
     pub(crate) fn new(
         ladder: Arc<Ladder>,
         ticker: Ticker,
@@ -54,8 +53,8 @@ impl Frames {
         Ok(Self { ladder, ticker, skip, group, bounds, target: Rate::ZERO, index: 0, rung: 0 })
     }
 
-    /// On to the next frame of the recording.
-    fn pass(&mut self) {
+    /// Moves on to the next frame of the recording.
+    fn next_frame(&mut self) {
         self.index += 1;
         if self.index == self.ladder.length() {
             self.index = self.skip;
@@ -66,7 +65,7 @@ impl Frames {
 impl Source for Frames {
     fn start(&mut self, now: Time) {
         self.ticker.start(now);
-        // a camera has gone on meanwhile, and so does a recording of groups: with its next key frame
+        // a camera has gone on meanwhile; likewise a recording with groups goes on with its next key frame
         self.index = self.group.map_or(0, |group| self.index.next_multiple_of(group));
         if self.index >= self.ladder.length() {
             self.index = self.skip;
@@ -89,20 +88,20 @@ impl Source for Frames {
         } else {
             self.ladder.size(rate, self.index)
         };
-        self.pass();
+        self.next_frame();
         Frame { bytes, key }
     }
 
     fn leaves_out(&self) -> bool {
-        // of frames as they were recorded none can be decoded without the one before
+        // a recorded frame cannot be decoded without the one before
         self.group.is_none()
     }
 
     fn leave_out(&mut self) {
         self.ticker.advance();
-        // the first one that is sent is a key frame
+        // the first frame that is sent has to be a key frame
         if self.index > 0 {
-            self.pass();
+            self.next_frame();
         }
     }
 
@@ -111,7 +110,7 @@ impl Source for Frames {
     }
 
     fn request_key(&mut self) {
-        // in groups a key frame comes soon, and what the camera sees cannot be changed
+        // with groups a key frame comes soon, and the recording cannot be changed
         if self.group.is_none() {
             self.index = 0;
         }
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_pass_but_the_first_one_that_is_sent_is_a_key_frame() {
+    fn pictures_are_left_out_but_the_first_one_sent_is_a_key_frame() {
         let rung = Rung { rate: Rate::from_kbps(100), sizes: vec![1000, 20, 30, 40, 50] };
         let ladder = Arc::new(Ladder::new(vec![rung]).expect("a rung"));
         let make = |group| {
@@ -176,13 +175,14 @@ mod tests {
         let make = |skip, group| Frames::new(ladder.clone(), ticker, skip, Some(group), Bounds::default());
         let mut source = make(0, 3).expect("a source");
         source.start(Time::ZERO);
-        let mut at = |kbps| {
+        let mut frame_at = |kbps| {
             source.set_target(Time::ZERO, Rate::from_kbps(kbps));
             let frame = source.frame(source.due());
             (frame.bytes, frame.key)
         };
         // target of each frame: a change inside a group waits for the next one
-        let frames: Vec<(u32, bool)> = [199, 500, 500, 500, 1, 1, 1, 1].into_iter().map(&mut at).collect();
+        let frames: Vec<(u32, bool)> =
+            [199, 500, 500, 500, 1, 1, 1, 1].into_iter().map(&mut frame_at).collect();
         let expected =
             [(100, true), (101, false), (102, false), (203, true), (204, false), (205, false), (106, true)];
         assert_eq!(frames[..7], expected);
@@ -193,7 +193,7 @@ mod tests {
         let frame = source.frame(source.due());
         assert_eq!((frame.bytes, frame.key), (103, true), "after a pause the next group");
         assert!(make(2, 3).is_err() && make(0, 0).is_err());
-        let nothing = Ladder::new(vec![Rung { rate: Rate::from_kbps(1), sizes: vec![0] }]).expect("a rung");
-        assert!(Frames::new(Arc::new(nothing), ticker, 0, Some(1), Bounds::default()).is_err());
+        let empty = Ladder::new(vec![Rung { rate: Rate::from_kbps(1), sizes: vec![0] }]).expect("a rung");
+        assert!(Frames::new(Arc::new(empty), ticker, 0, Some(1), Bounds::default()).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use super::{Bounds, Frame, Source};
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// Full packets, evenly spaced at the target rate; each is a frame of its own.
+/// Full packets, evenly spaced at the target rate, each of them a frame.
 #[derive(Debug)]
 pub struct Greedy {
     bounds: Bounds,
@@ -14,7 +14,7 @@ pub struct Greedy {
 }
 
 impl Greedy {
-    /// Packets with `payload` bytes of media each. Nothing is sent before the first target.
+    /// A source of packets with `payload` bytes of media each. Nothing is sent before the first target.
     #[must_use]
     pub fn new(bounds: Bounds, payload: u32) -> Self {
         Self { bounds, payload, gap: Span::MAX, last: None, started: Time::MAX }
@@ -34,7 +34,7 @@ impl Source for Greedy {
     }
 
     fn frame(&mut self, now: Time) -> Frame {
-        // a packet made late (the rate has just risen) must not shift those after it
+        // a packet that is late because the rate has just risen must not shift later ones
         self.last = Some(self.due().max(now - self.gap));
         Frame { bytes: self.payload, key: true }
     }
@@ -43,7 +43,7 @@ impl Source for Greedy {
         let rate = self.bounds.clamp(target);
         let old = self.gap;
         self.gap = rate.time_for(Size::from_bytes(u64::from(self.payload)));
-        // what has passed of the gap keeps its share of a packet
+        // the time that has passed of the gap keeps its share of a packet
         if let Some(last) = self.last
             && old != Span::MAX
             && self.gap != Span::MAX

@@ -1,9 +1,9 @@
-//! Video without any variation: every frame has exactly its share of the target.
+//! Video without any variation: each frame has exactly its share of the target.
 
 use super::{Bounds, Carry, Frame, Source, Ticker};
 use tidegate_core::{Rate, Time};
 
-/// Frames at an even clock, each exactly target / fps, fractions of a byte carried on.
+/// Frames at an even clock, each exactly target / fps; fractions of a byte are carried over.
 #[derive(Debug)]
 pub struct Ideal {
     ticker: Ticker,

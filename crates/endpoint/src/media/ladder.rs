@@ -3,13 +3,13 @@
 use std::fmt;
 use tidegate_core::Rate;
 
-/// RFC 8593 section 6: a frame has at most 1 MB.
+/// Largest size of a frame in bytes (RFC 8593 section 6).
 const FRAME_MAX: u32 = 1_000_000;
 
 /// The frame sizes of one encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rung {
-    /// The rate that the encoder was asked for.
+    /// The target rate of the encoder.
     pub rate: Rate,
     /// Bytes of each frame, in order.
     pub sizes: Vec<u32>,
@@ -22,16 +22,16 @@ pub struct Ladder {
     length: usize,
 }
 
-/// What is wrong with a recording.
+/// A problem of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LadderError {
     /// A line that is no frame.
     Line {
-        /// Which recording.
+        /// Name of the recording.
         source: String,
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What was found there, and what should have been.
+        /// The text found there, and the text expected.
         problem: String,
     },
     /// A recording without any frame.
@@ -53,12 +53,12 @@ impl fmt::Display for LadderError {
 impl std::error::Error for LadderError {}
 
 impl Rung {
-    /// Reads the text form of the syncodecs recordings: `%` comments, then one frame a line, either
-    /// `number type X timestamp bytes` (Firefox) or `number type QP PSNR bytes` (x264). Only the sizes
-    /// are kept. `source` names the text in errors.
+    /// Parses the text form of the syncodecs recordings: `%` comments, then one frame a line, either
+    /// `number type X timestamp bytes` (Firefox) or `number type QP PSNR bytes` (x264). Only the sizes are kept.
+    /// `source`: the name of the text in errors.
     ///
     /// # Errors
-    /// The line that is no frame and what was found there; a text without frames.
+    /// When a line is no frame, or the text has no frames.
     pub fn parse(source: &str, text: &str, rate: Rate) -> Result<Self, LadderError> {
         let mut sizes = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -94,16 +94,16 @@ fn frame_bytes(line: &str) -> Result<u32, String> {
     if !kind.chars().all(char::is_alphabetic) {
         return Err(format!("found {kind:?} for the frame type, expected letters"));
     }
-    for (what, field) in [("QP (or X)", third), ("PSNR (or time)", fourth)] {
+    for (name, field) in [("QP (or X)", third), ("PSNR (or time)", fourth)] {
         if !field.parse::<f64>().is_ok_and(f64::is_finite) {
-            return Err(format!("found {field:?} for the {what}, expected a number"));
+            return Err(format!("found {field:?} for the {name}, expected a number"));
         }
     }
     bytes.parse().map_err(|_| format!("found {bytes:?} for the size, expected bytes as a whole number"))
 }
 
 impl Ladder {
-    /// A ladder of `rungs` in any order. Where their lengths differ the shortest counts.
+    /// A ladder of `rungs` in any order. If their lengths differ, the shortest counts.
     ///
     /// # Errors
     /// When there is none, one is empty, or a rate is zero or comes twice.
@@ -118,25 +118,25 @@ impl Ladder {
         if rungs[0].rate == Rate::ZERO {
             return Err(LadderError::Rates("a recording has a rate of zero".to_owned()));
         }
-        if let Some(twice) = rungs.windows(2).find(|pair| pair[0].rate == pair[1].rate) {
-            return Err(LadderError::Rates(format!("two recordings have the rate {:?}", twice[0].rate)));
+        if let Some(pair) = rungs.windows(2).find(|pair| pair[0].rate == pair[1].rate) {
+            return Err(LadderError::Rates(format!("two recordings have the rate {:?}", pair[0].rate)));
         }
         Ok(Self { rungs, length })
     }
 
-    /// How many frames it has.
+    /// Number of its frames.
     #[must_use]
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// The highest rung whose rate is at most `rate`; the lowest where all are above.
+    /// The highest rung with a rate of at most `rate`; the lowest if all are above.
     #[must_use]
     pub fn rung(&self, rate: Rate) -> usize {
         self.rungs.partition_point(|rung| rung.rate <= rate).saturating_sub(1)
     }
 
-    /// The size of frame `index` as it was recorded on a rung, from 0.
+    /// The recorded size of frame `index`, counted from 0, on a rung.
     ///
     /// # Panics
     /// When there is no such rung, or `index` is not less than [`Ladder::length`].
@@ -145,7 +145,7 @@ impl Ladder {
         self.rungs[rung].sizes[index]
     }
 
-    /// The first recorded size that is no frame's: zero, or above the 1 MB of RFC 8593 section 6.
+    /// The first recorded size that no frame can have: zero, or above the 1 MB of RFC 8593 section 6.
     pub(crate) fn odd_size(&self) -> Option<u32> {
         let mut sizes = self.rungs.iter().flat_map(|rung| &rung.sizes[..self.length]);
         sizes.find(|size| !(1..=FRAME_MAX).contains(*size)).copied()
@@ -186,15 +186,15 @@ mod tests {
         "% Nframe | type | QP | PSNR | size (Bytes) \n0 I 26.20 39.14 5822\n\n1 P 27.16 38.74 275\n";
 
     #[test]
-    fn both_text_forms_are_read() {
+    fn both_text_forms_are_parsed() {
         let rung = |text| Rung::parse("clip", text, Rate::from_kbps(100)).map(|rung| rung.sizes);
         assert_eq!(rung(FIREFOX), Ok(vec![9950, 3946]));
         assert_eq!(rung(X264), Ok(vec![5822, 275]));
     }
 
     #[test]
-    fn errors_name_the_line_and_what_was_found() {
-        for (text, line, found) in [
+    fn errors_name_the_line_and_its_problem() {
+        for (text, line, excerpt) in [
             ("%\n0 I 26.20 39.14 5822\n1 P 27.16 38.74", 3, "4 fields"),
             ("0 I 26.20 39.14 58.22", 1, "\"58.22\""),
             ("x I 26.20 39.14 58", 1, "\"x\""),
@@ -205,7 +205,7 @@ mod tests {
             ("0 I 1.0 1.0 58 59", 1, "6 fields"),
         ] {
             let error = Rung::parse("clip.txt", text, Rate::from_kbps(1)).expect_err(text).to_string();
-            assert!(error.starts_with(&format!("clip.txt:{line}: ")) && error.contains(found), "{error}");
+            assert!(error.starts_with(&format!("clip.txt:{line}: ")) && error.contains(excerpt), "{error}");
         }
         assert_eq!(
             Rung::parse("clip.txt", "% nothing", Rate::from_kbps(1)),
@@ -234,10 +234,13 @@ mod tests {
         let rung = |kbps, sizes: &[u32]| Rung { rate: Rate::from_kbps(kbps), sizes: sizes.to_vec() };
         let ladder =
             Ladder::new(vec![rung(200, &[500, 30]), rung(400, &[900, 60, 7_000_000])]).expect("two rungs");
-        let at = |kbps| ladder.rung(Rate::from_kbps(kbps));
-        assert_eq!([at(1), at(199), at(200), at(399), at(400), at(9000)], [0, 0, 0, 0, 1, 1]);
+        let rung_at = |kbps| ladder.rung(Rate::from_kbps(kbps));
+        assert_eq!(
+            [rung_at(1), rung_at(199), rung_at(200), rung_at(399), rung_at(400), rung_at(9000)],
+            [0, 0, 0, 0, 1, 1]
+        );
         assert_eq!(ladder.recorded(1, 0), 900);
-        assert_eq!(ladder.odd_size(), None, "what is beyond the common length does not count");
+        assert_eq!(ladder.odd_size(), None, "frames beyond the common length do not count");
         assert_eq!(Ladder::new(vec![rung(1, &[5, 0])]).expect("a rung").odd_size(), Some(0));
     }
 

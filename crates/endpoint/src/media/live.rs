@@ -1,38 +1,38 @@
-//! An encoder in the loop: each frame is encoded when it is due, at the target of the moment.
+//! An encoder in the loop: each frame is encoded when it is due, at the current target.
 //!
-//! Who encodes, and what, is the driver's business. Here it is only told when, at which rate, and whether a key
-//! frame has been asked for.
+//! The driver supplies the encoder and its pictures. This source only calls it, with the rate and whether a key frame
+//! was requested.
 
 use super::{Bounds, Frame, Source, Ticker};
 use std::fmt;
 use std::sync::Arc;
 use tidegate_core::{Rate, Time};
 
-/// An encoder: each call encodes the next picture.
+/// An encoder of successive pictures.
 pub trait Encoder: Send {
-    /// Encodes picture number `picture`, which always grows, at the rate `target`; as a key frame if `key`. `None`
-    /// where it leaves the picture out to hold its rate.
+    /// Encodes the picture with the number `picture`, which grows from call to call, at the rate `target`; as a key
+    /// frame if `key`. `None`: it leaves the picture out to hold its rate.
     ///
     /// # Errors
-    /// Why it cannot; it is not called again.
+    /// The reason why it cannot; it is not called again.
     fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String>;
 }
 
-/// What became of a picture.
+/// An encoded picture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Encoded {
     /// Whether it can be decoded without earlier ones.
     pub key: bool,
-    /// Bytes of each slice: no packet carries bytes of two.
+    /// Bytes of each slice: no packet carries bytes of two slices.
     pub slices: Vec<u32>,
 }
 
-/// Makes an encoder for each stream that needs one.
+/// Maker of an encoder for each stream that needs one.
 #[derive(Clone)]
 pub struct Make(Arc<dyn Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync>);
 
 impl Make {
-    /// With a function that makes the encoder, or says why it cannot.
+    /// A maker that calls `make`, which returns the encoder, or the reason why there is none.
     pub fn new(make: impl Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
@@ -54,29 +54,39 @@ pub(crate) struct Live {
     ticker: Ticker,
     bounds: Bounds,
     target: Rate,
-    /// When the camera saw its first picture.
-    begun: Option<Time>,
-    /// The picture that comes next.
+    /// When the camera took its first picture.
+    first_picture: Option<Time>,
+    /// Number of the next picture.
     picture: u64,
     /// Whether the next frame is to be a key frame.
     key: bool,
-    /// Of the last frame.
+    /// Bytes of each slice of the last frame.
     slices: Vec<u32>,
     failure: Option<String>,
 }
 
 impl Live {
     pub(crate) fn new(encoder: Box<dyn Encoder>, ticker: Ticker, bounds: Bounds) -> Self {
-        let (begun, failure, slices) = (None, None, Vec::new());
-        Self { encoder, ticker, bounds, target: Rate::ZERO, begun, picture: 0, key: true, slices, failure }
+        let (first_picture, failure, slices) = (None, None, Vec::new());
+        Self {
+            encoder,
+            ticker,
+            bounds,
+            target: Rate::ZERO,
+            first_picture,
+            picture: 0,
+            key: true,
+            slices,
+            failure,
+        }
     }
 }
 
 impl Source for Live {
     fn start(&mut self, now: Time) {
-        // the camera has gone on through a pause, and who looks again knows nothing of before
-        let begun = *self.begun.get_or_insert(now);
-        self.picture = self.picture.max(self.ticker.ticks_in(now - begun));
+        // the camera has gone on through the pause, and the receiver has no earlier pictures to decode from
+        let first_picture = *self.first_picture.get_or_insert(now);
+        self.picture = self.picture.max(self.ticker.ticks_in(now - first_picture));
         self.key = true;
         self.ticker.start(now);
     }
@@ -89,17 +99,17 @@ impl Source for Live {
         self.ticker.advance();
         let picture = self.picture;
         self.picture += 1;
-        let nothing = Frame { bytes: 0, key: false };
+        let empty = Frame { bytes: 0, key: false };
         match self.encoder.encode(picture, self.bounds.clamp(self.target), self.key) {
             Ok(Some(Encoded { key, slices })) => {
                 self.key &= !key;
                 self.slices = slices;
                 Frame { bytes: self.slices.iter().sum(), key }
             }
-            Ok(None) => nothing,
+            Ok(None) => empty,
             Err(reason) => {
                 self.failure = Some(reason);
-                nothing
+                empty
             }
         }
     }
@@ -143,10 +153,10 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    type Asked = Arc<Mutex<Vec<(u64, u64, bool)>>>;
+    type Calls = Arc<Mutex<Vec<(u64, u64, bool)>>>;
 
     /// Leaves out every fourth picture, and breaks at number 40.
-    struct Noting(Asked);
+    struct Noting(Calls);
 
     impl Encoder for Noting {
         fn encode(&mut self, picture: u64, target: Rate, key: bool) -> Result<Option<Encoded>, String> {
@@ -158,15 +168,15 @@ mod tests {
         }
     }
 
-    fn live() -> (Live, Asked) {
-        let asked = Asked::default();
+    fn live() -> (Live, Calls) {
+        let calls = Calls::default();
         let bounds = Bounds::new(Rate::from_bps(100), Rate::from_bps(500));
-        (Live::new(Box::new(Noting(asked.clone())), Ticker::new(10.0).expect("a rate"), bounds), asked)
+        (Live::new(Box::new(Noting(calls.clone())), Ticker::new(10.0).expect("a rate"), bounds), calls)
     }
 
     #[test]
-    fn it_is_asked_for_each_picture_at_the_rate_of_the_moment() {
-        let (mut source, asked) = live();
+    fn it_encodes_each_picture_at_the_current_rate() {
+        let (mut source, calls) = live();
         source.start(Time::from_secs(1));
         let mut sizes = Vec::new();
         for bps in [200, 1, 900, 300, 400] {
@@ -176,13 +186,13 @@ mod tests {
         assert_eq!(sizes, [100, 100, 100, 0, 100]);
         assert_eq!(source.slices(), Some(&[70, 30][..]));
         let expected = [(0, 200, true), (1, 100, false), (2, 500, false), (3, 300, false), (4, 400, false)];
-        assert_eq!(*asked.lock().expect("one thread"), expected);
+        assert_eq!(*calls.lock().expect("one thread"), expected);
         assert_eq!(source.due(), Time::from_millis(1500));
     }
 
     #[test]
-    fn a_key_frame_is_asked_for_until_there_is_one() {
-        let (mut source, asked) = live();
+    fn a_key_frame_is_requested_until_there_is_one() {
+        let (mut source, calls) = live();
         source.start(Time::ZERO);
         for number in 0..6 {
             if number == 3 {
@@ -190,45 +200,45 @@ mod tests {
             }
             source.frame(source.due());
         }
-        let keys: Vec<bool> = asked.lock().expect("one thread").iter().map(|&(_, _, key)| key).collect();
+        let keys: Vec<bool> = calls.lock().expect("one thread").iter().map(|&(_, _, key)| key).collect();
         assert_eq!(keys, [true, false, false, true, true, false], "number 3 was left out");
     }
 
     #[test]
     fn a_picture_that_is_left_out_is_not_encoded() {
-        let (mut source, asked) = live();
+        let (mut source, calls) = live();
         source.start(Time::ZERO);
         source.leave_out();
         source.frame(source.due());
         source.leave_out();
         source.frame(source.due());
-        let asked = asked.lock().expect("one thread");
-        let pictures: Vec<_> = asked.iter().map(|&(picture, _, key)| (picture, key)).collect();
+        let calls = calls.lock().expect("one thread");
+        let pictures: Vec<_> = calls.iter().map(|&(picture, _, key)| (picture, key)).collect();
         assert_eq!(pictures, [(1, true), (3, false)]);
         assert_eq!(source.due(), Time::from_millis(400));
     }
 
     #[test]
     fn the_camera_goes_on_through_a_pause() {
-        let (mut source, asked) = live();
+        let (mut source, calls) = live();
         source.start(Time::ZERO);
         source.frame(source.due());
         // 1.25 s is behind picture 12, so that number 13 is the next one
         source.start(Time::from_millis(1250));
         source.frame(source.due());
-        let asked = asked.lock().expect("one thread");
-        assert_eq!((asked[1].0, asked[1].2), (13, true));
+        let calls = calls.lock().expect("one thread");
+        assert_eq!((calls[1].0, calls[1].2), (13, true));
     }
 
     #[test]
-    fn what_breaks_an_encoder_is_told_and_it_is_left_alone() {
-        let (mut source, asked) = live();
+    fn an_encoders_error_is_kept_and_it_is_not_called_again() {
+        let (mut source, calls) = live();
         source.start(Time::ZERO);
         while source.due() < Time::MAX {
             assert_eq!(source.failure(), None);
             source.frame(source.due());
         }
         assert_eq!(source.failure(), Some("out of film"));
-        assert_eq!(asked.lock().expect("one thread").len(), 41);
+        assert_eq!(calls.lock().expect("one thread").len(), 41);
     }
 }

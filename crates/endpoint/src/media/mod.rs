@@ -1,9 +1,8 @@
-//! Where media comes from: models of encoders, an encoder in the loop, and audio at a constant rate.
+//! Media sources: models of encoders, an encoder in the loop, and audio at a constant rate.
 //!
-//! A source knows when its next frame is due and how large it is; the sender packetizes it. Every
-//! source has a lowest and a highest rate, so that a call can be limited by its application. What is
-//! random in a source is drawn once per frame whatever the rate, so that two controllers on the same
-//! seed meet the same luck.
+//! A source determines when its next frame is due and how large it is; the sender packetizes it. Each source has a
+//! lowest and a highest rate, so that a call can be limited by its application. Random numbers of a source are drawn
+//! once per frame whatever the rate, so that two controllers on the same seed meet the same ones.
 
 pub mod cbr;
 pub mod frames;
@@ -24,19 +23,19 @@ use tidegate_core::{Rate, Span, Stream, Time};
 /// One encoded frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Encoded bytes; zero where the encoder left the frame out.
+    /// Encoded bytes; zero if the encoder left the frame out.
     pub bytes: u32,
     /// Whether it can be decoded without earlier frames.
     pub key: bool,
 }
 
-/// Between which rates a source can work; rates of encoded media, without any header.
+/// Range of rates in which a source can work: rates of encoded media, without any header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bounds {
-    /// Never less than this, whatever the target.
+    /// Lowest rate, whatever the target.
     pub min: Rate,
-    /// Never more than this; `None`: as much as there is.
+    /// Highest rate; `None`: unlimited.
     pub max: Option<Rate>,
 }
 
@@ -47,7 +46,7 @@ impl Bounds {
         Self { min, max: Some(max) }
     }
 
-    /// `rate`, but inside the bounds.
+    /// `rate` limited to the bounds.
     #[must_use]
     pub fn clamp(&self, rate: Rate) -> Rate {
         rate.clamp(self.min, self.max.unwrap_or(Rate::MAX))
@@ -63,80 +62,80 @@ impl Default for Bounds {
 
 /// A model of an encoder.
 pub trait Source: Send {
-    /// Its flow starts, be the source on or paused: times of a schedule count from here.
+    /// Notes the start of its flow, from which the times of a schedule count, whether the source is on or paused.
     fn begin(&mut self, _now: Time) {}
 
-    /// Begins, or begins again after a pause: the next frame is due at `now`.
+    /// Begins, or goes on after a pause: the next frame is due at `now`.
     fn start(&mut self, now: Time);
 
-    /// When the next frame is due; [`Time::MAX`] for never (until the target changes).
+    /// When the next frame is due; [`Time::MAX`]: not before the target changes.
     fn due(&self) -> Time;
 
-    /// Takes up what is due at `now` and no picture, such as a step of a schedule.
+    /// Does what is due at `now` except pictures, such as a step of a schedule.
     fn step(&mut self, _now: Time) {}
 
-    /// The frame that is due at `now`; afterwards [`Source::due`] speaks of the next one.
+    /// The frame that is due at `now`; afterwards [`Source::due`] is the time of the next one.
     fn frame(&mut self, now: Time) -> Frame;
 
-    /// Whether it can leave a picture out before it is encoded, so that what follows can be decoded without it.
+    /// Whether it can leave a picture out before it is encoded, so that later ones can be decoded without it.
     fn leaves_out(&self) -> bool {
         false
     }
 
-    /// Leaves out the picture that is due; afterwards [`Source::due`] speaks of the next one. Only of one that
+    /// Leaves out the picture that is due; afterwards [`Source::due`] is the time of the next one. Only called if
     /// [`Source::leaves_out`].
     fn leave_out(&mut self) {}
 
-    /// What the encoder may use from now on, headers not counted.
+    /// Sets the rate that the encoder may use from now on, headers not counted.
     fn set_target(&mut self, now: Time, target: Rate);
 
-    /// What it uses at most at present; [`Rate::MAX`] for as much as there is.
+    /// The largest rate that it uses at present; [`Rate::MAX`]: unlimited.
     fn uses(&self) -> Rate {
         self.bounds().max.unwrap_or(Rate::MAX)
     }
 
-    /// Makes the next frame a key frame, where the model knows them.
+    /// Makes the next frame a key frame, if the model has key frames.
     fn request_key(&mut self) {}
 
-    /// Between which rates it works.
+    /// Range of rates in which it works.
     fn bounds(&self) -> Bounds;
 
     /// Nominal frames per second; `None` for a source of full packets without frames.
     fn frame_rate(&self) -> Option<f64>;
 
-    /// Whether it follows its target; one that does not is served first when a target is shared out.
+    /// Whether it follows its target; a source that does not is served first when a target is shared.
     fn adapts(&self) -> bool {
         true
     }
 
-    /// Bytes of each RTP packet, header included, where the source fixes that: each of its frames is such
-    /// a packet, and its bounds count them.
+    /// Bytes of each RTP packet, header included, if the source fixes them: then each of its frames is a packet, and
+    /// its bounds count these bytes.
     fn packet_size(&self) -> Option<u32> {
         None
     }
 
-    /// Bytes of each slice of its last frame, where no packet carries bytes of two.
+    /// Bytes of each slice of its last frame, if no packet may carry bytes of two slices.
     fn slices(&self) -> Option<&[u32]> {
         None
     }
 
-    /// Why it has stopped for good, if it has.
+    /// The reason why it has failed, if it has.
     fn failure(&self) -> Option<&str> {
         None
     }
 
-    /// Shows what each of its random substreams gave out.
+    /// Passes the draws of each of its random substreams to `visit`.
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         let _ = visit;
     }
 }
 
-/// Which source, with its parameters.
+/// Kind of a source, with its parameters.
 #[derive(Clone, Debug)]
 pub enum SourceSettings {
-    /// Full packets, evenly spaced at the target rate: always something to send.
+    /// Full packets, evenly spaced at the target rate, without end.
     Greedy(Bounds),
-    /// Video whose every frame is exactly target / fps.
+    /// Video of frames that are exactly target / fps.
     Ideal {
         /// Frames per second.
         fps: f64,
@@ -147,21 +146,21 @@ pub enum SourceSettings {
     Statistical(statistical::Settings),
     /// Recorded frame sizes, RFC 8593 section 6.
     Frames {
-        /// The recordings, one a rate.
+        /// The recordings, one for each rate.
         ladder: Arc<ladder::Ladder>,
         /// Frames per second.
         fps: f64,
-        /// With which frame the sequence goes on when it has come to its end (RFC 8593: 20).
+        /// Frame with which the sequence goes on after its end (RFC 8593: 20).
         skip: u32,
-        /// Frames from one key frame to the next, where frames are as they were recorded, and the recording
-        /// changes at key frames only; `None`: sizes are interpolated, as in the RFC.
+        /// Frames from one key frame to the next. Then frames have their recorded sizes, and the recording changes at
+        /// key frames only; `None`: sizes are interpolated, as in the RFC.
         group: Option<u32>,
         /// Its rates.
         bounds: Bounds,
     },
-    /// An encoder that is asked for each frame.
+    /// An encoder in the loop, which encodes each frame when it is due.
     Live {
-        /// Makes it.
+        /// The function that makes the encoder.
         encoder: live::Make,
         /// Frames per second.
         fps: f64,
@@ -174,16 +173,16 @@ pub enum SourceSettings {
         rate: Rate,
         /// Time between two packets.
         interval: Span,
-        /// Speech and silence in turns, of which only speech is sent; `None`: all is sent.
+        /// Mean times of speech and silence, of which only speech is sent; `None`: all is sent.
         spurts: Option<spurts::Means>,
     },
-    /// Packets of one size at a given rate, whatever the target.
+    /// Packets of one size at a fixed rate, whatever the target.
     Packets(packets::Settings),
-    /// A source whose application has no more than this to send.
+    /// A source whose application limits its rate over time.
     Scheduled {
         /// The source.
         source: Box<Self>,
-        /// From each time since the start on the rate beside it, in order.
+        /// Pairs of a time since the start and the largest rate from then on, in order.
         steps: Vec<(Span, Rate)>,
     },
 }
@@ -193,7 +192,7 @@ impl SourceSettings {
     pub const AUDIO: Self =
         Self::Cbr { rate: Rate::from_kbps(20), interval: Span::from_millis(20), spurts: None };
 
-    /// Whether it makes frames, and not packets for which nothing else matters.
+    /// Whether it makes frames, and not only packets.
     #[must_use]
     pub fn frames(&self) -> bool {
         match self {
@@ -207,11 +206,11 @@ impl SourceSettings {
         }
     }
 
-    /// The source; `component` is the first part of its substreams' names, `payload` the largest RTP
-    /// payload in bytes.
+    /// Builds the source. `component`: the first part of its substreams' names; `payload`: the largest RTP payload in
+    /// bytes.
     ///
     /// # Errors
-    /// What is wrong with the parameters.
+    /// The problem of a parameter.
     pub fn build(&self, seed: u64, component: &str, payload: u32) -> Result<Box<dyn Source>, String> {
         Ok(match self {
             Self::Greedy(bounds) => Box::new(greedy::Greedy::new(*bounds, payload)),
@@ -226,8 +225,8 @@ impl SourceSettings {
                 Box::new(live::Live::new(encoder.make()?, Ticker::new(*fps)?, *bounds))
             }
             Self::Cbr { rate, interval, spurts } => {
-                let luck = || Stream::new(seed, component, "talk spurts");
-                let spurts = spurts.map(|means| spurts::Spurts::new(means, luck())).transpose()?;
+                let rng = || Stream::new(seed, component, "talk spurts");
+                let spurts = spurts.map(|means| spurts::Spurts::new(means, rng())).transpose()?;
                 Box::new(cbr::Cbr::new(*rate, *interval, spurts)?)
             }
             Self::Packets(settings) => Box::new(packets::Packets::new(settings.clone())?),
@@ -239,7 +238,7 @@ impl SourceSettings {
     }
 }
 
-/// The frame clock: instants `start + k / fps` without drift.
+/// The frame clock, with ticks at `start + k / fps` without drift.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticker {
     millihertz: u64,
@@ -249,7 +248,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// A clock of `fps`, which is taken to the nearest thousandth.
+    /// A clock of `fps` ticks a second, rounded to the nearest thousandth.
     pub(crate) fn new(fps: f64) -> Result<Self, String> {
         if !(0.001..=100_000.0).contains(&fps) {
             return Err(format!("fps is {fps}; it must be between 0.001 and 100000"));
@@ -266,7 +265,7 @@ impl Ticker {
         self.next
     }
 
-    /// Moves on by one tick and says how long it lasts.
+    /// Moves on by one tick and returns its length.
     pub(crate) fn advance(&mut self) -> Span {
         let before = self.next;
         self.ticks += 1;
@@ -275,7 +274,7 @@ impl Ticker {
         self.next - before
     }
 
-    /// How many ticks there are in `[0, span)`.
+    /// Number of ticks in `[0, span)`.
     pub(crate) fn ticks_in(&self, span: Span) -> u64 {
         let millihertz_nanos = u128::from(self.millihertz) * span.as_nanos().max(0) as u128;
         u64::try_from(millihertz_nanos.div_ceil(1_000_000_000_000)).unwrap_or(u64::MAX)
@@ -286,11 +285,11 @@ impl Ticker {
     }
 }
 
-/// Turns a rate over time into whole bytes and carries what is left over.
+/// Converter of a rate over time into whole bytes, which carries the remainder over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Carry {
-    /// In bit-nanoseconds per second.
-    left: u128,
+    /// The remainder in bit-nanoseconds per second.
+    remainder: u128,
 }
 
 impl Carry {
@@ -298,8 +297,8 @@ impl Carry {
     const BYTE: u128 = 8_000_000_000;
 
     pub(crate) fn bytes(&mut self, rate: Rate, span: Span) -> u32 {
-        let total = self.left + u128::from(rate.as_bps()) * span.as_nanos().max(0) as u128;
-        self.left = total % Self::BYTE;
+        let total = self.remainder + u128::from(rate.as_bps()) * span.as_nanos().max(0) as u128;
+        self.remainder = total % Self::BYTE;
         u32::try_from(total / Self::BYTE).unwrap_or(u32::MAX)
     }
 }

@@ -1,32 +1,33 @@
-//! Packets of one size at a given rate: the constant-bit-rate source of network simulators.
+//! Packets of one size at a fixed rate: the constant-bit-rate source of network simulators.
 
 use super::{Bounds, Frame, Source};
 use tidegate_core::{Rate, Span, Time};
 
-/// What such a source sends.
+/// Parameters of the source.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Bytes of each packet on the wire.
     pub size: u32,
-    /// Bytes of IP and UDP headers among them.
+    /// Bytes of IP and UDP headers in `size`.
     pub overhead: u32,
-    /// From each time since the start on the rate beside it, in order, the first at zero; rates count what
-    /// `size` counts.
+    /// Pairs of a time since the start and the rate from then on, in order, the first at zero; rates count the bytes
+    /// that `size` counts.
     pub rates: Vec<(Span, Rate)>,
 }
 
-/// One packet whenever the rate has made enough for one, the first as soon as the rate is not zero; the
-/// target changes nothing.
+/// A packet each time that the rate has carried its size, the first one as soon as the rate is not zero; the target has
+/// no effect.
 #[derive(Debug)]
 pub struct Packets {
     settings: Settings,
-    /// When it first started; times of the rates count from here, also after a pause.
+    /// When it first started, from which the times of the rates count, also after a pause.
     origin: Option<Time>,
-    /// When the next packet is due, since the origin; [`Span::MAX`] for never.
-    at: Span,
-    /// What the rate has made for the packet after it, up to `at`: less than one nanosecond's worth.
-    made: u128,
-    /// Which rate holds at `at`.
+    /// When the next packet is due, since the origin; [`Span::MAX`]: never.
+    offset: Span,
+    /// Bit-nanoseconds per second that the rate has carried up to `offset` for the packet after it: less than those of
+    /// one nanosecond.
+    surplus: u128,
+    /// Index of the rate at `offset`.
     step: usize,
 }
 
@@ -46,7 +47,7 @@ impl Packets {
         if rates.first().is_none_or(|first| first.0 != Span::ZERO) || !rates.is_sorted_by(|a, b| a.0 < b.0) {
             return Err("the rates must begin at zero and be in order of time".to_owned());
         }
-        Ok(Self { settings, origin: None, at: Span::MAX, made: 0, step: 0 })
+        Ok(Self { settings, origin: None, offset: Span::MAX, surplus: 0, step: 0 })
     }
 
     /// The end of the rate at `step`.
@@ -58,23 +59,23 @@ impl Packets {
         u128::from(self.settings.rates[self.step].1.as_bps())
     }
 
-    /// Moves `at` on by so much work, to the first whole nanosecond at which it is done.
+    /// Moves `offset` on to the first whole nanosecond at which the rate has carried `work`.
     fn advance(&mut self, work: u128) {
-        let mut need = work - self.made.min(work);
+        let mut need = work - self.surplus.min(work);
         loop {
-            let (rate, left) = (self.rate(), (self.end() - self.at).as_nanos() as u128);
-            if rate > 0 && need <= rate * left {
+            let (rate, remaining) = (self.rate(), (self.end() - self.offset).as_nanos() as u128);
+            if rate > 0 && need <= rate * remaining {
                 let nanos = need.div_ceil(rate);
-                self.at += Span::from_nanos(nanos as i64);
-                self.made = nanos * rate - need;
+                self.offset += Span::from_nanos(nanos as i64);
+                self.surplus = nanos * rate - need;
                 return;
             }
             if self.step + 1 == self.settings.rates.len() {
-                self.at = Span::MAX;
+                self.offset = Span::MAX;
                 return;
             }
-            need -= rate * left;
-            self.at = self.end();
+            need -= rate * remaining;
+            self.offset = self.end();
             self.step += 1;
         }
     }
@@ -87,19 +88,19 @@ impl Source for Packets {
 
     fn start(&mut self, now: Time) {
         let origin = *self.origin.get_or_insert(now);
-        (self.at, self.made) = (now - origin, 0);
-        self.step = self.settings.rates.partition_point(|&(from, _)| from <= self.at) - 1;
+        (self.offset, self.surplus) = (now - origin, 0);
+        self.step = self.settings.rates.partition_point(|&(from, _)| from <= self.offset) - 1;
         if self.rate() == 0 {
-            // the first packet goes with the first rate that there is
+            // the first packet goes with the first rate that is not zero
             let later = self.settings.rates[self.step..].iter().position(|&(_, rate)| rate > Rate::ZERO);
             self.step += later.unwrap_or(0);
-            self.at = if later.is_some() { self.settings.rates[self.step].0 } else { Span::MAX };
+            self.offset = if later.is_some() { self.settings.rates[self.step].0 } else { Span::MAX };
         }
     }
 
     fn due(&self) -> Time {
         match self.origin {
-            Some(origin) if self.at < Span::MAX => origin + self.at,
+            Some(origin) if self.offset < Span::MAX => origin + self.offset,
             _ => Time::MAX,
         }
     }
@@ -113,10 +114,10 @@ impl Source for Packets {
 
     fn bounds(&self) -> Bounds {
         let Settings { size, overhead, rates } = &self.settings;
-        let most = rates.iter().map(|&(_, rate)| rate).max().unwrap_or(Rate::ZERO);
+        let max_rate = rates.iter().map(|&(_, rate)| rate).max().unwrap_or(Rate::ZERO);
         let share = f64::from(size - overhead) / f64::from(*size);
-        let most = Rate::from_bps_f64(most.as_bps_f64() * share);
-        Bounds::new(most, most)
+        let max_rate = Rate::from_bps_f64(max_rate.as_bps_f64() * share);
+        Bounds::new(max_rate, max_rate)
     }
 
     fn frame_rate(&self) -> Option<f64> {
@@ -156,10 +157,10 @@ mod tests {
         source.start(Time::from_secs(3));
         let times = times(&mut source, Time::from_secs(103));
         assert_eq!(times.len(), 5600);
-        for (k, at) in times.iter().enumerate() {
+        for (k, time) in times.iter().enumerate() {
             // 8000 bit over 448 kbit/s are 125/7 ms
             let exact = (k as i64 * 125_000_000 + 6) / 7;
-            assert_eq!(*at - Time::from_secs(3), Span::from_nanos(exact), "{k}");
+            assert_eq!(*time - Time::from_secs(3), Span::from_nanos(exact), "{k}");
         }
     }
 
@@ -169,11 +170,11 @@ mod tests {
         let rates = [(0, 448_000), (20, 20_000), (50, 1_000_000), (80, 448_000)];
         let mut first = source(1000, &rates);
         first.start(Time::ZERO);
-        let all = times(&mut first, Time::from_secs(100));
+        let complete = times(&mut first, Time::from_secs(100));
         let bits = 448_000 * 20 + 20_000 * 30 + 1_000_000 * 30 + 448_000 * 20;
         // one at the start, and one at each 8000 bits after it; the last ones come together at 100 s
-        assert_eq!(all.len(), bits / 8000);
-        let until = |s| all.iter().filter(|at| **at < Time::from_secs(s)).count();
+        assert_eq!(complete.len(), bits / 8000);
+        let until = |s| complete.iter().filter(|time| **time < Time::from_secs(s)).count();
         assert_eq!([until(20), until(50), until(80)], [1120, 1195, 4945]);
         let mut paused = source(1000, &rates);
         paused.start(Time::ZERO);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_rate_nothing_is_due() {
+    fn at_a_rate_of_zero_no_packet_is_due() {
         let mut late = source(1000, &[(0, 0), (5, 8000), (8, 0)]);
         late.start(Time::ZERO);
         assert_eq!(times(&mut late, Time::MAX), [5, 6, 7, 8].map(Time::from_secs));
@@ -195,10 +196,10 @@ mod tests {
 
     #[test]
     fn bad_settings_are_refused() {
-        let made = |size, rates| Packets::new(Settings { size, overhead: 28, rates });
-        assert!(made(28, vec![(Span::ZERO, Rate::from_kbps(1))]).is_err());
-        assert!(made(100, vec![]).is_err());
-        assert!(made(100, vec![(Span::from_secs(1), Rate::from_kbps(1))]).is_err());
-        assert!(made(100, vec![(Span::ZERO, Rate::from_kbps(1)), (Span::ZERO, Rate::ZERO)]).is_err());
+        let packets = |size, rates| Packets::new(Settings { size, overhead: 28, rates });
+        assert!(packets(28, vec![(Span::ZERO, Rate::from_kbps(1))]).is_err());
+        assert!(packets(100, vec![]).is_err());
+        assert!(packets(100, vec![(Span::from_secs(1), Rate::from_kbps(1))]).is_err());
+        assert!(packets(100, vec![(Span::ZERO, Rate::from_kbps(1)), (Span::ZERO, Rate::ZERO)]).is_err());
     }
 }

@@ -1,17 +1,17 @@
-//! A source whose application has more to send at some times than at others.
+//! A source whose application limits its rate over time.
 
 use super::{Bounds, Frame, Source};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Span, Time};
 
-/// A source that gets its target, or what the application has, whichever is less.
+/// A source that gets its target or the rate of the application, whichever is less.
 pub(crate) struct Scheduled {
     source: Box<dyn Source>,
-    /// From each time since the start on, in order, no more than the rate beside it.
+    /// Pairs of a time since the start and the largest rate from then on, in order.
     steps: Vec<(Span, Rate)>,
-    /// When its flow started; times of the steps count from here, also after a pause.
+    /// When its flow started, from which the times of the steps count, also after a pause.
     origin: Option<Time>,
-    /// The first step that is still to come.
+    /// Index of the next step.
     next: usize,
     target: Option<Rate>,
 }
@@ -34,18 +34,18 @@ impl Scheduled {
         }
     }
 
-    /// Takes the steps that are due, and tells the source what it may use.
+    /// Takes the steps that are due, and sets the target of the source.
     fn allow(&mut self, now: Time) {
         while self.step_due() <= now {
             self.next += 1;
         }
         if let Some(target) = self.target {
-            self.source.set_target(now, target.min(self.there_is()));
+            self.source.set_target(now, target.min(self.application_rate()));
         }
     }
 
-    /// What the application has at present.
-    fn there_is(&self) -> Rate {
+    /// The largest rate of the application at present.
+    fn application_rate(&self) -> Rate {
         self.next.checked_sub(1).map_or(Rate::MAX, |step| self.steps[step].1)
     }
 }
@@ -85,7 +85,7 @@ impl Source for Scheduled {
     }
 
     fn uses(&self) -> Rate {
-        self.source.uses().min(self.there_is())
+        self.source.uses().min(self.application_rate())
     }
 
     fn set_target(&mut self, now: Time, target: Rate) {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use crate::media::greedy::Greedy;
 
-    /// Bytes that such a source sends in each second.
+    /// Bytes that a greedy source with these steps, in kbit/s from second to second, sends in each second.
     fn seconds(bounds: Bounds, steps: &[(i64, u64)], count: usize) -> Vec<u32> {
         let steps = steps.iter().map(|&(s, kbps)| (Span::from_secs(s), Rate::from_kbps(kbps))).collect();
         let mut source = Scheduled::new(Box::new(Greedy::new(bounds, 1250)), steps).expect("in order");
@@ -141,31 +141,31 @@ mod tests {
         source.set_target(begin, Rate::from_mbps(1));
         source.start(begin);
         loop {
-            let at = source.due();
-            let second = at.saturating_since(begin).as_nanos() / 1_000_000_000;
+            let due = source.due();
+            let second = due.saturating_since(begin).as_nanos() / 1_000_000_000;
             let Some(sum) = bytes.get_mut(second as usize) else { return bytes };
-            source.step(at);
-            if source.due() <= at {
-                *sum += source.frame(at).bytes;
+            source.step(due);
+            if source.due() <= due {
+                *sum += source.frame(due).bytes;
             }
         }
     }
 
     #[test]
-    fn it_sends_what_the_application_has_and_no_more_than_it_may() {
-        let half_then_all_then_less = seconds(Bounds::default(), &[(1, 500), (3, 4000), (4, 100)], 6);
-        assert_eq!(half_then_all_then_less, [125_000, 62_500, 62_500, 125_000, 12_500, 12_500]);
+    fn it_sends_no_more_than_the_application_has_and_no_more_than_its_target() {
+        let bytes = seconds(Bounds::default(), &[(1, 500), (3, 4000), (4, 100)], 6);
+        assert_eq!(bytes, [125_000, 62_500, 62_500, 125_000, 12_500, 12_500]);
     }
 
     #[test]
-    fn from_nothing_it_goes_on_at_the_step() {
-        // with a step up from nothing goes the packet that has been due since, and then one in each gap
-        let found = seconds(Bounds::default(), &[(0, 0), (2, 400), (3, 0), (4, 1000)], 5);
-        assert_eq!(found, [0, 0, 50_000 + 1250, 0, 125_000 + 1250]);
+    fn from_zero_it_goes_on_at_the_step() {
+        // at a step up from zero, the packet goes that has been due since, and then one in each gap
+        let bytes = seconds(Bounds::default(), &[(0, 0), (2, 400), (3, 0), (4, 1000)], 5);
+        assert_eq!(bytes, [0, 0, 50_000 + 1250, 0, 125_000 + 1250]);
         assert_eq!(
             seconds(Bounds::new(Rate::from_kbps(100), Rate::from_mbps(2)), &[(0, 0)], 2),
             [12_500, 12_500],
-            "never less than the encoder's least rate"
+            "never less than the encoder's lowest rate"
         );
     }
 

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time};
 
-/// Means of exponential times.
+/// Means of exponentially distributed times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Means {
-    /// Of a talk spurt.
+    /// Mean length of a talk spurt.
     pub talk: Span,
-    /// Of a pause.
+    /// Mean length of a pause.
     pub pause: Span,
 }
 
@@ -19,30 +19,30 @@ impl Means {
     pub const P59: Self = Self { talk: Span::from_millis(1004), pause: Span::from_millis(1587) };
 }
 
-/// Who talks and falls silent in turns; in either state at first with the probability of the long run.
+/// A speaker who talks and falls silent in turns, and who begins in either state with its long-run probability.
 #[derive(Clone, Debug)]
 pub struct Spurts {
     means: Means,
     talks: bool,
-    /// When that changes; `None` before the first question.
+    /// When the state changes; `None` before the first call of [`Spurts::talks`].
     until: Option<Time>,
-    luck: Stream,
+    rng: Stream,
 }
 
 impl Spurts {
     /// # Errors
     /// When a mean is not positive.
-    pub(crate) fn new(means: Means, mut luck: Stream) -> Result<Self, String> {
+    pub(crate) fn new(means: Means, mut rng: Stream) -> Result<Self, String> {
         let Means { talk, pause } = means;
         if talk <= Span::ZERO || pause <= Span::ZERO {
             return Err(format!("talk spurts of {talk} and pauses of {pause}; both must be positive"));
         }
         let (on, off) = (talk.as_secs_f64(), pause.as_secs_f64());
-        let talks = luck.chance(on / (on + off));
-        Ok(Self { means, talks, until: None, luck })
+        let talks = rng.chance(on / (on + off));
+        Ok(Self { means, talks, until: None, rng })
     }
 
-    /// Whether there is speech at `now`; asked in order of time.
+    /// Whether there is speech at `now`; to be called in order of time.
     pub(crate) fn talks(&mut self, now: Time) -> bool {
         let mut until = self.until.unwrap_or_else(|| now + self.length());
         while until <= now {
@@ -53,14 +53,14 @@ impl Spurts {
         self.talks
     }
 
-    /// How long the present state lasts; at least a nanosecond, so that time passes.
+    /// Draws the length of the current state: at least a nanosecond, so that time passes.
     fn length(&mut self) -> Span {
         let mean = if self.talks { self.means.talk } else { self.means.pause };
-        Span::from_secs_f64(self.luck.exponential(mean.as_secs_f64())).max(Span::from_nanos(1))
+        Span::from_secs_f64(self.rng.exponential(mean.as_secs_f64())).max(Span::from_nanos(1))
     }
 
     pub(crate) fn draws(&self) -> Draws {
-        self.luck.draws()
+        self.rng.draws()
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use tidegate_core::math;
 
     #[test]
-    fn asked_every_20_ms_it_is_the_chain_that_its_means_make() {
+    fn sampled_every_20_ms_it_is_the_markov_chain_of_its_means() {
         let mut spurts = Spurts::new(Means::P59, Stream::new(3, "call/audio", "talk spurts")).expect("means");
         let count = 2_000_000;
         let talks: Vec<bool> =
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn means_must_be_positive() {
-        let luck = || Stream::new(1, "x", "y");
-        assert!(Spurts::new(Means { talk: Span::ZERO, ..Means::P59 }, luck()).is_err());
-        assert!(Spurts::new(Means { pause: Span::ZERO, ..Means::P59 }, luck()).is_err());
+        let rng = || Stream::new(1, "x", "y");
+        assert!(Spurts::new(Means { talk: Span::ZERO, ..Means::P59 }, rng()).is_err());
+        assert!(Spurts::new(Means { pause: Span::ZERO, ..Means::P59 }, rng()).is_err());
     }
 }

@@ -15,16 +15,16 @@ use tidegate_core::{Rate, Span, Stream, Time};
 pub struct Settings {
     /// FPS: frames per second.
     pub fps: f64,
-    /// tau_v: after a change of the encoder's rate, how long further requests have to wait. The newest
-    /// one that waits is taken up afterwards.
+    /// tau_v: time after a change of the encoder's rate in which further requests have to wait. The newest waiting
+    /// request is applied afterwards.
     pub tau_v: Span,
     /// K_d: length of a transient in frames.
     pub transient_frames: u32,
     /// K_B: bytes of the first frame of a transient.
     pub burst: u32,
-    /// How large a change, relative to the rate before, starts a transient. The RFC speaks of every
-    /// change; under a controller that asks for a little more at each report there would be nothing but
-    /// transients, so that, as in syncodecs (`bigChangeRatio`), small changes do not start one.
+    /// Smallest change, relative to the rate before, that starts a transient. In the RFC each change does; under a
+    /// controller that requests a little more at each report there would be nothing but transients, so that small
+    /// changes start none, as in syncodecs (`bigChangeRatio`).
     pub transient_change: f64,
     /// t_0: reference interval between frames; `None`: 1 / FPS.
     pub interval: Option<Span>,
@@ -34,7 +34,7 @@ pub struct Settings {
     pub scale_t: f64,
     /// SCALE_B: scale of the Laplace variable that is added to the normalised size.
     pub scale_b: f64,
-    /// R_min and R_max.
+    /// R_min and R_max: range of rates.
     pub bounds: Bounds,
 }
 
@@ -60,13 +60,13 @@ impl Settings {
         if !(0.001..=100_000.0).contains(&self.fps) {
             return Err(format!("fps is {}; it must be between 0.001 and 100000", self.fps));
         }
-        for (name, value, most) in [
+        for (name, value, max) in [
             ("transient_change", self.transient_change, 1e9),
             ("scale_t", self.scale_t, 1.0),
             ("scale_b", self.scale_b, 1.0),
         ] {
-            if !(0.0..=most).contains(&value) {
-                return Err(format!("{name} is {value}; it must be between 0 and {most}"));
+            if !(0.0..=max).contains(&value) {
+                return Err(format!("{name} is {value}; it must be between 0 and {max}"));
             }
         }
         if self.interval.is_some_and(|span| span <= Span::ZERO) {
@@ -79,7 +79,7 @@ impl Settings {
     }
 }
 
-/// The model at work.
+/// The model and its state.
 #[derive(Debug)]
 pub struct Statistical {
     settings: Settings,
@@ -87,28 +87,28 @@ pub struct Statistical {
     intervals: Stream,
     sizes: Stream,
     next: Time,
-    /// R_v: what the encoder works at.
+    /// R_v: the rate of the encoder.
     rate: Rate,
     requested: Rate,
     deaf_until: Time,
-    /// Frames left of the transient, the large one included.
-    transient_left: u32,
+    /// Remaining frames of the transient, the large one included.
+    transient_remaining: u32,
     /// Size of the frames of the transient after the first.
     transient_rest: f64,
-    /// Fractions of bytes that rounding has left over.
+    /// Fraction of a byte that rounding carries over.
     fraction: f64,
     started: bool,
 }
 
-/// Deviations are cut off here, on both sides alike, so that no interval or size is negative and the
-/// means stay what they are: at a scale of 0.15 that touches 0.14 % of the frames.
+/// Bound of deviations, on both sides, which keeps intervals and sizes from being negative and their means unchanged:
+/// at a scale of 0.15 it cuts off 0.14 % of the frames.
 const DEVIATION_MAX: f64 = 0.99;
 
 impl Statistical {
     /// The model with substreams `component/interval` and `component/size`.
     ///
     /// # Errors
-    /// What is wrong with the settings.
+    /// The problem of a setting.
     pub fn new(settings: Settings, seed: u64, component: &str) -> Result<Self, String> {
         settings.check()?;
         Ok(Self {
@@ -119,7 +119,7 @@ impl Statistical {
             rate: Rate::ZERO,
             requested: Rate::ZERO,
             deaf_until: Time::ZERO,
-            transient_left: 0,
+            transient_remaining: 0,
             transient_rest: 0.0,
             fraction: 0.0,
             started: false,
@@ -135,7 +135,7 @@ impl Statistical {
         }
     }
 
-    /// Takes up the rate that was asked for, if the encoder listens again.
+    /// Applies the requested rate, if the encoder listens again.
     fn listen(&mut self, now: Time) {
         if now < self.deaf_until || self.requested == self.rate {
             return;
@@ -149,29 +149,29 @@ impl Statistical {
     }
 
     fn begin_transient(&mut self) {
-        self.transient_left = self.settings.transient_frames;
+        self.transient_remaining = self.settings.transient_frames;
     }
 
-    /// Mean size of the frame that comes next, before its deviation; and whether it is a large one.
+    /// Mean size of the next frame, before its deviation, and whether it is a large one.
     fn plan(&mut self) -> (f64, bool) {
         let reference = self.reference();
-        if self.transient_left == 0 {
+        if self.transient_remaining == 0 {
             return (reference, false);
         }
-        let first = self.transient_left == self.settings.transient_frames;
-        self.transient_left -= 1;
+        let first = self.transient_remaining == self.settings.transient_frames;
+        self.transient_remaining -= 1;
         if !first {
             return (self.transient_rest, false);
         }
         let frames = f64::from(self.settings.transient_frames);
-        // at a low rate the burst alone would exceed what all frames of the transient may have
+        // at a low rate the burst alone would exceed the bytes of all frames of the transient
         let burst = f64::from(self.settings.burst).min(frames * reference).max(reference);
         self.transient_rest = if frames > 1.0 { (frames * reference - burst) / (frames - 1.0) } else { 0.0 };
         (burst, true)
     }
 
-    /// On to the next picture: draws what is random in one, and gives by how much its size is off.
-    fn pass(&mut self) -> f64 {
+    /// Moves on to the next picture: draws its random numbers, and returns the deviation of its size.
+    fn next_picture(&mut self) -> f64 {
         let interval_off = self.intervals.laplace(self.settings.scale_t).clamp(-DEVIATION_MAX, DEVIATION_MAX);
         let size_off = self.sizes.laplace(self.settings.scale_b).clamp(-DEVIATION_MAX, DEVIATION_MAX);
         self.next += self.interval.scaled(1.0 + interval_off);
@@ -193,13 +193,13 @@ impl Source for Statistical {
 
     fn frame(&mut self, now: Time) -> Frame {
         self.listen(now);
-        let size_off = self.pass();
+        let size_off = self.next_picture();
         let (mean, burst) = self.plan();
-        // the burst is given as a size and is not blurred
+        // the size of the burst is a setting and does not deviate
         let size = if burst { mean } else { mean * (1.0 + size_off) } + self.fraction;
-        let whole = tidegate_core::math::floor(size.max(0.0));
-        self.fraction = size - whole;
-        Frame { bytes: whole as u32, key: burst }
+        let bytes = tidegate_core::math::floor(size.max(0.0));
+        self.fraction = size - bytes;
+        Frame { bytes: bytes as u32, key: burst }
     }
 
     fn leaves_out(&self) -> bool {
@@ -207,7 +207,7 @@ impl Source for Statistical {
     }
 
     fn leave_out(&mut self) {
-        self.pass();
+        self.next_picture();
     }
 
     fn set_target(&mut self, now: Time, target: Rate) {
@@ -269,30 +269,30 @@ mod tests {
             (mean, values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64)
         };
         // the variance of a Laplace variable is 2 scale^2 = 0.045, less what the cut takes
-        for (what, values) in [("sizes", &sizes[8..]), ("intervals", &gaps[..])] {
+        for (quantity, values) in [("sizes", &sizes[8..]), ("intervals", &gaps[..])] {
             let (mean, variance) = moments(values);
-            assert!((mean - 1.0).abs() < 0.005, "{what}: mean {mean}");
-            assert!((0.042..0.046).contains(&variance), "{what}: variance {variance}");
+            assert!((mean - 1.0).abs() < 0.005, "{quantity}: mean {mean}");
+            assert!((0.042..0.046).contains(&variance), "{quantity}: variance {variance}");
         }
     }
 
     #[test]
-    fn a_picture_that_is_left_out_takes_its_luck_with_it() {
+    fn a_picture_that_is_left_out_draws_its_random_numbers() {
         let settings = Settings { transient_frames: 1, burst: 10, ..Settings::default() };
-        let (mut all, mut some) = (source(settings.clone()), source(settings));
-        for source in [&mut all, &mut some] {
+        let (mut complete, mut thinned) = (source(settings.clone()), source(settings));
+        for source in [&mut complete, &mut thinned] {
             source.set_target(Time::ZERO, Rate::from_mbps(1));
             source.frame(source.due());
         }
         for number in 0..100 {
-            let due = all.due();
-            assert_eq!(some.due(), due);
-            let one = all.frame(due);
+            let due = complete.due();
+            assert_eq!(thinned.due(), due);
+            let frame = complete.frame(due);
             if number % 3 == 0 {
-                some.leave_out();
+                thinned.leave_out();
             } else {
-                // but for the fraction of a byte that the one that was left out would have left over
-                assert!(some.frame(due).bytes.abs_diff(one.bytes) <= 1);
+                // equal except for the fraction of a byte that the picture left out would have carried over
+                assert!(thinned.frame(due).bytes.abs_diff(frame.bytes) <= 1);
             }
         }
     }
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(source.rate, Rate::from_mbps(1));
         let _ = source.frame(source.due());
         assert_eq!(source.rate, Rate::from_kbps(1080), "the newest request");
-        assert_eq!(source.transient_left, 0, "8 % more is no transient");
+        assert_eq!(source.transient_remaining, 0, "8 % more is no transient");
     }
 
     #[test]

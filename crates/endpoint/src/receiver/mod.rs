@@ -1,11 +1,11 @@
-//! The receiving side: statistics, the arrival log, the receiver half, and playout.
+//! The receiving side: statistics, the arrival log, the controller's receiver half, and playout.
 
 mod playout;
 mod repair;
 
 use crate::datagram::header_len;
 use crate::reception::{Reception, clock};
-use crate::rtcp::feedback::{FeedbackLog, Logged, TransportNumbers};
+use crate::rtcp::feedback::{FeedbackLog, LoggedPacket, TransportNumbers};
 use crate::settings::{MediaKind, ReceiveSettings, Signalled};
 use playout::PlayoutBuffer;
 use repair::ReceiverRepair;
@@ -23,16 +23,16 @@ struct InStream {
     reception: Reception,
     playout: Option<PlayoutBuffer>,
     numbers: FrameNumbers,
-    /// Whether its sender has said goodbye.
+    /// When its sender said goodbye, if it has.
     gone: Option<Time>,
 }
 
-/// What the marks of a stream say, unwrapped.
+/// Unwrapper of the frame numbers in the marks of a stream.
 #[derive(Clone, Copy, Debug)]
 struct FrameNumbers {
     /// The highest number of a frame so far.
     newest: i64,
-    /// Whether the structure that templates belong to has come.
+    /// Whether the structure that defines the templates has arrived.
     structured: bool,
 }
 
@@ -45,15 +45,15 @@ impl FrameNumbers {
         self.structured |= marks.has_structure();
         let number = wrap::nearest(u32::from(marks.frame), 16, self.newest);
         self.newest = self.newest.max(number);
-        // without the structure nobody knows what a template stands for
+        // without the structure, the meaning of a template is unknown
         Marks { key: marks.key && self.structured, ..marks }.frame(number as u32)
     }
 }
 
-/// Sequence numbers of 16 bits.
+/// Number of 16-bit sequence numbers.
 const WRAP: i64 = 1 << 16;
 
-/// No stream has this payload type.
+/// Index for payload types that no stream has.
 const NO_STREAM: u8 = u8::MAX;
 
 /// The receiving side of an endpoint.
@@ -63,12 +63,12 @@ pub(crate) struct Receiver {
     /// Index of the stream of each payload type.
     by_type: [u8; 128],
     half: Option<ReceiverHost>,
-    /// What repairs losses of video, if anything does.
+    /// Repair of video losses, if any is set.
     repair: Option<ReceiverRepair>,
     pub(crate) feedback: FeedbackLog,
     transport: TransportNumbers,
     wakeup: Time,
-    /// Whether anything has arrived.
+    /// Whether a packet has arrived.
     pub(crate) heard: bool,
 }
 
@@ -128,7 +128,7 @@ impl Receiver {
         self.wakeup = playout.min().unwrap_or(Time::MAX).min(alarm).min(self.repair_expiry());
     }
 
-    /// Takes an RTP packet in. Says how soon the receiver half wants to speak.
+    /// Processes an RTP packet; returns how urgently the receiver half wants to send a message.
     pub(crate) fn packet(
         &mut self,
         now: Time,
@@ -139,31 +139,31 @@ impl Receiver {
         out: &mut dyn Driver,
     ) -> Urgency {
         let index = usize::from(self.by_type[usize::from(body.payload_type & 127)]);
-        // a payload type that was not signalled belongs to nobody (RFC 3550 section 5.1)
+        // packets with a payload type that was not signalled are ignored (RFC 3550 section 5.1)
         let Some(stream) = self.streams.get_mut(index) else { return Urgency::None };
         self.heard = true;
-        let placed = stream.reception.packet(now, body.sequence, body.timestamp);
+        let placement = stream.reception.packet(now, body.sequence, body.timestamp);
         let transport_sequence = body.transport_sequence.map(|number| self.transport.unwrap(number));
         self.feedback.packet(
             now,
-            Logged {
+            LoggedPacket {
                 stream: index,
                 // shifted by a wrap, so that a packet before the first one to arrive has a number, too
-                rtp_sequence: placed.sequence + WRAP,
+                rtp_sequence: placement.sequence + WRAP,
                 transport_sequence: transport_sequence.map(|number| number + WRAP),
-                at: clock(now, clock_offset),
+                arrival: clock(now, clock_offset),
                 ecn: packet.ecn,
-                first: placed.first,
+                first: placement.first,
                 marker: body.marker,
             },
         );
         let rtp_size = packet.size.saturating_sub(overhead);
-        if placed.first {
+        if placement.first {
             let header = header_len(body, packet.extension());
             match stream.signalled.kind {
                 MediaKind::Padding => {}
                 MediaKind::Video | MediaKind::Audio => {
-                    self.media(now, index, packet, body, (placed.sequence, rtp_size, header), out);
+                    self.media(now, index, packet, body, (placement.sequence, rtp_size, header), out);
                 }
                 MediaKind::Retransmission | MediaKind::Parity => {
                     self.repair_arrived(now, index, packet, body, (rtp_size, header), out);
@@ -181,18 +181,18 @@ impl Receiver {
             payload_type: body.payload_type,
             abs_send_time: body.abs_send_time.map(|[a, b, c]| u32::from_be_bytes([0, a, b, c])),
             ssrc: self.streams[index].signalled.ssrc,
-            rtp_sequence: u64::try_from(placed.sequence).unwrap_or(0),
+            rtp_sequence: u64::try_from(placement.sequence).unwrap_or(0),
             timestamp: body.timestamp,
             marker: body.marker,
             ecn: packet.ecn,
             extension: packet.extension(),
             true_delay: half.needs_true_delay().then(|| out.true_delay(now)),
         };
-        let said = half.packet(now, &arrived);
-        self.heard_half(now, said, out)
+        let urgency = half.packet(now, &arrived);
+        self.after_half_call(now, urgency, out)
     }
 
-    /// The frame that a packet of the stream `index` belongs to, or that it repeats a packet of.
+    /// The frame of a packet of the stream `index`, or of the packet that it retransmits.
     fn frame(&mut self, index: usize, body: &RtpBody, out: &mut dyn Driver) -> Frame {
         match body.marks {
             Some(marks) => self.streams[index].numbers.frame(marks),
@@ -200,17 +200,16 @@ impl Receiver {
         }
     }
 
-    /// Takes the first copy of a packet of media.
+    /// Processes the first copy of a packet of media.
     fn media(
         &mut self,
         now: Time,
         index: usize,
         packet: &Datagram,
         body: &RtpBody,
-        place: (i64, u32, u32),
+        (sequence, size, header): (i64, u32, u32),
         out: &mut dyn Driver,
     ) {
-        let (sequence, size, header) = place;
         let frame = self.frame(index, body, out);
         if self.media_arrived(now, index, (sequence, size), packet, body, frame) {
             return;
@@ -222,8 +221,13 @@ impl Receiver {
         self.restore_by_parity(now, header, out);
     }
 
-    /// Records the notes of the half's last call and passes on what it asked for.
-    fn heard_half(&mut self, now: Time, said: Result<Urgency, Failure>, out: &mut dyn Driver) -> Urgency {
+    /// Records the notes of the half's last call, and returns the urgency in its result.
+    fn after_half_call(
+        &mut self,
+        now: Time,
+        result: Result<Urgency, Failure>,
+        out: &mut dyn Driver,
+    ) -> Urgency {
         if let Some(half) = &mut self.half {
             for (name, value) in &half.notes.values {
                 out.record().internal(now, self.flow, name, *value);
@@ -231,13 +235,13 @@ impl Receiver {
             half.notes.wanted = out.record().level() >= Level::Series;
         }
         self.update_wakeup();
-        said.unwrap_or_else(|failure| {
+        result.unwrap_or_else(|failure| {
             out.fail(failure.reason);
             Urgency::None
         })
     }
 
-    /// Does what is due. Says how soon the receiver half wants to speak.
+    /// Does what is due; returns how urgently the receiver half wants to send a message.
     pub(crate) fn advance(&mut self, now: Time, out: &mut dyn Driver) -> Urgency {
         if now < self.wakeup {
             return Urgency::None;
@@ -249,9 +253,9 @@ impl Receiver {
         }
         self.give_up(now, out);
         match &mut self.half {
-            Some(half) if half.alarm_at.is_some_and(|at| at <= now) => {
-                let said = half.alarm(now);
-                self.heard_half(now, said, out)
+            Some(half) if half.alarm_at.is_some_and(|alarm| alarm <= now) => {
+                let result = half.alarm(now);
+                self.after_half_call(now, result, out)
             }
             _ => {
                 self.update_wakeup();
@@ -260,13 +264,13 @@ impl Receiver {
         }
     }
 
-    /// What the receiver half has to say.
+    /// The message of the receiver half.
     pub(crate) fn message(&mut self, now: Time, out: &mut dyn Driver) -> Feedback {
         let Some(half) = &mut self.half else { return Feedback::new() };
         match half.message(now) {
-            Ok(said) => {
-                self.heard_half(now, Ok(Urgency::None), out);
-                said
+            Ok(feedback) => {
+                self.after_half_call(now, Ok(Urgency::None), out);
+                feedback
             }
             Err(failure) => {
                 out.fail(failure.reason);
@@ -275,14 +279,14 @@ impl Receiver {
         }
     }
 
-    /// Takes note of a sender report.
+    /// Notes a sender report.
     pub(crate) fn sender_report(&mut self, now: Time, ssrc: u32, middle: u32) {
         if let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == ssrc) {
             stream.reception.sender_report(now, middle);
         }
     }
 
-    /// Takes note of a goodbye.
+    /// Notes a goodbye.
     pub(crate) fn bye(&mut self, now: Time, ssrcs: &[u32]) {
         for stream in &mut self.streams {
             if ssrcs.contains(&stream.signalled.ssrc) {
@@ -291,7 +295,7 @@ impl Receiver {
         }
     }
 
-    /// Whether everybody has said goodbye.
+    /// Whether the senders of all streams have said goodbye.
     pub(crate) fn is_deserted(&self) -> bool {
         self.streams.iter().all(|stream| stream.gone.is_some())
     }
@@ -324,19 +328,19 @@ mod tests {
     #[test]
     fn marks_are_unwrapped_and_mean_nothing_before_their_structure() {
         let mut numbers = FrameNumbers::NONE;
-        let place = |number: u32, flags: u8| Marks::of(Frame { number, flags });
+        let marks = |number: u32, flags: u8| Marks::of(Frame { number, flags });
         // the first packet of the key frame is lost
-        let frame = numbers.frame(place(0, Frame::KEY | Frame::LAST));
+        let frame = numbers.frame(marks(0, Frame::KEY | Frame::LAST));
         assert_eq!((frame.number, frame.flags), (0, Frame::LAST));
-        let frame = numbers.frame(place(0, Frame::KEY | Frame::FIRST));
+        let frame = numbers.frame(marks(0, Frame::KEY | Frame::FIRST));
         assert_eq!(frame.flags, Frame::KEY | Frame::FIRST);
-        assert_eq!(numbers.frame(place(0, Frame::KEY)).flags, Frame::KEY);
+        assert_eq!(numbers.frame(marks(0, Frame::KEY)).flags, Frame::KEY);
         for number in 1..200_000 {
-            assert_eq!(numbers.frame(place(number, 0)).number, number);
+            assert_eq!(numbers.frame(marks(number, 0)).number, number);
             let late = number.saturating_sub(1000);
-            assert_eq!(numbers.frame(place(late, Frame::LAST)).number, late);
+            assert_eq!(numbers.frame(marks(late, Frame::LAST)).number, late);
         }
         let mut later = FrameNumbers::NONE;
-        assert_eq!(later.frame(place(60_000, 0)).number, 60_000, "who comes later");
+        assert_eq!(later.frame(marks(60_000, 0)).number, 60_000, "a receiver that joins later");
     }
 }

@@ -1,9 +1,9 @@
-//! The receiver's part in repair: what is missing, what is restored, and what it asks for.
+//! The receiver's part in repair: missing packets, restored ones, and requests.
 
 use super::Receiver;
 use crate::datagram::{marks, protected};
 use crate::packetizer::Extensions;
-use crate::repair::missing::{Missing, Place, Standing};
+use crate::repair::missing::{ArrivalKind, FramePosition, Missing};
 use crate::repair::parity::{Decoder, Header};
 use crate::repair::resend::OSN;
 use crate::settings::{MediaKind, ReceiveSettings};
@@ -14,9 +14,9 @@ use tidegate_core::wire::rtcp::{self, Nack};
 use tidegate_core::wire::wrap;
 use tidegate_core::{Datagram, Frame, Kind, Size, Span, Time};
 
-/// Numbers in one request: as many as a compound of RTCP carries beside reports in a packet of any network, where
-/// each takes a pair of 4 bytes.
-const ASKED_MAX: usize = 256;
+/// Sequence numbers in one request: as many as an RTCP compound with reports carries in a packet of any network, if
+/// each takes an entry of 4 bytes.
+const NACK_NUMBERS_MAX: usize = 256;
 
 /// Repair of the video stream.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct ReceiverRepair {
     video: usize,
     missing: Missing,
     decoder: Option<Decoder>,
-    /// The least time between two requests of a key frame, and when the next one may go.
+    /// Minimum time between two requests of a key frame, and the time from which on the next one may go.
     key_interval: Option<Span>,
     key_next: Time,
 }
@@ -45,9 +45,9 @@ impl ReceiverRepair {
     }
 }
 
-/// A packet of media that the receiver has, in whatever way it came.
+/// A packet of media that was restored.
 #[derive(Clone, Copy, Debug)]
-struct Have {
+struct RestoredPacket {
     sequence: i64,
     header: Header,
     frame: Frame,
@@ -55,20 +55,20 @@ struct Have {
 }
 
 impl Receiver {
-    /// When repair has something to ask for; [`Time::MAX`] for never.
+    /// When a repair request is due; [`Time::MAX`]: never.
     pub(crate) fn request_due(&self) -> Time {
         let Some(repair) = &self.repair else { return Time::MAX };
         let broken = self.streams[repair.video].playout.as_ref().is_some_and(|playout| playout.wants_key());
         let key = if broken && repair.key_interval.is_some() { repair.key_next } else { Time::MAX };
-        key.min(repair.missing.ask_due())
+        key.min(repair.missing.request_due())
     }
 
-    /// When repair gives something up.
+    /// When repair gives up a packet.
     pub(super) fn repair_expiry(&self) -> Time {
         self.repair.as_ref().map_or(Time::MAX, |repair| repair.missing.expiry())
     }
 
-    /// What repair asks for now, in the name of `reporter`.
+    /// The repair requests that are due now, with the SSRC `reporter`.
     pub(crate) fn requests(&mut self, now: Time, reporter: u32) -> Vec<rtcp::Packet> {
         let mut packets = Vec::new();
         if self.request_due() > now {
@@ -77,7 +77,7 @@ impl Receiver {
         let Some(repair) = &mut self.repair else { return packets };
         let stream = &self.streams[repair.video];
         let media_ssrc = stream.signalled.ssrc;
-        let lost = repair.missing.take(now, ASKED_MAX);
+        let lost = repair.missing.take(now, NACK_NUMBERS_MAX);
         if !lost.is_empty() {
             packets.push(rtcp::Packet::Nack(Nack::new(reporter, media_ssrc, &lost)));
         }
@@ -91,7 +91,7 @@ impl Receiver {
         packets
     }
 
-    /// Gives up what cannot be repaired any more, and lets playout go on without it.
+    /// Gives up packets that cannot be repaired any more, and lets playout go on without them.
     pub(super) fn give_up(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(repair) = &mut self.repair else { return };
         let Some(playout) = &mut self.streams[repair.video].playout else {
@@ -101,7 +101,7 @@ impl Receiver {
         loop {
             let base = playout.base();
             repair.missing.give_up(now, base);
-            playout.hope(repair.missing.hope());
+            playout.set_first_repairable(repair.missing.first_repairable());
             playout.run(now, out);
             if playout.base() == base {
                 return;
@@ -109,8 +109,7 @@ impl Receiver {
         }
     }
 
-    /// Takes note of a packet that has arrived from the network for the first time; says whether playout has it
-    /// already.
+    /// Notes a packet that has arrived from the network for the first time; returns whether playout has it already.
     pub(super) fn media_arrived(
         &mut self,
         now: Time,
@@ -121,11 +120,11 @@ impl Receiver {
         frame: Frame,
     ) -> bool {
         let Some(repair) = self.repair.as_mut().filter(|repair| repair.video == index) else { return false };
-        let place = Place { frame: frame.number, last: frame.is_last() };
-        let standing = repair.missing.arrived(now, sequence, place);
+        let position = FramePosition { frame: frame.number, last: frame.is_last() };
+        let kind = repair.missing.arrived(now, sequence, position);
         if let Some(decoder) = &mut repair.decoder {
             let length = size.saturating_sub(Extensions::NONE_LEN);
-            decoder.have(
+            decoder.add(
                 sequence,
                 Header::of(
                     body,
@@ -135,12 +134,12 @@ impl Receiver {
             );
         }
         if let Some(playout) = &mut self.streams[index].playout {
-            playout.hope(repair.missing.hope());
+            playout.set_first_repairable(repair.missing.first_repairable());
         }
-        standing == Standing::Restored
+        kind == ArrivalKind::Restored
     }
 
-    /// Takes a retransmission or parity of the stream `index`, of `size` bytes with a header of `header`.
+    /// Processes a retransmission or parity of the stream `index`, of `size` bytes with a header of `header` bytes.
     pub(super) fn repair_arrived(
         &mut self,
         now: Time,
@@ -159,11 +158,11 @@ impl Receiver {
             let length = u16::try_from(length).unwrap_or(u16::MAX);
             let protected = protected(body, packet.extension());
             let payload_type = self.streams[video].signalled.payload_type;
-            let found = Header { payload_type, ..Header::of(body, protected, length) };
+            let restored_header = Header { payload_type, ..Header::of(body, protected, length) };
             let frame = self.frame(video, body, out);
             self.restored(
                 now,
-                Have { sequence: number, header: found, frame, by: Kind::Retransmission },
+                RestoredPacket { sequence: number, header: restored_header, frame, by: Kind::Retransmission },
                 header,
                 out,
             );
@@ -176,40 +175,47 @@ impl Receiver {
         }
     }
 
-    /// Restores what can be restored by parity, after a packet with a header of `header` bytes has arrived.
+    /// Restores all possible packets by parity, after a packet with a header of `header` bytes has arrived.
     pub(super) fn restore_by_parity(&mut self, now: Time, header: u32, out: &mut dyn Driver) {
         loop {
             let Some(repair) = &mut self.repair else { return };
             let newest = repair.missing.next().unwrap_or(0);
             let Some(decoder) = &mut repair.decoder else { return };
-            let Some((sequence, found)) = decoder.restore(newest) else { return };
+            let Some((sequence, restored_header)) = decoder.restore(newest) else { return };
             // a source without frames marks none
             let stream = &mut self.streams[repair.video];
-            let frame = marks(&found.protected).map(|marks| stream.numbers.frame(marks)).unwrap_or_default();
-            self.restored(now, Have { sequence, header: found, frame, by: Kind::Repair }, header, out);
+            let frame = marks(&restored_header.protected)
+                .map(|marks| stream.numbers.frame(marks))
+                .unwrap_or_default();
+            self.restored(
+                now,
+                RestoredPacket { sequence, header: restored_header, frame, by: Kind::Repair },
+                header,
+                out,
+            );
         }
     }
 
-    /// Hands a packet that was restored to playout, if anybody waited for it; what brought it had a header of
-    /// `header` bytes.
-    fn restored(&mut self, now: Time, have: Have, header: u32, out: &mut dyn Driver) {
-        let Have { sequence, header: found, frame, by } = have;
+    /// Hands a restored packet to playout, if it was needed. `header`: bytes of the header of the packet that restored
+    /// it.
+    fn restored(&mut self, now: Time, packet: RestoredPacket, header: u32, out: &mut dyn Driver) {
+        let RestoredPacket { sequence, header: restored_header, frame, by } = packet;
         let Some(repair) = &mut self.repair else { return };
-        let place = Place { frame: frame.number, last: frame.is_last() };
-        if !repair.missing.restored(now, sequence, by == Kind::Retransmission, place) {
+        let position = FramePosition { frame: frame.number, last: frame.is_last() };
+        if !repair.missing.restored(now, sequence, by == Kind::Retransmission, position) {
             return;
         }
         if let Some(decoder) = &mut repair.decoder {
-            decoder.have(sequence, found);
+            decoder.add(sequence, restored_header);
         }
-        let payload = u32::from(found.length).saturating_sub(header - Extensions::NONE_LEN);
+        let payload = u32::from(restored_header.length).saturating_sub(header - Extensions::NONE_LEN);
         out.record().goodput(now, self.flow, Size::from_bytes(u64::from(payload)));
-        let hope = repair.missing.hope();
+        let first_repairable = repair.missing.first_repairable();
         let in_time = match &mut self.streams[repair.video].playout {
             None => true,
             Some(playout) => {
-                playout.hope(hope);
-                playout.packet(now, frame, found.timestamp, sequence, out)
+                playout.set_first_repairable(first_repairable);
+                playout.packet(now, frame, restored_header.timestamp, sequence, out)
             }
         };
         let (flow, frame, sequence) = (self.flow, frame.number, sequence as u16);

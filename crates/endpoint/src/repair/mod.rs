@@ -1,14 +1,14 @@
 //! Repair of lost video packets: requests and retransmission, parity, requests for key frames.
 //!
-//! | | who | what |
+//! | module | end | content |
 //! |---|---|---|
-//! | `missing` | receiver | which packets are missing and when to ask for them (RFC 4585 section 6.2.1) |
-//! | `resend` | sender | packets that were sent lately, to be sent once more (RFC 4588) |
+//! | `missing` | receiver | missing packets, and the times of requests for them (RFC 4585 section 6.2.1) |
+//! | `resend` | sender | packets kept for retransmission (RFC 4588) |
 //! | `parity` | both | interleaved exclusive or over groups of packets (RFC 6015) |
-//! | `share` | sender | what repair takes from the target rate |
+//! | `share` | sender | the part of the target rate that repair takes |
 //!
-//! Video is repaired, audio is not. Losses are counted before repair: neither reception statistics nor congestion
-//! control take a restored packet for one that has arrived.
+//! Video is repaired, audio is not. Losses are counted before repair: for reception statistics and congestion control
+//! a restored packet has not arrived.
 
 pub(crate) mod missing;
 pub(crate) mod parity;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_core::Span;
 use tidegate_core::datagram::Parity;
 
-/// How losses are repaired; by default not at all.
+/// Means of repairing losses; none by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Repair {
@@ -36,17 +36,17 @@ pub struct Repair {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Nack {
-    /// How long a packet may be overtaken before it is asked for.
+    /// Time from the arrival of a later packet to the first request.
     pub wait: Span,
-    /// How often it is asked for at most, once a round trip.
+    /// Requests of a packet at most, one in each round trip.
     pub requests: u32,
-    /// How long the sender keeps what it has sent, and the receiver asks.
+    /// Time for which the sender keeps packets, and the receiver requests them.
     pub keep: Span,
 }
 
 impl Default for Nack {
-    /// 5 ms, which is how long a burst of the pacer is; 10 requests and 1 s (libwebrtc `nack_requester.cc`:
-    /// `kMaxNackRetries`; `rtp_packet_history.h`: `kMinPacketDuration`).
+    /// 5 ms, the length of a burst of the pacer; 10 requests and 1 s (libwebrtc `nack_requester.cc`: `kMaxNackRetries`;
+    /// `rtp_packet_history.h`: `kMinPacketDuration`).
     fn default() -> Self {
         Self { wait: Span::from_millis(5), requests: 10, keep: Span::from_secs(1) }
     }
@@ -56,13 +56,13 @@ impl Default for Nack {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pli {
-    /// The least time between two of them, and between two key frames that are made for them.
+    /// Minimum time between two requests, and between two key frames that are made for them.
     pub interval: Span,
 }
 
 impl Pli {
-    /// The least interval: a request that is repeated sooner tells nothing new, and takes an event each time.
-    pub const INTERVAL_LEAST: Span = Span::from_millis(1);
+    /// Smallest interval: a request that is repeated sooner says nothing new, and takes an event each time.
+    pub const INTERVAL_MIN: Span = Span::from_millis(1);
 }
 
 impl Default for Pli {
@@ -78,17 +78,17 @@ impl Default for Pli {
 pub struct Fec {
     /// Packets of a group.
     pub packets: u8,
-    /// Packets of parity for it: number `j` protects the packets `j`, `j + parity`, `j + 2 parity` and so on, so
-    /// that as many losses in a row as there are can be restored, and any one loss for each.
+    /// Packets of parity for a group. Number `j` protects the packets `j`, `j + parity`, `j + 2 parity` and so on, and
+    /// restores any one of them. Together they restore as many losses in a row as there are packets of parity.
     pub parity: u8,
-    /// Whether a group ends with its frame, too.
+    /// Whether a group also ends with its frame.
     #[serde(default)]
     pub by_frame: bool,
 }
 
 impl Repair {
-    /// Bytes that repair adds at most to the payload of a full packet.
-    pub(crate) fn most_added(&self, extensions: Extensions) -> u32 {
+    /// The most bytes that repair adds to the payload of a full packet.
+    pub(crate) fn max_added(&self, extensions: Extensions) -> u32 {
         let resent = if self.nack.is_some() { u32::from(resend::OSN) } else { 0 };
         let parity = if self.fec.is_some() {
             u32::from(Parity::HEADER) + extensions.longest_header() - Extensions::NONE_LEN
@@ -103,24 +103,25 @@ impl Repair {
             && (nack.wait.is_negative() || nack.keep <= Span::ZERO || nack.requests == 0)
         {
             return Some(format!(
-                "lost packets are asked for after {}, {} times, for {}; wait must not be negative, the others positive",
+                "lost packets are requested after a wait of {}, with {} requests, and kept for {}; the wait must not be \
+                 negative, requests and keep must be positive",
                 nack.wait, nack.requests, nack.keep
             ));
         }
         if let Some(pli) = &self.pli
-            && pli.interval < Pli::INTERVAL_LEAST
+            && pli.interval < Pli::INTERVAL_MIN
         {
             return Some(format!(
-                "key frames are asked for every {}; the interval must be at least {}",
+                "key frames are requested every {}; the interval must be at least {}",
                 pli.interval,
-                Pli::INTERVAL_LEAST
+                Pli::INTERVAL_MIN
             ));
         }
         if let Some(fec) = &self.fec
             && !(1..=fec.packets).contains(&fec.parity)
         {
             return Some(format!(
-                "{} packets of parity for {} packets; expected from 1 to as many as there are",
+                "{} packets of parity for {} packets; expected from 1 to the number of packets",
                 fec.parity, fec.packets
             ));
         }

@@ -1,18 +1,18 @@
-//! How much of the target rate repair takes, and how much it leaves for media.
+//! The division of the target rate between repair and media.
 
 use super::Fec;
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// What was sent is counted over a second (libwebrtc's statistics of sent rates), in parts of a tenth.
+/// Bins of sent bytes, which make a second together (libwebrtc's statistics of sent rates).
 const BINS: usize = 10;
 const BIN: Span = Span::from_millis(100);
-/// Repair takes at most half of the target (libwebrtc `fec_controller_default.cc`: `kProtectionOverheadRateThreshold`).
-const MOST: f64 = 0.5;
-/// Retransmissions of so long a time fill at most the target (libwebrtc `rtp_transport_controller_send.cc`:
-/// `kRetransmitWindowSizeMs`).
-const RESENT_BINS: usize = 5;
+/// Largest part of the target that repair takes (libwebrtc `fec_controller_default.cc`).
+const PROTECTION_OVERHEAD_RATE_THRESHOLD: f64 = 0.5;
+/// Bins of the window in which retransmissions fill at most the target: 500 ms (libwebrtc
+/// `rtp_transport_controller_send.cc`: `kRetransmitWindowSizeMs`).
+const RETRANSMIT_WINDOW_BINS: usize = 5;
 
-/// What a packet is for.
+/// Purpose of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Use {
     Media,
@@ -27,72 +27,74 @@ struct Bin {
     parity: u64,
 }
 
-/// Where a bin is counted. The number is reduced before it becomes an index: 32 bits would cut it.
-fn place(number: i64) -> usize {
+/// Index of a bin by its number, which is reduced before it becomes an index: 32 bits would cut it.
+fn slot(number: i64) -> usize {
     number.rem_euclid(BINS as i64) as usize
 }
 
-/// What was sent in the last second, media and repair.
+/// Bytes of media and repair that were sent in the last second.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     bins: [Bin; BINS],
-    /// Number of the present bin since the beginning of time, and of the first in which anything was sent.
-    present: i64,
-    begun: Option<i64>,
-    /// The share that parity is to take, for the first second.
+    /// Number of the current bin since time zero, and of the first one with a packet.
+    current: i64,
+    first: Option<i64>,
+    /// The planned share of parity, for the first second.
     planned: f64,
 }
 
 impl Share {
-    /// With this parity, if any.
+    /// Shares before the first packet, with this parity, if any.
     pub(crate) fn new(fec: Option<Fec>) -> Self {
         let share = |fec: Fec| f64::from(fec.parity) / (f64::from(fec.packets) + f64::from(fec.parity));
         Self { planned: fec.map_or(0.0, share), ..Self::default() }
     }
 
-    /// Lets time pass up to `now`; says whether a new tenth of a second has begun.
+    /// Lets time pass up to `now`; returns whether a new bin has begun.
     pub(crate) fn pass(&mut self, now: Time) -> bool {
         let bin = now.as_nanos() / BIN.as_nanos();
-        let passed = bin - self.present;
+        let passed = bin - self.current;
         debug_assert!(passed >= 0, "time goes back by {} tenths of a second to {now}", -passed);
-        for number in (self.present + 1..=bin).rev().take(BINS) {
-            self.bins[place(number)] = Bin::default();
+        for number in (self.current + 1..=bin).rev().take(BINS) {
+            self.bins[slot(number)] = Bin::default();
         }
-        self.present = bin;
+        self.current = bin;
         passed > 0
     }
 
-    /// Counts bytes that leave, as rates count them.
-    pub(crate) fn sent(&mut self, now: Time, what: Use, size: Size) {
+    /// Counts a packet of `size` bytes, as rates count them.
+    pub(crate) fn sent(&mut self, now: Time, usage: Use, size: Size) {
         self.pass(now);
-        self.begun.get_or_insert(self.present);
-        let bin = &mut self.bins[place(self.present)];
-        match what {
+        self.first.get_or_insert(self.current);
+        let bin = &mut self.bins[slot(self.current)];
+        match usage {
             Use::Media => bin.media += size.as_bytes(),
             Use::Resent => bin.resent += size.as_bytes(),
             Use::Parity => bin.parity += size.as_bytes(),
         }
     }
 
-    /// The part of `target` that is left for media: libwebrtc's rule, by which repair is expected to take the share
-    /// of all bytes that it has taken in the last second (`FecControllerDefault::UpdateFecRates`).
-    pub(crate) fn media(&self, target: Rate) -> Rate {
+    /// The part of `target` for media, by libwebrtc's rule: repair is expected to take the share of all bytes that it
+    /// has taken in the last second (`FecControllerDefault::UpdateFecRates`).
+    pub(crate) fn media_rate(&self, target: Rate) -> Rate {
         let repair: u64 = self.bins.iter().map(|bin| bin.resent + bin.parity).sum();
         let all = repair + self.bins.iter().map(|bin| bin.media).sum::<u64>();
-        let taken = if all == 0 { 0.0 } else { repair as f64 / all as f64 };
-        // libwebrtc begins with nothing; but what waits then for its turn would wait for good where a controller paces
-        // at no more than its target
-        let early = self.begun.is_none_or(|begun| self.present - begun < BINS as i64);
-        let share = if early { taken.max(self.planned) } else { taken }.min(MOST);
+        let repair_share = if all == 0 { 0.0 } else { repair as f64 / all as f64 };
+        // libwebrtc begins with no share; but then the queue of the first second would stay for good where a controller
+        // paces at no more than its target
+        let early = self.first.is_none_or(|first| self.current - first < BINS as i64);
+        let share = if early { repair_share.max(self.planned) } else { repair_share }
+            .min(PROTECTION_OVERHEAD_RATE_THRESHOLD);
         if share > 0.0 { target.scaled(1.0 - share) } else { target }
     }
 
-    /// Whether `size` more may be sent once more at the rate `target`; `queued` waits for it already.
+    /// Whether `size` bytes may be retransmitted at the rate `target`, with `queued` bytes of retransmissions pending.
     pub(crate) fn allows(&self, target: Rate, queued: Size, size: Size) -> bool {
-        let lately = (0..RESENT_BINS as i64).map(|ago| self.present - ago).filter(|&number| number >= 0);
-        let resent: u64 = lately.map(|number| self.bins[place(number)].resent).sum();
+        let lately =
+            (0..RETRANSMIT_WINDOW_BINS as i64).map(|ago| self.current - ago).filter(|&number| number >= 0);
+        let resent: u64 = lately.map(|number| self.bins[slot(number)].resent).sum();
         let all = Size::from_bytes(resent) + queued + size;
-        all <= target.bytes_in(BIN * RESENT_BINS as i64)
+        all <= target.bytes_in(BIN * RETRANSMIT_WINDOW_BINS as i64)
     }
 }
 
@@ -106,27 +108,27 @@ mod tests {
         let kb = |n: u64| Size::from_bytes(1000 * n);
         let target = Rate::from_mbps(1);
         share.sent(Time::from_millis(50), Use::Media, kb(8));
-        assert_eq!(share.media(target), target);
+        assert_eq!(share.media_rate(target), target);
         share.sent(Time::from_millis(150), Use::Resent, kb(1));
         share.sent(Time::from_millis(250), Use::Parity, kb(1));
-        assert_eq!(share.media(target), Rate::from_kbps(800));
+        assert_eq!(share.media_rate(target), Rate::from_kbps(800));
         assert!(!share.pass(Time::from_millis(299)) && share.pass(Time::from_millis(1_049)));
-        assert!((share.media(target).as_bps_f64() - 5e5).abs() < 1.0, "never less than half");
+        assert!((share.media_rate(target).as_bps_f64() - 5e5).abs() < 1.0, "never less than half");
         share.pass(Time::from_millis(1_150));
         share.pass(Time::from_millis(9_999));
-        assert_eq!(share.media(target), target);
+        assert_eq!(share.media_rate(target), target);
     }
 
     #[test]
     fn parity_takes_its_share_from_the_beginning() {
         let mut share = Share::new(Some(Fec { packets: 4, parity: 1, by_frame: false }));
         let target = Rate::from_mbps(1);
-        assert_eq!(share.media(target), Rate::from_kbps(800));
+        assert_eq!(share.media_rate(target), Rate::from_kbps(800));
         share.sent(Time::from_secs(5), Use::Media, Size::from_bytes(1000));
         share.pass(Time::from_millis(5_999));
-        assert_eq!(share.media(target), Rate::from_kbps(800));
+        assert_eq!(share.media_rate(target), Rate::from_kbps(800));
         share.pass(Time::from_millis(6_000));
-        assert_eq!(share.media(target), target, "none was sent");
+        assert_eq!(share.media_rate(target), target, "none was sent");
     }
 
     #[test]

@@ -1,30 +1,30 @@
-//! What a receiver counts of ECN, and the reports made of it (RFC 6679 section 5).
+//! ECN counters of a receiver, and their reports (RFC 6679 section 5).
 
-use super::feedback::Logged;
+use super::feedback::LoggedPacket;
 use tidegate_core::Ecn;
 use tidegate_core::wire::rtcp::{EcnCounters, EcnFeedback, ExtendedReport, Packet, ReportExtension};
 
-/// Sequence numbers in the log are this much ahead, so that none is negative.
+/// Offset of sequence numbers in the log, which keeps them from being negative.
 const AHEAD: i64 = 1 << 16;
 
-/// What has come of one stream.
+/// Counters of one stream.
 #[derive(Debug, Default)]
 struct Tally {
     ssrc: u32,
     /// The first and the highest sequence number.
     range: Option<(i64, i64)>,
     received: [u32; 4],
-    /// Without duplicates.
+    /// Packets received, duplicates not included.
     unique: u32,
     duplicated: u32,
-    /// Whether there is something to tell at once.
+    /// Whether feedback is due at once.
     news: bool,
 }
 
 impl Tally {
-    /// Takes a packet; says whether its sender has to know soon: of the first one that is ECN-capable, which shows that the path
-    /// lets it pass (section 7.2.1), and of every mark.
-    fn packet(&mut self, packet: &Logged) -> bool {
+    /// Counts a packet; returns whether feedback on it is due at once: on each mark, and on the first ECN-capable
+    /// packet, which shows that the path lets it pass (section 7.2.1).
+    fn packet(&mut self, packet: &LoggedPacket) -> bool {
         let sequence = packet.rtp_sequence;
         let (first, highest) = self.range.unwrap_or((sequence, sequence));
         self.range = Some((first, highest.max(sequence)));
@@ -40,12 +40,12 @@ impl Tally {
     fn counters(&self) -> Option<(u32, EcnCounters)> {
         let (first, highest) = self.range?;
         let lost = highest - first + 1 - i64::from(self.unique);
-        let of = |ecn: Ecn| self.received[ecn as usize];
+        let count = |ecn: Ecn| self.received[ecn as usize];
         let counters = EcnCounters {
-            ect0: of(Ecn::Ect0),
-            ect1: of(Ecn::Ect1),
-            ce: of(Ecn::Ce) as u16,
-            not_ect: of(Ecn::NotEct) as u16,
+            ect0: count(Ecn::Ect0),
+            ect1: count(Ecn::Ect1),
+            ce: count(Ecn::Ce) as u16,
+            not_ect: count(Ecn::NotEct) as u16,
             lost: lost.max(0) as u16,
             duplicated: self.duplicated as u16,
         };
@@ -64,8 +64,8 @@ impl EcnLog {
         Self { streams: ssrcs.iter().map(|&ssrc| Tally { ssrc, ..Tally::default() }).collect() }
     }
 
-    /// Takes note of a packet, and says whether it is to be told of soon.
-    pub(super) fn packet(&mut self, packet: &Logged) -> bool {
+    /// Counts a packet; returns whether feedback on it is due at once.
+    pub(super) fn packet(&mut self, packet: &LoggedPacket) -> bool {
         self.streams.get_mut(packet.stream).is_some_and(|tally| tally.packet(packet))
     }
 
@@ -79,10 +79,10 @@ impl EcnLog {
         })
     }
 
-    /// The summary that goes with each regular report, also where nothing has come.
+    /// The summary that goes with each regular report, also before any packet has come.
     pub(super) fn summary(&self, ssrc: u32) -> Packet {
-        let of = |tally: &Tally| tally.counters().map(|(_, counters)| (tally.ssrc, counters));
-        let summary = self.streams.iter().filter_map(of).collect();
+        let counters = |tally: &Tally| tally.counters().map(|(_, counters)| (tally.ssrc, counters));
+        let summary = self.streams.iter().filter_map(counters).collect();
         Packet::ExtendedReport(ExtendedReport { ssrc, blocks: vec![ReportExtension::EcnSummary(summary)] })
     }
 }

@@ -7,51 +7,52 @@ use tidegate_core::wire::rtcp::{self, Arrival, StreamMetrics, TwccBuilder};
 use tidegate_core::wire::{ntp, wrap};
 use tidegate_core::{Ecn, RemoteTime, Span, Time};
 
-/// How long arrivals that were reported on are kept, to be repeated when an earlier packet comes after
-/// all (libwebrtc `RemoteEstimatorProxy`: `kBackWindow`).
+/// Time for which reported arrivals are kept, to be repeated when an earlier packet comes late (libwebrtc
+/// `RemoteEstimatorProxy`).
 const BACK_WINDOW: Span = Span::from_millis(500);
 
-/// No report covers more numbers than this, so that it fits a datagram (16 kB a stream in RFC 8888) whatever
+/// Sequence numbers that a report covers at most, so that it fits a datagram (16 kB a stream in RFC 8888) whatever
 /// numbers arrive: at 50 ms that is 1.9 Gb/s of full packets.
 const SPAN_MAX: u64 = 8192;
 
-/// Nor do several streams together: at 2 bytes each, and headers, that fits the 64 kB of a datagram.
+/// Sequence numbers that a report on several streams covers at most: at 2 bytes each, and headers, they fit the 64 kB
+/// of a datagram.
 const SPAN_DATAGRAM: u64 = 3 * SPAN_MAX;
 
-/// Nor does one that goes when the profile lets it: so many numbers fit an Ethernet packet of 1500 bytes beside
-/// reports and names, at 2 bytes each in RFC 8888 and 16/7 at most in TWCC. Where RTCP's bandwidth is too small for
-/// more, the older ones are left out, or packets would grow as fast as the time between them.
+/// Sequence numbers that a report covers at most where the profile limits RTCP's bandwidth. They fit an Ethernet packet
+/// of 1500 bytes beside reports and names, at 2 bytes each in RFC 8888 and 16/7 at most in TWCC. Older numbers are left
+/// out, or packets would grow as fast as the time between them.
 const SPAN_PACKET: u64 = 512;
 
-/// Time between two reports where nothing follows from rates.
-const USUAL: Span = Span::from_millis(50);
+/// Time between two reports where neither settings nor rates determine it.
+const DEFAULT_INTERVAL: Span = Span::from_millis(50);
 
-/// A report that goes with frames does not wait for more packets than this, nor for longer since the last one
-/// (draft-ietf-ccwg-rfc8298bis-screamv2, section "Receiver Requirements on Feedback Intensity": 16 and 40 ms have been tested with good
-/// results).
-const FRAME_PACKETS: u32 = 16;
-const FRAME_APART: Span = Span::from_millis(40);
+/// Packets that a report with frames waits for at most (draft-ietf-ccwg-rfc8298bis-screamv2, section "Receiver
+/// Requirements on Feedback Intensity": 16 packets and 40 ms have been tested with good results).
+const FRAME_PACKETS_MAX: u32 = 16;
+/// Time since the last report that a report with frames waits for at most (the same section).
+const FRAME_INTERVAL_MAX: Span = Span::from_millis(40);
 
-/// When reports are due.
+/// Rule for when reports are due.
 #[derive(Debug)]
-enum Due {
+enum Trigger {
     /// On a grid.
     Ticks,
-    /// With frames: packets since the last report, and when that was.
+    /// With frames: packets since the last report, and its time.
     Frame { packets: u32, reported: Option<Time> },
 }
 
 /// One packet that arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Logged {
+pub(crate) struct LoggedPacket {
     /// Index of its stream.
     pub(crate) stream: usize,
     /// RTP sequence number, unwrapped.
     pub(crate) rtp_sequence: i64,
     /// Transport-wide sequence number, unwrapped, if it has one.
     pub(crate) transport_sequence: Option<i64>,
-    /// When, by this end's clock.
-    pub(crate) at: RemoteTime,
+    /// Its arrival by this end's clock.
+    pub(crate) arrival: RemoteTime,
     /// The ECN field as it arrived.
     pub(crate) ecn: Ecn,
     /// Whether it is the first copy.
@@ -60,22 +61,22 @@ pub(crate) struct Logged {
     pub(crate) marker: bool,
 }
 
-/// What has arrived of one numbering, and what was reported of it.
+/// Arrivals by one sequence numbering, and which of them have been reported.
 #[derive(Debug, Default)]
 struct Track {
     /// The next number to report on.
     begin: Option<u64>,
-    /// Arrivals since the last report; and before them those of the back window.
+    /// Arrivals of the back window, then those since the last report.
     arrivals: Vec<Arrival>,
-    /// How many at the beginning were reported on already.
+    /// Number of arrivals, from the first one on, that have been reported.
     reported: usize,
-    /// What would follow on the last arrival from far behind.
+    /// The number that follows on the last arrival from far behind.
     stray_next: u64,
 }
 
 impl Track {
-    /// Takes an arrival, and says whether it is to be reported. What comes from too far behind is not,
-    /// unless it is two in a row: then the jump ahead before them was in error.
+    /// Adds an arrival; returns whether it is to be reported. One from too far behind is not, unless it is the second
+    /// in a row: then the jump ahead before the two was in error.
     fn push(&mut self, arrival: Arrival) -> bool {
         let sequence = arrival.sequence;
         if self.begin.is_some_and(|begin| sequence + SPAN_MAX < begin) {
@@ -96,29 +97,29 @@ impl Track {
         self.arrivals.len() > self.reported
     }
 
-    /// What to report on, at most so many: the first number, and the one after the last.
-    fn take(&mut self, most: u64) -> Option<(u64, u64)> {
+    /// The range to report on, of at most `limit` numbers: the first one, and the one after the last.
+    fn take(&mut self, limit: u64) -> Option<(u64, u64)> {
         let news = &self.arrivals[self.reported..];
-        let least = news.iter().map(|arrival| arrival.sequence).min()?;
+        let first = news.iter().map(|arrival| arrival.sequence).min()?;
         let last = news.iter().map(|arrival| arrival.sequence).max()?;
         let end = (last + 1).max(self.begin.unwrap_or(0));
-        let begin = self.begin.map_or(least, |begin| begin.min(least));
+        let begin = self.begin.map_or(first, |begin| begin.min(first));
         debug_assert!(
             self.reported < self.arrivals.len() && begin < end,
             "a report on nothing: {begin}..{end}"
         );
         self.begin = Some(end);
-        Some((begin.max(end.saturating_sub(most)), end))
+        Some((begin.max(end.saturating_sub(limit)), end))
     }
 
-    /// After a report: lets go of what is older than the back window.
+    /// After a report: drops arrivals older than the back window.
     fn trim(&mut self, now: RemoteTime) {
         self.arrivals.retain(|arrival| now - arrival.at < BACK_WINDOW);
         self.reported = self.arrivals.len();
     }
 }
 
-/// The log, in the form that the format needs.
+/// The log, as the feedback format needs it.
 #[derive(Debug)]
 enum Log {
     None,
@@ -130,12 +131,12 @@ enum Log {
 #[derive(Debug)]
 pub(crate) struct FeedbackLog {
     log: Log,
-    /// What is counted for RFC 6679's reports, where these are sent.
+    /// Counters for RFC 6679's reports, where these are sent.
     ecn: Option<EcnLog>,
     /// The grid, where reports are on one.
     pub(crate) ticks: Ticks,
-    times: Due,
-    /// Whether a report is to fit a packet of any network.
+    trigger: Trigger,
+    /// Whether a report has to fit a packet of any network.
     small: bool,
     due: Time,
 }
@@ -156,15 +157,17 @@ impl FeedbackLog {
         };
         let interval = match settings.format {
             FeedbackFormat::Twcc => settings.interval,
-            // libwebrtc's other format has other rules, and is not in use by default
-            FeedbackFormat::Ccfb | FeedbackFormat::None => Some(settings.interval.unwrap_or(USUAL)),
+            // libwebrtc has other rules for RFC 8888, which it does not use by default
+            FeedbackFormat::Ccfb | FeedbackFormat::None => {
+                Some(settings.interval.unwrap_or(DEFAULT_INTERVAL))
+            }
         };
         let ecn = settings.ecn_reports.then(|| EcnLog::new(ssrcs));
-        let times = match settings.frames {
-            true => Due::Frame { packets: 0, reported: None },
-            false => Due::Ticks,
+        let trigger = match settings.frames {
+            true => Trigger::Frame { packets: 0, reported: None },
+            false => Trigger::Ticks,
         };
-        Self { log, ecn, ticks: Ticks::new(interval), times, small: false, due: Time::MAX }
+        Self { log, ecn, ticks: Ticks::new(interval), trigger, small: false, due: Time::MAX }
     }
 
     /// Keeps reports so small that a compound with them fits a packet of any network.
@@ -177,16 +180,16 @@ impl FeedbackLog {
         self.due
     }
 
-    /// Takes note of a packet that arrived at `now`.
-    pub(crate) fn packet(&mut self, now: Time, packet: Logged) {
+    /// Logs a packet that arrived at `now`, and schedules a report on it.
+    pub(crate) fn packet(&mut self, now: Time, packet: LoggedPacket) {
         let urgent = self.ecn.as_mut().is_some_and(|ecn| ecn.packet(&packet));
         if self.log_packet(packet) || urgent {
             self.schedule(now, packet.marker);
         }
     }
 
-    /// Logs a packet for per-packet feedback, and says whether it is to be reported.
-    fn log_packet(&mut self, packet: Logged) -> bool {
+    /// Logs a packet for per-packet feedback; returns whether it is to be reported.
+    fn log_packet(&mut self, packet: LoggedPacket) -> bool {
         let (track, sequence) = match &mut self.log {
             Log::None => return false,
             Log::Twcc { track, .. } => match packet.transport_sequence {
@@ -198,37 +201,36 @@ impl FeedbackLog {
                 None => return false,
             },
         };
-        // more than a wrap before the first one to arrive: nobody's
+        // more than a wrap before the first one to arrive: no packet of the sender has that number
         let Ok(sequence) = u64::try_from(sequence) else { return false };
-        track.push(Arrival { sequence, at: packet.at, ecn: packet.ecn })
+        track.push(Arrival { sequence, at: packet.arrival, ecn: packet.ecn })
     }
 
-    /// RFC 6679's summary, which goes with each regular report, where such are sent.
+    /// RFC 6679's summary for a regular report, where these reports are sent.
     pub(crate) fn ecn_summary(&self, reporter: u32) -> Option<rtcp::Packet> {
         self.ecn.as_ref().map(|ecn| ecn.summary(reporter))
     }
 
-    /// There is something to report on.
+    /// Schedules a report on a packet.
     fn schedule(&mut self, now: Time, marker: bool) {
-        match &mut self.times {
-            Due::Ticks if self.due == Time::MAX => self.due = self.ticks.next(now),
-            Due::Ticks => {}
-            Due::Frame { packets, reported } => {
+        match &mut self.trigger {
+            Trigger::Ticks if self.due == Time::MAX => self.due = self.ticks.next(now),
+            Trigger::Ticks => {}
+            Trigger::Frame { packets, reported } => {
                 *packets += 1;
-                if marker || *packets >= FRAME_PACKETS {
+                if marker || *packets >= FRAME_PACKETS_MAX {
                     self.due = now;
                 } else if self.due == Time::MAX {
-                    self.due = now.max(reported.map_or(now, |at| at + FRAME_APART));
+                    self.due = now.max(reported.map_or(now, |reported| reported + FRAME_INTERVAL_MAX));
                 }
             }
         }
     }
 
-    /// The feedback on what has arrived since the last one, made `now`, which is `at` by this end's clock; nothing
-    /// if nothing has.
-    pub(crate) fn take(&mut self, now: Time, at: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
+    /// The feedback on arrivals since the last one; empty if there were none. `local_time`: `now` by this end's clock.
+    pub(crate) fn take(&mut self, now: Time, local_time: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
         self.due = Time::MAX;
-        if let Due::Frame { packets, reported } = &mut self.times
+        if let Trigger::Frame { packets, reported } = &mut self.trigger
             && *packets > 0
         {
             (*packets, *reported) = (0, Some(now));
@@ -237,40 +239,41 @@ impl FeedbackLog {
         if let Some(ecn) = &mut self.ecn {
             packets.extend(ecn.take(reporter));
         }
-        // transport-wide feedback may end off a word: it goes last
-        packets.extend(self.take_log(at, reporter));
+        // transport-wide feedback may end off a word boundary: it goes last
+        packets.extend(self.take_log(local_time, reporter));
         packets
     }
 
-    fn take_log(&mut self, at: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
+    fn take_log(&mut self, local_time: RemoteTime, reporter: u32) -> Vec<rtcp::Packet> {
         match &mut self.log {
             Log::None => Vec::new(),
             Log::Twcc { builder, track, sorted } => {
-                let most = if self.small { SPAN_PACKET } else { SPAN_MAX };
-                let Some((begin, _)) = track.take(most) else { return Vec::new() };
+                let limit = if self.small { SPAN_PACKET } else { SPAN_MAX };
+                let Some((begin, _)) = track.take(limit) else { return Vec::new() };
                 builder.sender_ssrc = reporter;
                 sorted.clear();
-                let wanted = track.arrivals.iter().filter(|arrival| arrival.sequence >= begin);
-                sorted.extend(wanted.map(|arrival| (arrival.sequence, arrival.at)));
+                let covered = track.arrivals.iter().filter(|arrival| arrival.sequence >= begin);
+                sorted.extend(covered.map(|arrival| (arrival.sequence, arrival.at)));
                 sorted.sort_unstable();
-                track.trim(at);
+                track.trim(local_time);
                 builder.build(begin, sorted).into_iter().map(rtcp::Packet::Twcc).collect()
             }
             Log::Ccfb { tracks } => {
                 let mut streams = Vec::new();
                 let news = tracks.iter().filter(|(_, track)| track.is_news()).count() as u64;
-                let most = if self.small { SPAN_PACKET } else { SPAN_DATAGRAM } / news.max(1);
-                let most = most.min(SPAN_MAX);
+                let limit = if self.small { SPAN_PACKET } else { SPAN_DATAGRAM } / news.max(1);
+                let limit = limit.min(SPAN_MAX);
                 for (ssrc, track) in tracks.iter_mut().filter(|(_, track)| track.is_news()) {
-                    if let Some((begin, end)) = track.take(most) {
-                        streams.push(StreamMetrics::new(*ssrc, begin, end, &track.arrivals, at));
-                        track.trim(at);
+                    if let Some((begin, end)) = track.take(limit) {
+                        streams.push(StreamMetrics::new(*ssrc, begin, end, &track.arrivals, local_time));
+                        track.trim(local_time);
                     }
                 }
                 if streams.is_empty() {
                     return Vec::new();
                 }
-                let ccfb = rtcp::Ccfb { sender_ssrc: reporter, streams, report_timestamp: ntp::short(at) };
+                let ccfb =
+                    rtcp::Ccfb { sender_ssrc: reporter, streams, report_timestamp: ntp::short(local_time) };
                 vec![rtcp::Packet::Ccfb(ccfb)]
             }
         }
@@ -312,11 +315,11 @@ mod tests {
     }
 
     fn arrive(log: &mut FeedbackLog, millis: i64, sequence: i64) {
-        let packet = Logged {
+        let packet = LoggedPacket {
             stream: 0,
             rtp_sequence: sequence,
             transport_sequence: Some(sequence),
-            at: RemoteTime::from_nanos(millis * 1_000_000),
+            arrival: RemoteTime::from_nanos(millis * 1_000_000),
             ecn: Ecn::Ect1,
             first: true,
             marker: false,
@@ -337,10 +340,10 @@ mod tests {
         arrive(&mut log, 103, 0);
         assert_eq!(log.due(), Time::from_millis(153));
         arrive(&mut log, 120, 1);
-        let at = |millis: i64| RemoteTime::from_nanos(millis * 1_000_000);
-        assert_eq!(statuses(&log.take(Time::from_millis(153), at(153), 1)), (0, vec![true, true]));
+        let local_time = |millis: i64| RemoteTime::from_nanos(millis * 1_000_000);
+        assert_eq!(statuses(&log.take(Time::from_millis(153), local_time(153), 1)), (0, vec![true, true]));
         assert_eq!(log.due(), Time::MAX);
-        assert!(log.take(Time::from_millis(203), at(203), 1).is_empty());
+        assert!(log.take(Time::from_millis(203), local_time(203), 1).is_empty());
         // the grid goes on through the silence
         arrive(&mut log, 1000, 2);
         assert_eq!(log.due(), Time::from_millis(1003));
@@ -349,28 +352,31 @@ mod tests {
     #[test]
     fn a_latecomer_repeats_what_came_after_it() {
         let mut log = log(FeedbackFormat::Twcc);
-        let at = |millis: i64| RemoteTime::from_nanos(millis * 1_000_000);
+        let local_time = |millis: i64| RemoteTime::from_nanos(millis * 1_000_000);
         for sequence in [0, 1, 3, 4] {
             arrive(&mut log, 10 * sequence, sequence);
         }
         assert_eq!(
-            statuses(&log.take(Time::from_millis(50), at(50), 1)),
+            statuses(&log.take(Time::from_millis(50), local_time(50), 1)),
             (0, vec![true, true, false, true, true])
         );
         arrive(&mut log, 60, 2);
         arrive(&mut log, 70, 6);
         assert_eq!(
-            statuses(&log.take(Time::from_millis(100), at(100), 1)),
+            statuses(&log.take(Time::from_millis(100), local_time(100), 1)),
             (2, vec![true, true, true, false, true])
         );
-        // and a gap at the beginning of a report is told
+        // and a gap at the beginning of a report is in it
         arrive(&mut log, 110, 9);
-        assert_eq!(statuses(&log.take(Time::from_millis(150), at(150), 1)), (7, vec![false, false, true]));
-        // a latecomer alone is a report, too, and does not set the next one back
+        assert_eq!(
+            statuses(&log.take(Time::from_millis(150), local_time(150), 1)),
+            (7, vec![false, false, true])
+        );
+        // a late packet alone is worth a report, and does not move the start of the next one back
         arrive(&mut log, 160, 8);
-        assert_eq!(statuses(&log.take(Time::from_millis(200), at(200), 1)), (8, vec![true, true]));
+        assert_eq!(statuses(&log.take(Time::from_millis(200), local_time(200), 1)), (8, vec![true, true]));
         arrive(&mut log, 210, 10);
-        assert_eq!(statuses(&log.take(Time::from_millis(250), at(250), 1)), (10, vec![true]));
+        assert_eq!(statuses(&log.take(Time::from_millis(250), local_time(250), 1)), (10, vec![true]));
     }
 
     #[test]
@@ -388,16 +394,16 @@ mod tests {
             let (begin, count) = match &packets[0] {
                 Packet::Twcc(twcc) => (twcc.base_sequence, twcc.packets.len()),
                 Packet::Ccfb(ccfb) => (ccfb.streams[0].begin, ccfb.streams[0].metrics.len()),
-                other => panic!("{other:?}"),
+                packet => panic!("{packet:?}"),
             };
             assert_eq!((begin, count), (2000 - 512, 512), "{format:?}");
-            // and goes on behind it
+            // and the next one goes on behind it
             arrive(&mut log, 2001, 2001);
             let packets = log.take(Time::from_nanos(2_100_000_000), RemoteTime::from_nanos(2_100_000_000), 1);
             match &packets[0] {
                 Packet::Twcc(twcc) => assert_eq!((twcc.base_sequence, twcc.packets.len()), (2000, 2)),
                 Packet::Ccfb(ccfb) => assert_eq!(ccfb.streams[0].metrics.len(), 2),
-                other => panic!("{other:?}"),
+                packet => panic!("{packet:?}"),
             }
         }
     }
@@ -411,9 +417,9 @@ mod tests {
         let [Packet::Ccfb(ccfb)] = &packets[..] else { panic!("{packets:?}") };
         assert_eq!(ccfb.streams.len(), 1);
         assert_eq!((ccfb.streams[0].ssrc, ccfb.streams[0].begin), (7, 65_535));
-        let told: Vec<Option<i64>> =
+        let agos: Vec<Option<i64>> =
             ccfb.streams[0].metrics.iter().map(|m| m.ago().map(|ago| ago.as_nanos() / 1_000_000)).collect();
-        assert_eq!(told, [Some(49), None, Some(39)], "rounded down to 1/1024 s");
+        assert_eq!(agos, [Some(49), None, Some(39)], "rounded down to 1/1024 s");
     }
 
     #[test]
@@ -424,13 +430,13 @@ mod tests {
                 &[7],
             );
             let mut sequence = 0;
-            let mut at = |millis: i64, marker: bool| {
-                let at = RemoteTime::from_nanos(millis * 1_000_000);
-                let packet = Logged {
+            let mut due = |millis: i64, marker: bool| {
+                let arrival = RemoteTime::from_nanos(millis * 1_000_000);
+                let packet = LoggedPacket {
                     stream: 0,
                     rtp_sequence: sequence,
                     transport_sequence: Some(sequence),
-                    at,
+                    arrival,
                     ecn: Ecn::NotEct,
                     first: true,
                     marker,
@@ -439,21 +445,21 @@ mod tests {
                 log.packet(Time::from_millis(millis), packet);
                 let due = log.due();
                 if due <= Time::from_millis(millis) {
-                    assert_eq!(log.take(due, at, 1).len(), 1, "there is something to tell");
+                    assert_eq!(log.take(due, arrival, 1).len(), 1, "there is something to report");
                 }
                 due
             };
-            assert_eq!(at(100, false), Time::from_millis(100), "the first packet, of which nobody knows");
-            assert_eq!(at(101, false), Time::from_millis(140), "40 ms after the last report");
-            assert_eq!(at(110, true), Time::from_millis(110), "the marker");
+            assert_eq!(due(100, false), Time::from_millis(100), "the first packet, before any report");
+            assert_eq!(due(101, false), Time::from_millis(140), "40 ms after the last report");
+            assert_eq!(due(110, true), Time::from_millis(110), "the marker");
             for millis in 111..126 {
-                assert_eq!(at(millis, false), Time::from_millis(150), "{millis}");
+                assert_eq!(due(millis, false), Time::from_millis(150), "{millis}");
             }
-            assert_eq!(at(126, false), Time::from_millis(126), "the sixteenth");
-            assert_eq!(at(200, false), Time::from_millis(200), "long after the last report");
-            assert_eq!(at(201, false), Time::from_millis(240));
+            assert_eq!(due(126, false), Time::from_millis(126), "the sixteenth");
+            assert_eq!(due(200, false), Time::from_millis(200), "long after the last report");
+            assert_eq!(due(201, false), Time::from_millis(240));
             assert!(log.take(Time::from_millis(240), RemoteTime::from_nanos(1), 1).len() == 1);
-            assert_eq!(log.due(), Time::MAX, "nothing to tell");
+            assert_eq!(log.due(), Time::MAX, "nothing to report");
         }
     }
 }

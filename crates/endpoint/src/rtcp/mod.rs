@@ -1,4 +1,4 @@
-//! RTCP: when reports are due, and what is in them.
+//! RTCP: timing and contents of reports.
 
 mod ecn;
 pub(crate) mod feedback;

@@ -1,12 +1,12 @@
-//! Whether the application uses less than it may: libwebrtc's application-limited region.
+//! Detection of an application that uses less than its target: libwebrtc's application-limited region (ALR).
 
 use tidegate_core::{Rate, Size, Span, Time};
 
 /// The budget of libwebrtc's `AlrDetector`
 /// (`modules/congestion_controller/goog_cc/alr_detector.cc`): it fills at a part of the target rate and
-/// is emptied by what is sent.
+/// is emptied by the bytes that are sent.
 #[derive(Debug)]
-pub(crate) struct AppLimit {
+pub(crate) struct AlrDetector {
     target: Rate,
     /// In bit-nanoseconds per second, so that short steps lose nothing.
     budget: i128,
@@ -14,17 +14,18 @@ pub(crate) struct AppLimit {
     limited: bool,
 }
 
-/// The part of the target that is to be used: `bandwidth_usage_ratio`. This and the next two are those of the field trial that is
-/// on by default (`alr_experiment.cc`: `1.0,2875,80,40,-60,3`), and not those of the struct (65, 80, 50).
-const USAGE_PERCENT: i128 = 80;
+/// The part of the target that fills the budget: `bandwidth_usage_ratio`. This and the next two constants are those of
+/// the field trial that is on by default (`alr_experiment.cc`: `1.0,2875,80,40,-60,3`), not those of the struct (65,
+/// 80, 50).
+const BANDWIDTH_USAGE_PERCENT: i128 = 80;
 /// `kWindowMs` of libwebrtc's `IntervalBudget`.
 const WINDOW: Span = Span::from_millis(500);
-/// Limited once the budget is above 40 % of the window: `start_budget_level_ratio`.
-const START_PERCENT: i128 = 40;
-/// Until as much as 60 % of the window too much was sent: `stop_budget_level_ratio`.
-const STOP_PERCENT: i128 = -60;
+/// Budget, as a part of the window, above which the application is limited: `start_budget_level_ratio`.
+const START_BUDGET_LEVEL_PERCENT: i128 = 40;
+/// Budget, as a part of the window, below which it is no longer limited: `stop_budget_level_ratio`.
+const STOP_BUDGET_LEVEL_PERCENT: i128 = -60;
 
-impl AppLimit {
+impl AlrDetector {
     pub(crate) fn new(now: Time) -> Self {
         Self { target: Rate::ZERO, budget: 0, last: now, limited: false }
     }
@@ -33,20 +34,20 @@ impl AppLimit {
         if target != self.target {
             self.pass(now);
             self.target = target;
-            let most = self.most();
-            self.budget = self.budget.clamp(-most, most);
+            let max_budget = self.max_budget();
+            self.budget = self.budget.clamp(-max_budget, max_budget);
         }
     }
 
-    /// Takes note of `size` sent at `now`; zero to let time pass.
+    /// Subtracts `size` bytes sent at `now` from the budget; zero lets time pass.
     pub(crate) fn sent(&mut self, now: Time, size: Size) {
         // use before increase, the order of AlrDetector::OnBytesSent
-        self.budget = (self.budget - i128::from(size.as_bits()) * 1_000_000_000).max(-self.most());
+        self.budget = (self.budget - i128::from(size.as_bits()) * 1_000_000_000).max(-self.max_budget());
         self.pass(now);
-        let (budget, most) = (self.budget * 100, self.most());
-        if !self.limited && budget > START_PERCENT * most {
+        let (budget, max_budget) = (self.budget * 100, self.max_budget());
+        if !self.limited && budget > START_BUDGET_LEVEL_PERCENT * max_budget {
             self.limited = true;
-        } else if self.limited && budget < STOP_PERCENT * most {
+        } else if self.limited && budget < STOP_BUDGET_LEVEL_PERCENT * max_budget {
             self.limited = false;
         }
     }
@@ -55,19 +56,19 @@ impl AppLimit {
         self.limited
     }
 
-    fn usage(&self) -> i128 {
-        i128::from(self.target.as_bps()) * USAGE_PERCENT / 100
+    fn budget_rate(&self) -> i128 {
+        i128::from(self.target.as_bps()) * BANDWIDTH_USAGE_PERCENT / 100
     }
 
-    fn most(&self) -> i128 {
-        self.usage() * i128::from(WINDOW.as_nanos())
+    fn max_budget(&self) -> i128 {
+        self.budget_rate() * i128::from(WINDOW.as_nanos())
     }
 
     fn pass(&mut self, now: Time) {
         let passed = i128::from(now.saturating_since(self.last).as_nanos());
-        self.budget = (self.budget + self.usage() * passed).min(self.most());
+        self.budget = (self.budget + self.budget_rate() * passed).min(self.max_budget());
         self.last = now;
-        debug_assert!(self.budget.abs() <= self.most(), "the budget is out of its bounds: {self:?}");
+        debug_assert!(self.budget.abs() <= self.max_budget(), "the budget is out of its bounds: {self:?}");
     }
 }
 
@@ -75,14 +76,14 @@ impl AppLimit {
 mod tests {
     use super::*;
 
-    /// Sends at `rate` for `millis` in packets of 10 ms and says when the verdict changed.
-    fn run(alr: &mut AppLimit, from: i64, millis: i64, rate: Rate) -> Vec<(i64, bool)> {
+    /// Sends at `rate` for `millis` in packets of 10 ms; returns the times at which the verdict changed.
+    fn run(alr: &mut AlrDetector, from: i64, millis: i64, rate: Rate) -> Vec<(i64, bool)> {
         let mut changes = Vec::new();
-        for at in (from + 10..=from + millis).step_by(10) {
+        for millis in (from + 10..=from + millis).step_by(10) {
             let before = alr.limited();
-            alr.sent(Time::from_millis(at), rate.bytes_in(Span::from_millis(10)));
+            alr.sent(Time::from_millis(millis), rate.bytes_in(Span::from_millis(10)));
             if alr.limited() != before {
-                changes.push((at, alr.limited()));
+                changes.push((millis, alr.limited()));
             }
         }
         changes
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn under_80_percent_is_limited_and_over_is_not() {
-        let mut alr = AppLimit::new(Time::ZERO);
+        let mut alr = AlrDetector::new(Time::ZERO);
         alr.set_target(Time::ZERO, Rate::from_mbps(1));
         // 85 % of the target: never
         assert_eq!(run(&mut alr, 0, 20_000, Rate::from_kbps(850)), []);
@@ -116,9 +117,9 @@ mod tests {
             let (now, bytes, target) =
                 (Time::from_millis(next()), next() as u64, Rate::from_bps(next() as u64));
             let limited = next() >= 0;
-            // the first packet says nothing there: since when its bytes were sent is not known
+            // the first packet does not count there: nothing says since when its bytes were sent
             let first = alr.is_none();
-            let alr = alr.get_or_insert_with(|| AppLimit::new(now));
+            let alr = alr.get_or_insert_with(|| AlrDetector::new(now));
             let before = alr.limited();
             alr.set_target(now, target);
             if !first {

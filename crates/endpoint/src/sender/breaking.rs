@@ -1,4 +1,4 @@
-//! The sender's circuit breakers: what they are told, and what comes of one that trips.
+//! The sender's circuit breakers: their input, and the effect of one that trips.
 
 use super::{OutStream, Path, Sender};
 use crate::breaker::CircuitBreaker;
@@ -6,8 +6,8 @@ use crate::settings::{CircuitBreakerUse, SendSettings};
 use tidegate_core::record::Breaker;
 use tidegate_core::{Driver, Span, Time};
 
-/// The circuit breakers that `settings` ask for.
-pub(super) fn breaker(settings: &SendSettings) -> Option<CircuitBreaker> {
+/// The circuit breakers for `settings`, if these want them.
+pub(super) fn circuit_breaker(settings: &SendSettings) -> Option<CircuitBreaker> {
     let unrepaired = settings.repair.nack.is_none() && settings.repair.fec.is_none();
     (settings.circuit_breaker != CircuitBreakerUse::Off)
         .then(|| CircuitBreaker::new(settings.streams.len(), unrepaired))
@@ -19,17 +19,17 @@ impl Sender {
         self.streams.iter().take_while(|stream| stream.is_media())
     }
 
-    /// The RTCP timeout, if it has come.
+    /// Checks for the RTCP timeout.
     pub(super) fn expire(&mut self, now: Time, out: &mut dyn Driver) {
         let sent = || self.media_streams().map(|stream| stream.traffic().packets).fold(0, u32::wrapping_add);
         let Some(breaker) = self.breaker.as_ref().filter(|breaker| breaker.deadline() <= now) else { return };
-        let (at, sent) = (breaker.deadline(), sent());
+        let (deadline, sent) = (breaker.deadline(), sent());
         if let Some(tripped) = self.breaker.as_mut().and_then(|breaker| breaker.expire(sent)) {
-            self.tripped(at, tripped, out);
+            self.tripped(deadline, tripped, out);
         }
     }
 
-    /// RTCP has come in, its report blocks have been told.
+    /// Checks the breakers after RTCP has come in and its report blocks have been passed to them.
     pub(super) fn watch(
         &mut self,
         now: Time,
@@ -45,12 +45,12 @@ impl Sender {
         }
     }
 
-    fn tripped(&mut self, at: Time, breaker: Breaker, out: &mut dyn Driver) {
-        out.record().tripped(at, self.flow, breaker, self.obeys_breaker);
+    fn tripped(&mut self, time: Time, breaker: Breaker, out: &mut dyn Driver) {
+        out.record().tripped(time, self.flow, breaker, self.obeys_breaker);
         self.breaker = None;
         if self.obeys_breaker {
-            // what waits in the pacer is not sent any more
-            self.stop = self.stop.min(at);
+            // the packets in the pacer are not sent any more
+            self.stop = self.stop.min(time);
             self.update_wakeup();
         }
     }

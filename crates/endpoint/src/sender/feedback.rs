@@ -1,4 +1,4 @@
-//! What RTCP tells a sender: reports, joined with what was sent.
+//! RTCP at the sender: reports, joined with the packets sent.
 
 use super::{OutStream, Path, Sender};
 use tidegate_core::control::{EcnCounts, LossReport};
@@ -6,7 +6,7 @@ use tidegate_core::wire::rtcp::{self, EcnCounters, Metric, ReportBlock, TwccArri
 use tidegate_core::wire::{ntp, wrap};
 use tidegate_core::{Driver, Ecn, Level, Span, Time};
 
-/// The far clock's counters of earlier reports, by which the next ones are unwrapped.
+/// The far clock's values in earlier reports, by which the next ones are unwrapped.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clocks {
     /// Reference time of TWCC, in 64 ms.
@@ -20,27 +20,27 @@ pub(super) struct Clocks {
 struct RoundTrip {
     /// From LSR and DLSR.
     report: Option<Span>,
-    /// The newest packet reported as received, and how long its report has taken since.
+    /// The newest packet reported as received: when it was sent, and its round trip.
     newest: Option<(Time, Span)>,
 }
 
 impl RoundTrip {
-    /// The packet sent last has waited least at the receiver: that is the sample libwebrtc's
-    /// `GoogCcNetworkController` takes, too. TWCC does not say how long it has waited there, so that up
-    /// to a feedback interval is in it (`waited` zero); RFC 8888 does.
+    /// Samples the packet that was sent last, which has waited least at the receiver: libwebrtc's
+    /// `GoogCcNetworkController` takes the same sample. `waited`: its wait at the receiver, which RFC 8888 reports;
+    /// with TWCC it is zero, and up to a feedback interval is in the sample.
     fn packet(&mut self, now: Time, sent: Time, waited: Span) {
         if self.newest.is_none_or(|(newest, _)| sent >= newest) {
             self.newest = Some((sent, now - sent - waited));
         }
     }
 
-    /// That of the newest packet.
+    /// The round trip of the newest packet.
     fn newest(self) -> Option<Span> {
         self.newest.map(|(_, rtt)| rtt).filter(|rtt| !rtt.is_negative())
     }
 }
 
-/// Report blocks on several streams, as one loss report.
+/// Sum of the report blocks on several streams, as one loss report.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     blocks: u32,
@@ -54,11 +54,11 @@ struct Losses {
 }
 
 impl Losses {
-    /// Takes a block on `stream`. Sequence number and jitter are those of the first block.
+    /// Adds a block on `stream`. Sequence number and jitter are those of the first block.
     fn block(&mut self, block: &ReportBlock, stream: &mut OutStream) {
         let highest = stream.reported_highest.replace(block.highest_sequence);
         let expected = highest.map_or(0, |before| block.highest_sequence.wrapping_sub(before));
-        // a receiver that has started anew, or a packet overtaken by an older one
+        // a receiver that has restarted, or reports out of order
         let expected = if expected > u32::MAX / 2 { 0 } else { expected };
         if self.blocks == 0 {
             self.highest = block.highest_sequence;
@@ -72,7 +72,7 @@ impl Losses {
         self.cumulative += i64::from(block.cumulative_lost);
     }
 
-    /// One block as it is; of several the fractions weighed by the packets expected.
+    /// The loss report: a single block as it is; of several, the fractions weighted by the packets expected.
     fn report(self) -> Option<LossReport> {
         let fraction_lost = match (self.blocks, self.expected) {
             (0, _) => return None,
@@ -90,7 +90,7 @@ impl Losses {
 }
 
 impl Sender {
-    /// Takes what a datagram of RTCP says of this sender, as one report.
+    /// Processes a datagram of RTCP, and passes it to the controller as one report.
     pub(crate) fn rtcp(&mut self, now: Time, packets: Vec<rtcp::Packet>, path: &Path, out: &mut dyn Driver) {
         if !matches!(self.life, super::Life::Running(_)) {
             return;
@@ -100,7 +100,7 @@ impl Sender {
         (self.report.loss, self.report.remb, self.report.ecn) = (None, None, None);
         let clock = ntp::short(crate::reception::clock(now, path.clock_offset));
         let (mut reporter, mut round_trip, mut losses) = (None, RoundTrip::default(), Losses::default());
-        let (mut asked, mut reports) = (false, false);
+        let (mut requested, mut reports) = (false, false);
         self.refused = 0;
         for packet in packets {
             let from = match packet {
@@ -130,17 +130,17 @@ impl Sender {
                     Some(ssrc)
                 }
                 rtcp::Packet::EcnFeedback(feedback) => self
-                    .told_of_ecn(feedback.media_ssrc, &feedback.counters, false)
+                    .note_ecn(feedback.media_ssrc, &feedback.counters, false)
                     .then_some(feedback.sender_ssrc),
                 rtcp::Packet::ExtendedReport(report) => {
-                    let told = report.ecn().fold(false, |told, (ssrc, counters)| {
-                        self.told_of_ecn(ssrc, &counters, reports) || told
+                    let ours = report.ecn().fold(false, |ours, (ssrc, counters)| {
+                        self.note_ecn(ssrc, &counters, reports) || ours
                     });
-                    told.then_some(report.ssrc)
+                    ours.then_some(report.ssrc)
                 }
                 rtcp::Packet::Nack(nack) => {
                     self.nack(now, &nack);
-                    asked = true;
+                    requested = true;
                     None
                 }
                 rtcp::Packet::Pli(pli) => {
@@ -161,7 +161,7 @@ impl Sender {
         self.check_ecn(now, reports, out);
         self.watch(now, reports, round_trip.report, path, out);
         let Some(reporter) = reporter else {
-            if asked {
+            if requested {
                 self.work(now, path, out);
             }
             return;
@@ -169,10 +169,10 @@ impl Sender {
         self.history.forget(now);
         self.report.reporter = reporter;
         (self.report.report_rtt, self.report.packet_rtt) = (round_trip.report, round_trip.newest());
-        if let Some(round) = self.report.rtt() {
-            self.rtt = Some(round);
+        if let Some(rtt) = self.report.rtt() {
+            self.rtt = Some(rtt);
             if let Some(repair) = &mut self.repair {
-                repair.round(round);
+                repair.set_rtt(rtt);
             }
         }
         self.report.loss = losses.report();
@@ -195,7 +195,7 @@ impl Sender {
         self.work(now, path, out);
     }
 
-    /// What anybody at this end could read off the report, whatever the controller makes of it.
+    /// Records figures that follow from the report itself, whatever the controller makes of it.
     fn note_report(&self, now: Time, out: &mut dyn Driver) {
         if let Some(rtt) = self.report.rtt() {
             out.record().internal(now, self.flow, "round_trip_ms", rtt.as_millis_f64());
@@ -207,16 +207,17 @@ impl Sender {
         }
     }
 
-    /// Takes what RFC 6679's reports say of a stream, and says whether it is one of ours. `summary`: it came with a report.
-    fn told_of_ecn(&mut self, ssrc: u32, counters: &EcnCounters, summary: bool) -> bool {
-        let found = self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == ssrc);
-        let Some((index, stream)) = found else {
+    /// Notes the counters of a stream in RFC 6679's reports; returns whether the stream is one of ours. `summary`:
+    /// whether they came with a report.
+    fn note_ecn(&mut self, ssrc: u32, counters: &EcnCounters, summary: bool) -> bool {
+        let ours = self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == ssrc);
+        let Some((index, stream)) = ours else {
             self.refused += 1;
             return false;
         };
         if summary {
             let marked = stream.ecn.marked(counters);
-            // a mark on ECT(0) is answered as a loss is; with ECT(1) marks are frequent, and no losses (RFC 9331 section 4.3)
+            // a mark on ECT(0) counts as a loss; with ECT(1) marks are frequent, and no losses (RFC 9331 section 4.3)
             if let (Ecn::Ect0, Some(breaker)) = (self.ecn, &mut self.breaker) {
                 breaker.marked(index, marked.into());
             }
@@ -224,13 +225,13 @@ impl Sender {
         if let Some(initiation) = &mut self.initiation {
             initiation.counters(index, counters);
         }
-        if let (false, Some(news)) = (self.tells_marks, stream.ecn.news(counters)) {
+        if let (false, Some(news)) = (self.feedback_has_ecn, stream.ecn.news(counters)) {
             if self.ecn == Ecn::NotEct && (news.ect0, news.ect1, news.ce) != (0, 0, 0) {
                 self.refused += 1;
                 return true;
             }
             let EcnCounts { not_ect, ect0, ect1, ce } = self.report.ecn.get_or_insert_default();
-            // they are what the far end says, and need not be true
+            // they are the far end's and need not be true
             (*not_ect, *ect0) = (not_ect.saturating_add(news.not_ect), ect0.saturating_add(news.ect0));
             (*ect1, *ce) = (ect1.saturating_add(news.ect1), ce.saturating_add(news.ce));
         }
@@ -246,7 +247,7 @@ impl Sender {
         }
     }
 
-    /// Takes the blocks that are on our streams, and says whether there were any.
+    /// Notes the blocks on our streams; returns whether there were any.
     fn blocks(
         &mut self,
         blocks: &[ReportBlock],
@@ -256,9 +257,9 @@ impl Sender {
     ) -> bool {
         let mut any = false;
         for block in blocks {
-            let found =
+            let ours =
                 self.streams.iter_mut().enumerate().find(|(_, ours)| ours.signalled.ssrc == block.ssrc);
-            let Some((index, stream)) = found else {
+            let Some((index, stream)) = ours else {
                 self.refused += 1;
                 continue;
             };
@@ -276,8 +277,9 @@ impl Sender {
     }
 
     fn twcc(&mut self, now: Time, twcc: &rtcp::Twcc, rtt: &mut RoundTrip) {
-        let reference = twcc.reference(self.join.reference.unwrap_or(i64::from(twcc.reference_time)));
-        self.join.reference = Some(reference);
+        let reference =
+            twcc.reference(self.remote_clocks.reference.unwrap_or(i64::from(twcc.reference_time)));
+        self.remote_clocks.reference = Some(reference);
         let newest = self.history.next() as i64 - 1;
         for (sequence, arrival) in twcc.arrivals() {
             let sequence = wrap::nearest(u32::from(sequence), 16, newest);
@@ -297,9 +299,9 @@ impl Sender {
     }
 
     fn ccfb(&mut self, now: Time, ccfb: &rtcp::Ccfb, rtt: &mut RoundTrip) {
-        let near = self.join.timestamp.unwrap_or(i64::from(ccfb.report_timestamp));
+        let near = self.remote_clocks.timestamp.unwrap_or(i64::from(ccfb.report_timestamp));
         let timestamp = wrap::nearest(ccfb.report_timestamp, 32, near);
-        self.join.timestamp = Some(timestamp);
+        self.remote_clocks.timestamp = Some(timestamp);
         let reported = ntp::instant(timestamp);
         let mut marks = self.report.ecn.unwrap_or_default();
         for stream in &ccfb.streams {
@@ -320,7 +322,7 @@ impl Sender {
                         self.history.join(transport, None, Ecn::NotEct, &mut self.report);
                     }
                     Metric::Received { ecn, .. } => {
-                        // no queue marks what is not ECN-capable (RFC 3168 section 5): nobody is to answer that
+                        // no queue marks packets that are not ECN-capable (RFC 3168 section 5): such a mark is ignored
                         let stray = ecn.is_capable() && self.history.is_incapable(transport);
                         self.refused += u32::from(stray);
                         let ecn = if stray { Ecn::NotEct } else { ecn };

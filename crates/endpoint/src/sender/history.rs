@@ -1,47 +1,47 @@
-//! What was sent and not yet reported on, and the join of feedback with it.
+//! The packets sent lately, and the join of feedback with them.
 
 use tidegate_core::control::{PacketResult, Report};
 use tidegate_core::{Ecn, RemoteTime, Size, Span, Time};
 
-/// How long a packet is remembered (libwebrtc `TransportFeedbackAdapter`: `kSendTimeHistoryWindow` is
-/// 60 s; no report that late is of use to any controller here, and the ring is that much smaller).
-const MEMORY: Span = Span::from_secs(10);
+/// Time for which a packet is remembered (60 s in libwebrtc's `TransportFeedbackAdapter`; no report that late is of use
+/// to any controller here, and the ring is that much smaller).
+const SEND_TIME_HISTORY_WINDOW: Span = Span::from_secs(10);
 
-/// No probe.
+/// Probe id of a packet that belongs to no probe.
 const NO_PROBE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// Nothing was said of it.
+    /// It was not reported on.
     Open,
     /// It was reported as not received; it may yet be reported as received.
     Lost,
-    /// It was reported as received: nothing more is said of it.
+    /// It was reported as received: further reports on it are ignored.
     Received,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct SentPacket {
     sent: Time,
     /// Probe id, or [`NO_PROBE`].
     probe: u64,
     size: u32,
     fate: Fate,
-    /// Whether it bore an ECN codepoint.
-    capable: bool,
+    /// Whether it was sent with an ECN codepoint.
+    ecn_capable: bool,
 }
 
-const EMPTY: Entry =
-    Entry { sent: Time::ZERO, probe: NO_PROBE, size: 0, fate: Fate::Received, capable: false };
+const EMPTY: SentPacket =
+    SentPacket { sent: Time::ZERO, probe: NO_PROBE, size: 0, fate: Fate::Received, ecn_capable: false };
 
 /// A ring of the packets sent, by transport-wide sequence number.
 #[derive(Debug)]
 pub(crate) struct History {
-    ring: Vec<Entry>,
+    ring: Vec<SentPacket>,
     /// Sequence number of the oldest packet remembered, and of the next one to be sent.
     oldest: u64,
     next: u64,
-    /// Everything before this has landed or is given up.
+    /// Every packet before this one has landed or is given up.
     landed: u64,
     in_flight: Size,
 }
@@ -56,9 +56,8 @@ impl History {
         self.next
     }
 
-    /// Bytes that were sent after everything that is reported on, as libwebrtc's `InFlightBytesTracker`
-    /// counts: a report on a packet takes all before it out of flight, too, so that a lost report does not keep a
-    /// window shut.
+    /// Bytes that were sent after the newest reported packet, as libwebrtc's `InFlightBytesTracker` counts: a report on
+    /// a packet takes all before it out of flight, too, so that a lost report does not keep a window shut.
     pub(crate) fn in_flight(&self) -> Size {
         self.in_flight
     }
@@ -68,8 +67,8 @@ impl History {
         sequence as usize & self.ring.len().wrapping_sub(1)
     }
 
-    /// Takes note of a packet that leaves at `now`; its sequence number is [`History::next`].
-    pub(crate) fn sent(&mut self, now: Time, size: u32, probe: Option<u32>, capable: bool) {
+    /// Adds a packet that leaves at `now`; its sequence number is [`History::next`].
+    pub(crate) fn sent(&mut self, now: Time, size: u32, probe: Option<u32>, ecn_capable: bool) {
         if self.next - self.oldest == self.ring.len() as u64 {
             self.forget(now);
         }
@@ -77,14 +76,19 @@ impl History {
             self.grow();
         }
         let index = self.index(self.next);
-        self.ring[index] =
-            Entry { sent: now, probe: probe.map_or(NO_PROBE, u64::from), size, fate: Fate::Open, capable };
+        self.ring[index] = SentPacket {
+            sent: now,
+            probe: probe.map_or(NO_PROBE, u64::from),
+            size,
+            fate: Fate::Open,
+            ecn_capable,
+        };
         self.next += 1;
         self.in_flight += Size::from_bytes(u64::from(size));
         self.check();
     }
 
-    /// Holds what all of this relies on: the order of the three numbers, and room for what lies between them.
+    /// Asserts the order of the three sequence numbers, and room for the packets between them.
     fn check(&self) {
         debug_assert!(
             self.oldest <= self.landed && self.landed <= self.next,
@@ -97,11 +101,11 @@ impl History {
         );
     }
 
-    /// Lets go of what is too old.
+    /// Forgets packets that are too old.
     pub(crate) fn forget(&mut self, now: Time) {
         while self.oldest < self.next {
             let entry = self.ring[self.index(self.oldest)];
-            if now - entry.sent < MEMORY {
+            if now - entry.sent < SEND_TIME_HISTORY_WINDOW {
                 break;
             }
             self.oldest += 1;
@@ -111,12 +115,16 @@ impl History {
         }
     }
 
-    /// When the oldest packet in flight is forgotten, if nothing is said of it before.
+    /// When the oldest packet in flight is forgotten, unless it is reported on before.
     pub(crate) fn expiry(&self) -> Time {
-        if self.landed == self.next { Time::MAX } else { self.ring[self.index(self.landed)].sent + MEMORY }
+        if self.landed == self.next {
+            Time::MAX
+        } else {
+            self.ring[self.index(self.landed)].sent + SEND_TIME_HISTORY_WINDOW
+        }
     }
 
-    /// Takes everything before `sequence` out of flight.
+    /// Takes all packets before `sequence` out of flight.
     fn land(&mut self, sequence: u64) {
         while self.landed < sequence {
             let index = self.index(self.landed);
@@ -135,11 +143,11 @@ impl History {
         self.ring = ring;
     }
 
-    /// Joins what feedback says of the packet `sequence` and appends it to `report`. What was never
-    /// sent, is forgotten, or is known as received already says nothing; a packet reported as lost says
-    /// so once, and once more if it turns out to have been received.
+    /// Joins feedback on the packet `sequence` with its sending, and appends the result to `report`. Packets that were
+    /// never sent, are forgotten, or have been reported as received give no result. A lost packet gives one result, and
+    /// another one if it turns out to have been received.
     ///
-    /// Returns when it was sent, if it is newly received.
+    /// Returns when the packet was sent, if it is newly received.
     pub(crate) fn join(
         &mut self,
         sequence: i64,
@@ -167,17 +175,17 @@ impl History {
         arrival.map(|_| entry.sent)
     }
 
-    /// Whether the packet `sequence` is known to have been sent without an ECN codepoint, so that no queue can have marked it.
+    /// Whether the packet `sequence` was surely sent without an ECN codepoint, so that no queue can have marked it.
     pub(crate) fn is_incapable(&self, sequence: i64) -> bool {
-        let known = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
-        known.is_some_and(|sequence| !self.ring[self.index(sequence)].capable)
+        let remembered = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
+        remembered.is_some_and(|sequence| !self.ring[self.index(sequence)].ecn_capable)
     }
 
-    /// Takes note that the packet `sequence` was received at a time that is not told: it is in flight
-    /// no more, and there is nothing to report. Says whether that is news.
+    /// Notes that the packet `sequence` was received at an unknown time: it is no longer in flight, and gives no
+    /// result. Returns whether that is news.
     pub(crate) fn received(&mut self, sequence: i64) -> bool {
-        let known = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
-        let Some(sequence) = known else { return false };
+        let remembered = u64::try_from(sequence).ok().filter(|s| (self.oldest..self.next).contains(s));
+        let Some(sequence) = remembered else { return false };
         self.land(sequence + 1);
         let index = self.index(sequence);
         std::mem::replace(&mut self.ring[index].fate, Fate::Received) != Fate::Received
@@ -202,7 +210,7 @@ mod tests {
         let mut report = Report::default();
         assert_eq!(history.join(0, arrival(50), Ecn::Ce, &mut report), Some(Time::ZERO));
         assert_eq!(history.join(1, None, Ecn::NotEct, &mut report), None);
-        assert_eq!(history.join(1, None, Ecn::NotEct, &mut report), None, "lost is said once");
+        assert_eq!(history.join(1, None, Ecn::NotEct, &mut report), None, "a loss is reported once");
         assert_eq!(history.join(2, arrival(52), Ecn::NotEct, &mut report), Some(Time::from_millis(2)));
         assert_eq!(history.in_flight(), Size::from_bytes(200));
         // reordered, not lost
@@ -211,9 +219,9 @@ mod tests {
         assert_eq!(history.join(5, arrival(56), Ecn::NotEct, &mut report), None, "never sent");
         assert_eq!(history.join(-1, arrival(56), Ecn::NotEct, &mut report), None);
         assert_eq!(history.in_flight(), Size::from_bytes(200));
-        let said: Vec<(u64, bool, Option<u32>)> =
+        let results: Vec<(u64, bool, Option<u32>)> =
             report.packets.iter().map(|p| (p.sequence, p.arrival.is_some(), p.probe)).collect();
-        assert_eq!(said, [(0, true, None), (1, false, None), (2, true, Some(9)), (1, true, None)]);
+        assert_eq!(results, [(0, true, None), (1, false, None), (2, true, Some(9)), (1, true, None)]);
         assert_eq!(report.packets[0].ecn, Ecn::Ce);
     }
 
@@ -222,8 +230,8 @@ mod tests {
         let mut history = History::new();
         (0..3).for_each(|k| history.sent(Time::from_millis(k), 100, None, true));
         let mut report = Report::default();
-        assert!(history.received(1), "told for the first time");
-        assert!(!history.received(1), "told again");
+        assert!(history.received(1), "reported for the first time");
+        assert!(!history.received(1), "reported again");
         assert_eq!(history.join(1, arrival(50), Ecn::Ce, &mut report), None, "and its time comes too late");
         assert_eq!(history.join(2, None, Ecn::NotEct, &mut report), None);
         assert!(history.received(2), "lost, and then not");
@@ -233,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_is_forgotten_and_the_ring_grows_only_as_needed() {
+    fn old_packets_are_forgotten_and_the_ring_grows_only_as_needed() {
         let mut history = History::new();
         // 100 packets a second for 100 s: at most 1000 are younger than 10 s
         for k in 0..10_000 {

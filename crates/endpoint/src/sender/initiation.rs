@@ -1,18 +1,19 @@
-//! Whether a path carries ECN: initiation with RTP and RTCP (RFC 6679 section 7.2.1), and what is watched afterwards (7.4).
+//! The check whether a path carries ECN: initiation with RTP and RTCP (RFC 6679 section 7.2.1), and monitoring
+//! afterwards (section 7.4).
 
 use super::{OutStream, Path, Sender};
 use tidegate_core::record::EcnCheck;
 use tidegate_core::wire::rtcp::EcnCounters;
 use tidegate_core::{Driver, Ecn, Span, Time};
 
-/// While it is not known whether the path carries ECN, at most one packet in so many bears the codepoint: a small fraction.
-const ONE_IN: u32 = 5;
-/// More than three of these have to be known to have been sent before their absence says anything (section 7.2.1).
+/// Packets per probe, at least: until the path is verified, only a small fraction of the packets bears the codepoint.
+const PACKETS_PER_PROBE: u32 = 5;
+/// Probes that reports have to cover before their absence counts: more than three (section 7.2.1).
 const PROBES: u32 = 4;
-/// So many packets at least are lost before that is a sign of anything (section 7.4.2: care where there are few).
-const LEAST_LOST: u16 = 10;
-/// After so many reports in a row that tell of no packet the path takes none with a codepoint.
-const SILENT: u8 = 3;
+/// Lost packets from which on a loss counts as a sign (section 7.4.2: care where there are few).
+const LOST_MIN: u16 = 10;
+/// Reports in a row without any received packet after which the path is taken to drop packets with a codepoint.
+const SILENT_REPORTS: u8 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
@@ -21,17 +22,17 @@ enum Stage {
     Failed,
 }
 
-/// What was sent of one stream, and what reports have said of it.
+/// Packets sent of one stream, and the reports on them.
 #[derive(Debug, Default)]
-struct Sent {
+struct StreamCheck {
     capable: u32,
-    plain: u32,
-    /// The RTP sequence number of the last probe that has to be known of.
+    incapable: u32,
+    /// The RTP sequence number of the last probe that reports have to cover.
     probed: Option<u16>,
     /// Packets received without a codepoint, and duplicates.
     cleared: u32,
     last: EcnCounters,
-    /// Of the datagram that is being read: the highest sequence number, and the counters.
+    /// Highest sequence number and counters in the RTCP datagram at hand.
     highest: Option<u32>,
     counters: Option<EcnCounters>,
     reported: u32,
@@ -42,18 +43,19 @@ struct Sent {
 #[derive(Debug)]
 pub(super) struct Initiation {
     stage: Stage,
-    streams: Vec<Sent>,
+    streams: Vec<StreamCheck>,
     last_probe: Option<Time>,
     since_probe: u32,
 }
 
 impl Initiation {
     pub(super) fn new(streams: usize) -> Self {
-        let streams = (0..streams).map(|_| Sent::default()).collect();
+        let streams = (0..streams).map(|_| StreamCheck::default()).collect();
         Self { stage: Stage::Initiation, streams, last_probe: None, since_probe: 0 }
     }
 
-    /// Whether the next packet bears the codepoint: two in each interval of RTCP at least, where packets are frequent enough.
+    /// Whether the next packet bears the codepoint: at least two packets do in each interval of RTCP, if packets are
+    /// frequent enough.
     fn probes(&mut self, now: Time, interval: Span) -> bool {
         match self.stage {
             Stage::Verified => true,
@@ -61,7 +63,7 @@ impl Initiation {
             Stage::Initiation => {
                 self.since_probe += 1;
                 let due = self.last_probe.is_none_or(|last| now - last >= interval / 2);
-                let probe = due && self.since_probe >= ONE_IN;
+                let probe = due && self.since_probe >= PACKETS_PER_PROBE;
                 if probe {
                     (self.last_probe, self.since_probe) = (Some(now), 0);
                 }
@@ -73,7 +75,7 @@ impl Initiation {
     fn sent(&mut self, stream: usize, sequence: u16, capable: bool) {
         let Some(sent) = self.streams.get_mut(stream) else { return };
         if !capable {
-            sent.plain += 1;
+            sent.incapable += 1;
             return;
         }
         sent.capable += 1;
@@ -82,32 +84,33 @@ impl Initiation {
         }
     }
 
-    /// A report has a block on `stream`.
+    /// Notes that a report has a block on `stream`.
     pub(super) fn block(&mut self, stream: usize, highest: u32) {
         if let Some(sent) = self.streams.get_mut(stream) {
             sent.highest = Some(highest);
         }
     }
 
-    /// The same datagram has counters of `stream`.
+    /// Notes the counters of `stream` in the same datagram.
     pub(super) fn counters(&mut self, stream: usize, counters: &EcnCounters) {
         if let Some(sent) = self.streams.get_mut(stream) {
             sent.counters = Some(*counters);
         }
     }
 
-    /// A datagram is read to its end: what it has shown.
+    /// The verdict after all of a datagram has been noted, if it allows one.
     fn received(&mut self, reports: bool) -> Option<EcnCheck> {
         let stage = self.stage;
-        let found = self.streams.iter_mut().fold(None, |found, sent| found.or(sent.check(stage, reports)));
-        if let Some(check) = found {
+        let verdict =
+            self.streams.iter_mut().fold(None, |verdict, sent| verdict.or(sent.check(stage, reports)));
+        if let Some(check) = verdict {
             self.stage = if check == EcnCheck::Verified { Stage::Verified } else { Stage::Failed };
         }
-        found
+        verdict
     }
 }
 
-impl Sent {
+impl StreamCheck {
     fn check(&mut self, stage: Stage, reports: bool) -> Option<EcnCheck> {
         let (highest, counters) = (self.highest.take(), self.counters.take());
         let before = self.last;
@@ -116,34 +119,34 @@ impl Sent {
             self.cleared = self.cleared.saturating_add(cleared.into());
             self.last = counters;
         }
-        // what came without a codepoint beyond what was sent so, but for copies
-        let excess = self.cleared.saturating_sub(self.plain + u32::from(self.last.duplicated));
-        let sending =
-            std::mem::replace(&mut self.reported, self.capable + self.plain) != self.capable + self.plain;
+        // packets that came without a codepoint beyond those sent so, less duplicates
+        let excess = self.cleared.saturating_sub(self.incapable + u32::from(self.last.duplicated));
+        let sending = std::mem::replace(&mut self.reported, self.capable + self.incapable)
+            != self.capable + self.incapable;
         match stage {
             Stage::Failed => None,
             Stage::Initiation => {
                 let capable = self.last.ect0 > 0 || self.last.ect1 > 0 || self.last.ce > 0;
-                let known =
+                let reported =
                     |last: u16| highest.is_some_and(|highest| (highest as u16).wrapping_sub(last) < 1 << 15);
                 if capable && excess == 0 {
                     Some(EcnCheck::Verified)
-                } else if !reports || !self.probed.is_some_and(known) {
+                } else if !reports || !self.probed.is_some_and(reported) {
                     None
                 } else if counters.is_none() {
                     Some(EcnCheck::Unreported)
                 } else if excess == 0 && u32::from(self.last.lost) >= PROBES {
                     Some(EcnCheck::Dropped)
                 } else {
-                    // they are not missing, so they have come as others
+                    // the probes are not missing, so they have arrived without their codepoint
                     Some(EcnCheck::Cleared)
                 }
             }
             Stage::Verified if !reports => None,
             Stage::Verified => {
                 self.silent = if highest.is_some() || !sending { 0 } else { self.silent + 1 };
-                // the counters are what the far end says, and need not be true
-                let came = counters.map_or((0, 0, 0), |now| {
+                // the counters are the far end's and need not be true
+                let arrivals = counters.map_or((0, 0, 0), |now| {
                     let (ect0, ect1) =
                         (now.ect0.wrapping_sub(before.ect0), now.ect1.wrapping_sub(before.ect1));
                     let marked = u32::from(now.ce.wrapping_sub(before.ce));
@@ -152,11 +155,11 @@ impl Sent {
                     let lost = if lost > u16::MAX / 2 { 0 } else { lost };
                     (capable, u32::from(now.not_ect.wrapping_sub(before.not_ect)), lost)
                 });
-                let (capable, cleared, lost) = came;
+                let (capable, cleared, lost) = arrivals;
                 if excess >= PROBES && cleared > capable {
                     Some(EcnCheck::Cleared)
-                } else if self.silent >= SILENT
-                    || (lost >= LEAST_LOST && u32::from(lost) > capable.saturating_add(cleared))
+                } else if self.silent >= SILENT_REPORTS
+                    || (lost >= LOST_MIN && u32::from(lost) > capable.saturating_add(cleared))
                 {
                     Some(EcnCheck::Dropped)
                 } else {
@@ -174,14 +177,14 @@ impl Sender {
         if bears { self.ecn } else { Ecn::NotEct }
     }
 
-    /// The packet `sequence` of `stream` has left with this ECN field.
+    /// Notes that the packet `sequence` of `stream` has left with this ECN field.
     pub(super) fn sent_with(&mut self, stream: usize, sequence: u16, ecn: Ecn) {
         if let Some(initiation) = &mut self.initiation {
             initiation.sent(stream, sequence, ecn.is_capable());
         }
     }
 
-    /// RTCP has come in, and was read.
+    /// Records a verdict after RTCP has come in and was parsed.
     pub(super) fn check_ecn(&mut self, now: Time, reports: bool, out: &mut dyn Driver) {
         if let Some(check) = self.initiation.as_mut().and_then(|initiation| initiation.received(reports)) {
             out.record().ecn_checked(now, self.flow, check);
@@ -189,7 +192,7 @@ impl Sender {
     }
 }
 
-/// The check that `streams` go through, if they do.
+/// The check of `streams`, if it is wanted and ECN is in use.
 pub(super) fn initiation(wanted: bool, ecn: Ecn, streams: &[OutStream]) -> Option<Initiation> {
     (wanted && ecn.is_capable()).then(|| Initiation::new(streams.len()))
 }
@@ -198,7 +201,7 @@ pub(super) fn initiation(wanted: bool, ecn: Ecn, streams: &[OutStream]) -> Optio
 mod tests {
     use super::*;
 
-    /// Sends packets every 10 ms for a second, of which one in five at most is a probe.
+    /// Sends packets every 10 ms for a second, at most one in five of them a probe.
     fn sent() -> (Initiation, u32) {
         let mut initiation = Initiation::new(1);
         let interval = Span::from_millis(200);
@@ -214,8 +217,8 @@ mod tests {
         EcnCounters { ect0, not_ect, lost, ..EcnCounters::default() }
     }
 
-    /// What comes of a report of these counters on everything up to `highest`.
-    fn told(initiation: &mut Initiation, highest: u32, counters: Option<EcnCounters>) -> Option<EcnCheck> {
+    /// The verdict after a report of these counters on all packets up to `highest`.
+    fn report(initiation: &mut Initiation, highest: u32, counters: Option<EcnCounters>) -> Option<EcnCheck> {
         initiation.block(0, highest);
         counters.iter().for_each(|counters| initiation.counters(0, counters));
         initiation.received(true)
@@ -232,15 +235,15 @@ mod tests {
     #[test]
     fn reports_decide() {
         // probes: 4, 14, 24, 34: the fourth is packet 34
-        let (plain, all) = (90, Some(counters(10, 90, 0)));
-        assert_eq!(told(&mut sent().0, 99, all), Some(EcnCheck::Verified));
-        assert_eq!(told(&mut sent().0, 33, None), None, "three probes are known of");
-        assert_eq!(told(&mut sent().0, 34, None), Some(EcnCheck::Unreported));
-        assert_eq!(told(&mut sent().0, 99, Some(counters(0, 100, 0))), Some(EcnCheck::Cleared));
-        assert_eq!(told(&mut sent().0, 99, Some(counters(0, plain, 10))), Some(EcnCheck::Dropped));
-        // some were cleared: a negative sign
-        assert_eq!(told(&mut sent().0, 99, Some(counters(5, 95, 0))), Some(EcnCheck::Cleared));
-        // feedback without a report is enough to see that it works, and too little to see that it does not
+        let (incapable, complete) = (90, Some(counters(10, 90, 0)));
+        assert_eq!(report(&mut sent().0, 99, complete), Some(EcnCheck::Verified));
+        assert_eq!(report(&mut sent().0, 33, None), None, "three probes are covered");
+        assert_eq!(report(&mut sent().0, 34, None), Some(EcnCheck::Unreported));
+        assert_eq!(report(&mut sent().0, 99, Some(counters(0, 100, 0))), Some(EcnCheck::Cleared));
+        assert_eq!(report(&mut sent().0, 99, Some(counters(0, incapable, 10))), Some(EcnCheck::Dropped));
+        // some codepoints were cleared: a negative sign
+        assert_eq!(report(&mut sent().0, 99, Some(counters(5, 95, 0))), Some(EcnCheck::Cleared));
+        // feedback without a report is enough to verify the path, and too little to fail it
         let (mut initiation, _) = sent();
         initiation.counters(0, &counters(0, 90, 0));
         assert_eq!(initiation.received(false), None);
@@ -249,24 +252,28 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_breaks_later_is_found_out() {
+    fn a_path_that_breaks_later_is_detected() {
         let verified = || {
             let (mut initiation, _) = sent();
-            assert_eq!(told(&mut initiation, 99, Some(counters(10, 90, 0))), Some(EcnCheck::Verified));
+            assert_eq!(report(&mut initiation, 99, Some(counters(10, 90, 0))), Some(EcnCheck::Verified));
             for k in 100..150 {
                 assert!(initiation.probes(Time::ZERO, Span::ZERO));
                 initiation.sent(0, k, true);
             }
             initiation
         };
-        assert_eq!(told(&mut verified(), 149, Some(counters(60, 90, 0))), None);
-        assert_eq!(told(&mut verified(), 149, Some(counters(36, 90, 24))), None, "half of it is lost");
-        assert_eq!(told(&mut verified(), 149, Some(counters(34, 90, 26))), Some(EcnCheck::Dropped));
-        assert_eq!(told(&mut verified(), 149, Some(counters(30, 120, 0))), Some(EcnCheck::Cleared));
-        assert_eq!(told(&mut verified(), 149, Some(counters(50, 100, 0))), None, "less than half is cleared");
-        // counters that cannot be: sums of them stay within bounds
-        let most = EcnCounters { ect1: u32::MAX, ce: u16::MAX, ..counters(u32::MAX, u16::MAX, 0) };
-        assert_eq!(told(&mut verified(), 149, Some(most)), None);
+        assert_eq!(report(&mut verified(), 149, Some(counters(60, 90, 0))), None);
+        assert_eq!(report(&mut verified(), 149, Some(counters(36, 90, 24))), None, "half of it is lost");
+        assert_eq!(report(&mut verified(), 149, Some(counters(34, 90, 26))), Some(EcnCheck::Dropped));
+        assert_eq!(report(&mut verified(), 149, Some(counters(30, 120, 0))), Some(EcnCheck::Cleared));
+        assert_eq!(
+            report(&mut verified(), 149, Some(counters(50, 100, 0))),
+            None,
+            "less than half is cleared"
+        );
+        // impossible counters: sums of them stay within bounds
+        let extreme = EcnCounters { ect1: u32::MAX, ce: u16::MAX, ..counters(u32::MAX, u16::MAX, 0) };
+        assert_eq!(report(&mut verified(), 149, Some(extreme)), None);
         let mut silent = verified();
         let checks: Vec<_> = (0..4u16)
             .map(|k| {

@@ -13,12 +13,12 @@ mod stream;
 mod transmit;
 
 use crate::breaker::{CircuitBreaker, Intervals};
-use crate::coupling::Told;
+use crate::coupling::FlowUpdate;
 use crate::media::Source;
 use crate::packetizer::{Extensions, Queued};
 use crate::reception::{clock, rtp_clock};
 use crate::settings::{CircuitBreakerUse, FeedbackFormat, MediaKind, SendSettings};
-use alr::AppLimit;
+use alr::AlrDetector;
 use history::History;
 use pacer::Pacer;
 use repair::SenderRepair;
@@ -33,7 +33,7 @@ use tidegate_core::{
     Controller, ControllerHost, Decision, Ecn, FlowId, Frame, Level, Rate, Size, Span, Stream, Time,
 };
 
-/// What the rest of the endpoint needs to know of the outside to send a packet.
+/// Properties of the path and the clock that sending a packet needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) overhead: u32,
@@ -42,11 +42,11 @@ pub(crate) struct Path {
     pub(crate) reports: Intervals,
 }
 
-/// While what waits takes longer to leave, encoders pause (libwebrtc's `CongestionControlHandler::GetUpdate` and
-/// `kMaxExpectedQueueLength`, whatever the queue's limit is).
-const PAUSES_ABOVE: Span = Span::from_secs(2);
+/// Expected queue time above which encoders pause, whatever the queue's limit is (libwebrtc's
+/// `CongestionControlHandler::GetUpdate` and `PacingController`).
+const MAX_EXPECTED_QUEUE_LENGTH: Span = Span::from_secs(2);
 
-/// Where the sender is in its life.
+/// Phase of a sender.
 enum Life {
     /// Before its start.
     Waiting(Box<dyn Controller>),
@@ -58,7 +58,7 @@ enum Life {
 
 /// The sending side of an endpoint.
 pub(crate) struct Sender {
-    who: String,
+    name: String,
     seed: u64,
     flow: FlowId,
     start: Time,
@@ -66,16 +66,16 @@ pub(crate) struct Sender {
     /// RTP packets of media that are still to be sent before it ends.
     packets_left: u64,
     ecn: Ecn,
-    /// Whether per-packet feedback tells of marks.
-    tells_marks: bool,
-    /// Whether the path carries ECN, where that is checked.
+    /// Whether per-packet feedback reports ECN marks.
+    feedback_has_ecn: bool,
+    /// The check whether the path carries ECN, where it is made.
     initiation: Option<initiation::Initiation>,
-    /// How many things the datagram of RTCP that is being read says that cannot be.
+    /// Number of impossible statements in the RTCP datagram at hand.
     refused: u32,
     payload: u16,
     padding_payload: u8,
     extensions: Extensions,
-    /// Bytes below RTP on each packet that rates count.
+    /// Bytes below RTP that rates count on each packet.
     below: u32,
     queue_limit: Span,
     /// Bytes of an RTP header without marks: without a stamp, and with that of the last packet.
@@ -88,21 +88,21 @@ pub(crate) struct Sender {
     decision: Decision,
     /// The streams of media, those of repair, and last the padding.
     streams: Vec<OutStream>,
-    /// What repairs losses of video, if anything does.
+    /// Repair of video losses, if any is set.
     repair: Option<SenderRepair>,
     pacer: Pacer,
     history: History,
-    app_limit: AppLimit,
-    /// Until it trips.
+    app_limit: AlrDetector,
+    /// The circuit breaker; none after it has tripped.
     breaker: Option<CircuitBreaker>,
-    /// Whether it ceases transmission then.
+    /// Whether the sender stops when the breaker trips.
     obeys_breaker: bool,
     skipped_frames: u64,
     report: Report,
     /// The last round trip.
     rtt: Option<Span>,
-    join: feedback::Clocks,
-    /// When the next frame is due or a source goes on or off.
+    remote_clocks: feedback::Clocks,
+    /// When the next frame is due or a source is switched on or off.
     media_due: Time,
     wakeup: Time,
 }
@@ -111,7 +111,7 @@ impl Sender {
     /// `overhead`: bytes of IP and UDP on each packet.
     ///
     /// # Errors
-    /// What is wrong with a source.
+    /// The problem of a source's settings.
     pub(crate) fn new(settings: SendSettings, overhead: u32, name: &str, seed: u64) -> Result<Self, String> {
         let extensions = settings.extensions;
         let header = extensions.header_len(None, None);
@@ -144,7 +144,7 @@ impl Sender {
                 Stream::new(seed, &component, "rtp"),
             ));
         }
-        let breaker = breaking::breaker(&settings);
+        let breaker = breaking::circuit_breaker(&settings);
         let repair = SenderRepair::new(&settings);
         for signalled in settings.signalled().into_iter().skip(settings.streams.len()) {
             let part = match signalled.kind {
@@ -159,14 +159,14 @@ impl Sender {
         }
         let initiation = initiation::initiation(settings.ecn_initiation, settings.ecn, &streams);
         Ok(Self {
-            who: name.to_owned(),
+            name: name.to_owned(),
             seed,
             flow: settings.flow,
             start: settings.start,
             stop: settings.stop.unwrap_or(Time::MAX),
             packets_left: settings.packets.unwrap_or(u64::MAX),
             ecn: settings.ecn,
-            tells_marks: by_rtp_sequence,
+            feedback_has_ecn: by_rtp_sequence,
             initiation,
             refused: 0,
             payload: settings.payload,
@@ -185,13 +185,13 @@ impl Sender {
             repair,
             pacer,
             history: History::new(),
-            app_limit: AppLimit::new(settings.start),
+            app_limit: AlrDetector::new(settings.start),
             breaker,
             obeys_breaker: settings.circuit_breaker == CircuitBreakerUse::Act,
             skipped_frames: 0,
             report: Report::default(),
             rtt: None,
-            join: feedback::Clocks::default(),
+            remote_clocks: feedback::Clocks::default(),
             media_due: Time::MAX,
             wakeup: settings.start,
         })
@@ -210,7 +210,7 @@ impl Sender {
         self.start
     }
 
-    /// What its controller allows; before it begins, where that will start.
+    /// The target of its controller; before its start, the initial rate.
     pub(crate) fn may_send(&self) -> Rate {
         match self.life {
             Life::Waiting(_) => self.limits.start,
@@ -231,7 +231,7 @@ impl Sender {
         self.streams.iter().map(|stream| stream.signalled.ssrc)
     }
 
-    /// Shows what each of its random substreams gave out.
+    /// Passes the draws of each of its random substreams to `visit`.
     pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         for stream in &self.streams {
             stream.draws(visit);
@@ -241,7 +241,7 @@ impl Sender {
         }
     }
 
-    /// Does what is due. Says whether its stop has come, which [`Sender::end`] has to follow.
+    /// Does what is due; returns whether its stop has come, after which [`Sender::end`] has to be called.
     pub(crate) fn advance(&mut self, now: Time, path: &Path, out: &mut dyn Driver) -> bool {
         if matches!(self.life, Life::Waiting(_)) && now >= self.start {
             self.begin(now, path, out);
@@ -257,19 +257,19 @@ impl Sender {
         if now >= self.media_due {
             self.media(now, out);
         }
-        if self.decision.alarm.is_some_and(|at| at <= now) {
+        if self.decision.alarm.is_some_and(|alarm| alarm <= now) {
             self.call(now, out, true, |host| host.alarm(now));
         }
         self.work(now, path, out);
         false
     }
 
-    /// Sends what may leave and tells the controller if the application's limit has changed.
+    /// Sends the packets that may leave, and tells the controller if the application's limit has changed.
     fn work(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         if !matches!(self.life, Life::Running(_)) {
             return;
         }
-        if self.oblivion() <= now {
+        if self.forget_due() <= now {
             self.history.forget(now);
         }
         self.drain(now, path, out);
@@ -280,8 +280,8 @@ impl Sender {
         self.update_wakeup();
     }
 
-    /// The controller's own count, if it has one.
-    fn own_in_flight(&self) -> Option<Size> {
+    /// Bytes in flight by the controller's own count, if it has one.
+    fn controller_in_flight(&self) -> Option<Size> {
         match &self.life {
             Life::Running(host) => host.in_flight(),
             _ => None,
@@ -289,12 +289,12 @@ impl Sender {
     }
 
     fn in_flight(&self) -> Size {
-        self.own_in_flight().unwrap_or_else(|| self.history.in_flight())
+        self.controller_in_flight().unwrap_or_else(|| self.history.in_flight())
     }
 
-    /// When to forget the oldest packet: where all feedback is lost, only oblivion opens a window again.
-    fn oblivion(&self) -> Time {
-        let waits = self.decision.window.is_some() && self.own_in_flight().is_none();
+    /// When to forget the oldest packet: if all feedback is lost, only forgetting opens a window again.
+    fn forget_due(&self) -> Time {
+        let waits = self.decision.window.is_some() && self.controller_in_flight().is_none();
         if waits { self.history.expiry() } else { Time::MAX }
     }
 
@@ -307,8 +307,9 @@ impl Sender {
         }
         self.limits.wanted = self.wanted();
         let Life::Waiting(controller) = std::mem::replace(&mut self.life, Life::Over) else { return };
-        let rng = Stream::new(self.seed, &self.who, "controller");
-        match ControllerHost::new(format!("controller of {}", self.who), controller, rng, now, &self.limits) {
+        let rng = Stream::new(self.seed, &self.name, "controller");
+        match ControllerHost::new(format!("controller of {}", self.name), controller, rng, now, &self.limits)
+        {
             Ok(mut host) => {
                 host.notes.wanted = out.record().level() >= Level::Series;
                 self.life = Life::Running(Box::new(host));
@@ -319,24 +320,24 @@ impl Sender {
         self.schedule_media();
     }
 
-    /// Stops for good.
+    /// Ends sending for good, and drops the queued packets.
     pub(crate) fn end(&mut self) {
         self.life = Life::Over;
         self.pacer.clear();
         self.update_wakeup();
     }
 
-    /// When it has to be called next.
+    /// Computes when it has to be called next.
     fn update_wakeup(&mut self) {
         self.wakeup = match self.life {
             Life::Waiting(_) => self.start,
             Life::Over => Time::MAX,
-            // what its last frame has too much stays where it is
+            // the rest of its last frame stays in the queue
             Life::Running(_) if self.packets_left == 0 => self.stop,
             Life::Running(_) => self
                 .pacer
                 .due(self.in_flight())
-                .min(self.oblivion())
+                .min(self.forget_due())
                 .min(self.media_due)
                 .min(self.decision.alarm.unwrap_or(Time::MAX))
                 .min(self.stop),
@@ -378,9 +379,9 @@ impl Sender {
         }
     }
 
-    /// Whether its encoder is to make no picture: where the queue is drained, while what waits will take too long to leave.
+    /// Whether the encoders pause: if the decision drains the queue, while the queue takes too long to leave.
     fn paused(&self) -> bool {
-        self.decision.drain_queue && self.pacer.expected() > PAUSES_ABOVE
+        self.decision.drain_queue && self.pacer.expected_queue_time() > MAX_EXPECTED_QUEUE_LENGTH
     }
 
     fn enqueue(&mut self, now: Time, index: usize, frame: stream::Numbered, out: &mut dyn Driver) {
@@ -400,8 +401,8 @@ impl Sender {
         }
         let limit = if stream.packet_size().is_some() { u16::MAX } else { self.payload };
         let series = out.record().level() >= Level::Series;
-        let whole = [frame.bytes];
-        let slices = stream.slices().unwrap_or(&whole);
+        let unsliced = [frame.bytes];
+        let slices = stream.slices().unwrap_or(&unsliced);
         let Decision { target, drain_queue, .. } = self.decision;
         if !drain_queue && self.pacer.backlog() > target.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
@@ -421,7 +422,8 @@ impl Sender {
             breaker.frame(now, index, packets, frame.bytes + packets * self.stamped_header);
         }
         for packet in crate::packetizer::packets(slices, limit, first) {
-            self.pacer.push(audio, Queued { marks: extensions.marks_len(packet.place()) as u8, ..packet });
+            self.pacer
+                .push(audio, Queued { marks: extensions.marks_len(packet.frame_position()) as u8, ..packet });
         }
         if series && signalled.frames {
             self.note_backlog(now, out);
@@ -444,13 +446,13 @@ impl Sender {
         out.record().internal(now, self.flow, "pacer_backlog", self.pacer.backlog().as_bytes() as f64);
     }
 
-    /// Calls the controller and takes up what it decides. `told`: the decision is recorded even if it is
-    /// the same as before.
+    /// Calls the controller and applies its decision. `always_record`: the decision is recorded even if it is the same
+    /// as before.
     fn call(
         &mut self,
         now: Time,
         out: &mut dyn Driver,
-        told: bool,
+        always_record: bool,
         event: impl FnOnce(&mut ControllerHost) -> Result<&Decision, Failure>,
     ) {
         let Life::Running(host) = &mut self.life else { return };
@@ -462,15 +464,15 @@ impl Sender {
         for (name, value) in &host.notes.values {
             out.record().internal(now, self.flow, name, *value);
         }
-        self.apply(now, out, told);
+        self.apply(now, out, always_record);
     }
 
-    /// Takes up what the controller has decided: asked after every packet, and mostly nothing new.
-    fn apply(&mut self, now: Time, out: &mut dyn Driver, told: bool) {
+    /// Applies the decision of the controller: called after every packet, and mostly nothing is new.
+    fn apply(&mut self, now: Time, out: &mut dyn Driver, always_record: bool) {
         let Life::Running(host) = &self.life else { return };
         let decision = host.decision();
         let same = decision.same_but_alarm(&self.decision);
-        if told || !same {
+        if always_record || !same {
             out.record().decision(now, self.flow, decision);
         }
         self.decision.alarm = decision.alarm;
@@ -479,7 +481,7 @@ impl Sender {
         }
         self.pacer.decide(now, decision);
         let retarget = (decision.target, decision.pushback) != (self.decision.target, self.decision.pushback);
-        // the probes are the pacer's now
+        // the pacer has the probes now
         self.decision = Decision { probes: Probes::NONE, ..*decision };
         if retarget {
             self.app_limit.set_target(now, self.decision.target);
@@ -487,14 +489,14 @@ impl Sender {
         }
     }
 
-    /// Gives each source its part of the target: first those that do not adapt; what repair leaves of the rest in equal parts.
+    /// Shares the target among the sources: first those that do not adapt, then equal parts of the rest, less repair.
     fn share_target(&mut self, now: Time) {
         let active = || self.streams.iter().filter(|stream| stream.on());
-        let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::most).sum();
+        let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::max_rate).sum();
         let adaptive = active().filter(|stream| stream.adapts()).count() as u64;
         let rest = self.decision.target.saturating_sub(fixed);
-        let media = self.repair.as_ref().map_or(rest, |repair| repair.media(rest));
-        let share = Rate::from_bps(media.as_bps() / adaptive.max(1));
+        let media_rate = self.repair.as_ref().map_or(rest, |repair| repair.media_rate(rest));
+        let share = Rate::from_bps(media_rate.as_bps() / adaptive.max(1));
         let pushback = pushback::ratio(&self.decision);
         for stream in &mut self.streams {
             stream.set_target(now, share, pushback);
@@ -502,8 +504,7 @@ impl Sender {
         self.schedule_media();
     }
 
-    /// Counts the stamp, of which the first packet tells, in the sizes that the sources and the pacer plan
-    /// with.
+    /// Counts the stamp, which is known from the first packet on, in the sizes that the sources and the pacer use.
     fn set_header(&mut self, now: Time, header: u32) {
         self.stamped_header = header;
         let counted = header + self.below;
@@ -512,12 +513,12 @@ impl Sender {
         self.share_target(now);
     }
 
-    /// What the sources that are on would use at most.
+    /// The largest rate that the active sources would use; `None`: unlimited.
     fn wanted(&self) -> Option<Rate> {
-        self.streams.iter().filter(|stream| stream.on()).map(OutStream::most).sum()
+        self.streams.iter().filter(|stream| stream.on()).map(OutStream::max_rate).sum()
     }
 
-    /// Tells the controller of new limits, if they are new.
+    /// Passes the limits to the controller if they have changed.
     fn refresh_limits(&mut self, now: Time, out: &mut dyn Driver) {
         let limits = Limits { wanted: self.wanted(), app_limited: self.app_limit.limited(), ..self.limits };
         if limits != self.limits {
@@ -530,13 +531,13 @@ impl Sender {
         self.call(now, out, true, |host| host.limits(now, &limits));
     }
 
-    /// What it tells to those that it is coupled with; nothing while it is not at work, or pauses.
-    pub(crate) fn coupled(&self) -> Option<Told> {
+    /// Its state for coupled congestion control; none while it is not running, or pauses.
+    pub(crate) fn coupled(&self) -> Option<FlowUpdate> {
         let Life::Running(host) = &self.life else { return None };
         if !self.streams.iter().any(OutStream::on) {
             return None;
         }
-        Some(Told {
+        Some(FlowUpdate {
             initial: self.limits.start,
             rate: host.coupled_rate()?,
             desired: self.limits.desired(),
@@ -544,7 +545,7 @@ impl Sender {
         })
     }
 
-    /// Goes on with the rate that coupling gives it.
+    /// Applies the rate that coupling assigns to it.
     pub(crate) fn assign(&mut self, now: Time, rate: Rate, path: &Path, out: &mut dyn Driver) {
         if out.record().level() >= Level::Series {
             out.record().internal(now, self.flow, "coupled_rate", rate.as_bps_f64());
@@ -553,7 +554,7 @@ impl Sender {
         self.work(now, path, out);
     }
 
-    /// Tells the controller that the route is another one.
+    /// Tells the controller that the route has changed.
     pub(crate) fn route_changed(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         if let Some(repair) = &mut self.repair {
             repair.route_changed();
@@ -562,7 +563,7 @@ impl Sender {
         self.work(now, path, out);
     }
 
-    /// The sender reports that are due at `now`: of the streams that have sent since the last report but one.
+    /// The sender reports of the streams that have sent since the last report but one.
     pub(crate) fn reports(&mut self, now: Time, path: &Path) -> Vec<rtcp::SenderReport> {
         if !matches!(self.life, Life::Running(_)) {
             return Vec::new();
@@ -572,7 +573,7 @@ impl Sender {
     }
 }
 
-/// `at` in a stream's timestamps.
-fn timestamp(at: Time, clock_rate: u32, offset: u32) -> u32 {
-    rtp_clock(at, clock_rate).wrapping_add(offset)
+/// `time` in RTP timestamps of a stream.
+fn timestamp(time: Time, clock_rate: u32, offset: u32) -> u32 {
+    rtp_clock(time, clock_rate).wrapping_add(offset)
 }

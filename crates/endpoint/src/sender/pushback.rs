@@ -1,52 +1,54 @@
-//! Pictures that video leaves out to come down to what congestion-window pushback leaves of its target: libwebrtc's
+//! Pictures that video leaves out because congestion-window pushback reduces its target: libwebrtc's
 //! `VideoStreamEncoder::UpdateTargetBitrate` and `OnFrame` (`video/video_stream_encoder.cc`).
 
 use tidegate_core::{Decision, Rate};
 
-/// Up to this part of the target is left alone.
-const LEAST: f64 = 0.01;
-/// At most every other picture is left out.
-const LEAST_INTERVAL: u64 = 2;
+/// The part of the target up to which pushback is ignored.
+const REDUCE_RATIO_MIN: f64 = 0.01;
+/// Smallest interval between pictures that are left out: at most every other one is.
+const FRAME_DROP_INTERVAL_MIN: u64 = 2;
 
 /// The part of the target that pushback takes (`cwnd_reduce_ratio`).
 pub(super) fn ratio(decision: &Decision) -> f64 {
     let target = decision.target;
     match decision.pushback {
-        Some(left) if left < target => target.saturating_sub(left).as_bps_f64() / target.as_bps_f64(),
+        Some(reduced) if reduced < target => {
+            target.saturating_sub(reduced).as_bps_f64() / target.as_bps_f64()
+        }
         _ => 0.0,
     }
 }
 
-/// Which pictures of a stream are left out.
+/// The choice of pictures of a stream that are left out.
 #[derive(Debug, Default)]
-pub(super) struct LeavingOut {
-    /// One of so many is; `None`: none is.
+pub(super) struct CwndFrameDropper {
+    /// One picture of so many is left out; `None`: none is.
     interval: Option<u64>,
-    /// Pictures that came while any were left out. It goes on from where it was when that begins again.
+    /// Pictures that came while pushback was on. The count goes on where it was when pushback begins again.
     pictures: u64,
     /// Pictures that were left out.
     pub(super) count: u64,
 }
 
-impl LeavingOut {
-    /// Takes up the part of `target` that pushback takes, and gives the rate at which the other pictures are encoded.
-    /// An encoder is not asked for less than `least`.
-    pub(super) fn set(&mut self, target: Rate, ratio: f64, least: Rate) -> Rate {
-        let less = ((target.as_bps_f64() * ratio) as u64).min(target.saturating_sub(least).as_bps());
-        self.interval = match target.as_bps().checked_div(less) {
-            Some(interval) if ratio > LEAST => Some(interval.max(LEAST_INTERVAL)),
+impl CwndFrameDropper {
+    /// Sets the part of `target` that pushback takes, and returns the rate at which the remaining pictures are encoded:
+    /// `min_rate` at least.
+    pub(super) fn set(&mut self, target: Rate, ratio: f64, min_rate: Rate) -> Rate {
+        let reduction = ((target.as_bps_f64() * ratio) as u64).min(target.saturating_sub(min_rate).as_bps());
+        self.interval = match target.as_bps().checked_div(reduction) {
+            Some(interval) if ratio > REDUCE_RATIO_MIN => Some(interval.max(FRAME_DROP_INTERVAL_MIN)),
             _ => None,
         };
-        let taken = self.interval.map_or(0, |interval| target.as_bps() / interval);
-        target.saturating_sub(Rate::from_bps(taken))
+        let dropped = self.interval.map_or(0, |interval| target.as_bps() / interval);
+        target.saturating_sub(Rate::from_bps(dropped))
     }
 
-    /// None is left out any longer.
+    /// Ends leaving out pictures.
     pub(super) fn stop(&mut self) {
         self.interval = None;
     }
 
-    /// Whether the picture that comes now is left out: in its turn, or because the encoder is paused.
+    /// Whether the next picture is left out: in its turn, or because the encoder is paused.
     pub(super) fn next(&mut self, paused: bool) -> bool {
         let turn = self.interval.is_some_and(|interval| self.pictures.is_multiple_of(interval));
         self.pictures += u64::from(self.interval.is_some());
@@ -62,17 +64,20 @@ mod tests {
 
     #[test]
     fn the_part_that_pushback_takes_is_that_of_the_decision() {
-        let decision = |left| Decision { pushback: left, ..Decision::rate(Rate::from_kbps(1000)) };
-        let found = |left: Option<u64>| ratio(&decision(left.map(Rate::from_kbps)));
-        assert_eq!([None, Some(1000), Some(2000), Some(950), Some(0)].map(found), [0.0, 0.0, 0.0, 0.05, 1.0]);
+        let decision = |pushback| Decision { pushback, ..Decision::rate(Rate::from_kbps(1000)) };
+        let reduction = |pushback: Option<u64>| ratio(&decision(pushback.map(Rate::from_kbps)));
+        assert_eq!(
+            [None, Some(1000), Some(2000), Some(950), Some(0)].map(reduction),
+            [0.0, 0.0, 0.0, 0.05, 1.0]
+        );
         assert_eq!(ratio(&Decision { pushback: Some(Rate::ZERO), ..Decision::rate(Rate::ZERO) }), 0.0);
     }
 
     #[test]
     fn one_picture_of_so_many_is_left_out_and_the_rate_falls_by_as_much() {
-        let set = |ratio, least| {
-            let mut out = LeavingOut::default();
-            let rate = out.set(Rate::from_kbps(1000), ratio, Rate::from_kbps(least));
+        let set = |ratio, min_rate| {
+            let mut out = CwndFrameDropper::default();
+            let rate = out.set(Rate::from_kbps(1000), ratio, Rate::from_kbps(min_rate));
             (rate.as_bps(), out.interval)
         };
         assert_eq!(set(0.0, 100), (1_000_000, None));
@@ -88,9 +93,10 @@ mod tests {
 
     #[test]
     fn the_count_goes_on_where_it_stopped() {
-        let mut out = LeavingOut::default();
-        let take =
-            |out: &mut LeavingOut, count| -> Vec<bool> { (0..count).map(|_| out.next(false)).collect() };
+        let mut out = CwndFrameDropper::default();
+        let take = |out: &mut CwndFrameDropper, count| -> Vec<bool> {
+            (0..count).map(|_| out.next(false)).collect()
+        };
         assert_eq!(take(&mut out, 3), [false; 3]);
         out.set(Rate::from_kbps(900), 0.34, Rate::ZERO);
         assert_eq!(take(&mut out, 4), [true, false, true, false], "900 / 306 is 2");

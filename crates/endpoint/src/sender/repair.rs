@@ -1,4 +1,4 @@
-//! The sender's part in repair: answers to requests, parity, key frames, and the rate that these leave for media.
+//! The sender's part in repair: retransmissions, parity, key frames, and the rate that these leave for media.
 
 use super::Sender;
 use crate::packetizer::{Extensions, Queued};
@@ -15,14 +15,14 @@ use tidegate_core::{Kind, Rate, Size, Span, Time};
 pub(super) struct SenderRepair {
     /// Index of the stream.
     video: usize,
-    /// Index of the retransmission stream, and what it sends from.
+    /// Index of the retransmission stream, and the packets that it may send.
     resend: Option<(u8, Resend)>,
-    /// Index of the parity stream, and what makes it.
+    /// Index of the parity stream, and its encoder.
     parity: Option<(u8, Encoder)>,
     share: Share,
-    /// The least time between two key frames that were asked for, and when the last one was.
+    /// Minimum time between two requested key frames, and the time of the last one.
     key_interval: Option<Span>,
-    key_asked: Option<Time>,
+    key_requested: Option<Time>,
 }
 
 impl SenderRepair {
@@ -39,24 +39,24 @@ impl SenderRepair {
             parity: parity.map(|(fec, index)| (index as u8, Encoder::new(fec))),
             share: Share::new(repair.fec),
             key_interval: repair.pli.map(|pli| pli.interval),
-            key_asked: None,
+            key_requested: None,
         })
     }
 
-    /// Lets time pass; says whether what is left for media may be another rate now.
+    /// Lets time pass; returns whether the rate for media may have changed.
     pub(super) fn pass(&mut self, now: Time) -> bool {
         self.share.pass(now)
     }
 
-    /// What is left for media of the rate `target`.
-    pub(super) fn media(&self, target: Rate) -> Rate {
-        self.share.media(target)
+    /// The part of the rate `target` that repair leaves for media.
+    pub(super) fn media_rate(&self, target: Rate) -> Rate {
+        self.share.media_rate(target)
     }
 
-    /// A round trip was measured.
-    pub(super) fn round(&mut self, round: Span) {
+    /// Notes a measured round trip.
+    pub(super) fn set_rtt(&mut self, rtt: Span) {
         if let Some((_, resend)) = &mut self.resend {
-            resend.round(round);
+            resend.set_rtt(rtt);
         }
     }
 
@@ -66,15 +66,15 @@ impl SenderRepair {
         }
     }
 
-    /// Whether a key frame that is asked for at `now` is to be made.
+    /// Whether a key frame that is requested at `now` is to be made.
     pub(super) fn makes_key(&mut self, now: Time) -> bool {
-        let (Some(interval), Some(last)) = (self.key_interval, self.key_asked) else {
-            self.key_asked = Some(now);
+        let (Some(interval), Some(last)) = (self.key_interval, self.key_requested) else {
+            self.key_requested = Some(now);
             return true;
         };
         let late = now - last >= interval;
         if late {
-            self.key_asked = Some(now);
+            self.key_requested = Some(now);
         }
         late
     }
@@ -84,7 +84,7 @@ impl SenderRepair {
         self.parity.is_some()
     }
 
-    /// What the next packet of parity to leave contains.
+    /// Takes the contents of the next packet of parity to leave.
     pub(super) fn parity_leaves(&mut self) -> Option<Parity> {
         self.parity.as_mut().and_then(|(_, encoder)| encoder.leaves())
     }
@@ -93,19 +93,19 @@ impl SenderRepair {
 /// A packet that leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    /// As it waited, with the payload that it really has.
+    /// The packet as it was queued, with its final payload size.
     pub(super) packet: Queued,
     pub(super) kind: Kind,
     pub(super) body: RtpBody,
     /// The first bytes behind its fixed header, where parity protects it.
     pub(super) protected: Protected,
-    /// Bytes of its header, and as rates count it.
+    /// Bytes of its header, and of all of it as rates count them.
     pub(super) header: u32,
     pub(super) counted: Size,
 }
 
 impl Sender {
-    /// Answers what is asked for, as long as retransmission does not fill more than the target.
+    /// Queues the requested packets, as long as retransmission does not fill more than the target.
     pub(super) fn nack(&mut self, now: Time, nack: &Nack) {
         let Some(repair) = &mut self.repair else { return };
         let Some((stream, resend)) = &mut repair.resend else { return };
@@ -114,40 +114,40 @@ impl Sender {
         }
         repair.share.pass(now);
         for sequence in nack.lost() {
-            let least = Size::from_bytes(1);
-            if !repair.share.allows(self.decision.target, self.pacer.resent_backlog(), least) {
+            let minimum = Size::from_bytes(1);
+            if !repair.share.allows(self.decision.target, self.pacer.resent_backlog(), minimum) {
                 return;
             }
-            if let Some(packet) = resend.answer(now, sequence, *stream) {
+            if let Some(packet) = resend.retransmit(now, sequence, *stream) {
                 self.pacer.push_resent(packet);
             }
         }
     }
 
-    /// Takes note of a packet that leaves: video is kept and protected, and everything counted.
+    /// Keeps and protects a packet of video that leaves, and counts media and repair.
     pub(super) fn note_repair(&mut self, now: Time, leaving: &Leaving) {
         let Some(repair) = &mut self.repair else { return };
         let Leaving { packet, kind, body, protected, header, counted } = *leaving;
-        let what = match kind {
+        let usage = match kind {
             Kind::Video => Use::Media,
             Kind::Retransmission => Use::Resent,
             Kind::Repair => Use::Parity,
             _ => return,
         };
-        repair.share.sent(now, what, counted);
-        match (&mut repair.resend, what) {
+        repair.share.sent(now, usage, counted);
+        match (&mut repair.resend, usage) {
             (Some((_, resend)), Use::Media) => resend.sent(now, body.sequence, packet),
-            (Some((_, resend)), Use::Resent) => resend.left(now, packet.original),
+            (Some((_, resend)), Use::Resent) => resend.resent(now, packet.original),
             _ => {}
         }
-        if let (Some((stream, encoder)), Use::Media) = (&mut repair.parity, what) {
-            // what is behind the fixed header, extensions included, is protected
+        if let (Some((stream, encoder)), Use::Media) = (&mut repair.parity, usage) {
+            // all behind the fixed header, extensions included, is protected
             let length = u32::from(packet.payload) + header - Extensions::NONE_LEN;
             let length = u16::try_from(length).unwrap_or(u16::MAX);
-            let what = parity::Header::of(&body, protected, length);
-            if encoder.add(body.sequence, what, packet.place().is_last()) {
-                for made in encoder.close(Queued { since: now, ..packet }, *stream) {
-                    self.pacer.push(false, made);
+            let header = parity::Header::of(&body, protected, length);
+            if encoder.add(body.sequence, header, packet.frame_position().is_last()) {
+                for parity_packet in encoder.close(Queued { since: now, ..packet }, *stream) {
+                    self.pacer.push(false, parity_packet);
                 }
             }
         }

@@ -1,7 +1,7 @@
-//! One stream on its way out: its source, its numbers and its share of the target.
+//! One outgoing stream: its source, its sequence numbers and its share of the target.
 
-use super::ecn::ToldOfEcn;
-use super::pushback::LeavingOut;
+use super::ecn::ReportedEcn;
+use super::pushback::CwndFrameDropper;
 use super::{Source, timestamp};
 use crate::breaker::Traffic;
 use crate::packetizer::{Extensions, Queued};
@@ -10,7 +10,7 @@ use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
 use tidegate_core::{Frame, Rate, RemoteTime, Stream, Time};
 
-/// How frames become packets, for what headers take from a target.
+/// Sizes of packets, by which the headers' part of a target is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Bytes below RTP that rates count on each packet.
@@ -45,7 +45,7 @@ impl Shape {
     }
 }
 
-/// A frame with its number, and its packets' common part.
+/// A frame with its number, and the part that its packets have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
     pub(super) number: u32,
@@ -56,12 +56,12 @@ pub(super) struct Numbered {
 /// A stream that is sent.
 pub(super) struct OutStream {
     pub(super) signalled: Signalled,
-    /// What its packets carry in their headers: marks where it has them.
+    /// Header extensions of its packets; marks only if it has frames.
     pub(super) extensions: Extensions,
     source: Option<(Box<dyn Source>, Shape)>,
-    leaving_out: LeavingOut,
+    frame_dropper: CwndFrameDropper,
     pauses: Vec<(Time, Time)>,
-    /// The pause that is on or comes next.
+    /// Index of the current or next pause.
     pause: usize,
     on: bool,
     /// Unwrapped; starts at a random 16-bit number (RFC 3550 section 5.1).
@@ -74,18 +74,18 @@ pub(super) struct OutStream {
     pub(super) bytes: u64,
     /// Packet counts at the last report and at the one before.
     reported: [u32; 2],
-    /// The transport-wide number of each of the last packets, by RTP sequence number: kept only where
-    /// feedback speaks of RTP sequence numbers.
+    /// The transport-wide number of each of the last packets, by RTP sequence number; only if feedback refers to RTP
+    /// sequence numbers.
     transport: Option<Vec<u64>>,
-    /// The highest sequence number that a receiver report has told of.
+    /// The highest sequence number in receiver reports.
     pub(super) reported_highest: Option<u32>,
-    /// What RFC 6679's reports have told.
-    pub(super) ecn: ToldOfEcn,
+    /// ECN counters in RFC 6679's reports.
+    pub(super) ecn: ReportedEcn,
     draws: Draws,
 }
 
-/// RTP packets whose transport-wide number is remembered: half of the range that 16 bits tell apart.
-const REMEMBERED: usize = 1 << 15;
+/// RTP packets whose transport-wide number is remembered: half of the range of 16-bit sequence numbers.
+const TRANSPORT_NUMBERS_MAX: usize = 1 << 15;
 
 impl OutStream {
     pub(super) fn new(
@@ -99,7 +99,7 @@ impl OutStream {
             signalled,
             extensions,
             source,
-            leaving_out: LeavingOut::default(),
+            frame_dropper: CwndFrameDropper::default(),
             pauses,
             pause: 0,
             on: false,
@@ -112,7 +112,7 @@ impl OutStream {
             reported: [0; 2],
             transport: by_rtp_sequence.then(Vec::new),
             reported_highest: None,
-            ecn: ToldOfEcn::default(),
+            ecn: ReportedEcn::default(),
             draws: rng.draws(),
         }
     }
@@ -131,7 +131,7 @@ impl OutStream {
         self.pauses.get(self.pause).is_some_and(|&(from, to)| from <= now && now < to)
     }
 
-    /// Switches the source on or off if that is due, and says whether it did.
+    /// Switches the source on or off if that is due; returns whether it did.
     pub(super) fn switch(&mut self, now: Time) -> bool {
         while self.pauses.get(self.pause).is_some_and(|&(_, to)| to <= now) {
             self.pause += 1;
@@ -148,7 +148,7 @@ impl OutStream {
         true
     }
 
-    /// What it has sent so far.
+    /// Packets and bytes sent so far.
     pub(super) fn traffic(&self) -> Traffic {
         Traffic { packets: self.packets, bytes: self.bytes }
     }
@@ -173,8 +173,8 @@ impl OutStream {
         }
     }
 
-    /// The next frame, if one is due and the encoder is not paused; where the source fixes the size of packets, they have
-    /// `header` bytes of header.
+    /// The next frame, if one is due and the encoder is not paused. If the source fixes the size of packets, `header`
+    /// is the size of their header without marks.
     pub(super) fn frame(&mut self, now: Time, header: u32, paused: bool) -> Option<Numbered> {
         if !self.on {
             return None;
@@ -185,7 +185,7 @@ impl OutStream {
             if source.due() > now {
                 break;
             }
-            if self.leaving_out.next(paused && source.leaves_out()) {
+            if self.frame_dropper.next(paused && source.leaves_out()) {
                 source.leave_out();
                 continue;
             }
@@ -207,25 +207,25 @@ impl OutStream {
                 flags: if frame.key { Frame::KEY } else { 0 },
                 marks: 0,
             };
-            // a packet of such a source is a frame
-            let marks = Frame { flags: first.flags | Frame::FIRST | Frame::LAST, ..first.place() };
+            // each packet of a source that fixes the size of packets is a frame
+            let marks = Frame { flags: first.flags | Frame::FIRST | Frame::LAST, ..first.frame_position() };
             let header = source.packet_size().map_or(0, |_| header + self.extensions.marks_len(marks));
             return Some(Numbered { number, bytes: frame.bytes.saturating_sub(header).max(1), first });
         }
         None
     }
 
-    /// Bytes of each RTP packet, header included, where the source fixes that.
+    /// Bytes of each RTP packet, header included, if the source fixes them.
     pub(super) fn packet_size(&self) -> Option<u32> {
         self.source.as_ref().and_then(|(source, _)| source.packet_size())
     }
 
-    /// Bytes of each slice of the last frame, where no packet carries bytes of two.
+    /// Bytes of each slice of the last frame, if no packet may carry bytes of two slices.
     pub(super) fn slices(&self) -> Option<&[u32]> {
         self.source.as_ref().and_then(|(source, _)| source.slices())
     }
 
-    /// Why its source has stopped for good, if it has.
+    /// The reason why its source has failed, if it has.
     pub(super) fn failure(&self) -> Option<&str> {
         self.source.as_ref().and_then(|(source, _)| source.failure())
     }
@@ -234,40 +234,40 @@ impl OutStream {
         self.source.as_ref().is_some_and(|(source, _)| source.adapts())
     }
 
-    /// What it uses at most, as rates count bytes; `None` for as much as there is.
-    pub(super) fn most(&self) -> Option<Rate> {
+    /// The largest rate that it uses, as rates count bytes; `None`: unlimited.
+    pub(super) fn max_rate(&self) -> Option<Rate> {
         let (source, shape) = self.source.as_ref()?;
         let max = source.bounds().max?;
         Some(match source.packet_size() {
-            // its rate is that of RTP packets
+            // its rate counts RTP packets
             Some(size) => max.scaled(f64::from(size + shape.below) / f64::from(size)),
             None => shape.gross(max, source.frame_rate()),
         })
     }
 
-    /// From now on rates count `header` bytes beyond the payload and the marks of a packet.
+    /// Sets the bytes that rates count beyond the payload and the marks of a packet.
     pub(super) fn set_header(&mut self, header: u32) {
         if let Some((_, shape)) = &mut self.source {
             shape.header = header + self.extensions.marks_len(Frame::default());
         }
     }
 
-    /// What it may use as rates count bytes, and the part of it that pushback takes.
+    /// Sets the rate that it may use, as rates count bytes, and the part of it that pushback takes.
     pub(super) fn set_target(&mut self, now: Time, target: Rate, pushback: f64) {
         if let Some((source, shape)) = &mut self.source {
             let mut media = shape.net(target, source.frame_rate());
             if pushback > 0.0 && source.leaves_out() {
-                media = self.leaving_out.set(media.min(source.uses()), pushback, source.bounds().min);
+                media = self.frame_dropper.set(media.min(source.uses()), pushback, source.bounds().min);
             } else {
-                self.leaving_out.stop();
+                self.frame_dropper.stop();
             }
             source.set_target(now, media);
         }
     }
 
-    /// How many pictures it has left out so far.
+    /// Number of pictures left out so far.
     pub(super) fn left_out(&self) -> u64 {
-        self.leaving_out.count
+        self.frame_dropper.count
     }
 
     pub(super) fn request_key(&mut self) {
@@ -280,13 +280,13 @@ impl OutStream {
         timestamp(now, self.signalled.clock_rate, self.timestamp_offset)
     }
 
-    /// Counts a packet that leaves with the transport-wide number `transport`; gives its RTP sequence
-    /// number. Padding is no payload (RFC 3550 section 6.4.1).
+    /// Counts a packet that leaves with the transport-wide number `transport`; returns its RTP sequence number. Padding
+    /// is no payload (RFC 3550 section 6.4.1).
     pub(super) fn sent(&mut self, transport: u64, padding: bool, payload: u16) -> u16 {
         let sequence = self.rtp_next;
         if let Some(ring) = &mut self.transport {
-            let slot = self.packets as usize % REMEMBERED;
-            // it fills in order, from whatever number the stream starts at
+            let slot = self.packets as usize % TRANSPORT_NUMBERS_MAX;
+            // it fills in order, whatever number the stream starts at
             if slot == ring.len() { ring.push(transport) } else { ring[slot] = transport }
         }
         self.rtp_next += 1;
@@ -302,7 +302,7 @@ impl OutStream {
         // how many packets ago: 1 for the newest
         let ago = usize::from((self.rtp_next as u16).wrapping_sub(sequence));
         let ring = self.transport.as_ref().filter(|ring| (1..=ring.len()).contains(&ago))?;
-        let slot = (self.packets as usize).wrapping_sub(ago) % REMEMBERED;
+        let slot = (self.packets as usize).wrapping_sub(ago) % TRANSPORT_NUMBERS_MAX;
         ring.get(slot).copied()
     }
 
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn transport_numbers_are_found_by_rtp_sequence_number_across_wraps() {
+    fn transport_numbers_are_looked_up_by_rtp_sequence_number_across_wraps() {
         let signalled = Signalled {
             kind: crate::settings::MediaKind::Video,
             ssrc: 1,

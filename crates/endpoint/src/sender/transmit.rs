@@ -16,7 +16,7 @@ use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Datagram, Frame, Kind, Size, Time};
 
 impl Sender {
-    /// Sends all that may leave now.
+    /// Sends all packets that may leave now.
     pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         while self.packets_left > 0
             && let Some(turn) = self.pacer.turn(now, self.in_flight())
@@ -33,44 +33,48 @@ impl Sender {
         let (index, mut payload, probe) = match turn {
             Turn::Media(packet, probe) => (usize::from(packet.stream), packet.payload, probe),
             Turn::Padding(probe) => (padding, u16::from(self.padding_payload), probe),
-            // the last byte of padding tells its length: one is the least (RFC 3550 section 5.1)
+            // the last byte of padding holds its length, so that one byte is the minimum (RFC 3550 section 5.1)
             Turn::Heartbeat => (padding, 1, None),
         };
         let sequence = self.history.next();
         let marks = match turn {
-            Turn::Media(packet, _) if self.streams[index].extensions.marks => Some(Marks::of(packet.place())),
+            Turn::Media(packet, _) if self.streams[index].extensions.marks => {
+                Some(Marks::of(packet.frame_position()))
+            }
             _ => None,
         };
         let stamp = self.stamp(now, sequence, payload, marks, out);
-        let plain = match &stamp {
+        let unmarked_header = match &stamp {
             None => self.header,
             stamp => self.extensions.header_len(None, stamp.as_ref()),
         };
         let header = match (&stamp, marks) {
-            (_, None) => plain,
+            (_, None) => unmarked_header,
             (None, marks) => self.header_with(marks),
             (stamp, marks) => self.extensions.header_len(marks, stamp.as_ref()),
         };
-        if let (Turn::Media(..), Some(whole)) = (turn, self.streams[index].packet_size()) {
-            if whole <= header {
-                let who = &self.who;
+        if let (Turn::Media(..), Some(packet_size)) = (turn, self.streams[index].packet_size()) {
+            if packet_size <= header {
+                let name = &self.name;
                 out.fail(format!(
-                    "{who} at {now}: RTP packets are to have {whole} bytes, which the header of {header} bytes fills"
+                    "{name} at {now}: RTP packets of {packet_size} bytes have no room for a payload: \
+                     their header alone has {header} bytes"
                 ));
                 return;
             }
             // the first packet was cut before its stamp was known
-            payload = u16::try_from(whole - header).unwrap_or(u16::MAX);
+            payload = u16::try_from(packet_size - header).unwrap_or(u16::MAX);
         }
-        if plain != self.stamped_header {
-            self.set_header(now, plain);
+        if unmarked_header != self.stamped_header {
+            self.set_header(now, unmarked_header);
         }
         let size = u32::from(payload) + header;
-        let most = largest_rtp(path.overhead);
-        if size > most {
-            let who = &self.who;
+        let limit = largest_rtp(path.overhead);
+        if size > limit {
+            let name = &self.name;
             out.fail(format!(
-                "controller of {who} at {now}: with its stamp an RTP packet has {size} bytes; at most {most} fit an IP packet"
+                "controller of {name} at {now}: with its stamp an RTP packet has {size} bytes; \
+                 at most {limit} fit an IP packet"
             ));
             return;
         }
@@ -81,7 +85,7 @@ impl Sender {
         self.sent_with(index, rtp_sequence, ecn);
         let stream = &self.streams[index];
         let (timestamp, frame, original) = match turn {
-            Turn::Media(packet, _) => (packet.timestamp, packet.place(), packet.original),
+            Turn::Media(packet, _) => (packet.timestamp, packet.frame_position(), packet.original),
             Turn::Padding(_) | Turn::Heartbeat => (stream.timestamp(now), Frame::default(), 0),
         };
         let (signalled, extensions) = (stream.signalled, self.extensions);
@@ -160,7 +164,7 @@ impl Sender {
         }
     }
 
-    /// What rates and the controller count of an RTP packet of `size` bytes.
+    /// Size that rates and the controller count for an RTP packet of `size` bytes.
     fn counted(&self, size: u32) -> Size {
         Size::from_bytes(u64::from(size + self.below))
     }
@@ -184,9 +188,9 @@ impl Sender {
         let outgoing = Outgoing { sequence, size, backlog: self.pacer.backlog() };
         let stamp = host.stamp(now, &outgoing)?;
         if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
-            let (who, id, length) = (&self.who, stamp.id, stamp.data.len());
+            let (name, id, length) = (&self.name, stamp.id, stamp.data.len());
             out.fail(format!(
-                "controller of {who} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
+                "controller of {name} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
                  255 and none of {ABS_SEND_TIME_ID}, {TRANSPORT_SEQUENCE_ID} and {MARKS_ID}, the data at most 255 bytes"
             ));
             return None;

@@ -1,4 +1,4 @@
-//! Which settings of an endpoint make no sense, and how each is refused.
+//! Checks of the settings of an endpoint, with the error for each that makes no sense.
 
 use super::{
     EndpointSettings, FeedbackFormat, LARGEST_PACKET, MediaKind, Playout, ReceiveSettings, RtcpMinimum,
@@ -25,11 +25,11 @@ impl EndpointSettings {
     fn packet_problem(&self) -> Option<String> {
         let send = self.send.as_ref()?;
         let extensions = Extensions { marks: send.marks(), ..send.extensions };
-        let most = largest_rtp(self.overhead)
-            .saturating_sub(extensions.longest_header() + send.repair.most_added(extensions));
-        (u32::from(send.payload) > most).then(|| {
+        let max = largest_rtp(self.overhead)
+            .saturating_sub(extensions.longest_header() + send.repair.max_added(extensions));
+        (u32::from(send.payload) > max).then(|| {
             format!(
-                "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {most} do",
+                "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {max} do",
                 send.payload
             )
         })
@@ -43,7 +43,7 @@ impl RtcpSettings {
         }
         match self.minimum {
             RtcpMinimum::Fixed(span) if span <= Span::ZERO => {
-                Some(format!("the least RTCP interval is {span}; it must be positive"))
+                Some(format!("the minimum RTCP interval is {span}; it must be positive"))
             }
             _ => None,
         }
@@ -73,7 +73,7 @@ impl SendSettings {
         }
         if self.limits.min > self.limits.max {
             return Some(format!(
-                "its least rate {:?} is above its most {:?}",
+                "its minimum rate {:?} is above its maximum {:?}",
                 self.limits.min, self.limits.max
             ));
         }
@@ -81,12 +81,14 @@ impl SendSettings {
             self.streams.iter().any(|stream| stream.kind == MediaKind::Video && stream.signalled().frames);
         if self.repair.fec.is_some() && frames && !self.extensions.marks {
             return Some(
-                "what parity restores says by its marks to which frame it belongs, and packets have none"
+                "it sends parity, but its packets carry no marks, which name the frame of a restored packet"
                     .into(),
             );
         }
         if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
-            return Some("it is to get TWCC, but its packets carry no transport-wide sequence number".into());
+            return Some(
+                "its feedback is TWCC, but its packets carry no transport-wide sequence number".into(),
+            );
         }
         if let Some(problem) = self.repair.problem() {
             return Some(problem);
@@ -145,14 +147,14 @@ fn streams_problem(streams: &[Signalled]) -> Option<String> {
         if stream.clock_rate == 0 {
             return Some(format!("the stream with SSRC {:#x} has a clock rate of zero", stream.ssrc));
         }
-        let earlier = &streams[..index];
-        if earlier.iter().any(|other| other.payload_type == stream.payload_type) {
+        let preceding = &streams[..index];
+        if preceding.iter().any(|earlier| earlier.payload_type == stream.payload_type) {
             return Some(format!("two streams have the payload type {}", stream.payload_type));
         }
-        if earlier.iter().any(|other| other.ssrc == stream.ssrc) {
+        if preceding.iter().any(|earlier| earlier.ssrc == stream.ssrc) {
             return Some(format!("two streams have the SSRC {:#x}", stream.ssrc));
         }
     }
-    // more than 31 report blocks do not fit one report (RFC 3550 section 6.4.1)
-    (streams.len() > 31).then(|| format!("{} streams; at most 31 can be reported on", streams.len()))
+    // a report has room for 31 report blocks (RFC 3550 section 6.4.1)
+    (streams.len() > 31).then(|| format!("{} streams; one report covers at most 31", streams.len()))
 }

@@ -1,4 +1,4 @@
-//! The settings of an endpoint: what it sends, what it receives, and by which rules it speaks RTCP.
+//! The settings of an endpoint: its sender, its receiver, and its rules for RTCP.
 
 mod checks;
 
@@ -11,16 +11,16 @@ use std::fmt;
 use tidegate_core::control::ReceiverHalf;
 use tidegate_core::{Controller, Ecn, FlowId, Limits, Rate, Span, Stream, Time};
 
-/// What kind of media a stream carries.
+/// Kind of media that a stream carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MediaKind {
-    /// Video: paced, and judged by its frames.
+    /// Video, which is paced and measured by its frames.
     Video,
-    /// Audio: served before video.
+    /// Audio, which is sent before video.
     Audio,
-    /// Packets without media, in a stream of their own so that they leave no gaps in the media's
-    /// sequence numbers (what a retransmission stream is used for in libwebrtc).
+    /// Packets without media, in a separate stream so that they leave no gaps in the media's sequence numbers
+    /// (libwebrtc uses its retransmission stream for them).
     Padding,
     /// Retransmitted packets of the video stream (RFC 4588).
     Retransmission,
@@ -28,22 +28,22 @@ pub enum MediaKind {
     Parity,
 }
 
-/// One participant.
+/// Settings of one participant.
 pub struct EndpointSettings {
     /// The name in tables, its RTCP CNAME, and the first part of its substreams' names.
     pub name: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Its NTP clock is the driver's time plus this. [`EndpointSettings::new`] draws it from the
-    /// substream (seed, name, "clock"), so that no scheme can take a difference of two clocks for a delay.
+    /// Its NTP clock is the driver's time plus this. [`EndpointSettings::new`] draws it from the substream (seed, name,
+    /// "clock"), so that no scheme can mistake a difference of two clocks for a delay.
     pub clock_offset: Span,
-    /// The SSRC under which it reports while it does not send.
+    /// The SSRC in its reports while it does not send.
     pub ssrc: u32,
     /// Bytes of IP and UDP headers on each packet.
     pub overhead: u32,
-    /// What it sends.
+    /// Settings of its sender, if it sends.
     pub send: Option<SendSettings>,
-    /// What it receives.
+    /// Settings of its receiver, if it receives.
     pub receive: Option<ReceiveSettings>,
     /// RTCP timing.
     pub rtcp: RtcpSettings,
@@ -67,8 +67,8 @@ impl EndpointSettings {
     }
 }
 
-/// The default clock offset of the endpoint `name` in the run with `seed`: a date between 1968 and 2002
-/// in NTP's count of seconds since 1900, so that neither the run's start nor a peer's clock shows in it.
+/// The default clock offset of the endpoint `name` in the run with `seed`: a date between 1968 and 2002 in NTP's count
+/// of seconds since 1900, so that it reveals neither the run's start nor a peer's clock.
 #[must_use]
 pub fn clock_offset(seed: u64, name: &str) -> Span {
     const EARLIEST_SECS: u64 = 1 << 31;
@@ -77,26 +77,26 @@ pub fn clock_offset(seed: u64, name: &str) -> Span {
     Span::from_nanos(nanos as i64)
 }
 
-/// What comes of a circuit breaker that trips (RFC 8083).
+/// Effect of a circuit breaker that trips (RFC 8083).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CircuitBreakerUse {
-    /// There are none.
+    /// There are no circuit breakers.
     Off,
-    /// The first one that trips is told of, and nothing else changes.
+    /// The first one that trips is recorded, without any other effect.
     #[default]
     Watch,
     /// The sender ceases transmission, and says goodbye (section 4.5).
     Act,
 }
 
-/// What an endpoint sends.
+/// Settings of a sender.
 pub struct SendSettings {
     /// The flow that its media packets belong to.
     pub flow: FlowId,
     /// Its streams: at most one of video and one of audio.
     pub streams: Vec<StreamSettings>,
-    /// Who decides how much.
+    /// The controller that determines its rate.
     pub controller: Box<dyn Controller>,
     /// Bounds of the session; `wanted` and `app_limited` are filled in by the endpoint.
     pub limits: Limits,
@@ -104,28 +104,28 @@ pub struct SendSettings {
     pub start: Time,
     /// When it ends, with an RTCP BYE; `None`: with the run.
     pub stop: Option<Time>,
-    /// It ends when it has sent so many RTP packets of media, if it has not ended before; `None`: no such number.
+    /// Number of RTP packets of media after which it ends, if it has not ended before; `None`: unlimited.
     pub packets: Option<u64>,
     /// The ECN field of its media packets.
     pub ecn: Ecn,
-    /// Whether it first finds out that the path carries ECN (RFC 6679 section 7.2.1): it takes the receiver's
+    /// Whether it first checks that the path carries ECN (RFC 6679 section 7.2.1), which needs the receiver's
     /// [`FeedbackSettings::ecn_reports`].
     pub ecn_initiation: bool,
     /// The largest RTP payload in bytes.
     pub payload: u16,
-    /// Which header extensions its packets carry.
+    /// Header extensions of its packets.
     pub extensions: Extensions,
-    /// The per-packet feedback that was agreed on: for RFC 8888 it keeps track of RTP sequence numbers.
+    /// The per-packet feedback of the session: for RFC 8888 it keeps track of RTP sequence numbers.
     pub feedback: FeedbackFormat,
-    /// How long media may wait in the pacer. Where the controller has the queue drained
-    /// ([`tidegate_core::Decision::drain_queue`]), the pacer sends so fast that nothing waits longer; else a frame that comes
-    /// when more waits than the target rate carries in this time is not sent at all.
+    /// Time that media may wait in the pacer. If the controller has the queue drained
+    /// ([`tidegate_core::Decision::drain_queue`]), the pacer sends so fast that no packet waits longer. Else a frame is
+    /// dropped if it finds more bytes in the queue than the target rate carries in this time.
     pub queue_limit: Span,
-    /// How losses of video are repaired.
+    /// Repair of video losses.
     pub repair: Repair,
-    /// What its circuit breakers do (RFC 8083).
+    /// Use of its circuit breakers (RFC 8083).
     pub circuit_breaker: CircuitBreakerUse,
-    /// Bytes of padding in a packet that has nothing else; at most 255 (RFC 3550 section 5.1).
+    /// Bytes of padding in a packet without media; at most 255 (RFC 3550 section 5.1).
     pub padding_payload: u8,
     /// SSRC of the padding stream.
     pub padding_ssrc: u32,
@@ -134,7 +134,7 @@ pub struct SendSettings {
 }
 
 impl SendSettings {
-    /// Sends nothing yet: from the start of the run to its end, 1200-byte payloads, transport-wide
+    /// A sender without streams, from the start of the run to its end, with 1200-byte payloads, and transport-wide
     /// sequence numbers and abs-send-time on each packet.
     #[must_use]
     pub fn new(flow: FlowId, controller: Box<dyn Controller>) -> Self {
@@ -161,23 +161,26 @@ impl SendSettings {
         }
     }
 
-    /// Whether packets of video say to which frame they belong: those of a source without frames have nothing to say.
+    /// Whether packets of video carry the marks of their frames, which those of a source without frames do not have.
     #[must_use]
     pub fn marks(&self) -> bool {
         let frames = |stream: &StreamSettings| stream.kind == MediaKind::Video && stream.signalled().frames;
         self.extensions.marks && self.streams.iter().any(frames)
     }
 
-    /// When the first of its video streams begins: at the start of the flow, or at the end of a pause over it.
+    /// When the first of its video streams begins: at the start of the flow, or at the end of a pause at that time.
     fn first_picture(&self) -> Time {
         let video = self.streams.iter().filter(|stream| stream.kind == MediaKind::Video);
         let begins = |stream: &StreamSettings| {
-            stream.pauses.iter().fold(self.start, |at, &(from, to)| if from <= at { at.max(to) } else { at })
+            stream
+                .pauses
+                .iter()
+                .fold(self.start, |begin, &(from, to)| if from <= begin { begin.max(to) } else { begin })
         };
         video.map(begins).min().unwrap_or(self.start)
     }
 
-    /// What the peer is told of the streams when the session begins.
+    /// The streams as signalling describes them to the peer at the beginning of the session.
     #[must_use]
     pub fn signalled(&self) -> Vec<Signalled> {
         let helper = |kind, ssrc, payload_type| Signalled {
@@ -208,18 +211,19 @@ impl SendSettings {
 pub(crate) const RETRANSMISSION_TYPE: u8 = 97;
 /// Payload type of the parity stream.
 pub(crate) const PARITY_TYPE: u8 = 98;
-/// SSRCs of both, the flow in the low bits.
+/// SSRC of the retransmission stream, without the flow in its low bits.
 const RETRANSMISSION_SSRC: u32 = 0x7274_0000;
+/// SSRC of the parity stream, without the flow in its low bits.
 const PARITY_SSRC: u32 = 0x6665_0000;
 
 /// Bytes of the largest IP packet (RFC 791 section 3.1, total length).
 const LARGEST_PACKET: u32 = 65_535;
-/// Bytes of the IPv4 and UDP headers that a capture file has, whatever the overhead is.
-const LEAST_OVERHEAD: u32 = 28;
+/// Bytes of the IPv4 and UDP headers in a capture file, which has them whatever the overhead is.
+const OVERHEAD_MIN: u32 = 28;
 
 /// Bytes of the largest RTP packet with `overhead` below it.
 pub(crate) fn largest_rtp(overhead: u32) -> u32 {
-    LARGEST_PACKET.saturating_sub(overhead.max(LEAST_OVERHEAD))
+    LARGEST_PACKET.saturating_sub(overhead.max(OVERHEAD_MIN))
 }
 
 /// The RTP clock of every video payload format (RFC 3551 section 5).
@@ -240,9 +244,9 @@ pub struct StreamSettings {
     pub payload_type: u8,
     /// Hertz of its RTP timestamp.
     pub clock_rate: u32,
-    /// Where its media comes from.
+    /// Source of its media.
     pub source: SourceSettings,
-    /// When the source is off, in order: from the first instant up to the second.
+    /// Times at which the source is off, in order: from the first instant up to the second.
     pub pauses: Vec<(Time, Time)>,
 }
 
@@ -275,7 +279,7 @@ impl StreamSettings {
         }
     }
 
-    /// What the peer is told of it.
+    /// The stream as signalling describes it to the peer.
     #[must_use]
     pub fn signalled(&self) -> Signalled {
         Signalled {
@@ -283,21 +287,21 @@ impl StreamSettings {
             ssrc: self.ssrc,
             payload_type: self.payload_type,
             clock_rate: self.clock_rate,
-            // packets without frames are nothing that anybody looks at
+            // packets without frames are not played out
             frames: self.source.frames(),
         }
     }
 }
 
-/// What a receiver knows of a stream from signalling.
+/// A stream as signalling describes it to its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Signalled {
-    /// What it carries.
+    /// Kind of its media.
     pub kind: MediaKind,
     /// Its SSRC.
     pub ssrc: u32,
-    /// Its RTP payload type, by which packets are told apart.
+    /// Its RTP payload type, by which its packets are recognised.
     pub payload_type: u8,
     /// Hertz of its RTP timestamp.
     pub clock_rate: u32,
@@ -305,7 +309,7 @@ pub struct Signalled {
     pub frames: bool,
 }
 
-/// What an endpoint receives.
+/// Settings of a receiver.
 pub struct ReceiveSettings {
     /// The flow that it receives, which its feedback belongs to.
     pub flow: FlowId,
@@ -317,14 +321,14 @@ pub struct ReceiveSettings {
     pub feedback: FeedbackSettings,
     /// When frames are shown.
     pub playout: Playout,
-    /// From when on there should be pictures.
+    /// Time from which on there should be pictures.
     pub start: Time,
-    /// How losses of video are repaired.
+    /// Repair of video losses.
     pub repair: Repair,
 }
 
 impl ReceiveSettings {
-    /// Receives what `peer` sends, as signalled.
+    /// A receiver of the streams of `peer`, as they are signalled.
     #[must_use]
     pub fn new(peer: &SendSettings) -> Self {
         Self {
@@ -339,7 +343,7 @@ impl ReceiveSettings {
     }
 }
 
-/// Which per-packet feedback a receiver sends.
+/// Format of the per-packet feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FeedbackFormat {
@@ -352,17 +356,17 @@ pub enum FeedbackFormat {
     None,
 }
 
-/// Per-packet feedback.
+/// Settings of per-packet feedback and of ECN reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeedbackSettings {
-    /// In which format.
+    /// Format of the feedback.
     pub format: FeedbackFormat,
-    /// How often, while packets arrive. `None`: as libwebrtc's receiver sends transport-wide feedback, every 50 to 250 ms by
-    /// what its end may send itself, and every 50 ms where that sends nothing.
+    /// Time between two reports, while packets arrive. `None`: as libwebrtc's receiver sends transport-wide feedback,
+    /// every 50 to 250 ms by the rate that its end may send itself, and every 50 ms if it sends nothing.
     pub interval: Option<Span>,
-    /// Whether it reports what it counts of ECN as RFC 6679 has it: a summary with each regular report, and feedback between
-    /// them on the first packet that is ECN-capable and on marks.
+    /// Whether it sends the ECN reports of RFC 6679: a summary with each regular report, and feedback between them on
+    /// the first packet that is ECN-capable and on marks.
     pub ecn_reports: bool,
     /// Whether reports go with frames instead: with the last packet of each, after 16 packets, and 40 ms apart at most.
     pub frames: bool,
@@ -375,7 +379,7 @@ impl Default for FeedbackSettings {
     }
 }
 
-/// When the frames of a stream are shown.
+/// Rule for the times at which the frames of a stream are shown.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "mode")]
 pub enum Playout {
@@ -387,38 +391,38 @@ pub enum Playout {
     },
     /// The delay grows at once when a frame comes late and shrinks slowly.
     Adaptive {
-        /// Kept as a margin above the slowest recent frame.
+        /// Margin above the transit time of the slowest recent frame.
         min: Span,
-        /// Never more than this above the fastest frame: what comes later is given up.
+        /// Largest delay above the transit time of the fastest frame: later frames are given up.
         max: Span,
-        /// How fast the delay shrinks, as a part of the time that passes.
+        /// Decrease of the delay, as a part of the time that passes.
         shrink: f64,
     },
 }
 
 impl Default for Playout {
-    /// Adaptive from 0 ms to 10 s (libwebrtc `modules/video_coding/timing`: the default minimum playout
-    /// delay and `kMaxVideoDelay`), shrinking by 2 %, which sound and picture take without notice.
+    /// Adaptive from 0 ms to 10 s (libwebrtc `modules/video_coding/timing`: the default minimum playout delay and
+    /// `kMaxVideoDelay`), shrinking by 2 %, which is not noticed in sound and picture.
     fn default() -> Self {
         Self::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.02 }
     }
 }
 
-/// Which rules say when RTCP may be sent.
+/// Rules for when RTCP may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RtcpMode {
-    /// Reports at the times of RFC 3550 section 6.3; per-packet feedback and urgent messages whenever
-    /// there is something to say, as reduced-size packets (RFC 5506): what WebRTC does in effect.
+    /// Reports at the times of RFC 3550 section 6.3; per-packet feedback and urgent messages at any time, as
+    /// reduced-size packets (RFC 5506): in effect the rules of WebRTC.
     #[default]
     Free,
-    /// Everything in compounds at the times of RFC 3550 section 6.3 (the profile of RFC 3551).
+    /// Reports and feedback in compounds at the times of RFC 3550 section 6.3 (the profile of RFC 3551).
     Avp,
     /// Feedback early where RFC 4585 section 3 allows it, else in the next regular compound.
     Avpf,
 }
 
-/// The least time between two reports, before its randomisation; half of it for the first one.
+/// Minimum time between two reports, before its randomisation; half of it for the first one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RtcpMinimum {
@@ -427,12 +431,12 @@ pub enum RtcpMinimum {
     /// 360 s divided by the session bandwidth in kb/s (RFC 3550 section 6.2).
     #[default]
     Reduced,
-    /// This long.
+    /// A fixed time.
     Fixed(Span),
 }
 
 impl RtcpMinimum {
-    /// How long that is in a session of bandwidth `session`.
+    /// The minimum time in a session of bandwidth `session`.
     #[must_use]
     pub fn span(self, session: Rate) -> Span {
         match self {
@@ -443,19 +447,19 @@ impl RtcpMinimum {
     }
 }
 
-/// RTCP timing.
+/// Settings of RTCP timing.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RtcpSettings {
-    /// Under which rules.
+    /// Rules for the times of packets.
     pub mode: RtcpMode,
     /// The session bandwidth, of which RTCP may use 5 %.
     pub session_bandwidth: Rate,
-    /// The least time between two reports of [`RtcpMode::Free`] and [`RtcpMode::Avp`].
+    /// Minimum time between two reports of [`RtcpMode::Free`] and [`RtcpMode::Avp`].
     pub minimum: RtcpMinimum,
-    /// What [`RtcpMode::Avpf`] leaves to the session.
+    /// Parameters of [`RtcpMode::Avpf`].
     pub avpf: Avpf,
-    /// Whether early packets are feedback alone (RFC 5506), without report and source description.
+    /// Whether early packets have only feedback (RFC 5506), without report and source description.
     pub reduced_size: bool,
 }
 
@@ -472,12 +476,12 @@ impl Default for RtcpSettings {
     }
 }
 
-/// What is wrong with the settings of an endpoint.
+/// A problem in the settings of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError {
-    /// Whose.
+    /// Name of the endpoint.
     pub endpoint: String,
-    /// Which setting, and what it is.
+    /// The setting and its value.
     pub problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! Two endpoints and a path between them: enough of a world to test an endpoint alone.
+//! Two endpoints and a path between them: the world of a test of endpoints.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -14,11 +14,11 @@ use tidegate_endpoint::datagram::{encode, header_len};
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackFormat, ReceiveSettings, SendSettings, StreamSettings,
 };
-use tidegate_sim::engine::host::{Host, Talks};
+use tidegate_sim::engine::host::{Destination, Host};
 
-/// All that was told.
+/// All that the recorder was told.
 #[derive(Default, Debug)]
-pub struct Told {
+pub struct Recorded {
     pub sent: Vec<(Time, Packet)>,
     pub arrived: Vec<(Time, Packet)>,
     pub bytes: Vec<(Packet, Vec<u8>)>,
@@ -38,20 +38,20 @@ pub struct Told {
     pub ecn_checks: Vec<(Time, EcnCheck)>,
 }
 
-pub struct Log(pub Arc<Mutex<Told>>, pub bool);
+pub struct Log(pub Arc<Mutex<Recorded>>, pub bool);
 
 impl Recorder for Log {
     fn level(&self) -> Level {
         Level::Series
     }
     fn sent(&mut self, now: Time, packet: &Packet) {
-        let mut told = self.0.lock().unwrap();
-        told.sent.push((now, packet.clone()));
+        let mut recorded = self.0.lock().unwrap();
+        recorded.sent.push((now, packet.clone()));
         if self.1 {
             assert_eq!(now, packet.sent);
             let mut bytes = Vec::new();
             encode(packet, 28, &mut bytes).expect("it fits");
-            told.bytes.push((packet.clone(), bytes.split_off(28)));
+            recorded.bytes.push((packet.clone(), bytes.split_off(28)));
         }
     }
     fn arrived(&mut self, now: Time, packet: &Packet) {
@@ -101,7 +101,7 @@ impl Recorder for Log {
     }
 }
 
-/// What a scripted controller was told.
+/// The inputs of a scripted controller.
 #[derive(Default, Debug)]
 pub struct Heard {
     pub reports: Vec<(Time, Report)>,
@@ -114,23 +114,23 @@ impl Heard {
     }
 }
 
-/// A controller that follows a script and remembers what it was told.
+/// A controller that follows a script and remembers its inputs.
 pub struct Scripted {
-    /// Decisions and from when on they hold; the first one from the start on.
+    /// Decisions with the times from which they hold; the first one holds from the start on.
     pub script: Vec<(Time, Decision)>,
     pub heard: Arc<Mutex<Heard>>,
-    /// How many decisions have asked for their probes.
+    /// Number of decisions whose probes were requested.
     pub probed: usize,
     pub counts: Counts,
 }
 
 impl Scripted {
     fn decide(&mut self, now: Time) -> Decision {
-        let at = self.script.partition_point(|&(from, _)| from <= now).max(1) - 1;
-        let next = self.script.get(at + 1).map(|&(from, _)| from);
-        let decision = self.script[at].1;
-        let probes = if at >= self.probed { decision.probes } else { Probes::NONE };
-        self.probed = at + 1;
+        let index = self.script.partition_point(|&(from, _)| from <= now).max(1) - 1;
+        let next = self.script.get(index + 1).map(|&(from, _)| from);
+        let decision = self.script[index].1;
+        let probes = if index >= self.probed { decision.probes } else { Probes::NONE };
+        self.probed = index + 1;
         Decision { alarm: next, probes, ..decision }
     }
 }
@@ -156,7 +156,7 @@ pub fn scripted(script: Vec<(Time, Decision)>) -> (Box<dyn Controller>, Arc<Mute
     counting(Counts::Rtp, script)
 }
 
-/// One whose rates count these bytes.
+/// A scripted controller whose rates count these bytes.
 pub fn counting(counts: Counts, script: Vec<(Time, Decision)>) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
     let heard = Arc::new(Mutex::new(Heard::default()));
     (Box::new(Scripted { script, heard: heard.clone(), probed: 0, counts }), heard)
@@ -166,7 +166,7 @@ pub fn constant(rate: Rate) -> (Box<dyn Controller>, Arc<Mutex<Heard>>) {
     scripted(vec![(Time::ZERO, Decision::rate(rate))])
 }
 
-/// What the path does to a packet: when it arrives, or not at all.
+/// The path's effect on a packet: its arrival, or none.
 pub type Path = Box<dyn FnMut(Time, usize, &Packet) -> Option<Time>>;
 
 pub fn delay(millis: i64) -> Path {
@@ -175,22 +175,22 @@ pub fn delay(millis: i64) -> Path {
 
 /// A node with an endpoint of these settings, which sends on `route`.
 pub fn host(settings: EndpointSettings, route: u32) -> Host<Endpoint> {
-    let talks = Talks::Call(settings.send.as_ref().map(|send| send.flow));
-    Host::new(Endpoint::new(settings).expect("an endpoint"), RouteId(route), talks)
+    let destination = Destination::Call(settings.send.as_ref().map(|send| send.flow));
+    Host::new(Endpoint::new(settings).expect("an endpoint"), RouteId(route), destination)
 }
 
 /// Two endpoints, a path each way, and the record.
 pub struct World {
     pub nodes: [Host<Endpoint>; 2],
     pub path: Path,
-    /// Whether a failure ends the run, instead of the test.
+    /// Whether a failure ends the run and not the test.
     pub fails: bool,
-    /// What the path does to a packet's ECN field.
+    /// The ECN field of a packet after the path.
     pub mark: Box<dyn FnMut(&Packet) -> Ecn>,
     pub out: Outbox,
-    pub told: Arc<Mutex<Told>>,
+    pub recorded: Arc<Mutex<Recorded>>,
     pub now: Time,
-    /// (arrival, order, to whom, packet)
+    /// (arrival, order, receiving node, packet)
     flying: Vec<(Time, u64, usize, Packet)>,
     order: u64,
 }
@@ -201,14 +201,14 @@ impl World {
     }
 
     pub fn with_bytes(first: EndpointSettings, second: EndpointSettings, path: Path, bytes: bool) -> Self {
-        let told = Arc::new(Mutex::new(Told::default()));
+        let recorded = Arc::new(Mutex::new(Recorded::default()));
         Self {
             nodes: [host(first, 0), host(second, 1)],
             path,
             fails: false,
             mark: Box::new(|packet| packet.ecn),
-            out: Outbox::new(1, Box::new(Log(told.clone(), bytes))),
-            told,
+            out: Outbox::new(1, Box::new(Log(recorded.clone(), bytes))),
+            recorded,
             now: Time::ZERO,
             flying: Vec::new(),
             order: 0,
@@ -227,38 +227,38 @@ impl World {
             }
             same = if next == self.now { same + 1 } else { 0 };
             assert!(same < 10_000, "a hot loop at {next}");
-            assert!(next >= self.now, "time goes on");
+            assert!(next >= self.now, "time goes back");
             self.now = next;
-            if let Some((at, index)) = first
-                && at == next
+            if let Some((arrival, index)) = first
+                && arrival == next
             {
                 let (_, _, to, packet) = self.flying.swap_remove(index);
                 self.nodes[to].receive(next, Port::ZERO, Box::new(packet), &mut self.out);
                 self.collect(to);
                 continue;
             }
-            let who = usize::from(wake(&self.nodes[0]) != next);
-            self.nodes[who].advance(next, &mut self.out);
-            self.collect(who);
+            let awake = usize::from(wake(&self.nodes[0]) != next);
+            self.nodes[awake].advance(next, &mut self.out);
+            self.collect(awake);
         }
     }
 
     fn collect(&mut self, from: usize) {
         assert!(self.fails || self.out.failure.is_none(), "{:?}", self.out.failure);
         for (_, mut packet) in self.out.packets.drain(..) {
-            if let Some(at) = (self.path)(self.now, from, &packet) {
+            if let Some(arrival) = (self.path)(self.now, from, &packet) {
                 self.order += 1;
                 packet.ecn = (self.mark)(&packet);
-                self.flying.push((at, self.order, 1 - from, *packet));
+                self.flying.push((arrival, self.order, 1 - from, *packet));
             }
         }
     }
 
-    pub fn finish(&mut self) -> Told {
+    pub fn finish(&mut self) -> Recorded {
         for node in &mut self.nodes {
             node.finish(self.now, &mut self.out);
         }
-        std::mem::take(&mut self.told.lock().unwrap())
+        std::mem::take(&mut self.recorded.lock().unwrap())
     }
 }
 
@@ -286,11 +286,11 @@ pub fn payload(packet: &Packet) -> u32 {
     packet.size - 28 - header
 }
 
-pub fn media(told: &Told) -> Vec<(Time, Packet)> {
-    told.sent.iter().filter(|(_, p)| matches!(p.kind, Kind::Video | Kind::Audio)).cloned().collect()
+pub fn media(recorded: &Recorded) -> Vec<(Time, Packet)> {
+    recorded.sent.iter().filter(|(_, p)| matches!(p.kind, Kind::Video | Kind::Audio)).cloned().collect()
 }
 
-pub fn rtcp_packets(told: &Told) -> Vec<(Time, Vec<rtcp::Packet>)> {
-    let bytes = told.sent.iter().filter_map(|(at, p)| p.rtcp().map(|bytes| (*at, bytes)));
-    bytes.map(|(at, bytes)| (at, rtcp::decode(bytes).expect("our own RTCP"))).collect()
+pub fn rtcp_packets(recorded: &Recorded) -> Vec<(Time, Vec<rtcp::Packet>)> {
+    let bytes = recorded.sent.iter().filter_map(|(time, p)| p.rtcp().map(|bytes| (*time, bytes)));
+    bytes.map(|(time, bytes)| (time, rtcp::decode(bytes).expect("our own RTCP"))).collect()
 }

@@ -1,81 +1,82 @@
-//! How a call ends: both sides say so, and each fetches what the other has recorded.
+//! The end of a call: both sides announce it, and each fetches the other's record.
 
 use super::record::Record;
-use super::session::{PULSE, Session, Take};
-use super::{Phase, Pulse, SILENCE, Wish};
+use super::session::{PROGRESS_INTERVAL, ReceiveMode, Session};
+use super::{Phase, Progress, ProgressReply, SILENCE};
 use crate::session::control::Control;
-use crate::session::transfer::{Fetch, Offered};
+use crate::session::transfer::{Fetch, OfferedRecord};
 use tidegate_core::Span;
 
-/// What ends a call is said again after this long.
-const AGAIN: Span = Span::from_millis(200);
+/// Interval at which `End` and `Done` messages are repeated.
+const REPEAT_INTERVAL: Span = Span::from_millis(200);
 
 impl Session {
-    /// Says that the call is over, until the other side has said so, too: what it sent before has then come. False if it
-    /// does not.
-    pub(super) fn drain(&mut self, pulse: &mut Pulse<'_>) -> bool {
-        let (begin, mut due, mut beat) = (self.now(), self.now(), self.now());
+    /// Announces the end of the call until the other side announces it, too; all that it sent before has then arrived.
+    /// False if the other side does not announce it.
+    pub(super) fn drain(&mut self, progress: &mut Progress<'_>) -> bool {
+        let (begin, mut due, mut next_progress) = (self.now(), self.now(), self.now());
         loop {
-            self.receive(Take::Record);
+            self.receive(ReceiveMode::RecordOnly);
             let now = self.now();
             if now >= due {
-                due = now + AGAIN;
-                self.line.say(now, &Control::End.encode());
+                due = now + REPEAT_INTERVAL;
+                self.driver.send_control(now, &Control::End.encode());
             }
-            if self.end {
+            if self.remote_ended {
                 return true;
             }
-            if self.line.failure.is_some() || now - begin.max(self.heard.unwrap_or(begin)) > SILENCE {
+            if self.driver.failure.is_some() || now - begin.max(self.last_received.unwrap_or(begin)) > SILENCE
+            {
                 return false;
             }
-            if now >= beat {
-                beat = now + PULSE;
-                if pulse(Phase::Exchange, 0.0) == Wish::Stop && now - begin > SILENCE {
+            if now >= next_progress {
+                next_progress = now + PROGRESS_INTERVAL;
+                if progress(Phase::Exchange, 0.0) == ProgressReply::Stop && now - begin > SILENCE {
                     return false;
                 }
             }
-            self.wait(due.min(beat));
+            self.wait(due.min(next_progress));
         }
     }
 
-    /// Exchanges records; gives the other side's if it has come whole.
-    pub(super) fn exchange(&mut self, pulse: &mut Pulse<'_>) -> Option<Record> {
-        let offered = self.line.record.to_bytes().ok().and_then(|bytes| Offered::new(bytes).ok())?;
+    /// Exchanges records; returns the other side's if all of it has arrived.
+    pub(super) fn exchange(&mut self, progress: &mut Progress<'_>) -> Option<Record> {
+        let offered = self.driver.record.to_bytes().ok().and_then(|bytes| OfferedRecord::new(bytes).ok())?;
         let begin = self.now();
         self.fetch = Some(Fetch::new(begin));
-        let (mut due, mut beat) = (begin, begin);
+        let (mut due, mut next_progress) = (begin, begin);
         loop {
-            self.receive(Take::Nothing);
+            self.receive(ReceiveMode::Discard);
             let now = self.now();
-            for (from, count) in std::mem::take(&mut self.asked) {
+            for (from, count) in std::mem::take(&mut self.requested) {
                 for piece in offered.pieces(from, count) {
-                    self.line.say(now, &piece);
+                    self.driver.send_control(now, &piece);
                 }
             }
             let fetch = self.fetch.as_mut()?;
-            if let Some(ask) = fetch.advance(now) {
-                self.line.say(now, &ask);
+            if let Some(request) = fetch.advance(now) {
+                self.driver.send_control(now, &request);
             }
-            let (complete, asks, share) = (fetch.is_complete(), fetch.due(), fetch.share());
+            let (complete, next_request, share) = (fetch.is_complete(), fetch.due(), fetch.share());
             if now >= due {
-                due = now + AGAIN;
-                // an end that was lost, or that all has come
-                self.line.say(now, &if complete { Control::Done } else { Control::End }.encode());
+                due = now + REPEAT_INTERVAL;
+                // `End` may have been lost; `Done` says that the whole record has arrived
+                self.driver.send_control(now, &if complete { Control::Done } else { Control::End }.encode());
             }
-            let silent = now - begin.max(self.heard.unwrap_or(begin)) > SILENCE;
-            if (complete && self.done) || silent || self.line.failure.is_some() {
+            let silent = now - begin.max(self.last_received.unwrap_or(begin)) > SILENCE;
+            if (complete && self.remote_done) || silent || self.driver.failure.is_some() {
                 if complete {
-                    self.line.say(now, &Control::Done.encode());
+                    self.driver.send_control(now, &Control::Done.encode());
                 }
                 break;
             }
-            if now >= beat {
-                beat = now + PULSE;
-                if pulse(Phase::Exchange, share) == Wish::Stop {
+            if now >= next_progress {
+                next_progress = now + PROGRESS_INTERVAL;
+                if progress(Phase::Exchange, share) == ProgressReply::Stop {
                     break;
                 }
             }
-            self.wait(asks.min(due).min(beat));
+            self.wait(next_request.min(due).min(next_progress));
         }
         let record = self.fetch.take()?.into_record()?;
         Record::from_bytes(&record).ok()

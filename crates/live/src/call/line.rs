@@ -1,4 +1,4 @@
-//! What an endpoint sees of the socket: a driver that seals and sends at once, and takes note of everything.
+//! The driver of an endpoint on a socket: seals and sends at once, and records everything.
 
 use super::record::{Fact, Record, Sent};
 use super::socket::Socket;
@@ -8,34 +8,35 @@ use std::io;
 use tidegate_core::{About, Datagram, Driver, Ecn, FlowId, Frame, Rate, Recorder, Span, Time};
 use tidegate_endpoint::datagram::encode_payload;
 
-/// How long a burst the cap on the rate lets pass: a key frame at five times the rate, sent in a twentieth of a second.
+/// Burst that the rate cap lets pass: a key frame at five times the rate, sent in a twentieth of a second.
 const BURST: Span = Span::from_millis(250);
 
-/// A token bucket, in nanoseconds times bit/s as those of links are, so that nothing is rounded.
+/// A token bucket. Tokens are nanoseconds times bit/s, as in the buckets of links, so that nothing is rounded.
 #[derive(Debug)]
 struct Bucket {
     rate: Rate,
     tokens: u128,
-    at: Time,
+    updated: Time,
 }
 
 impl Bucket {
-    const BITS: u128 = 8_000_000_000;
+    const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
     fn new(rate: Rate) -> Self {
-        Self { rate, tokens: Self::most(rate), at: Time::ZERO }
+        Self { rate, tokens: Self::max_tokens(rate), updated: Time::ZERO }
     }
 
-    fn most(rate: Rate) -> u128 {
+    fn max_tokens(rate: Rate) -> u128 {
         u128::from(rate.as_bps()) * BURST.as_nanos() as u128
     }
 
-    /// Whether `size` bytes may go at `now`.
-    fn takes(&mut self, now: Time, size: u32) -> bool {
-        let passed = now.saturating_since(self.at).as_nanos() as u128;
-        self.at = self.at.max(now);
-        self.tokens = (self.tokens + u128::from(self.rate.as_bps()) * passed).min(Self::most(self.rate));
-        let needed = u128::from(size) * Self::BITS;
+    /// Whether `size` bytes may be sent at `now`; takes their tokens if so.
+    fn take(&mut self, now: Time, size: u32) -> bool {
+        let elapsed = now.saturating_since(self.updated).as_nanos() as u128;
+        self.updated = self.updated.max(now);
+        self.tokens =
+            (self.tokens + u128::from(self.rate.as_bps()) * elapsed).min(Self::max_tokens(self.rate));
+        let needed = u128::from(size) * Self::TOKENS_PER_BYTE;
         let enough = self.tokens >= needed;
         if enough {
             self.tokens -= needed;
@@ -45,7 +46,7 @@ impl Bucket {
 }
 
 /// The driver of an endpoint on a socket.
-pub(super) struct Line {
+pub(super) struct SocketDriver {
     pub(super) socket: Socket,
     pub(super) record: Record,
     pub(super) ignored: Ignored,
@@ -53,57 +54,57 @@ pub(super) struct Line {
     overhead: u32,
     bucket: Bucket,
     sequence: u32,
-    /// When something was sent last.
-    pub(super) spoke: Time,
-    /// The datagram that the endpoint is being handed: its number, and of which frame it is where it does not say so.
+    /// Time of the last datagram sent.
+    pub(super) last_sent: Time,
+    /// Number and frame of the datagram that the endpoint is receiving at the moment.
     pub(super) arrived: Option<(u64, Frame)>,
     pub(super) failure: Option<String>,
     buffer: Vec<u8>,
 }
 
-impl Line {
-    pub(super) fn new(socket: Socket, sealer: Sealer, overhead: u32, most: Rate) -> Self {
+impl SocketDriver {
+    pub(super) fn new(socket: Socket, sealer: Sealer, overhead: u32, max_rate: Rate) -> Self {
         Self {
             socket,
             record: Record::default(),
             ignored: Ignored::default(),
             sealer,
             overhead,
-            bucket: Bucket::new(most),
+            bucket: Bucket::new(max_rate),
             sequence: 0,
-            spoke: Time::ZERO,
+            last_sent: Time::ZERO,
             arrived: None,
             failure: None,
             buffer: Vec::with_capacity(2048),
         }
     }
 
-    /// Seals and sends what is in the buffer; gives its number.
-    fn put(&mut self, now: Time, ecn: Ecn, dscp: u8) -> u64 {
+    /// Seals and sends the buffer; returns the datagram's number.
+    fn send_buffer(&mut self, now: Time, ecn: Ecn, dscp: u8) -> u64 {
         let number = self.sealer.seal(&mut self.buffer);
-        self.spoke = now;
+        self.last_sent = now;
         match self.socket.send(&self.buffer, ecn, dscp, None) {
             Ok(true) => {}
             Ok(false) => self.record.health.unsent += 1,
-            Err(error) => self.broken("send", &error),
+            Err(error) => self.set_broken("send", &error),
         }
         number
     }
 
     /// Sends a control message.
-    pub(super) fn say(&mut self, now: Time, message: &[u8]) {
+    pub(super) fn send_control(&mut self, now: Time, message: &[u8]) {
         self.buffer.clear();
         self.buffer.extend(message);
-        self.put(now, Ecn::NotEct, 0);
+        self.send_buffer(now, Ecn::NotEct, 0);
     }
 
-    /// Takes note that the socket is of no more use.
-    pub(super) fn broken(&mut self, what: &str, error: &io::Error) {
-        self.failure.get_or_insert_with(|| format!("the socket cannot {what}: {error}"));
+    /// Marks the socket as unusable. `operation` is a verb for the message.
+    pub(super) fn set_broken(&mut self, operation: &str, error: &io::Error) {
+        self.failure.get_or_insert_with(|| format!("the socket cannot {operation}: {error}"));
     }
 }
 
-impl Driver for Line {
+impl Driver for SocketDriver {
     fn record(&mut self) -> &mut dyn Recorder {
         &mut self.record
     }
@@ -116,11 +117,11 @@ impl Driver for Line {
         }
         let sent = Sent::new(self.sequence, about.kind, about.frame, &datagram);
         self.sequence = self.sequence.wrapping_add(1);
-        let number = if self.bucket.takes(now, datagram.size) {
-            self.put(now, datagram.ecn, datagram.dscp)
+        let number = if self.bucket.take(now, datagram.size) {
+            self.send_buffer(now, datagram.ecn, datagram.dscp)
         } else {
             self.record.health.capped += 1;
-            // it has a number all the same: to the record it is a packet that was lost
+            // it gets a number, so that the record has it as a lost packet
             self.sealer.seal(&mut self.buffer)
         };
         self.record.add(now, Fact::Sent(number, sent));
@@ -133,7 +134,7 @@ impl Driver for Line {
     }
 
     fn true_delay(&self, _: Time) -> Span {
-        // nobody knows; schemes that ask are refused before a call begins
+        // not known over a socket; schemes that need it are refused before a call begins
         Span::ZERO
     }
 
@@ -157,15 +158,15 @@ mod tests {
     #[test]
     fn the_cap_is_the_rate_and_a_burst() {
         let mut bucket = Bucket::new(Rate::from_mbps(1));
-        let burst = (0..1000).take_while(|_| bucket.takes(Time::ZERO, 1250)).count();
+        let burst = (0..1000).take_while(|_| bucket.take(Time::ZERO, 1250)).count();
         assert_eq!(burst, 25, "a quarter of a second of 1 Mb/s in packets of 10 kbit");
-        let mut passed = 0;
+        let mut sent = 0;
         for micros in 0..10_000_000 / 500 {
-            passed += u32::from(bucket.takes(Time::from_micros(micros * 500), 1250));
+            sent += u32::from(bucket.take(Time::from_micros(micros * 500), 1250));
         }
-        assert!((998..=1000).contains(&passed), "{passed} packets of 10 kbit in ten seconds");
-        // who was silent has the burst again, and no more
+        assert!((998..=1000).contains(&sent), "{sent} packets of 10 kbit in ten seconds");
+        // after a silence there is the burst again, and no more
         let later = Time::from_secs(100);
-        assert_eq!((0..1000).take_while(|_| bucket.takes(later, 1250)).count(), 25);
+        assert_eq!((0..1000).take_while(|_| bucket.take(later, 1250)).count(), 25);
     }
 }

@@ -1,9 +1,9 @@
 //! Calls: our endpoint on a UDP socket, by the wall clock.
 //!
-//! A caller ([`call`]) sends one flow of media to an answerer ([`answer`]), which sends feedback. The endpoints are those of
-//! the simulator; a loop around ppoll hands them the time and what comes in, with the kernel's receive stamps. Waking up
-//! late is nothing wrong: it is counted and told. At the end each side fetches the other's record, and [`merge`] makes of
-//! both what a simulated run leaves.
+//! A caller ([`call`]) sends one flow of media to an answerer ([`answer`]), which sends feedback. The endpoints are
+//! those of the simulator. A loop around ppoll passes them the time and the datagrams received, with the kernel's
+//! receive time stamps. Late wakeups are no error; they are counted and reported. At the end each side fetches the
+//! other's record, and [`merge`] makes a run of both, as a simulation does.
 
 mod closing;
 mod handshake;
@@ -17,7 +17,7 @@ pub mod socket;
 mod tap;
 mod timeline;
 
-pub use handshake::{Answering, Calling, answer, call};
+pub use handshake::{AnswererSettings, CallerSettings, answer, call};
 pub use merge::{Merged, merge};
 pub use offer::Offer;
 pub use record::{Fact, Health, Record};
@@ -27,79 +27,79 @@ use serde::Serialize;
 use std::fmt;
 use tidegate_core::Span;
 
-/// So long nothing may come from the other side.
+/// Longest time without a datagram from the other side; then the call ends.
 pub const SILENCE: Span = Span::from_secs(2);
 
-/// What whoever drives a call is asked now and then, and how far the call is.
-pub type Pulse<'a> = dyn FnMut(Phase, f64) -> Wish + 'a;
+/// Callback with the phase and the share of it that is over; it returns whether to go on.
+pub type Progress<'a> = dyn FnMut(Phase, f64) -> ProgressReply + 'a;
 
-/// What a call is about.
+/// Phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// There is no other side yet.
+    /// Waiting for the other side.
     Waiting,
-    /// Media goes.
+    /// Sending media.
     Media,
-    /// Records are exchanged.
+    /// Exchanging records.
     Exchange,
 }
 
-/// Whether a call is to go on.
+/// Whether to continue a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// It is.
-    Go,
-    /// It is to end in order.
+pub enum ProgressReply {
+    /// Go on.
+    Continue,
+    /// End the call in order.
     Stop,
 }
 
-/// Why a call ended.
+/// Reason for the end of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum EndReason {
     /// Its time was up.
     Completed,
-    /// Whoever drives this side wished so.
+    /// The user of this side stopped it.
     Stopped,
     /// The other side ended it before its time.
     Ended,
-    /// Nothing has come from the other side for [`SILENCE`].
+    /// Nothing was received from the other side for [`SILENCE`].
     Silent,
-    /// This side cannot go on.
+    /// This side failed, for this reason.
     Failed(String),
 }
 
-/// Why there was no call.
+/// Reason why there was no call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoCall {
-    /// What was asked for cannot be: an address, a port, settings.
-    Wrong(String),
-    /// The other side does not answer, or not as it should.
+pub enum CallError {
+    /// An argument is invalid: an address, a port, settings.
+    Invalid(String),
+    /// The other side does not answer or refuses, or this side failed.
     Failed(String),
-    /// Whoever drives this side did not want to wait any longer; what came and was ignored until then.
+    /// The user of this side stopped waiting; with the datagrams that were ignored until then.
     Stopped(Ignored),
 }
 
-impl fmt::Display for NoCall {
+impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wrong(reason) | Self::Failed(reason) => f.write_str(reason),
+            Self::Invalid(reason) | Self::Failed(reason) => f.write_str(reason),
             Self::Stopped(_) => f.write_str("stopped"),
         }
     }
 }
 
-/// A call that is over, seen from one side.
+/// A call that is over, from the point of view of one side.
 #[derive(Debug)]
-pub struct Ended {
-    /// What was agreed on.
+pub struct EndedCall {
+    /// The settings that both sides agreed on.
     pub offer: Offer,
     /// This side's record.
-    pub own: Record,
-    /// The other side's, if it came.
-    pub other: Option<Record>,
-    /// Why it ended.
-    pub why: Why,
-    /// Whether its capture file is whole, if there was to be one.
-    pub captured: Result<(), String>,
+    pub local: Record,
+    /// The other side's record, if it arrived.
+    pub remote: Option<Record>,
+    /// Reason for its end.
+    pub reason: EndReason,
+    /// Whether the capture file is complete; `Ok` if none was wanted.
+    pub capture: Result<(), String>,
 }

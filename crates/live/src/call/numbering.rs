@@ -1,21 +1,22 @@
-//! Which frame a packet is of that does not say so.
+//! Numbers the frames of packets without marks.
 
 use std::collections::BTreeMap;
 
-/// Counts packets of streams in which each is a frame, as in audio (RFC 7587 section 4.2), by their RTP sequence numbers.
+/// Numbers the frames of streams in which each packet is a frame, as in audio (RFC 7587 section 4.2), by RTP sequence
+/// numbers.
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
-    /// For each SSRC the sequence number of the first packet that came, and the largest one, with the wraps counted.
+    /// Sequence number of the first packet of each SSRC, and the highest one, unwrapped.
     streams: BTreeMap<u32, (u16, i64)>,
 }
 
 impl Numbering {
-    /// The number of a frame, counted from the first one that has come; 0 for those before it. The record has their true
+    /// The number of a frame, counted from the first one received; 0 for frames before it. The record has the true
     /// numbers.
     pub(super) fn frame(&mut self, ssrc: u32, sequence: u16) -> u32 {
         let (first, last) = self.streams.entry(ssrc).or_insert((sequence, sequence.into()));
-        let behind = i64::from(sequence.wrapping_sub(*last as u16) as i16);
-        let number = *last + behind;
+        let ahead = i64::from(sequence.wrapping_sub(*last as u16) as i16);
+        let number = *last + ahead;
         *last = number.max(*last);
         u32::try_from(number - i64::from(*first)).unwrap_or(0)
     }
@@ -32,7 +33,7 @@ mod tests {
         for number in 0..200_000_u32 {
             let sequence = first.wrapping_add(number as u16);
             assert_eq!(numbering.frame(7, sequence), number);
-            // one of before comes late, or again
+            // an earlier packet arrives late, or again
             let late = number.min(40);
             assert_eq!(numbering.frame(7, sequence.wrapping_sub(late as u16)), number - late);
         }

@@ -1,5 +1,5 @@
-//! What the caller tells the answerer of the call: all that its receiving endpoint needs, and what both need to write
-//! the same record.
+//! The caller's offer of a call: the settings that the answerer's endpoint needs, and those that both sides need to
+//! write the same record.
 
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -12,13 +12,13 @@ use tidegate_sim::scenario::assemble::{Maker, Makers, ends, label};
 use tidegate_sim::scenario::{ControllerSpec, FlowKind, Scenario};
 
 use crate::session::OVERHEAD;
-use crate::session::message::MOST_SETTINGS;
+use crate::session::message::MAX_SETTINGS;
 
-/// The most bytes of settings, uncompressed.
-const MOST: u64 = 1 << 16;
+/// Largest size of the uncompressed settings in bytes.
+const MAX_UNCOMPRESSED: u64 = 1 << 16;
 
-/// Nobody stays longer in one call: a day.
-const LONGEST_CALL: Span = Span::from_secs(86_400);
+/// Longest call: a day.
+const MAX_CALL: Span = Span::from_secs(86_400);
 
 /// The settings of a call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,21 +26,21 @@ const LONGEST_CALL: Span = Span::from_secs(86_400);
 pub struct Offer {
     /// The flow's name.
     pub flow: String,
-    /// Its controller, as tables call it.
+    /// Name of its controller in tables.
     pub controller: String,
     /// The run's seed.
     pub seed: u64,
-    /// How long the call lasts, of which so much at the beginning is left out of the metrics.
+    /// Duration of the call.
     pub duration: Span,
-    /// See `duration`.
+    /// Time at the beginning of the call that the metrics leave out.
     pub warmup: Span,
-    /// When the flow begins.
+    /// Beginning of the flow.
     pub start: Time,
-    /// When it ends, if before the call.
+    /// End of the flow, if before that of the call.
     pub stop: Option<Time>,
     /// Width of a bin of the series.
     pub bin: Span,
-    /// How much is kept.
+    /// Level of detail of the record.
     pub level: Level,
     /// Bytes of headers on each packet, the seal included.
     pub overhead: u32,
@@ -52,32 +52,36 @@ pub struct Offer {
     pub streams: Vec<Signalled>,
     /// Per-packet feedback.
     pub feedback: FeedbackSettings,
-    /// When frames are shown.
+    /// Playout buffer.
     pub playout: Playout,
-    /// From when on there should be pictures.
+    /// Time from which on pictures are expected.
     pub pictures: Time,
-    /// How losses are repaired.
+    /// Repair of losses.
     pub repair: Repair,
     /// RTCP timing.
     pub rtcp: RtcpSettings,
-    /// The scheme whose receiver half is wanted.
+    /// Scheme whose receiver half runs at the answerer.
     pub half: Option<ControllerSpec>,
 }
 
 impl Offer {
-    /// The caller's endpoint for the only flow of `scenario`, and what to offer.
+    /// The caller's endpoint for the only flow of `scenario`, and the offer.
     ///
-    /// `most` bounds its rate. Controllers come from `make`, sources from `encoder` where they need one.
+    /// `max_rate` limits the sending rate. `make` makes controllers and encoders.
     ///
     /// # Errors
-    /// When the scenario is not one flow of media, one way, or cannot go over a socket.
-    pub fn new(scenario: &Scenario, most: Rate, make: &mut Makers<'_>) -> Result<(Endpoint, Self), Refusal> {
+    /// If the scenario is not one flow of media in one direction, or cannot go over a socket.
+    pub fn new(
+        scenario: &Scenario,
+        max_rate: Rate,
+        make: &mut Makers<'_>,
+    ) -> Result<(Endpoint, Self), Refusal> {
         let [mut sender, mut receiver] = ends(scenario, make)?;
         let [flow] = scenario.flows.as_slice() else { return Err(Refusal::from("not one flow")) };
         let FlowKind::Media(media) = &flow.kind else { return Err(Refusal::from("no media")) };
-        let place = format!("flows.{}", flow.name);
-        let refused = |key: &str, found: &str, expected: &str| {
-            Err(Refusal::new(format!("media.{key}"), found, expected).at(&place))
+        let path = format!("flows.{}", flow.name);
+        let refused = |key: &str, value: &str, expected: &str| {
+            Err(Refusal::new(format!("media.{key}"), value, expected).at(&path))
         };
         let (Some(send), Some(receive)) = (&mut sender.send, receiver.receive.take()) else {
             return Err(Refusal::from("no media"));
@@ -86,7 +90,7 @@ impl Offer {
             return refused(
                 "marks",
                 "false",
-                "true: over a socket only marks say which frame a packet is of",
+                "true: over a socket only marks say to which frame a packet belongs",
             );
         }
         let half = match &receive.half {
@@ -103,18 +107,19 @@ impl Offer {
             }
             Some(_) => Some(media.controller.clone()),
         };
-        let least = 28 + OVERHEAD as u32;
-        if media.overhead < least {
+        let min_overhead = 28 + OVERHEAD as u32;
+        if media.overhead < min_overhead {
             return refused(
                 "overhead",
                 &media.overhead.to_string(),
-                &format!("at least {least}: IPv4, UDP and the session's seal"),
+                &format!("at least {min_overhead}: IPv4, UDP and the session's seal"),
             );
         }
-        send.limits.max = send.limits.max.min(most);
-        send.limits.start = send.limits.start.min(most);
-        if send.limits.min > most {
-            let expected = format!("at most the rate that the call is capped at ({} bit/s)", most.as_bps());
+        send.limits.max = send.limits.max.min(max_rate);
+        send.limits.start = send.limits.start.min(max_rate);
+        if send.limits.min > max_rate {
+            let expected =
+                format!("at most the rate that the call is capped at ({} bit/s)", max_rate.as_bps());
             return refused("min_rate", &send.limits.min.as_bps().to_string(), &expected);
         }
         let offer = Self {
@@ -138,40 +143,39 @@ impl Offer {
             rtcp: receiver.rtcp,
             half,
         };
-        offer.check().map_err(|reason| Refusal::from(reason).at(&place))?;
+        offer.check().map_err(|reason| Refusal::from(reason).at(&path))?;
         Ok((Endpoint::new(sender)?, offer))
     }
 
-    /// Bytes of the largest datagram that either side sends above UDP: a full packet with the headers of RTP and of
-    /// repair, or a compound of RTCP, which fits into Ethernet.
+    /// Size of the largest UDP payload of either side in bytes: a full packet with the headers of RTP and of repair, or
+    /// a compound RTCP packet, which fits into an Ethernet frame.
     #[must_use]
-    pub fn largest(&self) -> usize {
+    pub fn max_datagram(&self) -> usize {
         (usize::from(self.payload) + 512 + OVERHEAD).clamp(1500, 65_507)
     }
 
     fn check(&self) -> Result<(), String> {
-        let long = |name: &str, found: Span, most: Span| {
-            (found > most || found.is_negative())
-                .then(|| format!("{name}: found {found}; expected up to {most}"))
+        let out_of_range = |name: &str, span: Span, max: Span| {
+            (span > max || span.is_negative()).then(|| format!("{name}: found {span}; expected up to {max}"))
         };
-        let wrong = long("duration", self.duration, LONGEST_CALL)
-            .or_else(|| long("warmup", self.warmup, self.duration))
-            .or_else(|| long("start", self.start - Time::ZERO, self.duration))
+        let problem = out_of_range("duration", self.duration, MAX_CALL)
+            .or_else(|| out_of_range("warmup", self.warmup, self.duration))
+            .or_else(|| out_of_range("start", self.start - Time::ZERO, self.duration))
             .or_else(|| (self.bin < Span::from_millis(1)).then(|| format!("bin: found {}", self.bin)))
             .or_else(|| (self.streams.len() > 8).then(|| format!("{} streams", self.streams.len())))
             .or_else(|| (self.overhead > 1 << 12).then(|| format!("overhead: found {}", self.overhead)))
             .or_else(|| {
                 let names = [&self.flow, &self.controller, &self.end.0];
-                let odd = |name: &&&String| name.len() > 200 || name.contains(char::is_control);
-                names.iter().find(odd).map(|name| format!("a name of {} bytes", name.len()))
+                let is_bad = |name: &&&String| name.len() > 200 || name.contains(char::is_control);
+                names.iter().find(is_bad).map(|name| format!("a name of {} bytes", name.len()))
             });
-        wrong.map_or(Ok(()), Err)
+        problem.map_or(Ok(()), Err)
     }
 
     /// The answerer's endpoint; receiver halves come from `make`.
     ///
     /// # Errors
-    /// When a setting makes no sense, or there is no such scheme here.
+    /// If a setting is invalid, or the scheme is not known.
     pub fn endpoint(&self, make: &mut Maker<'_>) -> Result<Endpoint, String> {
         self.check()?;
         let mut settings = EndpointSettings::new(self.end.0.clone(), self.end.1);
@@ -200,29 +204,32 @@ impl Offer {
     /// The offer as the bytes of a message: JSON, compressed.
     ///
     /// # Errors
-    /// With the reason, when they do not fit into one.
+    /// With the reason, if they do not fit into one message.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
-        let plain = serde_json::to_vec(self).map_err(|error| error.to_string())?;
-        let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        let json = serde_json::to_vec(self).map_err(|error| error.to_string())?;
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         let bytes =
-            packed.write_all(&plain).and_then(|()| packed.finish()).map_err(|error| error.to_string())?;
-        if bytes.len() > MOST_SETTINGS {
-            return Err(format!("the settings take {} bytes; one datagram has {MOST_SETTINGS}", bytes.len()));
+            encoder.write_all(&json).and_then(|()| encoder.finish()).map_err(|error| error.to_string())?;
+        if bytes.len() > MAX_SETTINGS {
+            return Err(format!(
+                "the settings take {} bytes; a datagram has room for {MAX_SETTINGS}",
+                bytes.len()
+            ));
         }
         Ok(bytes)
     }
 
-    /// Reads what [`Offer::to_bytes`] has written.
+    /// Reads the bytes that [`Offer::to_bytes`] writes.
     ///
     /// # Errors
-    /// With the reason, when the bytes are no offer.
+    /// With the reason, if the bytes are no offer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let mut plain = Vec::new();
-        let mut read = flate2::read::DeflateDecoder::new(bytes).take(MOST + 1);
-        read.read_to_end(&mut plain).map_err(|error| error.to_string())?;
-        if plain.len() as u64 > MOST {
-            return Err(format!("more than {MOST} bytes of settings"));
+        let mut json = Vec::new();
+        let mut decoder = flate2::read::DeflateDecoder::new(bytes).take(MAX_UNCOMPRESSED + 1);
+        decoder.read_to_end(&mut json).map_err(|error| error.to_string())?;
+        if json.len() as u64 > MAX_UNCOMPRESSED {
+            return Err(format!("more than {MAX_UNCOMPRESSED} bytes of settings"));
         }
-        serde_json::from_slice(&plain).map_err(|error| error.to_string())
+        serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! What one side of a call records: facts with its own times, which the other side fetches at the end.
+//! The record of one side of a call: facts with times of its own clock. The other side fetches it at the end.
 
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
@@ -10,9 +10,9 @@ use tidegate_core::{
 };
 
 use crate::session::Ignored;
-use crate::session::transfer::LONGEST;
+use crate::session::transfer::MAX_RECORD;
 
-/// What was in a datagram, as far as the record of a run asks for it.
+/// Fields of a sent datagram that the record of a run needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Running number of its sender's packets.
@@ -29,7 +29,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Of this datagram.
+    /// Takes the fields from a datagram.
     pub(super) fn new(sequence: u32, kind: Kind, frame: Frame, datagram: &Datagram) -> Self {
         Self {
             sequence,
@@ -48,8 +48,8 @@ impl Sent {
         (self.kind == Kind::Audio).then_some(self.frame)
     }
 
-    /// As a packet of the run, sent at `at`.
-    pub(super) fn packet(&self, at: Time) -> Packet {
+    /// Converts to a packet of the run, sent at `time`.
+    pub(super) fn packet(&self, time: Time) -> Packet {
         let body = match self.rtp {
             Some((timestamp, sequence, payload_type)) => {
                 Body::Rtp(RtpBody { timestamp, sequence, payload_type, ..RtpBody::default() })
@@ -58,37 +58,38 @@ impl Sent {
         };
         let (size, ecn, dscp) = (self.size, Ecn::from_bits(self.ecn), self.dscp);
         let datagram = Datagram { size, ecn, dscp, body, ..Datagram::default() };
-        let packet = Packet::new(at, FlowId(0), RouteId(0), self.sequence, self.kind, datagram);
+        let packet = Packet::new(time, FlowId(0), RouteId(0), self.sequence, self.kind, datagram);
         Packet { frame: Frame { number: self.frame, flags: self.flags }, ..packet }
     }
 }
 
-/// Something that happened. Numbers are those of the session's datagrams, in the direction that is meant.
+/// An event of a call. The packet numbers are sequence numbers of the session's sealed datagrams, in the packet's
+/// direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Fact {
     /// Its side sent a packet.
     Sent(u64, Sent),
-    /// A packet of the other side came in, with this ECN field.
+    /// A packet of the other side arrived, with this ECN field.
     Arrived(u64, u8),
-    /// It was too late for playout.
+    /// A packet arrived too late for playout.
     Late(u64),
-    /// See [`Recorder`]; so are the others.
+    /// A flow has ended, see [`Recorder`], as for all following variants.
     Ended,
     /// The path was checked for ECN.
     EcnChecked(EcnCheck),
     /// A circuit breaker has tripped, and whether it stops the sender.
     Tripped(Breaker, bool),
-    /// Things in feedback that cannot be.
+    /// Number of impossible statements in feedback.
     Refused(u32),
     /// Useful bytes.
     Goodput(Size),
     /// A packet was restored.
     Repaired(RepairRecord),
-    /// A packet of media has waited for its turn.
+    /// Time that a packet of media waited in the pacer.
     Paced(Span),
     /// A frame was not sent.
     Skipped(u32, Size),
-    /// A picture was not encoded.
+    /// The encoder left a picture out.
     LeftOut,
     /// Target, pacing rate and window.
     Decision(Rate, Rate, Option<Size>),
@@ -98,18 +99,18 @@ pub enum Fact {
     FrameSent(FrameSent),
     /// The fate of a frame.
     Frame(FrameRecord),
-    /// The picture stood still.
+    /// Length of a freeze.
     Freeze(Span),
     /// RTCP was sent.
     Rtcp(RtcpRecord),
 }
 
-/// What became of one side of a call, beside what the tables of a run tell.
+/// Health of one side of a call: counts that are not in the tables of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// Wakeups that something was due at.
+    /// Number of wakeups for which something was due.
     pub wakeups: u64,
-    /// By how much they came late, in milliseconds: median, 99th percentile and the worst.
+    /// Lateness of wakeups in milliseconds: median, 99th percentile and maximum.
     pub late_ms: (f64, f64, f64),
     /// Datagrams whose kernel stamp could not be used, or contradicted the time already reached.
     pub clamped: u64,
@@ -117,7 +118,7 @@ pub struct Health {
     pub capped: u64,
     /// Datagrams that the kernel did not take.
     pub unsent: u64,
-    /// What came in and was ignored.
+    /// Datagrams that arrived and were ignored.
     #[serde(default)]
     pub ignored: Ignored,
 }
@@ -125,17 +126,17 @@ pub struct Health {
 /// The record of one side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What happened, and when: nanoseconds of this side's clock since its beginning.
+    /// Events with their times in nanoseconds of this side's clock since its beginning.
     pub facts: Vec<(i64, Fact)>,
-    /// How long this side took part.
+    /// Time that this side took part.
     pub lasted: Span,
-    /// How it went.
+    /// Counts of problems.
     pub health: Health,
-    /// What whoever started this side says of it, for the other side's record: text of his own.
+    /// Text of the user of this side, for the other side's record.
     pub about: String,
-    /// What came in, as this side read it: for a record of its own where the other side's does not come.
+    /// Packets received, as this side read them; they replace the sender's record if that does not arrive.
     #[serde(skip)]
-    pub heard: Vec<(u64, Sent)>,
+    pub received: Vec<(u64, Sent)>,
 }
 
 impl Record {
@@ -144,25 +145,25 @@ impl Record {
     /// # Errors
     /// With the reason, when it cannot be written.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
-        let plain = postcard::to_stdvec(self).map_err(|error| error.to_string())?;
-        let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
-        packed.write_all(&plain).and_then(|()| packed.finish()).map_err(|error| error.to_string())
+        let uncompressed = postcard::to_stdvec(self).map_err(|error| error.to_string())?;
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&uncompressed).and_then(|()| encoder.finish()).map_err(|error| error.to_string())
     }
 
-    /// Reads what [`Record::to_bytes`] has written.
+    /// Reads the bytes that [`Record::to_bytes`] writes.
     ///
     /// # Errors
-    /// With the reason, when the bytes are no record, or a record that is too long.
+    /// With the reason, if the bytes are no record, or the record is too long.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        /// A record as it is in memory: what is compressed to nothing must not fill it.
-        const MOST: u64 = 8 * LONGEST as u64;
-        let mut plain = Vec::new();
-        let mut read = flate2::read::DeflateDecoder::new(bytes).take(MOST + 1);
-        read.read_to_end(&mut plain).map_err(|error| error.to_string())?;
-        if plain.len() as u64 > MOST {
-            return Err(format!("more than {MOST} bytes"));
+        /// Largest uncompressed record: a few bytes must not decompress to fill the memory.
+        const MAX_UNCOMPRESSED: u64 = 8 * MAX_RECORD as u64;
+        let mut uncompressed = Vec::new();
+        let mut decoder = flate2::read::DeflateDecoder::new(bytes).take(MAX_UNCOMPRESSED + 1);
+        decoder.read_to_end(&mut uncompressed).map_err(|error| error.to_string())?;
+        if uncompressed.len() as u64 > MAX_UNCOMPRESSED {
+            return Err(format!("more than {MAX_UNCOMPRESSED} bytes"));
         }
-        postcard::from_bytes(&plain).map_err(|error| error.to_string())
+        postcard::from_bytes(&uncompressed).map_err(|error| error.to_string())
     }
 }
 
@@ -218,7 +219,7 @@ impl Recorder for Record {
 }
 
 impl Record {
-    /// Takes note of a fact.
+    /// Adds a fact.
     pub(super) fn add(&mut self, now: Time, fact: Fact) {
         self.facts.push((now.as_nanos(), fact));
     }
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_survives_its_way_and_spoiled_bytes_are_errors() {
+    fn a_record_survives_encoding_and_damaged_bytes_are_errors() {
         let body = RtpBody { timestamp: 9, sequence: 7, payload_type: 96, ..RtpBody::default() };
         let datagram =
             Datagram { size: 1252, ecn: Ecn::Ect1, dscp: 46, body: Body::Rtp(body), ..Datagram::default() };
@@ -239,25 +240,25 @@ mod tests {
         assert_eq!((packet.frame.number, packet.kind, packet.sent), (5, Kind::Video, Time::from_millis(4)));
         assert_eq!(packet.rtp(), Some(&body));
         let mut record = Record { lasted: Span::from_secs(3), about: "x".to_owned(), ..Record::default() };
-        for at in 0..1000 {
-            record.add(Time::from_millis(at), Fact::Sent(at as u64, sent));
-            record.internal(Time::from_millis(at), FlowId(0), "threshold", f64::INFINITY);
+        for millis in 0..1000 {
+            record.add(Time::from_millis(millis), Fact::Sent(millis as u64, sent));
+            record.internal(Time::from_millis(millis), FlowId(0), "threshold", f64::INFINITY);
         }
         let bytes = record.to_bytes().expect("written");
         assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
         assert_eq!(Record::from_bytes(&bytes), Ok(record));
-        for at in (0..bytes.len()).step_by(bytes.len() / 50) {
-            assert!(Record::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
+        for length in (0..bytes.len()).step_by(bytes.len() / 50) {
+            assert!(Record::from_bytes(&bytes[..length]).is_err(), "cut to {length}");
         }
     }
 
     #[test]
     fn a_few_bytes_do_not_become_gigabytes() {
-        let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         for _ in 0..600 {
-            packed.write_all(&[0; 1 << 20]).expect("in memory");
+            encoder.write_all(&[0; 1 << 20]).expect("in memory");
         }
-        let bytes = packed.finish().expect("in memory");
+        let bytes = encoder.finish().expect("in memory");
         assert!(bytes.len() < 1 << 20);
         assert!(Record::from_bytes(&bytes).is_err());
     }

@@ -1,12 +1,12 @@
 //! A call under way: the loop around the socket, until both sides have ended and have exchanged their records.
 
-use super::line::Line;
+use super::line::SocketDriver;
 use super::numbering::Numbering;
 use super::offer::Offer;
 use super::record::{Fact, Health, Sent};
 use super::socket::Socket;
 use super::timeline::Timeline;
-use super::{Ended, Phase, Pulse, SILENCE, Why, Wish};
+use super::{EndReason, EndedCall, Phase, Progress, ProgressReply, SILENCE};
 use crate::clock::monotonic;
 use crate::session::Ignored;
 use crate::session::control::{Control, is_rtp};
@@ -18,39 +18,39 @@ use tidegate_core::{Datagram, Ecn, Frame, Kind, Peer, Rate, Span, Time};
 use tidegate_endpoint::datagram::decode_payload;
 use tidegate_endpoint::{Endpoint, MediaKind};
 
-/// Whoever drives the call is asked this often.
-pub(super) const PULSE: Span = Span::from_millis(50);
-/// A side that has nothing else to send says so often that it is there: several times in [`SILENCE`].
-const ALIVE: Span = Span::from_millis(250);
-/// An answerer says so only while it hears the caller: within this time.
-const HEARS: Span = Span::from_millis(500);
-/// Datagrams that are read before the endpoint has its turn: a flood must not keep it from its work.
-const AT_ONCE: usize = 64;
-/// Wakeups at one instant that are an endless loop.
-const MOST_WAKEUPS: usize = 10_000;
+/// Interval of the progress callback.
+pub(super) const PROGRESS_INTERVAL: Span = Span::from_millis(50);
+/// Interval of `Alive` messages of a side that sends nothing else: several in [`SILENCE`].
+const ALIVE_INTERVAL: Span = Span::from_millis(250);
+/// An answerer sends `Alive` only if it received something from the caller within this time.
+const HEARD_WITHIN: Span = Span::from_millis(500);
+/// Largest number of datagrams that are read before the endpoint runs: a flood must not keep it from its work.
+const READ_BATCH: usize = 64;
+/// Number of wakeups at one instant that count as an endless loop.
+const MAX_WAKEUPS: usize = 10_000;
 
-/// Which side of a call this is.
+/// A side of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Caller,
     Answerer,
 }
 
-/// What becomes of media and feedback that come in.
+/// Handling of media and feedback that are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Take {
-    /// The endpoint gets them.
+pub(super) enum ReceiveMode {
+    /// The endpoint gets them, and they are recorded.
     Live,
-    /// They were on their way when the call ended: the record has them.
-    Record,
-    /// The record is closed.
-    Nothing,
+    /// They were in flight when the call ended, and are only recorded.
+    RecordOnly,
+    /// The record is closed, and they are dropped.
+    Discard,
 }
 
-/// What is said again to a caller that has not heard that it was accepted.
+/// The reply that is repeated to a caller that has not received it.
 pub(super) struct Accepted {
     pub(super) reply: Vec<u8>,
-    /// The bytes of the offer, which then come again.
+    /// The bytes of the offer, which the caller repeats.
     pub(super) offer: Vec<u8>,
 }
 
@@ -59,114 +59,119 @@ pub(super) struct Session {
     side: Side,
     offer: Offer,
     endpoint: Endpoint,
-    pub(super) line: Line,
+    pub(super) driver: SocketDriver,
     opener: Opener,
     accepted: Option<Accepted>,
     clock: Timeline,
-    /// The time up to which the endpoint has been told.
-    told: Time,
-    pub(super) heard: Option<Time>,
+    /// The latest time that was passed to the endpoint.
+    reached: Time,
+    pub(super) last_received: Option<Time>,
+    /// Lateness of each wakeup in microseconds.
     late: Vec<u32>,
     numbering: Numbering,
-    /// What the other side has said of the end.
-    pub(super) end: bool,
-    pub(super) done: bool,
-    pub(super) asked: Vec<(u32, u32)>,
+    /// Whether the other side has announced the end of the call.
+    pub(super) remote_ended: bool,
+    /// Whether the other side has this side's record.
+    pub(super) remote_done: bool,
+    /// Pieces of this side's record that the other side has requested: first number and count.
+    pub(super) requested: Vec<(u32, u32)>,
     pub(super) fetch: Option<Fetch>,
     buffer: Vec<u8>,
 }
 
-/// What a session is made of, beside the socket.
+/// Parts of a session, without the socket.
 pub(super) struct Parts {
     pub(super) side: Side,
     pub(super) offer: Offer,
     pub(super) endpoint: Endpoint,
     pub(super) keys: (Key, Key),
-    pub(super) most: Rate,
+    pub(super) max_rate: Rate,
     pub(super) accepted: Option<Accepted>,
 }
 
 impl Session {
     pub(super) fn new(socket: Socket, parts: Parts) -> Self {
-        let Parts { side, offer, endpoint, keys: (ours, theirs), most, accepted } = parts;
-        let largest = offer.largest();
+        let Parts { side, offer, endpoint, keys: (sending_key, receiving_key), max_rate, accepted } = parts;
+        let max_datagram = offer.max_datagram();
         Self {
             side,
             endpoint,
-            line: Line::new(socket, Sealer::new(ours), offer.overhead, most),
-            opener: Opener::new(theirs, largest),
+            driver: SocketDriver::new(socket, Sealer::new(sending_key), offer.overhead, max_rate),
+            opener: Opener::new(receiving_key, max_datagram),
             accepted,
             clock: Timeline::new(),
-            told: Time::ZERO,
-            heard: None,
+            reached: Time::ZERO,
+            last_received: None,
             late: Vec::new(),
             numbering: Numbering::default(),
-            end: false,
-            done: false,
-            asked: Vec::new(),
+            remote_ended: false,
+            remote_done: false,
+            requested: Vec::new(),
             fetch: None,
-            // one more byte shows that a datagram is longer than it may be
-            buffer: vec![0; largest + 1],
+            // one byte more, to detect datagrams that are too long
+            buffer: vec![0; max_datagram + 1],
             offer,
         }
     }
 
-    /// Counts what was ignored before the call.
+    /// Sets the counts of datagrams that were ignored before the call.
     pub(super) fn ignored_before(&mut self, ignored: Ignored) {
-        self.line.ignored = ignored;
+        self.driver.ignored = ignored;
     }
 
     /// Runs the call to its end.
-    pub(super) fn run(mut self, about: String, pulse: &mut Pulse<'_>) -> Ended {
-        let why = self.media(pulse);
+    pub(super) fn run(mut self, about: String, progress: &mut Progress<'_>) -> EndedCall {
+        let reason = self.media(progress);
         let now = self.now();
-        self.endpoint.finish(now, &mut self.line);
-        self.line.record.lasted = now - Time::ZERO;
-        self.line.record.about = about;
-        let heard = why != Why::Silent && self.drain(pulse);
-        self.line.record.health = Health { ignored: self.line.ignored, ..self.health() };
-        let other = if heard { self.exchange(pulse) } else { None };
-        let captured = self.line.socket.end_capture().map_err(|error| error.to_string());
-        Ended { offer: self.offer, own: self.line.record, other, why, captured }
+        self.endpoint.finish(now, &mut self.driver);
+        self.driver.record.lasted = now - Time::ZERO;
+        self.driver.record.about = about;
+        let drained = reason != EndReason::Silent && self.drain(progress);
+        self.driver.record.health = Health { ignored: self.driver.ignored, ..self.health() };
+        let remote = if drained { self.exchange(progress) } else { None };
+        let capture = self.driver.socket.end_capture().map_err(|error| error.to_string());
+        EndedCall { offer: self.offer, local: self.driver.record, remote, reason, capture }
     }
 
     pub(super) fn now(&self) -> Time {
-        self.clock.now().max(self.told)
+        self.clock.now().max(self.reached)
     }
 
-    /// Media goes, until its time is up or something else ends it.
-    fn media(&mut self, pulse: &mut Pulse<'_>) -> Why {
+    /// Sends and receives media until the call's time is over or something else ends it.
+    fn media(&mut self, progress: &mut Progress<'_>) -> EndReason {
         let end = Time::ZERO + self.offer.duration;
-        let mut beat = Time::ZERO;
+        let mut next_progress = Time::ZERO;
         loop {
             self.clock.compare();
-            self.receive(Take::Live);
+            self.receive(ReceiveMode::Live);
             let now = self.now();
             self.advance(now);
-            if let Some(reason) = self.line.failure.take() {
-                return Why::Failed(reason);
+            if let Some(reason) = self.driver.failure.take() {
+                return EndReason::Failed(reason);
             }
             let caller = self.side == Side::Caller;
-            if self.end {
-                return if now + SILENCE < end { Why::Ended } else { Why::Completed };
+            if self.remote_ended {
+                return if now + SILENCE < end { EndReason::Ended } else { EndReason::Completed };
             }
             if caller && now >= end {
-                return Why::Completed;
+                return EndReason::Completed;
             }
-            if now - self.heard.unwrap_or(Time::ZERO) > SILENCE {
-                return Why::Silent;
+            if now - self.last_received.unwrap_or(Time::ZERO) > SILENCE {
+                return EndReason::Silent;
             }
-            if now - self.line.spoke >= ALIVE && (caller || self.heard.is_some_and(|at| now - at < HEARS)) {
-                self.line.say(now, &Control::Alive.encode());
+            if now - self.driver.last_sent >= ALIVE_INTERVAL
+                && (caller || self.last_received.is_some_and(|received| now - received < HEARD_WITHIN))
+            {
+                self.driver.send_control(now, &Control::Alive.encode());
             }
-            if now >= beat {
-                beat = now + PULSE;
+            if now >= next_progress {
+                next_progress = now + PROGRESS_INTERVAL;
                 let share = (now - Time::ZERO).as_secs_f64() / self.offer.duration.as_secs_f64();
-                if pulse(Phase::Media, share.min(1.0)) == Wish::Stop {
-                    return Why::Stopped;
+                if progress(Phase::Media, share.min(1.0)) == ProgressReply::Stop {
+                    return EndReason::Stopped;
                 }
             }
-            let next = self.endpoint.next_wakeup().unwrap_or(Time::MAX).min(beat);
+            let next = self.endpoint.next_wakeup().unwrap_or(Time::MAX).min(next_progress);
             self.wait(if caller { next.min(end) } else { next });
         }
     }
@@ -174,111 +179,117 @@ impl Session {
     pub(super) fn wait(&mut self, until: Time) {
         let span = until - self.now();
         if span > Span::ZERO
-            && let Err(error) = self.line.socket.wait(span)
+            && let Err(error) = self.driver.socket.wait(span)
         {
-            self.line.broken("wait", &error);
+            self.driver.set_broken("wait", &error);
         }
     }
 
-    /// Lets the endpoint do what is due by `now`.
+    /// Runs the endpoint's wakeups that are due by `now`.
     fn advance(&mut self, now: Time) {
-        self.told = self.told.max(now);
+        self.reached = self.reached.max(now);
         let mut count = 0;
-        while let Some(at) = self.endpoint.next_wakeup().filter(|&at| at <= now) {
+        while let Some(due) = self.endpoint.next_wakeup().filter(|&due| due <= now) {
             if count == 0 {
                 // in microseconds; an hour fits
-                let late = (now - at).as_nanos() / 1000;
+                let late = (now - due).as_nanos() / 1000;
                 self.late.push(u32::try_from(late).unwrap_or(u32::MAX));
             }
             count += 1;
-            if count > MOST_WAKEUPS {
-                self.line.failure.get_or_insert_with(|| format!("at {now}: time does not pass"));
+            if count > MAX_WAKEUPS {
+                self.driver.failure.get_or_insert_with(|| format!("at {now}: time does not pass"));
                 return;
             }
-            self.endpoint.advance(now, &mut self.line);
+            self.endpoint.advance(now, &mut self.driver);
         }
     }
 
-    /// Takes in what has come.
-    pub(super) fn receive(&mut self, take: Take) {
-        for _ in 0..AT_ONCE {
+    /// Receives the waiting datagrams.
+    pub(super) fn receive(&mut self, mode: ReceiveMode) {
+        for _ in 0..READ_BATCH {
             let before = monotonic();
             let mut buffer = std::mem::take(&mut self.buffer);
-            let got = self.line.socket.receive(&mut buffer);
-            match &got {
-                Ok(Some(got)) => {
-                    let (at, known) = self.clock.stamped(got.stamp);
-                    let fields = (got.ecn, got.dscp);
-                    self.datagram((at, known), &buffer[..got.length], fields, take);
+            let received = self.driver.socket.receive(&mut buffer);
+            match &received {
+                Ok(Some(received)) => {
+                    let (at, is_exact) = self.clock.stamped(received.stamp);
+                    let fields = (received.ecn, received.dscp);
+                    self.datagram((at, is_exact), &buffer[..received.length], fields, mode);
                 }
                 Ok(None) => self.clock.empty = before,
-                Err(error) => self.line.broken("receive", error),
+                Err(error) => self.driver.set_broken("receive", error),
             }
             self.buffer = buffer;
-            if !matches!(got, Ok(Some(_))) {
+            if !matches!(received, Ok(Some(_))) {
                 return;
             }
         }
     }
 
-    fn datagram(&mut self, (at, known): (Time, bool), bytes: &[u8], (ecn, dscp): (Ecn, u8), take: Take) {
+    fn datagram(
+        &mut self,
+        (at, is_exact): (Time, bool),
+        bytes: &[u8],
+        (ecn, dscp): (Ecn, u8),
+        mode: ReceiveMode,
+    ) {
         if bytes.starts_with(&MAGIC) {
-            // the caller has not heard that it was accepted
+            // the caller has not received the reply that accepts it
             match &self.accepted {
                 Some(accepted) if accepted.offer == bytes => {
-                    let sent = self.line.socket.send(&accepted.reply, Ecn::NotEct, 0, None);
-                    self.line.record.health.unsent += u64::from(!matches!(sent, Ok(true)));
+                    let sent = self.driver.socket.send(&accepted.reply, Ecn::NotEct, 0, None);
+                    self.driver.record.health.unsent += u64::from(!matches!(sent, Ok(true)));
                 }
-                _ => self.line.ignored.malformed += 1,
+                _ => self.driver.ignored.malformed += 1,
             }
             return;
         }
-        let Some((number, carried)) = self.opener.open(bytes, &mut self.line.ignored) else { return };
-        let now = at.max(self.told);
-        self.heard = Some(now);
+        let Some((number, carried)) = self.opener.open(bytes, &mut self.driver.ignored) else { return };
+        let now = at.max(self.reached);
+        self.last_received = Some(now);
         if is_rtp(carried) {
-            self.line.record.health.clamped += u64::from(!known || at < self.told);
+            self.driver.record.health.clamped += u64::from(!is_exact || at < self.reached);
             match decode_payload(carried, self.offer.overhead) {
                 Ok(datagram) => {
-                    self.arrived(now, number, Datagram { ecn, dscp, ..datagram }, take);
+                    self.arrived(now, number, Datagram { ecn, dscp, ..datagram }, mode);
                 }
-                Err(_) => self.line.ignored.malformed += 1,
+                Err(_) => self.driver.ignored.malformed += 1,
             }
             return;
         }
         match Control::decode(carried) {
             Some(Control::Alive) => {}
-            Some(Control::End) => self.end = true,
-            Some(Control::Done) => (self.end, self.done) = (true, true),
+            Some(Control::End) => self.remote_ended = true,
+            Some(Control::Done) => (self.remote_ended, self.remote_done) = (true, true),
             Some(Control::Ask { from, count }) => {
-                self.end = true;
-                // the newest is what counts: it is asked again for what was lost
-                self.asked = vec![(from, count)];
+                self.remote_ended = true;
+                // only the newest request counts: lost pieces are requested again
+                self.requested = vec![(from, count)];
             }
             Some(Control::Piece { number, total, bytes }) => {
                 let taken = self.fetch.as_mut().is_some_and(|fetch| fetch.piece(now, number, total, bytes));
-                self.line.ignored.malformed += u64::from(!taken);
+                self.driver.ignored.malformed += u64::from(!taken);
             }
-            None => self.line.ignored.malformed += 1,
+            None => self.driver.ignored.malformed += 1,
         }
     }
 
-    /// A packet of the other side has come in.
-    fn arrived(&mut self, now: Time, number: u64, datagram: Datagram, take: Take) {
-        if take == Take::Nothing {
+    /// Handles a packet of media or feedback from the other side.
+    fn arrived(&mut self, now: Time, number: u64, datagram: Datagram, mode: ReceiveMode) {
+        if mode == ReceiveMode::Discard {
             return;
         }
-        self.line.record.add(now, Fact::Arrived(number, datagram.ecn as u8));
+        self.driver.record.add(now, Fact::Arrived(number, datagram.ecn as u8));
         let frame = self.frame(&datagram);
         if self.side == Side::Answerer {
             let kind = self.kind(&datagram);
-            self.line.record.heard.push((number, Sent::new(number as u32, kind, frame, &datagram)));
+            self.driver.record.received.push((number, Sent::new(number as u32, kind, frame, &datagram)));
         }
-        if take == Take::Live {
+        if mode == ReceiveMode::Live {
             self.advance(now);
-            self.line.arrived = Some((number, frame));
-            self.endpoint.receive(now, &datagram, &mut self.line);
-            self.line.arrived = None;
+            self.driver.arrived = Some((number, frame));
+            self.endpoint.receive(now, &datagram, &mut self.driver);
+            self.driver.arrived = None;
         }
     }
 
@@ -294,7 +305,7 @@ impl Session {
         }
     }
 
-    /// Which frame a packet is of.
+    /// The frame to which a packet belongs.
     fn frame(&mut self, datagram: &Datagram) -> Frame {
         match datagram.rtp() {
             Some(body) if body.marks.is_none() => {
@@ -317,7 +328,7 @@ impl Session {
         Health {
             wakeups: self.late.len() as u64,
             late_ms: (late(0.5), late(0.99), late(1.0)),
-            ..self.line.record.health.clone()
+            ..self.driver.record.health.clone()
         }
     }
 }

@@ -1,7 +1,7 @@
-//! A UDP socket with what a call needs of one: kernel receive stamps, the ECN field in and out, waiting to the nanosecond,
-//! and a capture file of what goes through it.
+//! A UDP socket for calls: kernel receive time stamps, the ECN field in both directions, waits with nanosecond
+//! timeouts, and a capture file of its datagrams.
 
-use super::tap::{Seen, Tap};
+use super::tap::{CapturedDatagram, Tap};
 use crate::clock::real;
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -17,8 +17,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use tidegate_core::{Ecn, Span};
 
-/// Room for what comes while this process is not on: half a second of 16 Mb/s.
-const BUFFER: usize = 1 << 20;
+/// Receive buffer for datagrams that arrive while this process is not running: half a second of 16 Mb/s.
+const RECEIVE_BUFFER: usize = 1 << 20;
 
 /// A socket of one address family.
 #[derive(Debug)]
@@ -27,33 +27,33 @@ pub struct Socket {
     v6: bool,
     space: Vec<u8>,
     refused: bool,
-    /// Where it is, and whom it talks to alone.
+    /// Its address, and that of its peer if it is connected.
     ends: (SocketAddr, Option<SocketAddr>),
     tap: Option<Tap>,
 }
 
-/// A datagram that has come in; its bytes are in the buffer that was handed over.
+/// A received datagram, whose bytes are in the caller's buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Received {
-    /// Bytes of it that fit into the buffer; as many as that has if it was longer.
+    /// Bytes in the buffer: its length, or the buffer's length if that is less.
     pub length: usize,
-    /// Where it came from.
+    /// Its source address.
     pub from: SocketAddr,
     /// Its ECN field.
     pub ecn: Ecn,
     /// Its DSCP.
     pub dscp: u8,
-    /// When the kernel had it: nanoseconds of CLOCK_REALTIME.
+    /// Time at which the kernel received it, in nanoseconds of CLOCK_REALTIME.
     pub stamp: Option<i64>,
 }
 
 impl Socket {
-    /// A socket at `at`; port 0 is any free one.
+    /// Binds a socket to `address`; port 0 is any free port.
     ///
     /// # Errors
-    /// As the system calls tell: the address is not of this machine, the port is in use.
-    pub fn bind(at: SocketAddr) -> io::Result<Self> {
-        let v6 = at.is_ipv6();
+    /// Those of the system calls: the address is not of this machine, the port is in use.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let v6 = address.is_ipv6();
         let family = if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let fd = socket(family, SockType::Datagram, flags, None)?;
@@ -64,18 +64,18 @@ impl Socket {
             setsockopt(&fd, sockopt::IpRecvTos, &true)?;
         }
         setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
-        setsockopt(&fd, sockopt::RcvBuf, &BUFFER)?;
-        bind(fd.as_raw_fd(), &SockaddrStorage::from(at))?;
+        setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+        bind(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
         let space = cmsg_space!(TimeSpec, u8, i32);
-        let mut socket = Self { fd, v6, space, refused: false, ends: (at, None), tap: None };
+        let mut socket = Self { fd, v6, space, refused: false, ends: (address, None), tap: None };
         socket.ends.0 = socket.address()?;
         Ok(socket)
     }
 
-    /// Has all that it sends and receives from now on written to a capture file, of an interface called `name`.
+    /// Writes all datagrams from now on to a capture file, with an interface called `name`.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be created.
     pub fn capture(&mut self, file: &Path, name: &str) -> io::Result<()> {
         self.tap = Some(Tap::begin(file, name)?);
         Ok(())
@@ -84,43 +84,44 @@ impl Socket {
     /// Ends the capture file, if there is one.
     ///
     /// # Errors
-    /// When something could not be written.
+    /// If something could not be written.
     pub fn end_capture(&mut self) -> io::Result<()> {
         self.tap.take().map_or(Ok(()), Tap::finish)
     }
 
-    /// Talks to `peer` alone from now on; what others send is not seen any more, and what the network says of `peer` is.
+    /// Connects to `peer`: datagrams from other addresses are not received any more, and ICMP errors about `peer` are.
     ///
     /// # Errors
-    /// As the system call tells: there is no way to it.
+    /// The error of the system call: there is no route to it.
     pub fn connect(&mut self, peer: SocketAddr) -> io::Result<()> {
         connect(self.fd.as_raw_fd(), &SockaddrStorage::from(peer))?;
-        // of any address of this machine it is now the one from which the way to the peer begins
+        // a socket that was bound to any address now has the source address of the route to the peer
         self.ends = (self.address()?, Some(peer));
         Ok(())
     }
 
-    /// Where it is.
+    /// Its address.
     ///
     /// # Errors
-    /// As the system call tells.
+    /// The error of the system call.
     pub fn address(&self) -> io::Result<SocketAddr> {
         let name: SockaddrStorage = getsockname(self.fd.as_raw_fd())?;
         address(&name).ok_or_else(|| io::Error::other("a socket without an address"))
     }
 
-    /// Takes the next datagram in, if there is one. One that is longer than `buffer` fills it.
+    /// Receives the next datagram, if there is one. A datagram longer than `buffer` is cut.
     ///
     /// # Errors
-    /// When the socket is of no more use. That nobody listens at the other end is not an error: [`Socket::refused`] tells.
+    /// If the socket has failed. A peer without a listener is no error, see [`Socket::refused`].
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut parts = [IoSliceMut::new(buffer)];
         let flags = MsgFlags::MSG_DONTWAIT;
-        let got = recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut parts, Some(&mut self.space), flags);
-        let message = match got {
+        let result =
+            recvmsg::<SockaddrStorage>(self.fd.as_raw_fd(), &mut parts, Some(&mut self.space), flags);
+        let message = match result {
             Ok(message) => message,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
-            // told of something sent earlier
+            // errors about datagrams sent earlier
             Err(error @ (Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH)) => {
                 self.refused |= error == Errno::ECONNREFUSED;
                 return Ok(None);
@@ -129,13 +130,13 @@ impl Socket {
         };
         let Some(from) = message.address.as_ref().and_then(address) else { return Ok(None) };
         let (mut field, mut stamp) = (0, None);
-        // cut off: as if there were none
+        // control messages that are cut off count as missing
         for control in message.cmsgs().into_iter().flatten() {
             match control {
                 ControlMessageOwned::Ipv4Tos(tos) => field = tos,
                 ControlMessageOwned::Ipv6TClass(class) => field = class as u8,
-                ControlMessageOwned::ScmTimestampns(at) => {
-                    stamp = Some(at.tv_sec() * 1_000_000_000 + at.tv_nsec());
+                ControlMessageOwned::ScmTimestampns(time) => {
+                    stamp = Some(time.tv_sec() * 1_000_000_000 + time.tv_nsec());
                 }
                 _ => {}
             }
@@ -143,21 +144,21 @@ impl Socket {
         let length = message.bytes;
         if let Some(tap) = &mut self.tap {
             let (real, bytes) = (stamp.unwrap_or_else(real), parts[0][..length].to_vec());
-            tap.put(Seen { real, inbound: true, from, to: self.ends.0, class: field, bytes });
+            tap.put(CapturedDatagram { real, inbound: true, from, to: self.ends.0, class: field, bytes });
         }
         Ok(Some(Received { length, from, ecn: Ecn::from_bits(field), dscp: field >> 2, stamp }))
     }
 
-    /// Whether the network has told since the last call that nobody listens at the other end of a connected socket.
+    /// Whether the network has reported since the last call that nothing listens at the peer of a connected socket.
     pub fn refused(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }
 
-    /// Sends a datagram; `to` is left out once it is connected. False if the kernel had no room for it, or no way to its
-    /// address now: it is as good as lost.
+    /// Sends a datagram; `to` is `None` if the socket is connected. Returns false if the kernel had no room for it or
+    /// no route to the address: it counts as lost.
     ///
     /// # Errors
-    /// When the socket is of no more use, or the datagram is too long for the path's first link.
+    /// If the socket has failed, or the datagram is too long for the path's first link.
     pub fn send(&mut self, bytes: &[u8], ecn: Ecn, dscp: u8, to: Option<SocketAddr>) -> io::Result<bool> {
         let field = dscp << 2 | ecn as u8;
         let class = i32::from(field);
@@ -170,7 +171,7 @@ impl Socket {
             Ok(_) => {
                 if let Some((tap, to)) = self.tap.as_mut().zip(to.or(self.ends.1)) {
                     let (real, from, bytes) = (real(), self.ends.0, bytes.to_vec());
-                    tap.put(Seen { real, inbound: false, from, to, class: field, bytes });
+                    tap.put(CapturedDatagram { real, inbound: false, from, to, class: field, bytes });
                 }
                 Ok(true)
             }
@@ -191,10 +192,10 @@ impl Socket {
         }
     }
 
-    /// Waits until there is a datagram, or `span` is over, or a signal has come.
+    /// Waits until there is a datagram, or `span` is over, or a signal arrives.
     ///
     /// # Errors
-    /// When the socket is of no more use.
+    /// If the socket has failed.
     pub fn wait(&self, span: Span) -> io::Result<()> {
         let nanos = span.as_nanos().max(0);
         let timeout = TimeSpec::new(nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -206,11 +207,11 @@ impl Socket {
     }
 }
 
-fn address(found: &SockaddrStorage) -> Option<SocketAddr> {
-    let v4 = found.as_sockaddr_in().map(|one| SocketAddr::V4(SocketAddrV4::new(one.ip(), one.port())));
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage.as_sockaddr_in().map(|v4| SocketAddr::V4(SocketAddrV4::new(v4.ip(), v4.port())));
     v4.or_else(|| {
-        let one = found.as_sockaddr_in6()?;
-        Some(SocketAddr::V6(SocketAddrV6::new(one.ip(), one.port(), one.flowinfo(), one.scope_id())))
+        let v6 = storage.as_sockaddr_in6()?;
+        Some(SocketAddr::V6(SocketAddrV6::new(v6.ip(), v6.port(), v6.flowinfo(), v6.scope_id())))
     })
 }
 
@@ -222,30 +223,30 @@ mod tests {
     #[test]
     fn datagrams_come_with_their_ecn_field_and_a_stamp() {
         for loopback in ["127.0.0.1:0", "[::1]:0"] {
-            let at = loopback.parse().expect("an address");
-            let Ok(mut receiver) = Socket::bind(at) else {
+            let address: SocketAddr = loopback.parse().expect("an address");
+            let Ok(mut receiver) = Socket::bind(address) else {
                 // a machine without IPv6
-                assert!(at.is_ipv6(), "{at}");
+                assert!(address.is_ipv6(), "{address}");
                 continue;
             };
-            let mut sender = Socket::bind(at).expect("another one");
+            let mut sender = Socket::bind(address).expect("another one");
             let to = receiver.address().expect("bound");
             assert!(receiver.receive(&mut [0; 10]).expect("it works").is_none());
             for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
                 assert!(sender.send(b"here it is", ecn, 46, Some(to)).expect("sent"));
                 receiver.wait(Span::from_secs(5)).expect("it comes");
                 let mut buffer = [0; 10];
-                let got = receiver.receive(&mut buffer).expect("it works").expect("it has come");
-                assert_eq!((got.length, got.ecn, got.dscp), (10, ecn, 46), "{loopback}");
+                let received = receiver.receive(&mut buffer).expect("it works").expect("it has come");
+                assert_eq!((received.length, received.ecn, received.dscp), (10, ecn, 46), "{loopback}");
                 assert_eq!(&buffer, b"here it is");
-                assert_eq!(got.from, sender.address().expect("bound"));
-                assert!(got.stamp.is_some());
+                assert_eq!(received.from, sender.address().expect("bound"));
+                assert!(received.stamp.is_some());
             }
         }
     }
 
     #[test]
-    fn that_nobody_listens_is_told() {
+    fn a_peer_without_a_listener_is_reported() {
         let gone = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
         let mut sender = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
         sender.connect(gone.address().expect("bound")).expect("a way");
@@ -265,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_taken_and_an_address_that_is_not_ours_are_told() {
+    fn a_port_in_use_and_an_address_of_another_machine_are_errors() {
         let first = Socket::bind("127.0.0.1:0".parse().expect("an address")).expect("bound");
-        let taken = Socket::bind(first.address().expect("bound")).map(drop);
-        assert_eq!(taken.map_err(|error| error.kind()), Err(io::ErrorKind::AddrInUse));
-        let strange = Socket::bind("192.0.2.1:5004".parse().expect("an address")).map(drop);
-        assert_eq!(strange.map_err(|error| error.kind()), Err(io::ErrorKind::AddrNotAvailable));
+        let in_use = Socket::bind(first.address().expect("bound")).map(drop);
+        assert_eq!(in_use.map_err(|error| error.kind()), Err(io::ErrorKind::AddrInUse));
+        let foreign = Socket::bind("192.0.2.1:5004".parse().expect("an address")).map(drop);
+        assert_eq!(foreign.map_err(|error| error.kind()), Err(io::ErrorKind::AddrNotAvailable));
     }
 }

@@ -1,5 +1,5 @@
-//! What a socket has sent and received, as a capture file: with headers of IP and UDP as they were on the wire, as far as
-//! a socket tells them.
+//! Writes the datagrams of a socket to a capture file, with the IP and UDP headers that they had on the wire, as far as
+//! the socket knows them.
 
 use crate::capture::{Capture, Link};
 use crate::writer::{Items, Writer};
@@ -8,16 +8,16 @@ use std::io::{self, BufWriter};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-/// A socket does not tell what is left of it (RFC 1122 section 3.2.1.7: senders begin with 64).
+/// Hop limit in the capture; a socket does not know the true one (RFC 1122 section 3.2.1.7: senders begin with 64).
 const HOPS: u8 = 64;
 const UDP: u8 = 17;
-/// So many datagrams go to the thread at once.
+/// Number of datagrams that go to the writing thread at once.
 const CHUNK: usize = 64;
 
 /// A datagram that was sent or received.
 #[derive(Debug)]
-pub(super) struct Seen {
-    /// When, in nanoseconds of real time.
+pub(super) struct CapturedDatagram {
+    /// Time in nanoseconds of CLOCK_REALTIME.
     pub(super) real: i64,
     /// Whether it was received.
     pub(super) inbound: bool,
@@ -28,8 +28,8 @@ pub(super) struct Seen {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Seen {
-    /// As the packet that was on the wire.
+impl CapturedDatagram {
+    /// The IP packet, as it was on the wire.
     fn packet(&self) -> Vec<u8> {
         let length = (self.bytes.len() + 8) as u16;
         let ports = [self.from.port().to_be_bytes(), self.to.port().to_be_bytes()].concat();
@@ -60,7 +60,7 @@ impl Seen {
                 (head, addresses)
             }
         };
-        // RFC 768; RFC 8200 section 8.1: over addresses, protocol and length, too; 0 is sent as its complement
+        // RFC 768; RFC 8200 section 8.1: includes addresses, protocol and length; 0 is sent as its complement
         let sum = match checksum(&[&addresses, &[0, UDP], &length.to_be_bytes(), &udp]) {
             0 => 0xffff,
             sum => sum,
@@ -71,47 +71,47 @@ impl Seen {
     }
 }
 
-/// The Internet checksum (RFC 1071) over parts that are of even length, but for the last.
+/// The Internet checksum (RFC 1071) over parts, all but the last of even length.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks(2));
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
-    // of datagrams: below 2^16 words, so that nothing overflows
+    // a datagram has fewer than 2^16 words, so the sum cannot overflow
     let sum: u32 = words.map(word).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// Writes what a socket sees, in a thread of its own: whoever sends and receives never waits for a disk.
+/// Writer of a capture file, with a thread of its own so that the socket's thread never waits for a disk.
 #[derive(Debug)]
 pub(super) struct Tap {
-    writer: Writer<Seen>,
+    writer: Writer<CapturedDatagram>,
 }
 
 impl Tap {
-    /// Begins a file, of an interface called `name`.
+    /// Begins a file, with an interface called `name`.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If the file cannot be created.
     pub(super) fn begin(file: &Path, name: &str) -> io::Result<Self> {
         let mut capture = Capture::begin(BufWriter::new(File::create(file)?), Link::Raw, name)?;
-        let write = move |seen: Items<Seen>| {
-            for one in seen {
-                capture.packet(one.real, one.inbound, &one.packet())?;
+        let write = move |datagrams: Items<CapturedDatagram>| {
+            for datagram in datagrams {
+                capture.packet(datagram.real, datagram.inbound, &datagram.packet())?;
             }
             capture.finish().map(drop)
         };
         Ok(Self { writer: Writer::begin("tidegate-tap", CHUNK, write)? })
     }
 
-    /// Takes a datagram.
-    pub(super) fn put(&mut self, seen: Seen) {
-        self.writer.put(seen);
+    /// Adds a datagram.
+    pub(super) fn put(&mut self, datagram: CapturedDatagram) {
+        self.writer.put(datagram);
     }
 
     /// Waits until all is written.
     ///
     /// # Errors
-    /// When something could not be.
+    /// If something could not be written.
     pub(super) fn finish(self) -> io::Result<()> {
         self.writer.finish()
     }
@@ -128,13 +128,14 @@ mod tests {
         {
             for bytes in [b"odd".to_vec(), b"even".to_vec(), Vec::new(), vec![255; 1400]] {
                 let (from, to) = (from.parse().expect("an address"), to.parse().expect("an address"));
-                let seen = Seen { real: 0, inbound: true, from, to, class: 46 << 2 | 1, bytes };
-                let packet = seen.packet();
-                assert_eq!(packet.len(), header + 8 + seen.bytes.len());
-                assert_eq!(&packet[header + 8..], &seen.bytes);
+                let datagram =
+                    CapturedDatagram { real: 0, inbound: true, from, to, class: 46 << 2 | 1, bytes };
+                let packet = datagram.packet();
+                assert_eq!(packet.len(), header + 8 + datagram.bytes.len());
+                assert_eq!(&packet[header + 8..], &datagram.bytes);
                 assert_eq!(packet[header..header + 4], [0x13, 0x8c, 0xff, 0xff]);
                 let (class, addresses) = if header == 20 {
-                    // the sum over a header with its sum is nothing
+                    // the checksum over a header that includes its checksum is 0
                     assert_eq!(checksum(&[&packet[..20]]), 0);
                     assert_eq!(usize::from(packet[2]) << 8 | usize::from(packet[3]), packet.len());
                     (packet[1], &packet[12..20])

@@ -1,14 +1,14 @@
-//! The time of a call, and the kernel's stamps in it.
+//! Converts the monotonic clock and the kernel's time stamps to the time of a call.
 
 use crate::clock::{Bridge, Reading, monotonic};
 use tidegate_core::Time;
 
-/// Time since a call began, and kernel stamps in it.
+/// Clock of a call, which begins at 0.
 #[derive(Debug)]
 pub(super) struct Timeline {
     begin: i64,
     bridge: Bridge,
-    /// When the socket was last known to be empty, monotonic.
+    /// Monotonic time at which the socket was last known to be empty.
     pub(super) empty: i64,
 }
 
@@ -22,14 +22,15 @@ impl Timeline {
         Time::from_nanos(monotonic() - self.begin)
     }
 
-    /// The time of a stamp, or the present; and whether it is that of the stamp.
+    /// Time of a kernel time stamp, or the present if there is none; and whether the time is that of the stamp.
     pub(super) fn stamped(&self, stamp: Option<i64>) -> (Time, bool) {
         let now = monotonic();
-        let (at, known) = stamp.map_or((now, false), |stamp| self.bridge.monotonic(stamp, self.empty, now));
-        (Time::from_nanos(at - self.begin), known)
+        let (time, is_exact) =
+            stamp.map_or((now, false), |stamp| self.bridge.monotonic(stamp, self.empty, now));
+        (Time::from_nanos(time - self.begin), is_exact)
     }
 
-    /// Notices whether somebody has set the real time: at each wakeup, before what came is read.
+    /// Checks whether the real-time clock was set; called at each wakeup, before datagrams are read.
     pub(super) fn compare(&mut self) {
         self.bridge.update(Reading::once());
     }

@@ -1,39 +1,39 @@
-//! Control messages: what sealed datagrams carry beside RTP and RTCP. All numbers are big endian.
+//! Control messages, which sealed datagrams carry beside RTP and RTCP. All numbers are big-endian.
 
-/// The most bytes of a record in one datagram: with seal and headers it fits into any path that carries IPv6.
+/// Largest piece of a record in bytes: with seal and headers it fits any path that carries IPv6.
 pub const PIECE: usize = 1100;
 
 /// A control message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control<'a> {
-    /// The answerer hears the caller: it has heard something in the time that lies between two of these.
+    /// Sign of life, which an answerer sends only while it receives datagrams from the caller.
     Alive,
-    /// Its side sends no more media or feedback: the call is over.
+    /// The sender's media or feedback has ended: the call is over.
     End,
-    /// Asks for `count` pieces of the other side's record, from number `from` on.
+    /// Request for `count` pieces of the receiver's record, from number `from` on.
     Ask {
-        /// The first piece.
+        /// Number of the first piece.
         from: u32,
-        /// How many.
+        /// Number of pieces.
         count: u32,
     },
-    /// A piece of one's own record.
+    /// A piece of the sender's record.
     Piece {
-        /// Its number; each but the last one has [`PIECE`] bytes.
+        /// Its number; each piece but the last one has [`PIECE`] bytes.
         number: u32,
         /// Bytes of the whole record.
         total: u32,
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// Its side has the whole record of the other one.
+    /// The sender has received the whole record of the other side.
     Done,
 }
 
-/// RTP and RTCP begin with version 2 (RFC 3550 section 5.1).
+/// Whether a payload is RTP or RTCP, which begin with version 2 (RFC 3550 section 5.1).
 #[must_use]
-pub fn is_rtp(carried: &[u8]) -> bool {
-    carried.first().is_some_and(|first| first >> 6 == 2)
+pub fn is_rtp(payload: &[u8]) -> bool {
+    payload.first().is_some_and(|first| first >> 6 == 2)
 }
 
 fn split(bytes: &[u8]) -> Option<(u32, &[u8])> {
@@ -41,7 +41,7 @@ fn split(bytes: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 impl<'a> Control<'a> {
-    /// The bytes of this message.
+    /// Encodes this message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(64);
@@ -64,7 +64,7 @@ impl<'a> Control<'a> {
         bytes
     }
 
-    /// Reads the bytes of a message; `None` if they are none.
+    /// Decodes a message; `None` if the bytes are none.
     #[must_use]
     pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         match bytes {

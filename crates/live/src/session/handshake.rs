@@ -1,34 +1,34 @@
-//! The handshake, of both sides, as state machines: datagrams and times go in, datagrams and an outcome come out.
+//! The handshake of both sides as state machines: datagrams and times go in, datagrams and an outcome come out.
 
 use super::Ignored;
 use super::keys::{Key, Nonce, PresharedKey, SessionKeys};
-use super::message::{COOKIE, MOST_REASON, MOST_SETTINGS, Message, Unreadable, VERSION};
+use super::message::{COOKIE, DecodeError, MAX_REASON, MAX_SETTINGS, Message, VERSION};
 use std::net::{IpAddr, SocketAddr};
 use tidegate_core::{Span, Time};
 
-/// A caller says again what was not answered after this long.
-const AGAIN: Span = Span::from_millis(250);
+/// Time after which a caller repeats a message that was not answered.
+const REPEAT_INTERVAL: Span = Span::from_millis(250);
 
-/// A cookie is taken for this long, and up to twice as long.
+/// Minimum lifetime of a cookie; it may be accepted for up to twice as long.
 const COOKIE_LIFE: Span = Span::from_secs(30);
 
-/// Why a handshake failed.
+/// Reason why a handshake failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failed {
-    /// The other side speaks this version.
+pub enum HandshakeError {
+    /// The other side has this version of the protocol.
     Version(u8),
-    /// The other side does not want to.
+    /// The other side refuses, for this reason.
     Refused(String),
 }
 
-fn read(bytes: &[u8], key: &Key, ignored: &mut Ignored) -> Option<(Nonce, Message)> {
+fn decode(bytes: &[u8], key: &Key, ignored: &mut Ignored) -> Option<(Nonce, Message)> {
     match Message::decode(bytes, key) {
-        Ok(read) => Some(read),
-        Err(Unreadable::Forged) => {
+        Ok(message) => Some(message),
+        Err(DecodeError::Forged) => {
             ignored.forged += 1;
             None
         }
-        Err(Unreadable::Malformed) => {
+        Err(DecodeError::Malformed) => {
             ignored.malformed += 1;
             None
         }
@@ -50,26 +50,26 @@ impl Caller {
     /// A caller that uses `nonce` once, and offers `settings`.
     ///
     /// # Errors
-    /// With the number of bytes, when there are more than [`MOST_SETTINGS`].
+    /// With the number of bytes, if there are more than [`MAX_SETTINGS`].
     pub fn new(key: PresharedKey, nonce: Nonce, settings: Vec<u8>) -> Result<Self, usize> {
-        if settings.len() > MOST_SETTINGS {
+        if settings.len() > MAX_SETTINGS {
             return Err(settings.len());
         }
         Ok(Self { handshake: key.handshake(), key, nonce, settings, cookie: None, due: Time::ZERO })
     }
 
-    /// When it has something to say next, if nothing is received before.
+    /// Time of the next message, if nothing is received before.
     #[must_use]
     pub const fn due(&self) -> Time {
         self.due
     }
 
-    /// What it says at `now`, if something is due.
+    /// The message that is due at `now`, if any.
     pub fn advance(&mut self, now: Time) -> Option<Vec<u8>> {
         if now < self.due {
             return None;
         }
-        self.due = now + AGAIN;
+        self.due = now + REPEAT_INTERVAL;
         let message = match self.cookie {
             None => Message::Hello,
             Some(cookie) => Message::Offer(cookie, self.settings.clone()),
@@ -77,32 +77,32 @@ impl Caller {
         Some(message.encode(&self.nonce, &self.handshake))
     }
 
-    /// Takes a datagram in; gives the session's keys when the other side has agreed.
+    /// Handles a datagram; returns the session's keys if the other side has accepted.
     ///
     /// # Errors
-    /// When it has refused, or speaks another version.
+    /// If the other side refuses or has another version.
     pub fn receive(
         &mut self,
         now: Time,
         bytes: &[u8],
         ignored: &mut Ignored,
-    ) -> Result<Option<SessionKeys>, Failed> {
-        let Some((nonce, message)) = read(bytes, &self.handshake, ignored) else { return Ok(None) };
+    ) -> Result<Option<SessionKeys>, HandshakeError> {
+        let Some((nonce, message)) = decode(bytes, &self.handshake, ignored) else { return Ok(None) };
         if nonce != self.nonce {
             ignored.replayed += 1;
             return Ok(None);
         }
         match message {
             Message::Retry(cookie) => {
-                // a new cookie replaces one that has grown old
+                // a new cookie replaces an expired one
                 if self.cookie.replace(cookie) != Some(cookie) {
                     self.due = now;
                 }
                 Ok(None)
             }
             Message::Accept(answerer) => Ok(Some(self.key.session(&self.nonce, &answerer))),
-            Message::Refuse(reason) => Err(Failed::Refused(reason)),
-            Message::OtherVersion(version) => Err(Failed::Version(version)),
+            Message::Refuse(reason) => Err(HandshakeError::Refused(reason)),
+            Message::OtherVersion(version) => Err(HandshakeError::Version(version)),
             Message::Hello | Message::Offer(..) => {
                 ignored.malformed += 1;
                 Ok(None)
@@ -111,20 +111,20 @@ impl Caller {
     }
 }
 
-/// What an answerer makes of a datagram.
+/// Reaction of an answerer to a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Nothing: it is ignored, and counted.
-    Nothing,
-    /// To be sent to where the datagram came from.
+pub enum AnswererAction {
+    /// The datagram is ignored, and counted.
+    Ignore,
+    /// A reply to be sent to the datagram's source.
     Send(Vec<u8>),
-    /// An offer from an address that has proved that it hears: [`Answerer::accept`] or [`Answerer::refuse`] it.
+    /// An offer from a proven address, to be answered by [`Answerer::accept`] or [`Answerer::refuse`].
     Offered(Offered),
-    /// A caller of another version, and what is to be sent to it.
+    /// A caller's version of the protocol that is not supported, and the reply to be sent.
     Version(u8, Vec<u8>),
 }
 
-/// An offer.
+/// An offer from a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offered {
     /// The caller's nonce.
@@ -133,7 +133,7 @@ pub struct Offered {
     pub settings: Vec<u8>,
 }
 
-/// The side that is called. It keeps nothing of a caller until that has brought a cookie back.
+/// The side that is called. It keeps no state of a caller before the caller has returned a cookie.
 #[derive(Debug)]
 pub struct Answerer {
     key: PresharedKey,
@@ -142,7 +142,7 @@ pub struct Answerer {
 }
 
 impl Answerer {
-    /// An answerer whose cookies depend on `secret`, which nobody else knows and no other answerer has.
+    /// An answerer whose cookies depend on `secret`, which must be unique to it and known to no one else.
     #[must_use]
     pub fn new(key: PresharedKey, secret: &Nonce) -> Self {
         Self { handshake: key.handshake(), key, cookies: Key::new(secret) }
@@ -156,50 +156,58 @@ impl Answerer {
         self.cookies.tag(&[&ip.octets(), &from.port().to_be_bytes(), nonce, &slot.to_be_bytes()])
     }
 
-    /// Takes a datagram in that came from `from`.
-    pub fn receive(&self, now: Time, from: SocketAddr, bytes: &[u8], ignored: &mut Ignored) -> Answer {
-        let Some((nonce, message)) = read(bytes, &self.handshake, ignored) else { return Answer::Nothing };
+    /// Handles a datagram from the address `from`.
+    pub fn receive(
+        &self,
+        now: Time,
+        from: SocketAddr,
+        bytes: &[u8],
+        ignored: &mut Ignored,
+    ) -> AnswererAction {
+        let Some((nonce, message)) = decode(bytes, &self.handshake, ignored) else {
+            return AnswererAction::Ignore;
+        };
         let slot = now.as_nanos() / COOKIE_LIFE.as_nanos();
-        let answer = |message: Message| Answer::Send(message.encode(&nonce, &self.handshake));
+        let reply = |message: Message| AnswererAction::Send(message.encode(&nonce, &self.handshake));
         match message {
-            Message::Hello => answer(Message::Retry(self.cookie(from, &nonce, slot))),
+            Message::Hello => reply(Message::Retry(self.cookie(from, &nonce, slot))),
             Message::Offer(cookie, settings) => {
                 if [slot, slot - 1].iter().any(|&slot| self.cookie(from, &nonce, slot) == cookie) {
-                    return Answer::Offered(Offered { nonce, settings });
+                    return AnswererAction::Offered(Offered { nonce, settings });
                 }
-                // an old one, or one that another answerer gave: the caller may have a new one
-                answer(Message::Retry(self.cookie(from, &nonce, slot)))
+                // the cookie has expired, or is of another answerer: send a new one
+                reply(Message::Retry(self.cookie(from, &nonce, slot)))
             }
             Message::OtherVersion(version) if version != VERSION => {
-                let told = Message::OtherVersion(VERSION).encode(&nonce, &self.handshake);
-                Answer::Version(version, told)
+                let reply = Message::OtherVersion(VERSION).encode(&nonce, &self.handshake);
+                AnswererAction::Version(version, reply)
             }
             _ => {
                 ignored.malformed += 1;
-                Answer::Nothing
+                AnswererAction::Ignore
             }
         }
     }
 
-    /// Agrees to an offer: what is to be sent, and the keys. `nonce` is used once; for an offer that comes again it is the
-    /// same.
+    /// Accepts an offer: the reply, and the session's keys. `nonce` must be new for each session; for a repeated offer
+    /// it is the same.
     #[must_use]
     pub fn accept(&self, offered: &Offered, nonce: &Nonce) -> (Vec<u8>, SessionKeys) {
-        let told = Message::Accept(*nonce).encode(&offered.nonce, &self.handshake);
-        (told, self.key.session(&offered.nonce, nonce))
+        let reply = Message::Accept(*nonce).encode(&offered.nonce, &self.handshake);
+        (reply, self.key.session(&offered.nonce, nonce))
     }
 
-    /// Refuses an offer: what is to be sent. Of `reason` as much is told as fits, on one line.
+    /// Refuses an offer: the reply, with as much of `reason` as fits, on one line.
     #[must_use]
     pub fn refuse(&self, offered: &Offered, reason: &str) -> Vec<u8> {
-        let mut told = String::new();
+        let mut line = String::new();
         for letter in reason.chars().map(|letter| if letter.is_control() { ' ' } else { letter }) {
-            if told.len() + letter.len_utf8() > MOST_REASON {
+            if line.len() + letter.len_utf8() > MAX_REASON {
                 break;
             }
-            told.push(letter);
+            line.push(letter);
         }
-        Message::Refuse(told).encode(&offered.nonce, &self.handshake)
+        Message::Refuse(line).encode(&offered.nonce, &self.handshake)
     }
 }
 
@@ -214,47 +222,50 @@ mod tests {
         (caller, Answerer::new(key, &[2; NONCE]))
     }
 
-    fn at(millis: i64) -> Time {
+    fn ms(millis: i64) -> Time {
         Time::from_millis(millis)
     }
 
-    fn here() -> SocketAddr {
+    fn caller_address() -> SocketAddr {
         "192.0.2.1:5004".parse().expect("an address")
     }
 
-    /// The offer that a caller makes after a retry.
-    fn offered(caller: &mut Caller, answerer: &Answerer, ignored: &mut Ignored) -> Vec<u8> {
-        let hello = caller.advance(at(0)).expect("it begins");
-        let Answer::Send(retry) = answerer.receive(at(1), here(), &hello, ignored) else {
+    /// The offer that a caller sends after a retry.
+    fn make_offer(caller: &mut Caller, answerer: &Answerer, ignored: &mut Ignored) -> Vec<u8> {
+        let hello = caller.advance(ms(0)).expect("it begins");
+        let AnswererAction::Send(retry) = answerer.receive(ms(1), caller_address(), &hello, ignored) else {
             panic!("a hello is answered")
         };
         assert!(retry.len() < hello.len(), "nothing larger than what came");
-        assert_eq!(caller.receive(at(2), &retry, ignored).map(|keys| keys.is_some()), Ok(false));
-        caller.advance(at(2)).expect("at once")
+        assert_eq!(caller.receive(ms(2), &retry, ignored).map(|keys| keys.is_some()), Ok(false));
+        caller.advance(ms(2)).expect("at once")
     }
 
     #[test]
     fn two_sides_agree() {
         let (mut caller, answerer) = sides();
         let mut ignored = Ignored::default();
-        let offer = offered(&mut caller, &answerer, &mut ignored);
-        let Answer::Offered(offered) = answerer.receive(at(3), here(), &offer, &mut ignored) else {
+        let offer = make_offer(&mut caller, &answerer, &mut ignored);
+        let AnswererAction::Offered(offered) =
+            answerer.receive(ms(3), caller_address(), &offer, &mut ignored)
+        else {
             panic!("the cookie is right")
         };
         assert_eq!(offered.settings, b"settings");
-        let (accept, theirs) = answerer.accept(&offered, &[9; NONCE]);
-        let ours = caller.receive(at(4), &accept, &mut ignored).expect("agreed").expect("keys");
-        assert_eq!(ours.there.tag(&[b"x"]), theirs.there.tag(&[b"x"]));
-        assert_eq!(ours.back.tag(&[b"x"]), theirs.back.tag(&[b"x"]));
-        assert_ne!(ours.there.tag(&[b"x"]), ours.back.tag(&[b"x"]));
+        let (accept, answerer_keys) = answerer.accept(&offered, &[9; NONCE]);
+        let caller_keys = caller.receive(ms(4), &accept, &mut ignored).expect("agreed").expect("keys");
+        let tags =
+            |keys: &SessionKeys| [keys.caller_to_answerer.tag(&[b"x"]), keys.answerer_to_caller.tag(&[b"x"])];
+        assert_eq!(tags(&caller_keys), tags(&answerer_keys));
+        assert_ne!(tags(&caller_keys)[0], tags(&caller_keys)[1]);
         assert_eq!(ignored, Ignored::default());
     }
 
     #[test]
-    fn what_is_not_answered_is_said_again() {
+    fn a_message_without_answer_is_repeated() {
         let (mut caller, _) = sides();
-        let first = caller.advance(at(0)).expect("due");
-        assert_eq!(caller.advance(at(249)), None);
+        let first = caller.advance(ms(0)).expect("due");
+        assert_eq!(caller.advance(ms(249)), None);
         assert_eq!(caller.advance(caller.due()), Some(first));
     }
 
@@ -262,35 +273,42 @@ mod tests {
     fn a_cookie_is_of_one_address_one_nonce_one_answerer_and_of_its_time() {
         let (mut caller, answerer) = sides();
         let mut ignored = Ignored::default();
-        let offer = offered(&mut caller, &answerer, &mut ignored);
-        let mut taken = |answerer: &Answerer, from: &str, now| {
+        let offer = make_offer(&mut caller, &answerer, &mut ignored);
+        let mut is_accepted = |answerer: &Answerer, from: &str, now| {
             let from = from.parse().expect("an address");
-            matches!(answerer.receive(now, from, &offer, &mut ignored), Answer::Offered(_))
+            matches!(answerer.receive(now, from, &offer, &mut ignored), AnswererAction::Offered(_))
         };
-        assert!(taken(&answerer, "192.0.2.1:5004", at(29_999)));
-        assert!(taken(&answerer, "[::ffff:192.0.2.1]:5004", at(59_999)), "the same on a socket of IPv6");
-        assert!(!taken(&answerer, "192.0.2.1:5004", at(60_000)));
-        assert!(!taken(&answerer, "192.0.2.1:5005", at(3)));
-        assert!(!taken(&answerer, "192.0.2.2:5004", at(3)));
+        assert!(is_accepted(&answerer, "192.0.2.1:5004", ms(29_999)));
+        assert!(
+            is_accepted(&answerer, "[::ffff:192.0.2.1]:5004", ms(59_999)),
+            "the same on a socket of IPv6"
+        );
+        assert!(!is_accepted(&answerer, "192.0.2.1:5004", ms(60_000)));
+        assert!(!is_accepted(&answerer, "192.0.2.1:5005", ms(3)));
+        assert!(!is_accepted(&answerer, "192.0.2.2:5004", ms(3)));
         let key = PresharedKey::new(b"a key of 19 bytes !").expect("long enough");
-        assert!(!taken(&Answerer::new(key, &[3; NONCE]), "192.0.2.1:5004", at(3)));
+        assert!(!is_accepted(&Answerer::new(key, &[3; NONCE]), "192.0.2.1:5004", ms(3)));
     }
 
     #[test]
-    fn another_key_hears_nothing_and_says_nothing() {
+    fn messages_under_another_key_are_ignored() {
         let (mut caller, answerer) = sides();
-        let stranger = Answerer::new(PresharedKey::new(&[5; 16]).expect("long enough"), &[2; NONCE]);
+        let other_answerer = Answerer::new(PresharedKey::new(&[5; 16]).expect("long enough"), &[2; NONCE]);
         let mut ignored = Ignored::default();
-        let hello = caller.advance(at(0)).expect("due");
-        assert_eq!(stranger.receive(at(1), here(), &hello, &mut ignored), Answer::Nothing);
+        let hello = caller.advance(ms(0)).expect("due");
+        assert_eq!(
+            other_answerer.receive(ms(1), caller_address(), &hello, &mut ignored),
+            AnswererAction::Ignore
+        );
         assert_eq!(ignored, Ignored { forged: 1, ..Ignored::default() });
-        let mut other =
+        let mut other_caller =
             Caller::new(PresharedKey::new(&[5; 16]).expect("long enough"), [1; NONCE], Vec::new())
                 .expect("short");
-        let Answer::Send(retry) = answerer.receive(at(1), here(), &hello, &mut ignored) else {
+        let AnswererAction::Send(retry) = answerer.receive(ms(1), caller_address(), &hello, &mut ignored)
+        else {
             panic!("a hello is answered")
         };
-        assert_eq!(other.receive(at(2), &retry, &mut ignored).map(|keys| keys.is_some()), Ok(false));
+        assert_eq!(other_caller.receive(ms(2), &retry, &mut ignored).map(|keys| keys.is_some()), Ok(false));
         assert_eq!(ignored.forged, 2);
     }
 
@@ -300,33 +318,36 @@ mod tests {
         let key = PresharedKey::new(b"a key of 19 bytes !").expect("long enough");
         let mut second = Caller::new(key, [8; NONCE], Vec::new()).expect("short");
         let mut ignored = Ignored::default();
-        let hello = second.advance(at(0)).expect("due");
-        let Answer::Send(retry) = answerer.receive(at(1), here(), &hello, &mut ignored) else {
+        let hello = second.advance(ms(0)).expect("due");
+        let AnswererAction::Send(retry) = answerer.receive(ms(1), caller_address(), &hello, &mut ignored)
+        else {
             panic!("a hello is answered")
         };
-        assert_eq!(caller.receive(at(2), &retry, &mut ignored).map(|keys| keys.is_some()), Ok(false));
+        assert_eq!(caller.receive(ms(2), &retry, &mut ignored).map(|keys| keys.is_some()), Ok(false));
         assert_eq!(ignored.replayed, 1);
         assert_eq!(caller.cookie, None);
     }
 
     #[test]
-    fn refusals_are_told_on_one_line() {
+    fn refusals_are_on_one_line() {
         let (mut caller, answerer) = sides();
         let mut ignored = Ignored::default();
-        let offer = offered(&mut caller, &answerer, &mut ignored);
-        let Answer::Offered(offered) = answerer.receive(at(3), here(), &offer, &mut ignored) else {
+        let offer = make_offer(&mut caller, &answerer, &mut ignored);
+        let AnswererAction::Offered(offered) =
+            answerer.receive(ms(3), caller_address(), &offer, &mut ignored)
+        else {
             panic!("the cookie is right")
         };
-        let told = answerer.refuse(&offered, &format!("no\nway {}", "ü".repeat(400)));
-        let refused = caller.receive(at(4), &told, &mut ignored);
-        let Err(Failed::Refused(reason)) = refused else { panic!("{refused:?}") };
-        assert!(reason.starts_with("no way ü") && reason.len() <= MOST_REASON, "{reason}");
+        let refusal = answerer.refuse(&offered, &format!("no\nway {}", "ü".repeat(400)));
+        let refused = caller.receive(ms(4), &refusal, &mut ignored);
+        let Err(HandshakeError::Refused(reason)) = refused else { panic!("{refused:?}") };
+        assert!(reason.starts_with("no way ü") && reason.len() <= MAX_REASON, "{reason}");
     }
 
     #[test]
     fn settings_that_do_not_fit_are_refused() {
         let key = PresharedKey::new(&[5; 16]).expect("long enough");
-        let made = Caller::new(key, [1; NONCE], vec![0; MOST_SETTINGS + 1]);
-        assert_eq!(made.map(drop), Err(MOST_SETTINGS + 1));
+        let caller = Caller::new(key, [1; NONCE], vec![0; MAX_SETTINGS + 1]);
+        assert_eq!(caller.map(drop), Err(MAX_SETTINGS + 1));
     }
 }

@@ -1,17 +1,17 @@
-//! Keys: what both sides hold beforehand, and what is derived from it.
+//! Keys: the pre-shared key, and the keys that are derived from it.
 
 use super::TAG;
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Bytes of a nonce: as many as the hash has, so that no two sessions share one.
+/// Bytes of a nonce, as many as of the hash: random nonces of this length are unique.
 pub const NONCE: usize = 32;
 
 /// A number that its side uses once.
 pub type Nonce = [u8; NONCE];
 
-/// A key that tags are made with.
+/// A key for tags.
 #[derive(Clone)]
 pub struct Key(Hmac<Sha256>);
 
@@ -31,7 +31,7 @@ impl Key {
         Self(Hmac::new_from_slice(bytes).expect("HMAC takes a key of any length"))
     }
 
-    /// The tag of the bytes in `parts`, one behind the other.
+    /// The tag of the concatenated `parts`.
     #[must_use]
     pub fn tag(&self, parts: &[&[u8]]) -> [u8; TAG] {
         let mut mac = self.0.clone();
@@ -41,7 +41,7 @@ impl Key {
         tag
     }
 
-    /// Whether `tag` is that of `bytes`; takes as long for a wrong one as for the right one.
+    /// Whether `tag` is the tag of `bytes`, in constant time.
     #[must_use]
     pub fn verifies(&self, bytes: &[u8], tag: &[u8; TAG]) -> bool {
         let mut mac = self.0.clone();
@@ -50,7 +50,7 @@ impl Key {
     }
 }
 
-/// What both sides hold before they have ever spoken.
+/// The key that both sides have before a session.
 #[derive(Clone)]
 pub struct PresharedKey(Vec<u8>);
 
@@ -63,22 +63,22 @@ impl std::fmt::Debug for PresharedKey {
 /// The keys of one session, by direction.
 #[derive(Clone, Debug)]
 pub struct SessionKeys {
-    /// From the caller to the answerer.
-    pub there: Key,
-    /// From the answerer to the caller.
-    pub back: Key,
+    /// Key of datagrams from the caller to the answerer.
+    pub caller_to_answerer: Key,
+    /// Key of datagrams from the answerer to the caller.
+    pub answerer_to_caller: Key,
 }
 
 impl PresharedKey {
-    /// Bytes that it has at least: 128 bits, what is asked of secret keys today (RFC 7525 section 4.1 has that for TLS).
-    pub const LEAST: usize = 16;
+    /// Minimum length in bytes: 128 bits, the usual requirement for secret keys (RFC 7525 section 4.1 has it for TLS).
+    pub const MIN_LENGTH: usize = 16;
 
     /// A key of these bytes.
     ///
     /// # Errors
-    /// With the number of bytes, when they are fewer than [`PresharedKey::LEAST`].
+    /// With the number of bytes, if there are fewer than [`PresharedKey::MIN_LENGTH`].
     pub fn new(bytes: &[u8]) -> Result<Self, usize> {
-        if bytes.len() < Self::LEAST { Err(bytes.len()) } else { Ok(Self(bytes.to_vec())) }
+        if bytes.len() < Self::MIN_LENGTH { Err(bytes.len()) } else { Ok(Self(bytes.to_vec())) }
     }
 
     fn derive(&self, salt: &[u8], info: &str) -> Key {
@@ -89,19 +89,23 @@ impl PresharedKey {
         Key::new(&key)
     }
 
-    /// The key of handshake messages. It is the same in each version of the protocol, so that two sides of different
-    /// versions can tell each other so.
+    /// The key of handshake messages. It is the same in each version of the protocol, so that two sides with different
+    /// versions can report that to each other.
     #[must_use]
     pub fn handshake(&self) -> Key {
         self.derive(b"tidegate live", "handshake")
     }
 
-    /// The keys of a session (RFC 5869): from both nonces, so that neither side alone can make an old one come again.
+    /// The keys of a session (RFC 5869). They depend on both nonces, so that neither side alone can repeat an old
+    /// session.
     #[must_use]
     pub fn session(&self, caller: &Nonce, answerer: &Nonce) -> SessionKeys {
         let salt = [caller.as_slice(), answerer].concat();
         let key = |info| self.derive(&salt, info);
-        SessionKeys { there: key("caller to answerer"), back: key("answerer to caller") }
+        SessionKeys {
+            caller_to_answerer: key("caller to answerer"),
+            answerer_to_caller: key("answerer to caller"),
+        }
     }
 }
 
@@ -125,18 +129,23 @@ mod tests {
     #[test]
     fn each_nonce_and_direction_has_a_key_of_its_own() {
         let key = PresharedKey::new(&[7; 16]).expect("long enough");
-        let other = PresharedKey::new(&[8; 16]).expect("long enough");
+        let second_key = PresharedKey::new(&[8; 16]).expect("long enough");
         let (a, b) = ([1; NONCE], [2; NONCE]);
         let tag = |key: &Key| key.tag(&[b"same"]);
-        let mut tags = vec![tag(&key.handshake()), tag(&other.handshake())];
-        for keys in [key.session(&a, &b), key.session(&b, &a), key.session(&a, &a), other.session(&a, &b)] {
-            tags.extend([tag(&keys.there), tag(&keys.back)]);
+        let mut tags = vec![tag(&key.handshake()), tag(&second_key.handshake())];
+        for keys in
+            [key.session(&a, &b), key.session(&b, &a), key.session(&a, &a), second_key.session(&a, &b)]
+        {
+            tags.extend([tag(&keys.caller_to_answerer), tag(&keys.answerer_to_caller)]);
         }
         let count = tags.len();
         tags.sort_unstable();
         tags.dedup();
         assert_eq!(tags.len(), count);
-        assert_eq!(tag(&key.session(&a, &b).there), tag(&key.session(&a, &b).there));
+        assert_eq!(
+            tag(&key.session(&a, &b).caller_to_answerer),
+            tag(&key.session(&a, &b).caller_to_answerer)
+        );
     }
 
     #[test]

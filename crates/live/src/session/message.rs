@@ -1,66 +1,66 @@
-//! Handshake messages as bytes.
+//! Encodes and decodes handshake messages.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 4 | [`MAGIC`] |
 //! | 1 | [`VERSION`] of the protocol |
 //! | 1 | kind of message |
 //! | 32 | the caller's nonce |
-//! | any | what the kind has |
+//! | any | body, by kind |
 //! | 16 | tag under the handshake key, over all before it |
 //!
-//! Magic, version, nonce and tag, and the refusal with its version, are where they are in every version, so that two
-//! sides of different versions find that out.
+//! Magic, version, nonce and tag, and the message with another version, have the same layout in every version of the
+//! protocol, so that two sides with different versions can detect that.
 
 use super::TAG;
 use super::keys::{Key, NONCE, Nonce};
 
-/// How handshake messages begin: no RTP or RTCP does, nor a control message.
+/// First bytes of handshake messages; no RTP, RTCP or control message begins with them.
 pub const MAGIC: [u8; 4] = *b"tdgt";
 
-/// The version of this protocol, of its messages and of the records that are exchanged.
+/// Version of this protocol, which covers its messages and the exchanged records.
 pub const VERSION: u8 = 1;
 
-/// Bytes of the largest handshake message: it fits in any path that carries IPv6 (RFC 8200 section 5, 1280 bytes).
-pub const LARGEST: usize = 1232;
+/// Bytes of the largest handshake message, which fits any path that carries IPv6 (RFC 8200 section 5, 1280 bytes).
+pub const MAX_MESSAGE: usize = 1232;
 
 /// Bytes of a cookie.
 pub const COOKIE: usize = 16;
 
-/// Bytes of padding in a hello, which make it larger than what may be answered.
+/// Bytes of padding in a hello, which make it larger than any answer to it.
 const PADDING: usize = 64;
 
 const HEADER: usize = MAGIC.len() + 2 + NONCE;
 
-/// The most bytes of settings that fit into an offer.
-pub const MOST_SETTINGS: usize = LARGEST - HEADER - COOKIE - TAG;
+/// Largest number of bytes of settings in an offer.
+pub const MAX_SETTINGS: usize = MAX_MESSAGE - HEADER - COOKIE - TAG;
 
-/// The most bytes of a reason that fit into a refusal.
-pub const MOST_REASON: usize = 400;
+/// Largest number of bytes of a reason in a refusal.
+pub const MAX_REASON: usize = 400;
 
 /// A handshake message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The caller would like to speak.
+    /// The caller's first message.
     Hello,
-    /// The answerer asks whether the caller hears at its address.
+    /// The answerer's cookie, with which the caller proves that it receives at its address.
     Retry([u8; COOKIE]),
-    /// The caller brings the cookie, and says how the session is to be.
+    /// The caller's cookie, and the settings of the session.
     Offer([u8; COOKIE], Vec<u8>),
-    /// The answerer agrees; its nonce.
+    /// The answerer accepts, with its nonce.
     Accept(Nonce),
-    /// The answerer does not, and says why.
+    /// The answerer refuses, with a reason.
     Refuse(String),
-    /// The other side speaks this version.
+    /// The other side has this version of the protocol.
     OtherVersion(u8),
 }
 
-/// What is wrong with bytes that should be a handshake message.
+/// Reason why bytes are no valid handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// They are none.
+pub enum DecodeError {
+    /// The layout is wrong.
     Malformed,
-    /// Their tag is wrong.
+    /// The tag is wrong.
     Forged,
 }
 
@@ -76,7 +76,7 @@ impl Message {
         }
     }
 
-    /// The bytes of this message about the session of `nonce`.
+    /// Encodes this message for the session of `nonce`.
     #[must_use]
     pub fn encode(&self, nonce: &Nonce, key: &Key) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(256);
@@ -99,20 +99,20 @@ impl Message {
         bytes
     }
 
-    /// Reads the bytes of a message, and about which session it is.
+    /// Decodes a message, and the caller's nonce of its session.
     ///
     /// # Errors
-    /// When they are none, or their tag is wrong.
-    pub fn decode(bytes: &[u8], key: &Key) -> Result<(Nonce, Self), Unreadable> {
-        if bytes.len() > LARGEST {
-            return Err(Unreadable::Malformed);
+    /// If the bytes are no message, or the tag is wrong.
+    pub fn decode(bytes: &[u8], key: &Key) -> Result<(Nonce, Self), DecodeError> {
+        if bytes.len() > MAX_MESSAGE {
+            return Err(DecodeError::Malformed);
         }
-        let (tagged, tag) = bytes.split_last_chunk::<TAG>().ok_or(Unreadable::Malformed)?;
-        let rest = tagged.strip_prefix(&MAGIC).ok_or(Unreadable::Malformed)?;
-        let (&[version, kind], rest) = rest.split_first_chunk().ok_or(Unreadable::Malformed)?;
-        let (nonce, body) = rest.split_first_chunk::<NONCE>().ok_or(Unreadable::Malformed)?;
+        let (tagged, tag) = bytes.split_last_chunk::<TAG>().ok_or(DecodeError::Malformed)?;
+        let rest = tagged.strip_prefix(&MAGIC).ok_or(DecodeError::Malformed)?;
+        let (&[version, kind], rest) = rest.split_first_chunk().ok_or(DecodeError::Malformed)?;
+        let (nonce, body) = rest.split_first_chunk::<NONCE>().ok_or(DecodeError::Malformed)?;
         if !key.verifies(tagged, tag) {
-            return Err(Unreadable::Forged);
+            return Err(DecodeError::Forged);
         }
         let message = match kind {
             6 => match body {
@@ -122,7 +122,7 @@ impl Message {
             _ if version != VERSION => Some(Self::OtherVersion(version)),
             _ => Self::body(kind, body),
         };
-        message.map(|message| (*nonce, message)).ok_or(Unreadable::Malformed)
+        message.map(|message| (*nonce, message)).ok_or(DecodeError::Malformed)
     }
 
     fn body(kind: u8, body: &[u8]) -> Option<Self> {
@@ -136,9 +136,10 @@ impl Message {
             4 => body.try_into().ok().map(Self::Accept),
             5 => {
                 let reason = std::str::from_utf8(body).ok()?;
-                // it is shown to a person: nothing that moves the cursor
-                let plain = |reason: &str| reason.len() <= MOST_REASON && !reason.contains(char::is_control);
-                plain(reason).then(|| Self::Refuse(reason.to_owned()))
+                // the reason is printed in a terminal: it must not move the cursor
+                let is_printable =
+                    |reason: &str| reason.len() <= MAX_REASON && !reason.contains(char::is_control);
+                is_printable(reason).then(|| Self::Refuse(reason.to_owned()))
             }
             _ => None,
         }
@@ -153,7 +154,7 @@ mod tests {
         vec![
             Message::Hello,
             Message::Retry([1; COOKIE]),
-            Message::Offer([2; COOKIE], vec![3; MOST_SETTINGS]),
+            Message::Offer([2; COOKIE], vec![3; MAX_SETTINGS]),
             Message::Accept([4; NONCE]),
             Message::Refuse("no encoder: «ü»".to_owned()),
             Message::OtherVersion(9),
@@ -162,25 +163,25 @@ mod tests {
 
     #[test]
     fn messages_are_their_bytes_and_others_are_refused() {
-        let (key, other) = (Key::new(&[1; 32]), Key::new(&[2; 32]));
+        let (key, wrong_key) = (Key::new(&[1; 32]), Key::new(&[2; 32]));
         for message in all() {
             let bytes = message.encode(&[7; NONCE], &key);
-            assert!(bytes.len() <= LARGEST, "{message:?}: {} bytes", bytes.len());
+            assert!(bytes.len() <= MAX_MESSAGE, "{message:?}: {} bytes", bytes.len());
             assert_eq!(Message::decode(&bytes, &key), Ok(([7; NONCE], message.clone())));
-            assert_eq!(Message::decode(&bytes, &other), Err(Unreadable::Forged));
+            assert_eq!(Message::decode(&bytes, &wrong_key), Err(DecodeError::Forged));
             for length in 0..bytes.len() {
                 assert!(Message::decode(&bytes[..length], &key).is_err(), "{message:?} cut to {length}");
             }
-            for at in 0..bytes.len() {
-                let mut spoiled = bytes.clone();
-                spoiled[at] ^= 0x10;
-                assert!(Message::decode(&spoiled, &key).is_err(), "{message:?} spoiled at {at}");
+            for index in 0..bytes.len() {
+                let mut damaged = bytes.clone();
+                damaged[index] ^= 0x10;
+                assert!(Message::decode(&damaged, &key).is_err(), "{message:?} damaged at byte {index}");
             }
         }
     }
 
     #[test]
-    fn what_is_answered_before_the_cookie_is_smaller_than_a_hello() {
+    fn answers_before_the_cookie_are_smaller_than_a_hello() {
         let key = Key::new(&[1; 32]);
         let size = |message: Message| message.encode(&[0; NONCE], &key).len();
         let hello = size(Message::Hello);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told() {
+    fn another_version_is_reported() {
         let key = Key::new(&[1; 32]);
         let mut bytes = Message::Accept([4; NONCE]).encode(&[7; NONCE], &key);
         bytes.truncate(bytes.len() - TAG);
@@ -202,6 +203,6 @@ mod tests {
     fn reasons_that_would_move_a_cursor_are_refused() {
         let key = Key::new(&[1; 32]);
         let bytes = Message::Refuse("\u{1b}[2J".to_owned()).encode(&[7; NONCE], &key);
-        assert_eq!(Message::decode(&bytes, &key), Err(Unreadable::Malformed));
+        assert_eq!(Message::decode(&bytes, &key), Err(DecodeError::Malformed));
     }
 }

@@ -1,5 +1,5 @@
-//! What a session writes down, a line each: packets that came in (`arrivals.csv`) and what became of them
-//! (`fates.csv`). The first is all that is needed to do everything again in virtual time.
+//! The log files of a session, with a line for each packet: arrivals (`arrivals.csv`) and fates (`fates.csv`). A replay
+//! in virtual time needs only the arrivals.
 
 use super::frame::{Frame, Rtp, Tuple};
 use super::model::Fate;
@@ -14,33 +14,33 @@ pub const ARRIVALS: &str = "number,at_ns,clamped_ns,from,flow,size,ecn,protocol,
 /// The first line of `fates.csv`.
 pub const FATES: &str = "number,at_ns,fate,written_ns";
 
-/// A packet that came in.
+/// A packet that arrived at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Its number in the session.
     pub number: u64,
-    /// When it came in, by the model.
+    /// Model time at which it entered.
     pub at: Time,
-    /// By how much that is later than the kernel's stamp.
+    /// Difference to the kernel's time stamp.
     pub clamped: Span,
-    /// Who sent it.
+    /// Side that sent it.
     pub from: Side,
     /// Its flow's number, from 0 on.
     pub flow: usize,
-    /// The rest.
+    /// The other fields.
     pub frame: Frame,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct FateRecord {
     /// Its number in the session.
     pub number: u64,
-    /// When it was due, or died, by the model.
+    /// Model time at which it was due, or was dropped.
     pub at: Time,
-    /// Which of them.
+    /// Its fate.
     pub fate: Fate,
-    /// When it was written to the device, in model time; `None` for one that was not.
+    /// Model time at which it was written to the device; `None` if it was not.
     pub written: Option<Time>,
 }
 
@@ -64,7 +64,7 @@ impl Arrival {
         };
     }
 
-    fn read(line: &str) -> Result<Self, String> {
+    fn parse(line: &str) -> Result<Self, String> {
         let mut cells = Cells::of(line, ARRIVALS)?;
         let number = cells.number("number", u64::MAX)?;
         let at = Time::from_nanos(cells.number("at_ns", i64::MAX as u64)? as i64);
@@ -99,7 +99,7 @@ impl Arrival {
     }
 }
 
-impl Ending {
+impl FateRecord {
     /// Appends it as a line.
     pub fn write(&self, to: &mut String) {
         let fate = match self.fate {
@@ -109,12 +109,12 @@ impl Ending {
         };
         let _ = write!(to, "{},{},{fate},", self.number, self.at.as_nanos());
         let _ = match self.written {
-            Some(at) => writeln!(to, "{}", at.as_nanos()),
+            Some(written) => writeln!(to, "{}", written.as_nanos()),
             None => writeln!(to),
         };
     }
 
-    fn read(line: &str) -> Result<Self, String> {
+    fn parse(line: &str) -> Result<Self, String> {
         let mut cells = Cells::of(line, FATES)?;
         let number = cells.number("number", u64::MAX)?;
         let at = Time::from_nanos(cells.number("at_ns", i64::MAX as u64)? as i64);
@@ -141,11 +141,11 @@ struct Cells<'a>(&'a str);
 
 impl<'a> Cells<'a> {
     fn of(line: &'a str, head: &str) -> Result<Self, String> {
-        let (found, expected) = (line.matches(',').count() + 1, head.matches(',').count() + 1);
-        if found == expected {
+        let (count, expected) = (line.matches(',').count() + 1, head.matches(',').count() + 1);
+        if count == expected {
             return Ok(Self(line));
         }
-        Err(format!("found {found} cells; expected {expected} ({head})"))
+        Err(format!("found {count} cells; expected {expected} ({head})"))
     }
 
     fn rest(&self) -> &'a str {
@@ -155,59 +155,59 @@ impl<'a> Cells<'a> {
     fn word<T>(
         &mut self,
         name: &str,
-        right: &str,
-        read: impl FnOnce(&str) -> Option<T>,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, String> {
         let (word, rest) = self.0.split_once(',').unwrap_or((self.0, ""));
         self.0 = rest;
-        read(word).ok_or_else(|| {
-            let shown: String = word.chars().take(40).collect();
-            format!("{name}: found {shown:?}; expected {right}")
+        parse(word).ok_or_else(|| {
+            let start: String = word.chars().take(40).collect();
+            format!("{name}: found {start:?}; expected {expected}")
         })
     }
 
-    fn number(&mut self, name: &str, most: u64) -> Result<u64, String> {
+    fn number(&mut self, name: &str, max: u64) -> Result<u64, String> {
         let digits = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-        self.word(name, &format!("a whole number up to {most}"), |word| {
-            word.parse().ok().filter(|&value| value <= most && digits(word))
+        self.word(name, &format!("a whole number up to {max}"), |word| {
+            word.parse().ok().filter(|&value| value <= max && digits(word))
         })
     }
 }
 
-/// Reads all lines of a file whose first one is `head`. A last line that is not whole is left out: a session that was
-/// killed ends so.
-fn lines<T>(text: &str, head: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut lines = whole.split('\n');
+/// Parses all lines of a file after the first one, which must be `head`. An incomplete last line is skipped: the files
+/// of a session that was killed end so.
+fn lines<T>(text: &str, head: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = complete.split('\n');
     if lines.next() != Some(head) {
         return Err(format!("line 1: expected {head}"));
     }
     lines
         .enumerate()
-        .map(|(at, line)| read(line).map_err(|error| format!("line {}: {error}", at + 2)))
+        .map(|(index, line)| parse(line).map_err(|error| format!("line {}: {error}", index + 2)))
         .collect()
 }
 
-/// Reads `arrivals.csv`: in the order in which packets were read from their devices.
+/// Parses `arrivals.csv`, whose lines are in the order in which packets were read from their devices.
 ///
 /// # Errors
-/// Line, cell, what was found and what would be right.
+/// With line, cell, the text found and the text expected.
 pub fn arrivals(text: &str) -> Result<Vec<Arrival>, String> {
-    let found = lines(text, ARRIVALS, Arrival::read)?;
-    for (at, one) in found.iter().enumerate() {
-        if one.number != at as u64 {
-            return Err(format!("line {}: number: found {}; expected {at}", at + 2, one.number));
+    let arrivals = lines(text, ARRIVALS, Arrival::parse)?;
+    for (index, arrival) in arrivals.iter().enumerate() {
+        if arrival.number != index as u64 {
+            return Err(format!("line {}: number: found {}; expected {index}", index + 2, arrival.number));
         }
     }
-    Ok(found)
+    Ok(arrivals)
 }
 
-/// Reads `fates.csv`: in the order in which packets came to their end.
+/// Parses `fates.csv`, whose lines are in the order in which packets left the model or were dropped.
 ///
 /// # Errors
-/// Line, cell, what was found and what would be right.
-pub fn endings(text: &str) -> Result<Vec<Ending>, String> {
-    lines(text, FATES, Ending::read)
+/// With line, cell, the text found and the text expected.
+pub fn fates(text: &str) -> Result<Vec<FateRecord>, String> {
+    lines(text, FATES, FateRecord::parse)
 }
 
 #[cfg(test)]
@@ -219,32 +219,32 @@ mod tests {
         let [address_a, address_b] = [1, 254].map(|last| Ipv4Addr::new(10, 77, 0, last));
         let tuple = Tuple { protocol: 17, address_a, port_a: 5004, address_b, port_b: 65535 };
         let frame = Frame { size: 1228, ecn: Ecn::Ect1, tuple, rtp };
-        let at = Time::from_nanos(1_234_567_890_123);
-        Arrival { number, at, clamped: Span::from_nanos(77), from: Side::B, flow: 31, frame }
+        let entered = Time::from_nanos(1_234_567_890_123);
+        Arrival { number, at: entered, clamped: Span::from_nanos(77), from: Side::B, flow: 31, frame }
     }
 
     #[test]
-    fn lines_are_read_as_they_were_written_and_a_cut_one_is_left_out() {
+    fn lines_are_read_as_they_were_written_and_a_cut_one_is_skipped() {
         let rtp = Rtp { ssrc: u32::MAX, sequence: 65535, timestamp: 0, payload_type: 127, marker: true };
         let written = [arrival(0, None), arrival(1, Some(rtp))];
         let mut text = format!("{ARRIVALS}\n");
-        written.iter().for_each(|one| one.write(&mut text));
+        written.iter().for_each(|row| row.write(&mut text));
         assert_eq!(arrivals(&text).unwrap(), written);
         assert_eq!(arrivals(&text[..text.len() - 1]).unwrap(), written[..1]);
-        let endings_written = [
+        let fates_written = [
             (Fate::Arrives { marked: false }, Some(Time::from_nanos(5))),
             (Fate::Arrives { marked: true }, None),
             (Fate::Dies(Cause::Queue), None),
             (Fate::Dies(Cause::Outage), None),
         ]
-        .map(|(fate, written)| Ending { number: 3, at: Time::from_nanos(4), fate, written });
+        .map(|(fate, written)| FateRecord { number: 3, at: Time::from_nanos(4), fate, written });
         let mut text = format!("{FATES}\n");
-        endings_written.iter().for_each(|one| one.write(&mut text));
-        assert_eq!(endings(&text).unwrap(), endings_written);
+        fates_written.iter().for_each(|row| row.write(&mut text));
+        assert_eq!(fates(&text).unwrap(), fates_written);
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_cell() {
+    fn errors_have_their_line_and_cell() {
         let wrong = |line: &str| arrivals(&format!("{ARRIVALS}\n{line}\n")).unwrap_err();
         assert_eq!(wrong("1,2"), format!("line 2: found 2 cells; expected 17 ({ARRIVALS})"));
         assert_eq!(
@@ -268,7 +268,7 @@ mod tests {
             "line 2: number: found 5; expected 0"
         );
         assert_eq!(
-            endings(&format!("{FATES}\n0,1,eaten,\n")).unwrap_err(),
+            fates(&format!("{FATES}\n0,1,eaten,\n")).unwrap_err(),
             "line 2: fate: found \"eaten\"; expected arrives, arrives marked, queue, loss, corrupt or outage"
         );
         assert!(arrivals("").unwrap_err().starts_with("line 1: expected number,at_ns"));

@@ -1,41 +1,41 @@
-//! Which flow of the scenario stands for which of the programs' flows.
+//! Maps the programs' flows to external flows of the scenario.
 
 use super::frame::Tuple;
 use std::collections::BTreeMap;
 
-/// The programs' flows in the order in which they were first seen.
+/// The programs' flows in the order of their first packets.
 #[derive(Debug)]
 pub struct Flows {
-    most: usize,
-    known: BTreeMap<Tuple, usize>,
-    seen: Vec<Tuple>,
+    max_flows: usize,
+    numbers: BTreeMap<Tuple, usize>,
+    tuples: Vec<Tuple>,
 }
 
 impl Flows {
-    /// None yet, of which `most` are told apart.
+    /// An empty map that distinguishes `max_flows` flows.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        Self { most, known: BTreeMap::new(), seen: Vec::new() }
+    pub fn new(max_flows: usize) -> Self {
+        Self { max_flows, numbers: BTreeMap::new(), tuples: Vec::new() }
     }
 
-    /// The number of a flow, from 0 on; those that find no number of their own share the last one.
+    /// The number of a flow, from 0 on; when all numbers are used, further flows share the last one.
     pub fn number(&mut self, tuple: Tuple) -> usize {
-        if let Some(&number) = self.known.get(&tuple) {
+        if let Some(&number) = self.numbers.get(&tuple) {
             return number;
         }
-        let number = self.seen.len().min(self.most - 1);
-        // those that share the last number are not kept: a port scan must not fill the memory
-        if self.seen.len() < self.most {
-            self.seen.push(tuple);
-            self.known.insert(tuple, number);
+        let number = self.tuples.len().min(self.max_flows - 1);
+        // flows that share the last number are not stored: a port scan must not fill the memory
+        if self.tuples.len() < self.max_flows {
+            self.tuples.push(tuple);
+            self.numbers.insert(tuple, number);
         }
         number
     }
 
-    /// The flows by number; the last of them stands for others, too.
+    /// The flows by number; the last number may be shared by flows that are not listed.
     #[must_use]
-    pub fn seen(&self) -> &[Tuple] {
-        &self.seen
+    pub fn tuples(&self) -> &[Tuple] {
+        &self.tuples
     }
 }
 
@@ -56,6 +56,6 @@ mod tests {
         assert_eq!(flows.number(tuple(3)), 3);
         let elsewhere = Tuple { address_a: Ipv4Addr::new(10, 77, 0, 3), ..tuple(3) };
         assert_eq!(flows.number(elsewhere), FLOWS - 1, "the same ports at another address");
-        assert_eq!(flows.seen().len(), FLOWS);
+        assert_eq!(flows.tuples().len(), FLOWS);
     }
 }

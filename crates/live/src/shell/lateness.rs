@@ -1,41 +1,41 @@
-//! How late a session was: each packet's writing after it was due.
+//! Lateness of a session: the time from which a packet was due until it was written.
 
 use tidegate_core::Span;
 use tidegate_sim::record::histogram::Histogram;
 
-/// Spans that should be nothing, as quantiles.
+/// Histogram of spans that ideally are 0.
 #[derive(Default)]
 pub struct Lateness {
     histogram: Histogram,
     worst: Span,
 }
 
-/// What there is to say of them, in milliseconds; `None` where there was none.
+/// Quantiles of lateness in milliseconds; `None` if there are no samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Late {
-    /// How many.
+pub struct LatenessSummary {
+    /// Number of samples.
     pub count: u64,
     /// Median.
     pub p50_ms: Option<f64>,
-    /// 99 of 100 are less.
+    /// 99th percentile.
     pub p99_ms: Option<f64>,
-    /// The worst.
+    /// Maximum.
     pub worst_ms: Option<f64>,
 }
 
 impl Lateness {
-    /// Takes one in.
+    /// Adds a sample.
     pub fn add(&mut self, span: Span) {
         self.histogram.add(span.max(Span::ZERO));
         self.worst = self.worst.max(span);
     }
 
-    /// What there is to say.
+    /// The quantiles.
     #[must_use]
-    pub fn summary(&self) -> Late {
+    pub fn summary(&self) -> LatenessSummary {
         let quantile = |q| self.histogram.quantile_ms(q);
         let count = self.histogram.count();
         let worst_ms = (count > 0).then(|| self.worst.as_millis_f64());
-        Late { count, p50_ms: quantile(0.5), p99_ms: quantile(0.99), worst_ms }
+        LatenessSummary { count, p50_ms: quantile(0.5), p99_ms: quantile(0.99), worst_ms }
     }
 }

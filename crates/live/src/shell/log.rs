@@ -1,7 +1,7 @@
 //! The files of a session.
 
 use super::Side;
-use super::arrival::{ARRIVALS, Arrival, Ending, FATES};
+use super::arrival::{ARRIVALS, Arrival, FATES, FateRecord};
 use crate::capture::{Capture, Link};
 use crate::writer::{Items, Writer};
 use std::fs::File;
@@ -11,16 +11,15 @@ use std::path::Path;
 /// A line of either file.
 #[derive(Clone, Debug)]
 pub enum Row {
-    /// A packet that came in.
+    /// A packet that arrived.
     Arrival(Arrival),
-    /// What became of one.
-    Ending(Ending),
-    /// A frame that the device of a side has sent, with the kernel's stamp, or received, when it was written; for its
-    /// capture file.
-    Seen {
-        /// Whose device.
+    /// The fate of a packet.
+    Fate(FateRecord),
+    /// A frame for the capture file of a side.
+    Frame {
+        /// The side of the device.
         side: Side,
-        /// When, in nanoseconds of real time.
+        /// Nanoseconds of real time: the kernel's time stamp if the device sent the frame, else the time of writing.
         real: i64,
         /// Whether the device received it.
         inbound: bool,
@@ -29,10 +28,10 @@ pub enum Row {
     },
 }
 
-/// So many rows go to the thread at once.
+/// Number of rows that go to the writing thread at once.
 const CHUNK: usize = 256;
 
-/// Takes rows and has them written.
+/// The log of a session, which is written by a thread of its own.
 pub struct Log {
     writer: Writer<Row>,
     captures: bool,
@@ -45,10 +44,11 @@ pub fn capture_file(side: Side) -> String {
 }
 
 impl Log {
-    /// Begins `arrivals.csv` and `fates.csv` in `folder`, and with `captures` the capture file of each side. The thread has the scheduling of whoever calls this.
+    /// Begins `arrivals.csv` and `fates.csv` in `folder`, and with `captures` the capture file of each side. The
+    /// writing thread has the scheduling of the calling thread.
     ///
     /// # Errors
-    /// When they cannot be made.
+    /// If the files cannot be created.
     pub fn begin(folder: &Path, captures: bool) -> io::Result<Self> {
         let file = |name: &str, head: &str| -> io::Result<_> {
             let mut file = BufWriter::new(File::create(folder.join(name))?);
@@ -61,30 +61,30 @@ impl Log {
             let file = BufWriter::new(File::create(folder.join(capture_file(side)))?);
             Capture::begin(file, Link::Ethernet, side.name())
         };
-        let mut seen =
+        let mut pcaps =
             captures.then(|| -> io::Result<_> { Ok([capture(Side::A)?, capture(Side::B)?]) }).transpose()?;
         let write = move |rows: Items<Row>| {
             let mut text = String::new();
             for row in rows {
                 text.clear();
                 match row {
-                    Row::Arrival(one) => {
-                        one.write(&mut text);
+                    Row::Arrival(arrival) => {
+                        arrival.write(&mut text);
                         arrivals.write_all(text.as_bytes())?;
                     }
-                    Row::Ending(one) => {
-                        one.write(&mut text);
+                    Row::Fate(fate) => {
+                        fate.write(&mut text);
                         fates.write_all(text.as_bytes())?;
                     }
-                    Row::Seen { side, real, inbound, frame } => {
-                        if let Some(seen) = &mut seen {
-                            seen[side as usize].packet(real, inbound, &frame)?;
+                    Row::Frame { side, real, inbound, frame } => {
+                        if let Some(pcaps) = &mut pcaps {
+                            pcaps[side as usize].packet(real, inbound, &frame)?;
                         }
                     }
                 }
             }
-            for one in seen.into_iter().flatten() {
-                one.finish()?;
+            for pcap in pcaps.into_iter().flatten() {
+                pcap.finish()?;
             }
             arrivals.flush()?;
             fates.flush()
@@ -92,13 +92,13 @@ impl Log {
         Ok(Self { writer: Writer::begin("tidegate-log", CHUNK, write)?, captures })
     }
 
-    /// Whether it keeps frames.
+    /// Whether it writes capture files.
     #[must_use]
     pub fn captures(&self) -> bool {
         self.captures
     }
 
-    /// Takes a row.
+    /// Adds a row.
     pub fn put(&mut self, row: Row) {
         self.writer.put(row);
     }
@@ -106,7 +106,7 @@ impl Log {
     /// Waits until all is written.
     ///
     /// # Errors
-    /// When something could not be.
+    /// If something could not be written.
     pub fn finish(self) -> io::Result<()> {
         self.writer.finish()
     }

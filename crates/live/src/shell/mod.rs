@@ -1,7 +1,7 @@
-//! Links of a scenario between two programs: packets of a real device go through the engine's world.
+//! Connects two programs by a scenario's links: packets of real devices go through the engine's world.
 //!
-//! The clock of the model is the kernel's stamp of each arrival, not the moment at which we woke and read it. So its
-//! arithmetic is exact however late we are; late is only the writing, and that is measured.
+//! The model uses the kernel's time stamp of each arrival, and not the time at which the packet was read. It therefore
+//! is exact even if wakeups are late. Only the writing of packets is late then, and that lateness is measured.
 
 pub mod arrival;
 pub mod flows;
@@ -15,14 +15,14 @@ pub mod replay;
 /// One of the two ends of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The first program: where the scenario's call is sent from.
+    /// The first program, from which the scenario's call is sent.
     A,
-    /// The second one.
+    /// The second program.
     B,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const ALL: [Self; 2] = [Self::A, Self::B];
 
     /// Its letter.
@@ -34,9 +34,9 @@ impl Side {
         }
     }
 
-    /// The other one.
+    /// The opposite side.
     #[must_use]
-    pub const fn other(self) -> Self {
+    pub const fn opposite(self) -> Self {
         match self {
             Self::A => Self::B,
             Self::B => Self::A,
@@ -44,11 +44,11 @@ impl Side {
     }
 }
 
-/// Flows that a session tells apart: each has an external flow in the scenario for each direction. What comes after
-/// shares the last one.
+/// Number of flows that a session distinguishes; each has an external flow in the scenario for each direction. All
+/// further flows share the last one.
 pub const FLOWS: usize = 32;
 
-/// The names of the flows that stand for what each side sends.
+/// The names of the external flows of each side.
 pub type Names = [Vec<String>; 2];
 
 /// `A-1`, `B-1` and so on, up to [`FLOWS`] of each side.

@@ -1,4 +1,5 @@
-//! The world of a session: packets go in with the kernel's stamps, and come out when they are due or do not.
+//! The world of a session. Packets enter it with the kernel's time stamps, and leave it when they are due, or are
+//! dropped.
 
 use super::{Names, Side};
 use std::collections::VecDeque;
@@ -6,68 +7,70 @@ use tidegate_core::{Cause, Ecn, NodeId, Span, Time};
 use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::scenario::{Outcome, Run};
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It leaves the last link; whether it bears a congestion mark then.
+    /// It leaves the last link.
     Arrives {
         /// Whether a queue has marked it.
         marked: bool,
     },
-    /// It died on its way.
+    /// It was dropped.
     Dies(Cause),
 }
 
-/// A packet that has come to its end in the model.
+/// A packet that has left the model, or was dropped in it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Decided<B> {
+pub struct PacketExit<B> {
     /// Its number.
     pub number: u64,
-    /// When, in model time: to be written then, or dead.
+    /// Model time at which it leaves or was dropped.
     pub at: Time,
-    /// Who has sent it.
+    /// Side that sent it.
     pub from: Side,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
-    /// What came in with it.
+    /// The bytes with which it entered.
     pub bytes: B,
 }
 
-/// A packet that came in: its number, and when by the model.
+/// A packet that has entered the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entered {
+pub struct EnteredPacket {
     /// Its number, counted from 0.
     pub number: u64,
-    /// When it comes in, by the model.
+    /// Model time at which it enters.
     pub at: Time,
-    /// By how much that is later than its stamp, because the model had got further.
+    /// Difference to its time stamp, if the model had already passed that.
     pub clamped: Span,
 }
 
-struct Held<B> {
+struct PendingPacket<B> {
     from: Side,
     capable: Ecn,
     bytes: B,
 }
 
-/// The world of a session. `B` is what is kept of a packet while the model has it: its bytes, or nothing.
+/// The world of a session. `B` is stored with each packet in the model: its bytes, or nothing.
 pub struct Model<B> {
     run: Run,
-    /// The node that feeds each flow, by side and number.
+    /// The source node of each flow, by side and number.
     sources: [Vec<NodeId>; 2],
-    /// When each of them was last fed: stamps of one device are in order, but for what two processors receive at once.
+    /// The last entry of each source. Time stamps of one device may be out of order if two processors receive at once.
     latest: [Vec<Time>; 2],
-    held: VecDeque<Option<Held<B>>>,
+    /// The packets in the model by number, from `first` on.
+    pending: VecDeque<Option<PendingPacket<B>>>,
     first: u64,
-    /// All that happens up to and including this has happened.
+    /// Time up to which, inclusive, the model has run.
     simulated: Time,
 }
 
 impl<B> Model<B> {
-    /// The world of a scenario with flows for what the programs send: of each side those of its `names` that it has.
+    /// The world of a scenario with external flows for the programs: on each side those of its `names` that the
+    /// scenario has.
     ///
     /// # Errors
-    /// If it has none of them, or more of one side than of the other.
+    /// If the scenario has none of them, or more of one side than of the other.
     pub fn new(mut run: Run, names: &Names) -> Result<Self, String> {
         run.watch_deaths();
         let sources = names.each_ref().map(|names| -> Vec<NodeId> {
@@ -83,36 +86,37 @@ impl<B> Model<B> {
             return Err(format!("has no external flows {a} and {b}, as many of one side as of the other"));
         }
         let latest = sources.each_ref().map(|sources| vec![Time::ZERO; sources.len()]);
-        Ok(Self { run, sources, latest, held: VecDeque::new(), first: 0, simulated: Time::from_nanos(-1) })
+        Ok(Self { run, sources, latest, pending: VecDeque::new(), first: 0, simulated: Time::from_nanos(-1) })
     }
 
-    /// How many flows it has of each side.
+    /// Number of flows of each side.
     #[must_use]
     pub fn flows(&self) -> usize {
         self.sources[0].len()
     }
 
-    /// How long it lasts.
+    /// Duration of the scenario.
     #[must_use]
     pub fn duration(&self) -> Span {
         self.run.duration()
     }
 
-    /// All that happens up to and including this has happened.
+    /// Time up to which, inclusive, the model has run.
     #[must_use]
     pub fn simulated(&self) -> Time {
         self.simulated
     }
 
-    /// When something happens next, as far as it is known.
+    /// Time of the next event, as far as it is known.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.run.peek()
     }
 
-    /// A packet of `size` bytes comes in from `from` on flow number `flow`, stamped with `stamp`.
+    /// Enters a packet of `size` bytes from `from` on flow number `flow`, with time stamp `stamp`.
     ///
-    /// It enters at its stamp, or as soon after it as the model has not been yet; not at all if the scenario is over then.
+    /// It enters at its time stamp, or at the first later time that the model has not reached; not at all if the
+    /// scenario is over then.
     ///
     /// # Panics
     /// If there is no such flow.
@@ -124,42 +128,42 @@ impl<B> Model<B> {
         size: u32,
         ecn: Ecn,
         bytes: B,
-    ) -> Option<Entered> {
+    ) -> Option<EnteredPacket> {
         let over = Time::ZERO + self.duration();
         let (source, latest) = (self.sources[from as usize][flow], &mut self.latest[from as usize][flow]);
-        let at = stamp.max(self.simulated + Span::from_nanos(1)).max(*latest);
-        if at > over {
+        let entry = stamp.max(self.simulated + Span::from_nanos(1)).max(*latest);
+        if entry > over {
             return None;
         }
-        *latest = at;
-        let number = self.first + self.held.len() as u64;
-        self.held.push_back(Some(Held { from, capable: ecn, bytes }));
-        let fed = self.run.feed(source, at, size, ecn, number);
+        *latest = entry;
+        let number = self.first + self.pending.len() as u64;
+        self.pending.push_back(Some(PendingPacket { from, capable: ecn, bytes }));
+        let fed = self.run.feed(source, entry, size, ecn, number);
         assert!(fed, "the source of {}-{} is no external flow", from.name(), flow + 1);
-        Some(Entered { number, at, clamped: at - stamp })
+        Some(EnteredPacket { number, at: entry, clamped: entry - stamp })
     }
 
-    /// Does what happens up to and including `until`, but not many more than `events` events, and tells what has come
-    /// to its end, in order of time. Says whether it got there.
+    /// Runs the model up to and including `until`, but for not many more than `events` events. Calls `on_exit` with
+    /// each packet that leaves or is dropped, in order of time. Returns whether `until` was reached.
     ///
     /// # Errors
-    /// When a component of the scenario fails.
+    /// If a component of the scenario fails.
     pub fn advance(
         &mut self,
         until: Time,
         events: u64,
-        mut tell: impl FnMut(Decided<B>),
+        mut on_exit: impl FnMut(PacketExit<B>),
     ) -> Result<bool, Stopped> {
-        let mut left = events;
+        let mut remaining = events;
         let done = loop {
-            // the engine stops at each packet that it hands over: so few events pass that none of them are counted
-            let some = left.min(1024);
-            let done = self.run.run_driven(until, some)?;
-            // what died did so at or before the event at which the engine stopped
+            // the engine stops at each packet that it hands over, before many events: they count as one
+            let batch = remaining.min(1024);
+            let done = self.run.run_driven(until, batch)?;
+            // packets were dropped at or before the event at which the engine stopped
             for died in self.run.take_died() {
-                if let Some(held) = self.release(died.tag) {
-                    let (from, bytes) = (held.from, held.bytes);
-                    tell(Decided {
+                if let Some(pending) = self.release(died.tag) {
+                    let (from, bytes) = (pending.from, pending.bytes);
+                    on_exit(PacketExit {
                         number: died.tag,
                         at: died.at,
                         from,
@@ -169,20 +173,20 @@ impl<B> Model<B> {
                 }
             }
             let handed = self.run.take_handed();
-            let at = self.run.now();
-            for one in &handed {
-                let Some(number) = one.packet.tag() else { continue };
-                if let Some(held) = self.release(number) {
-                    let marked = one.packet.ecn == Ecn::Ce && held.capable != Ecn::Ce;
-                    let (from, bytes) = (held.from, held.bytes);
-                    tell(Decided { number, at, from, fate: Fate::Arrives { marked }, bytes });
+            let now = self.run.now();
+            for delivery in &handed {
+                let Some(number) = delivery.packet.tag() else { continue };
+                if let Some(pending) = self.release(number) {
+                    let marked = delivery.packet.ecn == Ecn::Ce && pending.capable != Ecn::Ce;
+                    let (from, bytes) = (pending.from, pending.bytes);
+                    on_exit(PacketExit { number, at: now, from, fate: Fate::Arrives { marked }, bytes });
                 }
             }
             if done {
                 break true;
             }
-            left -= if handed.is_empty() { some } else { 1 };
-            if left == 0 {
+            remaining -= if handed.is_empty() { batch } else { 1 };
+            if remaining == 0 {
                 break false;
             }
         };
@@ -190,27 +194,27 @@ impl<B> Model<B> {
         Ok(done)
     }
 
-    fn release(&mut self, number: u64) -> Option<Held<B>> {
-        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        let held = self.held.get_mut(place)?.take();
-        while let Some(None) = self.held.front() {
-            self.held.pop_front();
+    fn release(&mut self, number: u64) -> Option<PendingPacket<B>> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let pending = self.pending.get_mut(index)?.take();
+        while let Some(None) = self.pending.front() {
+            self.pending.pop_front();
             self.first += 1;
         }
-        held
+        pending
     }
 
-    /// Packets that are in the model.
+    /// Number of packets in the model.
     #[must_use]
     pub fn inside(&self) -> usize {
-        self.held.iter().flatten().count()
+        self.pending.iter().flatten().count()
     }
 
-    /// Ends it after `at`.
+    /// Ends the run after `end`.
     ///
     /// # Errors
-    /// When a component fails at the end.
-    pub fn finish(self, at: Time) -> Result<Outcome, Stopped> {
-        self.run.finish_at(at)
+    /// If a component fails at the end.
+    pub fn finish(self, end: Time) -> Result<Outcome, Stopped> {
+        self.run.finish_at(end)
     }
 }

@@ -1,74 +1,81 @@
-//! A session once more in virtual time: the same arrivals through the same links.
+//! Replays a session in virtual time: the same arrivals go through the same links.
 
 use super::Names;
-use super::arrival::{Arrival, Ending};
+use super::arrival::{Arrival, FateRecord};
 use super::model::Model;
 use std::collections::BTreeMap;
 use tidegate_core::{Span, Time};
 use tidegate_sim::scenario::{Outcome, Run};
 
-/// What a replay gives.
+/// Result of a replay.
 pub struct Replayed {
-    /// What became of each packet, in order of time.
-    pub endings: Vec<Ending>,
+    /// The fates of the packets, in order of time.
+    pub fates: Vec<FateRecord>,
     /// The run.
     pub outcome: Outcome,
 }
 
-/// Sends `arrivals` through `run`, until after `end`; `names` are those of the programs' flows.
+/// Sends `arrivals` through `run` up to `end`; `names` are the names of the external flows.
 ///
 /// # Errors
-/// When they do not fit the scenario or its end, or a component fails.
+/// If the arrivals do not fit the scenario or its end, or a component fails.
 pub fn replay(run: Run, names: &Names, arrivals: &[Arrival], end: Time) -> Result<Replayed, String> {
     let mut model = Model::new(run, names)?;
     if end < Time::ZERO || end > Time::ZERO + model.duration() {
         return Err(format!("ends at {end}; the scenario lasts from 0 to {}", model.duration()));
     }
-    // two devices are read in turns, the model goes by time; one device's packets keep their order
+    // the devices were read in turns, but the model needs the order of time; packets of one device keep their order
     let mut order: Vec<&Arrival> = arrivals.iter().collect();
-    order.sort_by_key(|one| one.at);
-    let mut endings = Vec::with_capacity(arrivals.len());
-    let mut tell = |model: &mut Model<()>, until| {
-        let tell = |one: super::model::Decided<()>| {
-            let number = order[one.number as usize].number;
-            endings.push(Ending { number, at: one.at, fate: one.fate, written: None });
+    order.sort_by_key(|arrival| arrival.at);
+    let mut fates = Vec::with_capacity(arrivals.len());
+    let mut advance = |model: &mut Model<()>, until| {
+        let on_exit = |exit: super::model::PacketExit<()>| {
+            let number = order[exit.number as usize].number;
+            fates.push(FateRecord { number, at: exit.at, fate: exit.fate, written: None });
         };
-        model.advance(until, u64::MAX, tell).map_err(|stopped| stopped.to_string())
+        model.advance(until, u64::MAX, on_exit).map_err(|stopped| stopped.to_string())
     };
-    for one in &order {
-        if one.at > end {
-            return Err(format!("packet {} arrives at {}, after the end at {end}", one.number, one.at));
+    for arrival in &order {
+        if arrival.at > end {
+            return Err(format!(
+                "packet {} arrives at {}, after the end at {end}",
+                arrival.number, arrival.at
+            ));
         }
-        if one.flow >= model.flows() {
+        if arrival.flow >= model.flows() {
             return Err(format!(
                 "packet {} is of flow {}; there are {}",
-                one.number,
-                one.flow + 1,
+                arrival.number,
+                arrival.flow + 1,
                 model.flows()
             ));
         }
-        tell(&mut model, one.at - Span::from_nanos(1))?;
-        let entered = model.enter(one.from, one.flow, one.at, one.frame.size, one.frame.ecn, ());
+        advance(&mut model, arrival.at - Span::from_nanos(1))?;
+        let entered =
+            model.enter(arrival.from, arrival.flow, arrival.at, arrival.frame.size, arrival.frame.ecn, ());
         assert_eq!(
             entered.map(|entered| entered.at),
-            Some(one.at),
+            Some(arrival.at),
             "arrivals in order enter when they arrive"
         );
     }
-    tell(&mut model, end)?;
+    advance(&mut model, end)?;
     let outcome = model.finish(end).map_err(|stopped| stopped.to_string())?;
-    Ok(Replayed { endings, outcome })
+    Ok(Replayed { fates, outcome })
 }
 
-/// The first packet whose end in the session is not that of the replay, or that has one in one of them alone: its
-/// number, and both.
+/// The first packet whose fate in the session differs from that in the replay, or is missing in one of them: its
+/// number, and both fates.
 #[must_use]
-pub fn difference(live: &[Ending], again: &[Ending]) -> Option<(u64, Option<Ending>, Option<Ending>)> {
-    let plain = |endings: &[Ending]| -> BTreeMap<u64, Ending> {
-        endings.iter().map(|one| (one.number, Ending { written: None, ..*one })).collect()
+pub fn difference(
+    live: &[FateRecord],
+    replayed: &[FateRecord],
+) -> Option<(u64, Option<FateRecord>, Option<FateRecord>)> {
+    let by_number = |fates: &[FateRecord]| -> BTreeMap<u64, FateRecord> {
+        fates.iter().map(|fate| (fate.number, FateRecord { written: None, ..*fate })).collect()
     };
-    let (live, again) = (plain(live), plain(again));
-    let numbers = live.keys().chain(again.keys());
-    let differs = numbers.filter(|number| live.get(number) != again.get(number)).min()?;
-    Some((*differs, live.get(differs).copied(), again.get(differs).copied()))
+    let (live, replayed) = (by_number(live), by_number(replayed));
+    let numbers = live.keys().chain(replayed.keys());
+    let first = numbers.filter(|number| live.get(number) != replayed.get(number)).min()?;
+    Some((*first, live.get(first).copied(), replayed.get(first).copied()))
 }

@@ -1,4 +1,4 @@
-//! What controllers are bound by, need and decide, as Python sees it.
+//! Limits, needs and decisions of controllers in Python.
 
 use super::{bytes_of, describe, maybe, or_none, rate_of, span_of};
 use crate::errors::bad;
@@ -8,7 +8,7 @@ use tidegate_core::control::{
 };
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// What the session allows and wants.
+/// Limits and wishes of the session.
 #[pyclass(frozen, get_all, eq, module = "tidegate", name = "Limits")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyLimits {
@@ -18,7 +18,7 @@ pub(crate) struct PyLimits {
     max_bps: u64,
     /// Begin with this, in bit/s.
     start_bps: u64,
-    /// What the sources would use if they could, in bit/s; None: as much as there is.
+    /// Rate that the sources would use if they could, in bit/s; None: as much as there is.
     wanted_bps: Option<u64>,
     /// Whether the sources use less than the target lately.
     app_limited: bool,
@@ -70,7 +70,7 @@ impl PyLimits {
     }
 }
 
-/// What a controller needs of its session: which feedback it works from, and how its packets are sent.
+/// Needs of a controller: its kind of feedback, and how its packets are sent.
 #[pyclass(frozen, get_all, eq, module = "tidegate", name = "Needs")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyNeeds {
@@ -78,9 +78,10 @@ pub(crate) struct PyNeeds {
     feedback: &'static str,
     /// The ECN codepoint of its packets: "off", "ect0" or "ect1".
     ecn: &'static str,
-    /// Which bytes its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP).
+    /// Bytes that its rates and sizes count: "rtp" (RTP packets) or "ip" (with IP and UDP).
     counts: &'static str,
-    /// When it is to be told: "usual" (libwebrtc's intervals) or "frame" (with frames, after 16 packets, 40 ms apart at most).
+    /// Interval of reports: "usual" (libwebrtc's intervals) or "frame" (with frames, after 16 packets, 40 ms apart at
+    /// most).
     interval: &'static str,
 }
 
@@ -105,9 +106,9 @@ impl PyNeeds {
     }
 }
 
-fn one_of(what: &str, found: &str, known: &[&'static str]) -> PyResult<&'static str> {
-    let name = known.iter().find(|name| **name == found).copied();
-    name.ok_or_else(|| bad(format!("{what}: found {found:?}; expected one of {}", known.join(", "))))
+fn one_of(argument: &str, value: &str, choices: &[&'static str]) -> PyResult<&'static str> {
+    let choice = choices.iter().find(|choice| **choice == value).copied();
+    choice.ok_or_else(|| bad(format!("{argument}: found {value:?}; expected one of {}", choices.join(", "))))
 }
 
 impl PyNeeds {
@@ -206,15 +207,15 @@ impl PyProbe {
 }
 
 fn probes_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<PyProbe>> {
-    let wrong = |found: &Bound<'_, PyAny>, what| bad(format!("probes: found {}; {what}", describe(found)));
+    let wrong = |value: &Bound<'_, PyAny>, rule| bad(format!("probes: found {}; {rule}", describe(value)));
     let mut probes = Vec::new();
     for probe in list.try_iter().map_err(|_| wrong(list, "it must be a list of Probe"))? {
         let probe = probe?;
         probes
             .push(probe.cast::<PyProbe>().map_err(|_| wrong(&probe, "each must be a Probe"))?.get().clone());
         if probes.len() > Probes::MOST {
-            let most = Probes::MOST;
-            return Err(bad(format!("probes: found more than {most}; a decision has at most {most}")));
+            let max = Probes::MOST;
+            return Err(bad(format!("probes: found more than {max}; a decision has at most {max}")));
         }
     }
     Ok(probes)
@@ -224,19 +225,19 @@ fn probes_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<PyProbe>> {
 #[pyclass(frozen, get_all, eq, module = "tidegate", name = "Decision")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyDecision {
-    /// What the encoder may use, in bit/s.
+    /// Rate that the encoder may use, in bit/s.
     target_bps: u64,
-    /// What the pacer may send, in bit/s.
+    /// Rate that the pacer may send, in bit/s.
     pacing_bps: u64,
     /// Keep at least this much on the wire, in bit/s.
     padding_bps: u64,
     /// At least this much time between two packets, in nanoseconds.
     min_gap_ns: Option<i64>,
-    /// At most so many bytes in flight.
+    /// Largest number of bytes in flight.
     window: Option<u64>,
     /// When to be called next, in nanoseconds; not in the past, and once at each instant the present one.
     alarm_ns: Option<i64>,
-    /// Bursts to be sent after those that were asked for before.
+    /// Bursts to be sent after those requested before.
     probes: Vec<PyProbe>,
     /// Whether audio, too, waits for the pacing rate; otherwise it goes at once.
     pace_audio: bool,
@@ -245,9 +246,10 @@ pub(crate) struct PyDecision {
     /// Whether the pacer sends faster than `pacing_bps` to have what waits out within the session's queue limit;
     /// otherwise frames are left out while more waits.
     drain_queue: bool,
-    /// What congestion-window pushback leaves of the target, in bit/s: video comes down to it by leaving frames out.
+    /// The target after congestion-window pushback, in bit/s: video comes down to it by leaving frames out.
     pushback_bps: Option<u64>,
-    /// How long a burst the pacer may send at once whenever media comes to an empty queue, in nanoseconds; None: groups of 5 ms.
+    /// Burst that the pacer may send at once whenever media comes to an empty queue, in nanoseconds; None: groups of 5
+    /// ms.
     burst_ns: Option<i64>,
 }
 
@@ -271,11 +273,11 @@ impl PyDecision {
         burst_ns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let target_bps = rate_of(target_bps, "target_bps")?;
-        let time = |at: &Bound<'_, PyAny>| {
+        let time = |value: &Bound<'_, PyAny>| {
             let wrong = |_| {
-                bad(format!("alarm_ns: found {}; it must be a whole number of nanoseconds", describe(at)))
+                bad(format!("alarm_ns: found {}; it must be a whole number of nanoseconds", describe(value)))
             };
-            at.extract::<i64>().map_err(wrong)
+            value.extract::<i64>().map_err(wrong)
         };
         Ok(Self {
             target_bps,

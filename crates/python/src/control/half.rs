@@ -17,7 +17,7 @@ use tidegate_core::control::{
 use tidegate_core::datagram::Extension;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
 
-/// Where the exception of a Python controller waits until the run has stopped.
+/// The first exception of a Python controller, which is stored until the run has stopped.
 pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// A Python object in the host of a controller or a receiver half.
@@ -34,16 +34,16 @@ pub(crate) struct PyHalf {
     coupled: bool,
     needs: Needs,
     needs_true_delay: bool,
-    /// What it draws from during a call; `None` where it has an attribute of that name, or room for none.
+    /// The substream for draws during a call; `None` if the object has an `rng` of its own, or no room for one.
     rng: Option<Py<PyStream>>,
-    /// The last answer of `in_flight`, until the next call: only calls change an object.
-    flying: Cell<Option<Option<Size>>>,
-    /// Why `stamp`, `in_flight` or `coupled_rate` failed, until a call that can say so.
+    /// The last result of `in_flight`, which is valid until the next call: only calls change an object.
+    cached_in_flight: Cell<Option<Option<Size>>>,
+    /// Reason why `stamp`, `in_flight` or `coupled_rate` failed, until a call that can report it.
     broken: RefCell<Option<String>>,
 }
 
-/// An exception in one line.
-pub(crate) fn told(py: Python<'_>, method: &str, error: &PyErr) -> String {
+/// Describes an exception in one line.
+pub(crate) fn exception_text(py: Python<'_>, method: &str, error: &PyErr) -> String {
     // of the value: in Python 3.11 the type of a panic that nothing has caught is still PyO3's
     let kind = error.value(py).get_type().name().map_or_else(|_| "error".to_owned(), |name| name.to_string());
     let text = error.value(py).to_string();
@@ -54,25 +54,25 @@ pub(crate) fn told(py: Python<'_>, method: &str, error: &PyErr) -> String {
     }
 }
 
-/// What a call came to that has no value.
-enum Wrong {
-    /// It raised this.
+/// Error of a call of a Python method.
+enum CallError {
+    /// It raised this exception.
     Raised(PyErr),
-    /// It answered what it must not; who, and what is wrong.
-    Answered(String),
+    /// It returned an invalid value; the message names the method and the problem.
+    Invalid(String),
 }
 
-impl From<PyErr> for Wrong {
+impl From<PyErr> for CallError {
     fn from(error: PyErr) -> Self {
         Self::Raised(error)
     }
 }
 
 impl PyHalf {
-    /// Takes `object` for a host.
+    /// Wraps `object` for a host.
     ///
     /// # Errors
-    /// When it lacks one of the `required` methods, or one of its attributes is none of the contract.
+    /// If it lacks one of the `required` methods, or one of its attributes violates the contract.
     pub(crate) fn new(object: &Bound<'_, PyAny>, raised: Raised, required: &[&str]) -> PyResult<Self> {
         for method in required {
             if !object.hasattr(*method)? {
@@ -118,7 +118,7 @@ impl PyHalf {
             object: object.clone().unbind(),
             class,
             raised,
-            flying: Cell::new(None),
+            cached_in_flight: Cell::new(None),
             broken: RefCell::new(None),
         })
     }
@@ -129,13 +129,13 @@ impl PyHalf {
     }
 
     /// Ends the run.
-    fn failed(&self, py: Python<'_>, method: &str, wrong: Wrong, cx: &mut Context<'_>) {
+    fn failed(&self, py: Python<'_>, method: &str, wrong: CallError, cx: &mut Context<'_>) {
         match wrong {
-            Wrong::Raised(error) => {
-                cx.fail(told(py, &self.name(method), &error));
+            CallError::Raised(error) => {
+                cx.fail(exception_text(py, &self.name(method), &error));
                 self.keep(error);
             }
-            Wrong::Answered(what) => cx.fail(what),
+            CallError::Invalid(message) => cx.fail(message),
         }
     }
 
@@ -146,9 +146,10 @@ impl PyHalf {
         }
     }
 
-    /// Notes why a call failed that cannot end the run itself: the next one does, or else the run's end.
-    fn break_down(&self, py: Python<'_>, method: &str, error: PyErr) {
-        self.broken.borrow_mut().get_or_insert_with(|| told(py, &self.name(method), &error));
+    /// Stores why a call failed that cannot stop the run itself; the next call stops it, or else the run's end reports
+    /// it.
+    fn set_broken(&self, py: Python<'_>, method: &str, error: PyErr) {
+        self.broken.borrow_mut().get_or_insert_with(|| exception_text(py, &self.name(method), &error));
         self.keep(error);
     }
 
@@ -160,7 +161,7 @@ impl PyHalf {
         args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.flying.set(None);
+        self.cached_in_flight.set(None);
         let object = self.object.bind(py);
         let args = args.into_pyobject(py)?;
         let Some(rng) = &self.rng else { return object.call_method1(method, args) };
@@ -185,12 +186,12 @@ impl PyHalf {
             return cx.unchanged();
         }
         let name = || self.name(method);
-        let answer = self.call(py, method, args, cx).map_err(Wrong::from);
+        let answer = self.call(py, method, args, cx).map_err(CallError::from);
         let decision = answer.and_then(|answer| decision_of(&answer, name, cx)).and_then(|decision| match cx
             .objection(&decision)
         {
             None => Ok(decision),
-            Some(why) => Err(Wrong::Answered(format!("{} {why}", name()))),
+            Some(why) => Err(CallError::Invalid(format!("{} {why}", name()))),
         });
         decision.unwrap_or_else(|wrong| {
             self.failed(py, method, wrong, cx);
@@ -199,28 +200,28 @@ impl PyHalf {
     }
 }
 
-/// What a Python controller may answer: a `Decision`, a rate, or `None` for no change.
+/// Converts the result of a Python controller: a `Decision`, a rate, or `None` for no change.
 fn decision_of(
     answer: &Bound<'_, PyAny>,
     name: impl Fn() -> String,
     cx: &Context<'_>,
-) -> Result<Decision, Wrong> {
+) -> Result<Decision, CallError> {
     if answer.is_none() {
         return Ok(cx.unchanged());
     }
     if let Ok(decision) = answer.cast::<PyDecision>() {
         return Ok(decision.get().to_core());
     }
-    // True is 1 to Python, and no rate to anybody
+    // Python takes True for 1, but it is no rate
     if answer.is_instance_of::<PyBool>() || answer.extract::<f64>().is_err() {
-        return Err(Wrong::Answered(format!(
+        return Err(CallError::Invalid(format!(
             "{} returned {}; it must be a Decision, a rate in bit/s, or None for no change",
             name(),
             describe(answer)
         )));
     }
     let rate =
-        rate_of(answer, &name()).map_err(|error| Wrong::Answered(error.value(answer.py()).to_string()))?;
+        rate_of(answer, &name()).map_err(|error| CallError::Invalid(error.value(answer.py()).to_string()))?;
     Ok(Decision::rate(Rate::from_bps(rate)))
 }
 
@@ -274,8 +275,8 @@ impl Controller for PyHalf {
         if !self.in_flight {
             return None;
         }
-        if let Some(known) = self.flying.get() {
-            return known;
+        if let Some(cached) = self.cached_in_flight.get() {
+            return cached;
         }
         let counted = Python::attach(|py| {
             let answer = self.object.bind(py).call_method0("in_flight").and_then(|answer| {
@@ -283,11 +284,11 @@ impl Controller for PyHalf {
                 (!answer.is_none()).then(|| bytes(&answer)).transpose()
             });
             answer.unwrap_or_else(|error| {
-                self.break_down(py, "in_flight", error);
+                self.set_broken(py, "in_flight", error);
                 None
             })
         });
-        self.flying.set(Some(counted));
+        self.cached_in_flight.set(Some(counted));
         counted
     }
 
@@ -301,7 +302,7 @@ impl Controller for PyHalf {
                 (!answer.is_none()).then(|| rate(&answer)).transpose()
             });
             answer.unwrap_or_else(|error| {
-                self.break_down(py, "coupled_rate", error);
+                self.set_broken(py, "coupled_rate", error);
                 None
             })
         })
@@ -315,14 +316,14 @@ impl Controller for PyHalf {
         if !self.stamp {
             return None;
         }
-        self.flying.set(None);
+        self.cached_in_flight.set(None);
         Python::attach(|py| {
             let args = (now.as_nanos(), PyOutgoing::from_core(packet));
             let answer = self.object.bind(py).call_method1("stamp", args);
             match answer.and_then(|answer| answer.extract::<Option<(u8, Vec<u8>)>>()) {
                 Ok(extension) => extension.map(|(id, data)| Extension { id, data }),
                 Err(error) => {
-                    self.break_down(py, "stamp", error);
+                    self.set_broken(py, "stamp", error);
                     None
                 }
             }
@@ -331,8 +332,8 @@ impl Controller for PyHalf {
 }
 
 impl PyHalf {
-    /// Records what a call put into the attribute `internals` of the object, a dict of names and numbers,
-    /// and empties it, so that the next call is not taken to have said the same again.
+    /// Records the attribute `internals` of the object, a dict of names and numbers, and empties it, so that the values
+    /// are not recorded again after the next call.
     fn note_internals(&self, py: Python<'_>, cx: &mut Context<'_>) {
         if !cx.wants_notes() {
             return;
@@ -343,9 +344,10 @@ impl PyHalf {
             match (name.extract::<String>(), value.extract::<f64>()) {
                 (Ok(name), Ok(value)) => cx.note(name, value),
                 _ => {
-                    let (who, name, value) = (self.name("internals"), describe(&name), describe(&value));
-                    let what = format!("{who}: {name} is {value}; internals are numbers by name");
-                    self.failed(py, "internals", Wrong::Answered(what), cx);
+                    let (attribute, name, value) =
+                        (self.name("internals"), describe(&name), describe(&value));
+                    let message = format!("{attribute}: {name} is {value}; internals are numbers by name");
+                    self.failed(py, "internals", CallError::Invalid(message), cx);
                 }
             }
         }
@@ -359,21 +361,21 @@ impl PyHalf {
         args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
     ) -> Ask {
-        let answer = self.call(py, method, args, cx).map_err(Wrong::from);
-        let asked = answer.and_then(|answer| ask_of(&answer, &self.name(method)).map_err(Wrong::Answered));
-        let asked = asked.and_then(|ask| match cx.alarm_objection(ask.alarm) {
+        let answer = self.call(py, method, args, cx).map_err(CallError::from);
+        let ask = answer.and_then(|answer| ask_of(&answer, &self.name(method)).map_err(CallError::Invalid));
+        let ask = ask.and_then(|ask| match cx.alarm_objection(ask.alarm) {
             None => Ok(ask),
-            Some(why) => Err(Wrong::Answered(format!("{} {why}", self.name(method)))),
+            Some(why) => Err(CallError::Invalid(format!("{} {why}", self.name(method)))),
         });
-        asked.unwrap_or_else(|wrong| {
+        ask.unwrap_or_else(|wrong| {
             self.failed(py, method, wrong, cx);
             Ask::default()
         })
     }
 }
 
-/// What a Python receiver half may answer: None, an urgency, or (urgency, alarm in ns). An urgency is
-/// "none", "regular", "now", or a number: early, and worthless after so many nanoseconds.
+/// Converts the result of a Python receiver half: None, an urgency, or (urgency, alarm in ns). An urgency is "none",
+/// "regular", "now", or a number of nanoseconds within which feedback must be sent early.
 fn ask_of(answer: &Bound<'_, PyAny>, name: &str) -> Result<Ask, String> {
     let (urgency, alarm) = match answer.extract::<(Bound<'_, PyAny>, Option<i64>)>() {
         Ok((urgency, alarm)) => (urgency, alarm.map(Time::from_nanos)),
@@ -419,15 +421,15 @@ impl ReceiverHalf for PyHalf {
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
         Python::attach(|py| {
             let answer = self.call(py, "message", (now.as_nanos(),), cx);
-            let said = match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
+            let feedback = match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
                 Ok(packets) => packets,
                 Err(error) => {
-                    self.failed(py, "message", Wrong::Raised(error), cx);
+                    self.failed(py, "message", CallError::Raised(error), cx);
                     Feedback::new()
                 }
             };
             self.note_internals(py, cx);
-            said
+            feedback
         })
     }
 

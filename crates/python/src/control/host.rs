@@ -11,7 +11,7 @@ use tidegate_controllers::Content;
 use tidegate_core::control::{self, ControllerHost, Decision, Limits, ReceiverHost, Urgency};
 use tidegate_core::{Rate, Size, Stream, Time};
 
-/// The values of the last call by name.
+/// The internals of the last call by name.
 fn internals<'py>(py: Python<'py>, notes: &control::Notes) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, value) in &notes.values {
@@ -24,12 +24,12 @@ fn unpack<T>(answer: Result<T, control::Failure>) -> PyResult<T> {
     answer.map_err(|failure| RunError::new_err(failure.to_string()))
 }
 
-fn decided(answer: Result<&Decision, control::Failure>) -> PyResult<PyDecision> {
+fn convert_decision(answer: Result<&Decision, control::Failure>) -> PyResult<PyDecision> {
     unpack(answer).map(PyDecision::from_core)
 }
 
-/// The host behind a lock: Python may call from any thread.
-fn held<T>(host: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a host, since Python may call from any thread.
+fn lock<T>(host: &Mutex<T>) -> MutexGuard<'_, T> {
     host.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -52,64 +52,64 @@ impl PyControllerHost {
 impl PyControllerHost {
     /// A feedback report.
     fn on_report(&self, now_ns: i64, report: &PyReport) -> PyResult<PyDecision> {
-        decided(held(&self.host).report(Time::from_nanos(now_ns), &report.inner))
+        convert_decision(lock(&self.host).report(Time::from_nanos(now_ns), &report.inner))
     }
     /// The alarm of the last decision.
     fn on_alarm(&self, now_ns: i64) -> PyResult<PyDecision> {
-        decided(held(&self.host).alarm(Time::from_nanos(now_ns)))
+        convert_decision(lock(&self.host).alarm(Time::from_nanos(now_ns)))
     }
     /// New bounds, a new wanted rate, or a new route.
     fn on_limits(&self, now_ns: i64, limits: &PyLimits) -> PyResult<PyDecision> {
-        decided(held(&self.host).limits(Time::from_nanos(now_ns), &limits.to_core()))
+        convert_decision(lock(&self.host).limits(Time::from_nanos(now_ns), &limits.to_core()))
     }
     /// One packet has left.
     fn on_sent(&self, now_ns: i64, packet: &PySent) -> PyResult<PyDecision> {
-        decided(held(&self.host).sent(Time::from_nanos(now_ns), &packet.to_core()))
+        convert_decision(lock(&self.host).sent(Time::from_nanos(now_ns), &packet.to_core()))
     }
     /// A frame of media has come into the pacer.
     fn on_frame(&self, now_ns: i64, frame: &PyNewFrame) -> PyResult<PyDecision> {
-        decided(held(&self.host).frame(Time::from_nanos(now_ns), &frame.to_core()))
+        convert_decision(lock(&self.host).frame(Time::from_nanos(now_ns), &frame.to_core()))
     }
-    /// What rides on a packet that is about to leave: (id, bytes) or None.
+    /// Header extension of a packet that is about to leave: (id, bytes) or None.
     fn stamp(&self, now_ns: i64, packet: &PyOutgoing) -> Option<(u8, Vec<u8>)> {
-        held(&self.host).stamp(Time::from_nanos(now_ns), &packet.to_core()).map(|e| (e.id, e.data))
+        lock(&self.host).stamp(Time::from_nanos(now_ns), &packet.to_core()).map(|e| (e.id, e.data))
     }
-    /// What the controller needs of its session.
+    /// Needs of the controller.
     #[getter]
     fn needs(&self) -> PyNeeds {
-        PyNeeds::from_core(held(&self.host).needs())
+        PyNeeds::from_core(lock(&self.host).needs())
     }
-    /// Whether it wants `on_sent` to be called.
+    /// Whether it needs calls of `on_sent`.
     #[getter]
     fn needs_sent(&self) -> bool {
-        held(&self.host).needs_sent()
+        lock(&self.host).needs_sent()
     }
-    /// Whether it wants `on_frame` to be called.
+    /// Whether it needs calls of `on_frame`.
     #[getter]
     fn needs_frames(&self) -> bool {
-        held(&self.host).needs_frames()
+        lock(&self.host).needs_frames()
     }
     /// The last decision.
     #[getter]
     fn decision(&self) -> PyDecision {
-        PyDecision::from_core(held(&self.host).decision())
+        PyDecision::from_core(lock(&self.host).decision())
     }
     /// Bytes in flight, if the controller counts them itself.
     fn in_flight(&self) -> Option<u64> {
-        held(&self.host).in_flight().map(Size::as_bytes)
+        lock(&self.host).in_flight().map(Size::as_bytes)
     }
     /// The rate that it has calculated, in bit/s, if it can be coupled with others.
     fn coupled_rate(&self) -> Option<u64> {
-        held(&self.host).coupled_rate().map(Rate::as_bps)
+        lock(&self.host).coupled_rate().map(Rate::as_bps)
     }
-    /// Lets it go on with the rate that coupling gives it, in bit/s.
+    /// Sets the rate that coupling assigns to it, in bit/s.
     fn on_coupled(&self, now_ns: i64, rate_bps: u64) -> PyResult<PyDecision> {
-        decided(held(&self.host).coupled(Time::from_nanos(now_ns), Rate::from_bps(rate_bps)))
+        convert_decision(lock(&self.host).coupled(Time::from_nanos(now_ns), Rate::from_bps(rate_bps)))
     }
-    /// Named values of the last call; of a name said several times, the last one.
+    /// Named values of the last call; for a name with several values, the last one.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        internals(py, &held(&self.host).notes)
+        internals(py, &lock(&self.host).notes)
     }
 }
 
@@ -136,33 +136,33 @@ impl PyReceiverHost {
     fn on_packet(&self, now_ns: i64, packet: &PyArrived) -> PyResult<(&'static str, Option<i64>)> {
         let stamp = packet.stamp();
         let arrived = packet.to_core(stamp.as_ref());
-        unpack(held(&self.host).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
+        unpack(lock(&self.host).packet(Time::from_nanos(now_ns), &arrived)).map(urgency_name)
     }
-    /// Whether it wants to be told how long packets were on their way, which no receiver can measure.
+    /// Whether it needs the true one-way delays of packets, which no receiver can measure.
     #[getter]
     fn needs_true_delay(&self) -> bool {
-        held(&self.host).needs_true_delay()
+        lock(&self.host).needs_true_delay()
     }
     /// Its alarm is due.
     #[pyo3(signature = (now_ns) -> "tuple[_Urgency, int | None]")]
     fn on_alarm(&self, now_ns: i64) -> PyResult<(&'static str, Option<i64>)> {
-        unpack(held(&self.host).alarm(Time::from_nanos(now_ns))).map(urgency_name)
+        unpack(lock(&self.host).alarm(Time::from_nanos(now_ns))).map(urgency_name)
     }
-    /// What it has to say, as RTCP packets (see ``tidegate.wire``).
+    /// Its feedback as RTCP packets (see ``tidegate.wire``).
     #[pyo3(signature = (now_ns) -> "list[_Packet]")]
     fn message<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<Bound<'py, PyList>> {
-        let said = unpack(held(&self.host).message(Time::from_nanos(now_ns)))?;
-        crate::wire::packets_to_python(py, &said)
+        let packets = unpack(lock(&self.host).message(Time::from_nanos(now_ns)))?;
+        crate::wire::packets_to_python(py, &packets)
     }
-    /// When it wants to be called, in nanoseconds.
+    /// Time of its alarm in nanoseconds.
     #[getter]
     fn alarm_ns(&self) -> Option<i64> {
-        held(&self.host).alarm_at.map(Time::as_nanos)
+        lock(&self.host).alarm_at.map(Time::as_nanos)
     }
     /// Named values of the last call.
     #[getter]
     fn internals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        internals(py, &held(&self.host).notes)
+        internals(py, &lock(&self.host).notes)
     }
 }
 
@@ -222,8 +222,8 @@ pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64)
     Ok(PyReceiverHost { host: Mutex::new(host) })
 }
 
-/// What can be set, as JSON.
-fn shown(table: &[tidegate_controllers::Setting]) -> serde_json::Value {
+/// Converts a table of settings to JSON.
+fn settings_json_list(table: &[tidegate_controllers::Setting]) -> serde_json::Value {
     table
         .iter()
         .map(|s| serde_json::json!({"name": s.name, "unit": s.unit, "doc": s.doc, "source": s.source}))
@@ -249,7 +249,7 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                 .iter()
                 .map(|preset| (*preset, (entry.settings)(preset)))
                 .filter(|(_, table)| *table != usual)
-                .map(|(preset, table)| (preset.to_owned(), shown(table)))
+                .map(|(preset, table)| (preset.to_owned(), settings_json_list(table)))
                 .collect();
             let in_call: serde_json::Map<String, serde_json::Value> = entry
                 .presets
@@ -265,7 +265,7 @@ pub(crate) fn controllers_json() -> PyResult<String> {
                 "name": entry.name,
                 "summary": entry.summary,
                 "presets": entry.presets,
-                "settings": shown(usual),
+                "settings": settings_json_list(usual),
                 "own_settings": own,
                 "in_call": in_call,
                 "defaults": defaults,
@@ -286,7 +286,7 @@ pub(crate) fn controller_defaults(name: &str, preset: &str) -> PyResult<String> 
     serde_json::to_string(&defaults).map_err(bad)
 }
 
-/// What a controller with these settings needs of its session.
+/// Needs of a controller with these settings.
 #[pyfunction]
 #[pyo3(signature = (name, preset="", settings_json="{}"))]
 pub(crate) fn controller_needs(name: &str, preset: &str, settings_json: &str) -> PyResult<PyNeeds> {

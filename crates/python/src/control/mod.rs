@@ -1,5 +1,5 @@
-//! The controller contract in Python: its values, the engine calling controllers that are Python classes ([`half`]), and
-//! Python calling the engine's controllers ([`host`]).
+//! The controller contract in Python: its values, the engine calling controllers that are Python classes ([`half`]),
+//! and Python calling the engine's controllers ([`host`]).
 
 pub(crate) mod decision;
 pub(crate) mod half;
@@ -13,37 +13,37 @@ use pyo3::types::PyBool;
 use tidegate_core::Rate;
 
 /// A rate from Python: a non-negative finite number of bit/s.
-pub(crate) fn rate_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
-    let wrong = || bad(format!("{what}: {} is not a number of bit/s", describe(value)));
+pub(crate) fn rate_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let wrong = || bad(format!("{name}: {} is not a number of bit/s", describe(value)));
     if value.is_instance_of::<PyBool>() {
         return Err(wrong());
     }
     let number: f64 = value.extract().map_err(|_| wrong())?;
     if !number.is_finite() || number < 0.0 {
-        return Err(bad(format!("{what}: {number} is not a rate; it must be finite and not negative")));
+        return Err(bad(format!("{name}: {number} is not a rate; it must be finite and not negative")));
     }
     Ok(Rate::from_bps_f64(number).as_bps())
 }
 
 /// A whole number from Python that is not negative.
-pub(crate) fn whole_of(value: &Bound<'_, PyAny>, what: &str, unit: &str) -> PyResult<i64> {
+pub(crate) fn whole_of(value: &Bound<'_, PyAny>, name: &str, unit: &str) -> PyResult<i64> {
     let number: i64 = value.extract().map_err(|_| {
-        bad(format!("{what}: found {}; it must be a whole number of {unit}", describe(value)))
+        bad(format!("{name}: found {}; it must be a whole number of {unit}", describe(value)))
     })?;
     if number < 0 {
-        return Err(bad(format!("{what}: found {number}; it must not be negative")));
+        return Err(bad(format!("{name}: found {number}; it must not be negative")));
     }
     Ok(number)
 }
 
 /// A time span from Python: a whole number of nanoseconds that is not negative.
-fn span_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<i64> {
-    whole_of(value, what, "nanoseconds")
+fn span_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    whole_of(value, name, "nanoseconds")
 }
 
 /// A number of bytes from Python.
-pub(crate) fn bytes_of(value: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
-    whole_of(value, what, "bytes").map(|bytes| bytes as u64)
+pub(crate) fn bytes_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    whole_of(value, name, "bytes").map(|bytes| bytes as u64)
 }
 
 /// A value that may be missing, as Python writes it.

@@ -64,7 +64,7 @@ pub(crate) struct PyNewFrame {
     size: u64,
     /// Bytes that wait in the pacer, this frame included; by default its size.
     backlog: u64,
-    /// How long the packet of media that has waited longest in the pacer has waited by now, in nanoseconds.
+    /// Time that the oldest packet of media in the pacer has waited, in nanoseconds.
     pacer_delay_ns: i64,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct PyOutgoing {
     sequence: u64,
     /// Bytes: payload and RTP header with extensions, without IP and UDP, before the stamp.
     size: u64,
-    /// Bytes that wait in the pacer behind it.
+    /// Bytes that wait in the pacer after it.
     backlog: u64,
 }
 
@@ -167,10 +167,10 @@ pub(crate) struct PyArrived {
     marker: bool,
     /// The ECN field as it arrived.
     ecn: u8,
-    /// What the sending half stamped on it: (id, bytes).
+    /// Header extension that the sending half stamped on it: (id, bytes).
     extension: Option<(u8, Vec<u8>)>,
-    /// How long it was on its way, in nanoseconds, which no receiver can measure: only for a half that
-    /// `needs_true_delay`, and only where the driver knows it.
+    /// True one-way delay in nanoseconds, which no receiver can measure: only for a half that `needs_true_delay`, and
+    /// only if the driver knows it.
     true_delay_ns: Option<i64>,
 }
 

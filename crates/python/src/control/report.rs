@@ -1,4 +1,4 @@
-//! What controllers are told of feedback, as Python sees it.
+//! Feedback reports for controllers in Python.
 
 use super::or_none;
 use crate::errors::bad;
@@ -10,7 +10,7 @@ use tidegate_core::datagram::Ecn;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Rate, RemoteTime, Size, Span, Time};
 
-/// What feedback says of one packet, joined with what was sent.
+/// Feedback on one packet, joined with the packet sent.
 #[pyclass(frozen, get_all, eq, module = "tidegate", name = "PacketResult")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyPacketResult {
@@ -76,7 +76,7 @@ impl PyPacketResult {
     }
 }
 
-/// What a receiver report says (RFC 3550 section 6.4.1).
+/// Statistics of a receiver report (RFC 3550 section 6.4.1).
 #[pyclass(frozen, get_all, eq, module = "tidegate", name = "LossReport")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyLossReport {
@@ -141,7 +141,7 @@ impl PyEcnCounts {
     }
 }
 
-/// One feedback report, joined with what was sent.
+/// One feedback report, joined with the packets sent.
 #[pyclass(frozen, module = "tidegate", name = "Report")]
 pub(crate) struct PyReport {
     pub(super) inner: Report,
@@ -227,7 +227,7 @@ impl PyReport {
     /// Their arrival times in nanoseconds of the far clock as floats; NaN: not received.
     #[getter]
     fn arrival_ns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        let arrival = |p: &PacketResult| p.arrival.map_or(f64::NAN, |at| at.as_nanos() as f64);
+        let arrival = |p: &PacketResult| p.arrival.map_or(f64::NAN, |arrival| arrival.as_nanos() as f64);
         PyArray1::from_iter(py, self.inner.packets.iter().map(arrival))
     }
     /// Bytes sent and not yet reported on.
@@ -240,7 +240,7 @@ impl PyReport {
     fn backlog(&self) -> u64 {
         self.inner.backlog.as_bytes()
     }
-    /// How long the packet of media that has waited longest in the pacer has waited, in nanoseconds.
+    /// Time that the oldest packet of media in the pacer has waited, in nanoseconds.
     #[getter]
     fn pacer_delay_ns(&self) -> i64 {
         self.inner.pacer_delay.as_nanos()
@@ -264,8 +264,8 @@ impl PyReport {
     /// feedback does not tell.
     #[getter]
     fn ecn(&self) -> Option<PyEcnCounts> {
-        let told = |EcnCounts { not_ect, ect0, ect1, ce }| PyEcnCounts { not_ect, ect0, ect1, ce };
-        self.inner.ecn.map(told)
+        let convert = |EcnCounts { not_ect, ect0, ect1, ce }| PyEcnCounts { not_ect, ect0, ect1, ce };
+        self.inner.ecn.map(convert)
     }
     /// Receiver-report statistics.
     #[getter]

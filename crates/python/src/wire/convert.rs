@@ -164,9 +164,9 @@ pub(super) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
         return Ok(P::Bye(rtcp::Bye { ssrcs: b.ssrcs, reason: b.reason }));
     }
     if let Ok(a) = value.extract::<App>() {
-        let found = a.name.len();
+        let length = a.name.len();
         let name =
-            a.name.try_into().map_err(|_| bad(format!("App.name has {found} bytes; it must have 4")))?;
+            a.name.try_into().map_err(|_| bad(format!("App.name has {length} bytes; it must have 4")))?;
         return Ok(P::App(rtcp::App { subtype: a.subtype, ssrc: a.ssrc, name, data: a.data }));
     }
     if let Ok(n) = value.extract::<Nack>() {

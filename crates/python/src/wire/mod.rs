@@ -5,7 +5,7 @@ mod field;
 
 use crate::errors::bad;
 use convert::{from_python, to_python, twcc_to_python};
-use field::{Given, Octets};
+use field::{FieldArgument, Octets};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
 use tidegate_core::RemoteTime;
@@ -31,7 +31,7 @@ macro_rules! wire_class {
         impl $name {
             #[new]
             #[allow(clippy::too_many_arguments)]
-            fn new($($field: Given<'_, $ty>),*) -> PyResult<Self> {
+            fn new($($field: FieldArgument<'_, $ty>),*) -> PyResult<Self> {
                 let name = stringify!($name);
                 Ok(Self { $($field: $field.read(name, stringify!($field))?),* })
             }
@@ -109,9 +109,9 @@ wire_class!(
 wire_class!(
     /// A goodbye (RFC 3550 section 6.6).
     Bye {
-        /// Who leaves.
+        /// SSRCs of the sources that leave.
         ssrcs: Vec<u32>,
-        /// Why.
+        /// Reason for leaving.
         reason: Option<Vec<u8>>,
     }
 );
@@ -131,9 +131,9 @@ wire_class!(
 wire_class!(
     /// A generic NACK (RFC 4585 section 6.2.1).
     Nack {
-        /// Who asks.
+        /// SSRC of the requester.
         sender_ssrc: u32,
-        /// For which stream.
+        /// SSRC of the requested stream.
         media_ssrc: u32,
         /// (PID, BLP).
         pairs: Vec<(u16, u16)>,
@@ -142,18 +142,18 @@ wire_class!(
 wire_class!(
     /// A picture loss indication (RFC 4585 section 6.3.1).
     Pli {
-        /// Who asks.
+        /// SSRC of the requester.
         sender_ssrc: u32,
-        /// For which stream.
+        /// SSRC of the requested stream.
         media_ssrc: u32,
     }
 );
 wire_class!(
     /// A slice loss indication (RFC 4585 section 6.3.2).
     Sli {
-        /// Who asks.
+        /// SSRC of the requester.
         sender_ssrc: u32,
-        /// For which stream.
+        /// SSRC of the requested stream.
         media_ssrc: u32,
         /// (first macroblock, number, picture id).
         entries: Vec<(u16, u16, u8)>,
@@ -162,7 +162,7 @@ wire_class!(
 wire_class!(
     /// A full intra request (RFC 5104 section 4.3.1).
     Fir {
-        /// Who asks.
+        /// SSRC of the requester.
         sender_ssrc: u32,
         /// (SSRC, command sequence number).
         entries: Vec<(u32, u8)>,
@@ -171,20 +171,20 @@ wire_class!(
 wire_class!(
     /// A receiver estimated maximum bitrate (draft-alvestrand-rmcat-remb).
     Remb {
-        /// Who estimates.
+        /// SSRC of the estimating receiver.
         sender_ssrc: u32,
         /// The rate; on the wire it has 18 significant bits and is cut, not rounded.
         bitrate_bps: u64,
-        /// The streams it is for.
+        /// SSRCs of the streams that it limits.
         ssrcs: Vec<u32>,
     }
 );
 wire_class!(
     /// Transport-wide feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     Twcc {
-        /// Who reports.
+        /// SSRC of the reporter.
         sender_ssrc: u32,
-        /// On which stream, or 0.
+        /// SSRC of the stream reported on, or 0.
         media_ssrc: u32,
         /// Sequence number of the first packet.
         base_sequence: u16,
@@ -200,7 +200,7 @@ wire_class!(
 wire_class!(
     /// RFC 8888 congestion control feedback.
     Ccfb {
-        /// Who reports.
+        /// SSRC of the reporter.
         sender_ssrc: u32,
         /// (SSRC, first sequence number, for each packet None or (ECN bits, arrival offset in 1/1024 s)).
         streams: Vec<StreamArrivals>,
@@ -211,9 +211,9 @@ wire_class!(
 wire_class!(
     /// RFC 6679 ECN feedback: what was received of a stream since it began. The last four counters wrap after 16 bits.
     EcnFeedback {
-        /// Who reports.
+        /// SSRC of the reporter.
         sender_ssrc: u32,
-        /// On which stream.
+        /// SSRC of the stream reported on.
         media_ssrc: u32,
         /// Extended highest sequence number received.
         highest_sequence: u32,
@@ -223,25 +223,25 @@ wire_class!(
         ect1: u32,
         /// Packets with congestion experienced.
         ce: u16,
-        /// Packets that were not ECN-capable, or were so no more.
+        /// Packets that were not ECN-capable on arrival.
         not_ect: u16,
-        /// Packets that have not come.
+        /// Packets that did not arrive.
         lost: u16,
-        /// Packets that came once more.
+        /// Duplicates of packets.
         duplicated: u16,
     }
 );
 wire_class!(
     /// An extended report (RFC 3611 section 2): its blocks as they are in bytes. Type 13 is RFC 6679's ECN summary.
     ExtendedReport {
-        /// Who reports.
+        /// SSRC of the reporter.
         ssrc: u32,
         /// (block type, the byte that is specific to it, a multiple of four bytes).
         blocks: Vec<(u8, u8, Vec<u8>)>,
     }
 );
 wire_class!(
-    /// An RTCP packet that is none of the others, as it came.
+    /// An RTCP packet of another type, with its bytes.
     Unknown {
         /// The padding bit.
         padding: bool,
@@ -249,7 +249,7 @@ wire_class!(
         count: u8,
         /// The packet type.
         packet_type: u8,
-        /// What follows the first four bytes.
+        /// Bytes after the first four.
         body: Vec<u8>,
     }
 );
@@ -266,13 +266,13 @@ wire_class!(
         ssrc: u32,
         /// For video the last packet of a frame.
         marker: bool,
-        /// Who contributed.
+        /// SSRCs of the contributing sources (CSRC list).
         csrcs: Vec<u32>,
         /// (identifier, bytes).
         extensions: Vec<(u8, Vec<u8>)>,
         /// The payload.
         payload: Vec<u8>,
-        /// Bytes of padding behind the payload.
+        /// Bytes of padding after the payload.
         padding: u8,
     }
 );
@@ -300,7 +300,7 @@ impl<'py> IntoPyObject<'py> for TwccStatus {
     }
 }
 
-/// RTCP packets as Python objects.
+/// Converts RTCP packets to Python objects.
 pub(crate) fn packets_to_python<'py>(
     py: Python<'py>,
     packets: &[rtcp::Packet],
@@ -312,23 +312,23 @@ pub(crate) fn packets_to_python<'py>(
     Ok(list)
 }
 
-/// RTCP packets from an iterable of Python objects.
+/// Converts an iterable of Python objects to RTCP packets.
 pub(crate) fn packets_from_python(values: &Bound<'_, PyAny>) -> PyResult<Vec<rtcp::Packet>> {
     values.try_iter()?.map(|value| from_python(&value?)).collect()
 }
 
-/// The RTCP packets of a compound or reduced-size packet (RFC 3550, RFC 5506).
+/// Decodes the RTCP packets of a compound or reduced-size packet (RFC 3550, RFC 5506).
 ///
-/// `data` may be any object with the buffer protocol: bytes, bytearray, memoryview, array. ValueError says what is wrong
-/// and where.
+/// `data` may be any object with the buffer protocol: bytes, bytearray, memoryview, array. A ValueError has the problem
+/// and its place.
 #[pyfunction]
 #[pyo3(signature = (data: "Buffer") -> "list[_Packet]")]
 pub(crate) fn decode<'py>(py: Python<'py>, data: Octets<'py>) -> PyResult<Bound<'py, PyList>> {
     packets_to_python(py, &rtcp::decode(data.as_bytes()).map_err(bad)?)
 }
 
-/// The bytes of RTCP packets, one after the other. Only the last one is padded with the padding bit (RFC 3550
-/// section 6.4.1). A value that its field cannot carry is a ValueError.
+/// Encodes RTCP packets, one after the other. Only the last packet is padded with the padding bit (RFC 3550
+/// section 6.4.1). A value that does not fit its field is a ValueError.
 #[pyfunction]
 #[pyo3(signature = (packets: "Sequence[_Packet]"))]
 pub(crate) fn encode<'py>(py: Python<'py>, packets: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -337,7 +337,7 @@ pub(crate) fn encode<'py>(py: Python<'py>, packets: &Bound<'py, PyAny>) -> PyRes
     Ok(PyBytes::new(py, &out))
 }
 
-/// An RTP packet from its bytes, which may be any buffer. Raises ValueError with what is wrong and where.
+/// Decodes an RTP packet from any buffer. A ValueError has the problem and its place.
 #[pyfunction]
 #[pyo3(signature = (data: "Buffer"))]
 pub(crate) fn decode_rtp(data: Octets<'_>) -> PyResult<Rtp> {
@@ -356,7 +356,7 @@ pub(crate) fn decode_rtp(data: Octets<'_>) -> PyResult<Rtp> {
     })
 }
 
-/// The bytes of an RTP packet, padding included.
+/// Encodes an RTP packet, padding included.
 #[pyfunction]
 pub(crate) fn encode_rtp<'py>(py: Python<'py>, packet: &Rtp) -> PyResult<Bound<'py, PyBytes>> {
     let header = rtp::Header {
@@ -383,7 +383,7 @@ pub(crate) fn encode_rtp<'py>(py: Python<'py>, packet: &Rtp) -> PyResult<Bound<'
     Ok(PyBytes::new(py, &out))
 }
 
-/// Makes transport-wide feedback out of arrivals: one for each receiver, for it counts its packets.
+/// Makes transport-wide feedback from arrivals. Each receiver needs a builder of its own, which counts its packets.
 #[pyclass(module = "tidegate.net.wire")]
 #[derive(Debug)]
 pub(crate) struct TwccBuilder(rtcp::TwccBuilder);
@@ -393,9 +393,9 @@ impl TwccBuilder {
     #[new]
     #[pyo3(signature = (sender_ssrc, media_ssrc, feedback_count=None))]
     fn new(
-        sender_ssrc: Given<'_, u32>,
-        media_ssrc: Given<'_, u32>,
-        feedback_count: Option<Given<'_, u8>>,
+        sender_ssrc: FieldArgument<'_, u32>,
+        media_ssrc: FieldArgument<'_, u32>,
+        feedback_count: Option<FieldArgument<'_, u8>>,
     ) -> PyResult<Self> {
         let name = "TwccBuilder";
         Ok(Self(rtcp::TwccBuilder {
@@ -405,13 +405,13 @@ impl TwccBuilder {
         }))
     }
 
-    /// Who reports.
+    /// SSRC of the reporter.
     #[getter]
     fn sender_ssrc(&self) -> u32 {
         self.0.sender_ssrc
     }
 
-    /// On which stream, or 0.
+    /// SSRC of the stream reported on, or 0.
     #[getter]
     fn media_ssrc(&self) -> u32 {
         self.0.media_ssrc
@@ -432,11 +432,15 @@ impl TwccBuilder {
 
     /// Feedback on all packets from `begin` to the last of `arrivals`.
     ///
-    /// An arrival is (transport-wide sequence number without wraps, time in nanoseconds of the receiver's clock), and
-    /// they ascend by number; packets between them were not received. Times are rounded to 250 us. What one feedback
-    /// packet cannot say (a step of more than 8.19 s, 65535 packets) begins another one.
+    /// An arrival is (transport-wide sequence number without wraps, time in nanoseconds of the receiver's clock).
+    /// Arrivals ascend by number; packets between them were not received. Times are rounded to 250 us. Arrivals that do
+    /// not fit one feedback packet (a step of more than 8.19 s, 65535 packets) begin another one.
     #[pyo3(signature = (begin, arrivals: "Iterable[tuple[int, int]]"))]
-    fn build(&mut self, begin: Given<'_, u32>, arrivals: Given<'_, Vec<(u32, i64)>>) -> PyResult<Vec<Twcc>> {
+    fn build(
+        &mut self,
+        begin: FieldArgument<'_, u32>,
+        arrivals: FieldArgument<'_, Vec<(u32, i64)>>,
+    ) -> PyResult<Vec<Twcc>> {
         let begin = begin.read("build", "begin")?;
         let arrivals = arrivals.read("build", "arrivals")?;
         let arrivals: Vec<_> =

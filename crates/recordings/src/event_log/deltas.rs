@@ -1,33 +1,33 @@
-//! Columns of a batch: a first value, and then differences of one width (libwebrtc's
-//! `logging/rtc_event_log/encoder/delta_encoding.cc`), or byte strings behind their lengths (`blob_encoding.cc`).
+//! Decodes the columns of a batch: differences of a fixed width after a first value (libwebrtc's
+//! `logging/rtc_event_log/encoder/delta_encoding.cc`), or byte strings after their lengths (`blob_encoding.cc`).
 //!
-//! Bits go from the most significant one down. A header of two bits says how the rest is to be read: 0, differences
-//! without sign of values of 64 bits, all there; 1, what the next fields say. Then 6 bits with the width of a difference
-//! less one, and for encoding 1 a bit for signed differences, one for values that may be missing, and 6 with the width
-//! of a value less one, at which it wraps. Where values may be missing there is a bit for each that says whether it is
-//! there. Where even the first one is missing, the next that is there is a varint in full.
+//! Bits go from the most significant one down. The first two bits are the encoding: 0 for unsigned differences of
+//! 64-bit values, all present; 1 for parameters in the following fields. 6 bits follow with the width of a difference
+//! minus one. Encoding 1 then has a bit for signed differences, a bit for values that may be missing, and 6 bits with
+//! the width of a value minus one, at which it wraps. If values may be missing, a bit for each says whether it is
+//! present. If the first value is missing, too, the first one present is a full varint.
 
 use crate::problem::Problem;
 use crate::protobuf::varint;
 
 struct Bits<'a> {
     bytes: &'a [u8],
-    /// The next bit.
-    at: usize,
+    /// Index of the next bit.
+    position: usize,
 }
 
 impl Bits<'_> {
     fn take(&mut self, count: u32) -> Option<u64> {
         let mut value = 0u64;
         for _ in 0..count {
-            let byte = *self.bytes.get(self.at / 8)?;
-            value = value << 1 | u64::from(byte >> (7 - self.at % 8) & 1);
-            self.at += 1;
+            let byte = *self.bytes.get(self.position / 8)?;
+            value = value << 1 | u64::from(byte >> (7 - self.position % 8) & 1);
+            self.position += 1;
         }
         Some(value)
     }
 
-    /// A varint, whose bytes need not begin where bytes do.
+    /// Reads a varint, which need not be aligned to a byte.
     fn varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for index in 0..10 {
@@ -41,23 +41,23 @@ impl Bits<'_> {
     }
 }
 
-/// The `count` values behind `first`, of a column that begins at `offset` of the file.
+/// Decodes the `count` values after `first` of a column that begins at `offset` of the file.
 ///
 /// # Errors
-/// When the bytes end too early or say what cannot be.
+/// If the bytes end too early or the header is invalid.
 pub(super) fn numbers(
     bytes: &[u8],
     offset: usize,
     first: Option<u64>,
     count: usize,
 ) -> Result<Vec<Option<u64>>, Problem> {
-    // libwebrtc leaves a column out in which all is as in the first event
+    // libwebrtc omits a column if all values equal the first
     if bytes.is_empty() {
         return Ok(vec![first; count]);
     }
-    let wrong = |what: String| Problem::new(offset, what);
+    let wrong = |message: String| Problem::new(offset, message);
     let short = || wrong(format!("a column of {count} values ends after {} bytes", bytes.len()));
-    let mut bits = Bits { bytes, at: 0 };
+    let mut bits = Bits { bytes, position: 0 };
     let encoding = bits.take(2).ok_or_else(short)?;
     let width = bits.take(6).ok_or_else(short)? as u32 + 1;
     let (signed, optional, wrap) = match encoding {
@@ -66,24 +66,24 @@ pub(super) fn numbers(
             let flags = bits.take(2).ok_or_else(short)?;
             (flags & 2 != 0, flags & 1 != 0, bits.take(6).ok_or_else(short)? as u32 + 1)
         }
-        other => return Err(wrong(format!("found encoding {other} of a column; expected 0 or 1"))),
+        encoding => return Err(wrong(format!("found encoding {encoding} of a column; expected 0 or 1"))),
     };
     if width > wrap {
         return Err(wrong(format!(
             "found differences of {width} bits between values of {wrap}; expected fewer"
         )));
     }
-    let there = if optional {
+    let present = if optional {
         (0..count).map(|_| bits.take(1).map(|bit| bit == 1)).collect::<Option<Vec<_>>>().ok_or_else(short)?
     } else {
         vec![true; count]
     };
     let mask = u64::MAX >> (64 - wrap);
     let mut last = first;
-    there
+    present
         .into_iter()
-        .map(|there| {
-            if !there {
+        .map(|present| {
+            if !present {
                 return Ok(None);
             }
             let value = match last {
@@ -91,7 +91,7 @@ pub(super) fn numbers(
                 Some(last) => {
                     let mut difference = bits.take(width).ok_or_else(short)?;
                     if signed && difference >> (width - 1) & 1 == 1 {
-                        // two's complement in as many bits
+                        // two's complement of `width` bits
                         difference |= u64::MAX.checked_shl(width).unwrap_or(0);
                     }
                     last.wrapping_add(difference) & mask
@@ -103,35 +103,36 @@ pub(super) fn numbers(
         .collect()
 }
 
-/// `count` byte strings: all their lengths, and then all of them.
+/// Decodes `count` byte strings: first all lengths, then all strings.
 ///
 /// # Errors
-/// When the bytes end too early, or too late.
+/// If there are too few bytes, or too many.
 pub(super) fn blobs(bytes: &[u8], offset: usize, count: usize) -> Result<Vec<&[u8]>, Problem> {
-    let wrong = |at: usize, what: String| Problem::new(offset + at, what);
-    let mut at = 0;
+    let wrong = |position: usize, message: String| Problem::new(offset + position, message);
+    let mut position = 0;
     let mut lengths = Vec::new();
     for _ in 0..count {
-        let (length, taken) = bytes
-            .get(at..)
-            .and_then(varint)
-            .ok_or_else(|| wrong(at, format!("{count} byte strings end in their lengths")))?;
-        lengths.push(usize::try_from(length).unwrap_or(usize::MAX));
-        at += taken;
-    }
-    let mut found = Vec::with_capacity(lengths.len());
-    for length in lengths {
-        let end = at.checked_add(length).filter(|&end| end <= bytes.len());
-        let end = end.ok_or_else(|| {
-            wrong(at, format!("a byte string takes {length} bytes, but {} are left", bytes.len() - at))
+        let (length, varint_length) = bytes.get(position..).and_then(varint).ok_or_else(|| {
+            wrong(position, format!("the bytes end in the lengths of {count} byte strings"))
         })?;
-        found.push(&bytes[at..end]);
-        at = end;
+        lengths.push(usize::try_from(length).unwrap_or(usize::MAX));
+        position += varint_length;
     }
-    if at != bytes.len() {
-        return Err(wrong(at, format!("{} bytes too many behind {count} byte strings", bytes.len() - at)));
+    let mut blobs = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        let end = position.checked_add(length).filter(|&end| end <= bytes.len());
+        let end = end.ok_or_else(|| {
+            let remaining = bytes.len() - position;
+            wrong(position, format!("a byte string takes {length} bytes, but {remaining} are left"))
+        })?;
+        blobs.push(&bytes[position..end]);
+        position = end;
     }
-    Ok(found)
+    if position != bytes.len() {
+        let excess = bytes.len() - position;
+        return Err(wrong(position, format!("{excess} bytes too many after {count} byte strings")));
+    }
+    Ok(blobs)
 }
 
 #[cfg(test)]
@@ -140,12 +141,12 @@ pub(super) mod tests {
     use tidegate_core::rng::Stream;
 
     #[derive(Default)]
-    struct Out {
+    struct BitWriter {
         bytes: Vec<u8>,
         bits: usize,
     }
 
-    impl Out {
+    impl BitWriter {
         fn put(&mut self, value: u64, width: u32) {
             for bit in (0..width).rev() {
                 if self.bits.is_multiple_of(8) {
@@ -157,10 +158,10 @@ pub(super) mod tests {
         }
     }
 
-    /// Writes a column with the given widths, whether they are the best or not.
-    fn written(first: Option<u64>, values: &[Option<u64>], signed: bool, width: u32, wrap: u32) -> Vec<u8> {
+    /// Encodes a column with the given widths, which need not be optimal.
+    fn encode(first: Option<u64>, values: &[Option<u64>], signed: bool, width: u32, wrap: u32) -> Vec<u8> {
         let optional = first.is_none() || values.iter().any(Option::is_none);
-        let mut out = Out::default();
+        let mut out = BitWriter::default();
         if signed || optional || wrap != 64 {
             out.put(1, 2);
             out.put(u64::from(width - 1), 6);
@@ -178,11 +179,11 @@ pub(super) mod tests {
         for value in values.iter().flatten() {
             match last {
                 None => {
-                    let mut left = *value;
+                    let mut remaining = *value;
                     loop {
-                        let more = left > 0x7f;
-                        out.put(left & 0x7f | u64::from(more) << 7, 8);
-                        left >>= 7;
+                        let more = remaining > 0x7f;
+                        out.put(remaining & 0x7f | u64::from(more) << 7, 8);
+                        remaining >>= 7;
                         if !more {
                             break;
                         }
@@ -196,7 +197,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn columns_survive_encoding_and_decoding() {
         let mut rng = Stream::new(1, "deltas", "test");
         let mut draw = |below: u64| rng.next_u64() % below;
         for _ in 0..2000 {
@@ -221,7 +222,7 @@ pub(super) mod tests {
                     last
                 })
                 .collect();
-            let bytes = written(first, &values, signed, width, wrap);
+            let bytes = encode(first, &values, signed, width, wrap);
             assert_eq!(numbers(&bytes, 0, first, values.len()).unwrap(), values);
         }
     }
@@ -243,18 +244,21 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn columns_that_cannot_be_are_told() {
-        let said = |bytes: &[u8], count| numbers(bytes, 9, Some(0), count).unwrap_err().to_string();
-        assert_eq!(said(&[0b0000_0010], 3), "byte 9: a column of 3 values ends after 1 bytes");
-        assert_eq!(said(&[0xff, 0xff], 3), "byte 9: found encoding 3 of a column; expected 0 or 1");
-        assert!(said(&[0b0111_1111, 0b0000_0000], 1).contains("differences of 64 bits between values of 1"));
+    fn invalid_columns_are_errors() {
+        let error = |bytes: &[u8], count| numbers(bytes, 9, Some(0), count).unwrap_err().to_string();
+        assert_eq!(error(&[0b0000_0010], 3), "byte 9: a column of 3 values ends after 1 bytes");
+        assert_eq!(error(&[0xff, 0xff], 3), "byte 9: found encoding 3 of a column; expected 0 or 1");
+        assert!(error(&[0b0111_1111, 0b0000_0000], 1).contains("differences of 64 bits between values of 1"));
         let blob = |bytes: &'static [u8], count| blobs(bytes, 9, count).map_err(|why| why.to_string());
         assert_eq!(blob(&[1, 2, b'a', b'b', b'c'], 2).unwrap(), [b"a".as_slice(), b"bc"]);
         assert_eq!(
             blob(&[1, 2, b'a', b'b'], 2).unwrap_err(),
             "byte 12: a byte string takes 2 bytes, but 1 are left"
         );
-        assert_eq!(blob(&[1, b'a', b'b'], 1).unwrap_err(), "byte 11: 1 bytes too many behind 1 byte strings");
-        assert_eq!(blob(&[1, 0x80], 3).unwrap_err(), "byte 10: 3 byte strings end in their lengths");
+        assert_eq!(blob(&[1, b'a', b'b'], 1).unwrap_err(), "byte 11: 1 bytes too many after 1 byte strings");
+        assert_eq!(
+            blob(&[1, 0x80], 3).unwrap_err(),
+            "byte 10: the bytes end in the lengths of 3 byte strings"
+        );
     }
 }

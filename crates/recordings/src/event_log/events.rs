@@ -1,26 +1,26 @@
-//! What an RTC event log has of each kind of event, as it is used here.
+//! Events of an RTC event log, with the fields that are used here.
 
-/// Of a log: milliseconds of the writer's monotonic clock.
+/// Milliseconds of the monotonic clock of the log's writer.
 pub type Millis = i64;
 
 /// The header of an RTP packet, as the log keeps it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoggedRtp {
-    /// When it was sent or received.
+    /// Time of sending or receiving.
     pub at: Millis,
-    /// Its stream.
+    /// SSRC of its stream.
     pub ssrc: u32,
     /// RTP timestamp.
     pub timestamp: u32,
-    /// Bytes of header, payload and padding; what SRTP adds is not in it.
+    /// Bytes of header, payload and padding, without what SRTP adds.
     pub size: u32,
-    /// Of these, bytes of payload.
+    /// Bytes of payload.
     pub payload: u32,
-    /// abs-send-time in 2^-18 s, 24 bits, where the extension was used.
+    /// abs-send-time in 2^-18 s, 24 bits, if the extension was used.
     pub abs_send_time: Option<u32>,
     /// RTP sequence number.
     pub sequence: u16,
-    /// Transport-wide sequence number, where the extension was used.
+    /// Transport-wide sequence number, if the extension was used.
     pub transport_sequence: Option<u16>,
     /// RTP payload type.
     pub payload_type: u8,
@@ -28,10 +28,10 @@ pub struct LoggedRtp {
     pub marker: bool,
 }
 
-/// A datagram of RTCP, of which libwebrtc leaves out what it does not want in logs (SDES, APP).
+/// A datagram of RTCP. libwebrtc does not log all of its packets (SDES and APP are left out).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoggedRtcp {
-    /// When it was sent or received.
+    /// Time of sending or receiving.
     pub at: Millis,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -40,7 +40,7 @@ pub struct LoggedRtcp {
 /// A change of the delay-based estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayBased {
-    /// When.
+    /// Time of the event.
     pub at: Millis,
     /// The estimate, bit/s.
     pub bitrate: u32,
@@ -48,10 +48,10 @@ pub struct DelayBased {
     pub state: u8,
 }
 
-/// A change of the estimate that the sender goes by.
+/// A change of the estimate that the sender uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LossBased {
-    /// When.
+    /// Time of the event.
     pub at: Millis,
     /// The estimate, bit/s.
     pub bitrate: u32,
@@ -59,10 +59,10 @@ pub struct LossBased {
     pub fraction_lost: u8,
 }
 
-/// What SCReAM in libwebrtc said of itself.
+/// State of libwebrtc's SCReAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scream {
-    /// When.
+    /// Time of the event.
     pub at: Millis,
     /// Its reference window, bytes.
     pub ref_window: Option<u32>,
@@ -74,25 +74,25 @@ pub struct Scream {
     pub queue_delay: Option<u32>,
 }
 
-/// A probe: it begins, or has a result.
+/// Beginning or result of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// When.
+    /// Time of the event.
     pub at: Millis,
-    /// Which cluster.
+    /// Id of its cluster.
     pub id: u32,
-    /// Its rate, or what came out, bit/s; `None` for one that failed.
+    /// Its rate or its result, bit/s; `None` if it failed.
     pub bitrate: Option<u32>,
 }
 
 /// A frame that was decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decoded {
-    /// When.
+    /// Time of the event.
     pub at: Millis,
-    /// Its stream.
+    /// SSRC of its stream.
     pub ssrc: u32,
-    /// When it is to be shown.
+    /// Time at which it is to be shown.
     pub render: Millis,
 }
 
@@ -101,7 +101,7 @@ pub struct Decoded {
 pub struct Stream {
     /// Its SSRC.
     pub ssrc: u32,
-    /// That of its retransmissions.
+    /// SSRC of its retransmissions.
     pub rtx: Option<u32>,
     /// Whether it is video.
     pub video: bool,

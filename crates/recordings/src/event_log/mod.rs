@@ -1,9 +1,10 @@
-//! RTC event logs of libwebrtc, format 2 (`logging/rtc_event_log/rtc_event_log2.proto`): what Chromium writes with
+//! Decodes RTC event logs of libwebrtc, format 2 (`logging/rtc_event_log/rtc_event_log2.proto`). Chromium writes them
+//! with
 //! `--webrtc-event-logging=DIR`, and `chrome://webrtc-internals` on request.
 //!
-//! A log is one message, an `EventStream`, whose fields are batches of events of one kind: the first event in plain
-//! fields, the others as columns of differences (`deltas`). Concatenated logs are a log. Fields that are not known
-//! here are skipped and counted. Stamps are milliseconds of the writer's monotonic clock.
+//! A log is one message, an `EventStream`. Its fields are batches of events of one kind: the first event in scalar
+//! fields, the others as columns of differences (`deltas`). Concatenated logs are a log. Unknown fields are skipped and
+//! counted. Times are milliseconds of the writer's monotonic clock.
 
 mod batch;
 mod deltas;
@@ -16,10 +17,10 @@ use crate::protobuf::{Field, Fields, Value};
 use batch::Batch;
 use std::collections::BTreeMap;
 
-/// A log, each list in the order of time.
+/// A decoded log, with each list in the order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EventLog {
-    /// When it begins, and which Unix time that was in ms.
+    /// Beginning of the log, and its Unix time in ms.
     pub begin: Option<(Millis, i64)>,
     /// Packets sent.
     pub outgoing: Vec<LoggedRtp>,
@@ -35,21 +36,21 @@ pub struct EventLog {
     pub loss_based: Vec<LossBased>,
     /// SCReAM's state.
     pub scream: Vec<Scream>,
-    /// Probes asked for.
+    /// Probe clusters requested.
     pub probes: Vec<Probe>,
-    /// What probes found.
+    /// Results of probe clusters.
     pub probe_results: Vec<Probe>,
-    /// Whether the sender was limited by what its sources gave, from when on.
+    /// Times at which the sender began or ceased to be application-limited (ALR).
     pub application_limited: Vec<(Millis, bool)>,
-    /// Bytes that the route adds to each packet, from when on.
+    /// Bytes that the route adds to each packet, with the times of the changes.
     pub overhead: Vec<(Millis, u32)>,
     /// Frames decoded.
     pub decoded: Vec<Decoded>,
     /// Streams announced, each SSRC once.
     pub streams: Vec<Stream>,
-    /// Fields of the format that are not known here, with how often they came.
+    /// Numbers of unknown fields, with their counts.
     pub unknown: BTreeMap<u32, u64>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub problems: Problems,
 }
 
@@ -74,7 +75,7 @@ mod field {
     pub(super) const AUDIO_SEND: u32 = 102;
     pub(super) const VIDEO_RECEIVE: u32 = 103;
     pub(super) const VIDEO_SEND: u32 = 104;
-    /// Those that are batches.
+    /// Fields that are batches.
     pub(super) const BATCHES: [u32; 8] = [
         INCOMING_RTP,
         OUTGOING_RTP,
@@ -85,8 +86,8 @@ mod field {
         DELAY_BASED,
         SCREAM,
     ];
-    /// Those that are single events.
-    pub(super) const ONCE: [u32; 10] = [
+    /// Fields that are single events.
+    pub(super) const SINGLE_EVENTS: [u32; 10] = [
         BEGIN,
         PROBE_CLUSTER,
         PROBE_SUCCESS,
@@ -98,27 +99,27 @@ mod field {
         VIDEO_RECEIVE,
         VIDEO_SEND,
     ];
-    /// Known, and of no use here: playout of audio, the end of the log, audio network adaptation, ICE, DTLS, generic
+    /// Fields that are ignored: playout of audio, the end of the log, audio network adaptation, ICE, DTLS, generic
     /// packets, remote estimates, NetEq.
-    pub(super) const OF_NO_USE: [u32; 12] = [6, 17, 20, 25, 26, 27, 28, 29, 30, 31, 33, 34];
+    pub(super) const IGNORED: [u32; 12] = [6, 17, 20, 25, 26, 27, 28, 29, 30, 31, 33, 34];
 }
 
 impl EventLog {
-    /// Reads a log. Batches that cannot be read are left out and told in `problems`; so is the end of a log that was
-    /// cut off.
+    /// Reads a log. Batches that cannot be read are skipped and reported in `problems`, and so is the end of a log that
+    /// was cut off.
     ///
     /// # Errors
-    /// When the bytes are no such log, or nothing in them can be read.
+    /// If the bytes are no such log, or no field of it can be read.
     pub fn read(bytes: &[u8]) -> Result<Self, Problem> {
         let mut log = Self::default();
-        let mut known = 0usize;
-        for found in Fields::of(bytes, 0) {
-            match found.and_then(|found| log.field(&found)) {
-                Ok(understood) => known += usize::from(understood),
+        let mut used_fields = 0usize;
+        for field in Fields::of(bytes, 0) {
+            match field.and_then(|field| log.field(&field)) {
+                Ok(used) => used_fields += usize::from(used),
                 Err(problem) => log.problems.add(problem),
             }
         }
-        if known == 0 {
+        if used_fields == 0 {
             let first = log.problems.first.into_iter().next();
             return Err(first.unwrap_or_else(|| {
                 Problem::new(0, "found nothing of an RTC event log; expected format 2 (rtc_event_log2.proto)")
@@ -128,44 +129,44 @@ impl EventLog {
         Ok(log)
     }
 
-    /// Takes in a field of the whole; whether it is one that is used here.
-    fn field(&mut self, found: &Field<'_>) -> Result<bool, Problem> {
-        let used = |number| field::ONCE.contains(&number) || field::BATCHES.contains(&number);
-        match found.value {
-            _ if found.number == field::LEGACY => Err(Problem::new(
-                found.offset,
+    /// Adds a field of the `EventStream`, and returns whether it is used here.
+    fn field(&mut self, field: &Field<'_>) -> Result<bool, Problem> {
+        let is_used = |number| field::SINGLE_EVENTS.contains(&number) || field::BATCHES.contains(&number);
+        match field.value {
+            _ if field.number == field::LEGACY => Err(Problem::new(
+                field.offset,
                 "found an RTC event log of format 1, which libwebrtc gave up in 2019; expected format 2",
             )),
-            Value::Bytes(offset, bytes) if used(found.number) => {
-                self.batch(found.number, &Batch::read(bytes, offset)?)?;
+            Value::Bytes(offset, bytes) if is_used(field.number) => {
+                self.batch(field.number, &Batch::decode(bytes, offset)?)?;
                 Ok(true)
             }
             _ => {
-                if !field::OF_NO_USE.contains(&found.number) {
-                    *self.unknown.entry(found.number).or_default() += 1;
+                if !field::IGNORED.contains(&field.number) {
+                    *self.unknown.entry(field.number).or_default() += 1;
                 }
                 Ok(false)
             }
         }
     }
 
-    /// Batches are of one kind and stream each, so that only sorting brings all into the order of time.
+    /// Sorts each list by time: a batch has the events of one stream only.
     fn sort(&mut self) {
         self.outgoing.sort_by_key(|packet| packet.at);
         self.incoming.sort_by_key(|packet| packet.at);
         self.outgoing_rtcp.sort_by_key(|packet| packet.at);
         self.incoming_rtcp.sort_by_key(|packet| packet.at);
-        self.delay_based.sort_by_key(|one| one.at);
-        self.loss_based.sort_by_key(|one| one.at);
-        self.scream.sort_by_key(|one| one.at);
-        self.probes.sort_by_key(|one| one.at);
-        self.probe_results.sort_by_key(|one| one.at);
-        self.application_limited.sort_by_key(|one| one.0);
-        self.overhead.sort_by_key(|one| one.0);
-        self.decoded.sort_by_key(|one| one.at);
+        self.delay_based.sort_by_key(|event| event.at);
+        self.loss_based.sort_by_key(|event| event.at);
+        self.scream.sort_by_key(|event| event.at);
+        self.probes.sort_by_key(|event| event.at);
+        self.probe_results.sort_by_key(|event| event.at);
+        self.application_limited.sort_by_key(|&(time, _)| time);
+        self.overhead.sort_by_key(|&(time, _)| time);
+        self.decoded.sort_by_key(|event| event.at);
     }
 
-    /// Takes in a batch of a kind that is used.
+    /// Adds the events of a batch.
     fn batch(&mut self, number: u32, batch: &Batch<'_>) -> Result<(), Problem> {
         match number {
             field::INCOMING_RTP => rtp(batch, &mut self.incoming)?,
@@ -174,10 +175,10 @@ impl EventLog {
             field::OUTGOING_RTCP => rtcp(batch, &mut self.outgoing_rtcp)?,
             field::FRAME_DECODED => {
                 let count = batch.count(15)?;
-                let at = batch.times(1, 101, count)?;
-                let ssrc = batch.needed(2, 102, count, "an SSRC")?;
-                let render = batch.needed(3, 103, count, "a time of rendering")?;
-                let rows = at.into_iter().zip(ssrc).zip(render);
+                let times = batch.times(1, 101, count)?;
+                let ssrc = batch.required(2, 102, count, "an SSRC")?;
+                let render = batch.required(3, 103, count, "a time of rendering")?;
+                let rows = times.into_iter().zip(ssrc).zip(render);
                 self.decoded.extend(rows.map(|((at, ssrc), render)| Decoded {
                     at,
                     ssrc: ssrc as u32,
@@ -185,31 +186,31 @@ impl EventLog {
                 }));
             }
             field::BEGIN => {
-                let version = batch.one(2).unwrap_or(0);
+                let version = batch.number(2).unwrap_or(0);
                 if version != 2 {
-                    let what = format!("found an RTC event log of format {version}; expected format 2");
-                    return Err(Problem::new(batch.offset, what));
+                    let message = format!("found an RTC event log of format {version}; expected format 2");
+                    return Err(Problem::new(batch.offset, message));
                 }
-                let begin = (batch.time(1)?, batch.one(3).unwrap_or(0) as i64);
+                let begin = (batch.time(1)?, batch.number(3).unwrap_or(0) as i64);
                 self.begin.get_or_insert(begin);
             }
             field::LOSS_BASED => {
-                let found = estimates(batch, 5, "a fraction lost")?
+                let updates = estimates(batch, 5, "a fraction lost")?
                     .map(|(at, bitrate, fraction_lost)| LossBased { at, bitrate, fraction_lost });
-                self.loss_based.extend(found);
+                self.loss_based.extend(updates);
             }
             field::DELAY_BASED => {
-                let found = estimates(batch, 4, "a state of the detector")?
+                let updates = estimates(batch, 4, "a state of the detector")?
                     .map(|(at, bitrate, state)| DelayBased { at, bitrate, state });
-                self.delay_based.extend(found);
+                self.delay_based.extend(updates);
             }
             field::SCREAM => {
                 let count = batch.count(7)?;
-                let at = batch.times(1, 101, count)?;
+                let times = batch.times(1, 101, count)?;
                 let [window, target, rtt, queue] = [(2, 102), (3, 103), (4, 104), (5, 105)]
                     .map(|(first, rest)| batch.column(first, rest, count));
                 let (window, target, rtt, queue) = (window?, target?, rtt?, queue?);
-                self.scream.extend(at.into_iter().enumerate().map(|(row, at)| Scream {
+                self.scream.extend(times.into_iter().enumerate().map(|(row, at)| Scream {
                     at,
                     ref_window: window[row].map(|value| value as u32),
                     target_kbps: target[row].map(|value| value as u32),
@@ -218,70 +219,72 @@ impl EventLog {
                 }));
             }
             field::PROBE_CLUSTER => {
-                let probe = Probe { at: batch.time(1)?, id: batch.id(), bitrate: batch.small(3) };
+                let probe = Probe { at: batch.time(1)?, id: batch.probe_id(), bitrate: batch.number32(3) };
                 self.probes.push(probe);
             }
             field::PROBE_SUCCESS | field::PROBE_FAILURE => {
-                let bitrate = batch.small(3).filter(|_| number == field::PROBE_SUCCESS);
-                self.probe_results.push(Probe { at: batch.time(1)?, id: batch.id(), bitrate });
+                let bitrate = batch.number32(3).filter(|_| number == field::PROBE_SUCCESS);
+                self.probe_results.push(Probe { at: batch.time(1)?, id: batch.probe_id(), bitrate });
             }
-            field::ALR => self.application_limited.push((batch.time(1)?, batch.one(2) == Some(1))),
+            field::ALR => self.application_limited.push((batch.time(1)?, batch.number(2) == Some(1))),
             field::ROUTE_CHANGE => {
-                let overhead = batch.small(3).filter(|_| batch.one(2) == Some(1));
+                let overhead = batch.number32(3).filter(|_| batch.number(2) == Some(1));
                 let at = batch.time(1)?;
                 self.overhead.extend(overhead.map(|overhead| (at, overhead)));
             }
-            field::AUDIO_RECEIVE => self.stream(batch.small(2), None, false),
-            field::AUDIO_SEND => self.stream(batch.small(2), None, false),
-            field::VIDEO_RECEIVE => self.stream(batch.small(2), batch.small(4), true),
-            field::VIDEO_SEND => self.stream(batch.small(2), batch.small(3), true),
+            field::AUDIO_RECEIVE => self.stream(batch.number32(2), None, false),
+            field::AUDIO_SEND => self.stream(batch.number32(2), None, false),
+            field::VIDEO_RECEIVE => self.stream(batch.number32(2), batch.number32(4), true),
+            field::VIDEO_SEND => self.stream(batch.number32(2), batch.number32(3), true),
             _ => (),
         }
         Ok(())
     }
 
-    /// Takes note of a stream; what is announced again replaces what was.
+    /// Adds a stream; a repeated announcement replaces the first.
     fn stream(&mut self, ssrc: Option<u32>, rtx: Option<u32>, video: bool) {
         let Some(ssrc) = ssrc else { return };
         let stream = Stream { ssrc, rtx, video };
-        match self.streams.iter_mut().find(|known| known.ssrc == ssrc) {
-            Some(known) => *known = stream,
+        match self.streams.iter_mut().find(|existing| existing.ssrc == ssrc) {
+            Some(existing) => *existing = stream,
             None => self.streams.push(stream),
         }
     }
 }
 
-/// Estimates of a rate, of which field `more` counts those behind the first: when, bit/s, and `what` else of each.
+/// Time, rate in bit/s, and a third column of each estimate in a batch. Field `more` counts the estimates after the
+/// first;
+/// `name` is that of the third column, for errors.
 fn estimates(
     batch: &Batch<'_>,
     more: u32,
-    what: &str,
+    name: &str,
 ) -> Result<impl Iterator<Item = (Millis, u32, u8)>, Problem> {
     let count = batch.count(more)?;
-    let at = batch.times(1, 101, count)?;
-    let bitrate = batch.needed(2, 102, count, "a bit rate")?;
-    let third = batch.needed(3, 103, count, what)?;
-    let rows = at.into_iter().zip(bitrate).zip(third);
+    let times = batch.times(1, 101, count)?;
+    let bitrate = batch.required(2, 102, count, "a bit rate")?;
+    let third = batch.required(3, 103, count, name)?;
+    let rows = times.into_iter().zip(bitrate).zip(third);
     Ok(rows.map(|((at, bitrate), third)| (at, bitrate as u32, third as u8)))
 }
 
 fn rtp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtp>) -> Result<(), Problem> {
     let count = batch.count(11)?;
-    let at = batch.times(1, 101, count)?;
-    let marker = batch.needed(2, 102, count, "a marker bit")?;
-    let payload_type = batch.needed(3, 103, count, "a payload type")?;
-    let sequence = batch.needed(4, 104, count, "a sequence number")?;
-    let timestamp = batch.needed(5, 105, count, "an RTP timestamp")?;
-    let ssrc = batch.needed(6, 106, count, "an SSRC")?;
-    let payload = batch.needed(8, 108, count, "a size of the payload")?;
-    let header = batch.needed(9, 109, count, "a size of the header")?;
-    let padding = batch.needed(10, 110, count, "a size of the padding")?;
+    let times = batch.times(1, 101, count)?;
+    let marker = batch.required(2, 102, count, "a marker bit")?;
+    let payload_type = batch.required(3, 103, count, "a payload type")?;
+    let sequence = batch.required(4, 104, count, "a sequence number")?;
+    let timestamp = batch.required(5, 105, count, "an RTP timestamp")?;
+    let ssrc = batch.required(6, 106, count, "an SSRC")?;
+    let payload = batch.required(8, 108, count, "a size of the payload")?;
+    let header = batch.required(9, 109, count, "a size of the header")?;
+    let padding = batch.required(10, 110, count, "a size of the padding")?;
     let transport = batch.column(15, 115, count)?;
     let abs_send_time = batch.column(17, 117, count)?;
-    // none of an RTP packet's parts is longer than a datagram
+    // no part of an RTP packet is longer than a datagram
     let size = |value: u64| value.min(u64::from(u16::MAX)) as u32;
     packets.extend((0..count).map(|row| LoggedRtp {
-        at: at[row],
+        at: times[row],
         ssrc: ssrc[row] as u32,
         timestamp: timestamp[row] as u32,
         size: size(header[row]) + size(payload[row]) + size(padding[row]),
@@ -297,12 +300,13 @@ fn rtp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtp>) -> Result<(), Problem> {
 
 fn rtcp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtcp>) -> Result<(), Problem> {
     let count = batch.count(3)?;
-    let at = batch.times(1, 101, count)?;
+    let times = batch.times(1, 101, count)?;
     let (_, first) = batch.bytes(2);
     let (offset, rest) = batch.bytes(102);
     let rest = if count > 1 { deltas::blobs(rest, offset, count - 1)? } else { Vec::new() };
-    let all = std::iter::once(first).chain(rest);
-    packets.extend(at.into_iter().zip(all).map(|(at, bytes)| LoggedRtcp { at, bytes: bytes.to_vec() }));
+    let datagrams = std::iter::once(first).chain(rest);
+    packets
+        .extend(times.into_iter().zip(datagrams).map(|(at, bytes)| LoggedRtcp { at, bytes: bytes.to_vec() }));
     Ok(())
 }
 

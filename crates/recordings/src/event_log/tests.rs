@@ -26,10 +26,10 @@ fn begin() -> Vec<u8> {
 
 /// Two packets, 3 ms and one number apart.
 fn outgoing() -> Vec<u8> {
-    let first = [(1, 1010), (2, 0), (3, 96), (4, 65_535), (8, 1000), (9, 24), (10, 0), (11, 1), (15, 7)];
+    let numbers = [(1, 1010), (2, 0), (3, 96), (4, 65_535), (8, 1000), (9, 24), (10, 0), (11, 1), (15, 7)];
     let fixed =
         |field: u32, value: u32| [varint(u64::from(field) << 3 | 5), value.to_le_bytes().to_vec()].concat();
-    let mut batch: Vec<u8> = first.iter().flat_map(|&(field, value)| number(field, value)).collect();
+    let mut batch: Vec<u8> = numbers.iter().flat_map(|&(field, value)| number(field, value)).collect();
     batch.extend(fixed(5, 90_000));
     batch.extend(fixed(6, 0xdead_beef));
     // encoding 0, 2 bits, 3
@@ -66,21 +66,22 @@ fn a_log_by_hand() {
     };
     let second = LoggedRtp { at: 1013, sequence: 0, transport_sequence: Some(8), marker: true, ..first };
     assert_eq!(log.outgoing, [first, second]);
-    let rtcp: Vec<_> = log.incoming_rtcp.iter().map(|one| (one.at, one.bytes.as_slice())).collect();
+    let rtcp: Vec<_> =
+        log.incoming_rtcp.iter().map(|datagram| (datagram.at, datagram.bytes.as_slice())).collect();
     assert_eq!(rtcp, [(1050, b"abcd".as_slice()), (1051, b"xyz")]);
     assert_eq!(log.unknown, BTreeMap::from([(200, 1)]));
     assert_eq!(log.problems, Problems::default());
 }
 
 #[test]
-fn what_stands_before_the_cut_is_kept_and_the_cut_is_told() {
+fn events_before_a_cut_are_kept_and_the_cut_is_a_problem() {
     let whole = [begin(), outgoing(), feedback()].concat();
     let cut = EventLog::read(&whole[..whole.len() - 4]).unwrap();
     assert_eq!((cut.outgoing.len(), cut.incoming_rtcp.len(), cut.problems.count), (2, 0, 1));
-    let place = [begin(), outgoing()].concat().len() + 2;
+    let offset = [begin(), outgoing()].concat().len() + 2;
     let length = feedback().len() - 2;
-    let told = format!("byte {place}: field 4 takes {length} bytes, but {} are left", length - 4);
-    assert_eq!(cut.problems.first[0].to_string(), told);
+    let message = format!("byte {offset}: field 4 takes {length} bytes, but {} are left", length - 4);
+    assert_eq!(cut.problems.first[0].to_string(), message);
     // wherever it is cut, there is a log or an error, and never a panic
     for end in 0..whole.len() {
         let _ = EventLog::read(&whole[..end]);
@@ -92,21 +93,26 @@ fn a_batch_that_is_wrong_costs_itself_alone() {
     let claims = bytes(3, &[number(1, 5), number(11, u64::from(u32::MAX))].concat());
     let log = EventLog::read(&[begin(), claims, feedback()].concat()).unwrap();
     assert_eq!((log.outgoing.len(), log.incoming_rtcp.len()), (0, 2));
-    let told = &log.problems.first[0].what;
-    assert_eq!(told, "found 4294967295 events more in a batch of 8 bytes; expected less than 32");
+    let message = &log.problems.first[0].message;
+    assert_eq!(
+        message,
+        "found 4294967295 events after the first in a batch of 8 bytes; expected less than 32"
+    );
     let lacks = bytes(3, &number(1, 5));
     let log = EventLog::read(&[begin(), lacks].concat()).unwrap();
-    assert!(log.problems.first[0].what.ends_with("is without a marker bit (field 2)"));
+    assert!(log.problems.first[0].message.ends_with("is without a marker bit (field 2)"));
     let far = bytes(32, &number(1, u64::MAX / 2));
-    assert!(EventLog::read(&[begin(), far].concat()).unwrap().problems.first[0].what.contains("a century"));
+    assert!(
+        EventLog::read(&[begin(), far].concat()).unwrap().problems.first[0].message.contains("a century")
+    );
 }
 
 #[test]
-fn what_is_no_log_is_refused() {
-    let said = |bytes: &[u8]| EventLog::read(bytes).unwrap_err().to_string();
-    assert!(said(b"").contains("found nothing of an RTC event log"));
-    assert!(said(&bytes(1, b"x")).contains("format 1"));
-    let other = bytes(16, &[number(1, 1000), number(2, 3)].concat());
-    assert!(said(&other).contains("found an RTC event log of format 3; expected format 2"));
-    assert!(said(b"{\"a\": 1}").starts_with("byte 0: "));
+fn bytes_that_are_no_log_are_refused() {
+    let error = |bytes: &[u8]| EventLog::read(bytes).unwrap_err().to_string();
+    assert!(error(b"").contains("found nothing of an RTC event log"));
+    assert!(error(&bytes(1, b"x")).contains("format 1"));
+    let format_3 = bytes(16, &[number(1, 1000), number(2, 3)].concat());
+    assert!(error(&format_3).contains("found an RTC event log of format 3; expected format 2"));
+    assert!(error(b"{\"a\": 1}").starts_with("byte 0: "));
 }

@@ -1,134 +1,134 @@
-//! A call as it is known from one or two places: each way of it with its packets, when they were sent, when they arrived,
-//! and what became of them.
+//! A call as one or two capture points recorded it: for each direction its packets, their times of sending and arrival,
+//! and their fates.
 
-mod one;
-mod two;
+mod single_sided;
+mod two_sided;
 
-use crate::feedback::Said;
+use crate::feedback::FeedbackHistory;
 use crate::point::{MILLI, Nanos, Rtcp, Rtp};
 use std::collections::BTreeMap;
 use tidegate_core::{Ecn, Kind};
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It arrived, at this time.
+    /// It arrived at this time.
     Arrived(Nanos),
-    /// It did not.
+    /// It did not arrive.
     Lost,
-    /// Nobody tells.
+    /// The recording does not say.
     Unknown,
 }
 
-/// A packet of RTP on its way.
+/// An RTP packet of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Its header.
+    /// Its header, as it was recorded.
     pub rtp: Rtp,
-    /// What it carries.
+    /// Kind of media that it carries.
     pub kind: Kind,
-    /// When it was sent; of one that nobody saw leave, when it is taken to have.
+    /// Time of sending; an estimate if the sender's end was not recorded.
     pub sent: Nanos,
-    /// What became of it.
+    /// Whether it arrived, and when.
     pub fate: Fate,
-    /// The ECN field as it arrived, where that is told.
+    /// The ECN field on arrival, if feedback has it.
     pub ecn: Ecn,
 }
 
-/// What is known of a way, and what therefore may be told.
+/// Facts about a direction that the recording determines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Known {
-    /// When packets were sent, and all of them.
+pub struct Coverage {
+    /// Every packet that was sent, with its time.
     pub sent: bool,
-    /// Which arrived, and when as against each other.
+    /// The packets that arrived, with their times relative to each other.
     pub arrived: bool,
-    /// How long they were on their way, and not only how much longer than the fastest.
+    /// Absolute one-way delays, and not only differences from the fastest packet.
     pub delay: bool,
-    /// Its RTCP, and what is in it.
+    /// Contents of the RTCP about it.
     pub feedback: bool,
-    /// Its RTCP, be it encrypted.
+    /// Times and sizes of the RTCP about it, which may be encrypted.
     pub rtcp: bool,
 }
 
-/// One way of a call.
+/// One direction of a call.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Way {
-    /// Its name.
+pub struct Direction {
+    /// Its name, one of [`DIRECTIONS`].
     pub name: String,
     /// Its packets, in the order of sending.
     pub packets: Vec<Packet>,
-    /// RTCP about it, from its receiver: when it was sent, or else seen.
+    /// RTCP from its receiver, with the times of sending, or of capture if the receiver's end was not recorded.
     pub feedback: Vec<(Nanos, Rtcp)>,
-    /// RTCP of its sender.
+    /// RTCP from its sender, with times.
     pub reports: Vec<(Nanos, Rtcp)>,
-    /// What is known.
-    pub known: Known,
-    /// What feedback said to the sender, where that could be read.
-    pub said: Said,
+    /// Facts that the recording determines.
+    pub coverage: Coverage,
+    /// Feedback that the sender received; empty if that could not be read.
+    pub history: FeedbackHistory,
 }
 
-impl Way {
-    /// When the last thing happened of which it is known: a packet arrived, or feedback came.
-    fn last_known(&self) -> Option<Nanos> {
+impl Direction {
+    /// Time of the last arrival of a packet, or of the last feedback on packets.
+    fn last_event(&self) -> Option<Nanos> {
         let arrivals = self.packets.iter().filter_map(|packet| match packet.fate {
-            Fate::Arrived(at) => Some(at),
+            Fate::Arrived(arrival) => Some(arrival),
             _ => None,
         });
-        let told = self.said.feedback.iter().filter(|one| !one.packets.is_empty()).map(|one| one.at);
-        arrivals.chain(told).max()
+        let feedback = self.history.feedback.iter().filter(|feedback| !feedback.packets.is_empty());
+        arrivals.chain(feedback.map(|feedback| feedback.at)).max()
     }
 
-    /// What is known of it.
+    /// Facts that the recording determines; without any RTCP, none about feedback.
     #[must_use]
-    pub fn known(&self) -> Known {
+    pub fn coverage(&self) -> Coverage {
         let rtcp = !self.feedback.is_empty();
-        Known { rtcp, feedback: rtcp && self.known.feedback, ..self.known }
+        Coverage { rtcp, feedback: rtcp && self.coverage.feedback, ..self.coverage }
     }
 }
 
-/// A call.
+/// A call, put together from the recordings of one or two capture points.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Session {
-    /// Its ways: those in which media went.
-    pub ways: Vec<Way>,
-    /// When it begins and ends, by the near clock.
+    /// The directions in which media was sent.
+    pub directions: Vec<Direction>,
+    /// Beginning and end on the near clock.
     pub span: (Nanos, Nanos),
-    /// What has to be known of how it was put together: sentences.
+    /// Assumptions and omissions in putting it together, for the user to read.
     pub remarks: Vec<String>,
 }
 
-/// Whose clocks two places have.
+/// Whether two capture points have one clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clocks {
-    /// One.
+    /// Both use one clock.
     Same,
-    /// Each its own.
-    Own,
+    /// Each has its own clock.
+    Separate,
 }
 
-/// Names of the two ways: from the near end, and to it.
-pub const WAYS: [&str; 2] = ["outgoing", "incoming"];
+/// Names of the two directions: from the near end, and towards it.
+pub const DIRECTIONS: [&str; 2] = ["outgoing", "incoming"];
 
 fn millis(nanos: Nanos) -> f64 {
     nanos as f64 / MILLI as f64
 }
 
 impl Session {
-    /// Leaves out what comes after `end`, when `what` ends: of it nobody could tell what became. What is no more than on
-    /// its way then stays.
-    fn cut(&mut self, end: Nanos, what: &str) {
-        const UNDER_WAY: Nanos = 1000 * MILLI;
-        let over = self.span.1.saturating_sub(end);
-        if over <= UNDER_WAY {
+    /// Removes what was sent after `end`, the time when `source` ends: its fate cannot be known. Nothing is removed if
+    /// the call lasts no more than a second longer, since packets that were in flight at the end explain that.
+    fn cut(&mut self, end: Nanos, source: &str) {
+        const IN_FLIGHT: Nanos = 1000 * MILLI;
+        let excess = self.span.1.saturating_sub(end);
+        if excess <= IN_FLIGHT {
             return;
         }
-        let seconds = over as f64 / 1e9;
-        self.remarks.push(format!("the last {seconds:.1} s, after the end of {what}, are left out"));
+        let seconds = excess as f64 / 1e9;
+        self.remarks.push(format!("the last {seconds:.1} s, after the end of {source}, are left out"));
         self.span.1 = end;
-        for way in &mut self.ways {
-            way.packets.retain(|packet| packet.sent <= end);
-            way.feedback.retain(|one| one.0 <= end);
-            way.reports.retain(|one| one.0 <= end);
+        for direction in &mut self.directions {
+            direction.packets.retain(|packet| packet.sent <= end);
+            direction.feedback.retain(|&(time, _)| time <= end);
+            direction.reports.retain(|&(time, _)| time <= end);
         }
     }
 }
@@ -138,9 +138,9 @@ fn kind(kinds: &BTreeMap<u32, Kind>, packet: &Rtp) -> Kind {
 }
 
 fn timed(rtcp: &[Rtcp]) -> Vec<(Nanos, Rtcp)> {
-    left(rtcp, |at| at)
+    timed_by(rtcp, |time| time)
 }
 
-fn left(rtcp: &[Rtcp], clock: impl Fn(Nanos) -> Nanos) -> Vec<(Nanos, Rtcp)> {
-    rtcp.iter().map(|one| (clock(one.at), one.clone())).collect()
+fn timed_by(rtcp: &[Rtcp], clock: impl Fn(Nanos) -> Nanos) -> Vec<(Nanos, Rtcp)> {
+    rtcp.iter().map(|datagram| (clock(datagram.at), datagram.clone())).collect()
 }

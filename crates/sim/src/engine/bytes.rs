@@ -1,7 +1,7 @@
-//! Packets through their bytes: a node around another one, which is handed what was read from the bytes of a packet.
+//! Packets as bytes: a wrapper that hands its node each packet as decoded from its bytes.
 //!
-//! In a run with `bytes` each node at an end of a route is wrapped in an [`InBytes`]. Other runs have none, and pay
-//! nothing.
+//! In a run with `bytes` each node at an end of a route is wrapped in an [`InBytes`]. Other runs have no wrappers and
+//! no cost.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use tidegate_core::wire::Error;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Time};
 use tidegate_endpoint::datagram;
 
-/// A node that is handed what is read from the bytes of the packets that come in.
+/// A node whose incoming packets are encoded to bytes and decoded again first.
 pub(crate) struct InBytes {
     node: Box<dyn Node>,
-    /// For each flow: how many bytes of headers below RTP and RTCP its sizes count.
+    /// For each flow: bytes of headers below RTP and RTCP that its packet sizes include.
     overheads: Arc<[u32]>,
 }
 
@@ -24,13 +24,13 @@ impl InBytes {
         Self { node, overheads }
     }
 
-    /// The node in it.
+    /// The wrapped node.
     pub(crate) fn node(&mut self) -> &mut dyn Any {
         &mut *self.node
     }
 
-    /// Makes the datagram of `packet` what is read from its bytes.
-    fn read(&self, packet: &mut Packet) -> Result<(), Error> {
+    /// Replaces the datagram of `packet` by the one decoded from its bytes.
+    fn recode(&self, packet: &mut Packet) -> Result<(), Error> {
         let overhead = self.overheads[packet.flow.0 as usize];
         let mut bytes = Vec::with_capacity(packet.size as usize + 28);
         datagram::encode(packet, overhead, &mut bytes)?;
@@ -53,7 +53,7 @@ impl Node for InBytes {
     }
 
     fn receive(&mut self, now: Time, port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
-        match self.read(&mut packet) {
+        match self.recode(&mut packet) {
             Ok(()) => self.node.receive(now, port, packet, out),
             Err(error) => {
                 let (sequence, flow, kind) = (packet.sequence, packet.flow.0, packet.kind.name());
@@ -96,7 +96,7 @@ mod tests {
     use tidegate_core::record::Nothing;
     use tidegate_core::{Body, Datagram, Ecn, FlowId, Kind, RouteId};
 
-    /// Keeps what it is handed.
+    /// A node that keeps the datagrams it receives.
     struct Keeper(Arc<Mutex<Vec<Datagram>>>);
 
     impl Node for Keeper {
@@ -114,8 +114,8 @@ mod tests {
 
     #[test]
     fn a_node_is_handed_what_is_on_the_wire_and_nothing_else() {
-        let kept = Arc::new(Mutex::new(Vec::new()));
-        let mut node = InBytes::around(Box::new(Keeper(kept.clone())), [28, 40].into());
+        let datagrams = Arc::new(Mutex::new(Vec::new()));
+        let mut node = InBytes::around(Box::new(Keeper(datagrams.clone())), [28, 40].into());
         let mut out = Outbox::new(1, Box::new(Nothing));
         // only a retransmission has an original sequence number
         let body = |original| RtpBody { payload_type: 96, sequence: 7, original, ..RtpBody::default() };
@@ -126,7 +126,7 @@ mod tests {
         };
         let packet = Packet::new(Time::ZERO, FlowId(1), RouteId(0), 0, Kind::Video, datagram(5));
         node.receive(Time::ZERO, Port::ZERO, Box::new(packet), &mut out);
-        assert_eq!(*kept.lock().unwrap(), [datagram(0)]);
+        assert_eq!(*datagrams.lock().unwrap(), [datagram(0)]);
         assert_eq!(out.failure, None);
     }
 }

@@ -1,20 +1,20 @@
-//! A sender of several flows whose congestion controls are coupled (RFC 8699): a node that holds their endpoints and the
-//! exchange between them.
+//! A sender of several flows whose congestion controls are coupled (RFC 8699): a node that holds their endpoints and
+//! the flow state exchange (FSE) between them.
 
 use super::host::Host;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Outbox, Packet, Port, Rate, Time};
 use tidegate_endpoint::Endpoint;
-use tidegate_endpoint::coupling::{Algorithm, Fse, Told};
+use tidegate_endpoint::coupling::{Algorithm, FlowUpdate, Fse};
 
-/// One flow: packets for it come to the port of its number.
+/// One coupled flow; its packets come in at the port of its index.
 struct Member {
     host: Host<Endpoint>,
-    /// What it last said, or went on with; none while it is not registered.
-    told: Option<Told>,
+    /// Its last report to the FSE, with the rate it was assigned since; none while it is not registered.
+    report: Option<FlowUpdate>,
 }
 
-/// The node.
+/// A node of several coupled flows.
 pub struct Coupled {
     name: String,
     members: Vec<Member>,
@@ -22,7 +22,7 @@ pub struct Coupled {
 }
 
 impl Coupled {
-    /// The endpoints of `members`, with a priority each.
+    /// A node of the endpoints of `members`, each with its priority.
     #[must_use]
     pub fn new(members: Vec<(Host<Endpoint>, f64)>, algorithm: Algorithm) -> Self {
         let (hosts, priorities): (Vec<_>, Vec<_>) = members.into_iter().unzip();
@@ -30,20 +30,20 @@ impl Coupled {
         Self {
             name: names.join(" + "),
             fse: Fse::new(algorithm, &priorities),
-            members: hosts.into_iter().map(|host| Member { host, told: None }).collect(),
+            members: hosts.into_iter().map(|host| Member { host, report: None }).collect(),
         }
     }
 
-    /// Tells the exchange what is new, and the flows what it makes of that.
+    /// Updates the FSE with changed reports, and assigns the resulting rates to the flows.
     fn couple(&mut self, now: Time, out: &mut Outbox) {
         let mut changed = false;
         for (flow, member) in self.members.iter_mut().enumerate() {
-            let told = member.host.endpoint().coupled();
-            match (member.told, told) {
+            let report = member.host.endpoint().coupled();
+            match (member.report, report) {
                 (None, None) => {}
                 (Some(_), None) => self.fse.deregister(flow),
                 (None, Some(new)) => {
-                    // after a pause, too: the others have its share by now
+                    // after a pause, too: the other flows have its share by now
                     self.fse.register(flow, new.initial, Some(new.desired));
                     changed = true;
                 }
@@ -54,23 +54,23 @@ impl Coupled {
                     }
                 }
             }
-            member.told = told;
+            member.report = report;
         }
         if !changed {
             return;
         }
         for (flow, member) in self.members.iter_mut().enumerate() {
-            let (Some(told), Some(rate)) = (&mut member.told, self.fse.rate(flow)) else { continue };
-            if told.rate == rate {
+            let (Some(report), Some(rate)) = (&mut member.report, self.fse.rate(flow)) else { continue };
+            if report.rate == rate {
                 continue;
             }
             member.host.assign(now, rate, out);
-            // what the session's limits make of it
-            let taken: Option<Rate> = member.host.endpoint().coupled().map(|told| told.rate);
-            if let Some(taken) = taken.filter(|&taken| taken != rate) {
-                self.fse.took(flow, taken);
+            // the session's limits may clamp it
+            let clamped: Option<Rate> = member.host.endpoint().coupled().map(|report| report.rate);
+            if let Some(clamped) = clamped.filter(|&clamped| clamped != rate) {
+                self.fse.took(flow, clamped);
             }
-            told.rate = taken.unwrap_or(rate);
+            report.rate = clamped.unwrap_or(rate);
         }
     }
 }
@@ -86,7 +86,7 @@ impl Node for Coupled {
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
         for member in &mut self.members {
-            if member.host.next_wakeup().is_some_and(|at| at <= now) {
+            if member.host.next_wakeup().is_some_and(|time| time <= now) {
                 member.host.advance(now, out);
             }
         }

@@ -1,51 +1,55 @@
-//! Where the driver takes part in the world: links that it carries packets over, flows that it feeds and hears.
+//! Nodes that the driver controls: links whose packets it carries, flows that it sends and receives.
 //!
-//! These nodes act when the driver says so. What happens at one nanosecond is ordered by a rule that does not ask
-//! when a wakeup was set (see `wakeups`). So a link that the driver works leaves the same record behind as a link of
-//! the same name that does the same in the world.
+//! These nodes act when the driver says so. The order of events at one nanosecond does not depend on when a wakeup
+//! was set (see `wakeups`). So a link that the driver works leaves the same record as a link of the same name that
+//! does the same in the world.
 
 use std::collections::VecDeque;
 use tidegate_core::address::{Service, Way};
 use tidegate_core::datagram::Ecn;
 use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Time};
 
-/// A link whose packets the driver carries: each is shown to it, and stays inside until the driver sends it
-/// on its way or lets it die.
+/// A link whose packets the driver carries: each is handed to the driver, and stays inside until the driver forwards
+/// or drops it.
 #[derive(Debug)]
 pub struct ExternalLink {
     name: String,
-    /// Packets that the driver has to decide about; the front is number `first`, and `None` is one that it has
-    /// decided about.
+    /// Packets that the driver has to decide about; the front is number `first`, and `None` stands for a packet
+    /// that it has decided about.
     held: VecDeque<Option<Box<Packet>>>,
     first: u64,
-    /// What it has decided, in order of time: when each packet leaves, or what it dies of then.
+    /// Decided packets in order of time: when each leaves, or dies of the cause.
     due: VecDeque<(Time, Box<Packet>, Option<Cause>)>,
 }
 
 impl ExternalLink {
-    /// A link called `name`.
+    /// A link called `name`, without packets.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), held: VecDeque::new(), first: 0, due: VecDeque::new() }
     }
 
-    /// At `at`, which is not earlier than at the last call, packet `number` leaves the link at its far end, or
-    /// dies of `cause`. False if the driver does not have such a packet.
+    /// Lets packet `number` leave the link at its far end at `time`, or die of `cause`. `time` must not be earlier than
+    /// that of the last call. False if the driver holds no such packet.
     ///
     /// # Panics
-    /// If a packet that has not left yet is to do so later than this one.
+    /// If another packet is still to leave at a later time.
     #[must_use]
-    pub fn decide(&mut self, number: u64, at: Time, cause: Option<Cause>) -> bool {
-        let place = number.checked_sub(self.first).and_then(|place| usize::try_from(place).ok());
-        let Some(packet) = place.and_then(|place| self.held.get_mut(place)).and_then(Option::take) else {
+    pub fn decide(&mut self, number: u64, time: Time, cause: Option<Cause>) -> bool {
+        let index = number.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        let Some(packet) = index.and_then(|index| self.held.get_mut(index)).and_then(Option::take) else {
             return false;
         };
         while let Some(None) = self.held.front() {
             self.held.pop_front();
             self.first += 1;
         }
-        assert!(self.due.back().is_none_or(|&(last, ..)| last <= at), "{}: times go back to {at}", self.name);
-        self.due.push_back((at, packet, cause));
+        assert!(
+            self.due.back().is_none_or(|&(last, ..)| last <= time),
+            "{}: times go back to {time}",
+            self.name
+        );
+        self.due.push_back((time, packet, cause));
         true
     }
 }
@@ -60,7 +64,7 @@ impl Node for ExternalLink {
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        while self.due.front().is_some_and(|&(at, ..)| at <= now) {
+        while self.due.front().is_some_and(|&(time, ..)| time <= now) {
             let Some((_, packet, cause)) = self.due.pop_front() else { return };
             match cause {
                 None => out.forward(Port::ZERO, packet),
@@ -83,7 +87,7 @@ impl Node for ExternalLink {
     }
 }
 
-/// A source of datagrams that the driver feeds.
+/// A source of the datagrams that the driver feeds.
 #[derive(Debug)]
 pub struct ExternalSource {
     name: String,
@@ -94,20 +98,24 @@ pub struct ExternalSource {
 }
 
 impl ExternalSource {
-    /// A source called `name` of the packets of `flow`, which go along `route`.
+    /// A source called `name`; its packets belong to `flow` and take `route`.
     #[must_use]
     pub fn new(name: impl Into<String>, flow: FlowId, route: RouteId) -> Self {
         Self { name: name.into(), flow, route, sent: 0, due: VecDeque::new() }
     }
 
-    /// At `at`, which is not earlier than at the last call, a datagram leaves: `size` bytes on the wire that bear
-    /// `ecn`, with a number that its receiver reads.
+    /// Lets a datagram leave at `time`, which must not be earlier than that of the last call: `size` bytes on the wire
+    /// with the codepoint `ecn` and a `tag` that its receiver reads.
     ///
     /// # Panics
-    /// If a datagram that has not left yet is to do so later than this one.
-    pub fn feed(&mut self, at: Time, size: u32, ecn: Ecn, tag: u64) {
-        assert!(self.due.back().is_none_or(|&(last, ..)| last <= at), "{}: times go back to {at}", self.name);
-        self.due.push_back((at, size, ecn, tag));
+    /// If another datagram is still to leave at a later time.
+    pub fn feed(&mut self, time: Time, size: u32, ecn: Ecn, tag: u64) {
+        assert!(
+            self.due.back().is_none_or(|&(last, ..)| last <= time),
+            "{}: times go back to {time}",
+            self.name
+        );
+        self.due.push_back((time, size, ecn, tag));
     }
 }
 
@@ -121,8 +129,8 @@ impl Node for ExternalSource {
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        // one at a time, as other sources do: whoever is due at the same instant has its turn in between
-        if self.due.front().is_none_or(|&(at, ..)| at > now) {
+        // one at a time, as other sources do: nodes that are due at the same instant have their turn in between
+        if self.due.front().is_none_or(|&(time, ..)| time > now) {
             return;
         }
         let Some((_, size, ecn, tag)) = self.due.pop_front() else { return };
@@ -143,13 +151,13 @@ impl Node for ExternalSource {
     }
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
-        // nobody answers a datagram; whatever is routed here has arrived
+        // no node answers a datagram; a packet that is routed to this node has arrived
         out.deliver(now, &packet);
         out.recycle(packet);
     }
 }
 
-/// Where a fed flow ends: every packet has arrived, and is shown to the driver.
+/// The end of a fed flow: every packet that comes in has arrived, and is handed to the driver.
 #[derive(Debug)]
 pub struct ExternalSink {
     name: String,
@@ -164,7 +172,7 @@ impl ExternalSink {
         Self { name: name.into(), arrived: 0, headers: None }
     }
 
-    /// Counts as useful what is in each packet behind so many bytes of headers.
+    /// Counts as goodput the bytes of each packet after `headers` bytes of headers.
     #[must_use]
     pub fn useful_behind(self, headers: u32) -> Self {
         Self { headers: Some(headers), ..self }

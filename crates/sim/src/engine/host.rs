@@ -1,7 +1,7 @@
 //! A host: a node that holds an endpoint.
 //!
-//! It takes datagrams out of their envelopes for the endpoint, puts what the endpoint sends into envelopes, and joins
-//! these to the facts that the endpoint tells the record.
+//! It unpacks arriving packets for the endpoint, packs the datagrams that the endpoint sends into packets, and adds
+//! the packet to the facts that the endpoint tells the recorder.
 
 use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
@@ -17,20 +17,20 @@ pub struct Host<P> {
     addressing: Addressing,
 }
 
-/// What a host needs to put datagrams into envelopes.
+/// Route, destination and numbers of the packets that a host sends.
 struct Addressing {
-    /// Where packets go.
+    /// The route of its packets.
     route: RouteId,
-    /// Whom it talks to.
-    talks: Talks,
-    /// How many packets were sent for each flow.
+    /// The receivers of its packets.
+    destination: Destination,
+    /// For each flow the number of packets sent.
     numbers: Vec<(FlowId, u32)>,
 }
 
-/// Whom a host talks to, which says the addresses of its packets.
+/// The receivers of a host's packets, on which their addresses depend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Talks {
-    /// The other end of a call; it sends the media of this flow, and feedback on all others.
+pub enum Destination {
+    /// The other end of a call: the host sends the media of this flow, and feedback on all other flows.
     Call(Option<FlowId>),
     /// All other members of the session of this number.
     Group(u16),
@@ -38,23 +38,23 @@ pub enum Talks {
 
 impl Addressing {
     fn number(&mut self, flow: FlowId) -> u32 {
-        let place = self.numbers.iter().position(|&(known, _)| known == flow);
-        let place = place.unwrap_or_else(|| {
+        let index = self.numbers.iter().position(|&(counted, _)| counted == flow);
+        let index = index.unwrap_or_else(|| {
             self.numbers.push((flow, 0));
             self.numbers.len() - 1
         });
-        let (_, number) = &mut self.numbers[place];
-        let this = *number;
-        *number = this.wrapping_add(1);
-        this
+        let (_, next) = &mut self.numbers[index];
+        let number = *next;
+        *next = number.wrapping_add(1);
+        number
     }
 }
 
-/// What an endpoint sees of its driver, while it is called once.
+/// The driver that an endpoint is handed, for one call.
 struct DriverView<'a> {
     addressing: &'a mut Addressing,
     out: &'a mut Outbox,
-    /// What has come in.
+    /// The packet that has come in, if the call is for one.
     arrived: Option<&'a Packet>,
 }
 
@@ -67,10 +67,10 @@ impl Driver for DriverView<'_> {
     fn send(&mut self, now: Time, datagram: Datagram, about: About) {
         let About { flow, kind, frame } = about;
         let sequence = self.addressing.number(flow);
-        let way = match self.addressing.talks {
-            Talks::Call(sends) if sends == Some(flow) => Way::There,
-            Talks::Call(_) => Way::Back,
-            Talks::Group(session) => Way::Group(session),
+        let way = match self.addressing.destination {
+            Destination::Call(sends) if sends == Some(flow) => Way::There,
+            Destination::Call(_) => Way::Back,
+            Destination::Group(session) => Way::Group(session),
         };
         let service = if datagram.body == Body::Rtcp { Service::Rtcp } else { Service::Rtp };
         let datagram = datagram.between(flow, way, service);
@@ -105,8 +105,8 @@ impl Driver for DriverView<'_> {
 impl<P: Peer> Host<P> {
     /// A host of `peer`, whose packets take `route`.
     #[must_use]
-    pub fn new(peer: P, route: RouteId, talks: Talks) -> Self {
-        Self { peer, addressing: Addressing { route, talks, numbers: Vec::with_capacity(2) } }
+    pub fn new(peer: P, route: RouteId, destination: Destination) -> Self {
+        Self { peer, addressing: Addressing { route, destination, numbers: Vec::with_capacity(2) } }
     }
 
     #[inline]
@@ -120,11 +120,11 @@ impl<P: Peer> Host<P> {
 }
 
 impl Host<Endpoint> {
-    /// Sends on another route from now on, and tells the endpoint so.
+    /// Sends on another route from now on, and tells the endpoint about it.
     pub fn change_route(&mut self, now: Time, route: RouteId, out: &mut Outbox) {
         self.addressing.route = route;
-        let (endpoint, mut line) = self.open(out, None);
-        endpoint.route_changed(now, &mut line);
+        let (endpoint, mut view) = self.open(out, None);
+        endpoint.route_changed(now, &mut view);
     }
 
     /// The endpoint.
@@ -133,10 +133,10 @@ impl Host<Endpoint> {
         &self.peer
     }
 
-    /// Lets the endpoint go on with the rate that coupling gives it.
+    /// Assigns the endpoint the rate that coupling gives it.
     pub fn assign(&mut self, now: Time, rate: Rate, out: &mut Outbox) {
-        let (endpoint, mut line) = self.open(out, None);
-        endpoint.assign(now, rate, &mut line);
+        let (endpoint, mut view) = self.open(out, None);
+        endpoint.assign(now, rate, &mut view);
     }
 }
 
@@ -150,14 +150,14 @@ impl<P: Peer> Node for Host<P> {
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        let (peer, mut line) = self.open(out, None);
-        peer.advance(now, &mut line);
+        let (peer, mut view) = self.open(out, None);
+        peer.advance(now, &mut view);
     }
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         out.deliver(now, &packet);
-        let (peer, mut line) = self.open(out, Some(&packet));
-        peer.receive(now, &packet, &mut line);
+        let (peer, mut view) = self.open(out, Some(&packet));
+        peer.receive(now, &packet, &mut view);
         out.recycle(packet);
     }
 
@@ -166,7 +166,7 @@ impl<P: Peer> Node for Host<P> {
     }
 
     fn finish(&mut self, now: Time, out: &mut Outbox) {
-        let (peer, mut line) = self.open(out, None);
-        peer.finish(now, &mut line);
+        let (peer, mut view) = self.open(out, None);
+        peer.finish(now, &mut view);
     }
 }

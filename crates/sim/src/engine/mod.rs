@@ -1,8 +1,9 @@
-//! The engine: virtual time, who is woken when, and where packets go.
+//! The engine: virtual time, the order in which nodes act, and the routes of packets.
 //!
-//! [`world`] drives nodes and carries packets between them, [`wakeups`] knows who is due next. The rest are nodes that a
-//! world needs whatever it models: [`host`] holds an endpoint, [`coupled`] several whose congestion controls are coupled, `bytes` lets a node read what comes in from its bytes,
-//! [`external`] are links and flows of whoever drives the run, [`replicator`] copies packets where a multicast tree branches.
+//! [`world`] drives nodes and carries packets between them; [`wakeups`] orders their wakeups. The other modules are
+//! nodes that do not depend on the network modelled: [`host`] holds an endpoint, [`coupled`] several endpoints whose
+//! congestion controls are coupled, `bytes` hands a node the packets as decoded from their bytes, [`external`] are
+//! links and flows that the driver of a run controls, [`replicator`] copies packets where a multicast tree branches.
 
 pub(crate) mod bytes;
 pub mod coupled;

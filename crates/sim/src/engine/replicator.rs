@@ -7,7 +7,7 @@ use tidegate_core::{Node, Outbox, Packet, Port, Time};
 /// For each route that ends at a replicator, the routes on which its packets go on.
 pub type Branches = BTreeMap<RouteId, Box<[RouteId]>>;
 
-/// A node that sends what comes in on a route out again on several, one copy each.
+/// A node that sends one copy of each packet that comes in on each branch of the packet's route.
 #[derive(Clone, Debug)]
 pub struct Replicator {
     name: String,
@@ -15,7 +15,7 @@ pub struct Replicator {
 }
 
 impl Replicator {
-    /// A replicator called `name`, with the branches of each route that ends at it.
+    /// A replicator called `name` with these branches.
     #[must_use]
     pub fn new(name: impl Into<String>, branches: Branches) -> Self {
         Self { name: name.into(), branches }

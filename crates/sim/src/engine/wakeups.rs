@@ -1,16 +1,16 @@
-//! When each node wants to be woken, and who comes first at one instant: one live entry per node.
+//! The queue of wakeups: when each node wants to be woken, and in which order nodes act at one instant.
 //!
-//! A tournament tree over the nodes' times. Changing one node's time replays one path to the root and
-//! stops where the winner stays the same; there are no stale entries to skip and nothing to search. Times alone are
-//! compared; whether somebody else is due at the winner's time is asked of those that it has met on its way up.
+//! It is a tournament tree over the nodes' times, with one entry per node. Changing one node's time replays one path to
+//! the root and stops where the winner stays the same; there are no stale entries to skip, and no search. Only times
+//! are compared; the opponents on the winner's path to the root tell whether another node is due at the same time.
 //!
-//! Nodes that are due at one instant act in rounds. Within a round the order is that of their ranks, a hash of
-//! the instant and the node's name: drawn anew at each instant, so that no flow is preferred, and the same
-//! whenever the wakeup was set, however often a node was woken in vain and whatever other nodes there are.
-//! Whoever is still due after it has acted comes again in the next round. Whoever becomes due at the present
+//! Nodes that are due at one instant act in rounds. Within a round their order is that of their ranks, a hash of
+//! the instant and the node's name. So it is drawn anew at each instant, which prefers no flow, and it depends neither
+//! on when the wakeup was set, nor on how often a node was woken in vain, nor on the other nodes.
+//! A node that is still due after it has acted acts again in the next round. A node that becomes due at the present
 //! instant, by a packet or by the driver, is part of the present round.
 //!
-//! Ranks are worked out where two nodes meet at one instant, and only there: all that are due then go into a heap.
+//! Ranks are computed only where several nodes are due at one instant: these nodes go into a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use tidegate_core::{NodeId, Time};
 const NODE_BITS: u32 = 20;
 const RANK_BITS: u32 = 24;
 const ROUND_BITS: u32 = 20;
-/// Rounds after this one count as this one. The world stops a run long before, as an endless loop.
+/// Largest number of a round; later rounds count as this one. The world stops a run long before, as an endless loop.
 const LAST_ROUND: u32 = (1 << ROUND_BITS) - 1;
 
 /// A time, and a node that is due then.
@@ -29,19 +29,19 @@ type Slot = (Time, u32);
 /// The order of the nodes' next wakeups.
 #[derive(Debug)]
 pub struct WakeupQueue {
-    /// A heap-shaped tree: place `i` is the smaller one of the places `2i` and `2i + 1`; the second half of the places
-    /// are leaves, one a node. Place 1 is the root, and nothing is at place 0.
+    /// A tree in the layout of a heap: slot `i` is the earlier one of the slots `2i` and `2i + 1`. The second half of
+    /// the slots are leaves, one a node. Slot 1 is the root, and slot 0 is unused.
     tree: Vec<Slot>,
-    /// How many leaves there are, and where they begin.
+    /// Number of leaves, and index of the first one.
     leaves: usize,
-    /// For each node a hash of its name, and the round at the present instant in which it is due, if it is.
+    /// For each node a hash of its name, and the round of the present instant in which it is due, if it is due.
     nodes: Vec<(u64, u32)>,
-    /// The instant at which a node acted last, and the round.
+    /// The instant at which the last node acted, and the round.
     now: Time,
     round: u32,
-    /// An instant at which several nodes are due, and a heap of these nodes in their order. An entry is out of date,
-    /// and passed over, if its node is not due any more at that instant and in that round.
-    met: Time,
+    /// An instant at which several nodes are due, and a heap of these nodes in their order. An entry is stale, and is
+    /// skipped, if its node is no longer due at that instant and in that round.
+    contested: Time,
     due: BinaryHeap<Reverse<u64>>,
 }
 
@@ -69,7 +69,7 @@ impl WakeupQueue {
     /// The most nodes a world may have.
     pub const MAX_NODES: usize = 1 << NODE_BITS;
 
-    /// A queue for nodes of these names, none of which wants to be woken.
+    /// A queue for nodes of these names, without wakeups.
     ///
     /// # Panics
     /// With more than [`WakeupQueue::MAX_NODES`] nodes.
@@ -80,12 +80,12 @@ impl WakeupQueue {
         let leaves = nodes.len().max(2);
         let never = Time::from_nanos(i64::MIN);
         Self {
-            tree: (0..2 * leaves).map(|place| (Time::MAX, place.saturating_sub(leaves) as u32)).collect(),
+            tree: (0..2 * leaves).map(|index| (Time::MAX, index.saturating_sub(leaves) as u32)).collect(),
             leaves,
             nodes,
             now: never,
             round: 0,
-            met: never,
+            contested: never,
             due: BinaryHeap::new(),
         }
     }
@@ -97,7 +97,7 @@ impl WakeupQueue {
         Some(self.tree[1].0).filter(|&time| time != Time::MAX)
     }
 
-    /// The earliest wakeup and whose it is.
+    /// The earliest wakeup and its node.
     #[inline]
     #[must_use]
     pub fn first(&mut self) -> Option<(Time, NodeId)> {
@@ -105,60 +105,60 @@ impl WakeupQueue {
         if time == Time::MAX {
             return None;
         }
-        if time != self.met {
+        if time != self.contested {
             if self.is_alone(time, node) {
                 return Some((time, NodeId(node)));
             }
-            self.meet(time);
+            self.collect_due(time);
         }
         Some((time, self.first_due()))
     }
 
-    /// Whether nobody but `node`, the winner, is due at `time`.
+    /// Whether `node`, the winner, is the only node due at `time`.
     #[inline]
     fn is_alone(&self, time: Time, node: u32) -> bool {
-        let mut place = self.leaves + node as usize;
-        while place > 1 {
-            if self.tree[place ^ 1].0 == time {
+        let mut index = self.leaves + node as usize;
+        while index > 1 {
+            if self.tree[index ^ 1].0 == time {
                 return false;
             }
-            place /= 2;
+            index /= 2;
         }
         true
     }
 
-    /// Finds all that are due at `time`, the earliest.
+    /// Puts all nodes that are due at `time`, the earliest, into the heap.
     #[cold]
-    fn meet(&mut self, time: Time) {
-        self.met = time;
+    fn collect_due(&mut self, time: Time) {
+        self.contested = time;
         self.due.clear();
-        // depth first, past the branches where nobody is due; of each level one place at most waits for its turn
-        let (mut waiting, mut waits) = ([0; NODE_BITS as usize + 2], 0);
-        let mut place = 1;
+        // depth first, past the branches without a due node; on each level at most one slot is postponed
+        let (mut postponed, mut count) = ([0; NODE_BITS as usize + 2], 0);
+        let mut index = 1;
         loop {
-            if place < self.leaves {
-                let (left, right) = (self.tree[2 * place].0, self.tree[2 * place + 1].0);
-                if left == time && right == time {
-                    waiting[waits] = 2 * place + 1;
-                    waits += 1;
+            if index < self.leaves {
+                let (earlier, later) = (self.tree[2 * index].0, self.tree[2 * index + 1].0);
+                if earlier == time && later == time {
+                    postponed[count] = 2 * index + 1;
+                    count += 1;
                 }
-                place = 2 * place + usize::from(left != time);
+                index = 2 * index + usize::from(earlier != time);
                 continue;
             }
-            let node = place - self.leaves;
+            let node = index - self.leaves;
             if time != self.now {
                 self.nodes[node].1 = 0;
             }
             self.push_due(time, NodeId(node as u32));
-            if waits == 0 {
+            if count == 0 {
                 return;
             }
-            waits -= 1;
-            place = waiting[waits];
+            count -= 1;
+            index = postponed[count];
         }
     }
 
-    /// Puts `node`, which is due at `time`, among those that are due then.
+    /// Adds `node`, which is due at `time`, to the heap.
     fn push_due(&mut self, time: Time, node: NodeId) {
         let (salt, round) = self.nodes[node.0 as usize];
         let order = u64::from(round) << (RANK_BITS + NODE_BITS) | rank(time, salt) << NODE_BITS;
@@ -174,15 +174,15 @@ impl WakeupQueue {
         while let Some(&Reverse(entry)) = self.due.peek() {
             let node = entry as u32 & ((1 << NODE_BITS) - 1);
             let round = (entry >> (RANK_BITS + NODE_BITS)) as u32;
-            if self.leaf(NodeId(node)) == self.met && self.nodes[node as usize].1 == round {
+            if self.leaf(NodeId(node)) == self.contested && self.nodes[node as usize].1 == round {
                 return NodeId(node);
             }
             self.due.pop();
         }
-        unreachable!("whoever is due at {} is in the heap", self.met)
+        unreachable!("a node that is due at {} is in the heap", self.contested)
     }
 
-    /// Says that `node`, the first one, acts at `time`: its instant and round are the present ones.
+    /// Makes `time` and the round of `node`, the first one, the present ones: it is about to act.
     #[inline]
     pub fn begin(&mut self, time: Time, node: NodeId) {
         debug_assert_eq!(self.leaf(node), time, "node {} acts when it is not due", node.0);
@@ -195,48 +195,47 @@ impl WakeupQueue {
         self.round = entry.1;
     }
 
-    /// Sets when `node` is to be woken; [`Time::MAX`] is never. If that is the present instant it has its place
-    /// in the present round.
+    /// Sets when `node` is to be woken; [`Time::MAX`] is never. At the present instant that is in the present round.
     #[inline]
-    pub fn set(&mut self, node: NodeId, at: Option<Time>) {
-        let at = at.unwrap_or(Time::MAX);
-        if at == self.now || at == self.met {
-            self.set_due(node, at, if at == self.now { self.round } else { 0 });
+    pub fn set(&mut self, node: NodeId, time: Option<Time>) {
+        let time = time.unwrap_or(Time::MAX);
+        if time == self.now || time == self.contested {
+            self.set_due(node, time, if time == self.now { self.round } else { 0 });
         } else {
-            self.replay(node, at);
+            self.replay(node, time);
         }
     }
 
-    /// Sets `node`, which has just acted at `at`, to be woken again at that instant, in the next round.
-    pub fn again(&mut self, node: NodeId, at: Time) {
-        self.set_due(node, at, (self.round + 1).min(LAST_ROUND));
+    /// Sets `node`, which has just acted at `time`, to be woken again at that instant, in the next round.
+    pub fn again(&mut self, node: NodeId, time: Time) {
+        self.set_due(node, time, (self.round + 1).min(LAST_ROUND));
     }
 
-    fn set_due(&mut self, node: NodeId, at: Time, round: u32) {
-        let known = std::mem::replace(&mut self.nodes[node.0 as usize].1, round) == round;
-        if known && self.leaf(node) == at {
+    fn set_due(&mut self, node: NodeId, time: Time, round: u32) {
+        let same_round = std::mem::replace(&mut self.nodes[node.0 as usize].1, round) == round;
+        if same_round && self.leaf(node) == time {
             return;
         }
-        self.replay(node, at);
-        if at == self.met {
-            self.push_due(at, node);
+        self.replay(node, time);
+        if time == self.contested {
+            self.push_due(time, node);
         }
     }
 
     #[inline]
-    fn replay(&mut self, node: NodeId, at: Time) {
+    fn replay(&mut self, node: NodeId, time: Time) {
         let tree = &mut self.tree[..];
-        let mut place = self.leaves + node.0 as usize;
-        let mut winner = (at, node.0);
-        while tree[place] != winner {
-            tree[place] = winner;
-            if place == 1 {
+        let mut index = self.leaves + node.0 as usize;
+        let mut winner = (time, node.0);
+        while tree[index] != winner {
+            tree[index] = winner;
+            if index == 1 {
                 return;
             }
-            // nobody can foretell who wins
-            let other = tree[place ^ 1];
-            winner = select_unpredictable(other.0 < winner.0, other, winner);
-            place /= 2;
+            // the winner is unpredictable for the processor
+            let rival = tree[index ^ 1];
+            winner = select_unpredictable(rival.0 < winner.0, rival, winner);
+            index /= 2;
         }
     }
 }
@@ -252,16 +251,16 @@ mod tests {
     }
 
     fn begin(queue: &mut WakeupQueue) {
-        let (at, node) = queue.first().unwrap();
-        queue.begin(at, node);
+        let (time, node) = queue.first().unwrap();
+        queue.begin(time, node);
     }
 
-    /// Who acts, one after the other, at the instant of the first; nobody is due afterwards.
+    /// The nodes that act at the earliest instant, in order; afterwards none is due.
     fn order(queue: &mut WakeupQueue) -> Vec<u32> {
-        let at = queue.earliest().unwrap();
+        let instant = queue.earliest().unwrap();
         let mut order = Vec::new();
-        while let Some((_, node)) = queue.first().filter(|&(time, _)| time == at) {
-            queue.begin(at, node);
+        while let Some((_, node)) = queue.first().filter(|&(time, _)| time == instant) {
+            queue.begin(instant, node);
             order.push(node.0);
             queue.set(node, None);
         }
@@ -272,85 +271,89 @@ mod tests {
     fn the_earliest_comes_first() {
         let mut queue = queue(5);
         assert_eq!(queue.first(), None);
-        let at = Time::from_millis;
-        queue.set(NodeId(3), Some(at(5)));
-        queue.set(NodeId(4), Some(at(7)));
-        assert_eq!(queue.first(), Some((at(5), NodeId(3))));
-        queue.set(NodeId(3), Some(at(8)));
-        assert_eq!(queue.first(), Some((at(7), NodeId(4))));
+        let millis = Time::from_millis;
+        queue.set(NodeId(3), Some(millis(5)));
+        queue.set(NodeId(4), Some(millis(7)));
+        assert_eq!(queue.first(), Some((millis(5), NodeId(3))));
+        queue.set(NodeId(3), Some(millis(8)));
+        assert_eq!(queue.first(), Some((millis(7), NodeId(4))));
         queue.set(NodeId(0), Some(Time::from_nanos(-1)));
         assert_eq!(queue.first(), Some((Time::from_nanos(-1), NodeId(0))));
         queue.set(NodeId(0), Some(Time::MAX));
         queue.set(NodeId(4), None);
         queue.set(NodeId(3), Some(Time::MAX));
-        assert_eq!(queue.first(), None, "nobody is woken at the end of time");
+        assert_eq!(queue.first(), None, "no node is woken at the end of time");
     }
 
     #[test]
     fn the_order_at_one_instant_does_not_depend_on_when_it_was_set() {
-        let at = Time::from_millis(5);
-        let mut one = queue(9);
-        (0..9).for_each(|node| one.set(NodeId(node), Some(at)));
-        let mut other = queue(9);
+        let instant = Time::from_millis(5);
+        let mut forwards = queue(9);
+        (0..9).for_each(|node| forwards.set(NodeId(node), Some(instant)));
+        let mut backwards = queue(9);
         for node in (0..9).rev() {
-            other.set(NodeId(node), Some(Time::from_millis(1 + i64::from(node) % 3)));
+            backwards.set(NodeId(node), Some(Time::from_millis(1 + i64::from(node) % 3)));
         }
         for _ in 0..9 {
-            let (time, node) = other.first().unwrap();
-            other.begin(time, node);
-            other.set(node, Some(at));
+            let (time, node) = backwards.first().unwrap();
+            backwards.begin(time, node);
+            backwards.set(node, Some(instant));
         }
         let mut expected: Vec<u32> = (0..9).collect();
-        expected.sort_by_key(|node| rank(at, salt(&format!("node {node}"))));
-        assert_eq!(order(&mut one), expected);
-        assert_eq!(order(&mut other), expected);
+        expected.sort_by_key(|node| rank(instant, salt(&format!("node {node}"))));
+        assert_eq!(order(&mut forwards), expected);
+        assert_eq!(order(&mut backwards), expected);
     }
 
     #[test]
-    fn who_is_still_due_comes_in_the_next_round_and_who_becomes_due_in_this_one() {
+    fn a_node_still_due_comes_in_the_next_round_and_one_that_becomes_due_in_this_one() {
         let mut queue = queue(3);
-        let at = Time::from_millis(5);
+        let instant = Time::from_millis(5);
         let mut ranked: Vec<u32> = (0..3).collect();
-        ranked.sort_by_key(|node| rank(at, salt(&format!("node {node}"))));
-        let [first, second, third] = [0, 1, 2].map(|place: usize| NodeId(ranked[place]));
-        queue.set(first, Some(at));
-        queue.set(third, Some(at));
+        ranked.sort_by_key(|node| rank(instant, salt(&format!("node {node}"))));
+        let [first, second, third] = [0, 1, 2].map(|index: usize| NodeId(ranked[index]));
+        queue.set(first, Some(instant));
+        queue.set(third, Some(instant));
         begin(&mut queue);
-        queue.again(first, at);
-        assert_eq!(queue.first(), Some((at, third)), "whoever is due in this round comes before the next");
+        queue.again(first, instant);
+        assert_eq!(
+            queue.first(),
+            Some((instant, third)),
+            "a node that is due in this round comes before the next round"
+        );
         begin(&mut queue);
         queue.set(third, None);
-        queue.set(second, Some(at));
-        assert_eq!(queue.first(), Some((at, second)), "it became due in this round");
-        queue.set(first, Some(at));
-        assert_eq!(queue.first(), Some((at, first)), "and so did the first by what it was given");
+        queue.set(second, Some(instant));
+        assert_eq!(queue.first(), Some((instant, second)), "it became due in this round");
+        queue.set(first, Some(instant));
+        assert_eq!(queue.first(), Some((instant, first)), "and so did the first, which was set anew");
         begin(&mut queue);
-        queue.again(first, at);
+        queue.again(first, instant);
         begin(&mut queue);
-        queue.again(second, at);
+        queue.again(second, instant);
         begin(&mut queue);
-        assert_eq!(queue.first(), Some((at, first)), "the second round");
+        assert_eq!(queue.first(), Some((instant, first)), "the second round");
     }
 
-    /// In how many of `n` meetings `pitch` nanoseconds apart the first of two names comes first.
-    fn wins(one: &str, other: &str, pitch: i64, n: i64) -> i64 {
-        let (one, other) = (salt(one), salt(other));
+    /// Number of `n` instants, `pitch` nanoseconds apart, at which `name` comes before `rival`.
+    fn wins(name: &str, rival: &str, pitch: i64, n: i64) -> i64 {
+        let (name, rival) = (salt(name), salt(rival));
         let first = |turn: &i64| {
-            let at = Time::from_nanos(turn * pitch);
-            rank(at, one) < rank(at, other)
+            let time = Time::from_nanos(turn * pitch);
+            rank(time, name) < rank(time, rival)
         };
         (0..n).filter(first).count() as i64
     }
 
     #[test]
-    fn nobody_is_preferred_whatever_the_pitch() {
+    fn no_node_is_preferred_whatever_the_pitch() {
         let names = ["a", "b", "call-1", "call-2", "first", "second", "udp.left", "udp.right", "x", ""];
         let n = 10_000_i64;
         let (mut worst, mut pairs) = (0, 0);
-        for (place, one) in names.iter().enumerate() {
-            for other in &names[place + 1..] {
+        for (index, name) in names.iter().enumerate() {
+            for rival in &names[index + 1..] {
                 for pitch in [1, 1000, 1 << 20, 1_000_000, 9_600_000, 20_000_000, 1 << 30, 1_000_000_000] {
-                    worst = worst.max((2 * wins(one, other, pitch, n) - n).abs());
+                    worst = worst.max((2 * wins(name, rival, pitch, n) - n).abs());
                     pairs += 1;
                 }
             }
@@ -360,7 +363,7 @@ mod tests {
         assert!(worst < 500, "a lead of {worst} in {n}");
     }
 
-    /// Against a plain sorted list, with many equal times.
+    /// Compares the queue with a sorted list, with many equal times.
     #[test]
     fn it_agrees_with_a_sorted_list() {
         let mut luck = Stream::new(1, "wakeups", "test");
@@ -368,15 +371,16 @@ mod tests {
         let mut model: Vec<Option<Time>> = vec![None; 37];
         for _ in 0..100_000 {
             let node = luck.below(37) as usize;
-            let at = luck.chance(0.9).then(|| Time::from_nanos(luck.below(50) as i64));
-            queue.set(NodeId(node as u32), at);
-            model[node] = at;
-            let due = model.iter().enumerate().filter_map(|(node, at)| at.map(|at| (at, node)));
-            let expected = due.min_by_key(|&(at, node)| (at, rank(at, salt(&format!("node {node}")))));
-            assert_eq!(queue.first(), expected.map(|(at, node)| (at, NodeId(node as u32))));
+            let time = luck.chance(0.9).then(|| Time::from_nanos(luck.below(50) as i64));
+            queue.set(NodeId(node as u32), time);
+            model[node] = time;
+            let due = model.iter().enumerate().filter_map(|(node, time)| time.map(|time| (time, node)));
+            let expected = due.min_by_key(|&(time, node)| (time, rank(time, salt(&format!("node {node}")))));
+            assert_eq!(queue.first(), expected.map(|(time, node)| (time, NodeId(node as u32))));
         }
     }
-    /// Against the least of (time, round, rank), while nodes act, at one instant again and again, and set one another.
+    /// Compares the queue with the minimum of (time, round, rank), while nodes act repeatedly at one instant and set
+    /// the wakeups of other nodes.
     #[test]
     fn rounds_agree_with_a_sorted_list() {
         const NODES: usize = 21;
@@ -384,36 +388,36 @@ mod tests {
         let mut queue = queue(NODES);
         let mut model: Vec<Option<(Time, u32)>> = vec![None; NODES];
         let (mut now, mut round) = (Time::ZERO, 0);
-        let (mut met, mut acted) = (0, 0);
+        let (mut meetings, mut acted) = (0, 0);
         while acted < 100_000 {
-            // somebody is set, mostly to now or soon
+            // a few nodes are set, mostly to now or soon
             for _ in 0..1 + luck.below(3) {
                 let node = luck.below(NODES as u64) as usize;
-                let at = luck.chance(0.95).then(|| now + Span::from_nanos(luck.below(12) as i64));
-                queue.set(NodeId(node as u32), at);
-                let due = |at| if at == now { (at, round) } else { (at, 0) };
-                // a time that it has already changes nothing, unless it is the present one
-                let same = model[node].is_some_and(|(known, _)| Some(known) == at && known != now);
-                model[node] = if same { model[node] } else { at.map(due) };
+                let time = luck.chance(0.95).then(|| now + Span::from_nanos(luck.below(12) as i64));
+                queue.set(NodeId(node as u32), time);
+                let due = |time| if time == now { (time, round) } else { (time, 0) };
+                // setting the same time again changes nothing, unless it is the present one
+                let same = model[node].is_some_and(|(previous, _)| Some(previous) == time && previous != now);
+                model[node] = if same { model[node] } else { time.map(due) };
             }
-            let place = |node: usize, (at, round)| (at, round, rank(at, salt(&format!("node {node}"))));
+            let key = |node: usize, (time, round)| (time, round, rank(time, salt(&format!("node {node}"))));
             let due =
-                model.iter().enumerate().filter_map(|(node, due)| due.map(|due| (place(node, due), node)));
-            let Some(((at, its_round, _), node)) = due.min() else { continue };
-            met += model.iter().flatten().filter(|&&(other, _)| other == at).count().min(2) / 2;
-            assert_eq!(queue.first(), Some((at, NodeId(node as u32))));
+                model.iter().enumerate().filter_map(|(node, due)| due.map(|due| (key(node, due), node)));
+            let Some(((time, its_round, _), node)) = due.min() else { continue };
+            meetings += model.iter().flatten().filter(|&&(due_time, _)| due_time == time).count().min(2) / 2;
+            assert_eq!(queue.first(), Some((time, NodeId(node as u32))));
             if luck.chance(0.5) {
-                queue.begin(at, NodeId(node as u32));
-                (now, round, acted) = (at, its_round, acted + 1);
+                queue.begin(time, NodeId(node as u32));
+                (now, round, acted) = (time, its_round, acted + 1);
                 if luck.chance(0.3) {
-                    queue.again(NodeId(node as u32), at);
-                    model[node] = Some((at, round + 1));
+                    queue.again(NodeId(node as u32), time);
+                    model[node] = Some((time, round + 1));
                 } else {
                     queue.set(NodeId(node as u32), None);
                     model[node] = None;
                 }
             }
         }
-        assert!(met > 50_000, "only {met} meetings");
+        assert!(meetings > 50_000, "only {meetings} meetings");
     }
 }

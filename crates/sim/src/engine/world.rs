@@ -1,8 +1,8 @@
 //! The engine: nodes, static routes, virtual time.
 //!
-//! The world wakes the node whose wakeup is the earliest, carries what it sends to the next node of
+//! The world wakes the node with the earliest wakeup, carries each packet that it sends to the next node of
 //! the packet's route, and goes on until the time is up. It counts every packet at every node, and a
-//! run in which one went missing fails ([`World::check`]).
+//! run in which a packet went missing fails ([`World::check`]).
 
 use crate::engine::bytes::InBytes;
 use crate::engine::wakeups::WakeupQueue;
@@ -12,19 +12,20 @@ use tidegate_core::node::Inside;
 use tidegate_core::outbox::{Died, Handed, PacketAccount};
 use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
 
-/// The most events at one instant, beside 100 for each node: more are an endless loop, which stops the run.
+/// Largest number of events at one instant, plus 100 for each node; more are an endless loop, which stops the run.
 const EVENTS_AT_ONE_INSTANT: u64 = 100_000;
-/// The most packets at one instant, beside 1000 for each node: packets that answer packets at once need no event.
+/// Largest number of packets at one instant, plus 1000 for each node: packets that answer packets at once need no
+/// event.
 const PACKETS_AT_ONE_INSTANT: u64 = 1_000_000;
 
-/// Why a world stopped before its time.
+/// The reason for which a world stopped before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// The simulated time.
     pub at: Time,
-    /// The node that said so, or that was about to act.
+    /// The node that failed, or that was about to act.
     pub node: String,
-    /// What went wrong.
+    /// The failure, in words.
     pub reason: String,
 }
 
@@ -36,12 +37,12 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// What a world leaves behind: what was recorded, and the nodes.
+/// The remains of a finished world: its recorder and its nodes.
 pub type Ended = (Box<dyn Recorder>, Vec<Box<dyn Node>>);
 
-/// All routes as rows of one table: a hop is looked up for every packet at every node.
+/// All routes as rows of one table, because a hop is looked up for every packet at every node.
 struct Routes {
-    /// Cells in a row: the longest route, and one behind its end.
+    /// Cells in a row: the longest route, and one after its end.
     width: usize,
     cells: Vec<(NodeId, Port)>,
 }
@@ -77,21 +78,21 @@ pub struct World {
     events: u64,
     events_now: u64,
     packets_now: u64,
-    /// How many of them at one instant are an endless loop.
-    most_events: u64,
-    most_packets: u64,
+    /// Limits at one instant, beyond which it is an endless loop.
+    max_events: u64,
+    max_packets: u64,
     samples: Option<(Span, Time)>,
     watched: Vec<NodeId>,
-    /// Nodes that know their capacity.
+    /// Nodes that can tell their capacity.
     measured: Vec<NodeId>,
 }
 
 impl World {
-    /// The most nodes on a route: a packet counts its hops in 8 bits.
+    /// Largest number of nodes on a route: a packet counts its hops in 8 bits.
     pub const LONGEST_ROUTE: usize = u8::MAX as usize;
 
-    /// A world of `nodes` whose packets follow `routes` (for each route the nodes after the sender,
-    /// with the port at which they take the packet in), writing to `record`.
+    /// A world of `nodes` whose packets follow `routes` (for each route the nodes after the sender, each
+    /// with the port at which the packet enters it), writing to `record`.
     ///
     /// # Panics
     /// If a route names a node that is not there, or is longer than [`World::LONGEST_ROUTE`].
@@ -122,8 +123,8 @@ impl World {
             events: 0,
             events_now: 0,
             packets_now: 0,
-            most_events: EVENTS_AT_ONE_INSTANT + 100 * nodes.len() as u64,
-            most_packets: PACKETS_AT_ONE_INSTANT + 1000 * nodes.len() as u64,
+            max_events: EVENTS_AT_ONE_INSTANT + 100 * nodes.len() as u64,
+            max_packets: PACKETS_AT_ONE_INSTANT + 1000 * nodes.len() as u64,
             samples: None,
             watched: Vec::new(),
             measured: Vec::new(),
@@ -131,13 +132,13 @@ impl World {
         }
     }
 
-    /// This world with something around each node (a probe), of the same name and with the same contents.
+    /// Wraps each node (in a probe, say); the wrapper has the node's name and contents.
     ///
     /// # Panics
     /// If something has happened already.
     #[must_use]
     pub fn around(mut self, wrap: impl FnMut(Box<dyn Node>) -> Box<dyn Node>) -> Self {
-        assert!(self.events == 0, "{} events have happened to what is to be wrapped", self.events);
+        assert!(self.events == 0, "{} events have happened to the nodes that are to be wrapped", self.events);
         self.nodes = self.nodes.into_iter().map(wrap).collect();
         for (id, node) in self.nodes.iter().enumerate() {
             self.wakeups.set(NodeId(id as u32), node.next_wakeup());
@@ -154,8 +155,8 @@ impl World {
             .collect();
         let now = self.now;
         let nodes = (0_u32..).map(NodeId).zip(&mut self.nodes);
-        let knows = nodes.filter_map(|(id, node)| node.capacity(now, now + bin).map(|_| id));
-        self.measured = knows.collect();
+        let measured = nodes.filter_map(|(id, node)| node.capacity(now, now + bin).map(|_| id));
+        self.measured = measured.collect();
         self.samples = Some((bin, self.now));
     }
 
@@ -165,7 +166,7 @@ impl World {
         self.now
     }
 
-    /// How many events there were.
+    /// Number of events handled so far.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
@@ -177,12 +178,12 @@ impl World {
         &self.nodes
     }
 
-    /// The nodes, to be asked what they can carry.
+    /// The nodes, mutable because [`Node::capacity`] needs that.
     pub(crate) fn nodes_mut(&mut self) -> &mut [Box<dyn Node>] {
         &mut self.nodes
     }
 
-    /// What has been written so far.
+    /// The record so far.
     pub(crate) fn record(&self) -> &dyn Recorder {
         &*self.out.record
     }
@@ -193,7 +194,7 @@ impl World {
         &self.out.accounts
     }
 
-    /// When something happens next (SimPy's `peek`).
+    /// The time of the next event (SimPy's `peek`).
     #[must_use]
     pub fn peek(&self) -> Option<Time> {
         self.wakeups.earliest()
@@ -205,7 +206,7 @@ impl World {
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn step(&mut self) -> Result<(), Stopped> {
         match self.wakeups.first() {
-            Some((at, id)) => self.event(at, id),
+            Some((time, id)) => self.event(time, id),
             None => Ok(()),
         }
     }
@@ -218,36 +219,36 @@ impl World {
         self.run_some(until, u64::MAX).map(drop)
     }
 
-    /// Handles at most `events` events up to and including `until`; says whether the clock got there. So a driver can
-    /// look for Ctrl-C between calls, however slowly simulated time passes.
+    /// Handles at most `events` events up to and including `until`; returns whether the clock got there. So a driver
+    /// can look for Ctrl-C between calls, however slowly simulated time passes.
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_some(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
-        while let Some((at, id)) = self.wakeups.first() {
-            if at > until {
+        while let Some((time, id)) = self.wakeups.first() {
+            if time > until {
                 break;
             }
             if events == 0 {
                 return Ok(false);
             }
             events -= 1;
-            self.event(at, id)?;
+            self.event(time, id)?;
         }
         self.sample(until + Span::from_nanos(1));
         self.now = self.now.max(until);
         Ok(true)
     }
 
-    /// Handles at most `events` events up to and including `until`, and none after one in which a packet was handed
-    /// to the driver; says whether nothing is left to do up to then. The clock stays at the last event, so that the
-    /// driver may act at any time from there on.
+    /// Handles at most `events` events up to and including `until`, and stops after an event in which a packet was
+    /// handed to the driver; returns whether no event is left up to `until`. The clock stays at the last event, so
+    /// that the driver may act at any time from then on.
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_driven(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
         while self.out.handed.is_empty() {
-            if self.peek().is_none_or(|at| at > until) {
+            if self.peek().is_none_or(|time| time > until) {
                 return Ok(true);
             }
             if events == 0 {
@@ -270,7 +271,7 @@ impl World {
         std::mem::take(&mut self.out.handed)
     }
 
-    /// Keeps from now on which fed packets die.
+    /// Starts to collect the fed packets that die.
     pub fn watch_deaths(&mut self) {
         self.out.died.get_or_insert_default();
     }
@@ -280,27 +281,27 @@ impl World {
         self.out.died.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Calls `tell` with node `id`, so that the driver can say what the node does now or later; `None` if there is no
-    /// such node, or it is no `T`.
+    /// Calls `tell` with node `id`, so that the driver can change what the node does now or later; `None` if there is
+    /// no such node, or it is no `T`.
     pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
         if node.is::<InBytes>() {
             node = node.downcast_mut::<InBytes>()?.node();
         }
-        let told = tell(node.downcast_mut()?);
+        let result = tell(node.downcast_mut()?);
         self.wakeups.set(id, self.nodes[id.0 as usize].next_wakeup());
-        Some(told)
+        Some(result)
     }
 
-    /// Ends the run: open facts are written, conservation is checked, the recorder comes back.
+    /// Ends the run: writes open facts, checks conservation and returns the recorder.
     ///
     /// # Errors
-    /// When a node fails at its end, or a packet went missing.
+    /// When a node fails at the end, or a packet went missing.
     pub fn finish(self) -> Result<Box<dyn Recorder>, Stopped> {
         self.finish_with_nodes().map(|(record, _)| record)
     }
 
-    /// [`World::finish`], and the nodes as they are then.
+    /// Ends the run as [`World::finish`], and returns the nodes as well.
     ///
     /// # Errors
     /// As [`World::finish`].
@@ -324,7 +325,7 @@ impl World {
         Ok((self.out.record, self.nodes))
     }
 
-    /// Asserts conservation at every node:
+    /// Checks the conservation of packets at every node:
     /// entered + created + copied = left + consumed + dropped + inside.
     ///
     /// # Errors
@@ -332,14 +333,14 @@ impl World {
     pub fn check(&self) -> Result<(), Stopped> {
         for (node, account) in self.nodes.iter().zip(&self.out.accounts) {
             let Inside { packets: inside, .. } = node.inside();
-            let came = account.entered + account.created + account.copied;
-            let went = account.left + account.consumed + account.dropped + inside;
-            if came != went {
+            let arrived = account.entered + account.created + account.copied;
+            let gone = account.left + account.consumed + account.dropped + inside;
+            if arrived != gone {
                 return Err(Stopped {
                     at: self.now,
                     node: node.name().to_owned(),
                     reason: format!(
-                        "packets are not conserved: {came} came and {went} went or stayed ({account:?}, inside {inside})"
+                        "packets are not conserved: {arrived} came and {gone} went or stayed ({account:?}, inside {inside})"
                     ),
                 });
             }
@@ -348,37 +349,37 @@ impl World {
     }
 
     #[inline]
-    fn event(&mut self, at: Time, id: NodeId) -> Result<(), Stopped> {
-        if at != self.now {
-            if at < self.now {
-                return Err(self.stopped(id, format!("asked to be woken at {at}, which is past")));
+    fn event(&mut self, time: Time, id: NodeId) -> Result<(), Stopped> {
+        if time != self.now {
+            if time < self.now {
+                return Err(self.stopped(id, format!("asked to be woken at {time}, which is past")));
             }
-            self.sample(at);
-            self.now = at;
+            self.sample(time);
+            self.now = time;
             self.events_now = 0;
             self.packets_now = 0;
         }
         self.events += 1;
         self.events_now += 1;
-        if self.events_now > self.most_events {
+        if self.events_now > self.max_events {
             return Err(
                 self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
             );
         }
-        self.wakeups.begin(at, id);
+        self.wakeups.begin(time, id);
         self.out.turn(id);
         let node = &mut self.nodes[id.0 as usize];
-        node.advance(at, &mut self.out);
+        node.advance(time, &mut self.out);
         match node.next_wakeup() {
-            // still due: the others at this instant come first
-            Some(again) if again <= at => self.wakeups.again(id, again),
+            // still due: the other nodes at this instant come first
+            Some(again) if again <= time => self.wakeups.again(id, again),
             next => self.wakeups.set(id, next),
         }
         self.failed()?;
         self.carry()
     }
 
-    /// Carries what was sent to the next nodes of the routes, until nothing is under way.
+    /// Carries the packets sent to the next nodes of their routes, until none is under way.
     #[inline]
     fn carry(&mut self) -> Result<(), Stopped> {
         while let Some((_, mut packet)) = self.out.packets.pop_front() {
@@ -396,7 +397,7 @@ impl World {
         self.out.turn(id);
         self.out.enter();
         self.packets_now += 1;
-        if self.packets_now > self.most_packets {
+        if self.packets_now > self.max_packets {
             return Err(
                 self.stopped(id, format!("{} packets at one instant: time does not pass", self.packets_now))
             );
@@ -430,10 +431,10 @@ impl World {
         self.stopped(self.out.node(), reason)
     }
 
-    /// Samples the queues at every bin boundary before `until`, and what could be carried in the bin that ends there.
+    /// Samples the queues at every bin boundary before `until`, and the capacities in the bin that ends there.
     #[inline]
     fn sample(&mut self, until: Time) {
-        // asked at every event, and mostly for nothing
+        // called at every event, and mostly with nothing to sample
         if let Some((bin, next)) = self.samples
             && next < until
         {
@@ -457,7 +458,7 @@ impl World {
         self.samples = Some((bin, next));
     }
 
-    /// Tells the recorder what each link could carry in `[from, to)`.
+    /// Tells the recorder the mean capacity of each link in `[from, to)`.
     fn measure(&mut self, from: Time, to: Time) {
         for &id in &self.measured {
             if let Some(rate) = self.nodes[id.0 as usize].capacity(from, to) {

@@ -1,10 +1,9 @@
-//! A link with a drop-tail queue that computes a packet's whole stay when it comes in.
+//! A link with a drop-tail queue that computes a packet's departure and arrival when it comes in.
 //!
-//! When its service begins and ends (every service is first come, first served), and when it arrives at the far end:
-//! all of that is known at once, because nothing that comes later changes it. A packet becomes one entry of one FIFO,
-//! and the link is woken for the front of it only. How full the queue is follows from a cursor into the FIFO, between
-//! what is still to be served and what is already on the medium. Only jitter that reorders needs a heap, for what is
-//! on the medium.
+//! The beginning and end of its service (all service is first come, first served) and its arrival at the far end are
+//! known at once, because no later packet changes them. A packet becomes one entry of a FIFO, and the link is woken
+//! only for the front of it. The queue length follows from a cursor into the FIFO, between the packets still to be
+//! served and those already on the medium. Only jitter that reorders needs a heap, for the packets on the medium.
 
 use super::LinkSettings;
 use super::capacity::Server;
@@ -18,16 +17,16 @@ use tidegate_core::record::Backlog;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Node, Outbox, Packet, Port, Rate, Size, Span, Time};
 
-/// A packet between the moment it is taken in and the moment it arrives.
+/// A packet between its acceptance and its arrival.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// When its first byte is served.
+    /// Time at which the service of its first byte begins.
     start: Time,
-    /// When its last byte has been served.
+    /// Time at which the service of its last byte ends.
     finish: Time,
-    /// When it arrives.
+    /// Time at which it arrives at the far end.
     arrival: Time,
-    /// What it dies of, if it does.
+    /// Cause of its death, if it dies.
     fate: Option<Cause>,
     packet: Box<Packet>,
 }
@@ -41,22 +40,22 @@ impl Entry {
 
 /// One direction of a link.
 ///
-/// A packet that the medium's loss model takes stays inside until it would have arrived, and is then
+/// A packet lost to the medium's loss model stays inside until it would have arrived, and is then
 /// recorded as dropped.
 #[derive(Clone, Debug)]
-// three cache lines, in the order in which they are needed: a world of many links has them nowhere near
+// three cache lines, in the order in which they are needed: in a world of many links they are not in the cache
 #[repr(C, align(64))]
 pub struct Link {
-    /// Everything inside, in the order of service; with `scatter` only what is not yet on the medium.
+    /// All packets inside, in the order of service; with `scatter` only those not yet on the medium.
     line: VecDeque<Entry>,
-    /// So many entries of `line` had been served when it was last looked at.
+    /// Number of entries of `line` that had been served when the cursor was last moved.
     served: usize,
-    /// Bytes of the entries behind them.
+    /// Bytes of the other entries, which were still to be served.
     held: u64,
     scatter: Option<Box<Scatter>>,
     room: Room,
-    /// The propagation delay, where that is all that the medium does.
-    plain: Option<Span>,
+    /// The propagation delay, if the medium has a constant delay and nothing else.
+    constant_delay: Option<Span>,
     server: Server,
     medium: Box<Medium>,
     name: String,
@@ -71,11 +70,11 @@ impl Link {
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
         ensure(settings.discipline == Discipline::DropTail, || {
-            let what = format!(
-                "{}; only drop-tail can be computed a whole stay at once",
+            let setting = format!(
+                "{}; only drop-tail can be computed when a packet comes in",
                 settings.discipline.name()
             );
-            Refusal::new("discipline", what, "drop-tail, or a managed link").at(&name)
+            Refusal::new("discipline", setting, "drop-tail, or a managed link").at(&name)
         })?;
         let nominal = settings.nominal_rate();
         let room = settings.queue.resolve(nominal);
@@ -86,7 +85,7 @@ impl Link {
             server,
             nominal,
             room,
-            plain: medium.plain_delay(),
+            constant_delay: medium.constant_delay(),
             medium: Box::new(medium),
             line: VecDeque::new(),
             served: 0,
@@ -95,20 +94,20 @@ impl Link {
         })
     }
 
-    /// The rate that a queue limit in time is computed from.
+    /// The rate from which a queue limit in time is computed.
     #[must_use]
     pub fn nominal_rate(&self) -> Rate {
         self.nominal
     }
 
-    /// The capacity in each `bin` of `[from, to)`, whatever the traffic: what the record calls truth. The last bin
-    /// may be shorter; a bin that is not positive gives nothing. See [`Node::capacity`].
+    /// The capacity in each `bin` of `[from, to)`, independent of the traffic (the record's table `truth`). The last
+    /// bin may be shorter; a bin that is not positive gives an empty series. See [`Node::capacity`].
     #[must_use]
     pub fn capacity_series(&mut self, from: Time, to: Time, bin: Span) -> Vec<(Time, Rate)> {
         self.server.capacity_series(from, to, bin)
     }
 
-    /// Moves the cursor behind all that has been served by `now`.
+    /// Moves the cursor past all entries that have been served by `now`.
     #[inline]
     fn pass_served(&mut self, now: Time) {
         while let Some(entry) = self.line.get(self.served) {
@@ -149,16 +148,16 @@ impl Link {
             Some(served) => self.served = served,
             None => take_away(&mut self.held, u64::from(entry.packet.size), "bytes of a queue"),
         }
-        // counted twice: packet by packet as they come and go, and by what is there
+        // the counts, which follow each packet, agree with the contents
         debug_assert!(
             !self.line.is_empty() || (self.held, self.served) == (0, 0),
-            "{} bytes of nothing",
+            "{} bytes counted in an empty queue",
             self.held
         );
         Some(entry)
     }
 
-    /// What has been served goes on the medium, and what has arrived leaves it.
+    /// Moves served packets to the medium, and arrived packets out of it.
     fn advance_scattered(&mut self, now: Time, out: &mut Outbox) {
         while self.line.front().is_some_and(|entry| entry.finish <= now) {
             let Some(entry) = self.pop() else { return };
@@ -187,7 +186,7 @@ impl Node for Link {
                 [line, scatter.next()].into_iter().flatten().min()
             }
         };
-        next.filter(|&at| at != Time::MAX)
+        next.filter(|&time| time != Time::MAX)
     }
 
     #[inline]
@@ -212,11 +211,11 @@ impl Node for Link {
         assert!(now <= served.start && served.start <= served.finish, "service of {now} from {served:?}");
         debug_assert!(
             self.line.back().is_none_or(|last| last.finish <= served.finish),
-            "who comes later is served later"
+            "a later packet is served later"
         );
         packet.queued += served.start - now;
         self.held += u64::from(packet.size);
-        let (arrival, fate) = match self.plain {
+        let (arrival, fate) = match self.constant_delay {
             Some(delay) => (served.finish + delay, None),
             None => self.medium.carry(now, served, &mut packet, out),
         };
@@ -226,7 +225,7 @@ impl Node for Link {
     fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
         self.line.iter().for_each(|entry| visit(&entry.packet));
         if let Some(scatter) = &self.scatter {
-            scatter.each(visit);
+            scatter.for_each(visit);
         }
     }
 

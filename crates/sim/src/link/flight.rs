@@ -7,15 +7,15 @@ use tidegate_core::{Cause, Outbox, Packet, Port, Time};
 /// A packet that has been served.
 #[derive(Clone, Debug)]
 pub(super) struct Flying {
-    /// When it arrives.
+    /// Time at which it arrives at the far end.
     pub(super) arrival: Time,
-    /// What it dies of, if it does.
+    /// Cause of its death, if it dies.
     pub(super) fate: Option<Cause>,
     pub(super) packet: Box<Packet>,
 }
 
 impl Flying {
-    /// At its far end a packet leaves or is found missing.
+    /// Forwards the packet at the far end, or records it as dropped.
     #[inline]
     pub(super) fn land(self, now: Time, out: &mut Outbox) {
         match self.fate {
@@ -39,23 +39,23 @@ impl Scattered {
 }
 
 impl PartialEq for Scattered {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+    fn eq(&self, rhs: &Self) -> bool {
+        self.key() == rhs.key()
     }
 }
 impl Eq for Scattered {}
 impl PartialOrd for Scattered {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+    fn partial_cmp(&self, rhs: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(rhs))
     }
 }
 impl Ord for Scattered {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+    fn cmp(&self, rhs: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&rhs.key())
     }
 }
 
-/// A medium that reorders.
+/// The packets on a medium that reorders.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scatter {
     heap: BinaryHeap<Reverse<Scattered>>,
@@ -68,18 +68,18 @@ impl Scatter {
         self.heap.push(Reverse(Scattered { order: self.order, flying }));
     }
 
-    /// When the first one arrives.
+    /// Arrival of the first packet.
     pub(super) fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(first)| first.flying.arrival)
     }
 
-    /// Takes out the first one if it has arrived.
+    /// Takes out the first packet if it has arrived.
     pub(super) fn arrived(&mut self, now: Time) -> Option<Flying> {
         self.next().filter(|&arrival| arrival <= now)?;
         self.heap.pop().map(|Reverse(first)| first.flying)
     }
 
-    pub(super) fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    pub(super) fn for_each(&self, visit: &mut dyn FnMut(&Packet)) {
         self.heap.iter().for_each(|Reverse(scattered)| visit(&scattered.flying.packet));
     }
 }
@@ -125,10 +125,10 @@ impl Flight {
         }
     }
 
-    pub(super) fn each(&self, visit: &mut dyn FnMut(&Packet)) {
+    pub(super) fn for_each(&self, visit: &mut dyn FnMut(&Packet)) {
         match self {
             Self::Ordered(line) => line.iter().for_each(|flying| visit(&flying.packet)),
-            Self::Scattered(scatter) => scatter.each(visit),
+            Self::Scattered(scatter) => scatter.for_each(visit),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Delay on a link's medium that varies from packet to packet.
+//! Jitter: delay on a link's medium that varies from packet to packet.
 
 use crate::link::capacity::Served;
 use crate::refusal::{Refusal, ensure};
@@ -6,36 +6,37 @@ use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Span, Stream, Time};
 
-/// How the propagation delay of a link varies.
+/// Variation of a link's propagation delay.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Jitter {
-    /// It does not.
+    /// Constant delay.
     #[default]
     None,
-    /// RFC 8868, section 4.5.2: no-reorder bounded packet delay variation. Packet n, served at s(n), arrives at
-    /// `a(n) = s(n) + delay + z(n)`, or, where that is earlier, when its serialisation after `a(n-1)` is over, for
-    /// which its own service time on this link stands. (The RFC speaks of when packets are emitted, so that there it is
-    /// the serialisation of the one before.) `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`, and no packet is
-    /// later than the largest z: their services were one after the other. Its x_mean is added to every packet's delay.
+    /// No-reorder bounded packet delay variation (RFC 8868, section 4.5.2). Packet n, served at s(n), arrives at
+    /// `a(n) = s(n) + delay + z(n)`, or when its serialisation after `a(n-1)` ends, if that is later; the serialisation
+    /// takes its own service time on this link. (The RFC counts from the emission of packets; there it is the
+    /// serialisation of the previous packet.) `z = |clamp(N(0, std^2), -n_std * std, n_std * std)|`, and no packet is
+    /// later than the largest z, because the packets were served one after the other. The RFC's x_mean is added to the
+    /// delay of every packet.
     Rfc8868 {
         /// Standard deviation of the normal distribution that is clamped and folded.
         std: Span,
-        /// Where it is clamped, in standard deviations.
+        /// The clamp, in standard deviations.
         n_std: f64,
-        /// x_mean.
+        /// The RFC's x_mean.
         #[serde(default)]
         mean: Span,
     },
-    /// Uniform from zero up to this on top of the delay: packets overtake each other.
+    /// Uniform from zero up to this span, added to the delay: packets overtake each other.
     Uniform(Span),
-    /// Normal around the delay with this standard deviation, but no packet arrives before it has been served:
-    /// packets overtake each other.
+    /// Normal around the delay with this standard deviation: packets overtake each other. No packet arrives before it
+    /// has been served.
     Normal(Span),
 }
 
 impl Jitter {
-    /// The no-reorder form with the values of RFC 8868: 5 ms and 3 standard deviations, thus 15 ms at most.
+    /// The no-reorder form with the values of RFC 8868: 5 ms and 3 standard deviations, so at most 15 ms.
     pub const RFC_8868: Self = Self::Rfc8868 { std: Span::from_millis(5), n_std: 3.0, mean: Span::ZERO };
 
     /// Whether packets can overtake each other.
@@ -57,24 +58,24 @@ impl Jitter {
     }
 }
 
-/// The jitter of a link at work.
+/// State of a link's jitter.
 #[derive(Clone, Debug)]
 pub(crate) struct JitterProcess {
     jitter: Jitter,
-    /// When the last packet arrives.
+    /// Arrival of the last packet.
     last: Time,
     luck: Stream,
 }
 
 impl JitterProcess {
-    /// Draws from the substream of `name` for "jitter"; nothing where there is none.
+    /// Draws from the substream of `name` for "jitter"; `None` without jitter.
     pub(crate) fn new(jitter: Jitter, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
         jitter.check()?;
         let luck = Stream::new(seed, name, "jitter");
         Ok((jitter != Jitter::None).then_some(Self { jitter, last: Time::ZERO, luck }))
     }
 
-    /// When a packet arrives that was `served` and has `delay` before it.
+    /// The arrival of a packet that was `served`, with the propagation `delay`.
     pub(crate) fn arrival(&mut self, served: Served, delay: Span) -> Time {
         let ideal = served.finish + delay;
         match self.jitter {
@@ -101,8 +102,8 @@ mod tests {
 
     const DELAY: Span = Span::from_millis(50);
 
-    /// Packets that take 0.1 to 2 ms of service each, or 200 ms where the capacity was nothing meanwhile, and up to 2 ms
-    /// between them.
+    /// Services and arrivals of packets that take 0.1 to 2 ms of service each, or 200 ms in a pause of the capacity,
+    /// with up to 2 ms between them.
     fn arrivals(jitter: Jitter) -> Vec<(Served, Time)> {
         let mut process = JitterProcess::new(jitter, 1, "link").unwrap().unwrap();
         let mut luck = Stream::new(2, "test", "arrivals");
@@ -121,16 +122,19 @@ mod tests {
 
     #[test]
     fn the_rfc_form_keeps_order_and_bounds() {
-        let seen = arrivals(Jitter::RFC_8868);
-        assert!(seen.windows(2).all(|pair| pair[1].1 - pair[0].1 >= pair[1].0.finish - pair[1].0.start));
-        let extra: Vec<_> = seen.iter().map(|(served, at)| *at - (served.finish + DELAY)).collect();
+        let packets = arrivals(Jitter::RFC_8868);
+        assert!(packets.windows(2).all(|pair| pair[1].1 - pair[0].1 >= pair[1].0.finish - pair[1].0.start));
+        let extra: Vec<_> =
+            packets.iter().map(|(served, arrival)| *arrival - (served.finish + DELAY)).collect();
         let bound = Span::from_millis(15);
         assert!(extra.iter().all(|extra| !extra.is_negative() && *extra <= bound));
         assert!(extra.iter().any(|extra| *extra > Span::from_millis(14)), "the bound is reached");
-        // jitter of next to nothing is next to no jitter, whatever the services before
+        // a tiny jitter has a tiny effect, whatever the services before
         let faint = Jitter::Rfc8868 { std: Span::from_micros(1), n_std: 3.0, mean: Span::ZERO };
         assert!(
-            arrivals(faint).iter().all(|(served, at)| *at - (served.finish + DELAY) <= Span::from_micros(3))
+            arrivals(faint)
+                .iter()
+                .all(|(served, arrival)| *arrival - (served.finish + DELAY) <= Span::from_micros(3))
         );
     }
 
@@ -153,12 +157,14 @@ mod tests {
     #[test]
     fn the_reordering_forms_have_their_moments_and_reorder() {
         let moments = |jitter| {
-            let seen = arrivals(jitter);
-            let extra: Vec<f64> =
-                seen.iter().map(|(served, at)| (*at - (served.finish + DELAY)).as_millis_f64()).collect();
+            let packets = arrivals(jitter);
+            let extra: Vec<f64> = packets
+                .iter()
+                .map(|(served, arrival)| (*arrival - (served.finish + DELAY)).as_millis_f64())
+                .collect();
             let mean = extra.iter().sum::<f64>() / extra.len() as f64;
             let var = extra.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / extra.len() as f64;
-            let overtaken = seen.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
+            let overtaken = packets.windows(2).filter(|pair| pair[1].1 < pair[0].1).count();
             let bounds = extra.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
             (mean, var, overtaken, bounds)
         };
@@ -169,8 +175,8 @@ mod tests {
         assert!(mean.abs() < 0.03 && (var - 9.0).abs() < 0.1, "{mean} {var}");
         assert!(overtaken > 1000);
         // 50 ms of delay and a deviation of 50 ms: one in six would arrive before it was sent
-        let seen = arrivals(Jitter::Normal(Span::from_millis(50)));
-        assert!(seen.iter().all(|(served, at)| *at >= served.finish));
+        let packets = arrivals(Jitter::Normal(Span::from_millis(50)));
+        assert!(packets.iter().all(|(served, arrival)| *arrival >= served.finish));
     }
 
     #[test]

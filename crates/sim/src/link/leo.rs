@@ -1,15 +1,15 @@
-//! A link over satellites in low Earth orbit, generated: every 15 s the dish is given another way through the sky.
+//! A generated link over satellites in low Earth orbit: every 15 s the dish is assigned another path through the sky.
 //!
-//! What is fitted is round trips and losses: four hours that a Starlink dish recorded of its own pings to the operator's
-//! point of presence, once a second (the FjordLink recordings of ds-kiel, CC-BY-4.0, 2024-12 to 2025-03). In these
-//! * a round trip is some 19 ms and a lognormal rest, and the correlation of two of them falls as that of independent draws for
-//!   15 s each does, if the dish tells the mean of the last 15 s;
+//! Round trips and losses are fitted to four hours of pings of a Starlink dish to the operator's point of presence, one
+//! a second, as the dish recorded them (the FjordLink recordings of ds-kiel, CC-BY-4.0, 2024-12 to 2025-03). In these
+//! * a round trip is some 19 ms plus a lognormal rest, and the correlation of two of them falls as that of independent
+//!   draws for 15 s each, if the dish reports the mean of the last 15 s;
 //! * half of all losses are in the two seconds around the end of an interval.
 //!
-//! Capacity is a model without a measurement behind it: a lognormal draw for each interval. What the dish tells of throughput is
-//! what was used, which was nearly nothing.
+//! Capacity is a model without a measurement behind it: a lognormal draw for each interval. The throughput that the
+//! dish reports is the throughput in use, which was nearly nothing.
 //!
-//! Both ways of a cable change at the same time, and share round trips; their capacities are drawn apart.
+//! Both directions of a cable change at the same time, and share round trips; their capacities are drawn separately.
 
 use super::LinkSettings;
 use super::capacity::{Server, Steps};
@@ -19,39 +19,39 @@ use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Stream, Time, math};
 
-/// The settings of such a link.
+/// The settings of a satellite link.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leo {
-    /// Both ways of a cable say the same name here.
+    /// Name of the cable, the same for both of its directions.
     pub cable: String,
-    /// How long a way through the sky is kept.
+    /// Time for which a path through the sky is kept.
     pub interval: Span,
     /// Median of the capacities of intervals.
     pub median: Rate,
-    /// Standard deviation of their natural logarithms.
+    /// Standard deviation of the natural logarithms of the capacities.
     pub sigma: f64,
-    /// The least round trip; half of each round trip is in each way.
+    /// The smallest round trip; half of each round trip is the delay of each direction.
     pub round_trip: Span,
-    /// Median of what comes on top of that in an interval.
+    /// Median of the rest, which comes on top of `round_trip` in an interval.
     pub rest: Span,
-    /// Standard deviation of its natural logarithm.
+    /// Standard deviation of the natural logarithm of the rest.
     pub rest_sigma: f64,
-    /// Correlation of the logarithms in one interval and the next.
+    /// Correlation of the rests' logarithms in successive intervals.
     pub correlation: f64,
-    /// How long a change disturbs.
+    /// Duration of the disturbance by a change of path.
     pub handover: Span,
-    /// The probability that a packet is lost meanwhile, in each way.
+    /// Loss probability during a disturbance, in each direction.
     pub handover_loss: f64,
-    /// The probability that another packet is lost, in each way.
+    /// Loss probability at other times, in each direction.
     pub loss: f64,
 }
 
-/// Draws beyond so many standard deviations are taken for as many.
-const MOST_DEVIATIONS: f64 = 3.0;
+/// Clamp of draws, in standard deviations.
+const MAX_DEVIATIONS: f64 = 3.0;
 
-/// They are drawn before the run begins, and kept.
-const MOST_INTERVALS: i64 = 10_000_000;
+/// Largest number of intervals; all are drawn before the run begins, and kept in memory.
+const MAX_INTERVALS: i64 = 10_000_000;
 
 impl Leo {
     fn check(&self) -> Result<(), Refusal> {
@@ -73,41 +73,41 @@ impl Leo {
         ensure_probability("loss", self.loss)
     }
 
-    /// A link that is so for `duration` in the run with these seeds, that of the link called `name` and that of the cable, and is
-    /// `plain` otherwise: delays come on top of the link's, losses hold where it has none of its own.
+    /// The settings of the link called `name` for a run of `duration`, from its `base` settings: delays are added to
+    /// those of `base`, losses apply where `base` has none. `seeds` are those of the link and of the cable.
     pub(crate) fn link(
         &self,
-        plain: LinkSettings,
+        base: LinkSettings,
         name: &str,
         seeds: (u64, u64),
         duration: Span,
     ) -> Result<LinkSettings, Refusal> {
         self.check().map_err(|refusal| refusal.at("leo").at("capacity"))?;
-        ensure(duration.as_nanos() / self.interval.as_nanos() <= MOST_INTERVALS, || {
+        ensure(duration.as_nanos() / self.interval.as_nanos() <= MAX_INTERVALS, || {
             Refusal::new(
                 "capacity.leo.interval",
                 self.interval,
-                "one of which the run has at most 10 million",
+                "such that the run has at most 10 million intervals",
             )
         })?;
-        let &[(_, own)] = plain.delay.phases() else {
+        let &[(_, base_delay)] = base.delay.phases() else {
             return Err("delays that change beside those of satellites".into());
         };
         let mut capacities = Stream::new(seeds.0, name, "capacity");
-        let mut ways = Stream::new(seeds.1, &self.cable, "ways");
-        let deviation = |luck: &mut Stream| luck.normal().clamp(-MOST_DEVIATIONS, MOST_DEVIATIONS);
+        let mut paths = Stream::new(seeds.1, &self.cable, "ways");
+        let deviation = |luck: &mut Stream| luck.normal().clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS);
         let (mut rates, mut delays, mut losses) = (Vec::new(), Vec::new(), Vec::new());
-        // the first change is when it is: a run does not begin with one
-        let mut at = Time::ZERO - self.interval.scaled(ways.uniform());
-        let mut way = deviation(&mut ways);
+        // the first interval has begun before the run: a run does not begin with a change
+        let mut start = Time::ZERO - self.interval.scaled(paths.uniform());
+        let mut path_draw = deviation(&mut paths);
         let fresh = math::sqrt(1.0 - self.correlation * self.correlation);
         let loses = |p: f64| if p > 0.0 { Loss::Bernoulli(p) } else { Loss::None };
-        while at < Time::ZERO + duration {
-            let begin = at.max(Time::ZERO);
+        while start < Time::ZERO + duration {
+            let begin = start.max(Time::ZERO);
             rates.push((begin, self.median.scaled(math::exp(self.sigma * deviation(&mut capacities)))));
-            let round_trip = self.round_trip + self.rest.scaled(math::exp(self.rest_sigma * way));
-            delays.push((begin, own + round_trip.scaled(0.5)));
-            let calm = at + self.handover;
+            let round_trip = self.round_trip + self.rest.scaled(math::exp(self.rest_sigma * path_draw));
+            delays.push((begin, base_delay + round_trip.scaled(0.5)));
+            let calm = start + self.handover;
             if calm > begin {
                 losses.push((begin, loses(self.handover_loss)));
             }
@@ -116,17 +116,17 @@ impl Leo {
             } else if losses.is_empty() {
                 losses.push((begin, loses(self.loss)));
             }
-            at += self.interval;
-            way = self.correlation * way + fresh * deviation(&mut ways);
+            start += self.interval;
+            path_draw = self.correlation * path_draw + fresh * deviation(&mut paths);
         }
-        let loss = if plain.loss == Phases::default() { Phases::new(losses, None)? } else { plain.loss };
+        let loss = if base.loss == Phases::default() { Phases::new(losses, None)? } else { base.loss };
         Ok(LinkSettings {
             server: Server::schedule(Steps::new(&rates, None)?),
             // the mean of a lognormal draw
             nominal: Some(self.median.scaled(math::exp(self.sigma * self.sigma / 2.0))),
             delay: Phases::new(delays, None)?,
             loss,
-            ..plain
+            ..base
         })
     }
 }
@@ -165,26 +165,31 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_are_those_of_the_recordings_as_a_dish_tells_them() {
+    fn round_trips_are_those_of_the_recordings_as_a_dish_reports_them() {
         let raw = round_trips(&link(&starlink(), "dish", 1, 400));
         // once a second, the mean of the last 15 s
-        let seconds: Vec<f64> = raw.iter().flat_map(|&one| [one; 15]).collect();
-        let told: Vec<f64> = seconds.windows(15).map(|window| window.iter().sum::<f64>() / 15.0).collect();
-        let mut sorted = told.clone();
+        let seconds: Vec<f64> = raw.iter().flat_map(|&round_trip| [round_trip; 15]).collect();
+        let reported: Vec<f64> =
+            seconds.windows(15).map(|window| window.iter().sum::<f64>() / 15.0).collect();
+        let mut sorted = reported.clone();
         sorted.sort_by(f64::total_cmp);
         // of 4 x 3600 recorded seconds; the model's tails end at three deviations
         let recorded =
             [(1.0, 20.1), (5.0, 21.5), (25.0, 23.8), (50.0, 26.4), (75.0, 30.1), (95.0, 38.9), (99.5, 48.7)];
         for (percent, expected) in recorded {
-            let found = percentile(&sorted, percent);
-            assert!((found / expected - 1.0).abs() < 0.05, "{percent} %: {found} instead of {expected} ms");
+            let actual = percentile(&sorted, percent);
+            assert!((actual / expected - 1.0).abs() < 0.05, "{percent} %: {actual} instead of {expected} ms");
         }
-        let mean = told.iter().sum::<f64>() / told.len() as f64;
-        let variance = told.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / told.len() as f64;
+        let mean = reported.iter().sum::<f64>() / reported.len() as f64;
+        let variance = reported.iter().map(|sample| (sample - mean) * (sample - mean)).sum::<f64>()
+            / reported.len() as f64;
         for (lag, expected) in [(5, 0.89), (10, 0.65), (15, 0.41), (20, 0.27)] {
-            let products = told.iter().zip(&told[lag..]).map(|(one, other)| (one - mean) * (other - mean));
-            let found = products.sum::<f64>() / (told.len() - lag) as f64 / variance;
-            assert!((found - expected).abs() < 0.06, "{lag} s: {found} instead of {expected}");
+            let products = reported
+                .iter()
+                .zip(&reported[lag..])
+                .map(|(sample, lagged)| (sample - mean) * (lagged - mean));
+            let actual = products.sum::<f64>() / (reported.len() - lag) as f64 / variance;
+            assert!((actual - expected).abs() < 0.06, "{lag} s: {actual} instead of {expected}");
         }
     }
 
@@ -192,37 +197,41 @@ mod tests {
     fn losses_are_those_of_the_recordings_and_half_of_them_at_changes() {
         let link = link(&starlink(), "dish", 1, 10);
         let phases = link.loss.phases();
-        let (mut all, mut at_changes) = (0.0, 0.0);
+        let (mut total, mut at_changes) = (0.0, 0.0);
         for pair in phases.windows(2) {
             let seconds = (pair[1].0 - pair[0].0).as_secs_f64();
             let Loss::Bernoulli(p) = pair[0].1 else { panic!("{:?}", pair[0]) };
-            all += p * seconds;
+            total += p * seconds;
             at_changes += if p > 0.01 { p * seconds } else { 0.0 };
         }
         // 0.096, 0.086, 0.115 and 0.133 % in the four recordings, of which 0.56, 0.49 and 1.04 % s a change
-        let share = all / 36_000.0;
+        let share = total / 36_000.0;
         assert!((0.00086..0.00133).contains(&share), "{share}");
-        assert!((0.3..0.6).contains(&(at_changes / all)), "{}", at_changes / all);
+        assert!((0.3..0.6).contains(&(at_changes / total)), "{}", at_changes / total);
     }
 
     #[test]
     fn capacities_are_lognormal_and_those_of_the_two_ways_differ() {
-        let (there, back) = (link(&starlink(), "dish", 1, 400), link(&starlink(), "dish.back", 1, 400));
-        assert_eq!(there.delay, back.delay);
+        let (forward, backward) = (link(&starlink(), "dish", 1, 400), link(&starlink(), "dish.back", 1, 400));
+        assert_eq!(forward.delay, backward.delay);
         let logarithms = |link: &LinkSettings| {
             let Server::Schedule(service) = &link.server else { panic!("steps") };
             let steps = service.steps();
-            let all: Vec<f64> = steps.rates().map(|(_, rate)| math::ln(rate.as_bps_f64() / 10e6)).collect();
-            let mean = all.iter().sum::<f64>() / all.len() as f64;
-            let variance = all.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / all.len() as f64;
-            (mean, math::sqrt(variance), all)
+            let logarithms: Vec<f64> =
+                steps.rates().map(|(_, rate)| math::ln(rate.as_bps_f64() / 10e6)).collect();
+            let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+            let variance =
+                logarithms.iter().map(|logarithm| (logarithm - mean) * (logarithm - mean)).sum::<f64>()
+                    / logarithms.len() as f64;
+            (mean, math::sqrt(variance), logarithms)
         };
-        let (mean, deviation, all) = logarithms(&there);
+        let (mean, deviation, forward_logarithms) = logarithms(&forward);
         // 96000 draws: a deviation of the mean is 0.0016
         assert!(mean.abs() < 0.007 && (deviation - 0.5).abs() < 0.01, "{mean} {deviation}");
-        let other = logarithms(&back).2;
-        let together = all.iter().zip(&other).map(|(a, b)| a * b).sum::<f64>() / all.len() as f64;
-        assert!((together / 0.25).abs() < 0.02, "{together}");
+        let backward_logarithms = logarithms(&backward).2;
+        let products = forward_logarithms.iter().zip(&backward_logarithms).map(|(a, b)| a * b);
+        let covariance = products.sum::<f64>() / forward_logarithms.len() as f64;
+        assert!((covariance / 0.25).abs() < 0.02, "{covariance}");
     }
 
     #[test]
@@ -230,7 +239,7 @@ mod tests {
         let mut firsts = Vec::new();
         for seed in 0..50 {
             let link = link(&starlink(), "dish", seed, 1);
-            let times: Vec<Time> = link.delay.phases().iter().map(|(at, _)| *at).collect();
+            let times: Vec<Time> = link.delay.phases().iter().map(|(time, _)| *time).collect();
             assert_eq!(times[0], Time::ZERO);
             assert!(times[1] > times[0] && times[1] - times[0] <= Span::from_secs(15));
             assert!(times[1..].windows(2).all(|pair| pair[1] - pair[0] == Span::from_secs(15)));
@@ -242,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_settings_are_refused() {
         let wrong = |change: fn(&mut Leo)| {
             let mut leo = starlink();
             change(&mut leo);
@@ -257,7 +266,7 @@ mod tests {
         assert_eq!(wrong(|leo| leo.loss = 1.1), "capacity.leo.loss");
         let short = |leo: &mut Leo| (leo.interval, leo.handover) = (Span::from_nanos(1), Span::ZERO);
         assert_eq!(wrong(short), "capacity.leo.interval");
-        // as long as time goes
+        // over the whole range of time
         let endless = Leo { interval: Span::from_nanos(i64::MAX / 2), rest: Span::MAX, ..starlink() };
         let link = endless.link(LinkSettings::default(), "x", (1, 1), Span::MAX).unwrap();
         assert!(link.delay.phases().len() <= 3);

@@ -1,7 +1,7 @@
-//! Packets that are lost on the medium.
+//! Losses of packets on the medium.
 //!
 //! Losses happen after service: a lost packet has used the link's time. Each model draws exactly one
-//! number for each packet, so that changing a probability does not shift later luck.
+//! number for each packet, so that changing a probability does not shift later draws.
 
 use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure, ensure_probability};
@@ -24,8 +24,8 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// Everything is lost in the bad state and nothing in the good one (Gilbert's simple form): `mean`
-    /// of all packets are lost, in bursts of `burst` on average.
+    /// Gilbert's simple form: all packets are lost in the bad state and none in the good one. The share `mean`
+    /// of all packets is lost, in bursts of `burst` packets on average.
     ///
     /// # Errors
     /// Unless `0 <= mean < 1`, `burst >= 1`, and the gaps between bursts come out at one packet or more.
@@ -38,7 +38,7 @@ impl GilbertElliott {
             Refusal::new(
                 "loss.mean",
                 mean,
-                format!("one that leaves gaps of a packet or more between bursts of {burst}"),
+                format!("a share that leaves gaps of a packet or more between bursts of {burst}"),
             )
         })?;
         Ok(Self { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 })
@@ -53,16 +53,16 @@ impl GilbertElliott {
     }
 }
 
-/// How packets are lost.
+/// A loss model.
 #[derive(Clone, Copy, Debug, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// None.
     #[default]
     None,
-    /// Each with the same probability, independent of the others.
+    /// Each packet with the same probability, independent of the others.
     Bernoulli(f64),
-    /// In bursts. The first packet finds the good state and the state steps before each packet.
+    /// In bursts. The initial state is the good one, and the state steps before each packet.
     GilbertElliott(GilbertElliott),
 }
 
@@ -81,7 +81,7 @@ impl Loss {
     }
 }
 
-/// A loss model at work.
+/// State of a loss model.
 #[derive(Clone, Debug)]
 pub(crate) struct LossProcess {
     phases: Phases<Loss>,
@@ -90,14 +90,14 @@ pub(crate) struct LossProcess {
 }
 
 impl LossProcess {
-    /// Draws from the substream of `name` for "loss"; nothing where nothing is ever lost.
+    /// Draws from the substream of `name` for "loss"; `None` if no packet can be lost.
     pub(crate) fn new(phases: Phases<Loss>, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
         phases.phases().iter().try_for_each(|(_, loss)| loss.check())?;
         let never = phases.phases().iter().all(|(_, loss)| *loss == Loss::None);
         Ok((!never).then(|| Self { phases, bad: false, luck: Stream::new(seed, name, "loss") }))
     }
 
-    /// From now on packets are lost like this.
+    /// Replaces the loss model from now on.
     pub(crate) fn change(&mut self, loss: Loss) -> Result<(), Refusal> {
         loss.check()?;
         (self.phases, self.bad) = (Phases::constant(loss), false);
@@ -111,7 +111,7 @@ impl LossProcess {
             Loss::None => false,
             Loss::Bernoulli(p) => u < p,
             Loss::GilbertElliott(model) => {
-                // where u falls within its branch is uniform again: one number decides both questions
+                // the position of u within its branch is uniform again: one number decides both transition and loss
                 let turn = if self.bad { model.to_good } else { model.to_bad };
                 let within = if u < turn { u / turn } else { (u - turn) / (1.0 - turn) };
                 self.bad ^= u < turn;
@@ -135,7 +135,7 @@ pub(crate) struct ByteErrors {
 }
 
 impl ByteErrors {
-    /// Draws from the substream of `name` for "byte errors"; nothing at probability zero.
+    /// Draws from the substream of `name` for "byte errors"; `None` at probability zero.
     pub(crate) fn new(probability: f64, seed: u64, name: &str) -> Result<Option<Self>, Refusal> {
         ensure_probability("byte_error", probability)?;
         Ok((probability > 0.0).then(|| Self {
@@ -150,7 +150,7 @@ impl ByteErrors {
     pub(crate) fn hit(&mut self, size: u32) -> bool {
         if size != self.size {
             self.size = size;
-            // ln 0 is minus infinity, and minus infinity times no bytes is not a number: nothing can be hit
+            // without bytes there is nothing to hit, but minus infinity (ln 0) times 0 is not a number
             self.hit = if size == 0 { 0.0 } else { 1.0 - math::exp(self.log_survival * f64::from(size)) };
         }
         self.luck.chance(self.hit)
@@ -162,19 +162,19 @@ impl ByteErrors {
 }
 
 impl Phases<Loss> {
-    /// Losses in stretches of the given lengths, one after the other, for ever.
+    /// Losses in stretches of the given lengths, one after the other, repeated for ever.
     ///
     /// # Errors
-    /// Unless there is one and every length is positive.
+    /// Unless there is a stretch and every length is positive.
     pub fn repeating(stretches: &[(Span, Loss)]) -> Result<Self, Refusal> {
-        let mut at = Time::ZERO;
+        let mut start = Time::ZERO;
         let mut phases = Vec::with_capacity(stretches.len());
         for &(length, loss) in stretches {
             ensure(length > Span::ZERO, || Refusal::new("length", length, "more than zero"))?;
-            phases.push((at, loss));
-            at += length;
+            phases.push((start, loss));
+            start += length;
         }
-        Self::new(phases, Some(at - Time::ZERO))
+        Self::new(phases, Some(start - Time::ZERO))
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let mut process = LossProcess::new(Phases::constant(loss), 1, "link").unwrap().unwrap();
         let losses = (0..N).map(|_| process.takes(Time::ZERO)).collect();
         let mut draws = 0;
-        process.draws(&mut |seen| draws += seen.count);
+        process.draws(&mut |draw| draws += draw.count);
         assert_eq!(draws, N as u64, "one number for each packet");
         losses
     }
@@ -214,9 +214,9 @@ mod tests {
         for (mean, burst) in [(0.05, 4.0), (0.2, 2.0), (0.5, 10.0)] {
             let model = GilbertElliott::from_bursts(mean, burst).unwrap();
             assert!((model.mean() - mean).abs() < 1e-12);
-            let seen = mean_and_burst(&losses(Loss::GilbertElliott(model)));
-            assert!((seen.0 / mean - 1.0).abs() < 0.02, "{seen:?} for {mean}, {burst}");
-            assert!((seen.1 / burst - 1.0).abs() < 0.02, "{seen:?} for {mean}, {burst}");
+            let actual = mean_and_burst(&losses(Loss::GilbertElliott(model)));
+            assert!((actual.0 / mean - 1.0).abs() < 0.02, "{actual:?} for {mean}, {burst}");
+            assert!((actual.1 / burst - 1.0).abs() < 0.02, "{actual:?} for {mean}, {burst}");
         }
         let model = GilbertElliott { to_bad: 0.1, to_good: 0.3, loss_good: 0.02, loss_bad: 0.4 };
         // in state good 3/4 of the time: 0.75 * 0.02 + 0.25 * 0.4
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn alternating_states_are_certain() {
         let model = GilbertElliott { to_bad: 1.0, to_good: 1.0, loss_good: 0.0, loss_bad: 1.0 };
-        let seen = losses(Loss::GilbertElliott(model));
-        assert!(seen.iter().enumerate().all(|(packet, &lost)| lost == (packet % 2 == 0)));
+        let lost = losses(Loss::GilbertElliott(model));
+        assert!(lost.iter().enumerate().all(|(packet, &lost)| lost == (packet % 2 == 0)));
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_probability_is_refused() {
+    fn invalid_probabilities_are_refused() {
         for loss in [
             Loss::Bernoulli(1.1),
             Loss::Bernoulli(f64::NAN),

@@ -1,9 +1,9 @@
-//! A link that serves packet by packet and asks a queue discipline.
+//! A link that serves packet by packet, with any queue discipline.
 //!
-//! What a packet meets is decided when it happens: the discipline says what goes when the transmitter is free, the
-//! medium takes what has been served. So packets may be dropped at either end of the queue, and the driver may change
-//! the link while they wait. With drop-tail it does the same as [`super::Link`], which computes a packet's whole
-//! stay at once and is faster.
+//! Each step of a packet is computed when it happens: the discipline chooses the next packet when the transmitter is
+//! free, and the medium carries served packets. So packets may be dropped at either end of the queue, and the driver
+//! may change the link while they wait. With drop-tail it does the same as [`super::Link`], which computes a packet's
+//! departure and arrival when it comes in and is faster.
 
 use super::LinkSettings;
 use super::capacity::{Served, Server};
@@ -21,18 +21,19 @@ pub struct ManagedLink {
     name: String,
     seed: u64,
     nominal: Rate,
-    /// What the queue discipline lets pass in the long run.
-    most: Rate,
+    /// Largest rate that the queue discipline lets pass in the long run.
+    max_rate: Rate,
     server: Server,
     queue: Box<dyn QueueDiscipline>,
-    /// When the transmitter can begin the next packet, while something waits and none is in service, and since when
-    /// the transmitter has known of it (what [`Server::serve`] is to be told).
+    /// The next service, while packets wait and none is in service.
     next: Option<Next>,
     serving: Option<(Served, Box<Packet>)>,
     medium: Box<Medium>,
     flight: Flight,
 }
 
+/// The next service: the time from which the packet has waited for the transmitter (the argument of
+/// [`Server::serve`]), and the time at which the transmitter can begin it.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     from: Time,
@@ -47,14 +48,14 @@ impl ManagedLink {
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
         let discipline = settings.discipline.clone();
-        let (drains, most) = (discipline.drains(settings.nominal_rate()), discipline.most());
-        let queue = discipline.start(settings.queue.resolve(drains), seed, &name);
+        let (drain_rate, max_rate) = (discipline.drain_rate(settings.nominal_rate()), discipline.max_rate());
+        let queue = discipline.start(settings.queue.resolve(drain_rate), seed, &name);
         let queue = queue.map_err(|refusal| refusal.at("discipline").at(&name))?;
         let link = Self::with_queue(name, seed, settings, queue)?;
-        Ok(Self { nominal: drains, most, ..link })
+        Ok(Self { nominal: drain_rate, max_rate, ..link })
     }
 
-    /// A link called `name` in the run with `seed`, with a queue discipline of one's own instead of that in `settings`.
+    /// A link called `name` in the run with `seed`, with the discipline `queue` instead of that in `settings`.
     ///
     /// # Errors
     /// When a setting is out of its range.
@@ -73,7 +74,7 @@ impl ManagedLink {
             name,
             seed,
             nominal,
-            most: Rate::MAX,
+            max_rate: Rate::MAX,
             server: server.variable(),
             queue,
             next: None,
@@ -83,12 +84,12 @@ impl ManagedLink {
         })
     }
 
-    /// From `now` on it carries `rate`, also where it followed a schedule, a trace or chance until then; the bits that
-    /// are left of a packet in service go at the new rate (where there were opportunities, the packet goes again). To
-    /// be called at the present time ([`crate::World::tell`]).
+    /// Sets the capacity to `rate` from `now` on, also where it followed a schedule, a trace or a random process until
+    /// then. The remaining bits of a packet in service go at the new rate (with delivery opportunities, the whole
+    /// packet is sent again). To be called at the present time ([`crate::World::tell`]).
     ///
     /// # Errors
-    /// If its capacity is one of statuses: what they lose follows from it.
+    /// If its capacity is one of statuses, whose losses follow from it.
     pub fn set_capacity(&mut self, now: Time, rate: Rate) -> Result<(), Refusal> {
         let current = self.serving.as_mut().filter(|(served, _)| served.finish > now);
         let finish = current.as_ref().map(|(served, packet)| (*served, packet.size));
@@ -97,15 +98,15 @@ impl ManagedLink {
             served.finish = finish;
         }
         if let Some(Next { from, .. }) = self.next {
-            self.call(from);
+            self.plan(from);
         }
         Ok(())
     }
 
-    /// Whether these changes could be made, each of them if it is there.
+    /// Checks that these changes can be made; `None` is no change.
     ///
     /// # Errors
-    /// As those of the three that make them.
+    /// As [`Self::set_capacity`], [`Self::set_delay`] and [`Self::set_loss`].
     pub fn changeable(
         &self,
         capacity: Option<Rate>,
@@ -128,18 +129,18 @@ impl ManagedLink {
     /// Sets the loss of packets that are served from now on.
     ///
     /// # Errors
-    /// If there is no such loss, or it follows from statuses.
+    /// If the loss is invalid, or the link's losses follow from statuses.
     pub fn set_loss(&mut self, loss: Loss) -> Result<(), Refusal> {
         self.medium.set_loss(loss, self.seed, &self.name)
     }
 
-    /// Shows what has not been served at `now`: the packet in service, and then each one that waits, with the time
-    /// at which it came in.
+    /// Visits the packets not yet served at `now`: the packet in service, and then each waiting one, with the time at
+    /// which it came in.
     pub(crate) fn waiting(&self, now: Time, visit: &mut dyn FnMut(&Packet, Option<Time>)) {
         if let Some((_, packet)) = self.serving.as_ref().filter(|(served, _)| served.finish > now) {
             visit(packet, None);
         }
-        self.queue.each(&mut |waiting| visit(&waiting.packet, Some(waiting.since)));
+        self.queue.for_each(&mut |waiting| visit(&waiting.packet, Some(waiting.since)));
     }
 
     /// Ends and begins the services that are due.
@@ -149,8 +150,8 @@ impl ManagedLink {
                 let (arrival, fate) = self.medium.carry(now, served, &mut packet, out);
                 self.flight.push(Flying { arrival, fate, packet });
                 if self.queue.backlog().packets > 0 {
-                    // it has waited since before the end of this service: the transmitter does not pause
-                    self.call(served.finish - Span::from_nanos(1));
+                    // the next packet has waited since before the end of this service: the transmitter does not pause
+                    self.plan(served.finish - Span::from_nanos(1));
                 }
             }
             let Some(Next { from, .. }) = self.next.take_if(|next| next.begins <= now) else { return };
@@ -163,12 +164,12 @@ impl ManagedLink {
         }
     }
 
-    /// Takes note that a packet has waited since `from`: the transmitter can begin it then, or when it is free.
-    fn call(&mut self, from: Time) {
+    /// Plans the service of a packet that has waited since `from`: it begins then, or when the transmitter is free.
+    fn plan(&mut self, from: Time) {
         self.next = Some(Next { from, begins: self.server.begins(from) });
     }
 
-    /// Asks the discipline something, and then begins or plans the service of what waits.
+    /// Calls the discipline, and then begins or plans the service of a waiting packet.
     fn ask(
         &mut self,
         now: Time,
@@ -180,7 +181,7 @@ impl ManagedLink {
         let mut moment = Moment { now, nominal: self.nominal, in_service, out };
         ask(&mut *self.queue, &mut moment);
         if self.serving.is_none() && self.next.is_none() && self.queue.backlog().packets > 0 {
-            self.call(now);
+            self.plan(now);
         }
         self.serve(now, out);
     }
@@ -195,11 +196,11 @@ impl Node for ManagedLink {
         let service = self.serving.as_ref().map(|(served, _)| served.finish);
         let times =
             [service, self.next.map(|next| next.begins), self.queue.next_wakeup(), self.flight.next()];
-        times.into_iter().flatten().min().filter(|&at| at != Time::MAX)
+        times.into_iter().flatten().min().filter(|&time| time != Time::MAX)
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+        if self.queue.next_wakeup().is_some_and(|time| time <= now) {
             self.ask(now, out, |queue, moment| queue.wake(moment));
         } else {
             self.serve(now, out);
@@ -214,9 +215,9 @@ impl Node for ManagedLink {
     }
 
     fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
-        self.queue.each(&mut |waiting| visit(&waiting.packet));
+        self.queue.for_each(&mut |waiting| visit(&waiting.packet));
         self.serving.iter().for_each(|(_, packet)| visit(packet));
-        self.flight.each(visit);
+        self.flight.for_each(visit);
     }
 
     fn backlog(&self, now: Time) -> Option<Backlog> {
@@ -230,7 +231,7 @@ impl Node for ManagedLink {
     }
 
     fn capacity(&mut self, from: Time, to: Time) -> Option<Rate> {
-        Some(self.server.mean_rate(from, to).min(self.most))
+        Some(self.server.mean_rate(from, to).min(self.max_rate))
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

@@ -1,4 +1,4 @@
-//! What happens to a packet after service: propagation, jitter, loss, overload, byte errors.
+//! The medium of a link, which packets cross after service: propagation, jitter, loss, overload, byte errors.
 
 use crate::link::LinkSettings;
 use crate::link::capacity::Served;
@@ -11,16 +11,17 @@ use serde::Deserialize;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Cause, Outbox, Packet, Span, Time};
 
-/// What the path behind the queue does to packets of ECN-capable transports (RFC 6679 section 7.4: nodes that know no ECN).
+/// Treatment of packets of ECN-capable transports on the path after the queue (RFC 6679 section 7.4: nodes without
+/// support of ECN).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EcnPath {
-    /// It lets them pass.
+    /// They pass unchanged.
     #[default]
     Pass,
-    /// It clears their ECN field, marks among them.
+    /// Their ECN field is cleared, including marks.
     Bleach,
-    /// It drops them.
+    /// They are dropped.
     Drop,
 }
 
@@ -28,7 +29,7 @@ pub enum EcnPath {
 #[derive(Clone, Debug)]
 pub(crate) struct Medium {
     delay: Phases<Span>,
-    /// The last arrival, where order is kept: a delay that shrinks does not let packets overtake.
+    /// The last arrival, if the order is kept: packets do not overtake when the delay shrinks.
     last: Option<Time>,
     jitter: Option<JitterProcess>,
     loss: Option<LossProcess>,
@@ -46,9 +47,9 @@ impl Medium {
         name: &str,
     ) -> Result<Self, Refusal> {
         let LinkSettings { delay, jitter, loss, byte_error, ecn, .. } = settings;
-        for (at, delay) in delay.phases() {
+        for (time, delay) in delay.phases() {
             ensure(!delay.is_negative(), || {
-                Refusal::new("delay", format!("{delay} from {at} on"), "zero or more")
+                Refusal::new("delay", format!("{delay} from {time} on"), "zero or more")
             })?;
         }
         Ok(Self {
@@ -69,7 +70,7 @@ impl Medium {
         Ok(())
     }
 
-    /// Whether [`Medium::set_delay`] takes it.
+    /// Checks that [`Medium::set_delay`] accepts the delay.
     pub(crate) fn check_delay(&self, delay: Span) -> Result<(), Refusal> {
         ensure(!delay.is_negative(), || Refusal::new("delay", delay, "zero or more"))
     }
@@ -83,23 +84,23 @@ impl Medium {
         }
     }
 
-    /// Whether [`Medium::set_loss`] takes it.
+    /// Checks that [`Medium::set_loss`] accepts the loss.
     pub(crate) fn check_loss(&self, loss: &Loss) -> Result<(), Refusal> {
-        ensure(self.overload.is_none(), || super::lossless("loss"))?;
+        ensure(self.overload.is_none(), || super::beside_statuses("loss"))?;
         loss.check()
     }
 
-    /// The delay, if that is all there is to this medium.
-    pub(crate) fn plain_delay(&self) -> Option<Span> {
+    /// The delay, if it is constant and the medium's only effect.
+    pub(crate) fn constant_delay(&self) -> Option<Span> {
         let lossless = self.loss.is_none() && self.overload.is_none() && self.errors.is_none();
-        let plain = lossless && self.jitter.is_none() && self.ecn == EcnPath::Pass;
+        let delay_only = lossless && self.jitter.is_none() && self.ecn == EcnPath::Pass;
         match self.delay.phases() {
-            [(_, delay)] if plain => Some(*delay),
+            [(_, delay)] if delay_only => Some(*delay),
             _ => None,
         }
     }
 
-    /// When a `served` packet arrives, and what it dies of, if it does. A packet that dies draws as
+    /// The arrival of a `served` packet, and the cause of its death, if it dies. A packet that dies draws as
     /// many random numbers, and takes as much of the medium's time, as one that arrives.
     pub(crate) fn carry(
         &mut self,
@@ -135,7 +136,7 @@ impl Medium {
         (arrival, fate)
     }
 
-    /// Shows what each random substream gave out.
+    /// Visits the draws of each random substream.
     pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         if let Some(jitter) = &self.jitter {
             jitter.draws(visit);

@@ -1,11 +1,11 @@
 //! One direction of a link: queue, service, propagation.
 //!
-//! * [`capacity`]: how fast it puts packets on the medium;
-//! * [`queue`]: what waits, who goes next and who is dropped;
+//! * [`capacity`]: the rate at which it puts packets on the medium;
+//! * [`queue`]: waiting packets, their order, and drops;
 //! * `medium`: propagation, jitter and losses after service;
-//! * `fifo` and `managed`: two nodes made of these. [`Link`] has a drop-tail queue and computes a packet's whole
-//!   stay when it comes in, which is fast; [`ManagedLink`] goes packet by packet, has any [`queue::QueueDiscipline`],
-//!   and its driver may change it while packets wait.
+//! * `fifo` and `managed`: two nodes made of these. [`Link`] has a drop-tail queue and computes a packet's departure
+//!   and arrival when it comes in, which is fast; [`ManagedLink`] serves packet by packet, has any
+//!   [`queue::QueueDiscipline`], and its driver may change it while packets wait.
 
 pub mod capacity;
 mod fifo;
@@ -35,70 +35,70 @@ use queue::{Discipline, DropTail};
 use serde::Deserialize;
 use tidegate_core::{Rate, Span};
 
-/// What a link is made of. A scenario has all of it but what follows from a link's capacity.
+/// The settings of a link. A scenario has all of them except those that follow from the link's capacity.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkSettings {
-    /// How fast it puts packets on the medium.
+    /// The transmitter, which puts packets on the medium.
     #[serde(skip)]
     pub server: Server,
-    /// The rate that a queue limit in time is computed from; `None`: [`Server::nominal_rate`].
+    /// The rate from which a queue limit in time is computed; `None`: [`Server::nominal_rate`].
     #[serde(skip)]
     pub nominal: Option<Rate>,
-    /// How much it holds while the medium is busy.
+    /// Size of the queue.
     pub queue: DropTail,
-    /// Who of those that wait goes next, and who is dropped before it is full. [`Link`] has drop-tail only.
+    /// Queue discipline: order of service, and drops before the queue is full. [`Link`] has drop-tail only.
     pub discipline: Discipline,
-    /// How long a bit travels, by the time at which it leaves.
+    /// Propagation delay, by the time at which a packet leaves.
     pub delay: Phases<Span>,
-    /// How that varies from packet to packet.
+    /// Variation of the delay from packet to packet.
     pub jitter: Jitter,
     /// Losses on the medium, by the time at which a packet leaves.
     pub loss: Phases<Loss>,
-    /// The probability that a byte is hit by an error, which the whole packet dies of.
+    /// The probability that an error hits a byte; it kills the whole packet.
     pub byte_error: f64,
-    /// What becomes of packets of ECN-capable transports there.
+    /// Treatment of packets of ECN-capable transports on the medium.
     pub ecn: EcnPath,
 }
 
 impl LinkSettings {
-    /// A link with `server` and propagation `delay`, an endless queue, and nothing lost.
+    /// A link with `server` and propagation `delay`, an unlimited queue, and no loss.
     #[must_use]
     pub fn new(server: Server, delay: Span) -> Self {
         Self { server, delay: Phases::constant(delay), ..Self::default() }
     }
 
-    /// A link of constant `rate` and propagation `delay` with an endless queue, and nothing lost.
+    /// A link of constant `rate` and propagation `delay`, an unlimited queue, and no loss.
     #[must_use]
     pub fn constant(rate: Rate, delay: Span) -> Self {
         Self::new(Server::constant(rate), delay)
     }
 
-    /// This, with `queue`.
+    /// Sets the size of the queue.
     #[must_use]
     pub fn with_queue(self, queue: DropTail) -> Self {
         Self { queue, ..self }
     }
 
-    /// This, with a queue that `discipline` manages.
+    /// Sets the queue discipline.
     #[must_use]
     pub fn with_discipline(self, discipline: Discipline) -> Self {
         Self { discipline, ..self }
     }
 
-    /// This, with `jitter`.
+    /// Sets the jitter.
     #[must_use]
     pub fn with_jitter(self, jitter: Jitter) -> Self {
         Self { jitter, ..self }
     }
 
-    /// This, with `loss` all the time.
+    /// Sets a loss that holds all the time.
     #[must_use]
     pub fn with_loss(self, loss: Loss) -> Self {
         Self { loss: Phases::constant(loss), ..self }
     }
 
-    /// The rate that a queue limit in time is computed from.
+    /// The rate from which a queue limit in time is computed.
     #[must_use]
     pub fn nominal_rate(&self) -> Rate {
         self.nominal.unwrap_or_else(|| self.server.nominal_rate())
@@ -111,9 +111,9 @@ impl LinkSettings {
             let overload = server.status_process().map(|statuses| OverloadLoss::new(statuses, seed, name));
             if overload.is_some() {
                 let limited = !self.queue.resolve(server.nominal_rate()).is_unlimited();
-                ensure(!limited, || lossless("queue"))?;
-                ensure(self.discipline == Discipline::DropTail, || lossless("discipline"))?;
-                ensure(self.loss == Phases::default(), || lossless("loss"))?;
+                ensure(!limited, || beside_statuses("queue"))?;
+                ensure(self.discipline == Discipline::DropTail, || beside_statuses("discipline"))?;
+                ensure(self.loss == Phases::default(), || beside_statuses("loss"))?;
             }
             Ok((server, Medium::new(self, overload, seed, name)?))
         };
@@ -121,8 +121,8 @@ impl LinkSettings {
     }
 }
 
-/// Statuses have neither a queue nor losses of their own, and nobody else's capacity.
-fn lossless(key: &str) -> Refusal {
-    let expected = "none beside statuses: what they cannot carry is lost, and nothing waits";
+/// The refusal of a setting beside statuses, which define the losses and exclude a queue.
+fn beside_statuses(key: &str) -> Refusal {
+    let expected = "none beside statuses: packets that they cannot carry are lost, and none waits";
     Refusal::new(key, "a setting of its own", expected)
 }

@@ -4,33 +4,33 @@ use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::{Span, Time};
 
-/// A value for each stretch of time, read in time order; may repeat. A scenario has either one value or a list of times
-/// and values.
+/// A value for each stretch of time, looked up in time order; may repeat. A scenario has either one value or a list of
+/// times and values.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "Written<T>")]
+#[serde(try_from = "PhasesSpec<T>")]
 pub struct Phases<T> {
     phases: Vec<(Time, T)>,
     period: Option<Span>,
-    /// Where the present repetition began, and which of its phases was read last.
+    /// Beginning of the present repetition, and index of the phase looked up last.
     origin: Time,
     index: usize,
 }
 
-/// The two forms that a scenario has for them.
+/// The two forms of phases in a scenario.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written<T> {
+enum PhasesSpec<T> {
     Steps(Vec<(Time, T)>),
     Constant(T),
 }
 
-impl<T> TryFrom<Written<T>> for Phases<T> {
+impl<T> TryFrom<PhasesSpec<T>> for Phases<T> {
     type Error = Refusal;
 
-    fn try_from(written: Written<T>) -> Result<Self, Refusal> {
-        match written {
-            Written::Steps(steps) => Self::new(steps, None),
-            Written::Constant(value) => Ok(Self::constant(value)),
+    fn try_from(spec: PhasesSpec<T>) -> Result<Self, Refusal> {
+        match spec {
+            PhasesSpec::Steps(steps) => Self::new(steps, None),
+            PhasesSpec::Constant(value) => Ok(Self::constant(value)),
         }
     }
 }
@@ -48,15 +48,15 @@ impl<T> Phases<T> {
         Self { phases: vec![(Time::ZERO, value)], period: None, origin: Time::ZERO, index: 0 }
     }
 
-    /// Each value from its time on. With a `period` they begin again after it, else the last one stays.
+    /// Values that hold from their times on. After `period` they begin again; without one the last value stays.
     ///
     /// # Errors
     /// Unless the times begin at zero and increase, and the period ends later than the last begins.
     pub fn new(phases: Vec<(Time, T)>, period: Option<Span>) -> Result<Self, Refusal> {
-        let first = phases.first().map(|(at, _)| *at);
+        let first = phases.first().map(|(time, _)| *time);
         ensure(first == Some(Time::ZERO), || match first {
             None => "no phase at all: at least one, from time 0 on, is needed".to_owned(),
-            Some(at) => format!("the first phase begins at {at}: it must begin at 0"),
+            Some(time) => format!("the first phase begins at {time}: it must begin at 0"),
         })?;
         if let Some(pair) = phases.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
             return Err(format!(
@@ -75,7 +75,7 @@ impl<T> Phases<T> {
     /// The same phases with other values.
     #[must_use]
     pub fn map<U>(&self, value: impl Fn(&T) -> U) -> Phases<U> {
-        let phases = self.phases.iter().map(|(at, old)| (*at, value(old))).collect();
+        let phases = self.phases.iter().map(|(time, previous)| (*time, value(previous))).collect();
         Phases { phases, period: self.period, origin: Time::ZERO, index: 0 }
     }
 
@@ -85,7 +85,7 @@ impl<T> Phases<T> {
         &self.phases
     }
 
-    /// After how long they repeat.
+    /// Time after which they repeat.
     #[must_use]
     pub fn period(&self) -> Option<Span> {
         self.period
@@ -104,7 +104,8 @@ impl<T> Phases<T> {
             self.origin += period * periods;
             self.index = 0;
         }
-        while self.phases.get(self.index + 1).is_some_and(|&(at, _)| at - Time::ZERO <= now - self.origin) {
+        while self.phases.get(self.index + 1).is_some_and(|&(time, _)| time - Time::ZERO <= now - self.origin)
+        {
             self.index += 1;
         }
         &self.phases[self.index].1
@@ -117,18 +118,19 @@ mod tests {
 
     #[test]
     fn phases_follow_each_other_and_repeat() {
-        let at = Time::from_secs;
-        let mut once = Phases::new(vec![(at(0), 'a'), (at(2), 'b'), (at(3), 'c')], None).unwrap();
-        assert_eq!([0, 1, 2, 3, 100].map(|now| *once.at(at(now))), ['a', 'a', 'b', 'c', 'c']);
+        let seconds = Time::from_secs;
+        let mut once =
+            Phases::new(vec![(seconds(0), 'a'), (seconds(2), 'b'), (seconds(3), 'c')], None).unwrap();
+        assert_eq!([0, 1, 2, 3, 100].map(|now| *once.at(seconds(now))), ['a', 'a', 'b', 'c', 'c']);
         let phases = once.phases().to_vec();
         let mut again = Phases::new(phases.clone(), Some(Span::from_secs(4))).unwrap();
         assert_eq!(
-            [1, 3, 4, 6, 7, 4001, 4003].map(|now| *again.at(at(now))),
+            [1, 3, 4, 6, 7, 4001, 4003].map(|now| *again.at(seconds(now))),
             ['a', 'c', 'a', 'b', 'c', 'a', 'c']
         );
         assert!(Phases::new(phases, Some(Span::from_secs(3))).is_err());
-        assert!(Phases::new(vec![(at(1), 'a')], None).is_err());
-        assert!(Phases::new(vec![(at(0), 'a'), (at(0), 'b')], None).is_err());
+        assert!(Phases::new(vec![(seconds(1), 'a')], None).is_err());
+        assert!(Phases::new(vec![(seconds(0), 'a'), (seconds(0), 'b')], None).is_err());
         assert!(Phases::<char>::new(vec![], None).is_err());
     }
 }

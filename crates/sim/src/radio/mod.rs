@@ -1,8 +1,8 @@
-//! Radio networks: many users share what the air carries.
+//! Radio networks: many users share the capacity of the air.
 //!
-//! A radio network is one node of a world. Its users are points of the scenario's graph of links, and packets to and from
-//! each pass at ports of their own ([`port`]). A kind of network ([`lte`]; Wi-Fi would be another) is a type of settings
-//! that implements [`Access`]: it makes such a node. Whoever assembles a world asks that trait and knows no kind.
+//! A radio network is one node of a world. Its users are points of the scenario's graph of links, and the packets to
+//! and from each user have their own ports ([`port`]). A kind of network ([`lte`]; Wi-Fi would be another) is a type of
+//! settings that implements [`Access`]: it makes such a node. The assembly of a world uses only that trait.
 
 pub mod lte;
 mod user;
@@ -12,17 +12,17 @@ pub use user::{Point, User};
 use crate::refusal::Refusal;
 use tidegate_core::{Node, Port};
 
-/// The most users of a radio network: two ports each.
-pub const MOST_USERS: usize = 32_768;
+/// Largest number of users of a radio network, with two ports each.
+pub const MAX_USERS: usize = 32_768;
 
-/// A kind of radio network, as its settings describe it.
+/// A kind of radio network, implemented by its settings.
 pub trait Access {
-    /// The network called `name` in the run with `seed`: a node that takes packets of user `k` in at [`port`]`(k, way)`
-    /// and puts them out again when they have passed the air. It tells the record how users and cells fare
+    /// Makes the network called `name` in the run with `seed`: a node that takes in packets of user `k` at
+    /// [`port`]`(k, up)` and puts them out again when they have passed the air. It records the state of users and cells
     /// ([`RadioRecord`](tidegate_core::record::RadioRecord), [`CellRecord`](tidegate_core::record::CellRecord)).
     ///
     /// # Errors
-    /// When a setting is out of its range, or there are more users than [`MOST_USERS`].
+    /// When a setting is out of its range, or there are more users than [`MAX_USERS`].
     fn network(&self, name: &str, seed: u64, users: &[User]) -> Result<Box<dyn Node>, Refusal>;
 }
 

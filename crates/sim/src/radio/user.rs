@@ -14,12 +14,12 @@ pub struct Point {
 }
 
 impl Point {
-    pub(crate) fn minus(self, other: Self) -> Self {
-        Self { x: self.x - other.x, y: self.y - other.y }
+    pub(crate) fn minus(self, point: Self) -> Self {
+        Self { x: self.x - point.x, y: self.y - point.y }
     }
 
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self { x: self.x + other.x, y: self.y + other.y }
+    pub(crate) fn plus(self, point: Self) -> Self {
+        Self { x: self.x + point.x, y: self.y + point.y }
     }
 
     pub(crate) fn squared(self) -> f64 {
@@ -37,24 +37,24 @@ impl From<(f64, f64)> for Point {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct User {
-    /// The graph node that it is; its random substreams are called after it, too.
+    /// Its graph node; its random substreams have this name, too.
     pub name: String,
-    /// It is there from this time on.
+    /// Time from which it is present.
     #[serde(default)]
     pub start: Time,
-    /// At this time it leaves, and what is under way to it or from it is lost; never by default.
+    /// Time at which it leaves; packets under way to it or from it are lost then. Never by default.
     #[serde(default)]
     pub stop: Option<Time>,
-    /// Where it is at time 0; drawn by default.
+    /// Its position at time 0; drawn by default.
     #[serde(default)]
     pub place: Option<Point>,
-    /// Whether its downlink always has something to send, beside packets: a full buffer.
+    /// Whether its downlink always has data to send, beside packets: a full buffer.
     #[serde(default)]
     pub full: bool,
 }
 
 impl User {
-    /// One that is always there.
+    /// A user that is always present.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), start: Time::ZERO, stop: None, place: None, full: false }

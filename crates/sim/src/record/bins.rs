@@ -1,11 +1,11 @@
-//! Series in bins of equal width, whatever a bin holds.
+//! Series in bins of equal width, with bins of any type.
 
 use tidegate_core::{Span, Time};
 
-/// Series in bins of equal width, the first one from time zero; grows as time goes on.
+/// A series in bins of equal width, which begins at time zero and grows with time.
 ///
-/// Facts come in order of time, so that nearly always the present bin is meant: it is kept beside the
-/// others, where adding to it touches no further memory.
+/// Facts come in order of time, so nearly all of them belong to the present bin. It is stored apart from
+/// the others, where adding to it touches no further memory.
 #[derive(Clone, Debug)]
 pub struct Bins<T> {
     present: T,
@@ -15,14 +15,14 @@ pub struct Bins<T> {
 }
 
 impl<T: Copy + Default> Bins<T> {
-    /// Empty, `width` wide each.
+    /// An empty series of bins `width` wide.
     #[must_use]
     pub fn new(width: Span) -> Self {
         assert!(width > Span::ZERO, "a bin of {width}");
         Self { present: T::default(), ends: Time::ZERO + width, width, past: Vec::new() }
     }
 
-    /// The bin of the present.
+    /// The bin that contains `now`, which becomes the present bin.
     #[inline]
     pub fn at(&mut self, now: Time) -> &mut T {
         debug_assert!(now >= self.ends - self.width, "{now} is in a bin that is closed");

@@ -1,4 +1,4 @@
-//! What both ends of a flow see of it: each packet as it leaves one of them, and as it comes in at the other.
+//! Captured packets of a run: each packet as it leaves one end of its flow, and as it comes in at the other.
 
 use super::Recording;
 use tidegate_core::record::Passing;
@@ -7,30 +7,30 @@ use tidegate_core::{Datagram, FlowId, Kind, NodeId, Time};
 /// One of the two sides of the flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Where media, data or datagrams come from.
+    /// The senders of media, data or datagrams.
     Sender,
-    /// Where they go.
+    /// Their receivers.
     Receiver,
 }
 
-/// A packet as it passed the interface of an end.
+/// A packet that passed the interface of an end.
 #[derive(Clone, Debug)]
 pub(super) struct Captured {
-    /// When.
-    pub at: Time,
-    /// Which end.
+    /// Time at which it passed.
+    pub time: Time,
+    /// Node of the end.
     pub node: NodeId,
     pub passing: Passing,
-    /// Whose it is.
+    /// Its flow.
     pub flow: FlowId,
     pub kind: Kind,
-    /// The packet as it was there: a network may have marked it since it was sent.
+    /// Its contents at this end: a network may have marked it on the way.
     pub datagram: Datagram,
 }
 
 impl Recording {
-    /// For each flow the end that sends what the flow is for: where its first packet that is no feedback left. A flow
-    /// of nothing but RTCP has its sender where the first of its two ends is.
+    /// For each flow its sending end: the one that its first packet other than feedback left. The sender of a flow of
+    /// nothing but RTCP is the first of its two ends.
     pub(super) fn senders(&self) -> Vec<Option<NodeId>> {
         let mut senders = vec![None; self.flows.len()];
         let mut first = senders.clone();
@@ -44,12 +44,12 @@ impl Recording {
         senders.into_iter().zip(first).map(|(sender, first)| sender.or(first)).collect()
     }
 
-    /// The packets that one side sees, in order of time.
-    pub(super) fn seen(&self, side: Side) -> impl Iterator<Item = &Captured> {
+    /// The packets captured at one side, in order of time.
+    pub(super) fn captured_at(&self, side: Side) -> impl Iterator<Item = &Captured> {
         let senders = self.senders();
         self.captured.iter().filter(move |packet| {
-            let here = senders[packet.flow.0 as usize] == Some(packet.node);
-            here == (side == Side::Sender)
+            let is_sender = senders[packet.flow.0 as usize] == Some(packet.node);
+            is_sender == (side == Side::Sender)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Columns with names: what a recording hands out.
+//! Tables of named columns, the output of a recording.
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,17 +11,17 @@ pub enum Column {
     U32(Vec<u32>),
     /// Truth values.
     Bool(Vec<bool>),
-    /// Words from a list: codes into it.
+    /// Words, as codes into a list.
     Words {
-        /// The list.
+        /// The distinct words.
         words: Vec<String>,
-        /// For each row the place in the list.
+        /// For each row the index into `words`.
         codes: Vec<u32>,
     },
 }
 
 impl Column {
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -54,14 +54,14 @@ impl Table {
     /// If its length differs from the others'.
     #[must_use]
     pub fn with(mut self, name: &'static str, column: Column) -> Self {
-        if let Some((other, first)) = self.columns.first() {
-            assert_eq!(first.len(), column.len(), "columns {other} and {name} differ in length");
+        if let Some((first_name, first)) = self.columns.first() {
+            assert_eq!(first.len(), column.len(), "columns {first_name} and {name} differ in length");
         }
         self.columns.push((name, column));
         self
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())

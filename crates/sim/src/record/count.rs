@@ -1,11 +1,11 @@
-//! Packets and their bytes, counted.
+//! Counts of packets and their bytes.
 
 use tidegate_core::Packet;
 
-/// Packets and bytes.
+/// A count of packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Bytes on the wire.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! A running hash of facts: two runs with the same digest have told the same facts in the same order.
+//! A running hash of facts: two runs with the same digest recorded the same facts in the same order.
 
 /// A 64-bit running hash. Not cryptographic: it guards against accidents, not against forgery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ impl Digest {
     /// Adds one word.
     #[inline]
     pub fn add(&mut self, word: u64) {
-        // multiplication carries upwards only, the rotation brings the high bits back down
+        // multiplication carries upwards only; the rotation brings the high bits back down
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
 

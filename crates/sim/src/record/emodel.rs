@@ -1,10 +1,11 @@
-//! The E-model (ITU-T G.107, 06/2015): how loss and delay impair speech, with all other parameters at their defaults.
+//! The E-model (ITU-T G.107, 06/2015): impairment of speech by loss and delay, with all other parameters at their
+//! defaults.
 
 use tidegate_core::math::{exp, log2, log10, pow, sqrt};
 
 /// Packet-loss robustness Bpl of G.711 without concealment (ITU-T G.113 appendix I).
 pub const BPL_G711: f64 = 4.3;
-/// With the concealment of G.711 appendix I (ITU-T G.113 appendix I).
+/// Packet-loss robustness Bpl of G.711 with the concealment of its appendix I (ITU-T G.113 appendix I).
 pub const BPL_G711_CONCEALED: f64 = 25.1;
 
 /// Default values of the parameters: G.107 table 3, in decibels where they have a unit.
@@ -32,7 +33,7 @@ fn power(db: f64) -> f64 {
     pow(10.0, db / 10.0)
 }
 
-/// (1 + x^n)^(1/n), of which the formulas are full.
+/// The term (1 + x^n)^(1/n), which occurs in most of the formulas.
 fn knee(x: f64, n: f64) -> f64 {
     pow(1.0 + pow(x, n), 1.0 / n)
 }
@@ -68,7 +69,7 @@ fn simultaneous(delay: f64) -> f64 {
     loud + sidetone + quantising
 }
 
-/// What delay without echo costs, Idd (equations 7-27 and 7-28); `delay` in milliseconds.
+/// Impairment by delay without echo, Idd (equations 7-27 and 7-28); `delay` in milliseconds.
 #[must_use]
 pub fn delay_impairment(delay: f64) -> f64 {
     if delay <= 100.0 {
@@ -78,7 +79,7 @@ pub fn delay_impairment(delay: f64) -> f64 {
     25.0 * (knee(x, 6.0) - 3.0 * knee(x / 3.0, 6.0) + 2.0)
 }
 
-/// What echoes cost after `delay` each way: of the talker, Idte (equations 7-19 to 7-22), and of the
+/// Impairment by echoes with `delay` in each direction: of the talker, Idte (equations 7-19 to 7-22), and of the
 /// listener, Idle (7-25 and 7-26).
 fn echoes(delay: f64) -> f64 {
     let rest = -1.5 * (noise() - RLR);
@@ -91,8 +92,8 @@ fn echoes(delay: f64) -> f64 {
     talker + half + sqrt(half * half + 169.0)
 }
 
-/// The rating R of speech that arrives `delay` ms after it was spoken, of which the fraction `loss` is
-/// missing at random, in a codec of equipment impairment `ie` and robustness `bpl` (equations 7-1, 7-29).
+/// The rating R (equations 7-1, 7-29) of speech that arrives after `delay` ms, with the fraction `loss`
+/// missing at random, in a codec of equipment impairment `ie` and robustness `bpl`.
 #[must_use]
 pub fn rating(delay: f64, loss: f64, ie: f64, bpl: f64) -> f64 {
     let percent = 100.0 * loss;
@@ -100,8 +101,8 @@ pub fn rating(delay: f64, loss: f64, ie: f64, bpl: f64) -> f64 {
     basic() - simultaneous(delay) - echoes(delay) - delay_impairment(delay) - equipment
 }
 
-/// The mean opinion score of a rating, 1 to 4.5 (annex B, equation B-4; just above R = 0 that has a dip below
-/// 1, which no score can have).
+/// The mean opinion score of a rating, 1 to 4.5 (annex B, equation B-4). Just above R = 0 the equation dips below
+/// 1, the smallest score; there the result is 1.
 #[must_use]
 pub fn mos(rating: f64) -> f64 {
     if rating <= 0.0 {
@@ -117,8 +118,8 @@ pub fn mos(rating: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn near(got: f64, expected: f64, tolerance: f64) {
-        assert!((got - expected).abs() <= tolerance, "{got}, expected {expected}");
+    fn near(actual: f64, expected: f64, tolerance: f64) {
+        assert!((actual - expected).abs() <= tolerance, "{actual}, expected {expected}");
     }
 
     #[test]
@@ -137,7 +138,7 @@ mod tests {
         let by_hand = 25.0 * (pow(65.0, 1.0 / 6.0) - 3.0 * pow(793.0 / 729.0, 1.0 / 6.0) + 2.0);
         near(delay_impairment(400.0), by_hand, 1e-9);
         // Cole and Rosenbluth (2001): Id = 0.024 d + 0.11 (d - 177.3) beyond 177.3 ms, fitted to this model
-        // with its defaults; the corner of the line lies furthest off
+        // with its defaults; the error is largest at the corner of the line
         let cost = |d: f64| rating(0.0, 0.0, 0.0, 4.3) - rating(d, 0.0, 0.0, 4.3);
         let line = |d: f64| 0.024 * d + 0.11 * (d - 177.3f64).max(0.0);
         for (d, tolerance) in [(150.0, 0.2), (177.3, 1.0), (200.0, 0.2), (250.0, 0.2), (300.0, 0.2)] {

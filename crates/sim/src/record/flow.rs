@@ -1,4 +1,4 @@
-//! What is kept of one flow: counts and distributions of its whole life, and what becomes a bin of its series.
+//! Statistics of one flow: counts and distributions of its whole life, and the bins of its series.
 
 use super::bins::Bins;
 use super::count::Count;
@@ -14,7 +14,7 @@ use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 /// One bin of a flow's series.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
-    /// Bytes put on the wire in this bin; 64 bits, because 32 are full after 34 Gbit, which a wide bin sees.
+    /// Bytes put on the wire in this bin; 64 bits, because a wide bin can exceed the 34 Gbit of 32 bits.
     pub sent: u64,
     /// Bytes that arrived in this bin.
     pub arrived: u64,
@@ -36,19 +36,19 @@ pub struct Bin {
     pub queued_sum: Span,
 }
 
-/// Everything kept of one flow at level `summary`.
+/// All statistics of one flow at level `summary`.
 #[derive(Clone, Debug)]
 pub struct FlowStats {
-    /// Packets before this are counted in the series only.
+    /// Start of the statistics; earlier packets are counted in the series only.
     warmup: Time,
-    /// Sent after the warm-up, feedback left out.
+    /// Packets sent after the warm-up, except feedback.
     pub sent: Count,
-    /// How many of `sent` arrived: with `dropped` the base of the loss.
+    /// Packets of `sent` that arrived: with `dropped` the base of the loss.
     pub arrived: Count,
-    /// What arrived after the warm-up, whenever it was sent: the base of rates. Counted from what was sent,
-    /// a rate would lack the whole queue that the warm-up left behind.
+    /// Packets that arrived after the warm-up, whenever they were sent: the base of rates. If only packets sent after
+    /// the warm-up counted, a rate would lack the whole queue of the warm-up.
     pub received: Count,
-    /// How many of `sent` died, by [`Cause`].
+    /// Packets of `sent` that died, by [`Cause`].
     pub dropped: [Count; Cause::ALL.len()],
     /// Packets that a queue marked with congestion experienced.
     pub marked: u64,
@@ -62,21 +62,21 @@ pub struct FlowStats {
     pub paced: Histogram,
     /// Media frames that were not sent, because too much waited at the sender.
     pub skipped_frames: u64,
-    /// The packets that they would have made.
+    /// The packets that these frames would have made.
     pub skipped_packets: u64,
-    /// Their bytes.
+    /// The bytes of these frames.
     pub skipped_bytes: u64,
     /// Pictures that were not encoded, because of the controller's congestion window or the pacer's queue.
     pub left_out_frames: u64,
-    /// What the sender has found out about ECN on its path.
+    /// Result of the sender's check of ECN on its path.
     pub ecn_check: Option<EcnCheck>,
-    /// Things in feedback that cannot be.
+    /// Invalid pieces of feedback that were refused.
     pub refused: u64,
-    /// The circuit breaker that tripped first, when, and whether the sender stopped.
+    /// The first circuit breaker that tripped, with the time, and whether the sender stopped.
     pub tripped: Option<(Time, Breaker, bool)>,
     /// One-way delay.
     pub delay: Histogram,
-    /// Last one-way delay, and its jitter.
+    /// One-way delay of the last packet, for the jitter.
     transit: Option<Span>,
     /// Jitter by the time on the wire, in milliseconds.
     pub jitter: Jitter,
@@ -92,24 +92,24 @@ pub struct FlowStats {
     pub frame_delay: Histogram,
     /// Video frames captured after the warm-up.
     pub frames_sent: u64,
-    /// Those of them that can be decoded without earlier ones.
+    /// Video frames of these that can be decoded without earlier ones.
     pub key_frames: u64,
-    /// What was lost of media, and repaired.
+    /// Media packets lost and repaired.
     pub repair: Repairs,
     /// Video frames rendered.
     pub frames_rendered: u64,
     /// Freezes.
     pub freezes: u64,
-    /// Their total length.
+    /// Total length of the freezes.
     pub freeze_time: Span,
     /// Bytes that arrived in each second: for fairness, convergence and oscillation.
     pub seconds: Bins<u64>,
-    /// Hash of all that was told of this flow.
+    /// Hash of all facts about this flow.
     pub digest: Digest,
 }
 
 impl FlowStats {
-    /// Nothing yet; what is sent before `warmup` will not count.
+    /// Empty statistics, in which packets sent before `warmup` will not count.
     #[must_use]
     pub fn new(warmup: Time) -> Self {
         Self {
@@ -149,11 +149,11 @@ impl FlowStats {
         }
     }
 
-    /// Whether what happens at `at` counts.
+    /// Whether the statistics count an event at `time`.
     #[inline]
     #[must_use]
-    pub fn counts(&self, at: Time) -> bool {
-        at >= self.warmup
+    pub fn counts(&self, time: Time) -> bool {
+        time >= self.warmup
     }
 
     /// Packets that died, whatever the cause.
@@ -165,7 +165,7 @@ impl FlowStats {
         })
     }
 
-    /// Enters the jitter of a packet that arrived at `now`, `delay` after it was put on the wire.
+    /// Updates the jitter with a packet that arrived at `now`, `delay` after it was put on the wire.
     #[inline]
     pub fn interarrival(&mut self, now: Time, delay: Span, packet: &Packet) {
         if let Some(last) = self.transit.replace(delay) {
@@ -177,7 +177,7 @@ impl FlowStats {
             _ => return,
         };
         let Body::Rtp(body) = packet.body else { return };
-        // in units of the timestamp, modulo 2^32, as RFC 3550 appendix A.8 has it
+        // in units of the timestamp, modulo 2^32, as in RFC 3550 appendix A.8
         let transit = rtp_clock(now, clock).wrapping_sub(body.timestamp);
         if let Some(last) = self.media_transit[stream].replace(transit) {
             let difference = (transit.wrapping_sub(last) as i32).unsigned_abs();
@@ -185,7 +185,7 @@ impl FlowStats {
         }
     }
 
-    /// Useful bytes reached the application.
+    /// Counts useful bytes that reached the application.
     #[inline]
     pub fn goodput(&mut self, now: Time, bytes: Size) {
         if self.counts(now) {

@@ -1,16 +1,17 @@
-//! Streaming distribution of spans: moments exactly, quantiles to 0.2 %.
+//! Streaming distribution of spans, with exact moments and quantiles accurate to 0.2 %.
 
 use tidegate_core::{Span, math};
 
-/// Buckets in each octave: a bucket is at most 1/256 of its value wide, its middle off by half of that.
+/// Binary logarithm of the buckets per octave: a bucket is at most 1/256 of its value wide, and its middle is off by at
+/// most half of that.
 const SUB_BITS: u32 = 8;
 const SUB: u64 = 1 << SUB_BITS;
 
-/// Buckets are kept in pages of so many: a flow has several histograms, and what it sees lies close together.
+/// Buckets in a page. Pages save memory: a flow has several histograms, and its values lie close together.
 const PAGE: usize = 64;
 
 /// Count, moments and a log-linear histogram of non-negative spans (negative ones count as zero). It takes a quarter of
-/// a kilobyte for each quarter of an octave that something falls into.
+/// a kilobyte for each quarter of an octave that has samples.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     count: u64,
@@ -18,10 +19,10 @@ pub struct Histogram {
     sum_squares: f64,
     min: i64,
     max: i64,
-    /// For each stretch of buckets where its page is, counted from 1; 0 for none.
-    places: Vec<u16>,
+    /// For each stretch of buckets the number of its page, counted from 1; 0 for none.
+    page_of: Vec<u16>,
     pages: Vec<[u32; PAGE]>,
-    /// The stretch that the last span fell into, and its page: mostly that of the next one.
+    /// The stretch of the last span, and its page; the next span mostly falls into the same one.
     last: (u16, u16),
 }
 
@@ -61,8 +62,8 @@ impl Histogram {
         let bucket = bucket_of(nanos as u64);
         let stretch = bucket / PAGE;
         if usize::from(self.last.0) != stretch || self.pages.is_empty() {
-            let page = match self.places.get(stretch) {
-                Some(&place) if place > 0 => place - 1,
+            let page = match self.page_of.get(stretch) {
+                Some(&page_number) if page_number > 0 => page_number - 1,
                 _ => self.new_page(stretch),
             };
             self.last = (stretch as u16, page);
@@ -70,30 +71,30 @@ impl Histogram {
         self.pages[usize::from(self.last.1)][bucket % PAGE] += 1;
     }
 
-    /// A page for the buckets of `stretch`, of which there are fewer than 1000.
+    /// Adds a page for the buckets of `stretch`; there are fewer than 1000 stretches.
     #[cold]
     fn new_page(&mut self, stretch: usize) -> u16 {
-        if stretch >= self.places.len() {
-            self.places.resize(stretch + 1, 0);
+        if stretch >= self.page_of.len() {
+            self.page_of.resize(stretch + 1, 0);
         }
-        // one by one: most histograms stay with a few
+        // one by one: most histograms have only a few
         self.pages.reserve_exact(1);
         self.pages.push([0; PAGE]);
-        self.places[stretch] = self.pages.len() as u16;
-        self.places[stretch] - 1
+        self.page_of[stretch] = self.pages.len() as u16;
+        self.page_of[stretch] - 1
     }
 
     /// The buckets that are not empty, in order, with their counts.
     fn filled(&self) -> impl Iterator<Item = (usize, u32)> {
-        let pages = self.places.iter().enumerate().filter(|&(_, &place)| place > 0);
-        let buckets = pages.flat_map(|(stretch, &place)| {
-            let page = self.pages[usize::from(place) - 1].iter().enumerate();
+        let pages = self.page_of.iter().enumerate().filter(|&(_, &page_number)| page_number > 0);
+        let buckets = pages.flat_map(|(stretch, &page_number)| {
+            let page = self.pages[usize::from(page_number) - 1].iter().enumerate();
             page.map(move |(bucket, &count)| (stretch * PAGE + bucket, count))
         });
         buckets.filter(|&(_, count)| count > 0)
     }
 
-    /// How many spans were added.
+    /// Number of spans added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -125,26 +126,26 @@ impl Histogram {
         (self.count > 0).then(|| self.max as f64 / 1e6)
     }
 
-    /// The least value that at least the share `q` of all values does not exceed, in milliseconds.
+    /// The smallest value that at least the share `q` of all values does not exceed, in milliseconds.
     #[must_use]
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         self.quantiles_ms(&[q]).pop()
     }
 
-    /// The same for several shares, which ascend; empty where there is no value.
+    /// The quantiles of several ascending shares, in milliseconds; empty without values.
     #[must_use]
     pub fn quantiles_ms(&self, shares: &[f64]) -> Vec<f64> {
         let rank = |q: f64| (math::ceil(q * self.count as f64) as u64).max(1);
-        let mut found = Vec::with_capacity(shares.len());
-        let mut seen = 0;
+        let mut quantiles = Vec::with_capacity(shares.len());
+        let mut cumulated = 0;
         for (bucket, count) in self.filled() {
-            seen += u64::from(count);
-            while shares.get(found.len()).is_some_and(|&q| seen >= rank(q)) {
+            cumulated += u64::from(count);
+            while shares.get(quantiles.len()).is_some_and(|&q| cumulated >= rank(q)) {
                 // the extremes are known exactly
-                found.push(middle_of(bucket).clamp(self.min as f64, self.max as f64) / 1e6);
+                quantiles.push(middle_of(bucket).clamp(self.min as f64, self.max as f64) / 1e6);
             }
         }
-        found
+        quantiles
     }
 }
 
@@ -181,33 +182,33 @@ mod tests {
         assert!((h.std_ms().unwrap() - 288.675).abs() < 1e-3);
         assert_eq!((h.min_ms(), h.max_ms()), (Some(1.0), Some(1000.0)));
         for (q, ms) in [(0.5, 500.0), (0.95, 950.0), (0.99, 990.0), (1.0, 1000.0)] {
-            let got = h.quantile_ms(q).unwrap();
-            assert!((got / ms - 1.0).abs() < 0.002, "{q}: {got}");
+            let quantile = h.quantile_ms(q).unwrap();
+            assert!((quantile / ms - 1.0).abs() < 0.002, "{q}: {quantile}");
         }
     }
 
-    /// Against a sorted list, over all octaves and in any order; and the room that it takes.
+    /// Compares it with a sorted list, over all octaves and in any order; and checks its memory.
     #[test]
-    fn it_counts_what_a_sorted_list_has_and_takes_room_for_what_there_is() {
+    fn it_agrees_with_a_sorted_list_and_takes_memory_for_filled_pages_only() {
         let mut luck = tidegate_core::Stream::new(1, "histogram", "test");
-        let (mut h, mut all) = (Histogram::default(), Vec::new());
+        let (mut h, mut sorted) = (Histogram::default(), Vec::new());
         for _ in 0..20_000 {
             let nanos = (luck.below(1 << 30) >> luck.below(31)) as i64;
             h.add(Span::from_nanos(nanos));
-            all.push(nanos);
+            sorted.push(nanos);
         }
-        all.sort_unstable();
-        for (place, &nanos) in all.iter().enumerate().step_by(37) {
-            let got = h.quantile_ms((place as f64 + 0.5) / all.len() as f64).unwrap() * 1e6;
-            assert!((got - nanos as f64).abs() <= nanos as f64 * 0.00196 + 1e-6, "{got} {nanos}");
+        sorted.sort_unstable();
+        for (rank, &nanos) in sorted.iter().enumerate().step_by(37) {
+            let quantile = h.quantile_ms((rank as f64 + 0.5) / sorted.len() as f64).unwrap() * 1e6;
+            assert!((quantile - nanos as f64).abs() <= nanos as f64 * 0.00196 + 1e-6, "{quantile} {nanos}");
         }
-        // a flow on an empty path: nothing waits, and the way takes 20 to 24 ms
+        // a flow on an empty path: no packet waits, and the path takes 20 to 24 ms
         let mut h = Histogram::default();
         for micros in 0..4000 {
             h.add(Span::ZERO);
             h.add(Span::from_micros(20_000 + micros));
         }
-        let bytes = |h: &Histogram| size_of_val(&h.pages[..]) + size_of_val(&h.places[..]);
+        let bytes = |h: &Histogram| size_of_val(&h.pages[..]) + size_of_val(&h.page_of[..]);
         assert_eq!(h.pages.len(), 1 + 2, "{} bytes", bytes(&h));
         assert_eq!(h.pages.capacity(), h.pages.len());
         assert!(bytes(&h) < 1024, "{} bytes", bytes(&h));

@@ -1,6 +1,6 @@
 //! Interarrival jitter (RFC 3550 section 6.4.1).
 
-/// J of one stream, and its mean and maximum over packets.
+/// The jitter J of one stream, and its mean and maximum over packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jitter {
     present: f64,
@@ -10,7 +10,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Takes in a packet by |D|: how much its relative transit time differs from that of the packet that
+    /// Updates J with |D| of a packet: the difference between its relative transit time and that of the packet that
     /// arrived before it.
     #[inline]
     pub fn add(&mut self, difference: f64) {
@@ -20,7 +20,7 @@ impl Jitter {
         self.count += 1;
     }
 
-    /// Mean and largest J of streams together, in units of what was added; `None` where no stream has two
+    /// Mean and largest J over all streams, in the unit of the differences; `None` where no stream has two
     /// packets.
     #[must_use]
     pub fn of(streams: &[Self]) -> (Option<f64>, Option<f64>) {

@@ -1,4 +1,4 @@
-//! What is kept of the members of sessions: their RTCP, and what became of the losses that they saw.
+//! Statistics of the members of sessions: their RTCP, and the reports of the losses that they detected.
 
 use super::Recording;
 use super::columns::{Column, Table};
@@ -7,12 +7,12 @@ pub use super::metrics::MemberSummary;
 use tidegate_core::record::{LossRecord, Reporting};
 use tidegate_core::{FlowId, Rate, Span, Time};
 
-/// What the recording must know of a member.
+/// Description of a member for the recording.
 #[derive(Clone, Debug)]
 pub struct MemberInfo {
     /// The flow of all its packets.
     pub flow: FlowId,
-    /// Which session it belongs to, by number.
+    /// Number of its session.
     pub session: u32,
     /// Its name in the session.
     pub name: String,
@@ -20,21 +20,21 @@ pub struct MemberInfo {
     pub bandwidth: Rate,
 }
 
-/// What is kept of a member at level `summary`.
+/// Statistics of a member at level `summary`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemberStats {
-    /// Losses by what became of the report, in the order of [`Reporting::ALL`].
+    /// Losses by the fate of the report, in the order of [`Reporting::ALL`].
     reporting: [u64; Reporting::ALL.len()],
-    /// From detection to sending, of the reports that were sent.
+    /// Time from detection to sending, of the reports that were sent.
     waited: Histogram,
-    /// From sending a packet to the first report of its loss.
+    /// Time from sending a packet to the first report of its loss.
     report_delay: Histogram,
-    /// From detection to recovery.
+    /// Time from detection to recovery.
     recovery: Histogram,
 }
 
 impl Recording {
-    /// With members of sessions, the last flows of the run, in order.
+    /// Sets the members of sessions; they are the last flows of the run, in order.
     #[must_use]
     pub fn with_members(mut self, members: Vec<MemberInfo>) -> Self {
         self.member_stats = vec![MemberStats::default(); members.len()];
@@ -42,7 +42,7 @@ impl Recording {
         self
     }
 
-    /// Their members' statistics, if the flow is a member's.
+    /// The statistics of the member with this flow, if there is one.
     fn member(&mut self, flow: FlowId) -> Option<&mut MemberStats> {
         let first = self.members.first()?.flow.0;
         self.member_stats.get_mut(flow.0.checked_sub(first)? as usize)

@@ -1,12 +1,12 @@
-//! What each number of a summary is: one row for each, from which the summary itself, Python, reports and reference
-//! pages take it. Beside its row a metric needs only the expression that computes it.
+//! Definitions of the numbers of a summary: one row for each, from which the summary itself, Python, reports and
+//! reference pages are made. Beside its row a metric needs only the expression that computes it.
 
 use serde::Serialize;
 
 /// A metric; `None` (null) where it has no meaning for the flow.
 pub type Metric = Option<f64>;
 
-/// A number of a summary, and how it is shown.
+/// A number of a summary, and its presentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Its key in the summary, with the unit as suffix.
@@ -15,15 +15,15 @@ pub struct Row {
     pub label: &'static str,
     /// The unit in which it is shown.
     pub unit: &'static str,
-    /// Which direction is better: `higher`, `lower` or `neither`.
+    /// The better direction: `higher`, `lower` or `neither`.
     pub better: &'static str,
-    /// How it is computed, with the source of the definition.
+    /// Its definition, with the source.
     pub definition: &'static str,
-    /// What a value is multiplied by to be in `unit`.
+    /// Factor that converts a value to `unit`.
     pub scale: f64,
     /// Digits after the point.
     pub digits: u8,
-    /// Its place among what comparisons show, from 1; 0: they do not.
+    /// Its position among the metrics that comparisons show, from 1; 0: not shown.
     pub headline: u8,
 }
 
@@ -62,11 +62,11 @@ rows! {
         flow: String;
         "`media`, `udp` or `tcp`."
         kind: &'static str;
-        "What controls it."
+        "Label of its controller, TCP algorithm or UDP pattern."
         controller: String;
-        "When it is active, in seconds."
+        "Time of its beginning, in seconds."
         start_s: f64;
-        "When it ends: its own stop, or the end of the run."
+        "Time of its end, in seconds: its own stop, or the end of the run."
         stop_s: f64;
         "Bytes put on the wire over the flow's time, headers included (RFC 8868 section 3, metric 1)."
         sending_rate_bps: Metric => "sending rate", "Mbit/s", neither, 1e-06, 2;
@@ -87,8 +87,8 @@ rows! {
          3, metric 5)."
         loss_fraction: Metric => "loss", "%", lower, 100.0, 2, 3;
         "Packets of audio and video that were lost or late and not repaired in time for playout, over \
-         those whose fate is known, of those sent after the warm-up. What is lost of packets of padding \
-         and repair is not in it."
+         those whose fate is known, of those sent after the warm-up. Lost packets of padding and repair \
+         do not count."
         residual_loss_fraction: Metric => "residual loss", "%", lower, 100.0, 3;
         "Bytes of retransmissions and parity over bytes of audio and video, as they were put on the wire."
         repair_overhead: Metric => "repair overhead", "%", lower, 100.0, 2;
@@ -96,9 +96,9 @@ rows! {
         nacks: Option<u64> => "requests of packets", "packets", neither, 1.0, 0;
         "Packets of the retransmission stream (RFC 4588) sent."
         retransmissions: Option<u64> => "sent once more", "packets", neither, 1.0, 0;
-        "Lost packets of video that were there in time for playout because they were sent once more."
+        "Lost packets of video that a retransmission replaced in time for playout."
         repaired_resent: Option<u64> => "repaired by retransmission", "packets", neither, 1.0, 0;
-        "Lost packets of video that were there in time for playout because parity restored them."
+        "Lost packets of video that parity restored in time for playout."
         repaired_parity: Option<u64> => "repaired by parity", "packets", neither, 1.0, 0;
         "RTCP packets with a picture loss indication, from the receiver."
         plis: Option<u64> => "requests of key frames", "packets", neither, 1.0, 0;
@@ -108,8 +108,8 @@ rows! {
         lost_queue: u64 => "lost in queues", "packets", lower, 1.0, 0;
         "Packets lost to a link's loss model."
         lost_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
-        "Packets that a queue marked with congestion experienced (ECN) instead of dropping them; of a link all, feedback \
-         among them."
+        "Packets that a queue marked with congestion experienced (ECN) instead of dropping them; for a link all \
+         packets, including feedback."
         marked: u64 => "marked by queues", "packets", neither, 1.0, 0;
         "Packets that came too late for playout (RFC 8868 section 3, metric 5)."
         discarded_late: u64 => "discarded late", "packets", lower, 1.0, 0;
@@ -125,7 +125,7 @@ rows! {
         "99th percentile of the time that media packets waited at their sender, from capture to the wire; \
          one-way delay begins there."
         sender_delay_ms_p99: Metric => "delay at the sender, 99th percentile", "ms", lower, 1.0, 1;
-        "Largest of the time that media packets waited at their sender, from capture to the wire; one-way \
+        "Largest time that media packets waited at their sender, from capture to the wire; one-way \
          delay begins there."
         sender_delay_ms_max: Metric => "delay at the sender, largest", "ms", lower, 1.0, 1;
         "Frames of video and audio that were not sent, because more than `queue_limit` waited at the \
@@ -134,18 +134,19 @@ rows! {
         "Encoded bytes of those frames."
         sender_skipped_bytes: Option<u64> => "bytes skipped at the sender", "kB", lower, 0.001, 1;
         "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
-         frames), or what waited at the sender would have taken more than 2 s to leave."
+         frames), or because the media waiting at the sender would have taken more than 2 s to leave."
         left_out_frames: Option<u64> => "left out by the encoder", "frames", lower, 1.0, 0;
-        "What the sender found out about ECN on its path (RFC 6679 sections 7.2.1 and 7.4), where `ecn_initiation` asks: `verified`, or \
-         why it sends without a codepoint: `unreported`, `cleared`, `dropped`."
+        "Result of the sender's check of ECN on its path (RFC 6679 sections 7.2.1 and 7.4), with `ecn_initiation`: \
+         `verified`, or the reason for which it sends without a codepoint: `unreported`, `cleared`, `dropped`."
         ecn_check: Option<String> => "ECN on the path", "", neither, 1.0, 1;
-        "What RTCP told the sender that cannot be: about streams or packets that it never sent, marks on packets without an ECN \
-         codepoint, bytes that are no RTCP. No controller hears of it."
+        "Invalid feedback that the sender refused: about streams or packets that it never sent, marks on packets \
+         without an ECN codepoint, bytes that are not RTCP. No controller receives it."
         feedback_refused: Option<u64> => "feedback refused", "", neither, 1.0, 0;
-        "The circuit breaker that was the first to trip (RFC 8083): `RTCP timeout`, `media timeout`, `congestion` or `media \
-         usability`; none where none did."
+        "The first circuit breaker that tripped (RFC 8083): `RTCP timeout`, `media timeout`, `congestion` or `media \
+         usability`; none if none tripped."
         circuit_breaker: Option<String> => "circuit breaker", "", neither, 1.0, 1;
-        "When it tripped, in simulated time: there the sender stopped, or would have if `circuit_breaker` said so."
+        "Simulated time at which it tripped: the sender stopped then, or would have stopped if `circuit_breaker` \
+         said so."
         circuit_breaker_s: Metric => "circuit breaker trips at", "s", neither, 1.0, 1;
         "Whether the sender stopped then."
         circuit_breaker_stopped: Option<bool>;
@@ -155,7 +156,7 @@ rows! {
         "Standard deviation of the time from the wire to arrival of the packets that arrived (RFC 8868 \
          section 3, metric 4)."
         one_way_delay_ms_std: Metric => "one-way delay, standard deviation", "ms", lower, 1.0, 1;
-        "Least of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
+        "Smallest time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_min: Metric => "one-way delay, least", "ms", lower, 1.0, 1;
         "Median of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
@@ -167,7 +168,7 @@ rows! {
         "99th percentile of the time from the wire to arrival of the packets that arrived (RFC 8868 \
          section 3, metric 4)."
         one_way_delay_ms_p99: Metric => "one-way delay, 99th percentile", "ms", lower, 1.0, 1;
-        "Largest of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
+        "Largest time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_max: Metric => "one-way delay, largest", "ms", lower, 1.0, 1;
         "Mean interarrival jitter (RFC 3550 section 6.4.1) over packets, by the time that they were put on \
@@ -177,14 +178,14 @@ rows! {
          on the wire."
         jitter_ms_max: Metric => "jitter, largest", "ms", lower, 1.0, 2;
         "Mean interarrival jitter (RFC 3550 section 6.4.1) over packets of audio and video, each by its \
-         RTP timestamps: what waits at the sender, and the packets of one frame, are in it."
+         RTP timestamps: waiting at the sender, and the spread of a frame's packets, are included."
         media_jitter_ms_mean: Metric => "jitter from capture, mean", "ms", lower, 1.0, 2;
         "Largest interarrival jitter (RFC 3550 section 6.4.1) over packets of audio and video, each by its \
-         RTP timestamps: what waits at the sender, and the packets of one frame, are in it."
+         RTP timestamps: waiting at the sender, and the spread of a frame's packets, are included."
         media_jitter_ms_max: Metric => "jitter from capture, largest", "ms", lower, 1.0, 2;
         "`met` where loss is at most 1 %, mean latency at most 150 ms and mean jitter at most 30 ms \
-         (Vardhan and Reddy, section 3), else what is over: loss, delay, jitter. Counts what waits and is \
-         skipped at the sender."
+         (Vardhan and Reddy, section 3), else the exceeded ones: loss, delay, jitter. Includes media that waits \
+         or is skipped at the sender."
         quality: Option<String> => "fit for a call", "", neither, 1.0, 1;
         "The same from the wire to arrival: loss, one-way delay and jitter."
         quality_network: Option<String> => "fit for a call, network alone", "", neither, 1.0, 1;
@@ -205,7 +206,7 @@ rows! {
         queueing_delay_ms_p95: Metric => "queueing delay, 95th percentile", "ms", lower, 1.0, 1;
         "99th percentile of the time that packets waited in queues, their own transmission left out."
         queueing_delay_ms_p99: Metric => "queueing delay, 99th percentile", "ms", lower, 1.0, 1;
-        "Largest of the time that packets waited in queues, their own transmission left out."
+        "Largest time that packets waited in queues, their own transmission left out."
         queueing_delay_ms_max: Metric => "queueing delay, largest", "ms", lower, 1.0, 1;
         "Mean of the time from capture to rendering of video frames (RFC 8869 section 2.3)."
         frame_delay_ms_mean: Metric => "frame delay, mean", "ms", lower, 1.0, 1;
@@ -215,7 +216,7 @@ rows! {
         frame_delay_ms_p95: Metric => "frame delay, 95th percentile", "ms", lower, 1.0, 1, 6;
         "99th percentile of the time from capture to rendering of video frames (RFC 8869 section 2.3)."
         frame_delay_ms_p99: Metric => "frame delay, 99th percentile", "ms", lower, 1.0, 1;
-        "Largest of the time from capture to rendering of video frames (RFC 8869 section 2.3)."
+        "Largest time from capture to rendering of video frames (RFC 8869 section 2.3)."
         frame_delay_ms_max: Metric => "frame delay, largest", "ms", lower, 1.0, 1;
         "Video frames captured."
         frames_sent: Option<u64> => "frames sent", "", neither, 1.0, 0;
@@ -231,7 +232,7 @@ rows! {
         feedback_rate_bps: Metric => "feedback rate", "kbit/s", lower, 0.001, 1;
         "Feedback bytes over bytes that arrived (RFC 8867 section 4)."
         feedback_overhead: Metric => "feedback overhead", "%", lower, 100.0, 2;
-        "Receive rate over the mean capacity, in the same time, of the tightest link on the flow's way \
+        "Receive rate over the mean capacity, in the same time, of the tightest link on the flow's path \
          (RFC 8868 section 3, metric 10, averaged)."
         utilisation: Metric => "utilisation", "%", higher, 100.0, 1, 2;
         "From the flow's start to the first second from which five in a row are within 10 % of its final \
@@ -255,19 +256,19 @@ rows! {
         carried_bps: f64 => "carried", "Mbit/s", higher, 1e-06, 2;
         "Carried over capacity."
         utilisation: Metric;
-        "All packets that the queue dropped, because it was full or by its discipline, feedback among them."
+        "All packets that the queue dropped, because it was full or by its discipline, including feedback."
         dropped_queue: u64 => "dropped by the queue", "packets", lower, 1.0, 0;
-        "All packets lost by the link itself, feedback among them."
+        "All packets lost by the link itself, including feedback."
         dropped_wire: u64 => "lost on the wire", "packets", neither, 1.0, 0;
-        "All packets that its queue marked with congestion experienced (ECN), feedback among them."
+        "All packets that its queue marked with congestion experienced (ECN), including feedback."
         marked: u64;
-        "All packets whose ECN field it cleared, because its path knows no ECN."
+        "All packets whose ECN field it cleared, because its path does not support ECN."
         bleached: u64 => "ECN fields cleared", "packets", neither, 1.0, 0;
     }
 }
 
 rows! {
-    /// How flows share the link that most of them cross (RFC 8868 section 3, metric 7).
+    /// Fairness of the flows on the link that is crossed by the largest number of them (RFC 8868 section 3, metric 7).
     #[derive(Clone, Debug, Default, Serialize)]
     pub struct Fairness, FAIRNESS {
         "The flows compared."
@@ -310,7 +311,7 @@ rows! {
         "RTCP that the member sent, IP and UDP headers included, over the session bandwidth, of which all \
          members together may use 5 % (RFC 3550 section 6.2)."
         rtcp_share: Option<f64> => "RTCP", "%", neither, 100.0, 3;
-        "Lost packets that the member saw, and of whose report it is known what became of it."
+        "Lost packets that the member detected, and for whose report the outcome is known."
         losses: u64 => "losses", "", lower, 1.0, 0;
         "Losses reported in early packets (RFC 4585 section 3.5.2)."
         reported_early: u64 => "reported early", "", neither, 1.0, 0;
@@ -327,7 +328,7 @@ rows! {
         waiting_ms_p95: Option<f64>;
         "Its largest value."
         waiting_ms_max: Option<f64>;
-        "Of packets that it sent, losses that it was told of."
+        "Losses of its own packets that were reported to it."
         losses_heard: u64;
         "Of packets that the member sent: mean time from sending to the first report of a loss."
         loss_report_delay_ms_mean: Option<f64> => "loss report delay", "ms", lower, 1.0, 1;

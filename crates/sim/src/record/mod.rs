@@ -1,8 +1,8 @@
 //! The recording of a run: three levels, one digest.
 //!
-//! At `summary` everything is streamed into counts, distributions and one number a second and flow;
+//! At `summary` all facts are streamed into counts, distributions and one number per second and flow;
 //! `series` adds bins, decisions, internals, queues and frames; `packets` adds every packet. The digest
-//! is the same at every level, because it hashes the facts as they are told.
+//! is the same at every level, because it hashes the facts as they come in.
 
 pub mod bins;
 pub mod capture;
@@ -38,7 +38,7 @@ use tidegate_core::record::{
 };
 use tidegate_core::{Cause, Ecn, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
 
-/// What the recording must know of a radio network.
+/// Description of a radio network for the recording.
 #[derive(Clone, Debug)]
 pub struct RadioInfo {
     /// Its node.
@@ -47,7 +47,7 @@ pub struct RadioInfo {
     pub users: Vec<String>,
 }
 
-/// What the recording must know of a flow.
+/// Description of a flow for the recording.
 #[derive(Clone, Debug)]
 pub struct FlowInfo {
     /// Its name.
@@ -56,20 +56,20 @@ pub struct FlowInfo {
     pub kind: &'static str,
     /// The controller and its preset, or the TCP algorithm, or the UDP pattern.
     pub controller: String,
-    /// When it begins.
+    /// Time of its beginning.
     pub start: Time,
-    /// When it ends: its own stop, or the end of the run.
+    /// Time of its end: its own stop, or the end of the run.
     pub stop: Time,
-    /// Mean capacity, while the statistics run and the flow is active, of the tightest link on its way;
+    /// Mean capacity, while the statistics run and the flow is active, of the tightest link on its path;
     /// `None`: no limit.
     pub tightest: Option<Rate>,
     /// The nodes of the links that its packets cross, in order.
     pub links: Vec<NodeId>,
-    /// Bytes of IP and UDP headers that its packets are counted with.
+    /// Bytes of IP and UDP headers that are counted in its packets.
     pub overhead: u32,
 }
 
-/// What the recording must know of a node that is a link.
+/// Description of a node that is a link for the recording.
 #[derive(Clone, Debug)]
 pub struct LinkInfo {
     /// Its node.
@@ -80,7 +80,7 @@ pub struct LinkInfo {
     pub capacity: Option<Rate>,
 }
 
-/// What is kept of a link.
+/// Statistics of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkStats {
     /// Packets that died here after the warm-up, by [`Cause`].
@@ -93,16 +93,16 @@ pub struct LinkStats {
     pub carried: u64,
 }
 
-/// What became of a packet, and at which node.
+/// The fate of a packet, and the number of its node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Arrived,
     Died(Cause, u32),
-    /// Still under way when the run ended.
+    /// Still under way at the end of the run.
     UnderWay(u32),
 }
 
-/// A packet and what became of it.
+/// A packet and its fate.
 #[derive(Clone, Copy, Debug)]
 struct PacketRow {
     flow: u32,
@@ -114,7 +114,7 @@ struct PacketRow {
     /// Its RTP sequence number.
     rtp_sequence: Option<u16>,
     sent: Time,
-    /// When it arrived or died.
+    /// Time at which it arrived or died.
     ended: Time,
     queued: Span,
     fate: Fate,
@@ -122,7 +122,7 @@ struct PacketRow {
     ecn: Ecn,
 }
 
-/// A frame on its way: what its sender told, until its receiver tells the rest.
+/// A frame under way: the facts from its sender, completed later by those from its receiver.
 #[derive(Clone, Copy, Debug)]
 struct FrameOpen {
     captured: Time,
@@ -132,7 +132,7 @@ struct FrameOpen {
 
 #[derive(Clone, Copy, Debug)]
 struct DecisionRow {
-    at: Time,
+    time: Time,
     flow: u32,
     target: Rate,
     pacing: Rate,
@@ -149,7 +149,7 @@ pub struct Recording {
     /// The links.
     pub links: Vec<LinkInfo>,
     node_names: Vec<String>,
-    /// For each node the place among the links, if it is one.
+    /// For each node its index among the links, if it is one.
     link_of: Vec<Option<u32>>,
     link_stats: Vec<LinkStats>,
     stats: Vec<FlowStats>,
@@ -162,7 +162,7 @@ pub struct Recording {
     open: Vec<[VecDeque<FrameOpen>; 2]>,
     frames: Vec<FrameOpen>,
     rtcp: Vec<(Time, RtcpRecord)>,
-    /// The members of sessions: the last flows.
+    /// The members of sessions; their flows are the last ones.
     members: Vec<MemberInfo>,
     member_stats: Vec<MemberStats>,
     losses: Vec<(Time, LossRecord)>,
@@ -178,8 +178,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// An empty recording of `flows` over `links` at `level`, with series in bins `bin` wide; what is
-    /// sent before `warmup` does not enter the statistics.
+    /// An empty recording of `flows` over `links` at `level`, with series in bins `bin` wide; packets
+    /// sent before `warmup` do not enter the statistics.
     #[must_use]
     pub fn new(
         level: Level,
@@ -191,8 +191,8 @@ impl Recording {
     ) -> Self {
         let count = flows.len();
         let mut link_of = vec![None; node_names.len()];
-        for (place, link) in links.iter().enumerate() {
-            link_of[link.node.0 as usize] = Some(place as u32);
+        for (index, link) in links.iter().enumerate() {
+            link_of[link.node.0 as usize] = Some(index as u32);
         }
         let series = if level >= Level::Series { vec![Bins::new(bin); count] } else { Vec::new() };
         Self {
@@ -228,7 +228,7 @@ impl Recording {
         }
     }
 
-    /// A copy of what the metrics are computed from, without the tables.
+    /// A copy of the statistics from which the metrics are computed, without the tables.
     pub(crate) fn so_far(&self) -> Self {
         let (flows, links, names) = (self.flows.clone(), self.links.clone(), self.node_names.clone());
         Self {
@@ -241,14 +241,14 @@ impl Recording {
         }
     }
 
-    /// Keeps each packet as it passes its two ends.
+    /// Enables the capture of each packet at its two ends.
     #[must_use]
     pub fn with_capture(mut self) -> Self {
         self.capture = true;
         self
     }
 
-    /// Knows the users of radio networks by name from now on.
+    /// Sets the descriptions of the radio networks.
     #[must_use]
     pub fn with_radios(mut self, radios: Vec<RadioInfo>) -> Self {
         self.radios = radios;
@@ -267,7 +267,7 @@ impl Recording {
         &self.link_stats
     }
 
-    /// Takes note of how many bytes each node carried while the statistics ran.
+    /// Sets the bytes that each node carried while the statistics ran.
     pub fn set_carried(&mut self, bytes: impl Fn(NodeId) -> u64) {
         for (link, stats) in self.links.iter().zip(&mut self.link_stats) {
             stats.carried = bytes(link.node);
@@ -277,14 +277,14 @@ impl Recording {
     /// The hash of the whole recording.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let mut all = Digest::default();
+        let mut digest = Digest::default();
         for stats in &self.stats {
-            all.add(stats.digest.value());
+            digest.add(stats.digest.value());
         }
-        all.value()
+        digest.value()
     }
 
-    /// Counts a frame whose fate is known, or never will be.
+    /// Counts a frame whose fate is known, or will never be known.
     fn close(&mut self, frame: FrameOpen) {
         let stats = &mut self.stats[frame.sent.flow.0 as usize];
         if frame.sent.video && stats.counts(frame.captured) {
@@ -302,14 +302,14 @@ impl Recording {
         }
     }
 
-    /// Ends the recording at `end`, which may be earlier than was planned.
+    /// Ends the recording at `end`, which may be earlier than planned.
     pub fn end(&mut self, end: Time) {
         for flow in &mut self.flows {
             flow.stop = flow.stop.min(end).max(flow.start);
         }
     }
 
-    /// Counts the frames of which no receiver has told anything, when the run is over at `end`.
+    /// Counts the frames without a fate from their receiver, at the `end` of the run.
     pub fn close_frames(&mut self, end: Time) {
         for flow in 0..self.open.len() {
             for kind in 0..2 {
@@ -330,7 +330,7 @@ impl Recording {
                 Body::Rtp(body) => Some(body.sequence),
                 _ => None,
             };
-            // padding is of no frame
+            // padding belongs to no frame
             let is_media = rtp_sequence.is_some() && packet.kind != Kind::Padding;
             self.packets.push(PacketRow {
                 flow: packet.flow.0,

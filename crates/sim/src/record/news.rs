@@ -1,11 +1,11 @@
-//! What a recording has that somebody who looks on has not seen yet.
+//! New facts of a recording, for an observer of a run under way.
 
 use super::flow::Bin;
 use super::{FrameOpen, Recording};
 use tidegate_core::{Span, Time};
 
-/// What comes in each section of [`Recording::news`], in order: its name, and those of its columns. Flows and links are
-/// told by their place among those of the recording, names of internals by theirs in [`Recording::internal_names`].
+/// The sections of [`Recording::news`], in order: name and names of columns. Flows and links are indices among those
+/// of the recording, names of internals are indices into [`Recording::internal_names`].
 pub const SECTIONS: [(&str, &[&str]); 7] = [
     (
         "series",
@@ -32,9 +32,9 @@ pub const SECTIONS: [(&str, &[&str]); 7] = [
     ("freezes", &["t_s", "flow", "length_s"]),
 ];
 
-/// How much has been seen.
+/// The number of facts of each kind that an observer has already received.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Seen {
+pub struct NewsCursor {
     bins: usize,
     decisions: usize,
     internals: usize,
@@ -44,69 +44,70 @@ pub struct Seen {
     freezes: usize,
 }
 
-/// Appends a section: how many rows, and then their values, row by row.
+/// Appends a section: the number of rows, and then their values, row by row.
 pub fn section<const N: usize>(out: &mut Vec<f64>, rows: impl Iterator<Item = [f64; N]>) {
-    let place = out.len();
+    let count_index = out.len();
     out.push(0.0);
     for row in rows {
         out.extend(row);
-        out[place] += 1.0;
+        out[count_index] += 1.0;
     }
 }
 
-/// What has not been seen of a list, which then has been.
-fn fresh<'a, T>(list: &'a [T], seen: &mut usize) -> std::slice::Iter<'a, T> {
-    let before = std::mem::replace(seen, list.len());
+/// The new facts of a list; moves the cursor to its end.
+fn fresh<'a, T>(list: &'a [T], cursor: &mut usize) -> std::slice::Iter<'a, T> {
+    let before = std::mem::replace(cursor, list.len());
     list[before..].iter()
 }
 
 impl Recording {
-    /// The names of what controllers told of themselves so far.
+    /// The names of the controllers' internals so far.
     #[must_use]
     pub fn internal_names(&self) -> &[String] {
         &self.internal_names
     }
 
-    /// Appends what is new in a run that has done all before `reached`, in the order of [`SECTIONS`], each as
-    /// [`section`] writes it; what there is not is NaN. Of the series these are the bins that have ended by then, silent
-    /// ones, too.
-    pub fn news(&self, reached: Time, seen: &mut Seen, out: &mut Vec<f64>) {
-        let seconds = |at: Time| at.as_secs_f64();
-        let maybe = |at: Option<Time>| at.map_or(f64::NAN, Time::as_secs_f64);
+    /// Appends the new facts of a run that has handled all events before `reached`, in the order of [`SECTIONS`], each
+    /// as [`section`] writes it; a missing value is NaN. New bins of the series are those that have ended by then,
+    /// including silent ones.
+    pub fn news(&self, reached: Time, cursor: &mut NewsCursor, out: &mut Vec<f64>) {
+        let seconds = |time: Time| time.as_secs_f64();
+        let optional = |time: Option<Time>| time.map_or(f64::NAN, Time::as_secs_f64);
         let link = |node: u32| self.link_of[node as usize].map_or(f64::NAN, f64::from);
         let ended = (reached.as_nanos() / self.bin.as_nanos()) as usize;
-        let bins = seen.bins..ended.max(seen.bins);
-        seen.bins = bins.end;
-        let of_flows = |at| self.series.iter().enumerate().map(move |(flow, bins)| (at, flow, bins.get(at)));
-        section(out, bins.flat_map(of_flows).map(|(at, flow, bin)| self.bin_row(at, flow, &bin)));
+        let bins = cursor.bins..ended.max(cursor.bins);
+        cursor.bins = bins.end;
+        let of_flows =
+            |index| self.series.iter().enumerate().map(move |(flow, bins)| (index, flow, bins.get(index)));
+        section(out, bins.flat_map(of_flows).map(|(index, flow, bin)| self.bin_row(index, flow, &bin)));
         section(
             out,
-            fresh(&self.decisions, &mut seen.decisions).map(|row| {
+            fresh(&self.decisions, &mut cursor.decisions).map(|row| {
                 let window = row.window.map_or(f64::NAN, |window| window.as_bytes() as f64);
                 let (target, pacing) = (row.target.as_bps_f64(), row.pacing.as_bps_f64());
-                [seconds(row.at), f64::from(row.flow), target, pacing, window]
+                [seconds(row.time), f64::from(row.flow), target, pacing, window]
             }),
         );
         section(
             out,
-            fresh(&self.internals, &mut seen.internals)
-                .map(|&(at, flow, name, value)| [seconds(at), f64::from(flow), f64::from(name), value]),
+            fresh(&self.internals, &mut cursor.internals)
+                .map(|&(time, flow, name, value)| [seconds(time), f64::from(flow), f64::from(name), value]),
         );
         section(
             out,
-            fresh(&self.queues, &mut seen.queues).map(|&(at, node, backlog)| {
+            fresh(&self.queues, &mut cursor.queues).map(|&(time, node, backlog)| {
                 let bytes = backlog.bytes.as_bytes() as f64;
-                [seconds(at), link(node), f64::from(backlog.packets), bytes]
+                [seconds(time), link(node), f64::from(backlog.packets), bytes]
             }),
         );
         section(
             out,
-            fresh(&self.truth, &mut seen.truth)
-                .map(|&(at, node, rate)| [seconds(at), link(node), rate.as_bps_f64()]),
+            fresh(&self.truth, &mut cursor.truth)
+                .map(|&(time, node, rate)| [seconds(time), link(node), rate.as_bps_f64()]),
         );
         section(
             out,
-            fresh(&self.frames, &mut seen.frames).map(|FrameOpen { captured, sent, fate }| {
+            fresh(&self.frames, &mut cursor.frames).map(|FrameOpen { captured, sent, fate }| {
                 [
                     f64::from(sent.flow.0),
                     f64::from(u8::from(sent.video)),
@@ -114,27 +115,27 @@ impl Recording {
                     sent.size.as_bytes() as f64,
                     f64::from(u8::from(sent.key)),
                     seconds(*captured),
-                    maybe(fate.and_then(|fate| fate.complete)),
-                    maybe(fate.and_then(|fate| fate.rendered)),
+                    optional(fate.and_then(|fate| fate.complete)),
+                    optional(fate.and_then(|fate| fate.rendered)),
                 ]
             }),
         );
         section(
             out,
-            fresh(&self.freezes, &mut seen.freezes)
-                .map(|&(at, flow, length)| [seconds(at), f64::from(flow.0), length.as_secs_f64()]),
+            fresh(&self.freezes, &mut cursor.freezes)
+                .map(|&(time, flow, length)| [seconds(time), f64::from(flow.0), length.as_secs_f64()]),
         );
     }
 
     /// A row of the section `series`; the table of that name has the same numbers.
-    fn bin_row(&self, at: usize, flow: usize, bin: &Bin) -> [f64; 12] {
+    fn bin_row(&self, index: usize, flow: usize, bin: &Bin) -> [f64; 12] {
         let width = self.bin.as_secs_f64();
         let rate = |bytes: u64| bytes as f64 * 8.0 / width;
         let arrived = f64::from(bin.packets_arrived);
-        // NaN without any
+        // NaN if no packet arrived
         let mean = |sum: Span| if arrived > 0.0 { sum.as_millis_f64() / arrived } else { f64::NAN };
         [
-            at as f64 * width,
+            index as f64 * width,
             flow as f64,
             rate(bin.sent),
             rate(bin.arrived),

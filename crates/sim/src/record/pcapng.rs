@@ -1,11 +1,10 @@
 //! Capture files of a run, for Wireshark and tshark: one for each side of its flows.
 //!
-//! pcapng (draft-ietf-opsawg-pcapng) with raw IPv4 packets (LINKTYPE_RAW) and nanosecond timestamps. Each end is an
-//! interface with the name of its node, and each packet says whether it came in there or left.
-//! Each flow has addresses and ports of its own (`tidegate_core::address`). What a packet carries beyond the fields that
-//! are read is zeros.
-//! An interface of its own has what was on no network: an announcement (SAP) of each flow of RTP, because readers know
-//! neither RTP nor its clocks without a session description, and compute no jitter then.
+//! The format is pcapng (draft-ietf-opsawg-pcapng) with raw IPv4 packets (LINKTYPE_RAW) and nanosecond timestamps. Each
+//! end is an interface with the name of its node, and each packet is marked as inbound or outbound there.
+//! Each flow has its own addresses and ports (`tidegate_core::address`). Payload beyond the simulated fields is zeros.
+//! The interface `announcements` has packets that were on no network: an announcement (SAP) of each RTP flow. Without a
+//! session description, readers recognise neither RTP nor its clocks, and compute no jitter.
 
 use super::Recording;
 use super::capture::Side;
@@ -17,17 +16,17 @@ use tidegate_core::wire::{Error, ip};
 use tidegate_core::{Ecn, FlowId, Kind, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, datagram};
 
-/// RFC 2974 section 3.
+/// UDP port of announcements (RFC 2974 section 3).
 const SAP_PORT: u16 = 9875;
 const LINKTYPE_RAW: u16 = 101;
-// section 3.5 of the draft, and 3.5.1 and 4.2 for interfaces and packets
+// sections 3.5 (all blocks), 3.5.1 and 4.2 (interfaces and packets) of the draft
 const END_OF_OPTIONS: u16 = 0;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const EPB_FLAGS: u16 = 2;
 
 impl Recording {
-    /// The capture file of one side; without a packet unless the run was recorded with a capture.
+    /// The capture file of one side; it has packets only if the run was recorded with a capture.
     ///
     /// # Errors
     /// When the fields of a packet do not fit it.
@@ -37,7 +36,7 @@ impl Recording {
         interface(&mut out, "announcements");
         let mut interfaces = 1;
         let mut number_of = vec![None; self.node_names.len()];
-        for packet in self.seen(side) {
+        for packet in self.captured_at(side) {
             let node = packet.node.0 as usize;
             if number_of[node].is_none() {
                 number_of[node] = Some(interfaces);
@@ -50,25 +49,25 @@ impl Recording {
             enhanced_packet(&mut out, Time::ZERO, 0, Passing::Out, &packet);
         }
         let mut bytes = Vec::new();
-        for packet in self.seen(side) {
+        for packet in self.captured_at(side) {
             bytes.clear();
             datagram::encode(&packet.datagram, self.flows[packet.flow.0 as usize].overhead, &mut bytes)
-                .map_err(|error| format!("a {} packet at {}: {error}", packet.kind.name(), packet.at))?;
+                .map_err(|error| format!("a {} packet at {}: {error}", packet.kind.name(), packet.time))?;
             let interface = number_of[packet.node.0 as usize].unwrap_or(0);
-            enhanced_packet(&mut out, packet.at, interface, packet.passing, &bytes);
+            enhanced_packet(&mut out, packet.time, interface, packet.passing, &bytes);
         }
         Ok(out)
     }
 
-    /// For each flow of RTP its announcement (RFC 2974 section 3) with a session description (RFC 8866) that says
-    /// what its payload types are.
+    /// For each RTP flow its announcement (RFC 2974 section 3), with a session description (RFC 8866) of its payload
+    /// types.
     fn announcements(&self, side: Side) -> Vec<(FlowId, Vec<u8>)> {
-        let mut found: BTreeMap<FlowId, (Hosts, u16, BTreeMap<u8, Kind>)> = BTreeMap::new();
-        for packet in self.seen(side) {
+        let mut descriptions: BTreeMap<FlowId, (Hosts, u16, BTreeMap<u8, Kind>)> = BTreeMap::new();
+        for packet in self.captured_at(side) {
             let datagram = &packet.datagram;
             if let Some(body) = datagram.rtp() {
                 let new = || (datagram.hosts, datagram.ports.1, BTreeMap::new());
-                let (_, _, types) = found.entry(packet.flow).or_insert_with(new);
+                let (_, _, types) = descriptions.entry(packet.flow).or_insert_with(new);
                 types.entry(body.payload_type).or_insert(packet.kind);
             }
         }
@@ -86,7 +85,7 @@ impl Recording {
                 "v=0\r\no=- {number} 0 IN IP4 {from}\r\ns={name}\r\nc=IN IP4 {to}\r\nt=0 0\r\n\
                  m=video {port} RTP/AVP{numbers}\r\n{maps}"
             );
-            // version 1; no authentication; an identifier, which is not to be 0; where it is from
+            // version 1; no authentication; an identifier, which must not be 0; the originating address
             let mut bytes = vec![0x20, 0];
             bytes.extend((number as u16).wrapping_add(1).max(1).to_be_bytes());
             bytes.extend(origin);
@@ -94,7 +93,7 @@ impl Recording {
             bytes.extend(text.into_bytes());
             (flow, bytes)
         };
-        found.into_iter().map(describe).collect()
+        descriptions.into_iter().map(describe).collect()
     }
 }
 
@@ -128,7 +127,7 @@ fn section_header(out: &mut Vec<u8>) {
     body.extend(0x1a2b_3c4d_u32.to_le_bytes());
     body.extend(1u16.to_le_bytes());
     body.extend(0u16.to_le_bytes());
-    // the section's length is not given
+    // the section's length is unspecified
     body.extend(u64::MAX.to_le_bytes());
     block(out, 0x0a0d_0d0a, &body);
 }
@@ -147,14 +146,14 @@ fn interface(out: &mut Vec<u8>, name: &str) {
     // no snapshot limit
     body.extend(0u32.to_le_bytes());
     option(&mut body, IF_NAME, name.as_bytes());
-    // without it readers take nanoseconds for microseconds
+    // without this option readers assume microseconds
     option(&mut body, IF_TSRESOL, &[9]);
     option(&mut body, END_OF_OPTIONS, &[]);
     block(out, 1, &body);
 }
 
-fn enhanced_packet(out: &mut Vec<u8>, at: Time, interface: u32, passing: Passing, bytes: &[u8]) {
-    let stamp = at.as_nanos() as u64;
+fn enhanced_packet(out: &mut Vec<u8>, time: Time, interface: u32, passing: Passing, bytes: &[u8]) {
+    let stamp = time.as_nanos() as u64;
     let mut body = Vec::with_capacity(36 + bytes.len());
     body.extend(interface.to_le_bytes());
     body.extend(((stamp >> 32) as u32).to_le_bytes());
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(out.len() % 4, 0);
         assert_eq!(out[4..8], (out.len() as u32).to_le_bytes());
         assert_eq!(out[out.len() - 4..], (out.len() as u32).to_le_bytes());
-        // behind 28 bytes of header and 32 of the padded packet: flags of four bytes, inbound
+        // after 28 bytes of header and 32 of the padded packet: flags of four bytes, inbound
         assert_eq!(out[60..72], [2, 0, 4, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Takes in what a run says, fact by fact.
+//! Records the facts of a run as they come in.
 
 use super::capture::Captured;
 use super::{DecisionRow, Fate, FrameOpen, Recording};
@@ -103,7 +103,7 @@ impl Recorder for Recording {
             now.as_nanos() as u64,
             u64::from(node.0) << 8 | cause as u64,
         ]);
-        // a link counts whatever died on it, a flow what it sends and not the feedback about it
+        // a link counts every packet that died on it; a flow counts its own packets and not the feedback about them
         if stats.counts(packet.sent)
             && let Some(link) = self.link_of[node.0 as usize]
         {
@@ -121,7 +121,7 @@ impl Recorder for Recording {
         self.row(now, packet, Fate::Died(cause, node.0));
     }
 
-    // not in the digest: it follows from what was sent, and what arrived or died
+    // not in the digest: it follows from the packets that were sent, and that arrived or died
     fn under_way(&mut self, packet: &Packet, node: NodeId) {
         self.row(Time::MAX, packet, Fate::UnderWay(node.0));
     }
@@ -143,10 +143,10 @@ impl Recorder for Recording {
         }
     }
 
-    // not in the digest: what was sent and what arrived is
+    // not in the digest, which has the sending and arrival of packets
     fn captured(&mut self, now: Time, packet: &Packet, node: NodeId, passing: Passing) {
         let (flow, kind, datagram) = (packet.flow, packet.kind, packet.datagram.clone());
-        self.captured.push(Captured { at: now, node, passing, flow, kind, datagram });
+        self.captured.push(Captured { time: now, node, passing, flow, kind, datagram });
     }
 
     fn captures(&self) -> bool {
@@ -192,7 +192,7 @@ impl Recorder for Recording {
         }
     }
 
-    // not in the digest: it follows from what the link is, and what comes of it is
+    // not in the digest: it follows from the link's settings, and the digest has its consequences
     fn bleached(&mut self, _now: Time, packet: &Packet, node: NodeId) {
         let stats = &self.stats[packet.flow.0 as usize];
         if let Some(link) = self.link_of[node.0 as usize].filter(|_| stats.counts(packet.sent)) {
@@ -200,7 +200,7 @@ impl Recorder for Recording {
         }
     }
 
-    // not in the digest: both follow from when frames came and packets left, which is
+    // not in the digest: these follow from the times at which frames came and packets left, which it has
     #[inline]
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {
         let stats = &mut self.stats[flow.0 as usize];
@@ -225,7 +225,7 @@ impl Recorder for Recording {
         }
     }
 
-    // not in the digest: the packets that follow are
+    // not in the digest, which has the packets that follow
     fn ecn_checked(&mut self, _now: Time, flow: FlowId, check: EcnCheck) {
         self.stats[flow.0 as usize].ecn_check = Some(check);
     }
@@ -237,7 +237,7 @@ impl Recorder for Recording {
         }
     }
 
-    // not in the digest: it follows from what reports say, and a watch changes nothing
+    // not in the digest: it follows from the reports, and watching changes nothing
     fn tripped(&mut self, now: Time, flow: FlowId, breaker: Breaker, stops: bool) {
         self.stats[flow.0 as usize].tripped.get_or_insert((now, breaker, stops));
     }
@@ -257,7 +257,7 @@ impl Recorder for Recording {
         ]);
         if self.level >= Level::Series {
             let (target, pacing, window) = policy;
-            self.decisions.push(DecisionRow { at: now, flow: flow.0, target, pacing, window });
+            self.decisions.push(DecisionRow { time: now, flow: flow.0, target, pacing, window });
         }
     }
 
@@ -265,7 +265,7 @@ impl Recorder for Recording {
         if self.level < Level::Series {
             return;
         }
-        let code = match self.internal_names.iter().position(|known| known == name) {
+        let code = match self.internal_names.iter().position(|internal| internal == name) {
             Some(code) => code,
             None => {
                 self.internal_names.push(name.to_owned());
@@ -284,14 +284,14 @@ impl Recorder for Recording {
         let flow = frame.flow.0 as usize;
         self.stats[flow].digest.add_all([
             tag::FRAME ^ u64::from(frame.frame) << 1 ^ u64::from(frame.video),
-            frame.complete.map_or(u64::MAX, |at| at.as_nanos() as u64),
-            frame.rendered.map_or(u64::MAX, |at| at.as_nanos() as u64),
+            frame.complete.map_or(u64::MAX, |time| time.as_nanos() as u64),
+            frame.rendered.map_or(u64::MAX, |time| time.as_nanos() as u64),
             now.as_nanos() as u64,
         ]);
         let open = &mut self.open[flow][usize::from(frame.video)];
         let first = open.front().map_or(0, |front| front.sent.frame);
-        let place = frame.frame.wrapping_sub(first) as usize;
-        let Some(entry) = open.get_mut(place).filter(|entry| entry.sent.frame == frame.frame) else { return };
+        let index = frame.frame.wrapping_sub(first) as usize;
+        let Some(entry) = open.get_mut(index).filter(|entry| entry.sent.frame == frame.frame) else { return };
         entry.fate = Some(*frame);
         while let Some(done) =
             self.open[flow][usize::from(frame.video)].front().copied().filter(|f| f.fate.is_some())
@@ -354,7 +354,7 @@ impl Recorder for Recording {
         self.add_recovery(now, flow, delay);
     }
 
-    // not in the digest: both follow from which packets left the radio network when, which is
+    // not in the digest: both follow from the times at which packets left the radio network, which it has
     fn radio(&mut self, now: Time, radio: &RadioRecord) {
         if self.level >= Level::Series {
             self.radio.push((now, *radio));

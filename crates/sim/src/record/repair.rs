@@ -1,4 +1,4 @@
-//! What became of the media of a flow: lost, late, repaired.
+//! Counts of a flow's media packets that were lost, late or repaired.
 
 use super::count::Count;
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use tidegate_core::record::{RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp::Contents;
 use tidegate_core::{Body, Kind, Packet};
 
-/// Lost packets that are remembered until they are repaired: at 2 % loss of 10 Mb/s those of 3 minutes.
+/// Largest number of lost packets that wait for their repair: those of 3 minutes at 2 % loss of 10 Mbit/s.
 const OPEN_MAX: usize = 4096;
 
 /// Losses of audio and video, and their repair.
@@ -22,15 +22,15 @@ pub struct Repairs {
     pub by_resent: u64,
     /// Losses that parity repaired in time.
     pub by_parity: u64,
-    /// Requests of the receiver.
+    /// RTCP packets of the receiver with a NACK.
     pub nacks: u64,
-    /// Requests of key frames.
+    /// RTCP packets of the receiver with a PLI.
     pub plis: u64,
-    /// Packets of audio and video that arrived, those of them that were late, and those that died.
+    /// Packets of audio and video: those that arrived, those of them that were late, and those that died.
     arrived: u64,
     late: u64,
     lost: u64,
-    /// Video packets that died and may yet be repaired, by RTP sequence number.
+    /// RTP sequence numbers of video packets that died and may still be repaired.
     open: VecDeque<u16>,
 }
 
@@ -39,7 +39,7 @@ fn is_media(packet: &Packet) -> bool {
 }
 
 impl Repairs {
-    /// A packet is put on the wire.
+    /// Counts a packet that is put on the wire.
     #[inline]
     pub fn sent(&mut self, packet: &Packet) {
         match packet.kind {
@@ -50,18 +50,18 @@ impl Repairs {
         }
     }
 
-    /// A packet has arrived.
+    /// Counts a packet that has arrived.
     #[inline]
     pub fn arrived(&mut self, packet: &Packet) {
         self.arrived += u64::from(is_media(packet));
     }
 
-    /// It was too late for playout.
+    /// Counts a packet that was too late for playout.
     pub fn late(&mut self, packet: &Packet) {
         self.late += u64::from(is_media(packet));
     }
 
-    /// A packet died.
+    /// Counts a packet that died.
     pub fn lost(&mut self, packet: &Packet) {
         self.lost += u64::from(is_media(packet));
         if let (Kind::Video, Body::Rtp(body)) = (packet.kind, packet.body) {
@@ -72,11 +72,11 @@ impl Repairs {
         }
     }
 
-    /// A packet was restored. It counts only if it is one of the losses counted here: not if it was restored before
+    /// Counts a packet that was restored, if it is one of the losses counted here: not if it was restored before
     /// it would have arrived, or was lost before the statistics began.
     pub fn repaired(&mut self, repair: &RepairRecord) {
-        let Some(place) = self.open.iter().rposition(|&sequence| sequence == repair.sequence) else { return };
-        self.open.remove(place);
+        let Some(index) = self.open.iter().rposition(|&sequence| sequence == repair.sequence) else { return };
+        self.open.remove(index);
         match repair.by {
             _ if !repair.in_time => {}
             Kind::Retransmission => self.by_resent += 1,
@@ -84,23 +84,23 @@ impl Repairs {
         }
     }
 
-    /// RTCP was put on the wire.
+    /// Counts an RTCP packet that was put on the wire.
     pub fn rtcp(&mut self, rtcp: &RtcpRecord) {
-        let has = |what| u64::from(rtcp.from_receiver && rtcp.contents.has(what));
+        let has = |kind| u64::from(rtcp.from_receiver && rtcp.contents.has(kind));
         self.nacks += has(Contents::NACK);
         self.plis += has(Contents::PLI);
     }
 
-    /// The part of media that neither arrived nor was repaired in time; `None` where the fate of none is known.
+    /// The share of media packets that neither arrived nor were repaired in time; `None` if no packet's fate is known.
     #[must_use]
     pub fn residual(&self) -> Option<f64> {
-        let known = self.arrived + self.lost;
-        // a packet that is late itself may restore another one too late, which makes two that are late of one that arrived
+        let decided = self.arrived + self.lost;
+        // a late packet may restore another one too late: then two packets are late, but only one has arrived
         let missing = self.lost + self.late.min(self.arrived);
         let repaired = self.by_resent + self.by_parity;
         debug_assert!(repaired <= self.lost + self.late, "more repaired than was missing: {self:?}");
         let missing = missing.saturating_sub(repaired);
-        (known > 0).then(|| missing as f64 / known as f64)
+        (decided > 0).then(|| missing as f64 / decided as f64)
     }
 
     /// Bytes of repair over bytes of media; `None` without media.

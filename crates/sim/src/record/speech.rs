@@ -1,4 +1,4 @@
-//! How the speech of a flow sounds: what of it is heard, how late, and the score that the E-model gives for that.
+//! Quality of a flow's speech: the frames that are played out, their delay, and the score by the E-model.
 
 use super::emodel::{BPL_G711, BPL_G711_CONCEALED, mos, rating};
 use tidegate_core::{Span, Time};
@@ -14,7 +14,7 @@ pub struct Speech {
 }
 
 impl Speech {
-    /// A frame was played out so long after its capture, or never.
+    /// Counts a frame that was played out `delay` after its capture, or never.
     pub fn frame(&mut self, delay: Option<Span>) {
         match delay {
             None => self.missing += 1,
@@ -26,16 +26,16 @@ impl Speech {
         }
     }
 
-    /// The fate of a frame captured at `captured` is not known when the recording ends at `end`: it is missing if
-    /// it is later than any other was.
+    /// Counts a frame of time `captured` whose fate is not known when the recording ends at `end`: it is missing if
+    /// it is later than any other frame was.
     pub fn unknown(&mut self, captured: Time, end: Time) {
         if captured + self.longest < end {
             self.frame(None);
         }
     }
 
-    /// The rating R with concealed loss, and the mean opinion scores with and without concealment; `None` where
-    /// nothing was heard.
+    /// The rating R with concealed loss, and the mean opinion scores with and without concealment; `None` if no
+    /// frame was played out.
     pub(super) fn scores(&self) -> Option<(f64, f64, f64)> {
         if self.heard == 0 {
             return None;
@@ -43,8 +43,9 @@ impl Speech {
         let delay = self.delay.as_secs_f64() * 1e3 / self.heard as f64;
         let loss = self.missing as f64 / (self.heard + self.missing) as f64;
         // G.711: Ie = 0 (ITU-T G.113 appendix I)
-        let [concealed, plain] = [BPL_G711_CONCEALED, BPL_G711].map(|bpl| rating(delay, loss, 0.0, bpl));
-        Some((concealed, mos(concealed), mos(plain)))
+        let [concealed, unconcealed] =
+            [BPL_G711_CONCEALED, BPL_G711].map(|bpl| rating(delay, loss, 0.0, bpl));
+        Some((concealed, mos(concealed), mos(unconcealed)))
     }
 }
 
@@ -63,10 +64,10 @@ mod tests {
         speech.unknown(end - Span::from_millis(100), end);
         speech.unknown(end, end);
         // 45 frames after 100 ms and 50 after 60 ms; 5 of 100 are missing
-        let (concealed, score, plain) = speech.scores().unwrap();
+        let (concealed, score, unconcealed) = speech.scores().unwrap();
         let delay = (45.0 * 100.0 + 50.0 * 60.0) / 95.0;
         assert_eq!(concealed, rating(delay, 0.05, 0.0, 25.1));
-        assert_eq!((score, plain), (mos(concealed), mos(rating(delay, 0.05, 0.0, 4.3))));
+        assert_eq!((score, unconcealed), (mos(concealed), mos(rating(delay, 0.05, 0.0, 4.3))));
         speech.unknown(end - Span::from_millis(101), end);
         assert!(speech.scores().unwrap().0 < concealed, "it would have been heard by now");
     }

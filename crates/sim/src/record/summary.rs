@@ -1,4 +1,4 @@
-//! Metrics of a run: RFC 8868 section 3, and what users of calls look at.
+//! Metrics of a run: those of RFC 8868 section 3, and those that matter to users of calls.
 
 use super::bins::Bins;
 use super::flow::FlowStats;
@@ -14,7 +14,7 @@ use tidegate_core::{Cause, Span, Time, math};
 pub struct Summary {
     /// Simulated seconds, warm-up included.
     pub duration_s: f64,
-    /// Seconds at the beginning that do not count.
+    /// Seconds at the beginning that the metrics leave out.
     pub warmup_s: f64,
     /// Hash of the recording, in hex.
     pub digest: String,
@@ -25,41 +25,41 @@ pub struct Summary {
     /// Each member of a session; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberSummary>,
-    /// How the flows share; null for a single one.
+    /// Fairness of the flows' shares; null for a single flow.
     pub fairness: Fairness,
-    /// What whoever reads the numbers has to know; left out where there is nothing.
+    /// Warnings for readers of the metrics; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What was played of recorded networks; left out where there are none.
+    /// Recorded networks that were played; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<Recorded>,
 }
 
-/// What a link played of a recorded network.
+/// The part of a recorded network that a link played.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {
     /// The link's name.
     pub link: String,
     /// The recording's file, without folders.
     pub trace: String,
-    /// Where in the recording the run began, in seconds.
+    /// Time in the recording at which the run began, in seconds.
     pub from_s: f64,
-    /// How many seconds of it were played, each counted once.
+    /// Seconds of the recording that were played, each counted once.
     pub used_s: f64,
-    /// How many it has.
+    /// Seconds of the whole recording.
     pub length_s: f64,
 }
 
-/// What whoever reads the numbers has to know of a setting.
+/// A warning about a setting, for readers of the metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// The dotted key of the setting.
     pub key: String,
-    /// What there is to know: a sentence without its end.
+    /// The warning: a sentence without its full stop.
     pub says: String,
 }
 
-/// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 for equal shares, 1/n for one that has all.
+/// Jain's fairness index (Jain, Chiu, Hawe 1984): 1 for equal shares, 1/n if one flow of n has everything.
 #[must_use]
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
@@ -113,7 +113,7 @@ impl Recording {
         let rate = |bytes: u64| (length > 0.0).then(|| bytes as f64 * 8.0 / length);
         let lost = stats.lost();
         let queue = stats.dropped[Cause::Queue as usize];
-        let known = lost.packets + stats.arrived.packets;
+        let decided = lost.packets + stats.arrived.packets;
         let tightest = info.tightest.map(tidegate_core::Rate::as_bps_f64).filter(|&capacity| capacity > 0.0);
         let media = info.kind == "media";
         let seconds = window(&stats.seconds, from, to);
@@ -131,7 +131,7 @@ impl Recording {
             packets_received: stats.received.packets,
             bytes_sent: stats.sent.bytes,
             bytes_received: stats.received.bytes,
-            loss_fraction: (known > 0).then(|| lost.packets as f64 / known as f64),
+            loss_fraction: (decided > 0).then(|| lost.packets as f64 / decided as f64),
             residual_loss_fraction: stats.repair.residual().filter(|_| media),
             repair_overhead: stats.repair.overhead().filter(|_| media),
             nacks: media.then_some(stats.repair.nacks),
@@ -155,7 +155,7 @@ impl Recording {
             ecn_check: stats.ecn_check.map(|check| check.name().to_owned()),
             feedback_refused: media.then_some(stats.refused),
             circuit_breaker: stats.tripped.map(|(_, breaker, _)| breaker.name().to_owned()),
-            circuit_breaker_s: stats.tripped.map(|(at, ..)| at.as_secs_f64()),
+            circuit_breaker_s: stats.tripped.map(|(time, ..)| time.as_secs_f64()),
             circuit_breaker_stopped: stats.tripped.map(|(.., stops)| stops),
             one_way_delay_ms_mean: stats.delay.mean_ms(),
             one_way_delay_ms_std: stats.delay.std_ms(),
@@ -168,7 +168,7 @@ impl Recording {
             jitter_ms_max: quality.jitter.1,
             media_jitter_ms_mean: quality.media_jitter.0,
             media_jitter_ms_max: quality.media_jitter.1,
-            quality: quality.whole,
+            quality: quality.end_to_end,
             quality_network: quality.network,
             r_factor: quality.speech.map(|(r, ..)| r),
             mos: quality.speech.map(|(_, mos, _)| mos),
@@ -196,7 +196,7 @@ impl Recording {
         }
     }
 
-    /// The media and TCP flows that cross the link that most of them cross.
+    /// The media and TCP flows on the link that is crossed by the largest number of them.
     fn competitors(&self) -> Vec<usize> {
         let crossing = |link| -> Vec<usize> {
             (0..self.flows.len())
@@ -205,14 +205,14 @@ impl Recording {
                 })
                 .collect()
         };
-        let mut most = Vec::new();
+        let mut competitors = Vec::new();
         for link in &self.links {
             let flows = crossing(link.node);
-            if flows.len() > most.len() {
-                most = flows;
+            if flows.len() > competitors.len() {
+                competitors = flows;
             }
         }
-        most
+        competitors
     }
 
     fn fairness(&self, begin: Time, end: Time) -> Fairness {
@@ -227,8 +227,8 @@ impl Recording {
         let seconds = shares.iter().map(Vec::len).min().unwrap_or(0);
         let over = |width: usize| -> (Metric, Metric) {
             let (mut jains, mut ratios) = (Vec::new(), Vec::new());
-            for at in (0..seconds).step_by(width).filter(|at| at + width <= seconds) {
-                let sums: Vec<f64> = shares.iter().map(|s| s[at..at + width].iter().sum()).collect();
+            for second in (0..seconds).step_by(width).filter(|second| second + width <= seconds) {
+                let sums: Vec<f64> = shares.iter().map(|s| s[second..second + width].iter().sum()).collect();
                 let largest = sums.iter().copied().fold(0.0, f64::max);
                 if let Some(index) = jain(&sums) {
                     jains.push(index);
@@ -254,15 +254,16 @@ fn mean(values: &[f64]) -> Metric {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The whole seconds between `from` and `to`, in bytes; silent ones are zero.
+/// Bytes in each whole second between `from` and `to`; zero in silent seconds.
 fn window(seconds: &Bins<u64>, from: Time, to: Time) -> Vec<f64> {
     let first = math::ceil(from.as_secs_f64()) as usize;
     let last = math::floor(to.as_secs_f64()) as usize;
     (first..last.max(first)).map(|s| seconds.get(s) as f64).collect()
 }
 
-/// RFC 8868 leaves the rule open. Here: the final share is the mean over the last fifth of the flow's
-/// life (at least 5 s); converged is the first second from which five in a row are within 10 % of it.
+/// Convergence time (RFC 8868 section 3, metric 8, which leaves the rule open). The final share is the mean over the
+/// last fifth of the flow's life (at least 5 s); the flow has converged at the first second from which five in a row
+/// are within 10 % of that share.
 fn convergence(stats: &FlowStats, info: &FlowInfo) -> Metric {
     const HOLD: usize = 5;
     let rates = window(&stats.seconds, info.start, info.stop);
@@ -272,11 +273,11 @@ fn convergence(stats: &FlowStats, info: &FlowInfo) -> Metric {
         return None;
     }
     let near = |rate: &f64| (rate - share).abs() <= 0.1 * share;
-    rates.windows(HOLD).position(|w| w.iter().all(near)).map(|at| at as f64)
+    rates.windows(HOLD).position(|w| w.iter().all(near)).map(|second| second as f64)
 }
 
-/// RFC 8868 metric 9 with watermarks at 20 % under and over the mean: how often the rate goes from
-/// below the low one to above the high one and back, per second.
+/// Oscillation (RFC 8868 section 3, metric 9) with watermarks at 20 % under and over the mean: full swings of the
+/// rate from below the low one to above the high one and back, per second.
 fn oscillation(rates: &[f64]) -> Metric {
     let middle = mean(rates)?;
     if middle <= 0.0 || rates.len() < 2 {
@@ -335,13 +336,13 @@ mod tests {
         };
         let mut stats = FlowStats::new(Time::ZERO);
         for second in 10..70 {
-            // a ramp of 100 a second up to 1000, with one second out of line on the way
+            // a ramp of 100 a second up to 1000, with one outlier on the way
             let rate = if second == 17 { 2000 } else { (100 * (second - 9)).min(1000) };
             *stats.seconds.at(Time::from_secs(second)) = rate as u64;
         }
-        let got = convergence(&stats, &info);
+        let seconds = convergence(&stats, &info);
         // 900 of 1000 is within 10 %, at second 18: eight seconds after the start
-        assert_eq!(got, Some(8.0));
+        assert_eq!(seconds, Some(8.0));
         assert_eq!(convergence(&FlowStats::new(Time::ZERO), &info), None);
     }
 }

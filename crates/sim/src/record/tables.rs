@@ -66,7 +66,7 @@ impl Recording {
 
     fn radio_table(&self) -> Table {
         let rows = &self.radio;
-        let ways = |up: &mut dyn Iterator<Item = bool>| Column::Words {
+        let directions = |up: &mut dyn Iterator<Item = bool>| Column::Words {
             words: vec!["down".to_owned(), "up".to_owned()],
             codes: up.map(u32::from).collect(),
         };
@@ -79,7 +79,7 @@ impl Recording {
                     codes: rows.iter().map(|r| self.first_user(r.1.network) + r.1.user).collect(),
                 },
             )
-            .with("direction", ways(&mut rows.iter().map(|r| r.1.up)))
+            .with("direction", directions(&mut rows.iter().map(|r| r.1.up)))
             .with("cell", Column::U32(rows.iter().map(|r| r.1.cell).collect()))
             .with("bytes", Column::U64(rows.iter().map(|r| r.1.bytes).collect()))
             .with("blocks", Column::U32(rows.iter().map(|r| r.1.blocks).collect()))
@@ -88,7 +88,7 @@ impl Recording {
             .with("cqi", Column::F64(rows.iter().map(|r| r.1.rate_index).collect()))
     }
 
-    /// How many users the radio networks before `network` have.
+    /// Number of users in the radio networks before `network`.
     fn first_user(&self, network: NodeId) -> u32 {
         let before = self.radios.iter().take_while(|radio| radio.node != network);
         before.map(|radio| radio.users.len() as u32).sum()
@@ -149,7 +149,7 @@ impl Recording {
             self.series
                 .iter()
                 .enumerate()
-                .flat_map(|(flow, bins)| bins.iter().enumerate().map(move |(at, bin)| (flow, at, bin)))
+                .flat_map(|(flow, bins)| bins.iter().enumerate().map(move |(index, bin)| (flow, index, bin)))
         };
         let width = self.bin.as_secs_f64();
         let rate = |bytes: u64| bytes as f64 * 8.0 / width;
@@ -157,7 +157,7 @@ impl Recording {
             if count == 0 { f64::NAN } else { sum.as_millis_f64() / f64::from(count) }
         };
         Table::default()
-            .with("t_s", Column::F64(rows().map(|(_, at, _)| at as f64 * width).collect()))
+            .with("t_s", Column::F64(rows().map(|(_, index, _)| index as f64 * width).collect()))
             .with("flow", self.words(rows().map(|(flow, ..)| flow as u32)))
             .with("sending_rate_bps", Column::F64(rows().map(|(.., b)| rate(b.sent)).collect()))
             .with("receive_rate_bps", Column::F64(rows().map(|(.., b)| rate(b.arrived)).collect()))
@@ -188,15 +188,18 @@ impl Recording {
             .with("packets_marked", Column::U32(rows().map(|(.., b)| b.packets_marked).collect()))
     }
 
-    /// Half a per cent each, so that 95 % is one of them.
+    /// Quantiles of the one-way delay in steps of half a per cent, of which 95 % is one.
     fn quantiles_table(&self) -> Table {
-        let shares: Vec<f64> = (0..=200).map(|at| f64::from(at) / 200.0).collect();
-        let found: Vec<Vec<f64>> = self.stats.iter().map(|stats| stats.delay.quantiles_ms(&shares)).collect();
-        let rows = || found.iter().enumerate().flat_map(|(flow, of)| of.iter().map(move |&ms| (flow, ms)));
-        let known = found.iter().filter(|of| !of.is_empty());
+        let shares: Vec<f64> = (0..=200).map(|step| f64::from(step) / 200.0).collect();
+        let quantiles: Vec<Vec<f64>> =
+            self.stats.iter().map(|stats| stats.delay.quantiles_ms(&shares)).collect();
+        let rows = || {
+            quantiles.iter().enumerate().flat_map(|(flow, values)| values.iter().map(move |&ms| (flow, ms)))
+        };
+        let with_values = quantiles.iter().filter(|values| !values.is_empty());
         Table::default()
             .with("flow", self.words(rows().map(|(flow, _)| flow as u32)))
-            .with("share", Column::F64(known.flat_map(|_| shares.iter().copied()).collect()))
+            .with("share", Column::F64(with_values.flat_map(|_| shares.iter().copied()).collect()))
             .with("one_way_delay_ms", Column::F64(rows().map(|(_, ms)| ms).collect()))
     }
 
@@ -211,7 +214,7 @@ impl Recording {
     fn decisions_table(&self) -> Table {
         let rows = &self.decisions;
         Table::default()
-            .with("t_s", Column::F64(rows.iter().map(|r| r.at.as_secs_f64()).collect()))
+            .with("t_s", Column::F64(rows.iter().map(|r| r.time.as_secs_f64()).collect()))
             .with("flow", self.words(rows.iter().map(|r| r.flow)))
             .with("target_bps", Column::F64(rows.iter().map(|r| r.target.as_bps_f64()).collect()))
             .with("pacing_bps", Column::F64(rows.iter().map(|r| r.pacing.as_bps_f64()).collect()))
@@ -248,9 +251,9 @@ impl Recording {
     }
 
     fn truth_table(&self) -> Table {
-        // a link's stand together
+        // the rows of a link are consecutive
         let mut rows = self.truth.clone();
-        rows.sort_by_key(|&(at, node, _)| (node, at));
+        rows.sort_by_key(|&(time, node, _)| (node, time));
         Table::default()
             .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
             .with("link", self.nodes(rows.iter().map(|r| r.1)))
@@ -259,9 +262,9 @@ impl Recording {
 
     fn frames_table(&self) -> Table {
         let rows = &self.frames;
-        let time = |at: Option<Time>| at.map_or(f64::NAN, Time::as_secs_f64);
-        let complete = |r: &FrameOpen| time(r.fate.and_then(|fate| fate.complete));
-        let rendered = |r: &FrameOpen| time(r.fate.and_then(|fate| fate.rendered));
+        let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_secs_f64);
+        let complete = |r: &FrameOpen| seconds(r.fate.and_then(|fate| fate.complete));
+        let rendered = |r: &FrameOpen| seconds(r.fate.and_then(|fate| fate.rendered));
         Table::default()
             .with("flow", self.words(rows.iter().map(|r| r.sent.flow.0)))
             .with("video", Column::Bool(rows.iter().map(|r| r.sent.video).collect()))
@@ -317,12 +320,12 @@ impl Recording {
         let mut rows: Vec<&PacketRow> = self.packets.iter().collect();
         rows.sort_by_key(|r| (r.sent, r.flow, r.sequence, r.ended));
         let arrived = |r: &PacketRow| if r.fate == Fate::Arrived { r.ended.as_secs_f64() } else { f64::NAN };
-        // how long it will have waited is not known before it has
+        // the waiting time of a packet under way is not known yet
         let waited = |r: &PacketRow| match r.fate {
             Fate::UnderWay(_) => f64::NAN,
             _ => r.queued.as_millis_f64(),
         };
-        let told = |number: fn(&PacketRow) -> Option<u32>| {
+        let optional = |number: fn(&PacketRow) -> Option<u32>| {
             Column::F64(rows.iter().map(|r| number(r).map_or(f64::NAN, f64::from)).collect())
         };
         let mut fates = vec!["arrived".to_owned()];
@@ -333,11 +336,11 @@ impl Recording {
             Fate::Died(cause, _) => cause as u32 + 1,
             Fate::UnderWay(_) => Cause::ALL.len() as u32 + 1,
         };
-        let mut places = self.node_names.clone();
-        places.push(String::new());
-        let nowhere = places.len() as u32 - 1;
-        let place = |r: &PacketRow| match r.fate {
-            Fate::Arrived => nowhere,
+        let mut node_names = self.node_names.clone();
+        node_names.push(String::new());
+        let no_node = node_names.len() as u32 - 1;
+        let node_of = |r: &PacketRow| match r.fate {
+            Fate::Arrived => no_node,
             Fate::Died(_, node) | Fate::UnderWay(node) => node,
         };
         Table::default()
@@ -354,7 +357,10 @@ impl Recording {
             .with("sent_s", Column::F64(rows.iter().map(|r| r.sent.as_secs_f64()).collect()))
             .with("arrived_s", Column::F64(rows.iter().map(|r| arrived(r)).collect()))
             .with("fate", Column::Words { words: fates, codes: rows.iter().map(|r| fate(r)).collect() })
-            .with("where", Column::Words { words: places, codes: rows.iter().map(|r| place(r)).collect() })
+            .with(
+                "where",
+                Column::Words { words: node_names, codes: rows.iter().map(|r| node_of(r)).collect() },
+            )
             .with(
                 "ecn",
                 Column::Words {
@@ -364,7 +370,7 @@ impl Recording {
                 },
             )
             .with("queueing_delay_ms", Column::F64(rows.iter().map(|r| waited(r)).collect()))
-            .with("frame", told(|r| r.frame))
-            .with("rtp_sequence", told(|r| r.rtp_sequence.map(u32::from)))
+            .with("frame", optional(|r| r.frame))
+            .with("rtp_sequence", optional(|r| r.rtp_sequence.map(u32::from)))
     }
 }

@@ -1,5 +1,5 @@
-//! A run in which its driver takes part: carries packets over external links, feeds external flows, hears what
-//! arrives, and changes links.
+//! A run in which its driver takes part: it carries packets over external links, feeds external flows, receives their
+//! packets, and changes links.
 
 use super::external::External;
 use super::run::{Outcome, Run};
@@ -13,19 +13,19 @@ use tidegate_core::datagram::Ecn;
 use tidegate_core::outbox::{Died, Handed};
 use tidegate_core::{Cause, NodeId, Rate, Span, Time};
 
-/// A change of a link; `None` leaves as it is.
+/// A change of a link; `None` leaves a property as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkChange {
-    /// What it carries; the bits that are left of a packet in service go at the new rate.
+    /// Its capacity; the remaining bits of a packet in service go at the new rate.
     pub capacity: Option<Rate>,
-    /// Propagation delay of what is served from now on.
+    /// Propagation delay of packets served from now on.
     pub delay: Option<Span>,
-    /// The probability at which what is served from now on is lost.
+    /// Loss probability of packets served from now on.
     pub loss: Option<f64>,
 }
 
 impl LinkChange {
-    /// Whether it leaves all as it is.
+    /// Whether it changes no property.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.capacity.is_none() && self.delay.is_none() && self.loss.is_none()
@@ -33,21 +33,21 @@ impl LinkChange {
 }
 
 impl Run {
-    /// The parts of the run that are its driver's.
+    /// The links and flows of the run that its driver controls.
     #[must_use]
     pub fn external(&self) -> &External {
         &self.external
     }
 
-    /// When something happens next, as far as it is known; after the end of the run nothing does.
+    /// The time of the next event, as far as it is known; none after the end of the run.
     #[must_use]
     pub fn peek(&self) -> Option<Time> {
-        self.world.peek().filter(|&at| at <= Time::ZERO + self.duration)
+        self.world.peek().filter(|&time| time <= Time::ZERO + self.duration)
     }
 
     /// Runs up to and including `until`, or to its end if that is earlier, but handles not many more than
     /// `events` events, and stops after one in which a packet was handed to the driver. The clock stays at the
-    /// last event. Says whether nothing is left to do up to then.
+    /// last event. Returns whether no event is left up to `until`.
     ///
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
@@ -61,12 +61,12 @@ impl Run {
         self.world.has_handed()
     }
 
-    /// The packets that were handed to the driver since the last call, oldest first.
+    /// The packets handed to the driver since the last call, oldest first.
     pub fn take_handed(&mut self) -> Vec<Handed> {
         self.world.take_handed()
     }
 
-    /// From now on the world keeps what its driver has fed and what dies on the way, for [`Run::take_died`].
+    /// Starts to collect the fed packets that die, for [`Run::take_died`].
     pub fn watch_deaths(&mut self) {
         self.world.watch_deaths();
     }
@@ -76,32 +76,31 @@ impl Run {
         self.world.take_died()
     }
 
-    /// Says what becomes of packet `number` at the external link `link` at `at`: it goes on along its route, or
-    /// dies of `cause`. False if the driver does not have such a packet. Times must not go back, from call to
-    /// call or behind [`Run::now`].
+    /// Lets packet `number` at the external link `link` go on along its route at `time`, or die of `cause`. False if
+    /// the driver holds no such packet. Times must not go back, from call to call or behind [`Run::now`].
     #[must_use]
-    pub fn decide(&mut self, link: NodeId, number: u64, at: Time, cause: Option<Cause>) -> bool {
-        self.world.tell(link, |link: &mut ExternalLink| link.decide(number, at, cause)).unwrap_or(false)
+    pub fn decide(&mut self, link: NodeId, number: u64, time: Time, cause: Option<Cause>) -> bool {
+        self.world.tell(link, |link: &mut ExternalLink| link.decide(number, time, cause)).unwrap_or(false)
     }
 
-    /// Changes the link called `name` from `at` on; the world must have done all that happens before `at`.
+    /// Changes the link called `name` from `time` on; the world must have handled all events before `time`.
     ///
     /// # Errors
     /// If there is no managed link of that name, or a value is out of its range.
-    pub fn change(&mut self, name: &str, at: Time, change: LinkChange) -> Result<(), Refusal> {
-        let (place, _) = self.managed(name)?;
-        let told = self.world.tell(place, |link: &mut ManagedLink| {
+    pub fn change(&mut self, name: &str, time: Time, change: LinkChange) -> Result<(), Refusal> {
+        let (node, _) = self.managed(name)?;
+        let result = self.world.tell(node, |link: &mut ManagedLink| {
             change.delay.map_or(Ok(()), |delay| link.set_delay(delay))?;
             change.loss.map_or(Ok(()), |loss| link.set_loss(Loss::Bernoulli(loss)))?;
-            change.capacity.map_or(Ok(()), |rate| link.set_capacity(at, rate))
+            change.capacity.map_or(Ok(()), |rate| link.set_capacity(time, rate))
         });
-        told.unwrap_or(Ok(())).map_err(|refusal| refusal.at(&format!("links.{name}")))
+        result.unwrap_or(Ok(())).map_err(|refusal| refusal.at(&format!("links.{name}")))
     }
 
-    /// Whether [`Run::change`] could make a change.
+    /// Checks that [`Run::change`] could make this change.
     ///
     /// # Errors
-    /// As that one's.
+    /// As [`Run::change`].
     pub fn changeable(&self, name: &str, change: &LinkChange) -> Result<(), Refusal> {
         let (_, link) = self.managed(name)?;
         link.changeable(change.capacity, change.delay, change.loss.map(Loss::Bernoulli).as_ref())
@@ -110,9 +109,9 @@ impl Run {
 
     pub(super) fn managed(&self, name: &str) -> Result<(NodeId, &ManagedLink), Refusal> {
         let links = self.world.nodes().iter().enumerate().filter(|(_, node)| node.name() == name);
-        let mut links = links.filter_map(|(place, node)| {
+        let mut links = links.filter_map(|(index, node)| {
             let link = (&**node as &dyn Any).downcast_ref::<ManagedLink>()?;
-            Some((NodeId(place as u32), link))
+            Some((NodeId(index as u32), link))
         });
         links.next().ok_or_else(|| {
             Refusal::from("no such link that can be changed; that needs service = \"managed\"")
@@ -120,21 +119,21 @@ impl Run {
         })
     }
 
-    /// Feeds the external flow with node `source`: `size` bytes that bear `ecn` leave at `at`, with a number for the
-    /// receiver.
-    /// Times must not go back, from call to call or behind [`Run::now`]. False if there is no such flow.
+    /// Feeds the external flow with node `source`: `size` bytes with the codepoint `ecn` and a `tag` for the receiver
+    /// leave at `time`. Times must not go back, from call to call or behind [`Run::now`]. False if there is no such
+    /// flow.
     #[must_use]
-    pub fn feed(&mut self, source: NodeId, at: Time, size: u32, ecn: Ecn, tag: u64) -> bool {
-        self.world.tell(source, |source: &mut ExternalSource| source.feed(at, size, ecn, tag)).is_some()
+    pub fn feed(&mut self, source: NodeId, time: Time, size: u32, ecn: Ecn, tag: u64) -> bool {
+        self.world.tell(source, |source: &mut ExternalSource| source.feed(time, size, ecn, tag)).is_some()
     }
 
-    /// Ends the run after `at`, if its end is not earlier; the metrics are those of the time until then.
+    /// Ends the run after `time`, if its end is not earlier; the metrics are those of the time until then.
     ///
     /// # Errors
     /// When a component fails at the end or a packet went missing.
-    pub fn finish_at(mut self, at: Time) -> Result<Outcome, Stopped> {
-        self.run_until(at)?;
-        self.duration = self.duration.min(at - Time::ZERO);
+    pub fn finish_at(mut self, time: Time) -> Result<Outcome, Stopped> {
+        self.run_until(time)?;
+        self.duration = self.duration.min(time - Time::ZERO);
         self.warmup = self.warmup.min(self.duration);
         self.finish()
     }

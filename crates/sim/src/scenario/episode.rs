@@ -1,4 +1,4 @@
-//! A run that goes in the steps of an agent, who sets the rate of one of its flows; and what each step came to.
+//! A run in steps: an agent sets the rate of one of its flows at each step, and gets the step's outcome.
 
 use super::run::Run;
 use super::tightest_link::capacity;
@@ -8,48 +8,51 @@ use crate::refusal::Refusal;
 use tidegate_controllers::agent::{Observation, Reins, Terms};
 use tidegate_core::{NodeId, Rate, Span, Time, math};
 
-/// How a flow really fared in one step, which its sender cannot know.
+/// The true state of a flow in one step, which its sender cannot know.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Truth {
-    /// Mean capacity of the tightest link, in bit/s; `None`: no limit, or none that is known.
+    /// Mean capacity of the tightest link, in bit/s; `None`: no limit, or an unknown one.
     pub capacity: Option<f64>,
-    /// What arrived, in bit/s on the wire.
+    /// Rate of the packets that arrived, in bit/s on the wire.
     pub received: f64,
-    /// The share of packets lost, of those that arrived or died.
+    /// Lost packets as a share of those that arrived or died.
     pub loss: f64,
-    /// Mean one-way delay of what arrived, in ms; without any, as before.
+    /// Mean one-way delay of the packets that arrived, in ms; that of the last step if none did.
     pub delay: f64,
-    /// Mean time that what arrived had waited in queues, in ms; without any it grows with the time, while something is under way.
+    /// Mean time that the packets that arrived had waited in queues, in ms; if none did, it grows with the time while
+    /// packets are under way.
     pub queued: f64,
-    /// Mean time that media had waited at the sender, in ms.
+    /// Mean time that media packets had waited at the sender, in ms.
     pub paced: f64,
 }
 
 impl Truth {
-    /// The default reward, at most 1: the share of the capacity that was received, less a sixth of log2(1 + d / 100 ms) for a delay d of queues in
-    /// the network and at the sender (1/6 for 100 ms, 1/3 for 300 ms), less the loss. Ours; its parts are those of Jay et al., "A Deep
-    /// Reinforcement Learning Perspective on Internet Congestion Control" (ICML 2019): throughput, latency, loss.
+    /// The default reward, at most 1: the share of the capacity that was received, minus a sixth of log2(1 + d / 100
+    /// ms) for a delay d of queues in the network and at the sender (1/6 for 100 ms, 1/3 for 300 ms), minus the loss.
+    /// The formula is tidegate's; its parts (throughput, latency, loss) are those of Jay et al., "A Deep Reinforcement
+    /// Learning Perspective on Internet Congestion Control" (ICML 2019).
     ///
-    /// More than the capacity does not arrive, so that to send beyond it costs loss or delay and brings nothing; and silence brings nothing.
-    /// The delay counts by its logarithm, or where a queue is long, who sends nothing would do better than who keeps a link busy that changes.
-    /// A link that carries less than `least` counts as one that carries that. `None` without a capacity.
+    /// No more than the capacity can arrive. So sending faster gains nothing and costs loss or delay, and silence gains
+    /// nothing. The delay counts by its logarithm; otherwise an agent that sends nothing would do better, where queues
+    /// are long, than one that keeps a changing link busy. A link that carries less than `min_capacity` counts as one
+    /// that carries that. `None` without a capacity.
     #[must_use]
-    pub fn reward(&self, least: Rate) -> Option<f64> {
-        let capacity = self.capacity?.max(least.as_bps_f64());
+    pub fn reward(&self, min_capacity: Rate) -> Option<f64> {
+        let capacity = self.capacity?.max(min_capacity.as_bps_f64());
         let used = (self.received / capacity).min(1.0);
         let late = math::log2(1.0 + (self.queued + self.paced) / 100.0) / 6.0;
         Some(used - late - self.loss)
     }
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stepped {
-    /// What the sender did and heard; nothing without reins.
+    /// The sender's actions and the feedback it received; empty without reins.
     pub observed: Observation,
-    /// How the flow really fared.
+    /// The true state of the flow.
     pub truth: Truth,
-    /// When it ended.
+    /// The end of the step.
     pub at: Time,
     /// Whether the flow's time is over.
     pub over: bool,
@@ -57,7 +60,7 @@ pub struct Stepped {
     pub stopped: bool,
 }
 
-/// Counts of a flow, from its beginning on.
+/// Totals of a flow since its start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     sent: u64,
@@ -72,7 +75,9 @@ struct Counts {
 
 impl Counts {
     fn of(stats: &FlowStats) -> Self {
-        let sum = |of: &Histogram| (of.count(), of.mean_ms().unwrap_or(0.0) * of.count() as f64);
+        let sum = |histogram: &Histogram| {
+            (histogram.count(), histogram.mean_ms().unwrap_or(0.0) * histogram.count() as f64)
+        };
         Self {
             sent: stats.sent.packets,
             arrived: stats.arrived.packets,
@@ -85,7 +90,7 @@ impl Counts {
     }
 }
 
-/// The mean of what came between two counts.
+/// The mean of the samples between two totals, each a number and a sum.
 fn mean((before, sum): (u64, f64), (after, total): (u64, f64)) -> Option<f64> {
     (after > before).then(|| ((total - sum) / (after - before) as f64).max(0.0))
 }
@@ -93,12 +98,12 @@ fn mean((before, sum): (u64, f64), (after, total): (u64, f64)) -> Option<f64> {
 /// A run in steps. For each: [`Episode::act`], then the [`Episode::run`] until [`Episode::until`], then [`Episode::end`].
 pub struct Episode {
     run: Run,
-    /// `None`: the flow has another controller, and is only watched.
+    /// The agent's control of the sender; `None`: the flow has another controller, and is only watched.
     reins: Option<Reins>,
     terms: Terms,
     flow: usize,
     links: Vec<NodeId>,
-    /// The present step, and the end of all.
+    /// Beginning of the present step, and end of the episode.
     begin: Time,
     stop: Time,
     steps: u64,
@@ -107,25 +112,25 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// The episode of a flow, whose controller has these reins; without any it is only watched.
+    /// The episode of a flow whose controller has these reins; without reins the flow is only watched.
     ///
     /// # Errors
     /// When there is no such flow, or its time has no room for a step.
     pub fn new(run: Run, flow: &str, reins: Option<Reins>, terms: Terms) -> Result<Self, Refusal> {
         let record = run.recording();
-        let Some(place) = record.flows.iter().position(|info| info.name == flow) else {
+        let Some(index) = record.flows.iter().position(|info| info.name == flow) else {
             return Err(Refusal::new("flow", flow, "the name of a flow"));
         };
-        let info = &record.flows[place];
+        let info = &record.flows[index];
         let (begin, stop) = (info.start, info.stop.min(Time::ZERO + run.duration));
         let links = info.links.clone();
         if begin + terms.interval > stop {
-            let found = format!("{} from its start to its end", (stop - begin).max(Span::ZERO));
+            let available = format!("{} from its start to its end", (stop - begin).max(Span::ZERO));
             let expected = format!("at least an interval ({})", terms.interval);
-            return Err(Refusal::new("flow", found, expected));
+            return Err(Refusal::new("flow", available, expected));
         }
         let (before, last) = (Counts::default(), Truth::default());
-        Ok(Self { run, reins, terms, flow: place, links, begin, stop, steps: 0, before, last })
+        Ok(Self { run, reins, terms, flow: index, links, begin, stop, steps: 0, before, last })
     }
 
     /// The run.
@@ -133,42 +138,42 @@ impl Episode {
         &mut self.run
     }
 
-    /// The run, as it is.
+    /// Ends the episode and returns its run, which is not finished.
     #[must_use]
     pub fn into_run(self) -> Run {
         self.run
     }
 
-    /// Where the flow has got to: the beginning of the next step.
+    /// The beginning of the next step.
     #[must_use]
     pub fn at(&self) -> Time {
         self.begin
     }
 
-    /// What holds its reins.
+    /// The reins of the flow's controller, if an agent has them.
     #[must_use]
     pub fn reins(&self) -> Option<&Reins> {
         self.reins.as_ref()
     }
 
-    /// Whether a capacity is known, at the beginning at least.
+    /// Whether the capacity of the present step is known.
     pub fn knows_capacity(&mut self) -> bool {
         self.capacity(self.begin, self.begin + self.terms.interval).is_some()
     }
 
-    /// Up to when the run must have gone before the first step.
+    /// The time up to which the run must go before the first step.
     #[must_use]
     pub fn before(&self) -> Option<Time> {
         (self.begin > Time::ZERO).then(|| self.begin - Span::from_nanos(1))
     }
 
-    /// Up to when the run must go in this step: whatever happens at its end is of the next one.
+    /// The time up to which the run must go in this step; events at its end belong to the next step.
     #[must_use]
     pub fn until(&self) -> Time {
         (self.begin + self.terms.interval).min(self.stop) - Span::from_nanos(1)
     }
 
-    /// Sets the rate of this step, where there are reins.
+    /// Sets the rate of this step, if an agent has the reins.
     pub fn act(&self, action: f64) {
         if let Some(reins) = &self.reins {
             reins.act(action);
@@ -183,11 +188,11 @@ impl Episode {
 
     fn capacity(&mut self, from: Time, to: Time) -> Option<f64> {
         let nodes = self.run.world.nodes_mut();
-        let of = self.links.iter().filter_map(|&link| capacity(nodes, link, from, to));
-        of.min().map(Rate::as_bps_f64)
+        let capacities = self.links.iter().filter_map(|&link| capacity(nodes, link, from, to));
+        capacities.min().map(Rate::as_bps_f64)
     }
 
-    /// What this step came to.
+    /// Ends this step and returns its outcome.
     pub fn end(&mut self) -> Stepped {
         let (from, to) = (self.begin, self.until() + Span::from_nanos(1));
         let observed = self.reins.as_ref().map(|reins| reins.see(to)).unwrap_or_default();
@@ -195,7 +200,7 @@ impl Episode {
         let before = std::mem::replace(&mut self.before, now);
         let (arrived, lost) = (now.arrived - before.arrived, now.lost - before.lost);
         let lasted = to - from;
-        // what arrived or died was sent in this step or before it
+        // packets that arrived or died were sent in this step or before it
         let under_way = now.sent > now.arrived + now.lost;
         let queued = mean(before.queued, now.queued).unwrap_or(if under_way {
             self.last.queued + lasted.as_millis_f64()

@@ -1,18 +1,18 @@
-//! What of a run is its driver's: links that it carries packets over, flows that it feeds.
+//! The parts of a run that its driver controls: links whose packets it carries, flows that it feeds.
 
 use tidegate_core::{NodeId, Time};
 
-/// The parts of a run that are its driver's.
+/// The links and flows of a run that its driver controls.
 #[derive(Clone, Debug, Default)]
 pub struct External {
-    /// Links that it carries packets over, by name.
+    /// Links whose packets the driver carries, with their names.
     pub links: Vec<(String, NodeId)>,
-    /// Flows that it feeds and hears.
+    /// Flows that the driver feeds and receives.
     pub flows: Vec<ExternalFlow>,
 }
 
 impl External {
-    /// The scenario's key of the first part, if there is one: a run without a driver cannot have any.
+    /// The scenario's key of the first of them, for the refusal of a run without a driver.
     #[must_use]
     pub fn first(&self) -> Option<String> {
         let link = self.links.first().map(|(name, _)| format!("links.{name}"));
@@ -20,7 +20,7 @@ impl External {
     }
 }
 
-/// A flow that the driver feeds and hears.
+/// A flow that the driver feeds and receives.
 #[derive(Clone, Debug)]
 pub struct ExternalFlow {
     /// Its name.
@@ -29,8 +29,8 @@ pub struct ExternalFlow {
     pub source: NodeId,
     /// The node at which its packets arrive.
     pub sink: NodeId,
-    /// It must not be fed before this.
+    /// The time from which it may be fed.
     pub start: Time,
-    /// Nor from this on.
+    /// The time from which it must not be fed any more.
     pub stop: Time,
 }

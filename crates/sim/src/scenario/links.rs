@@ -1,4 +1,4 @@
-//! Links: where they are, and what they carry over time.
+//! Links of a scenario: their ends and their capacity over time.
 
 use crate::link::LinkSettings;
 use crate::link::capacity::Statuses;
@@ -16,9 +16,9 @@ pub struct LinkSpec {
     pub from: String,
     /// Graph node at its tail.
     pub to: String,
-    /// What it carries.
+    /// Its capacity.
     pub capacity: Capacity,
-    /// How it is computed.
+    /// The way in which it is computed.
     #[serde(default)]
     pub service: LinkService,
     /// Queue, delay, jitter and losses.
@@ -26,11 +26,12 @@ pub struct LinkSpec {
     pub settings: LinkSettings,
 }
 
-/// How a link with a drop-tail queue is computed: both give the same. Any other discipline needs the second.
+/// The way in which a link with a drop-tail queue is computed: both give the same results. Any other discipline needs
+/// [`LinkService::Managed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkService {
-    /// A packet's whole stay when it comes in: fast.
+    /// A packet's departure is computed when it comes in, which is fast.
     #[default]
     Fifo,
     /// Packet by packet, so that the driver can change the link while packets wait.
@@ -43,27 +44,27 @@ pub enum LinkService {
 pub enum Capacity {
     /// No serialisation at all.
     Infinite,
-    /// The same for ever.
+    /// The same rate for ever.
     Constant(Rate),
-    /// From each time on the rate beside it; repeats with `period` if given.
+    /// A list of steps, which repeats after `period` if given.
     Schedule {
-        /// Steps in order of time; the first at zero.
+        /// Time from which each rate holds, in order of time; the first is zero.
         steps: Vec<(Time, Rate)>,
-        /// After this long it starts again.
+        /// Time after which the steps start again.
         #[serde(default)]
         period: Option<Span>,
     },
-    /// A recorded network: index into the traces handed over, begun at `offset`.
+    /// A recorded network.
     Trace {
-        /// Which trace.
+        /// Index of the trace among those handed over.
         index: usize,
-        /// Where in the trace the run begins.
+        /// Time in the trace at which the run begins.
         #[serde(default)]
         offset: Offset,
-        /// The trace's rates are multiplied by this.
-        #[serde(default = "one")]
+        /// Factor of the trace's rates.
+        #[serde(default = "unit_scale")]
         scale: f64,
-        /// Whether delays and losses that it tells are left out.
+        /// Whether delays and losses in the trace are ignored.
         #[serde(default)]
         capacity_only: bool,
     },
@@ -71,21 +72,21 @@ pub enum Capacity {
     Brownian(BrownianSpec),
     /// Satellites in low Earth orbit.
     Leo(Leo),
-    /// One of several capacities at a time, and no queue: what is too much is lost.
+    /// One of several capacities at a time, and no queue: packets beyond the capacity are lost.
     Statuses(Statuses),
-    /// Whoever drives the run carries the packets.
+    /// The driver of the run carries the packets.
     External,
 }
 
-/// Where in a trace a run begins.
+/// The time in a trace at which a run begins.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Offset {
-    /// There.
+    /// At this time.
     At(Span),
     /// At random, by the run's seed.
     Random {
-        /// Links that say the same name here begin at the same place: they are the two ways of a cable.
+        /// Links with the same name here begin at the same time: they are the two directions of a cable.
         random: String,
     },
 }
@@ -96,7 +97,7 @@ impl Default for Offset {
     }
 }
 
-const fn one() -> f64 {
+const fn unit_scale() -> f64 {
     1.0
 }
 
@@ -110,6 +111,6 @@ pub struct BrownianSpec {
     pub max: Rate,
     /// Standard deviation of the rate's change over one second, in bit/s.
     pub sigma: Rate,
-    /// Outages end at this rate, per second.
+    /// Rate at which outages end, per second.
     pub outage_escape: f64,
 }

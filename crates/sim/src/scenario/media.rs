@@ -12,7 +12,7 @@ use tidegate_endpoint::{CircuitBreakerUse, Repair, RtcpMode};
 pub struct MediaSpec {
     /// The controller.
     pub controller: ControllerSpec,
-    /// The least target that the controller may set.
+    /// The smallest target that the controller may set.
     pub min_rate: Rate,
     /// The largest target that the controller may set.
     pub max_rate: Rate,
@@ -28,31 +28,31 @@ pub struct MediaSpec {
     pub feedback: FeedbackSpec,
     /// Playout at the receiver.
     pub playout: PlayoutSpec,
-    /// How losses of video are repaired.
+    /// Repair of lost video packets.
     #[serde(default)]
     pub repair: Repair,
     /// The ECN codepoint of its RTP packets.
     #[serde(default)]
     pub ecn: EcnSpec,
-    /// Whether its sender first finds out that the path carries ECN (RFC 6679 section 7.2.1).
+    /// Whether its sender first verifies that the path carries ECN (RFC 6679 section 7.2.1).
     #[serde(default)]
     pub ecn_initiation: bool,
-    /// What its circuit breakers do.
+    /// Use of its circuit breakers.
     #[serde(default)]
     pub circuit_breaker: CircuitBreakerUse,
     /// RTP payload bytes of a full packet.
     pub payload: u32,
     /// Bytes of IP and UDP headers.
     pub overhead: u32,
-    /// Whether packets of video say to which frame they belong.
-    #[serde(default = "marks")]
+    /// Whether packets of video name the frame to which they belong.
+    #[serde(default = "default_marks")]
     pub marks: bool,
-    /// After so many RTP packets of media the flow ends, if it has not before.
+    /// Number of RTP packets of media after which the flow ends, if it has not ended before.
     #[serde(default)]
     pub packets: Option<u64>,
-    /// How long media may wait at the sender: a frame that comes when more waits than the target rate carries in this
-    /// time is not sent, or the pacer drains the queue in it, where the controller wants that.
-    #[serde(default = "queue_limit")]
+    /// Longest time that media may wait at the sender. A frame is not sent if more is waiting than the target rate
+    /// carries in this time; or the pacer drains the queue within it, where the controller wants that.
+    #[serde(default = "default_queue_limit")]
     pub queue_limit: Span,
     /// Times in which the sources are off, `[from, to)`.
     #[serde(default)]
@@ -62,16 +62,16 @@ pub struct MediaSpec {
     pub pair: Option<String>,
 }
 
-/// The endpoint's own limit.
-const fn tenth() -> f64 {
+/// The endpoint's default of `transient_change`.
+const fn default_transient_change() -> f64 {
     0.1
 }
 
-const fn marks() -> bool {
+const fn default_marks() -> bool {
     true
 }
 
-const fn queue_limit() -> Span {
+const fn default_queue_limit() -> Span {
     Span::from_secs(2)
 }
 
@@ -79,9 +79,9 @@ const fn queue_limit() -> Span {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CouplingSpec {
-    /// Name and priority of each.
+    /// Name and priority of each flow.
     pub flows: Vec<(String, f64)>,
-    /// How their common rate follows each of them.
+    /// The algorithm that shares their common rate.
     #[serde(default)]
     pub algorithm: Algorithm,
 }
@@ -101,7 +101,7 @@ pub struct ControllerSpec {
     /// Whether `name` is the key of a Python class handed over.
     #[serde(default)]
     pub python: bool,
-    /// What the call's video shows: a call sets a controller of the registry up for it.
+    /// Content of the call's video, for which a call sets up a controller of the registry.
     #[serde(default)]
     pub content: Content,
 }
@@ -112,14 +112,14 @@ pub struct ControllerSpec {
 pub struct FeedbackSpec {
     /// Format of per-packet feedback.
     pub format: FeedbackFormat,
-    /// Time between two reports, or the rule that they go by; as libwebrtc's receiver has it if not given.
+    /// Time between two reports, or the rule for it; as in libwebrtc's receiver if not given.
     #[serde(default)]
     pub interval: FeedbackInterval,
-    /// The least time between two RTCP reports of either end, before its randomisation (RFC 3550 section
+    /// The minimum time between two RTCP reports of either end, before its randomisation (RFC 3550 section
     /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
     #[serde(default)]
     pub reports: Option<Span>,
-    /// Which rules say when RTCP may be sent.
+    /// Rules for the times at which RTCP may be sent.
     #[serde(default)]
     pub profile: RtcpMode,
     /// The session bandwidth, of which RTCP may use 5 %; the largest rate of the media if not given.
@@ -128,22 +128,22 @@ pub struct FeedbackSpec {
     /// Under AVPF, whether early packets are feedback alone (RFC 5506).
     #[serde(default)]
     pub reduced_size: bool,
-    /// Under AVPF, the least time between full packets before its randomisation (T_rr_interval, RFC 4585
+    /// Under AVPF, the minimum time between full packets before its randomisation (T_rr_interval, RFC 4585
     /// section 3.5.3); zero: none.
     #[serde(default)]
     pub rr_interval: Span,
-    /// Whether receivers report what they count of ECN (RFC 6679 section 5).
+    /// Whether receivers report their counts of ECN marks (RFC 6679 section 5).
     #[serde(default)]
     pub ecn_reports: bool,
 }
 
-/// When there are reports.
+/// The times of feedback reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum FeedbackInterval {
-    /// By a rule that has a name.
+    /// By a named rule.
     Rule(FeedbackRule),
-    /// After so long; as libwebrtc's receiver has it if not given.
+    /// At this interval; as in libwebrtc's receiver if not given.
     Every(Option<Span>),
 }
 
@@ -153,11 +153,11 @@ impl Default for FeedbackInterval {
     }
 }
 
-/// The rules of reports that have a name.
+/// The named rules for the times of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FeedbackRule {
-    /// With the last packet of each frame, after 16 packets, and 40 ms apart at most.
+    /// With the last packet of each frame, after 16 packets, and at most 40 ms after the last report.
     Frame,
 }
 
@@ -197,7 +197,7 @@ pub enum PlayoutSpec {
     },
     /// Grows when a frame is late, shrinks slowly.
     Adaptive {
-        /// The least delay.
+        /// The smallest delay.
         min: Span,
         /// The largest delay.
         max: Span,
@@ -208,20 +208,20 @@ pub enum PlayoutSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VideoSpec {
-    /// Where its frames come from.
+    /// The source of its frames.
     pub source: VideoSource,
-    /// Encoder's least rate.
+    /// Encoder's smallest rate.
     pub min: Rate,
     /// Encoder's largest rate.
     pub max: Rate,
     /// Frames per second.
     pub fps: f64,
-    /// From each time since the flow's start on the most that the application has to send.
+    /// The application's rate limit over time: each rate holds from the time beside it, counted from the flow's start.
     #[serde(default)]
     pub schedule: Vec<(Time, Rate)>,
 }
 
-/// Where video frames come from.
+/// A source of video frames.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VideoSource {
@@ -237,8 +237,8 @@ pub enum VideoSource {
         transient_frames: u32,
         /// Size of the first frame of a transient in bytes (K_B).
         burst: u32,
-        /// How large a change of the target, relative to the one before, starts a transient.
-        #[serde(default = "tenth")]
+        /// Smallest change of the target, relative to the last one, that starts a transient.
+        #[serde(default = "default_transient_change")]
         transient_change: f64,
         /// Laplace scale of the normalised frame interval (SCALE_t).
         scale_t: f64,
@@ -249,16 +249,17 @@ pub enum VideoSource {
     Cbr {
         /// Bytes of a packet on the wire.
         packet_size: u32,
-        /// From each time since the flow's start on the rate beside it; both count what `packet_size` counts.
+        /// Rates over time: each holds from the time beside it, counted from the flow's start. A rate counts the same
+        /// bytes as `packet_size`.
         schedule: Vec<(Time, Rate)>,
     },
     /// Recorded frame sizes: a ladder of (encoder's rate, sizes in bytes).
     Frames {
         /// Rungs in ascending order of rate.
         rungs: Vec<(Rate, Vec<u32>)>,
-        /// Frames left out at the beginning when the recording starts again.
+        /// Frames skipped at the beginning when the recording starts again.
         skip: u32,
-        /// Frames from one key frame to the next, where frames are sent as they were recorded.
+        /// Frames from one key frame to the next, where frames are sent as recorded.
         #[serde(default)]
         group: Option<u32>,
     },
@@ -266,19 +267,19 @@ pub enum VideoSource {
     Encoder(EncoderSpec),
 }
 
-/// An encoder in the loop, which whoever drives the engine makes.
+/// An encoder in the loop, which the driver of the engine creates.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderSpec {
-    /// Which one.
+    /// Name of the encoder.
     pub codec: String,
-    /// The name under which the driver has the pictures.
+    /// The driver's name for the pictures.
     pub clip: String,
-    /// Pixels of a line.
+    /// Width in pixels.
     pub width: u32,
-    /// Lines.
+    /// Height in pixels.
     pub height: u32,
-    /// Frames from one key frame to the next; 0: key frames only where they are asked for.
+    /// Frames from one key frame to the next; 0: key frames only on request.
     pub group: u32,
 }
 
@@ -288,19 +289,19 @@ pub struct EncoderSpec {
 pub struct AudioSpec {
     /// Encoder's rate.
     pub rate: Rate,
-    /// Time in one packet.
+    /// Media time of one packet.
     pub interval: Span,
-    /// Talk spurts and pauses, of which only spurts are sent.
+    /// Talk spurts and pauses; only spurts are sent.
     #[serde(default)]
     pub spurts: Option<SpurtsSpec>,
 }
 
-/// Means of exponential talk spurts and pauses.
+/// Mean durations of exponential talk spurts and pauses.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpurtsSpec {
-    /// Of a talk spurt.
+    /// Mean duration of a talk spurt.
     pub talk: Span,
-    /// Of a pause.
+    /// Mean duration of a pause.
     pub pause: Span,
 }

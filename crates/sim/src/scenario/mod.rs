@@ -1,8 +1,8 @@
-//! A scenario as plain data: what the Python side hands over, already checked and in base units. Beside it: how its
-//! world is assembled ([`assemble`]), and the run of it ([`Run`]).
+//! A scenario as data: as the Python side hands it over, already checked and in base units. Beside it: the assembly of
+//! its world ([`assemble`]), and its run ([`Run`]).
 //!
-//! Times and spans are nanoseconds, rates bit/s, sizes bytes, probabilities fractions. People write
-//! TOML with units (`"20ms"`, `"2.5Mbps"`); `python/tidegate/scenario` turns that into this.
+//! Times and spans are in nanoseconds, rates in bit/s, sizes in bytes; probabilities are fractions. People write
+//! TOML with units (`"20ms"`, `"2.5Mbps"`), which `python/tidegate/scenario` converts.
 
 pub mod assemble;
 mod driven;
@@ -34,23 +34,23 @@ use tidegate_core::{Level, Span, Time};
 pub use traffic::*;
 pub use waiting::Queued;
 
-/// One scenario: all that a run depends on, but for traces and controllers that are handed over beside it.
+/// A scenario: all that a run depends on, except traces and controllers, which are handed over beside it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// How long it runs.
+    /// Duration of the run.
     pub duration: Span,
-    /// Left out of the metrics at the beginning.
+    /// Time at the beginning that the metrics leave out.
     #[serde(default)]
     pub warmup: Span,
     /// The run's seed.
     pub seed: u64,
-    /// Seeds that replace `seed` for single components, by name: for the same run with other luck of one flow, say.
+    /// Seeds that replace `seed` for single components, by name: for the same run with other draws of one flow, say.
     #[serde(default)]
     pub seeds: Vec<(String, u64)>,
-    /// How much is kept.
+    /// The amount of data that is recorded.
     #[serde(default)]
     pub record: Record,
     /// Largest sending jitter of TCP and CBR senders, `None`: off.
@@ -66,7 +66,7 @@ pub struct Scenario {
     /// Media flows of one sender whose congestion controls are coupled.
     #[serde(default)]
     pub couplings: Vec<CouplingSpec>,
-    /// What changes while it runs.
+    /// Changes while it runs.
     #[serde(default)]
     pub moves: Vec<MoveSpec>,
     /// The sessions of many members.
@@ -78,7 +78,7 @@ pub struct Scenario {
     pub bytes: bool,
 }
 
-/// How much of a run is kept.
+/// The amount of data that is recorded of a run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -122,17 +122,17 @@ pub struct FlowSpec {
     pub from: String,
     /// Graph node of the receiver.
     pub to: String,
-    /// When it begins.
+    /// Time of its beginning.
     #[serde(default)]
     pub start: Time,
-    /// When it ends; the run's end by default.
+    /// Time of its end; the run's end by default.
     #[serde(default)]
     pub stop: Option<Time>,
-    /// What it is.
+    /// The kind of its traffic.
     pub kind: FlowKind,
 }
 
-/// What a flow is.
+/// The kind of a flow's traffic.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowKind {
@@ -142,9 +142,9 @@ pub enum FlowKind {
     Udp(UdpSpec),
     /// TCP.
     Tcp(TcpSpec),
-    /// Datagrams that whoever drives the run feeds and hears.
+    /// Datagrams that the driver of the run feeds and receives.
     External,
-    /// The same from a real program that is a call: it has its share of the links as media has.
+    /// Datagrams of a real program that is a call; such a flow counts as media where the links are shared.
     Program,
 }
 

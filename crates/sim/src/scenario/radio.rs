@@ -1,9 +1,9 @@
-//! Radio networks: where they are, who their users are, and of which kind they are.
+//! Radio networks of a scenario: their ends, users and kind.
 
 use crate::radio::{User, lte};
 use serde::Deserialize;
 
-/// A radio network between a node of the graph and its users, each of whom is a node of the graph as well.
+/// A radio network between a node of the graph and its users, each of which is a node of the graph as well.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioSpec {
@@ -13,7 +13,7 @@ pub struct RadioSpec {
     pub core: String,
     /// The users, in the order of their numbers.
     pub users: Vec<User>,
-    /// Its kind, with the settings of that.
+    /// Its kind, with that kind's settings.
     pub access: AccessSpec,
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The points that links join, by number, and the links that leave each.
 ///
-/// A route is the one with the fewest links; among equal ones the first that a search in the order of the links meets.
+/// The route between two points is the one with the fewest links; of equal routes the first that a search in the order
+/// of the links finds.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     numbers: BTreeMap<String, usize>,
@@ -14,7 +15,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Over links between these points, in this order.
+    /// Routes over links between these pairs of points, in this order.
     pub fn new<'a>(ends: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut routes = Self::default();
         for (link, (from, to)) in ends.into_iter().enumerate() {
@@ -24,7 +25,7 @@ impl Routes {
         routes
     }
 
-    /// Over the links of a scenario.
+    /// Routes over the links of a scenario.
     pub(crate) fn of(links: &[LinkSpec]) -> Self {
         Self::new(links.iter().map(|link| (link.from.as_str(), link.to.as_str())))
     }
@@ -68,7 +69,7 @@ impl Routes {
         Some(links)
     }
 
-    /// The last step of the route from `from` to each point: the point and the link before it.
+    /// For each point the last step of the route from `from`: the point and the link before it.
     pub(crate) fn tree(&self, from: usize) -> Vec<Option<(usize, usize)>> {
         self.search(from, None)
     }

@@ -1,4 +1,4 @@
-//! A run under way, and what it leaves behind.
+//! A run under way, and its outcome.
 
 use super::external::External;
 use super::moves::Moves;
@@ -11,7 +11,7 @@ use tidegate_core::outbox::PacketAccount;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Node, Span, Time};
 
-/// A scenario under way: its world, and when it ends.
+/// A scenario under way: its world, and the time of its end.
 pub struct Run {
     pub(super) world: World,
     pub(super) duration: Span,
@@ -20,17 +20,17 @@ pub struct Run {
     pub(super) before: Option<Vec<u64>>,
     pub(super) external: External,
     pub(super) moves: Moves,
-    /// What it plays of recorded networks.
+    /// The recorded networks that it plays.
     pub(super) recordings: Vec<Recorded>,
 }
 
-/// What a run leaves behind.
+/// The outcome of a run.
 pub struct Outcome {
-    /// All that was recorded.
+    /// The recorded data.
     pub recording: Box<Recording>,
     /// The metrics.
     pub summary: Summary,
-    /// What each random substream gave out, by name.
+    /// The number of draws of each random substream, by name.
     pub draws: Vec<Draws>,
     /// Events that the engine handled.
     pub events: u64,
@@ -39,7 +39,7 @@ pub struct Outcome {
 }
 
 impl Run {
-    /// This run with something around each node (a probe): see [`World::around`].
+    /// Wraps each node (in a probe, say): see [`World::around`].
     ///
     /// # Panics
     /// If it has begun.
@@ -48,7 +48,7 @@ impl Run {
         Self { world: self.world.around(wrap), ..self }
     }
 
-    /// How long it runs.
+    /// Duration of the run.
     #[must_use]
     pub fn duration(&self) -> Span {
         self.duration
@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// Runs up to `until`, or to its end if that is earlier, but handles not many more than `events`
-    /// events; says whether it got there.
+    /// events; returns whether it got there.
     ///
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
@@ -71,8 +71,8 @@ impl Run {
         self.in_stretches(until, events, World::run_some)
     }
 
-    /// Runs as `run` does, and sees to what is due on the way: what happens at the very end of the warm-up counts
-    /// already, and a change holds for what happens at its time.
+    /// Runs as `run` does, and stops on the way for the end of the warm-up and for planned changes: events at the end
+    /// of the warm-up already count, and a change applies to events at its time.
     pub(super) fn in_stretches(
         &mut self,
         until: Time,
@@ -80,29 +80,29 @@ impl Run {
         mut run: impl FnMut(&mut World, Time, u64) -> Result<bool, Stopped>,
     ) -> Result<bool, Stopped> {
         let until = until.min(Time::ZERO + self.duration);
-        let most = self.world.events().saturating_add(events);
+        let max_events = self.world.events().saturating_add(events);
         loop {
             let warm = self.before.is_none().then_some(Time::ZERO + self.warmup);
-            let due = warm.into_iter().chain(self.moves.next()).min().filter(|&at| at <= until);
-            let left = most.saturating_sub(self.world.events());
-            let Some(at) = due else { return run(&mut self.world, until, left) };
-            if at > Time::ZERO && !run(&mut self.world, at - Span::from_nanos(1), left)? {
+            let due = warm.into_iter().chain(self.moves.next()).min().filter(|&time| time <= until);
+            let budget = max_events.saturating_sub(self.world.events());
+            let Some(time) = due else { return run(&mut self.world, until, budget) };
+            if time > Time::ZERO && !run(&mut self.world, time - Span::from_nanos(1), budget)? {
                 return Ok(false);
             }
-            if warm == Some(at) {
+            if warm == Some(time) {
                 self.warm_up_ends();
             }
-            self.make_moves(at);
+            self.make_moves(time);
         }
     }
 
-    /// Notes what had been carried before the metrics began.
+    /// Stores the bytes that each node had carried when the warm-up ended.
     pub(super) fn warm_up_ends(&mut self) {
         self.before = Some(self.world.accounts().iter().map(|accounts| accounts.left_bytes).collect());
     }
 
-    /// Runs up to `until`, or to its end if that is earlier, but leaves undone what happens at that very time: a change
-    /// there comes first. Handles not many more than `events` events; says whether it got there.
+    /// Runs up to `until`, or to its end if that is earlier, but not the events at that very time, so that a change can
+    /// come before them. Handles not many more than `events` events; returns whether it got there.
     ///
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
@@ -114,7 +114,7 @@ impl Run {
         self.run_some(until - Span::from_nanos(1), events)
     }
 
-    /// The earliest time at which nothing can have happened yet: where a run that was run *before* a time stands.
+    /// The earliest time at which no event has been handled yet; after [`Run::run_before`], that time.
     #[must_use]
     pub fn reached(&self) -> Time {
         match self.world.now() {
@@ -123,7 +123,7 @@ impl Run {
         }
     }
 
-    /// The simulated time that it has got to.
+    /// The present simulated time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.world.now()
@@ -155,7 +155,7 @@ impl Run {
         Ok(Outcome { recording, summary, draws, events, hops })
     }
 
-    /// Asserts that no packet went missing so far.
+    /// Checks that no packet went missing so far.
     ///
     /// # Errors
     /// With the node and its counts, when one did.
@@ -163,8 +163,8 @@ impl Run {
         self.world.check()
     }
 
-    /// The metrics so far, as those of a run that ends where this one has got to, which goes on unmoved. What only
-    /// the end of a run brings to light is left out: a freeze that lasts, and speech that is still on its way.
+    /// The metrics so far, as if the run ended now; it goes on unchanged. They leave out what is only known at the end
+    /// of a run: a freeze that lasts, and speech that is still on its way.
     pub fn summary_so_far(&mut self) -> Summary {
         let duration = self.reached() - Time::ZERO;
         let duration = duration.min(self.duration);
@@ -176,7 +176,7 @@ impl Run {
         Summary { warnings, recordings: played(self.recordings.iter(), duration), ..summary }
     }
 
-    /// All that has been recorded so far.
+    /// The data recorded so far.
     #[must_use]
     pub fn recording(&self) -> &Recording {
         let record: &dyn Any = self.world.record();
@@ -198,22 +198,24 @@ impl Run {
     }
 }
 
-/// What was played of recordings in a run that lasted so long.
+/// The recordings, with the seconds that a run of this duration has played of each.
 fn played<'a>(recordings: impl Iterator<Item = &'a Recorded>, lasted: Span) -> Vec<Recorded> {
     let lasted = lasted.as_secs_f64();
-    recordings.map(|one| Recorded { used_s: one.used_s.min(lasted), ..one.clone() }).collect()
+    recordings
+        .map(|recording| Recorded { used_s: recording.used_s.min(lasted), ..recording.clone() })
+        .collect()
 }
 
-/// What the metrics need beside the recording.
+/// Inputs of the metrics beside the recording.
 struct Sums<'a> {
     accounts: &'a [PacketAccount],
-    /// What nodes had carried when the warm-up ended; `None` before.
+    /// Bytes that each node had carried when the warm-up ended; `None` before.
     before: Option<&'a [u64]>,
     warmup: Span,
 }
 
 impl Sums<'_> {
-    /// The metrics of a run that ends after `duration`, and what the recording has to know for them.
+    /// Completes the recording of a run that ends after `duration`, and returns its metrics.
     fn up(&self, recording: &mut Recording, nodes: &mut [Box<dyn Node>], duration: Span) -> Summary {
         let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + duration);
         recording.close_frames(end);
@@ -224,9 +226,10 @@ impl Sums<'_> {
         }
         recording.set_carried(|node| {
             let id = node.0 as usize;
-            let (before, left) = (self.before.map_or(0, |before| before[id]), self.accounts[id].left_bytes);
-            assert!(before <= left, "node {id} has carried less than at the end of the warm-up");
-            left - before
+            let (before, carried) =
+                (self.before.map_or(0, |before| before[id]), self.accounts[id].left_bytes);
+            assert!(before <= carried, "node {id} has carried less than at the end of the warm-up");
+            carried - before
         });
         recording.summary(duration, self.warmup)
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
 
-/// An RTP session of any number of members, whose packets go to all others.
+/// An RTP session of any number of members; the packets of each go to all others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSpec {
@@ -13,7 +13,7 @@ pub struct SessionSpec {
     pub bandwidth: Rate,
     /// Bytes of IP and UDP headers.
     pub overhead: u32,
-    /// Who takes part.
+    /// Its members.
     pub members: Vec<MemberSpec>,
 }
 
@@ -23,11 +23,11 @@ pub struct SessionSpec {
 pub struct MemberSpec {
     /// Its name, unique in the session, and its CNAME.
     pub name: String,
-    /// Graph node where it is.
+    /// Its graph node.
     pub node: String,
-    /// Under which profile it sends RTCP.
+    /// RTP profile of its RTCP.
     pub profile: ProfileSpec,
-    /// What it sends, if anything.
+    /// The media it sends, if any.
     #[serde(default)]
     pub media: Option<MemberMedia>,
     /// Whether it counts as a sender though it sends no RTP.
@@ -36,24 +36,24 @@ pub struct MemberSpec {
     /// Whether it reports losses.
     #[serde(default = "super::yes")]
     pub reports_losses: bool,
-    /// When it joins.
+    /// Time at which it joins.
     #[serde(default)]
     pub join: Time,
-    /// When it leaves; with the run by default.
+    /// Time at which it leaves; the end of the run by default.
     #[serde(default)]
     pub leave: Option<Time>,
-    /// Whether it leaves without a goodbye.
+    /// Whether it leaves without a BYE.
     #[serde(default)]
     pub crashes: bool,
 }
 
-/// Under which profile a member sends RTCP.
+/// The RTP profile of a member's RTCP.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileSpec {
     /// RFC 3551.
     Avp {
-        /// The least interval before its randomisation (RFC 3550 section 6.2).
+        /// The minimum interval before its randomisation (RFC 3550 section 6.2).
         minimum: Span,
     },
     /// RFC 4585.
@@ -64,12 +64,12 @@ pub enum ProfileSpec {
         /// (draft-ietf-avt-rtcp-feedback-00).
         #[serde(default)]
         k: Option<f64>,
-        /// Whether the interval of `l` is drawn for each feedback, instead of that under way.
+        /// Whether the interval of `l` is drawn for each feedback, instead of using the interval under way.
         #[serde(default)]
         redraw: bool,
-        /// Feedback that cannot go within this time is not sent.
+        /// Feedback that cannot be sent within this time is discarded.
         max_feedback_delay: Span,
-        /// The least time between full regular packets; zero: none.
+        /// The minimum time between full regular packets; zero: none.
         rr_interval: Span,
         /// Whether early packets are feedback alone (RFC 5506).
         #[serde(default)]
@@ -77,7 +77,7 @@ pub enum ProfileSpec {
     },
 }
 
-/// What a member sends.
+/// The media of a member.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberMedia {
@@ -88,7 +88,7 @@ pub enum MemberMedia {
         /// Their rate.
         rate: Rate,
     },
-    /// Pictures of as many packets each, repaired on NEWPRED messages.
+    /// Pictures with the same number of packets each, repaired on NEWPRED messages.
     Segments {
         /// Pictures a second.
         fps: f64,

@@ -9,13 +9,13 @@ use tidegate_core::{Rate, Span, Time};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UdpSpec {
-    /// When packets are sent.
+    /// Pattern of the sending times.
     pub pattern: Pattern,
     /// Mean rate while on.
     pub rate: Rate,
     /// Bytes on the wire of a packet.
     pub packet_size: u32,
-    /// From each time on another rate; empty: `rate` for ever.
+    /// Rates over time: each holds from the time beside it; empty: `rate` for ever.
     #[serde(default)]
     pub schedule: Vec<(Time, Rate)>,
 }
@@ -26,17 +26,17 @@ pub struct UdpSpec {
 pub struct TcpSpec {
     /// Congestion control.
     pub algorithm: Variant,
-    /// What it carries.
+    /// Its workload.
     pub workload: Workload,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// Least retransmission time-out (RFC 6298: 1 s).
+    /// Minimum retransmission time-out (RFC 6298: 1 s).
     pub min_rto: Span,
-    /// Whether every second segment is acknowledged (RFC 5681 section 4.2).
+    /// Whether only every second segment is acknowledged (RFC 5681 section 4.2).
     pub delayed_ack: bool,
-    /// Whether it begins with SYN and its answer (RFC 9293 section 3.5).
+    /// Whether it begins with a handshake: SYN and SYN-ACK (RFC 9293 section 3.5).
     pub handshake: bool,
-    /// Whether its SYNs carry options.
+    /// Whether its SYN segments carry options.
     #[serde(default = "super::yes")]
     pub options: bool,
     /// Whether CUBIC has HyStart.

@@ -1,38 +1,38 @@
-//! What waits in the queues of a run at the present time, for a picture of it.
+//! The packets in the queues of a run at the present time, for a picture of it.
 
 use super::run::Run;
 use crate::link::ManagedLink;
 use std::any::Any;
 use tidegate_core::{FlowId, Kind, Time};
 
-/// A packet that has not been served yet.
+/// A packet that waits for a link or is in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// The place of its link among those of the recording.
+    /// Index of its link among those of the recording.
     pub link: u32,
     /// Its flow.
     pub flow: FlowId,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its bytes on the wire.
     pub size: u32,
-    /// Since when it waits; `None` while it is being sent.
+    /// Time since which it waits; `None` while it is being sent.
     pub since: Option<Time>,
 }
 
 impl Run {
-    /// Shows what waits in each managed link now: the packet in service, and then the others in the order in which
-    /// their queue has them, `most` of them a link.
-    pub fn waiting(&self, most: usize, visit: &mut dyn FnMut(Queued)) {
-        // at this time it has done all that it does
+    /// Visits the packets in each managed link now: the packet in service, and then the others in the order of their
+    /// queue, at most `limit` a link.
+    pub fn waiting(&self, limit: usize, visit: &mut dyn FnMut(Queued)) {
+        // the link has handled all its events up to this time
         let now = self.world.now();
         for (link, info) in self.recording().links.iter().enumerate() {
             let node: &dyn Any = &*self.world.nodes()[info.node.0 as usize];
             let Some(node) = node.downcast_ref::<ManagedLink>() else { continue };
-            let mut shown = 0;
+            let mut count = 0;
             node.waiting(now, &mut |packet, since| {
-                shown += 1;
-                if shown <= most {
+                count += 1;
+                if count <= limit {
                     let (flow, kind, size) = (packet.flow, packet.kind, packet.size);
                     visit(Queued { link: link as u32, flow, kind, size, since });
                 }

@@ -2,7 +2,7 @@
 
 use tidegate_core::{Node, Outbox, Packet, Port, Time};
 
-/// A node at which every packet has arrived.
+/// A node at which packets arrive and leave the simulation.
 #[derive(Clone, Debug)]
 pub struct Sink {
     name: String,

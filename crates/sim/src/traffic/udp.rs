@@ -1,4 +1,4 @@
-//! UDP traffic that does not react to anything: who sends how much, when.
+//! UDP traffic that does not react to congestion.
 
 use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use crate::refusal::{Refusal, ensure};
@@ -8,31 +8,31 @@ use tidegate_core::address::{Service, Way};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
-/// The settings of a source.
+/// The settings of a UDP source.
 #[derive(Clone, Debug)]
 pub struct UdpSettings {
-    /// Whose packets these are.
+    /// The flow of its packets.
     pub flow: FlowId,
-    /// Where they go.
+    /// The route of its packets.
     pub route: RouteId,
     /// Bytes of each packet on the wire, IP and UDP headers included.
     pub size: u32,
-    /// When it begins.
+    /// Time of its beginning.
     pub start: Time,
-    /// Nothing is sent at or after this.
+    /// Time from which no packet is sent.
     pub stop: Time,
-    /// When packets leave.
+    /// Pattern of the departures.
     pub pattern: Pattern,
-    /// The rate, while on, of what [`UdpSettings::size`] counts.
+    /// The rate while on, in the bytes that [`UdpSettings::size`] counts.
     pub rate: Rate,
-    /// With [`Pattern::Cbr`], a rate that changes instead, by the time since the start; a packet leaves whenever enough
-    /// for one more has come together, the first one as soon as the rate is not zero.
+    /// With [`Pattern::Cbr`], a changing rate instead, by the time since the start. A packet leaves whenever its bytes
+    /// have accumulated, the first one as soon as the rate is not zero.
     pub schedule: Option<Steps>,
-    /// Each packet leaves up to this much later, order kept.
+    /// Largest sending jitter; packets stay in order.
     pub jitter: Span,
 }
 
-/// When packets leave.
+/// A pattern of departures.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -40,9 +40,9 @@ pub enum Pattern {
     Cbr,
     /// As a Poisson process.
     Poisson,
-    /// At the rate during exponential on-times, not at all during exponential off-times; in the on or the
-    /// off state at the start with the probability of the long run. A packet leaves whenever the on-time
-    /// for one more has passed, so that the mean rate is exactly `rate * on / (on + off)`.
+    /// At the rate during exponential on-times, and not at all during exponential off-times. The state at the
+    /// start is drawn with the probability of the long run. A packet leaves whenever the on-time of a packet
+    /// has passed, so that the mean rate is exactly `rate * on / (on + off)`.
     OnOff {
         /// Mean length of an on-time.
         on: Span,
@@ -56,17 +56,17 @@ pub enum Pattern {
 pub struct UdpSource {
     name: String,
     packet: Packet,
-    /// When the next packet leaves.
+    /// Departure of the next packet.
     next: Time,
     stop: Time,
     clock: Clock,
     jitter: Option<SendingJitter>,
 }
 
-/// A pattern at work: what it needs to tell when the next packet leaves.
+/// The state of a pattern, from which the next departure follows.
 #[derive(Clone, Debug)]
 enum Clock {
-    /// A transmitter that is never idle finishes packets at the exact pace.
+    /// A transmitter that is never idle: it finishes packets at the exact pace.
     Constant(Constant),
     Poisson {
         ideal: Time,
@@ -99,7 +99,7 @@ impl Clock {
         })
     }
 
-    /// When the first packet is to be sent.
+    /// The time at which the first packet is to be sent.
     fn first(&mut self, start: Time, size: u32) -> Time {
         match self {
             Self::Constant(pace) if pace.rate() == Rate::ZERO => Time::MAX,
@@ -109,7 +109,7 @@ impl Clock {
         }
     }
 
-    /// When the next packet is to be sent.
+    /// The time at which the next packet is to be sent.
     #[inline]
     fn following(&mut self, size: u32) -> Time {
         match self {
@@ -130,10 +130,10 @@ impl Clock {
 /// An exponential on/off source between two packets.
 #[derive(Clone, Debug)]
 struct OnOff {
-    /// Up to here on-times and off-times have been drawn.
-    at: Time,
-    /// What is left of the present on-time.
-    left: Span,
+    /// The time up to which on-times and off-times are used.
+    position: Time,
+    /// Rest of the present on-time.
+    remaining: Span,
     /// The on-time between two packets: whole nanoseconds, and a fraction in units of 1/peak.
     gap: (i64, u64),
     part: u64,
@@ -156,37 +156,37 @@ impl OnOff {
         ensure(!off.is_negative(), || Refusal::new("off", off, "zero or more"))?;
         let work = u128::from(size) * WORK_PER_BYTE;
         let peak = peak.as_bps();
-        let whole = i64::try_from(work / u128::from(peak)).unwrap_or(i64::MAX);
+        let nanos = i64::try_from(work / u128::from(peak)).unwrap_or(i64::MAX);
         // bounds the on-times that one packet can take
-        ensure(whole / 1_000_000 <= on.as_nanos(), || {
+        ensure(nanos / 1_000_000 <= on.as_nanos(), || {
             Refusal::new(
                 "on",
                 on,
-                format!("at least a millionth of what a packet takes ({})", Span::from_nanos(whole)),
+                format!("at least a millionth of the time that a packet takes ({})", Span::from_nanos(nanos)),
             )
         })?;
         let (on, off) = (on.as_secs_f64(), off.as_secs_f64());
         let begins_on = luck.chance(on / (on + off));
-        let at = if begins_on { start } else { start + Span::from_secs_f64(luck.exponential(off)) };
-        let left = Span::from_secs_f64(luck.exponential(on));
+        let position = if begins_on { start } else { start + Span::from_secs_f64(luck.exponential(off)) };
+        let remaining = Span::from_secs_f64(luck.exponential(on));
         let rest = (work % u128::from(peak)) as u64;
-        Ok(Self { at, left, gap: (whole, rest), part: 0, peak, on, off, luck })
+        Ok(Self { position, remaining, gap: (nanos, rest), part: 0, peak, on, off, luck })
     }
 
     fn following(&mut self) -> Time {
-        let (whole, rest) = self.gap;
-        let (part, over) = self.part.overflowing_add(rest);
-        let carry = over || part >= self.peak;
+        let (nanos, rest) = self.gap;
+        let (part, overflow) = self.part.overflowing_add(rest);
+        let carry = overflow || part >= self.peak;
         self.part = if carry { part.wrapping_sub(self.peak) } else { part };
-        let mut need = Span::from_nanos(whole.saturating_add(i64::from(carry)));
-        while need > self.left {
-            need -= self.left;
-            self.at += self.left + Span::from_secs_f64(self.luck.exponential(self.off));
-            self.left = Span::from_secs_f64(self.luck.exponential(self.on));
+        let mut need = Span::from_nanos(nanos.saturating_add(i64::from(carry)));
+        while need > self.remaining {
+            need -= self.remaining;
+            self.position += self.remaining + Span::from_secs_f64(self.luck.exponential(self.off));
+            self.remaining = Span::from_secs_f64(self.luck.exponential(self.on));
         }
-        self.left -= need;
-        self.at += need;
-        self.at
+        self.remaining -= need;
+        self.position += need;
+        self.position
     }
 }
 
@@ -248,7 +248,7 @@ impl Node for UdpSource {
     }
 
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
-        // nobody answers a datagram; whatever is routed here has arrived
+        // no node answers a datagram; a packet that is routed to this node has arrived
         out.deliver(now, &packet);
     }
 
@@ -295,8 +295,8 @@ mod tests {
     fn departures(sending: Sending, size: u32, jitter: Span, stop: Time) -> Vec<Time> {
         let mut source = source(sending, size, jitter, stop).unwrap();
         let mut out = Outbox::new(1, Box::new(Nothing));
-        while let Some(at) = source.next_wakeup() {
-            source.advance(at, &mut out);
+        while let Some(time) = source.next_wakeup() {
+            source.advance(time, &mut out);
         }
         for (count, (_, packet)) in out.packets.iter().enumerate() {
             assert_eq!((packet.sequence as usize, packet.size, packet.flow), (count, size, FlowId(3)));
@@ -322,7 +322,7 @@ mod tests {
         // 200 000 expected, with a deviation of 447
         assert!(sent.len().abs_diff(200_000) < 1600, "{}", sent.len());
         let mut seconds = [0.0_f64; 200];
-        sent.iter().for_each(|at| seconds[at.as_secs_f64() as usize - 1] += 1.0);
+        sent.iter().for_each(|time| seconds[time.as_secs_f64() as usize - 1] += 1.0);
         let mean = seconds.iter().sum::<f64>() / 200.0;
         let variance = seconds.iter().map(|count| (count - mean) * (count - mean)).sum::<f64>() / 199.0;
         // the index of dispersion is 1, with a deviation of sqrt(2/199) = 0.1
@@ -349,12 +349,16 @@ mod tests {
 
     #[test]
     fn a_schedule_is_followed_by_the_byte() {
-        let at = Time::from_millis;
-        let rates = [(at(0), Rate::ZERO), (at(100), Rate::from_kbps(80)), (at(300), Rate::from_kbps(8000))];
+        let millis = Time::from_millis;
+        let rates = [
+            (millis(0), Rate::ZERO),
+            (millis(100), Rate::from_kbps(80)),
+            (millis(300), Rate::from_kbps(8000)),
+        ];
         let scheduled = (Pattern::Cbr, Rate::ZERO, Some(Steps::new(&rates, None).unwrap()));
         // 1000 B: at 1.1 s, one every 100 ms until 1.3 s, then one every 1 ms
-        let sent = departures(scheduled, 1000, Span::ZERO, at(1303));
-        assert_eq!(sent, [1100, 1200, 1300, 1301, 1302].map(at));
+        let sent = departures(scheduled, 1000, Span::ZERO, millis(1303));
+        assert_eq!(sent, [1100, 1200, 1300, 1301, 1302].map(millis));
     }
 
     #[test]

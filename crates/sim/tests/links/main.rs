@@ -1,4 +1,4 @@
-//! Links against closed forms, two-sided, one for each service, queue and medium.
+//! Links compared with closed forms, from both sides, one for each service, queue and medium.
 
 mod statuses;
 
@@ -14,9 +14,9 @@ use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::traffic::udp::{Pattern, UdpSettings};
 use tidegate_sim::{Link, LinkSettings, Sink, UdpSource, World};
 
-/// Keeps when each packet arrived and what it had waited, and what died of what.
+/// A recorder of arrivals, drops by cause, and backlogs.
 #[derive(Default)]
-struct Seen {
+struct PacketLog {
     sent: u64,
     arrived: Vec<(Time, Packet)>,
     dropped: [u64; 4],
@@ -24,7 +24,7 @@ struct Seen {
     backlog: Vec<Backlog>,
 }
 
-impl Recorder for Seen {
+impl Recorder for PacketLog {
     fn sent(&mut self, _: Time, _: &Packet) {
         self.sent += 1;
     }
@@ -43,13 +43,13 @@ impl Recorder for Seen {
     }
 }
 
-impl Seen {
+impl PacketLog {
     fn longest_wait(&self) -> Span {
         self.arrived.iter().map(|(_, packet)| packet.queued).max().unwrap()
     }
 }
 
-/// Keeps the sum of waits only, for long runs.
+/// A recorder of the sum of waits, for long runs.
 #[derive(Default)]
 struct Waits {
     count: u64,
@@ -66,8 +66,8 @@ impl Recorder for Waits {
 /// A pattern and its rate.
 type Sending = (Pattern, Rate);
 
-/// Runs a source through a link into a sink and checks conservation: what was recorded, and how many
-/// packets are still in the link.
+/// Runs a source through a link into a sink and checks conservation; returns the recorder, and the number of
+/// packets still in the link.
 fn record<R: Recorder + Default>(
     (pattern, rate): Sending,
     size: u32,
@@ -99,10 +99,10 @@ fn record<R: Recorder + Default>(
     (*record.downcast().unwrap(), inside)
 }
 
-fn run(sending: Sending, size: u32, link: LinkSettings, until: Time) -> Seen {
-    let (seen, inside) = record::<Seen>(sending, size, link, until);
-    assert_eq!(seen.sent, seen.arrived.len() as u64 + seen.dropped.iter().sum::<u64>() + inside);
-    seen
+fn run(sending: Sending, size: u32, link: LinkSettings, until: Time) -> PacketLog {
+    let (log, inside) = record::<PacketLog>(sending, size, link, until);
+    assert_eq!(log.sent, log.arrived.len() as u64 + log.dropped.iter().sum::<u64>() + inside);
+    log
 }
 
 fn mbps(rate: u64) -> Sending {
@@ -116,30 +116,30 @@ fn at(millis: i64) -> Time {
 #[test]
 fn an_idle_link_takes_size_over_rate_and_propagation() {
     let link = LinkSettings::constant(Rate::from_mbps(1), Span::from_millis(20));
-    let seen = run((Pattern::Cbr, Rate::from_kbps(100)), 1200, link, Time::from_secs(10));
+    let log = run((Pattern::Cbr, Rate::from_kbps(100)), 1200, link, Time::from_secs(10));
     // 1200 B at 100 kbit/s: one packet every 96 ms; the 105th is sent at 9.984 s and still under way
-    assert_eq!(seen.arrived.len(), 104);
-    for (at, packet) in &seen.arrived {
+    assert_eq!(log.arrived.len(), 104);
+    for (time, packet) in &log.arrived {
         // 1200 B at 1 Mbit/s: 9.6 ms
-        assert_eq!(*at - packet.sent, Span::from_micros(29_600));
+        assert_eq!(*time - packet.sent, Span::from_micros(29_600));
         assert_eq!(packet.queued, Span::ZERO);
     }
     let infinite = LinkSettings::constant(Rate::MAX, Span::from_millis(7));
-    let seen = run(mbps(100), 1200, infinite, Time::from_secs(1));
-    assert!(seen.arrived.iter().all(|(at, packet)| *at - packet.sent == Span::from_millis(7)));
+    let log = run(mbps(100), 1200, infinite, Time::from_secs(1));
+    assert!(log.arrived.iter().all(|(arrival, packet)| *arrival - packet.sent == Span::from_millis(7)));
 }
 
 #[test]
 fn a_saturated_link_carries_its_rate_to_the_packet() {
     let queue = DropTail::bytes(Size::from_bytes(30_000));
     let link = LinkSettings::constant(Rate::from_mbps(10), Span::from_millis(5)).with_queue(queue);
-    let seen = run(mbps(20), 1500, link, Time::from_secs(10));
+    let log = run(mbps(20), 1500, link, Time::from_secs(10));
     // a packet every 1.2 ms, the first at 6.2 ms
-    assert_eq!(seen.arrived.len(), (10_000_000 - 5_000) / 1_200);
-    for (count, (at, _)) in seen.arrived.iter().enumerate() {
-        assert_eq!(at.as_nanos(), 5_000_000 + 1_200_000 * (count as i64 + 1));
+    assert_eq!(log.arrived.len(), (10_000_000 - 5_000) / 1_200);
+    for (count, (arrival, _)) in log.arrived.iter().enumerate() {
+        assert_eq!(arrival.as_nanos(), 5_000_000 + 1_200_000 * (count as i64 + 1));
     }
-    assert!(seen.dropped[Cause::Queue as usize] > 8_000);
+    assert!(log.dropped[Cause::Queue as usize] > 8_000);
     // an odd rate: 7 777 777 bit/s for 30 s are 19444.44 packets of 1500 B
     let link = LinkSettings::constant(Rate::from_bps(7_777_777), Span::ZERO).with_queue(queue);
     assert_eq!(run(mbps(20), 1500, link, Time::from_secs(30)).arrived.len(), 19_444);
@@ -161,35 +161,35 @@ fn the_largest_wait_is_buffer_over_rate() {
     for limit in limits {
         let link = |queue| LinkSettings::constant(Rate::from_mbps(10), Span::ZERO).with_queue(queue);
         // 19 Mbit/s: a packet every 631.6 us falls anywhere in the service of another
-        let seen = run(mbps(19), 1500, link(limit.of_waiting()), Time::from_secs(5));
-        // the 20th waiting packet came while one was in service: it waits for 19 others and what is left of that one
-        let longest = seen.longest_wait();
+        let log = run(mbps(19), 1500, link(limit.of_waiting()), Time::from_secs(5));
+        // the 20th waiting packet came while one was in service: it waits for 19 others and the rest of that one
+        let longest = log.longest_wait();
         assert!(
             longest > Span::from_micros(23_950) && longest <= Span::from_millis(24),
             "{longest} {limit:?}"
         );
-        assert_eq!(seen.backlog.iter().map(|backlog| backlog.packets).max(), Some(21));
+        assert_eq!(log.backlog.iter().map(|backlog| backlog.packets).max(), Some(21));
         // with the packet in service counted, as by default, there is one less
-        let seen = run(mbps(19), 1500, link(limit), Time::from_secs(5));
-        let longest = seen.longest_wait();
+        let log = run(mbps(19), 1500, link(limit), Time::from_secs(5));
+        let longest = log.longest_wait();
         assert!(
             longest > Span::from_micros(22_750) && longest <= Span::from_micros(22_800),
             "{longest} {limit:?}"
         );
-        assert_eq!(seen.backlog.iter().map(|backlog| backlog.packets).max(), Some(20));
+        assert_eq!(log.backlog.iter().map(|backlog| backlog.packets).max(), Some(20));
     }
 }
 
 #[test]
-fn a_queue_without_room_serves_what_finds_it_idle() {
+fn a_queue_without_room_serves_packets_that_find_it_idle() {
     let link = |queue| LinkSettings::constant(Rate::from_mbps(12), Span::ZERO).with_queue(queue);
     // 1 ms of service, a packet every 0.4 ms: every third one, every 1.2 ms, finds the transmitter idle
     let one_byte_short = DropTail::bytes(Size::from_bytes(1499));
     for queue in [DropTail::packets(0), one_byte_short] {
         for queue in [queue, queue.of_waiting()] {
-            let seen = run(mbps(30), 1500, link(queue), at(1200));
-            assert_eq!(seen.arrived.len(), 1000, "{queue:?}");
-            assert_eq!(seen.longest_wait(), Span::ZERO, "{queue:?}");
+            let log = run(mbps(30), 1500, link(queue), at(1200));
+            assert_eq!(log.arrived.len(), 1000, "{queue:?}");
+            assert_eq!(log.longest_wait(), Span::ZERO, "{queue:?}");
         }
     }
 }
@@ -234,17 +234,17 @@ fn a_scheduled_link_carries_the_integral_of_its_rate() {
             (at(800), Rate::from_kbps(600))
         ]
     );
-    let seen = run(mbps(5), 1500, settings, at(100_010));
-    assert_eq!(seen.arrived.len(), 100 * 1_020_000 / 12_000);
-    assert_eq!(seen.backlog.iter().map(|backlog| backlog.packets).max(), Some(25));
-    // an idle link with an outage: what comes in it waits for its end, and that is waiting
+    let log = run(mbps(5), 1500, settings, at(100_010));
+    assert_eq!(log.arrived.len(), 100 * 1_020_000 / 12_000);
+    assert_eq!(log.backlog.iter().map(|backlog| backlog.packets).max(), Some(25));
+    // an idle link with an outage: packets that come in it wait for its end, which counts as waiting
     let steps = Steps::new(&[(at(0), Rate::ZERO), (at(50), Rate::from_mbps(12))], None).unwrap();
     let settings = LinkSettings::new(Server::schedule(steps), Span::from_millis(10));
-    let seen = run((Pattern::Cbr, Rate::from_kbps(600)), 1500, settings, at(71));
-    let seen: Vec<_> = seen.arrived.iter().map(|(at, packet)| (*at, packet.queued)).collect();
+    let log = run((Pattern::Cbr, Rate::from_kbps(600)), 1500, settings, at(71));
+    let log: Vec<_> = log.arrived.iter().map(|(arrival, packet)| (*arrival, packet.queued)).collect();
     // sent at 0, 20, 40 and 60 ms
     let ms = Span::from_millis;
-    assert_eq!(seen, [(at(61), ms(50)), (at(62), ms(31)), (at(63), ms(12)), (at(71), ms(0))]);
+    assert_eq!(log, [(at(61), ms(50)), (at(62), ms(31)), (at(63), ms(12)), (at(71), ms(0))]);
 }
 
 #[test]
@@ -260,22 +260,22 @@ fn a_recorded_link_carries_its_opportunities_to_the_packet() {
     let counts: Vec<_> = series.iter().map(|(_, rate)| rate.as_bps() / (1504 * 8 * 20)).collect();
     assert_eq!(counts, [9, 5, 10, 5]);
     // packets of one opportunity each; the first comes at 0 ms, too late for the opportunity of 0 ms
-    let seen = run(mbps(30), 1504, settings.clone(), at(10_010) - Span::from_nanos(1));
-    assert_eq!(seen.arrived.len(), 100 * 15 - 2);
+    let log = run(mbps(30), 1504, settings.clone(), at(10_010) - Span::from_nanos(1));
+    assert_eq!(log.arrived.len(), 100 * 15 - 2);
     // packets that span and share: the bytes count (if enough have come for the first three, at 1 ms)
     for size in [100, 999, 1500, 4000] {
-        let seen = run(mbps(100), size, settings.clone(), at(10_010) - Span::from_nanos(1));
+        let log = run(mbps(100), size, settings.clone(), at(10_010) - Span::from_nanos(1));
         let carried = (100 * 15 - 2) * 1504;
-        assert_eq!(seen.arrived.len() as u64, carried / u64::from(size), "{size}");
+        assert_eq!(log.arrived.len() as u64, carried / u64::from(size), "{size}");
     }
-    // a limit in packets holds for those that wait for their opportunity
-    let seen = run(mbps(30), 1504, settings.with_queue(DropTail::packets(5)), at(1000));
-    assert!(seen.backlog.iter().all(|backlog| backlog.packets <= 5));
-    assert!(seen.backlog.iter().any(|backlog| backlog.packets == 5));
+    // a limit in packets counts those that wait for their opportunity
+    let log = run(mbps(30), 1504, settings.with_queue(DropTail::packets(5)), at(1000));
+    assert!(log.backlog.iter().all(|backlog| backlog.packets <= 5));
+    assert!(log.backlog.iter().any(|backlog| backlog.packets == 5));
 }
 
 #[test]
-fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
+fn a_brownian_link_has_the_same_capacity_for_any_traffic() {
     let settings =
         LinkSettings::new(Server::brownian(BrownianSettings::default(), 5, "cell").unwrap(), Span::ZERO);
     let until = Time::from_secs(100);
@@ -298,13 +298,13 @@ fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
         )
         .unwrap();
         let mut out = tidegate_core::Outbox::new(1, Box::new(tidegate_core::record::Nothing));
-        let mut left = Vec::new();
+        let mut departures = Vec::new();
         loop {
             let next = [source.next_wakeup(), link.next_wakeup()].into_iter().flatten().min();
             let Some(now) = next.filter(|&now| now < until) else { break };
             if link.next_wakeup() == Some(now) {
                 link.advance(now, &mut out);
-                left.extend(out.packets.drain(..).map(|_| now));
+                departures.extend(out.packets.drain(..).map(|_| now));
             } else {
                 source.advance(now, &mut out);
                 for (port, packet) in std::mem::take(&mut out.packets) {
@@ -312,19 +312,19 @@ fn a_brownian_link_has_the_same_capacity_whatever_the_traffic() {
                 }
             }
         }
-        (link.capacity_series(Time::ZERO, until, Span::from_secs(1)), left)
+        (link.capacity_series(Time::ZERO, until, Span::from_secs(1)), departures)
     };
-    let (busy, left) = series(mbps(40));
+    let (busy, departures) = series(mbps(40));
     let (idle, rare) = series((Pattern::Cbr, Rate::from_kbps(100)));
     assert_eq!(busy, idle);
     assert!(busy.iter().any(|(_, rate)| *rate > Rate::from_mbps(2)));
-    // saturated, a packet leaves at each opportunity: the truth is what was carried, second by second
+    // saturated, a packet leaves at each opportunity: the capacity is the carried rate, second by second
     let mut carried = vec![0; 100];
-    left.iter().for_each(|at| carried[at.as_secs_f64() as usize] += 12_000);
+    departures.iter().for_each(|time| carried[time.as_secs_f64() as usize] += 12_000);
     let truth: Vec<_> = busy.iter().map(|(_, rate)| rate.as_bps()).collect();
     assert_eq!(carried, truth);
-    // and whoever sends little leaves at some of the same instants
-    assert!(!rare.is_empty() && rare.iter().all(|at| left.binary_search(at).is_ok()));
+    // and with little traffic packets leave at some of the same instants
+    assert!(!rare.is_empty() && rare.iter().all(|time| departures.binary_search(time).is_ok()));
 }
 
 #[test]
@@ -332,50 +332,50 @@ fn losses_use_the_link_and_have_their_statistics() {
     let link = |loss| LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(1)).with_loss(loss);
     let n = 600_000.0;
     let until = Time::from_secs(600);
-    // sent at the link's rate: that packets are lost makes nothing faster
-    let seen = run(mbps(12), 1500, link(Loss::Bernoulli(0.1)), until);
-    let lost = seen.dropped[Cause::Loss as usize] as f64;
+    // sent at the link's rate: lost packets do not make the others faster
+    let log = run(mbps(12), 1500, link(Loss::Bernoulli(0.1)), until);
+    let lost = log.dropped[Cause::Loss as usize] as f64;
     assert!((lost / n - 0.1).abs() < 0.002, "{lost}");
-    assert!(seen.arrived.iter().all(|(at, packet)| *at - packet.sent == Span::from_millis(2)));
+    assert!(log.arrived.iter().all(|(arrival, packet)| *arrival - packet.sent == Span::from_millis(2)));
 
     let model = GilbertElliott::from_bursts(0.05, 3.0).unwrap();
-    let seen = run(mbps(12), 1500, link(Loss::GilbertElliott(model)), until);
-    let lost = seen.lost.len() as f64;
-    let bursts = seen.lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count() as f64 + 1.0;
+    let log = run(mbps(12), 1500, link(Loss::GilbertElliott(model)), until);
+    let lost = log.lost.len() as f64;
+    let bursts = log.lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count() as f64 + 1.0;
     assert!((lost / n / 0.05 - 1.0).abs() < 0.02, "{}", lost / n);
     assert!((lost / bursts / 3.0 - 1.0).abs() < 0.02, "{}", lost / bursts);
 
-    let plain = LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(1));
-    let seen = run(mbps(12), 1500, LinkSettings { byte_error: 1e-4, ..plain.clone() }, until);
+    let lossless = LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(1));
+    let log = run(mbps(12), 1500, LinkSettings { byte_error: 1e-4, ..lossless.clone() }, until);
     // 1 - 0.9999^1500
-    let hit = seen.dropped[Cause::Corrupt as usize] as f64 / n;
+    let hit = log.dropped[Cause::Corrupt as usize] as f64 / n;
     assert!((hit / 0.139_298 - 1.0).abs() < 0.02, "{hit}");
 
     let phases = [(Span::from_secs(10), Loss::None), (Span::from_secs(5), Loss::Bernoulli(1.0))];
     let loss = Phases::repeating(&phases).unwrap();
-    let seen = run(mbps(12), 1500, LinkSettings { loss, ..plain }, Time::from_secs(30));
+    let log = run(mbps(12), 1500, LinkSettings { loss, ..lossless }, Time::from_secs(30));
     // by the time of leaving the transmitter, 1 ms after it was sent: packets 9999 to 14998 of each round
-    assert_eq!((seen.lost.len(), seen.lost[0], seen.lost[4999]), (10_000, 9999, 14_998));
+    assert_eq!((log.lost.len(), log.lost[0], log.lost[4999]), (10_000, 9999, 14_998));
 }
 
 #[test]
 fn jitter_of_rfc_8868_keeps_order_and_bound_behind_a_queue() {
     let link =
         LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(50)).with_jitter(Jitter::RFC_8868);
-    let seen = run((Pattern::Poisson, Rate::from_mbps(9)), 1500, link, Time::from_secs(200));
-    assert!(seen.arrived.len() > 140_000);
-    assert!(seen.arrived.windows(2).all(|pair| pair[1].1.sequence == pair[0].1.sequence + 1));
+    let log = run((Pattern::Poisson, Rate::from_mbps(9)), 1500, link, Time::from_secs(200));
+    assert!(log.arrived.len() > 140_000);
+    assert!(log.arrived.windows(2).all(|pair| pair[1].1.sequence == pair[0].1.sequence + 1));
     // at least the serialisation of a packet, 1 ms, between two arrivals
-    assert!(seen.arrived.windows(2).all(|pair| pair[1].0 - pair[0].0 >= Span::from_millis(1)));
-    let extra = |(at, packet): &(Time, Packet)| *at - packet.sent - packet.queued - Span::from_millis(51);
-    let (least, most) = seen
-        .arrived
-        .iter()
-        .map(extra)
-        .fold((Span::MAX, Span::ZERO), |(least, most), extra| (least.min(extra), most.max(extra)));
+    assert!(log.arrived.windows(2).all(|pair| pair[1].0 - pair[0].0 >= Span::from_millis(1)));
+    let extra =
+        |(arrival, packet): &(Time, Packet)| *arrival - packet.sent - packet.queued - Span::from_millis(51);
+    let (smallest, largest) =
+        log.arrived.iter().map(extra).fold((Span::MAX, Span::ZERO), |(smallest, largest), extra| {
+            (smallest.min(extra), largest.max(extra))
+        });
     assert!(
-        !least.is_negative() && most <= Span::from_millis(16) && most > Span::from_millis(14),
-        "{least} {most}"
+        !smallest.is_negative() && largest <= Span::from_millis(16) && largest > Span::from_millis(14),
+        "{smallest} {largest}"
     );
 }
 
@@ -385,17 +385,17 @@ fn jitter_that_reorders_delivers_each_packet_at_its_time() {
     let link = LinkSettings::constant(Rate::from_mbps(12), Span::from_millis(50))
         .with_jitter(jitter)
         .with_queue(DropTail::packets(10));
-    let seen = run(mbps(18), 1500, link, Time::from_secs(10));
-    // the queue is not touched by what happens behind it: a packet every 1 ms, all within 60 ms
-    assert!(seen.arrived.len() >= 9_940 && seen.arrived.len() <= 9_950, "{}", seen.arrived.len());
-    assert!(seen.arrived.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-    let overtaken = seen.arrived.windows(2).filter(|pair| pair[0].1.sequence > pair[1].1.sequence).count();
+    let log = run(mbps(18), 1500, link, Time::from_secs(10));
+    // the queue does not depend on the medium: a packet every 1 ms, all within 60 ms
+    assert!(log.arrived.len() >= 9_940 && log.arrived.len() <= 9_950, "{}", log.arrived.len());
+    assert!(log.arrived.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    let overtaken = log.arrived.windows(2).filter(|pair| pair[0].1.sequence > pair[1].1.sequence).count();
     assert!(overtaken > 3_000, "{overtaken}");
-    for (at, packet) in &seen.arrived {
-        let extra = *at - packet.sent - packet.queued - Span::from_millis(51);
+    for (arrival, packet) in &log.arrived {
+        let extra = *arrival - packet.sent - packet.queued - Span::from_millis(51);
         assert!(!extra.is_negative() && extra <= Span::from_millis(10), "{extra}");
     }
-    assert_eq!(seen.backlog.iter().map(|backlog| backlog.packets).max(), Some(10));
+    assert_eq!(log.backlog.iter().map(|backlog| backlog.packets).max(), Some(10));
 }
 
 #[test]
@@ -403,26 +403,26 @@ fn a_delay_that_shrinks_keeps_order() {
     let delay = Phases::new(vec![(at(0), Span::from_millis(100)), (at(500), Span::from_millis(20))], None);
     let link =
         LinkSettings { delay: delay.unwrap(), ..LinkSettings::constant(Rate::from_mbps(12), Span::ZERO) };
-    let seen = run(mbps(12), 1500, link, Time::from_secs(1));
+    let log = run(mbps(12), 1500, link, Time::from_secs(1));
     assert!(
-        seen.arrived.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1.sequence < pair[1].1.sequence)
+        log.arrived.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1.sequence < pair[1].1.sequence)
     );
-    let delay = |sequence: usize| seen.arrived[sequence].0 - seen.arrived[sequence].1.sent;
+    let delay = |sequence: usize| log.arrived[sequence].0 - log.arrived[sequence].1.sent;
     assert_eq!(
         (delay(10), delay(498), delay(700)),
         (Span::from_millis(101), Span::from_millis(101), Span::from_millis(21))
     );
     // left at 500 ms, behind one that arrives at 599 ms
-    assert_eq!(seen.arrived[499].0, at(599));
+    assert_eq!(log.arrived[499].0, at(599));
 }
 
 #[test]
-fn what_is_never_served_stays_inside() {
+fn packets_that_are_never_served_stay_inside() {
     let dead = LinkSettings::constant(Rate::ZERO, Span::ZERO);
-    let seen = run(mbps(12), 1500, dead.clone(), at(100));
-    assert_eq!((seen.sent, seen.arrived.len()), (100, 0));
-    let seen = run(mbps(12), 1500, dead.with_queue(DropTail::packets(7)), at(100));
-    assert_eq!(seen.dropped[Cause::Queue as usize], 93);
+    let log = run(mbps(12), 1500, dead.clone(), at(100));
+    assert_eq!((log.sent, log.arrived.len()), (100, 0));
+    let log = run(mbps(12), 1500, dead.with_queue(DropTail::packets(7)), at(100));
+    assert_eq!(log.dropped[Cause::Queue as usize], 93);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::harness::Dumbbell;
 use tidegate_core::{Rate, Span, Stream, Time, math};
 use tidegate_sim::traffic::tcp::{TcpSettings, Variant, Workload};
 
-fn of(variant: Variant) -> TcpSettings {
+fn settings_of(variant: Variant) -> TcpSettings {
     TcpSettings { variant, ..TcpSettings::default() }
 }
 
@@ -22,7 +22,7 @@ fn one_flow_fills_the_reference_path() {
         (Variant::Sack, 20.0, 24.0),
         (Variant::Cubic, 30.0, 34.0),
     ] {
-        let result = Dumbbell::reference(of(variant)).run();
+        let result = Dumbbell::reference(settings_of(variant)).run();
         let (mean, p95) = result.queueing();
         let (carried, loss) = (result.utilisation(), result.loss());
         println!("{variant:?}: carries {carried:.4}, loss {loss:.6}, queueing {mean:.2} ms, p95 {p95:.2} ms");
@@ -31,19 +31,19 @@ fn one_flow_fills_the_reference_path() {
         assert!(within(mean, low, high), "{variant:?} waits {mean} ms");
         assert!(within(p95, 36.0, 40.0), "{variant:?} waits {p95} ms");
     }
-    // what Tahoe loses in going back to one segment, ns-2 loses too: 0.927
-    let carried = Dumbbell::reference(of(Variant::Tahoe)).run().utilisation();
+    // Tahoe loses throughput by going back to one segment, as in ns-2: 0.927
+    let carried = Dumbbell::reference(settings_of(Variant::Tahoe)).run().utilisation();
     assert!(within(carried, 0.917, 0.937), "Tahoe carries {carried}");
 }
 
 /// Ratio of the goodput of a flow with a round trip of 40 ms to one with 120 ms.
 fn share(seed: u64, jitter: Option<Span>) -> f64 {
     let mut starts = Stream::new(seed, "test", "start");
-    let flow = |further| {
+    let flow = |extra_delay| {
         let start = Time::ZERO + Span::from_secs_f64(starts.uniform());
-        (TcpSettings { start, ..of(Variant::NewReno) }, Span::from_millis(further))
+        (TcpSettings { start, ..settings_of(Variant::NewReno) }, Span::from_millis(extra_delay))
     };
-    let mut path = Dumbbell::reference(of(Variant::NewReno));
+    let mut path = Dumbbell::reference(settings_of(Variant::NewReno));
     path.flows = [0, 40].map(flow).to_vec();
     path.jitter = jitter;
     path.seed = seed;
@@ -54,8 +54,8 @@ fn share(seed: u64, jitter: Option<Span>) -> f64 {
 
 /// With a little jitter in the hosts the shorter flow gets two to three times as much. Without, packets
 /// of equal size fall into step with the queue (Floyd and Jacobson 1992), and here the shorter flow gets
-/// less than the longer one. How much less depends on the start times and the exact queue, and ns-2's and
-/// ns-3's own runs spread from 0.4 to 1.4: the second band ends at equal shares and begins at the least of those.
+/// less than the longer one. The difference depends on the start times and the exact queue, and runs of ns-2 and
+/// ns-3 spread from 0.4 to 1.4: the second band begins at the smallest of those and ends at equal shares.
 /// (20 seeds give 0.83 to 0.99, 0.93 on average; packets that reach the queue at one nanosecond come in random
 /// order, where ns-2 keeps the order in which events were scheduled.)
 #[test]
@@ -74,7 +74,7 @@ fn shares_of_unequal_round_trips() {
 
 /// Goodput over MSS/RTT * sqrt(3/2 / p): Mathis, Semke, Mahdavi, Ott 1997, an acknowledgement per packet.
 fn mathis(variant: Variant, loss: f64) -> f64 {
-    let mut path = Dumbbell::reference(of(variant));
+    let mut path = Dumbbell::reference(settings_of(variant));
     path.rate = Rate::from_mbps(1000);
     path.one_way = Span::from_millis(60);
     path.queue = 100_000;
@@ -95,10 +95,10 @@ fn random_loss_gives_the_rate_of_mathis() {
     }
 }
 
-/// The mean window of RFC 9438 section 5.1 where every n-th packet is lost, with what that section leaves
-/// out: for one round trip after a loss, while it is repaired, the window stays at beta W.
+/// The mean window of RFC 9438 section 5.1 where every n-th packet is lost, with a correction: for one round
+/// trip after a loss, during its repair, the window stays at beta W.
 ///
-/// In a cycle W grows back to where it was in K, so n = beta W + (K W - C K^4 / 4) / RTT with
+/// In a cycle W grows back to its old value in K, so n = beta W + (K W - C K^4 / 4) / RTT with
 /// K = cbrt(W (1 - beta) / C), solved for W by bisection.
 fn cubic_window(n: f64, rtt: f64) -> f64 {
     let (c, beta) = (0.4, 0.7);
@@ -112,7 +112,7 @@ fn cubic_window(n: f64, rtt: f64) -> f64 {
     n * rtt / (k(low) + rtt)
 }
 
-/// The same in the Reno-friendly region (section 4.3): alpha a round trip, so that
+/// The mean window in the Reno-friendly region (section 4.3): it grows by alpha a round trip, so
 /// n = beta W + W^2 (1 - beta^2) / (2 alpha) in 1 + W (1 - beta) / alpha round trips.
 fn friendly_window(n: f64) -> f64 {
     let beta = 0.7;
@@ -124,7 +124,8 @@ fn friendly_window(n: f64) -> f64 {
 
 /// The mean window over the last 400 of 600 s where the packet `first` is lost and every n-th after it.
 fn mean_window(first: f64, n: u32, one_way: i64) -> f64 {
-    let mut path = Dumbbell::reference(TcpSettings { fast_convergence: false, ..of(Variant::Cubic) });
+    let mut path =
+        Dumbbell::reference(TcpSettings { fast_convergence: false, ..settings_of(Variant::Cubic) });
     path.rate = Rate::from_mbps(10_000);
     path.one_way = Span::from_millis(one_way);
     path.queue = 100_000;
@@ -134,8 +135,8 @@ fn mean_window(first: f64, n: u32, one_way: i64) -> f64 {
     path.run().goodput(0) / (1460.0 * 8e-6) * 2e-3 * one_way as f64
 }
 
-/// The curve is flat where it ends, so that a window that begins beside the closed form stays beside it
-/// for long: hence 10 %, and two beginnings. Reno's growth finds its place at once: 5 %.
+/// The curve is flat at its end, so that a window that begins off the closed form stays off it
+/// for long: hence 10 %, and two beginnings. Reno's growth converges at once: 5 %.
 #[test]
 fn periodic_loss_gives_the_windows_of_rfc_9438() {
     for (n, one_way) in [(10_000, 60), (3000, 100)] {
@@ -168,8 +169,8 @@ fn a_short_download_takes_its_round_trips() {
         path.rate = rate;
         path.until = Time::from_secs(30);
         let result = path.run();
-        // each window waits for the first acknowledgement of the one before; the access links at 1 Gb/s add
-        // the serialisation of one packet a round trip, the ACK of 40 bytes next to nothing
+        // each window waits for the first acknowledgement of the previous one; the access links at 1 Gb/s add
+        // the serialisation of one packet a round trip, the ACK of 40 bytes a negligible time
         let round = 40.0 + service * 1.1 + 0.004;
         // a window's segments leave in pairs, one service after each other
         let handshake = 40.0 + 2.2 * 48.0 / 1500.0 * service;
@@ -201,13 +202,13 @@ fn web_traffic_has_its_load() {
     assert!(downloads.iter().all(|&ms| within(ms, 120.0, 165.0)), "{downloads:?}");
 }
 
-/// What an application stops writing at, arrives; nothing more is sent.
+/// All data written before a stop arrives, and no more is sent.
 #[test]
 fn a_stop_is_a_stop() {
     let mut path = Dumbbell::reference(TcpSettings {
         start: Time::from_secs(5),
         stop: Some(Time::from_secs(10)),
-        ..of(Variant::Cubic)
+        ..settings_of(Variant::Cubic)
     });
     path.from = Time::ZERO;
     path.detailed = true;
@@ -221,8 +222,9 @@ fn a_stop_is_a_stop() {
 }
 
 /// A round trip longer than the timeout before any measurement (1 s, RFC 6298 section 2.1): the SYN is repeated, and its
-/// answer leaves a timeout of 3 s (section 5.7), so that data are never sent twice. The window of 1 MB then is what
-/// limits: one each round trip. Without a handshake the first window is sent again, and slow start ends at five segments.
+/// answer leaves a timeout of 3 s (section 5.7), so that data are never sent twice. Then the window of 1 MB is the
+/// limit: one window each round trip. Without a handshake the first window is sent again, and slow start ends at five
+/// segments.
 #[test]
 fn a_handshake_measures_the_round_trip_before_data_are_sent() {
     let goodput = |handshake| {
@@ -232,23 +234,23 @@ fn a_handshake_measures_the_round_trip_before_data_are_sent() {
         (path.from, path.until) = (Time::from_secs(20), Time::from_secs(140));
         path.run().goodput(0)
     };
-    let (measured, plain) = (goodput(true), goodput(false));
-    // 1 MB rounded down to what 16 bits say, shifted by 4; 684 segments of 1460 bytes fit, and 1.2 ms for the last to be served
+    let (measured, unmeasured) = (goodput(true), goodput(false));
+    // 1 MB rounded down to 16 bits shifted by 4; 684 segments of 1460 bytes fit, and 1.2 ms for the last to be served
     let limit = 8e-6 * 684.0 * 1460.0 / 1.5012;
-    println!("with a handshake {measured:.3} Mb/s of {limit:.3}, without {plain:.3}");
+    println!("with a handshake {measured:.3} Mb/s of {limit:.3}, without {unmeasured:.3}");
     assert!(within(measured, 0.99 * limit, limit * 1.001), "{measured} of {limit}");
-    assert!(plain < 0.15 * limit, "{plain} of {limit}");
+    assert!(unmeasured < 0.15 * limit, "{unmeasured} of {limit}");
 }
 
-/// Slow start doubles the window until the queue overflows, and hears of it a round trip later: 10 Mb/s times 40.2 ms are
-/// 34 packets, and the queue has 101, so that of a window of 270 half is lost, and of the 189 that CUBIC keeps of it the
-/// 54 that still do not fit, with some more while that is repaired. HyStart ends it
-/// when acknowledgements come in one train for half a round trip, or round trips have become 5 ms longer: with less in the
-/// queue than fits, so that nothing is lost, and with the path full, so that nothing is idle.
+/// Slow start doubles the window until the queue overflows, and detects it a round trip later: 10 Mb/s times 40.2 ms
+/// are 34 packets, and the queue has 101, so that half of a window of 270 is lost, and then 54 of the 189 that CUBIC
+/// keeps, with some more during the repair. HyStart ends slow start when acknowledgements come in one train for half a
+/// round trip, or round trips have become 5 ms longer. Then the queue is not full, so that no packet is lost, and the
+/// path is full, so that it is not idle.
 #[test]
 fn hystart_ends_slow_start_before_the_queue_overflows() {
     let start = |hystart| {
-        let mut path = Dumbbell::reference(TcpSettings { hystart, ..of(Variant::Cubic) });
+        let mut path = Dumbbell::reference(TcpSettings { hystart, ..settings_of(Variant::Cubic) });
         path.queue = 100;
         (path.from, path.until) = (Time::from_millis(300), Time::from_secs(3));
         let result = path.run();

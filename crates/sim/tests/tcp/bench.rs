@@ -1,4 +1,4 @@
-//! One end of a connection on the bench: packets in by hand, packets out to look at.
+//! A test bench for one end of a connection: packets are put in by hand, and its packets are inspected.
 
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, Opening, SackBlocks, TcpBody};
@@ -32,12 +32,12 @@ pub(crate) fn receiver(settings: &TcpSettings) -> Bench<TcpReceiver> {
 
 impl<N: Node> Bench<N> {
     fn new(end: N) -> Self {
-        let mut this = Self { end, now: Time::ZERO, out: Outbox::new(1, Box::new(Nothing)) };
-        this.end.advance(this.now, &mut this.out);
-        this
+        let mut bench = Self { end, now: Time::ZERO, out: Outbox::new(1, Box::new(Nothing)) };
+        bench.end.advance(bench.now, &mut bench.out);
+        bench
     }
 
-    /// What it has sent since the last look.
+    /// Packets that it has sent since the last call.
     pub(crate) fn sent(&mut self) -> Vec<(TcpBody, Packet)> {
         self.out
             .packets
@@ -54,7 +54,7 @@ impl<N: Node> Bench<N> {
         self.sent().iter().map(|(body, _)| body.sequence / MSS).collect()
     }
 
-    /// Lets time pass until it sends something.
+    /// Lets time pass until it sends a packet.
     pub(crate) fn wait_for_packet(&mut self) -> Time {
         while self.out.packets.is_empty() {
             self.now = self.end.next_wakeup().expect("it has something to do");
@@ -63,17 +63,17 @@ impl<N: Node> Bench<N> {
         self.now
     }
 
-    /// Lets time pass up to `at`, and returns when it did something first.
-    pub(crate) fn wait_until(&mut self, at: Time) -> Option<Time> {
+    /// Lets time pass up to `time`, and returns the time of its first packet.
+    pub(crate) fn wait_until(&mut self, time: Time) -> Option<Time> {
         let mut first = None;
-        while let Some(next) = self.end.next_wakeup().filter(|&next| next <= at) {
+        while let Some(next) = self.end.next_wakeup().filter(|&next| next <= time) {
             self.now = next;
             self.end.advance(next, &mut self.out);
             if !self.out.packets.is_empty() {
                 first.get_or_insert(next);
             }
         }
-        self.now = at;
+        self.now = time;
         first
     }
 
@@ -98,31 +98,31 @@ impl<N: Node> Bench<N> {
         self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 
-    /// An acknowledgement comes in.
+    /// Passes an acknowledgement in.
     pub(crate) fn ack(&mut self, ack: u32) {
         self.ack_with(ack, &[]);
     }
 
-    /// An acknowledgement with SACK blocks comes in; all in segments.
+    /// Passes an acknowledgement with SACK blocks in; all numbers are in segments.
     pub(crate) fn ack_with(&mut self, ack: u32, blocks: &[(u32, u32)]) {
         let mut sack = SackBlocks::default();
-        sack.iter_mut().zip(blocks).for_each(|(place, &(s, e))| *place = (s * MSS, e * MSS));
+        sack.iter_mut().zip(blocks).for_each(|(block, &(s, e))| *block = (s * MSS, e * MSS));
         let attachment = (!blocks.is_empty()).then(|| Arc::new(Attachment::Sack(sack)));
         let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
         self.take(Kind::Ack, body, attachment);
     }
 
-    /// An acknowledgement with this header comes in.
+    /// Passes an acknowledgement with this header in.
     pub(crate) fn header(&mut self, body: TcpBody) {
         self.take(Kind::Ack, body, None);
     }
 
-    /// The answer to a SYN comes in, with this header and these options.
+    /// Passes the answer to a SYN in, with this header and these options.
     pub(crate) fn opening(&mut self, body: TcpBody, opening: Opening) {
         self.take(Kind::Ack, body, Some(Arc::new(Attachment::Opening(opening))));
     }
 
-    /// A data segment comes in with this ECN field and these flags beside ACK.
+    /// Passes a data segment in, with this ECN field and these flags beside ACK.
     pub(crate) fn marked_data(&mut self, sequence: u32, ecn: Ecn, flags: u8) {
         let body =
             TcpBody { sequence, length: MSS as u16, flags: TcpBody::ACK | flags, ..TcpBody::default() };
@@ -131,23 +131,23 @@ impl<N: Node> Bench<N> {
         self.end.receive(self.now, Port::ZERO, Box::new(packet), &mut self.out);
     }
 
-    /// A data segment comes in.
+    /// Passes a data segment in.
     pub(crate) fn data(&mut self, sequence: u32, length: u16) {
         self.take(Kind::Data, TcpBody { sequence, length, flags: TcpBody::ACK, ..TcpBody::default() }, None);
     }
 
-    /// A SYN comes in.
+    /// Passes a SYN in.
     pub(crate) fn syn(&mut self, sequence: u32) {
         let body = TcpBody { sequence, flags: TcpBody::SYN, ..TcpBody::default() };
         self.take(Kind::Data, body, None);
     }
 
-    /// Why it gave up, if it did.
+    /// The reason of its failure, if it failed.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.out.failure.as_deref()
     }
 
-    /// A packet of another protocol comes in.
+    /// Passes a packet of another protocol in.
     pub(crate) fn stray(&mut self) {
         let packet = Packet::new(
             self.now,

@@ -12,7 +12,7 @@ use tidegate_sim::traffic::tcp::{
 };
 use tidegate_sim::{Link, LinkSettings, World};
 
-/// Marks every byte that arrives, from the packets themselves and not from what the receiver says.
+/// Marks every byte that arrives, from the packets themselves and not from the receiver's reports.
 struct Witness {
     initial: u32,
     arrived: Vec<bool>,
@@ -36,9 +36,9 @@ impl Recorder for Witness {
     }
     fn goodput(&mut self, _now: Time, _flow: FlowId, bytes: Size) {
         self.goodput += bytes.as_bytes();
-        // in order: what is said to be there has arrived before, all of it
-        let said = &self.arrived[..self.goodput as usize];
-        assert!(said.iter().rev().take(bytes.as_bytes() as usize).all(|&there| there));
+        // in order: all bytes that the receiver reports have arrived before
+        let reported = &self.arrived[..self.goodput as usize];
+        assert!(reported.iter().rev().take(bytes.as_bytes() as usize).all(|&arrived| arrived));
     }
     fn internal(&mut self, _now: Time, _flow: FlowId, name: &str, value: f64) {
         self.completed += u64::from(name == "download_ms");
@@ -116,9 +116,9 @@ fn run(seed: u64) -> (u64, bool) {
     let witness: Box<dyn Any> = world.finish().unwrap();
     let witness = witness.downcast::<Witness>().unwrap();
     assert_eq!(witness.goodput, bytes, "seed {seed} {settings:?}: each byte once");
-    assert_eq!(witness.completed, 1, "seed {seed}: the sender knows");
+    assert_eq!(witness.completed, 1, "seed {seed}: the sender reports the end");
     assert_eq!(witness.sent, created);
-    assert!(idle, "seed {seed}: nothing is left to do");
+    assert!(idle, "seed {seed}: no event is left");
     (witness.hash, disorder.is_some())
 }
 

@@ -1,4 +1,4 @@
-//! A dumbbell of TCP flows, a recorder that tallies, and a link that loses, doubles and disorders.
+//! A dumbbell of TCP flows, a recorder that counts, and a link that loses, doubles and disorders.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use tidegate_sim::link::queue::{DropTail, Moment, QueueDiscipline, Waiting};
 use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 use tidegate_sim::{Link, LinkSettings, ManagedLink, World};
 
-/// What became of one flow's packets from a given time on.
+/// Counts of one flow's packets from a given time on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flow {
     pub(crate) sent: u64,
@@ -26,14 +26,14 @@ pub(crate) struct Flow {
     pub(crate) queued: Vec<f64>,
     pub(crate) downloads: Vec<f64>,
     pub(crate) last_arrival: Time,
-    /// Data packets that a queue marked, and those that said that the window was reduced.
+    /// Data packets that a queue marked, and those that report a reduced window.
     pub(crate) marked: u64,
     pub(crate) reductions: u64,
     /// (s, sequence number) of each data packet, if asked for.
     pub(crate) departures: Vec<(f64, u32)>,
 }
 
-/// Tallies from `from` on.
+/// A recorder that counts from `from` on.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) from: Time,
@@ -111,15 +111,15 @@ pub(crate) struct Dumbbell {
     pub(crate) one_way: Span,
     /// Packets that may wait, the one in service not counted.
     pub(crate) queue: u32,
-    /// Packets that find as many waiting are marked.
+    /// Number of waiting packets from which on a new one is marked.
     pub(crate) step: Option<u32>,
     pub(crate) seed: u64,
     pub(crate) jitter: Option<Span>,
-    /// Settings and further one-way delay of each flow.
+    /// Settings and additional one-way delay of each flow.
     pub(crate) flows: Vec<(TcpSettings, Span)>,
     /// Probability that a data packet is lost behind the bottleneck.
     pub(crate) loss: f64,
-    /// The first data packet that is lost there, and every so many-th after it, besides.
+    /// Index of the first data packet that is lost there as well, and the period of the losses after it.
     pub(crate) periodic: Option<(u32, u32)>,
     pub(crate) from: Time,
     pub(crate) until: Time,
@@ -155,31 +155,33 @@ impl Dumbbell {
         };
         let link = |name: &str, settings| Box::new(Link::new(name, 1, settings).unwrap());
         let bottleneck = LinkSettings::constant(self.rate, self.one_way);
-        let forth: Box<dyn Node> = match self.step {
-            None => link("forth", bottleneck.clone().with_queue(DropTail::packets(self.queue).of_waiting())),
+        let forward: Box<dyn Node> = match self.step {
+            None => {
+                link("forward", bottleneck.clone().with_queue(DropTail::packets(self.queue).of_waiting()))
+            }
             Some(mark) => {
-                let step = Step { mark, most: self.queue, ..Step::default() };
-                Box::new(ManagedLink::with_queue("forth", 1, bottleneck.clone(), Box::new(step)).unwrap())
+                let step = Step { mark, limit: self.queue, ..Step::default() };
+                Box::new(ManagedLink::with_queue("forward", 1, bottleneck.clone(), Box::new(step)).unwrap())
             }
         };
-        let forth = add(forth);
+        let forward = add(forward);
         let back = add(link("back", bottleneck));
         let mut loss = Chaos::new("loss", self.seed, self.loss, 0.0, None);
         loss.periodic = self.periodic;
         let loss = add(Box::new(loss));
-        for (index, (settings, further)) in self.flows.iter().enumerate() {
+        for (index, (settings, delay)) in self.flows.iter().enumerate() {
             let flow = FlowId(index as u32);
             let (data, acks) = (RouteId(2 * index as u32), RouteId(2 * index as u32 + 1));
             let name = format!("tcp{index}");
             let sender =
                 TcpSender::new(name.clone(), self.seed, flow, data, settings.clone(), self.jitter).unwrap();
             let receiver = TcpReceiver::new(format!("{name}-receiver"), flow, acks, settings).unwrap();
-            let access = LinkSettings::constant(Rate::from_mbps(1000), *further);
-            let there = add(link("access", access.clone()));
-            let home = add(link("home", access));
+            let access_settings = LinkSettings::constant(Rate::from_mbps(1000), *delay);
+            let access = add(link("access", access_settings.clone()));
+            let home = add(link("home", access_settings));
             let sender = add(Box::new(sender));
             let receiver = add(Box::new(receiver));
-            routes.push(vec![there, forth, loss, receiver]);
+            routes.push(vec![access, forward, loss, receiver]);
             routes.push(vec![back, home, sender]);
         }
         let tally = Tally { from: self.from, detailed: self.detailed, flows: Vec::new() };
@@ -191,7 +193,7 @@ impl Dumbbell {
     }
 }
 
-/// What a [`Dumbbell`] measured.
+/// Measurements of one run of a [`Dumbbell`].
 pub(crate) struct Result {
     pub(crate) flows: Vec<Flow>,
     rate: Rate,
@@ -199,7 +201,7 @@ pub(crate) struct Result {
 }
 
 impl Result {
-    /// Data that passed the bottleneck over what it can carry.
+    /// Data that passed the bottleneck, over its capacity.
     pub(crate) fn utilisation(&self) -> f64 {
         let bytes: u64 = self.flows.iter().map(|flow| flow.arrived_bytes).sum();
         8.0 * bytes as f64 / (self.rate.as_bps_f64() * self.length.as_secs_f64())
@@ -211,10 +213,10 @@ impl Result {
     }
     /// Mean and 95th percentile of the time in queues, ms.
     pub(crate) fn queueing(&self) -> (f64, f64) {
-        let mut all: Vec<f64> = self.flows.iter().flat_map(|flow| flow.queued.iter().copied()).collect();
-        all.sort_by(f64::total_cmp);
-        let mean = all.iter().sum::<f64>() / all.len() as f64;
-        (mean, all[all.len() * 95 / 100])
+        let mut delays: Vec<f64> = self.flows.iter().flat_map(|flow| flow.queued.iter().copied()).collect();
+        delays.sort_by(f64::total_cmp);
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        (mean, delays[delays.len() * 95 / 100])
     }
     /// Goodput of a flow in Mb/s.
     pub(crate) fn goodput(&self, flow: usize) -> f64 {
@@ -222,7 +224,7 @@ impl Result {
     }
 }
 
-/// A pipe that loses and doubles packets, and with `disorder` delays each by up to that.
+/// A pipe that loses and doubles packets, and delays each by up to `disorder`.
 pub(crate) struct Chaos {
     name: String,
     loss: f64,
@@ -230,7 +232,7 @@ pub(crate) struct Chaos {
     disorder: Option<Span>,
     luck: Stream,
     held: Vec<(Time, Box<Packet>)>,
-    /// Loses a first data packet and every so many-th after it, besides.
+    /// Index of the first data packet that is lost in any case, and the period of the losses after it.
     pub(crate) periodic: Option<(u32, u32)>,
     passed: u32,
 }
@@ -247,21 +249,21 @@ impl Node for Chaos {
         &self.name
     }
     fn next_wakeup(&self) -> Option<Time> {
-        self.held.iter().map(|&(at, _)| at).min()
+        self.held.iter().map(|&(time, _)| time).min()
     }
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        while let Some(index) = self.held.iter().position(|&(at, _)| at <= now) {
+        while let Some(index) = self.held.iter().position(|&(time, _)| time <= now) {
             let (_, packet) = self.held.remove(index);
             out.forward(Port::ZERO, packet);
         }
     }
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         self.passed += u32::from(packet.kind == Kind::Data);
-        let condemned = packet.kind == Kind::Data
-            && self
-                .periodic
-                .is_some_and(|(first, n)| self.passed >= first && (self.passed - first).is_multiple_of(n));
-        if self.luck.chance(self.loss) || condemned {
+        let periodic_loss = packet.kind == Kind::Data
+            && self.periodic.is_some_and(|(first, period)| {
+                self.passed >= first && (self.passed - first).is_multiple_of(period)
+            });
+        if self.luck.chance(self.loss) || periodic_loss {
             out.discard(now, &packet, Cause::Loss);
             return;
         }
@@ -270,7 +272,7 @@ impl Node for Chaos {
         }
         match self.disorder {
             None => out.forward(Port::ZERO, packet),
-            Some(most) => self.held.push((now + most.scaled(self.luck.uniform()), packet)),
+            Some(limit) => self.held.push((now + limit.scaled(self.luck.uniform()), packet)),
         }
     }
     fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
@@ -278,11 +280,12 @@ impl Node for Chaos {
     }
 }
 
-/// A drop-tail queue that marks what finds `mark` packets or more waiting, as a switch for DCTCP does (RFC 8257 section 3.1).
+/// A drop-tail queue that marks a packet when `mark` or more are waiting, as a switch for DCTCP does (RFC 8257
+/// section 3.1).
 #[derive(Default)]
 struct Step {
     mark: u32,
-    most: u32,
+    limit: u32,
     waiting: VecDeque<Waiting>,
     bytes: u64,
 }
@@ -290,7 +293,7 @@ struct Step {
 impl QueueDiscipline for Step {
     fn enqueue(&mut self, moment: &mut Moment<'_>, mut new: Waiting) {
         let waiting = self.waiting.len() as u32;
-        if waiting >= self.most || (waiting >= self.mark && !moment.mark(&mut new.packet)) {
+        if waiting >= self.limit || (waiting >= self.mark && !moment.mark(&mut new.packet)) {
             moment.drop(new.packet);
             return;
         }
@@ -305,7 +308,7 @@ impl QueueDiscipline for Step {
     fn backlog(&self) -> Backlog {
         Backlog { packets: self.waiting.len() as u32, bytes: Size::from_bytes(self.bytes) }
     }
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.waiting.iter().for_each(visit);
     }
 }

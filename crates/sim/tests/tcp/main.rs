@@ -1,4 +1,4 @@
-//! TCP against closed forms, against what ns-2 and ns-3 agree on, and against malicious networks.
+//! TCP compared with closed forms and with ns-2 and ns-3, and over malicious networks.
 
 mod acceptance;
 mod bbr;

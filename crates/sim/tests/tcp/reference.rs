@@ -1,4 +1,4 @@
-//! Row by row against what ns-2 and ns-3 measured (`benches/reference/tcp_reference.csv`).
+//! Comparison with the results of ns-2 and ns-3, row by row (`benches/reference/tcp_reference.csv`).
 
 use crate::harness::{Dumbbell, Result};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use tidegate_sim::traffic::tcp::{RttSampling, TcpSettings, Variant, Workload};
 
 pub(crate) type Row = BTreeMap<String, String>;
 
-/// The rows of the reference file, or none with a word on why.
+/// The rows of the reference file, or none with a printed reason.
 pub(crate) fn rows() -> Vec<Row> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/reference/tcp_reference.csv");
     #[expect(clippy::disallowed_methods, reason = "a test reads its reference data")]
@@ -30,7 +30,7 @@ fn list(text: &str) -> Vec<f64> {
     text.split(';').filter_map(|item| item.parse().ok()).collect()
 }
 
-/// Which of our variants a row speaks of.
+/// Our variant of a row.
 pub(crate) fn variant(row: &Row) -> Option<Variant> {
     Some(match row["variant"].as_str() {
         "Tahoe" => Variant::Tahoe,
@@ -44,8 +44,8 @@ pub(crate) fn variant(row: &Row) -> Option<Variant> {
     })
 }
 
-/// Our run with the settings of a row.
-pub(crate) fn ours(row: &Row) -> Option<Result> {
+/// Runs Tidegate with the settings of a row.
+pub(crate) fn simulate(row: &Row) -> Option<Result> {
     let ns2 = row["tool"] == "ns-2";
     let bytes = number(row, "bytes") as u64;
     let settings = TcpSettings {
@@ -70,11 +70,11 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
     let extra = list(&row["extra_ms"]);
     let flows = (0..number(row, "flows") as usize)
         .map(|flow| {
-            // ns-2's first seed begins so (`tcp.tcl` prints it); other seeds only need another start
+            // the start of ns-2's first seed (`tcp.tcl` prints it); other seeds only need another start
             let start = if seed == 1 && flow == 0 { 0.334_644_583_675 } else { starts.uniform() };
             let start = Time::ZERO + Span::from_secs_f64(start);
-            let further = Span::from_millis_f64(extra[flow % extra.len()]);
-            (TcpSettings { start, ..settings.clone() }, further)
+            let extra_delay = Span::from_millis_f64(extra[flow % extra.len()]);
+            (TcpSettings { start, ..settings.clone() }, extra_delay)
         })
         .collect();
     let jitter = number(row, "jitter_ms");
@@ -96,7 +96,7 @@ pub(crate) fn ours(row: &Row) -> Option<Result> {
     Some(path.run())
 }
 
-/// What a row says beside what we get, for one run at a time.
+/// The result of a row beside that of Tidegate, for one run at a time.
 fn compare(row: &Row, result: &Result) -> String {
     let (mean, p95) = result.queueing();
     format!(
@@ -121,14 +121,14 @@ fn compare(row: &Row, result: &Result) -> String {
     )
 }
 
-fn relative(ours: f64, theirs: f64) -> f64 {
-    (ours / theirs - 1.0).abs()
+fn relative(actual: f64, reference: f64) -> f64 {
+    (actual / reference - 1.0).abs()
 }
 
-/// Runs the rows that `wanted` picks, and checks each with `agrees`.
-fn check(wanted: impl Fn(&Row) -> bool, agrees: impl Fn(&Row, &Result) -> bool) {
-    for row in rows().iter().filter(|row| wanted(row)) {
-        if let Some(result) = ours(row) {
+/// Runs the rows that `selects` picks, and checks each with `agrees`.
+fn check(selects: impl Fn(&Row) -> bool, agrees: impl Fn(&Row, &Result) -> bool) {
+    for row in rows().iter().filter(|row| selects(row)) {
+        if let Some(result) = simulate(row) {
             let text = compare(row, &result);
             println!("{text}");
             assert!(agrees(row, &result), "{text}");
@@ -198,61 +198,64 @@ fn two_equal_flows_share_as_in_ns2() {
         |row| row["experiment"] == "same_rtt" && row["tool"] == "ns-2",
         |row, result| {
             let (a, b) = (result.goodput(0), result.goodput(1));
-            let theirs: f64 = list(&row["goodput_mbps"]).iter().sum();
+            let reference: f64 = list(&row["goodput_mbps"]).iter().sum();
             relative(a, b) < 0.15
-                && relative(a + b, theirs) < 0.03
+                && relative(a + b, reference) < 0.03
                 && relative(result.queueing().0, number(row, "mean_qdelay_ms")) < 0.05
         },
     );
 }
 
-/// A download of 50 kB, from the SYN until the last packet is there. (ns-2's rows are about one packet's
-/// service longer than ns-3's and ours; why was not looked into.)
+/// A download of 50 kB, from the SYN until the last packet has arrived. (ns-2's rows are about one packet's
+/// service longer than those of ns-3 and Tidegate; the reason was not investigated.)
 #[test]
 fn downloads_take_as_long_as_in_ns3() {
     let wanted = |row: &Row| row["experiment"] == "download" && row["tool"] == "ns-3" && row["delack"] == "0";
     for row in rows().iter().filter(|row| wanted(row)) {
-        let Some(result) = ours(row) else { continue };
+        let Some(result) = simulate(row) else { continue };
         let flow = &result.flows[0];
         let start = Time::ZERO + Span::from_secs_f64(0.334_644_583_675);
         let took = (flow.last_arrival - start).as_millis_f64();
-        let theirs = 1e3 * number(row, "download_s");
-        println!("{} iw {} {} ms: {theirs:.3} {took:.3} ms", row["variant"], row["iw"], row["one_way_ms"]);
+        let reference_ms = 1e3 * number(row, "download_s");
+        println!(
+            "{} iw {} {} ms: {reference_ms:.3} {took:.3} ms",
+            row["variant"], row["iw"], row["one_way_ms"]
+        );
         assert!(
-            (took - theirs).abs() < 0.5,
-            "{} iw {}: {took} and not {theirs} ms",
+            (took - reference_ms).abs() < 0.5,
+            "{} iw {}: {took} and not {reference_ms} ms",
             row["variant"],
             row["iw"]
         );
     }
 }
 
-/// BBR alone over queues of 33 and of 400 packets: goodput in segments (theirs have 1446 bytes) within 2 %, mean wait within
-/// 15 % of the least of ns-3's three seeds. Both are without a pacing margin, which ns-3.37 has not.
+/// BBR alone over queues of 33 and of 400 packets: goodput in segments (ns-3's have 1446 bytes) within 2 %, mean wait
+/// within 15 % of the smallest of ns-3's three seeds. Both are without a pacing margin, which ns-3.37 does not have.
 ///
-/// What was found in traces of ns-3.37 where they differ:
+/// Reasons for differences, from traces of ns-3.37:
 /// - After losses in its startup the end of a ProbeRTT makes its window 2^32 bytes and then one segment (5 Mb/s, 100 ms and
 ///   33 packets).
 /// - Its sampler is not told that ProbeRTT limits itself. A ProbeRTT of ten rounds, as with 20 ms, forgets the bandwidth:
 ///   its pacing falls from 48 to 2 Mb/s (10 ms one way).
 /// - After a ProbeRTT its bandwidth rises above the link's in some runs, and the queue stays at the window's cap for ten
-///   seconds (two of three seeds over 400 packets): hence the least.
+///   seconds (two of three seeds over 400 packets): hence the smallest.
 /// - A timeout with nothing in flight leaves it at a standstill (50 Mb/s, 100 ms, 400 packets).
 #[test]
 fn bbr_alone_agrees_with_ns3() {
     let mut cells: BTreeMap<[String; 3], Vec<[f64; 4]>> = BTreeMap::new();
     for row in rows().iter().filter(|row| row["experiment"] == "bbr") {
-        let Some(result) = ours(row) else { continue };
-        let theirs = number(row, "goodput_mbps") / 1446.0 * 1460.0;
+        let Some(result) = simulate(row) else { continue };
+        let reference = number(row, "goodput_mbps") / 1446.0 * 1460.0;
         cells
             .entry(["rate_mbps", "one_way_ms", "queue_packets"].map(|name| row[name].clone()))
             .or_default()
-            .push([result.goodput(0), theirs, result.queueing().0, number(row, "mean_qdelay_ms")]);
+            .push([result.goodput(0), reference, result.queueing().0, number(row, "mean_qdelay_ms")]);
     }
     for (cell, seeds) in cells {
         let mean = |column: usize| seeds.iter().map(|seed| seed[column]).sum::<f64>() / seeds.len() as f64;
-        let least = seeds.iter().map(|seed| seed[3]).fold(f64::INFINITY, f64::min);
-        let (goodput, wait) = (mean(0) / mean(1), mean(2) / least);
+        let smallest_wait = seeds.iter().map(|seed| seed[3]).fold(f64::INFINITY, f64::min);
+        let (goodput, wait) = (mean(0) / mean(1), mean(2) / smallest_wait);
         let name = cell.join(" ");
         println!("{name}: goodput {goodput:.3}, wait {wait:.3}");
         let (most_goodput, most_wait) = match name.as_str() {

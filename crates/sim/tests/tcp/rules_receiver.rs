@@ -1,4 +1,4 @@
-//! What a receiver answers, packet by packet.
+//! The acknowledgements of a receiver, packet by packet.
 
 use crate::bench::receiver;
 use tidegate_core::datagram::TcpBody;
@@ -73,7 +73,7 @@ fn sack_blocks_are_those_of_rfc_2018() {
     assert_eq!(data(9000).1, [(9000, 9500), (8000, 8500), (7000, 7500)], "three at most");
     // the hole between two runs is filled: they become one, and come first
     assert_eq!(data(6500).1, [(5500, 7500), (9000, 9500), (8000, 8500)]);
-    // the first hole: what is joined is acknowledged and no longer in a block
+    // the first hole: the joined run is acknowledged and no longer in a block
     assert_eq!(data(5000), (7500, vec![(9000, 9500), (8000, 8500)], 40 + 20));
     assert_eq!(data(7500), (8500, vec![(9000, 9500)], 40 + 12));
     assert_eq!(data(8500), (9500, vec![], 40));
@@ -115,7 +115,7 @@ fn a_syn_is_answered_each_time() {
 
 /// RFC 7323 section 2.2: the window of a SYN is not shifted, all others are.
 #[test]
-fn windows_are_shifted_but_for_those_of_a_syn() {
+fn windows_are_shifted_except_those_of_a_syn() {
     for (receive_window, of_a_syn, later) in [
         (65_535, 65_535, 65_535),
         (65_536, 65_535, 32_768),
@@ -134,7 +134,7 @@ fn windows_are_shifted_but_for_those_of_a_syn() {
 }
 
 #[test]
-fn what_is_not_tcp_ends_the_run_with_a_reason() {
+fn a_packet_that_is_not_tcp_ends_the_run_with_a_reason() {
     let mut end = receiver(&TcpSettings::default());
     end.stray();
     assert_eq!(end.failure(), Some("a datagram packet of flow 7 came to a TCP receiver"));

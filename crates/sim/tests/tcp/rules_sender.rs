@@ -1,11 +1,11 @@
-//! What a sender does, acknowledgement by acknowledgement.
+//! The behaviour of a sender, acknowledgement by acknowledgement.
 
 use crate::bench::{Bench, MSS, established, sender};
 use tidegate_core::datagram::{Opening, TcpBody};
 use tidegate_core::{Span, Time};
 use tidegate_sim::traffic::tcp::{TcpSender, TcpSettings, Variant, Workload};
 
-fn of(variant: Variant) -> TcpSettings {
+fn settings_of(variant: Variant) -> TcpSettings {
     TcpSettings { variant, ..established() }
 }
 
@@ -27,7 +27,7 @@ fn the_initial_window_is_as_set() {
 
 #[test]
 fn slow_start_sends_two_for_one() {
-    let mut end = ten(of(Variant::Reno));
+    let mut end = ten(settings_of(Variant::Reno));
     end.ack(1);
     assert_eq!(end.segments(), [10, 11]);
     end.ack(3);
@@ -39,13 +39,13 @@ fn slow_start_sends_two_for_one() {
 fn limited_transmit() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno] {
         for (limited_transmit, expected) in [(true, vec![10, 11, 0]), (false, vec![0])] {
-            let mut end = ten(TcpSettings { limited_transmit, ..of(variant) });
+            let mut end = ten(TcpSettings { limited_transmit, ..settings_of(variant) });
             (0..3).for_each(|_| end.ack(0));
             assert_eq!(end.segments(), expected, "{variant:?}");
         }
     }
     for (limited_transmit, expected) in [(true, vec![10, 11, 0]), (false, vec![0])] {
-        let mut end = ten(TcpSettings { limited_transmit, ..of(Variant::Sack) });
+        let mut end = ten(TcpSettings { limited_transmit, ..settings_of(Variant::Sack) });
         (2..5).for_each(|highest| end.ack_with(0, &[(1, highest)]));
         assert_eq!(end.segments(), expected);
     }
@@ -54,7 +54,7 @@ fn limited_transmit() {
 /// Duplicates must be exact ones (RFC 5681 section 2): same window, no data.
 #[test]
 fn a_window_update_is_no_duplicate() {
-    let mut end = ten(TcpSettings { limited_transmit: false, ..of(Variant::NewReno) });
+    let mut end = ten(TcpSettings { limited_transmit: false, ..settings_of(Variant::NewReno) });
     for window in [1 << 6, 1 << 7, 1 << 8, 1 << 9] {
         end.header(TcpBody { window, flags: TcpBody::ACK, ..TcpBody::default() });
     }
@@ -65,7 +65,7 @@ fn a_window_update_is_no_duplicate() {
 /// once the inflated window exceeds the ten (and two of limited transmit) under way.
 #[test]
 fn reno_inflates_and_leaves_recovery_with_the_first_new_acknowledgement() {
-    let mut end = ten(of(Variant::Reno));
+    let mut end = ten(settings_of(Variant::Reno));
     (0..3).for_each(|_| end.ack(0));
     assert_eq!(end.segments(), [10, 11, 0]);
     (0..4).for_each(|_| end.ack(0));
@@ -80,7 +80,7 @@ fn reno_inflates_and_leaves_recovery_with_the_first_new_acknowledgement() {
 /// RFC 6582 section 3.2 step 3: a partial acknowledgement means the next hole, and recovery goes on.
 #[test]
 fn newreno_repairs_a_hole_per_partial_acknowledgement() {
-    let mut end = ten(of(Variant::NewReno));
+    let mut end = ten(settings_of(Variant::NewReno));
     (0..3).for_each(|_| end.ack(0));
     assert_eq!(end.segments(), [10, 11, 0]);
     (0..6).for_each(|_| end.ack(0));
@@ -90,7 +90,7 @@ fn newreno_repairs_a_hole_per_partial_acknowledgement() {
     assert_eq!(end.segments(), [3, 14]);
     end.ack(6);
     assert_eq!(end.segments(), [6, 15], "the next hole, and 12 - 3 + 1 = 10 = 6 .. 15");
-    // all that was under way when recovery began: window min(ssthresh, flight + 1) = min(5, 4 + 1)
+    // all data under way at the beginning of recovery: window min(ssthresh, flight + 1) = min(5, 4 + 1)
     end.ack(12);
     assert_eq!(end.segments(), [16]);
     end.ack(12);
@@ -101,7 +101,7 @@ fn newreno_repairs_a_hole_per_partial_acknowledgement() {
 /// start fast retransmit.
 #[test]
 fn newreno_is_careful_after_a_timeout() {
-    let mut end = ten(TcpSettings { limited_transmit: false, ..of(Variant::NewReno) });
+    let mut end = ten(TcpSettings { limited_transmit: false, ..settings_of(Variant::NewReno) });
     end.wait_until(Time::from_millis(1000));
     assert_eq!(end.segments(), [0]);
     end.ack(5);
@@ -120,13 +120,13 @@ fn newreno_is_careful_after_a_timeout() {
 
 #[test]
 fn tahoe_goes_back_to_one_segment() {
-    let mut end = ten(of(Variant::Tahoe));
+    let mut end = ten(settings_of(Variant::Tahoe));
     (0..3).for_each(|_| end.ack(0));
     assert_eq!(end.segments(), [10, 11, 0]);
     (0..5).for_each(|_| end.ack(0));
     assert!(end.segments().is_empty(), "no recovery: duplicates bring nothing");
     end.ack(4);
-    assert_eq!(end.segments(), [4, 5], "slow start over what comes next");
+    assert_eq!(end.segments(), [4, 5], "slow start over the next segments");
     end.ack(12);
     assert_eq!(end.segments(), [12, 13, 14]);
 }
@@ -134,7 +134,7 @@ fn tahoe_goes_back_to_one_segment() {
 /// RFC 6675 with holes at 0, 2 and 4 of ten: all of them are sent again as the pipe allows, nothing twice.
 #[test]
 fn sack_repairs_all_holes_in_one_recovery() {
-    let mut end = ten(TcpSettings { limited_transmit: false, ..of(Variant::Sack) });
+    let mut end = ten(TcpSettings { limited_transmit: false, ..settings_of(Variant::Sack) });
     end.ack_with(0, &[(1, 2)]);
     end.ack_with(0, &[(3, 4), (1, 2)]);
     assert!(end.segments().is_empty());
@@ -162,9 +162,9 @@ fn sack_repairs_all_holes_in_one_recovery() {
 
 /// RFC 6675 section 4 NextSeg rule 3: with no new data, segments that may be lost go out again in time.
 #[test]
-fn sack_sends_again_what_may_be_lost_when_there_is_nothing_new() {
+fn sack_sends_again_segments_that_may_be_lost_when_there_is_no_new_data() {
     let workload = Workload::File(10 * u64::from(MSS));
-    let mut end = ten(TcpSettings { workload, ..of(Variant::Sack) });
+    let mut end = ten(TcpSettings { workload, ..settings_of(Variant::Sack) });
     (2..5).for_each(|highest| end.ack_with(0, &[(1, highest)]));
     assert_eq!(end.segments(), [0]);
     // 5 is missing, but with one segment above it is not lost by IsLost; the window is 5, the pipe 5, 7, 8, 9 and 0
@@ -174,13 +174,13 @@ fn sack_sends_again_what_may_be_lost_when_there_is_nothing_new() {
     assert_eq!(end.segments(), [5]);
 }
 
-/// RFC 6675 rule 4: the last segment is lost, and nobody would say so.
+/// RFC 6675 rule 4: the last segment is lost, which no duplicate would show.
 #[test]
 fn sack_rescues_the_tail() {
     let workload = Workload::File(10 * u64::from(MSS));
-    let mut end = ten(TcpSettings { workload, ..of(Variant::Sack) });
+    let mut end = ten(TcpSettings { workload, ..settings_of(Variant::Sack) });
     (2..8).for_each(|highest| end.ack_with(0, &[(1, highest)]));
-    assert_eq!(end.segments(), [0, 9], "0 is lost; nothing else is missing below: the last one once more");
+    assert_eq!(end.segments(), [0, 9], "0 is lost; no other hole is below: the last segment again");
     end.ack_with(0, &[(1, 8)]);
     assert!(end.segments().is_empty(), "one rescue a recovery");
 }
@@ -189,23 +189,23 @@ fn sack_rescues_the_tail() {
 #[test]
 fn timeouts_back_off() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic] {
-        let mut end = sender(of(variant));
+        let mut end = sender(settings_of(variant));
         end.segments();
         let fired: Vec<_> = (0..7)
             .map(|_| {
-                let at = end.wait_for_packet();
+                let time = end.wait_for_packet();
                 assert_eq!(end.segments(), [0]);
-                at.as_secs_f64()
+                time.as_secs_f64()
             })
             .collect();
         assert_eq!(fired, [1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 123.0], "{variant:?}: 60 s at most");
     }
 }
 
-/// Karn: what was sent twice measures nothing, and the backoff stays until something else does.
+/// Karn: a segment sent twice gives no sample, and the backoff stays until another segment does.
 #[test]
 fn the_backoff_ends_with_a_segment_sent_once() {
-    let mut end = sender(TcpSettings { initial_window: 1, ..of(Variant::NewReno) });
+    let mut end = sender(TcpSettings { initial_window: 1, ..settings_of(Variant::NewReno) });
     end.pass(Span::from_millis(1000));
     assert_eq!(end.segments(), [0, 0]);
     end.pass(Span::from_millis(100));
@@ -215,7 +215,7 @@ fn the_backoff_ends_with_a_segment_sent_once() {
     assert_eq!(end.pass(Span::from_secs(10)), Some(Time::from_millis(3100)));
     assert_eq!(end.segments()[0], 1);
     // 2 was sent at 1.1 s and once only; it arrives with 1, and 1 spoils the measurement
-    let mut end = sender(TcpSettings { initial_window: 1, ..of(Variant::NewReno) });
+    let mut end = sender(TcpSettings { initial_window: 1, ..settings_of(Variant::NewReno) });
     end.pass(Span::from_millis(1000));
     end.pass(Span::from_millis(100));
     end.ack(1);
@@ -229,7 +229,7 @@ fn the_backoff_ends_with_a_segment_sent_once() {
 /// RFC 5681 section 3.1: a second timeout of the same segment leaves ssthresh alone.
 #[test]
 fn a_second_timeout_keeps_ssthresh() {
-    let mut end = ten(of(Variant::NewReno));
+    let mut end = ten(settings_of(Variant::NewReno));
     end.wait_until(Time::from_secs(4));
     assert_eq!(end.segments(), [0, 0], "at 1 and 3 s");
     // slow start from one segment up to the five of the first timeout, then one in a round trip
@@ -247,7 +247,7 @@ fn after_an_idle_time_the_window_starts_anew() {
     let mut end = sender(TcpSettings {
         initial_window: 2,
         workload: Workload::Web { min: 20_000, max: 20_000, idle: Span::from_millis(1), begins_idle: false },
-        ..of(Variant::NewReno)
+        ..settings_of(Variant::NewReno)
     });
     // slow start through one download; the next one is a new connection
     let mut sent = end.segments().len() as u32;
@@ -265,7 +265,7 @@ fn after_an_idle_time_the_window_starts_anew() {
 /// RFC 5681 section 4.1, with a receiver that closes its window for a while.
 #[test]
 fn silence_longer_than_a_timeout_restarts_slow_start() {
-    let mut end = ten(TcpSettings { initial_window: 10, ..of(Variant::NewReno) });
+    let mut end = ten(TcpSettings { initial_window: 10, ..settings_of(Variant::NewReno) });
     for ack in 1..=10 {
         end.ack(ack);
     }
@@ -274,7 +274,7 @@ fn silence_longer_than_a_timeout_restarts_slow_start() {
     end.header(shut(30));
     assert!(end.segments().is_empty());
     for (pause, expected) in [(900, 21), (5000, 10)] {
-        let mut end = ten(TcpSettings { initial_window: 10, ..of(Variant::NewReno) });
+        let mut end = ten(TcpSettings { initial_window: 10, ..settings_of(Variant::NewReno) });
         (1..=10).for_each(|ack| end.ack(ack));
         end.segments();
         end.header(shut(30));
@@ -286,7 +286,7 @@ fn silence_longer_than_a_timeout_restarts_slow_start() {
 
 #[test]
 fn the_receivers_window_is_kept_and_unused_windows_do_not_grow() {
-    let mut end = sender(TcpSettings { receive_window: 5500, ..of(Variant::NewReno) });
+    let mut end = sender(TcpSettings { receive_window: 5500, ..settings_of(Variant::NewReno) });
     assert_eq!(end.segments(), [0, 1, 2, 3, 4]);
     for ack in 1..100 {
         end.header(TcpBody { ack: ack * MSS, window: 5500, flags: TcpBody::ACK, ..TcpBody::default() });
@@ -300,7 +300,8 @@ fn the_receivers_window_is_kept_and_unused_windows_do_not_grow() {
 /// RFC 7323 section 2.3: 100 000 B need a shift by one, and so a header's window counts twos.
 #[test]
 fn windows_are_shifted() {
-    let settings = TcpSettings { receive_window: 100_001, initial_window: 200, ..of(Variant::NewReno) };
+    let settings =
+        TcpSettings { receive_window: 100_001, initial_window: 200, ..settings_of(Variant::NewReno) };
     let mut end = sender(settings);
     assert_eq!(end.segments().len(), 100);
     end.header(TcpBody { ack: 100 * MSS, window: 12_499, flags: TcpBody::ACK, ..TcpBody::default() });
@@ -309,7 +310,7 @@ fn windows_are_shifted() {
     assert_eq!(end.segments().len(), 1);
 }
 
-/// RFC 7323 section 2.2: the receiver's shift is what its SYN says, and none without; the window of that is not shifted.
+/// RFC 7323 section 2.2: the receiver's shift is that of its SYN, or none; the window of the SYN is not shifted.
 #[test]
 fn the_answer_to_a_syn_says_how_windows_are_shifted() {
     for (scale, expected) in [(Some(3), 32), (Some(0), 4), (None, 4)] {
@@ -317,7 +318,7 @@ fn the_answer_to_a_syn_says_how_windows_are_shifted() {
             handshake: true,
             initial_window: 200,
             receive_window: 1 << 20,
-            ..of(Variant::Sack)
+            ..settings_of(Variant::Sack)
         };
         let mut end = sender(settings);
         let syn = &end.sent()[0].1;
@@ -330,15 +331,15 @@ fn the_answer_to_a_syn_says_how_windows_are_shifted() {
         end.header(ack);
         assert_eq!(end.sent().len(), expected, "4000 B, shifted by {scale:?}");
     }
-    let plain = TcpSettings { handshake: true, options: false, ..of(Variant::Sack) };
-    let syn = &sender(plain).sent()[0].1;
+    let without_options = TcpSettings { handshake: true, options: false, ..settings_of(Variant::Sack) };
+    let syn = &sender(without_options).sent()[0].1;
     assert_eq!((syn.size, syn.opening()), (40, Opening::default()));
 }
 
 #[test]
-fn strange_acknowledgements_say_nothing() {
+fn invalid_acknowledgements_are_ignored() {
     for variant in [Variant::NewReno, Variant::Sack] {
-        let mut end = ten(of(variant));
+        let mut end = ten(settings_of(variant));
         end.ack(3);
         end.segments();
         for ack in [2, 1, 0, 17, 4_000_000] {
@@ -356,7 +357,7 @@ fn strange_acknowledgements_say_nothing() {
 /// RFC 6298 section 5.7 and RFC 5681 section 3.1: a lost SYN leaves one segment and 3 s.
 #[test]
 fn a_lost_syn_is_repeated_and_remembered() {
-    let settings = || TcpSettings { handshake: true, initial_sequence: 7, ..of(Variant::NewReno) };
+    let settings = || TcpSettings { handshake: true, initial_sequence: 7, ..settings_of(Variant::NewReno) };
     let answer = TcpBody {
         sequence: 70,
         ack: 8,
@@ -385,8 +386,12 @@ fn a_lost_syn_is_repeated_and_remembered() {
 /// RFC 7323 section 2.2: the window of a SYN is not shifted, so that of a second answer is no window of the connection.
 #[test]
 fn a_second_answer_to_a_syn_changes_nothing() {
-    let settings =
-        TcpSettings { handshake: true, initial_window: 200, receive_window: 1 << 20, ..of(Variant::NewReno) };
+    let settings = TcpSettings {
+        handshake: true,
+        initial_window: 200,
+        receive_window: 1 << 20,
+        ..settings_of(Variant::NewReno)
+    };
     let mut end = sender(settings);
     end.sent();
     let answer = TcpBody { ack: 1, window: 4000, flags: TcpBody::SYN | TcpBody::ACK, ..TcpBody::default() };
@@ -399,9 +404,9 @@ fn a_second_answer_to_a_syn_changes_nothing() {
 
 /// RFC 9293 section 3.10.4: a CLOSE in SYN-SENT ends the connection.
 #[test]
-fn who_stops_before_the_answer_to_a_syn_repeats_none_and_sends_no_data() {
+fn a_sender_stopped_before_the_answer_to_its_syn_does_not_repeat_it_and_sends_no_data() {
     let stop = Some(Time::from_millis(30));
-    let mut end = sender(TcpSettings { handshake: true, stop, ..of(Variant::NewReno) });
+    let mut end = sender(TcpSettings { handshake: true, stop, ..settings_of(Variant::NewReno) });
     assert_eq!(end.sent().len(), 1);
     assert_eq!(end.wait_until(Time::from_millis(40)), None);
     let answer = TcpBody { ack: 1, window: 4000, flags: TcpBody::SYN | TcpBody::ACK, ..TcpBody::default() };
@@ -411,8 +416,8 @@ fn who_stops_before_the_answer_to_a_syn_repeats_none_and_sends_no_data() {
 }
 
 #[test]
-fn what_is_not_tcp_ends_the_run_with_a_reason() {
-    let mut end = ten(of(Variant::NewReno));
+fn a_packet_that_is_not_tcp_ends_the_run_with_a_reason() {
+    let mut end = ten(settings_of(Variant::NewReno));
     end.stray();
     assert_eq!(end.failure(), Some("a datagram packet of flow 7 came to a TCP sender"));
 }

@@ -1,4 +1,4 @@
-//! DCTCP and Prague: what they send, what is echoed, and what their queues look like.
+//! DCTCP and Prague: codepoints, echoes, and queues.
 
 use crate::bench::{MSS, established, receiver, sender};
 use crate::harness::Dumbbell;
@@ -6,11 +6,11 @@ use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Ecn, Span, Time, math};
 use tidegate_sim::traffic::tcp::{TcpSettings, Variant};
 
-fn of(variant: Variant) -> TcpSettings {
+fn settings_of(variant: Variant) -> TcpSettings {
     TcpSettings { variant, ..TcpSettings::default() }
 }
 
-/// DCTCP's data are ECT(0) and Prague's ECT(1) (RFC 9331 section 4.1), what is sent again as well.
+/// DCTCP's data are ECT(0) and Prague's ECT(1) (RFC 9331 section 4.1), including retransmissions.
 #[test]
 fn packets_bear_their_codepoint() {
     for (variant, expected) in [(Variant::Dctcp, Ecn::Ect0), (Variant::Prague, Ecn::Ect1)] {
@@ -24,28 +24,28 @@ fn packets_bear_their_codepoint() {
     }
 }
 
-/// RFC 8257 section 3.2: ECE in acknowledgements of marked packets and in no others, and a change is told at once where
+/// RFC 8257 section 3.2: ECE in acknowledgements of marked packets and in no others, and a change is echoed at once if
 /// acknowledgements are delayed.
 #[test]
 fn each_mark_is_echoed() {
     let delayed_ack = Some(Span::from_millis(100));
     let mut end = receiver(&TcpSettings { variant: Variant::Dctcp, delayed_ack, ..established() });
-    let mut told = Vec::new();
+    let mut echoes = Vec::new();
     for (number, ecn) in
         [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ect0, Ecn::Ect0].iter().enumerate()
     {
         end.marked_data(number as u32 * MSS, *ecn, TcpBody::CWR);
         for (body, _) in end.sent() {
-            told.push((number, body.ack / MSS, body.flags & TcpBody::ECE != 0));
+            echoes.push((number, body.ack / MSS, body.flags & TcpBody::ECE != 0));
         }
     }
     let expected = [(1, 1, false), (1, 2, true), (3, 4, true), (4, 5, false), (6, 7, false)];
-    assert_eq!(told, expected);
+    assert_eq!(echoes, expected);
 }
 
-/// RFC 8257 section 3.3: an acknowledgement that ends a window of data brings the estimate up to date (steps 1 to 8) before the
-/// window falls by it (step 9). With one mark in eleven alpha is 0.885 then and 11.1 of 20 segments are left; with the
-/// estimate of the window before, 0.9375, it would be 10.6.
+/// RFC 8257 section 3.3: an acknowledgement that ends a window of data updates the estimate (steps 1 to 8) before the
+/// window falls by it (step 9). With one mark in eleven alpha is then 0.885 and the window falls from 20 to 11.1
+/// segments; with the estimate of the previous window, 0.9375, it would fall to 10.6.
 #[test]
 fn the_estimate_is_brought_up_to_date_before_the_window_falls() {
     let mut end = sender(TcpSettings { variant: Variant::Dctcp, ..established() });
@@ -65,13 +65,13 @@ fn the_estimate_is_brought_up_to_date_before_the_window_falls() {
 #[test]
 fn the_queue_stays_near_the_step() {
     let run = |variant, ecn| {
-        let mut path = Dumbbell::reference(TcpSettings { ecn, ..of(variant) });
+        let mut path = Dumbbell::reference(TcpSettings { ecn, ..settings_of(variant) });
         (path.step, path.queue) = (Some(20), 200);
         let result = path.run();
         let mut packets: Vec<f64> = result.flows[0].queued.iter().map(|wait| wait / 1.2).collect();
         packets.sort_by(f64::total_cmp);
-        let at = |share: usize| packets[packets.len() * share / 1000];
-        (at(5), at(995), result.utilisation(), result.flows[0].lost)
+        let quantile = |share: usize| packets[packets.len() * share / 1000];
+        (quantile(5), quantile(995), result.utilisation(), result.flows[0].lost)
     };
     let (low, high, carried, lost) = run(Variant::Dctcp, false);
     println!("DCTCP: from {low:.1} to {high:.1} packets, carries {carried:.4}");
@@ -83,11 +83,12 @@ fn the_queue_stays_near_the_step() {
     assert!(low < 3.0, "{low}");
 }
 
-/// A loss halves both (RFC 8257 section 3.5, RFC 9331 section 4.3 item 2): under random loss they get what SACK gets.
+/// A loss halves both windows (RFC 8257 section 3.5, RFC 9331 section 4.3 item 2): under random loss their goodput is
+/// that of SACK.
 #[test]
 fn losses_halve_the_window() {
     let carried = |variant| {
-        let mut path = Dumbbell::reference(of(variant));
+        let mut path = Dumbbell::reference(settings_of(variant));
         (path.queue, path.loss, path.until) = (400, 0.005, Time::from_secs(320));
         path.run().goodput(0)
     };
@@ -103,8 +104,9 @@ fn losses_halve_the_window() {
 #[test]
 fn prague_depends_less_on_the_round_trip() {
     let ratio = |variant| {
-        let mut path = Dumbbell::reference(of(variant));
-        path.flows = vec![(of(variant), Span::ZERO), (of(variant), Span::from_micros(7500))];
+        let mut path = Dumbbell::reference(settings_of(variant));
+        path.flows =
+            vec![(settings_of(variant), Span::ZERO), (settings_of(variant), Span::from_micros(7500))];
         (path.one_way, path.step, path.queue) = (Span::from_micros(2500), Some(4), 200);
         path.jitter = Some(Span::from_micros(1200));
         let result = path.run();

@@ -1,4 +1,4 @@
-//! `tidegate-bindgen IN.wasm OUT`: writes into the folder OUT what a page needs of a module made with wasm-bindgen.
+//! `tidegate-bindgen IN.wasm OUT`: writes the files that a page needs of a wasm-bindgen module into the folder OUT.
 
 use std::process::ExitCode;
 use wasm_bindgen_cli_support::Bindgen;

@@ -1,8 +1,8 @@
-"""Estimators that others have trained or written, as controllers: ONNX models, and AlphaRTC's Python class.
+"""Estimators trained or written elsewhere, as controllers: ONNX models, and AlphaRTC's Python class.
 
 `onnx:FILE` runs a model by ONNX Runtime: one with the contract of the bandwidth estimation challenge of MMSys 2024, at
 the receiver ([challenge2024][tidegate.control.learned.challenge2024]), or one that learned in
-[tidegate.gym][tidegate.gym], at the sender, whose [metadata][tidegate.control.learned.metadata] says on which terms.
+[tidegate.gym][tidegate.gym], at the sender, whose [metadata][tidegate.control.learned.metadata] holds its terms.
 `alphartc:FILE` runs the class `Estimator` of a Python file that was written for AlphaRTC or OpenNetLab's gym.
 Estimates of a receiver go to the sender in REMB.
 """
@@ -19,16 +19,16 @@ from tidegate.control.agent import Terms
 from tidegate.errors import ControllerError
 
 KINDS = ("onnx", "alphartc")
-"""What the name of such a controller begins with."""
+"""Prefixes of the names of such controllers."""
 
 
 class Maker(Protocol):
     """Makes both halves of a controller."""
 
     needs: Needs
-    """What the controller needs of its session."""
+    """Requirements on the session."""
     beside: Mapping[str, Path]
-    """Further files of which it is made, by a name of each."""
+    """Other files that it consists of, by their names."""
 
     def check(self, settings: Mapping[str, Any]) -> None:
         """Raises a ControllerError for settings that it does not have, or values that it does not take."""
@@ -37,13 +37,13 @@ class Maker(Protocol):
         """Both halves, or the only one, with settings as keyword arguments."""
 
 
-def maker(kind: str, path: Path, shown: str) -> Maker:
+def maker(kind: str, path: Path, label: str) -> Maker:
     """Reads a file of one of the `KINDS`, and runs its code where it has any.
 
     Args:
         kind: Which of them.
         path: The file.
-        shown: How its user called it, for errors.
+        label: The file as its user named it, for errors.
 
     Raises:
         ControllerError: when it is none, or when what reads it is not installed.
@@ -51,21 +51,21 @@ def maker(kind: str, path: Path, shown: str) -> Maker:
     if kind == "onnx":
         from tidegate.control.learned import _onnx
 
-        return _onnx.maker(path, shown)
+        return _onnx.maker(path, label)
     from tidegate.control.learned import _alphartc
 
-    return _alphartc.maker(path, shown)
+    return _alphartc.maker(path, label)
 
 
 def metadata(terms: Terms, start_bps: int = 300_000, observation: Sequence[str] = ()) -> dict[str, str]:
-    """What the metadata of a model has to say that learned in [tidegate.gym][tidegate.gym], to be a controller.
+    """Metadata that makes a model trained in [tidegate.gym][tidegate.gym] a controller.
 
     `onnx.helper.set_model_props(model, metadata(env.unwrapped.terms))` puts it there.
 
     Args:
         terms: The terms on which it was trained.
         start_bps: The rate before its first action, in bit/s.
-        observation: Which numbers of each interval it sees, in its order; all of them by default.
+        observation: Features of each interval that it gets, in its order; all of them by default.
 
     >>> metadata(Terms(history=2), observation=["rate", "loss"])["tidegate.observation"]
     '["rate", "loss"]'
@@ -75,8 +75,8 @@ def metadata(terms: Terms, start_bps: int = 300_000, observation: Sequence[str] 
     return _described.metadata(terms, start_bps, observation)
 
 
-def look(kind: str, path: Path, shown: str) -> None:
-    """Says what is wrong with a file as far as that can be told without running anything.
+def look(kind: str, path: Path, label: str) -> None:
+    """Checks a file as far as possible without running anything.
 
     Raises:
         ControllerError: when it cannot be read, or is no Python of that kind.
@@ -84,7 +84,7 @@ def look(kind: str, path: Path, shown: str) -> None:
     if kind == "alphartc":
         from tidegate.control.learned import _alphartc
 
-        _alphartc.look(path, shown)
+        _alphartc.look(path, label)
         return
-    with readable(shown, ControllerError), path.open("rb"):
+    with readable(label, ControllerError), path.open("rb"):
         pass

@@ -1,10 +1,10 @@
-"""`alphartc:FILE`: the class `Estimator` that AlphaRTC and OpenNetLab's gym ask for the bandwidth.
+"""`alphartc:FILE`: the class `Estimator`, from which AlphaRTC and OpenNetLab's gym get the bandwidth.
 
 The contract: github.com/OpenNetLab/Challenge-Example, README.md, "Challenge Manual": `report_states(stats: dict)` for
 each RTP packet, `get_estimated_bandwidth() -> int` every 200 ms or so, and `modules/third_party/cmdinfer/cmdinfer.py`
-of github.com/OpenNetLab/AlphaRTC, which makes it without arguments and takes `int(...)` of what it answers. There it
-is run in its own folder; so here its folder is the present one, and the first in which modules are looked for, while
-it is imported and made.
+of github.com/OpenNetLab/AlphaRTC, which makes it without arguments and takes `int(...)` of its answer. There it
+runs in its own folder. So here, while it is imported and made, its folder is the working directory and comes first in
+the search for modules.
 """
 
 from __future__ import annotations
@@ -31,43 +31,44 @@ CLASS = "Estimator"
 METHODS = ("report_states", "get_estimated_bandwidth")
 
 INTERVAL_MS = 200
-"""How often it is asked (AlphaRTC's `bwe_feedback_duration` in its examples; Challenge-Example, README.md, note 5)."""
+"""Time from one estimate to the next, ms (AlphaRTC's `bwe_feedback_duration` in its examples; Challenge-Example,
+README.md, note 5)."""
 
 _LONGEST_MS = 60_000
 
 _PRESENT = threading.RLock()  # the present folder, sys.path and sys.modules are those of the whole process
 
 
-def look(path: Path, shown: str) -> None:
-    """Says what is wrong with a file as far as its text tells.
+def look(path: Path, label: str) -> None:
+    """Checks a file as far as its text allows.
 
     Raises:
         ControllerError: when it cannot be read, is not Python, or has no such class.
     """
-    names = _source.names(path, shown)
+    names = _source.names(path, label)
     if names is not None and CLASS not in names:
-        raise _source.no_class(shown, CLASS, names)
+        raise _source.no_class(label, CLASS, names)
 
 
-def maker(path: Path, shown: str) -> Maker:
+def maker(path: Path, label: str) -> Maker:
     """Imports the file.
 
     Raises:
         ControllerError: when it cannot be imported, or its class has not both methods.
     """
-    known = _KNOWN.get((path, shown))
-    if known is None or known[0] != _stamps(known[1], path):
-        made = Maker(path, shown)
-        known = _KNOWN[path, shown] = (_stamps(made, path), made)
-    return known[1]
+    cached = _MAKERS.get((path, label))
+    if cached is None or cached[0] != _stamps(cached[1], path):
+        new_maker = Maker(path, label)
+        cached = _MAKERS[path, label] = (_stamps(new_maker, path), new_maker)
+    return cached[1]
 
 
-_KNOWN: dict[tuple[Path, str], tuple[object, Maker]] = {}
+_MAKERS: dict[tuple[Path, str], tuple[object, Maker]] = {}
 
 
-def _stamps(made: Maker, path: Path) -> object:
-    """When its files were changed: changed ones are read anew."""
-    return [(file, file.stat().st_mtime_ns) for file in (path, *made.beside.values()) if file.is_file()]
+def _stamps(loaded: Maker, path: Path) -> object:
+    """Times of change of its files: a changed file is imported again."""
+    return [(file, file.stat().st_mtime_ns) for file in (path, *loaded.beside.values()) if file.is_file()]
 
 
 class Maker:
@@ -75,48 +76,50 @@ class Maker:
 
     needs = Follower.needs
 
-    def __init__(self, path: Path, shown: str) -> None:
-        self._path, self._shown = path, shown
-        self._own: dict[str, ModuleType] = {}
-        """Modules of its folder: others of the same names may be in another one."""
+    def __init__(self, path: Path, label: str) -> None:
+        self._path, self._label = path, label
+        self._own_modules: dict[str, ModuleType] = {}
+        """Modules of its folder; another folder may have modules of the same names."""
         with self._at_home():
             module = self._import()
-        found = getattr(module, CLASS, None)
-        if not isinstance(found, type):
-            raise _source.no_class(shown, CLASS, [name for name, one in vars(module).items() if isinstance(one, type)])
-        self._class: type[Any] = found
+        estimator_class = getattr(module, CLASS, None)
+        if not isinstance(estimator_class, type):
+            raise _source.no_class(
+                label, CLASS, [name for name, value in vars(module).items() if isinstance(value, type)]
+            )
+        self._class: type[Any] = estimator_class
         for method in METHODS:
-            if not callable(getattr(found, method, None)):
+            if not callable(getattr(estimator_class, method, None)):
                 needs = f"it needs {' and '.join(METHODS)}"
-                raise ControllerError(f"{shown}{self._line()}: {CLASS} has no method {method}; {needs}")
+                raise ControllerError(f"{label}{self._line()}: {CLASS} has no method {method}; {needs}")
         home = path.parent
-        files = (Path(one.__file__).resolve() for one in self._own.values() if one.__file__)
-        near = Path(shown).parent
+        files = (Path(module.__file__).resolve() for module in self._own_modules.values() if module.__file__)
+        near = Path(label).parent
         self.beside: Mapping[str, Path] = {(near / file.relative_to(home)).as_posix(): file for file in files}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It does not go to another machine: its code reads what stands in its folder."""
+        """Refuses to go to another machine: the code reads files in its folder."""
         raise TypeError("AlphaRTC's class runs in the folder of its file, which other machines do not have")
 
     @contextmanager
     def _at_home(self) -> Iterator[None]:
-        """In its folder, where its own modules are found first, and nobody else's of the same name."""
+        """A context in its folder: its own modules are found first, and no other modules of the same names."""
         home = self._path.parent
         with _PRESENT, chdir(home):
-            before = {name: sys.modules.pop(name) for name in self._of(home)}
-            sys.modules.update(self._own)
+            before = {name: sys.modules.pop(name) for name in self._local_names(home)}
+            sys.modules.update(self._own_modules)
             sys.path.insert(0, str(home))
             try:
                 yield
             finally:
                 sys.path.remove(str(home))
-                self._own.update({name: sys.modules.pop(name) for name in self._of(home)})
+                self._own_modules.update({name: sys.modules.pop(name) for name in self._local_names(home)})
                 sys.modules.update(before)
 
     @staticmethod
-    def _of(home: Path) -> list[str]:
-        """Modules that the folder has, or would have, of those that are imported."""
-        local = {one.stem for one in home.iterdir() if one.suffix == ".py" or one.is_dir()} - {"tidegate"}
+    def _local_names(home: Path) -> list[str]:
+        """Imported modules whose names the folder has, and that are not installed."""
+        local = {path.stem for path in home.iterdir() if path.suffix == ".py" or path.is_dir()} - {"tidegate"}
         return [
             name
             for name, module in sys.modules.items()
@@ -127,35 +130,35 @@ class Maker:
         name = "tidegate_alphartc"
         spec = importlib.util.spec_from_file_location(name, self._path)
         if spec is None or spec.loader is None:
-            raise ControllerError(f"{self._shown}: is no Python file")
+            raise ControllerError(f"{self._label}: is no Python file")
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
-            raise ControllerError(f"{self._shown}: cannot be imported: {self._brief(error)}") from error
+            raise ControllerError(f"{self._label}: cannot be imported: {self._brief(error)}") from error
         return module
 
     def _brief(self, error: BaseException) -> str:
-        """An exception in one line, with its place in its author's files."""
+        """An exception in one line, with its line in the author's files."""
         if isinstance(error, SyntaxError):
             return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
         home = str(self._path.parent)
-        own = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(home)]
-        place = ""
-        if own:
-            file = Path(own[-1].filename)
-            place = f" ({'' if file == self._path else f'{file.relative_to(home)}, '}line {own[-1].lineno})"
-        return f"{type(error).__name__}: {error}{place}"
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(home)]
+        position = ""
+        if frames:
+            file = Path(frames[-1].filename)
+            position = f" ({'' if file == self._path else f'{file.relative_to(home)}, '}line {frames[-1].lineno})"
+        return f"{type(error).__name__}: {error}{position}"
 
     def _line(self) -> str:
-        """Where its class begins, for errors; nothing where it comes from another file."""
+        """The line where its class begins, for errors; empty where the class is from another file."""
         tree = ast.parse(self._path.read_bytes())
-        lines = [one.lineno for one in tree.body if isinstance(one, ast.ClassDef) and one.name == CLASS]
+        lines = [node.lineno for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
         return f" (line {lines[0]})" if lines else ""
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Takes `interval_ms`, how often it is asked, and arguments of the class."""
-        who = f"alphartc:{self._shown}"
+        """Checks `interval_ms`, the time between estimates, and the arguments of the class."""
+        prefix = f"alphartc:{self._label}"
         arguments = dict(settings)
         interval_ms = arguments.pop("interval_ms", INTERVAL_MS)
         if (
@@ -163,12 +166,12 @@ class Maker:
             or not isinstance(interval_ms, int | float)
             or not 1 <= interval_ms <= _LONGEST_MS
         ):
-            found = show(str(interval_ms))
-            raise ControllerError(f"{who}: interval_ms: found {found}; expected 1 to {_LONGEST_MS} milliseconds")
+            text = show(str(interval_ms))
+            raise ControllerError(f"{prefix}: interval_ms: found {text}; expected 1 to {_LONGEST_MS} milliseconds")
         try:
             inspect.signature(self._class).bind(**arguments)
         except TypeError as error:
-            raise ControllerError(f"{who}{self._line()}: {CLASS}: {error}") from None
+            raise ControllerError(f"{prefix}{self._line()}: {CLASS}: {error}") from None
         except ValueError:
             return  # made in C, without a signature: it finds out itself
 
@@ -180,10 +183,10 @@ class Maker:
         """
         try:
             with self._at_home():
-                made = self._class(**arguments)
+                estimator = self._class(**arguments)
         except (Exception, SystemExit) as error:
-            raise ControllerError(f"{self._shown}: {CLASS}() raised {self._brief(error)}") from error
-        return Follower(), AlphaRtcEstimator(made, round(interval_ms * 1e6), self._path, self._shown)
+            raise ControllerError(f"{self._label}: {CLASS}() raised {self._brief(error)}") from error
+        return Follower(), AlphaRtcEstimator(estimator, round(interval_ms * 1e6), self._path, self._label)
 
 
 _LIBRARY = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -191,17 +194,17 @@ _LIBRARY = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", 
 
 def _is_installed(module: ModuleType) -> bool:
     # a package without __init__.py has a path and no file
-    places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-    return not any(places) or any(place is not None and place.startswith(_LIBRARY) for place in places)
+    paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+    return not any(paths) or any(path is not None and path.startswith(_LIBRARY) for path in paths)
 
 
 class AlphaRtcEstimator(Estimating):
-    """Tells the estimator of each packet, and asks it."""
+    """Passes each packet to the estimator, and gets its estimates."""
 
-    def __init__(self, estimator: Any, interval_ns: int, path: Path, shown: str) -> None:
+    def __init__(self, estimator: Any, interval_ns: int, path: Path, label: str) -> None:
         super().__init__(interval_ns)
         self._estimator = estimator
-        self._path, self._shown = path, shown
+        self._path, self._label = path, label
         self._times = SendTimes()
 
     def hear(self, now_ns: int, packet: Arrived) -> None:
@@ -227,6 +230,6 @@ class AlphaRtcEstimator(Estimating):
             return checked(answer, "get_estimated_bandwidth returned")
         except ValueError as error:
             code = getattr(type(self._estimator).get_estimated_bandwidth, "__code__", None)
-            other = "" if code is None or Path(code.co_filename) == self._path else f"{Path(code.co_filename).name}, "
-            place = "" if code is None else f" ({other}line {code.co_firstlineno})"
-            raise ControllerError(f"{self._shown}{place}: {error}") from None
+            file = "" if code is None or Path(code.co_filename) == self._path else f"{Path(code.co_filename).name}, "
+            position = "" if code is None else f" ({file}line {code.co_firstlineno})"
+            raise ControllerError(f"{self._label}{position}: {error}") from None

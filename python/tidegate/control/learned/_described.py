@@ -1,9 +1,9 @@
-"""`onnx:FILE` for agents that learned in [tidegate.gym][tidegate.gym]: the model's metadata says on which terms.
+"""`onnx:FILE` for agents that learned in [tidegate.gym][tidegate.gym]: the model's metadata holds its terms.
 
 | key of the metadata | JSON | what it is |
 |---|---|---|
 | `tidegate.terms` | an object | [Terms][tidegate.control.agent.Terms] as `to_dict` gives them |
-| `tidegate.observation` | a list of names | which numbers of each interval it sees, in its order; all by default |
+| `tidegate.observation` | a list of names | features of each interval that it gets, in its order; all by default |
 | `tidegate.start` | bit/s | the rate before its first action; 300 kbit/s by default |
 """
 
@@ -22,7 +22,7 @@ from tidegate.control.learned._session import Floats, Model, OfModel, Tensor
 from tidegate.errors import ControllerError, InputError, did_you_mean
 
 TERMS, OBSERVATION, START = "tidegate.terms", "tidegate.observation", "tidegate.start"
-_NAMES = [one[0] for one in _core.FEATURES]
+_NAMES = [feature[0] for feature in _core.FEATURES]
 _START_BPS = 300_000
 _ACTION = "action"
 
@@ -34,7 +34,7 @@ def metadata(terms: Terms, start_bps: int = _START_BPS, observation: Sequence[st
 
 
 class Described(OfModel):
-    """A model that decides once an interval, as its metadata says, checked."""
+    """A checked model that decides once an interval, with the terms in its metadata."""
 
     needs = Needs()
 
@@ -46,13 +46,13 @@ class Described(OfModel):
         if len(model.inputs) != 1:
             raise self._wrong(f"found {model.signature()}; expected one input")
         self._shape = self._shape_of(model.inputs[0])
-        names = [one.name for one in model.outputs]
+        names = [output.name for output in model.outputs]
         self._place = names.index(_ACTION) if _ACTION in names else 0
         # what shapes do not say, a first call does
         self.decide(np.zeros((self._terms.history, len(_NAMES)), np.float32))
 
-    def _wrong(self, what: str) -> ControllerError:
-        return ControllerError(f"{self._model.shown}: {what}")
+    def _wrong(self, problem: str) -> ControllerError:
+        return ControllerError(f"{self._model.label}: {problem}")
 
     def _json(self, key: str) -> Any:
         try:
@@ -61,16 +61,16 @@ class Described(OfModel):
             raise self._wrong(f"metadata {key}: is not JSON: {error}") from None
 
     def _read_terms(self) -> Terms:
-        found = self._json(TERMS)
+        terms = self._json(TERMS)
         right = "expected an object as Terms.to_dict() gives it"
-        if not isinstance(found, dict):
-            raise self._wrong(f"metadata {TERMS}: found {json.dumps(found)[:60]}; {right}")
+        if not isinstance(terms, dict):
+            raise self._wrong(f"metadata {TERMS}: found {json.dumps(terms)[:60]}; {right}")
         try:
-            return Terms.from_dict(found)
+            return Terms.from_dict(terms)
         except InputError as error:
             raise self._wrong(f"metadata {TERMS}: {error}") from None
         except (TypeError, ValueError, OverflowError):
-            raise self._wrong(f"metadata {TERMS}: found {json.dumps(found)[:200]}; {right}") from None
+            raise self._wrong(f"metadata {TERMS}: found {json.dumps(terms)[:200]}; {right}") from None
 
     def _read_columns(self) -> list[int]:
         names = self._json(OBSERVATION) if OBSERVATION in self._model.metadata else _NAMES
@@ -93,27 +93,27 @@ class Described(OfModel):
             raise self._wrong(f"the input {tensor} is no tensor(float)")
         rows, width = self._terms.history, len(self._columns)
         for shape in ([1, rows, width], [1, rows * width], [rows, width], [rows * width]):
-            fits = all(known in (None, one) for known, one in zip(tensor.shape, shape, strict=False))
+            fits = all(size in (None, wanted) for size, wanted in zip(tensor.shape, shape, strict=False))
             if len(tensor.shape) == len(shape) and fits:
                 return shape
         raise self._wrong(f"the input {tensor} does not fit; expected [1, {rows}, {width}] or [1, {rows * width}]")
 
-    def decide(self, seen: Floats) -> float:
+    def decide(self, observation: Floats) -> float:
         """The action for an observation, of shape (history, features), the newest last.
 
         Raises:
-            ControllerError: when the model cannot take it, or answers with something else than one number.
+            ControllerError: when the model cannot take it, or its answer is not one number.
         """
-        given = seen[:, self._columns].reshape(self._shape)
-        action = np.asarray(self._model.run({self._model.inputs[0].name: given})[self._place])
+        inputs = observation[:, self._columns].reshape(self._shape)
+        action = np.asarray(self._model.run({self._model.inputs[0].name: inputs})[self._place])
         if action.size != 1 or action.dtype.kind != "f":
             name = self._model.outputs[self._place].name
             shape = list(action.shape)
             raise self._wrong(f"{name} has the shape {shape} of {action.dtype}; expected one number, the action")
-        found = float(action.reshape(-1)[0])
-        if not np.isfinite(found):
-            raise self._wrong(f"its action is {found}; expected a number from -1 to 1")
-        return found
+        number = float(action.reshape(-1)[0])
+        if not np.isfinite(number):
+            raise self._wrong(f"its action is {number}; expected a number from -1 to 1")
+        return number
 
     def __call__(self, **settings: Any) -> _core.AgentController:
         """The controller."""

@@ -1,4 +1,4 @@
-"""`onnx:FILE`: which contract a model has, and the controller that it is."""
+"""`onnx:FILE`: finds the contract of a model, and makes the controller."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ _OBS, _STATES = "obs", {"hidden_states": "state_out", "cell_states": "cell_out"}
 _OUTPUT = "output"
 
 
-def maker(path: Path, shown: str) -> Challenge2024 | Described:
-    """What makes the controller that a model is.
+def maker(path: Path, label: str) -> Challenge2024 | Described:
+    """The maker of the controller for a model.
 
     Raises:
-        ControllerError: when it has no contract that is known.
+        ControllerError: when its contract is neither of the two.
     """
-    model = load(path, shown)
+    model = load(path, label)
     if TERMS in model.metadata:
         return Described(model)
-    if _OBS not in {one.name for one in model.inputs}:
+    if _OBS not in {tensor.name for tensor in model.inputs}:
         raise ControllerError(
-            f"{shown}: found {model.signature()}; expected those of the challenge of 2024 (obs, hidden_states, "
+            f"{label}: found {model.signature()}; expected those of the challenge of 2024 (obs, hidden_states, "
             f"cell_states -> output, state_out, cell_out), or metadata with {TERMS}"
         )
     return Challenge2024(model)
 
 
 class Challenge2024(OfModel):
-    """A model with the contract of the challenge of MMSys 2024, checked."""
+    """A checked model with the contract of the challenge of MMSys 2024."""
 
     needs = Follower.needs
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        inputs = {one.name: one for one in model.inputs}
-        outputs = [one.name for one in model.outputs]
+        inputs = {tensor.name: tensor for tensor in model.inputs}
+        outputs = [tensor.name for tensor in model.outputs]
         for name in inputs:
             if name != _OBS and name not in _STATES:
                 raise self._wrong(f"there is an input {name}; expected obs, hidden_states and cell_states")
-        for one in inputs.values():
-            if one.type != "tensor(float)":
-                raise self._wrong(f"the input {one} is no tensor(float)")
+        for tensor in inputs.values():
+            if tensor.type != "tensor(float)":
+                raise self._wrong(f"the input {tensor} is no tensor(float)")
         self._obs = self._shape(inputs[_OBS], challenge2024.COUNT)
-        self._states = {name: self._shape(one) for name, one in inputs.items() if name != _OBS}
+        self._states = {name: self._shape(tensor) for name, tensor in inputs.items() if name != _OBS}
         wanted = [_OUTPUT, *(_STATES[name] for name in self._states)]
         if missing := [name for name in wanted if name not in outputs]:
             raise self._wrong(f"there is no output {missing[0]}; it has {', '.join(outputs)}")
@@ -60,19 +60,19 @@ class Challenge2024(OfModel):
         # what shapes do not say, a first call does
         self.call(np.zeros(challenge2024.COUNT, np.float32), self.states())
 
-    def _wrong(self, what: str) -> ControllerError:
+    def _wrong(self, problem: str) -> ControllerError:
         return ControllerError(
-            f"{self._model.shown}: {what} (the challenge of 2024 has its contract in torch_policy.py)"
+            f"{self._model.label}: {problem} (the challenge of 2024 has its contract in torch_policy.py)"
         )
 
     def _shape(self, tensor: Tensor, last: int | None = None) -> tuple[int, ...]:
         """The shape of an input for one call and one step."""
-        shape = tuple(1 if one is None else one for one in tensor.shape)
+        shape = tuple(1 if size is None else size for size in tensor.shape)
         if last is not None and tensor.shape and tensor.shape[-1] is None:
             shape = (*shape[:-1], last)
         if last is not None and int(np.prod(shape)) != last:
             raise self._wrong(f"the input {tensor} has {int(np.prod(shape))} numbers; expected [1, 1, {last}]")
-        if last is None and any(one > 1 for one in shape[:-1]):
+        if last is None and any(size > 1 for size in shape[:-1]):
             raise self._wrong(f"the input {tensor} is of more than one call; expected [1, SIZE]")
         return shape
 
@@ -104,15 +104,15 @@ class Challenge2024(OfModel):
     def __call__(self, **settings: Any) -> tuple[Controller, ReceiverHalf]:
         """Both halves."""
         del settings
-        return Follower(), OnnxModel(self, self._model.shown)
+        return Follower(), OnnxModel(self, self._model.label)
 
 
 class OnnxModel(Estimating):
-    """Observes, and asks the model every 60 ms."""
+    """Observes packets, and gets an estimate of the model every 60 ms."""
 
-    def __init__(self, model: Challenge2024, shown: str) -> None:
+    def __init__(self, model: Challenge2024, label: str) -> None:
         super().__init__(challenge2024.INTERVAL_NS)
-        self._model, self._shown = model, shown
+        self._model, self._label = model, label
         self._observer = challenge2024.Observer()
         self._states = model.states()
 
@@ -121,5 +121,5 @@ class OnnxModel(Estimating):
 
     def estimate(self, now_ns: int) -> int:
         del now_ns
-        found, self._states = self._model.call(self._observer.close(), self._states)
-        return checked(found, f"{self._shown}: its estimate is")
+        estimate, self._states = self._model.call(self._observer.close(), self._states)
+        return checked(estimate, f"{self._label}: its estimate is")

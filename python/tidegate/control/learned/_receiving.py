@@ -1,4 +1,4 @@
-"""What estimators at the receiver share: times of sending, when they are asked, how the estimate gets to the sender."""
+"""Common parts of estimators at the receiver: times of sending, the interval of estimates, and REMB to the sender."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACE_FACTOR = 2.5
 `ns-app/scratch/webrtc_test/gym_connector.cc` `kPacingFactor`)."""
 
 MOST = 10**12
-"""The largest estimate that is one, bit/s (ours: beyond any line)."""
+"""Largest valid estimate, bit/s (ours: beyond any line)."""
 
 _TICKS = 1 << 18  # of abs-send-time in a second
 _WRAP = 1 << 24
@@ -88,13 +88,13 @@ class Follower(Controller):
 
 
 class Estimating(ReceiverHalf):
-    """The receiving half: an estimator that hears of packets, and is asked at intervals from the first packet on."""
+    """The receiving half: an estimator that gets each packet, and estimates at intervals from the first packet on."""
 
     def __init__(self, interval_ns: int) -> None:
         super().__init__()
         self._interval = interval_ns
         self._due: int | None = None
-        self._said: int | None = None
+        self._last_estimate: int | None = None
         self._ssrcs: dict[int, None] = {}
 
     def hear(self, now_ns: int, packet: Arrived) -> None:
@@ -102,11 +102,11 @@ class Estimating(ReceiverHalf):
         raise NotImplementedError
 
     def estimate(self, now_ns: int) -> int:
-        """The rate that the sender is to have, bit/s."""
+        """The rate for the sender, bit/s."""
         raise NotImplementedError
 
     def on_packet(self, now_ns: int, packet: Arrived) -> Ask:
-        """Passes it on. One without its time of sending tells an estimator nothing (libwebrtc drops it as well)."""
+        """Passes the packet on, unless it has no time of sending (libwebrtc drops it as well)."""
         if packet.abs_send_time is not None:
             if len(self._ssrcs) < _STREAMS:
                 self._ssrcs[packet.ssrc] = None
@@ -117,44 +117,44 @@ class Estimating(ReceiverHalf):
         return self.on_alarm(now_ns)
 
     def on_alarm(self, now_ns: int) -> Ask:
-        """Asks the estimator where it is time, and speaks at once then."""
+        """Gets an estimate when it is due, and asks to send it at once."""
         if self._due is None or now_ns < self._due:
             return None, self._due
-        self._said = self.estimate(now_ns)
+        self._last_estimate = self.estimate(now_ns)
         self._due += self._interval
         return "now", self._due
 
     def message(self, now_ns: int) -> Sequence[_Packet]:
         """The last estimate, as REMB for all streams that were heard; the endpoint puts its own SSRC in."""
         del now_ns
-        if self._said is None:
+        if self._last_estimate is None:
             return []
-        self.internals["estimate_bps"] = float(self._said)
-        return [_core.Remb(0, self._said, list(self._ssrcs))]
+        self.internals["estimate_bps"] = float(self._last_estimate)
+        return [_core.Remb(0, self._last_estimate, list(self._ssrcs))]
 
 
-def checked(answer: Any, who: str) -> int:
+def checked(answer: Any, source: str) -> int:
     """An estimate in whole bit/s.
 
     Args:
         answer: A number, or an array or tensor with one number in it, as AlphaRTC takes it by `int(...)`.
-        who: Whose it is, for errors.
+        source: Origin of the answer, for errors.
 
     Raises:
-        ValueError: when it is no rate.
+        ValueError: when it is not a rate.
     """
-    plain = answer
+    number = answer
     if hasattr(answer, "item") and not isinstance(answer, str):
         try:
-            plain = answer.item()  # of numpy and torch, with one element
+            number = answer.item()  # of numpy and torch, with one element
         except (ValueError, TypeError, RuntimeError):
-            plain = None
+            number = None
     if (
-        isinstance(plain, bool)
-        or not isinstance(plain, int | float)
-        or not math.isfinite(plain)
-        or not 0 <= plain <= MOST
+        isinstance(number, bool)
+        or not isinstance(number, int | float)
+        or not math.isfinite(number)
+        or not 0 <= number <= MOST
     ):
-        found = show(answer) if isinstance(answer, str) else " ".join(repr(answer).split())[:80]
-        raise ValueError(f"{who} {found}; expected bit/s from 0 to 10^12")
-    return int(plain)
+        text = show(answer) if isinstance(answer, str) else " ".join(repr(answer).split())[:80]
+        raise ValueError(f"{source} {text}; expected bit/s from 0 to 10^12")
+    return int(number)

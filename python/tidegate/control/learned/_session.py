@@ -1,4 +1,4 @@
-"""ONNX models by ONNX Runtime, an extra: opened, looked at and run, each error a line."""
+"""ONNX models by ONNX Runtime, an extra: loading, inspecting and running them, with errors of one line."""
 
 from __future__ import annotations
 
@@ -29,45 +29,45 @@ class Tensor:
     """Its dimensions; None where any will do."""
 
     def __str__(self) -> str:
-        """As errors have it."""
-        return f"{self.name} {self.type} [{', '.join('?' if one is None else str(one) for one in self.shape)}]"
+        """Name, type and shape, for errors."""
+        return f"{self.name} {self.type} [{', '.join('?' if size is None else str(size) for size in self.shape)}]"
 
 
 class Model:
     """A model that can be run."""
 
-    def __init__(self, content: bytes, shown: str) -> None:
-        runtime = _runtime(shown)
+    def __init__(self, content: bytes, label: str) -> None:
+        runtime = _runtime(label)
         options = runtime.SessionOptions()
         # one thread: runs are many at a time, and a sum over threads has no order of its own
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
         options.use_deterministic_compute = True
         options.log_severity_level = 4  # what matters is raised, and said here
-        self.shown = shown
+        self.label = label
         self._content = content
         try:
             self._session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             self.metadata: Mapping[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
         except Exception as error:  # noqa: BLE001 - its exceptions have no base of their own
-            raise ControllerError(f"{shown}: {_why(error)}") from None
-        self.inputs = [_tensor(one) for one in self._session.get_inputs()]
-        self.outputs = [_tensor(one) for one in self._session.get_outputs()]
+            raise ControllerError(f"{label}: {_why(error)}") from None
+        self.inputs = [_tensor(tensor) for tensor in self._session.get_inputs()]
+        self.outputs = [_tensor(tensor) for tensor in self._session.get_outputs()]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it goes to another machine: as the bytes of its file."""
-        return _load, (self._content, self.shown)
+        """Pickles the bytes of its file, to go to another machine."""
+        return _load, (self._content, self.label)
 
-    def run(self, given: Mapping[str, Floats]) -> Sequence[Any]:
-        """Its outputs.
+    def run(self, inputs: Mapping[str, Floats]) -> Sequence[Any]:
+        """Computes the outputs.
 
         Raises:
-            ControllerError: when it cannot compute them of these inputs.
+            ControllerError: when it cannot compute them from these inputs.
         """
         try:
-            outputs: Sequence[Any] = self._session.run(None, dict(given))
+            outputs: Sequence[Any] = self._session.run(None, dict(inputs))
         except Exception as error:  # noqa: BLE001 - as above
-            raise ControllerError(f"{self.shown}: {_why(error)}") from None
+            raise ControllerError(f"{self.label}: {_why(error)}") from None
         return outputs
 
     def signature(self) -> str:
@@ -76,7 +76,7 @@ class Model:
 
 
 class OfModel:
-    """What makers of controllers that are models have in common: they have no settings, and no files beside."""
+    """Base of the makers of controllers from models: no settings, and no further files."""
 
     beside: Mapping[str, Path] = {}
 
@@ -84,38 +84,38 @@ class OfModel:
         self._model = model
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Has no settings."""
+        """Refuses any setting: a model has none."""
         for key in settings:
-            raise ControllerError(f"onnx:{self._model.shown}: {key}: there is no such setting; a model has none")
+            raise ControllerError(f"onnx:{self._model.label}: {key}: there is no such setting; a model has none")
 
 
-def load(path: Path, shown: str) -> Model:
+def load(path: Path, label: str) -> Model:
     """The model in a file; the same one for the same content, because it holds nothing of a run.
 
     Raises:
         ControllerError: when there is none in it, or ONNX Runtime cannot run it.
     """
-    with readable(shown, ControllerError):
+    with readable(label, ControllerError):
         content = path.read_bytes()
-    return _load(content, shown)
+    return _load(content, label)
 
 
 @lru_cache(maxsize=16)
-def _load(content: bytes, shown: str) -> Model:
-    return Model(content, shown)
+def _load(content: bytes, label: str) -> Model:
+    return Model(content, label)
 
 
-def _runtime(shown: str) -> Any:
+def _runtime(label: str) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
         extra = 'pip install "tidegate[onnx]"'
-        raise ControllerError(f"{shown}: running it takes ONNX Runtime ({error}): {extra}") from None
+        raise ControllerError(f"{label}: running it takes ONNX Runtime ({error}): {extra}") from None
     return onnxruntime
 
 
-def _tensor(one: Any) -> Tensor:
-    return Tensor(one.name, one.type, tuple(size if isinstance(size, int) else None for size in one.shape))
+def _tensor(node: Any) -> Tensor:
+    return Tensor(node.name, node.type, tuple(size if isinstance(size, int) else None for size in node.shape))
 
 
 _KINDS = {
@@ -128,11 +128,11 @@ _KINDS = {
 
 
 def _why(error: BaseException) -> str:
-    """What ONNX Runtime has to say, in one line and without its places in C++."""
+    """The message of ONNX Runtime in one line, without positions in its C++ code."""
     text = " ".join(str(error).split())
     match = re.match(r"\[ONNXRuntimeError\] : \d+ : (\w+) : (.*)", text)
-    kind, said = (match[1], match[2]) if match else ("", text)
-    if "No graph was found" in said:
+    kind, message = (match[1], match[2]) if match else ("", text)
+    if "No graph was found" in message:
         return "is no ONNX file (there is no graph in it)"
-    said = re.sub(r"\S*/[\w./]+\.(?:cc|h):\d+ \S+(?: \[\w+\])? ?", "", said)
-    return f"{_KINDS.get(kind, 'ONNX Runtime refuses it')}: {said[:300]}"
+    message = re.sub(r"\S*/[\w./]+\.(?:cc|h):\d+ \S+(?: \[\w+\])? ?", "", message)
+    return f"{_KINDS.get(kind, 'ONNX Runtime refuses it')}: {message[:300]}"

@@ -1,10 +1,10 @@
-"""What a bandwidth estimator sees in the challenge of MMSys 2024: 15 features over ten monitor intervals (MI).
+"""Observations of bandwidth estimators in the challenge of MMSys 2024: 15 features over ten monitor intervals (MI).
 
 Khairy et al., "ACM MMSys 2024 Bandwidth Estimation in Real Time Communications Challenge", MMSys 2024; the definitions
 are those of the page of its data set
 (www.microsoft.com/en-us/research/academic-program/bandwidth-estimation-challenge/data), names of inputs and outputs
-those of `torch_policy.py` in github.com/microsoft/RL4BandwidthEstimationChallenge. What these leave open is said in
-`docs/learned.md`.
+those of `torch_policy.py` in github.com/microsoft/RL4BandwidthEstimationChallenge. `docs/learned.md` says what these
+leave open.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _BASE = BASE_DELAY_MS * 10**6
 
 @dataclass(slots=True)
 class _Interval:
-    """What arrived in a short MI, in whole nanoseconds and bytes, so that sums over MIs are exact."""
+    """Arrivals in a short MI, in whole nanoseconds and bytes, so that sums over MIs are exact."""
 
     packets: int = 0
     size: int = 0
@@ -71,7 +71,7 @@ class _Interval:
     least: int = 0
     """Least delay, if there are packets."""
     gap: int = 0
-    """From the packet before the first one to that, if there is one before."""
+    """Time from the packet before to the first one of this MI, if there is a packet before."""
     gaps: int = 0
     """Sum of the times between two arrivals."""
     squares: int = 0
@@ -81,7 +81,7 @@ class _Interval:
     """Gaps in the sequence numbers."""
     audio: int = 0
     probing: int = 0
-    seen: int = 0
+    least_so_far: int = 0
     """Least delay of all packets until its end; zero before the first packet."""
 
 
@@ -92,8 +92,8 @@ class Observer:
     >>> for number in range(3):
     ...     stamp = number * 2621  # every 10 ms, in 2^-18 s
     ...     observer.hear((20 + 10 * number) * 10**6, Arrived(number, 1000, stamp))
-    >>> seen = observer.close()
-    >>> seen.shape, [float(seen[feature * 10]) for feature in (0, 1, 2, 8)]
+    >>> observation = observer.close()
+    >>> observation.shape, [float(observation[feature * 10]) for feature in (0, 1, 2, 8)]
     ((150,), [400000.0, 3.0, 3000.0, 10.0])
     """
 
@@ -103,7 +103,7 @@ class Observer:
         self._open = _Interval()
         self._times = SendTimes()
         self._first: int | None = None
-        """What the first packet's clocks differ by, less its delay of 200 ms."""
+        """Difference of the two clocks at the first packet, less its assumed delay of 200 ms."""
         self._last: int | None = None
         """When the last packet arrived."""
         self._highest: dict[int, int] = {}
@@ -115,7 +115,7 @@ class Observer:
         difference = now_ns - SendTimes.ns(self._times.ticks(packet.abs_send_time or 0))
         if self._first is None:
             self._first = difference - _BASE
-            mi.seen = _BASE
+            mi.least_so_far = _BASE
         delay = difference - self._first
         if self._last is not None:
             gap = now_ns - self._last
@@ -126,7 +126,7 @@ class Observer:
                 mi.gap = gap
         self._last = now_ns
         mi.least = min(mi.least, delay) if mi.packets else delay
-        mi.seen = min(mi.seen, delay)
+        mi.least_so_far = min(mi.least_so_far, delay)
         mi.packets += 1
         mi.size += packet.size
         mi.delay += delay
@@ -146,40 +146,40 @@ class Observer:
             The observation at its end: 150 numbers.
         """
         self._closed.appendleft(self._open)
-        self._open = _Interval(seen=self._open.seen)
+        self._open = _Interval(least_so_far=self._open.least_so_far)
         columns = [_features([mi], 1) for mi in islice(self._closed, SLOTS)]
         for slot in range(SLOTS):
-            whole = islice(self._closed, slot * SHORT_IN_LONG, (slot + 1) * SHORT_IN_LONG)
-            columns.append(_features(list(whole), SHORT_IN_LONG))
+            intervals = islice(self._closed, slot * SHORT_IN_LONG, (slot + 1) * SHORT_IN_LONG)
+            columns.append(_features(list(intervals), SHORT_IN_LONG))
         return np.array(columns, np.float64).T.reshape(-1).astype(np.float32)
 
 
 def _features(newest_first: Iterable[_Interval], length: int) -> list[float]:
     """The features of an MI that is made of short ones."""
-    every = list(newest_first)
-    some = [mi for mi in reversed(every) if mi.packets]
-    seen = every[0].seen
-    if not some:
-        return [0.0] * 5 + [seen / _MS] + [0.0] * 9
-    packets = sum(mi.packets for mi in some)
-    size = sum(mi.size for mi in some)
-    delay = sum(mi.delay for mi in some) / packets
-    least = min(mi.least for mi in some)
+    intervals = list(newest_first)
+    busy = [mi for mi in reversed(intervals) if mi.packets]
+    least_so_far = intervals[0].least_so_far
+    if not busy:
+        return [0.0] * 5 + [least_so_far / _MS] + [0.0] * 9
+    packets = sum(mi.packets for mi in busy)
+    size = sum(mi.size for mi in busy)
+    delay = sum(mi.delay for mi in busy) / packets
+    least = min(mi.least for mi in busy)
     # the time before the first packet of all is of no two packets of this MI
-    between = [mi.gap for mi in some[1:]]
+    between = [mi.gap for mi in busy[1:]]
     gaps = packets - 1
-    total = sum(mi.gaps for mi in some) + sum(between)
-    squares = sum(mi.squares for mi in some) + sum(gap * gap for gap in between)
+    total = sum(mi.gaps for mi in busy) + sum(between)
+    squares = sum(mi.squares for mi in busy) + sum(gap * gap for gap in between)
     deviation = math.sqrt(gaps * squares - total * total) / gaps if gaps else 0.0
-    lost, losses = sum(mi.lost for mi in some), sum(mi.losses for mi in some)
-    audio, probing = sum(mi.audio for mi in some), sum(mi.probing for mi in some)
+    lost, losses = sum(mi.lost for mi in busy), sum(mi.losses for mi in busy)
+    audio, probing = sum(mi.audio for mi in busy), sum(mi.probing for mi in busy)
     return [
         size * 8 * 1e9 / (length * INTERVAL_NS),
         float(packets),
         float(size),
-        (delay - seen) / _MS,
+        (delay - least_so_far) / _MS,
         (delay - _BASE) / _MS,
-        seen / _MS,
+        least_so_far / _MS,
         delay / least if least > 0 else 0.0,
         (delay - least) / _MS,
         total / gaps / _MS if gaps else 0.0,

@@ -5,7 +5,7 @@
   if (!data) return;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  let printing = false; // on paper it is always light
+  let printing = false; // printed pages are always light
   const hue = (pair) => pair[dark.matches && !printing ? 1 : 0];
   const charts = [];
   let zoom = null; // [from, to] in seconds, the same for every chart over time
@@ -26,7 +26,7 @@
     frame: { unit: "ms", digits: 0, title: "Frame delay", height: 150 },
     queue: { unit: "kB", digits: 1, title: "Queues", height: 150 },
   };
-  // lines that share a hue are told apart by these
+  // dashes of lines that share a hue
   const DASHES = [undefined, [8, 3], [2, 2], [10, 3, 2, 3], [14, 4], [4, 4]];
 
   function lines(column, panel, quantity) {
@@ -71,8 +71,8 @@
     return out;
   }
 
-  // Charts of one quantity share their scale, so that controllers can be compared by eye. Capacity far above
-  // every flow would press them to the floor, so it may fill at most half of the height on its own.
+  // Charts of one quantity share their scale, so that controllers can be compared by eye. A capacity far above
+  // all flows must not flatten them: it may fill at most half of the height by itself.
   function scaleOf(quantity) {
     let flows = 0, capacity = 0, low = Infinity;
     for (const chart of charts) {
@@ -89,7 +89,7 @@
     const least = { rate: 0.1, delay: 10, loss: 1, queue: 1, trip: 10, pacer: 1, frame: 10 }[quantity];
     const top = Math.max(flows, Math.min(capacity, flows * 2 || capacity), least) * 1.06;
     if (quantity !== "delay" || !logDelay) return [0, top];
-    // whole decades: a logarithmic axis begun elsewhere would have its ticks at odd numbers
+    // whole decades: otherwise a logarithmic axis would have its ticks at odd numbers
     const decade = (value, round) => 10 ** round(Math.log10(value));
     return [decade(Math.min(low, top / 2), Math.floor), decade(top, Math.ceil)];
   }
@@ -142,7 +142,7 @@
         },
         hooks: {
           drawClear: quantity !== "frame" ? [] : [(u) => {
-            // where the picture stood still
+            // freezes of the picture
             const { ctx, bbox } = u;
             ctx.save();
             ctx.fillStyle = css("--freeze");
@@ -197,7 +197,7 @@
       const some = timeChart(host, column, panel, host.dataset.chart);
       host.closest("figure").hidden = !some;
       if (!some) charts.pop();
-      // no heading over nothing: a session's programs tell no round trip
+      // hide headings without charts: the programs of a session, for example, report no round trip
       const section = host.closest("section");
       section.hidden = !section.querySelector("figure:not([hidden])");
     }
@@ -215,7 +215,7 @@
         axes: logAxes(data.cdf.x, "% of packets"),
         hooks: {
           draw: [(u) => {
-            // the 95th percentile of each, which the table and the scatter have
+            // the 95th percentile of each line, as in the table and the scatter
             const { ctx } = u, y = u.valToPos(95, "y", true);
             ctx.save();
             for (const line of data.cdf.lines) {
@@ -250,7 +250,7 @@
   const reset = document.getElementById("reset");
   if (reset) reset.addEventListener("click", () => setZoom(null));
   dark.addEventListener("change", build);
-  // paper is narrower than a screen, and light: what is on it is drawn for it
+  // paper is narrower than a screen, and light: charts are drawn again for it
   const paper = (on) => {
     printing = on;
     document.documentElement.classList.toggle("printing", on);
@@ -269,7 +269,7 @@
   document.documentElement.dataset.charts = String(charts.length);
 })();
 
-// What is behind cells that open.
+// The details of cells that can be opened.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent).cells;
@@ -427,12 +427,12 @@
       el("pre", {}, el("code", {}, command)),
       cell.digest ? el("p", { class: "soft" }, "Digest ", el("code", {}, cell.digest)) : "");
     if (!dialog.open) dialog.showModal();
-    // what had the focus is gone, and keys with it: its successor has it, or the last button
+    // the focused button was replaced: its successor gets the focus, or the last button, so that keys still work
     else buttons().at(focused).focus();
     dialog.scrollTop = 0;
   }
   const button = (at, who) => document.querySelector(`[data-at="${at},${who}"]`);
-  // the next cell that there is in a direction: cases that were not run have none
+  // the next cell in a direction; cases that were not run have no cell
   function neighbour(at, who, down, right) {
     for (at += down, who += right; at >= 0 && at < data.cases.length && who >= 0 && who < wide; at += down, who += right) if (button(at, who)) return [at, who];
     return null;
@@ -463,7 +463,7 @@
 
 })();
 
-// A chart with a legend: one contender alone.
+// A chart with a legend: highlights one contender.
 (() => {
   "use strict";
   for (const beside of document.querySelectorAll(".beside")) {

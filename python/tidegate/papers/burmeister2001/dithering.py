@@ -1,4 +1,4 @@
-"""Sections 7 and 8: what k and l do to suppression and delay, tables 7 to 13."""
+"""Sections 7 and 8: effects of k and l on suppression and delay, tables 7 to 13."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import Part, Seen, session
+from tidegate.papers.burmeister2001.groups import Part, SessionSummary, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, cables
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -22,31 +22,31 @@ from tidegate.units import Rate
 GRID = ("0.10", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50", "1.75", "2.00", "3.00", "4.00")
 """Values of k and of l."""
 LOSERS: Mapping[int, tuple[str, str]] = {1: ("A2", "A5"), 2: ("A5", "A6"), 3: ("A5", "A6")}
-"""An and Af, the nearer and the farther of the two that see the losses, in each scenario."""
+"""An and Af of each scenario: the nearer and the farther of the two members that see the losses."""
 DELAYS_3 = ("20ms", "40ms")
-"""From A2 to A5 and A6 in scenario 3 (section 7)."""
+"""Delays from A2 to A5 and A6 in scenario 3 (section 7)."""
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What the document does not state."""
+class UnstatedSettings:
+    """Values for the settings that the document does not state."""
 
     bandwidth: str = "122kbps"
-    """Of the session, and of what A1 sends."""
+    """Bandwidth of the session, and rate at which A1 sends."""
     size: int = 750
     """Bytes of an RTP packet on the wire."""
     centre: Cable = field(default_factory=lambda: replace(CENTRE, delay="10ms", byte_error=8.8e-6))
-    """From A1 to A2."""
+    """Cable from A1 to A2."""
     branch: Cable = field(default_factory=lambda: replace(BRANCHES["A2"], capacity="188kbps"))
-    """From A2 on, but for its delay."""
+    """Cable from A2 to A5 and A6, except for its delay."""
     delays: tuple[str, str] = ("80ms", "88ms")
-    """From A2 to A5 and A6 in scenarios 1 and 2."""
+    """Delays from A2 to A5 and A6 in scenarios 1 and 2."""
 
     def scenario(self, parameter: str, value: str, number: int, *, redraw: bool = True) -> Scenario:
-        """A run with `k` or `l` of some value in scenario 1, 2 or 3.
+        """Scenario 1, 2 or 3 with a value of `k` or `l`.
 
-        Of `k` both losers are declared senders, of `l` all are receivers; `redraw` as in RFC 4585 or as in the
-        document's tables of l.
+        For `k` both losers are declared senders, for `l` all other members are receivers. With `redraw`, the interval
+        of l is drawn for each feedback, as in the document's tables of l; without, it is RFC 4585's.
         """
         near, far = DELAYS_3 if number == 3 else self.delays  # noqa: PLR2004
         cable = cables("T-16", A2=self.centre, A5=replace(self.branch, delay=near), A6=replace(self.branch, delay=far))
@@ -58,7 +58,7 @@ class Chosen:
         return session("dithering", "T-16", cable, Rate.parse(self.bandwidth), members, avpf=rules)
 
 
-CHOSEN = Chosen()
+CHOSEN = UnstatedSettings()
 
 TABLES: Mapping[str, tuple[str, str]] = {
     "table7": ("k", "near"),
@@ -70,23 +70,23 @@ TABLES: Mapping[str, tuple[str, str]] = {
     "table12": ("l", "failure"),
     "table13": ("l", "delay"),
 }
-"""The parameter and what is measured. Table 10's caption says An, its text Af, and so do its numbers."""
+"""Parameter and column of `outcome` by table. Table 10's caption says An; its text and its numbers are Af's."""
 COPIED = ("table13", 2)
-"""This column repeats table 9's digit for digit: it is left out."""
+"""Table and scenario of a column that repeats table 9's digit for digit; it is left out."""
 TOLERANCE = 0.05
-"""How near the value at 4 a value must be for saturation."""
+"""Relative distance from the value at 4 within which a value counts as saturated."""
 
 
-def outcome(seen: Seen, number: int) -> dict[str, float]:
+def outcome(run: SessionSummary, number: int) -> dict[str, float]:
     """The columns of the tables for a run of a scenario.
 
-    The three rates of suppression and failure add up to 1 in the document, so that a failure is a loss that An and Af
-    both have reported or both could not.
+    The three rates of suppression and failure add up to 1 in the document. So a failure is a loss that An and Af both
+    reported, or that neither could report.
     """
-    near, far = (seen.members[name] for name in LOSERS[number])
+    near, far = (run.members[name] for name in LOSERS[number])
     losses = max(near.losses, far.losses)
     suppressed = near.suppressed / losses, far.suppressed / losses
-    delay = seen.members["A1"].report_delay_s
+    delay = run.members["A1"].report_delay_s
     return {
         "near": suppressed[0],
         "far": suppressed[1],
@@ -96,80 +96,80 @@ def outcome(seen: Seen, number: int) -> dict[str, float]:
 
 
 def rho(values: Sequence[float]) -> float:
-    """Spearman's rank correlation of values with their order; 0 where they are all the same.
+    """Spearman's rank correlation of values with their order; 0 if all are equal.
 
     >>> rho([1, 2, 2, 5]), rho([3, 2, 1]), rho([1, 1, 1])
     (0.948..., -1.0, 0.0)
     """
-    known = np.asarray(values, dtype=float)
-    less, same = (known[:, None] > known).sum(axis=1), (known[:, None] == known).sum(axis=1)
+    array = np.asarray(values, dtype=float)
+    less, same = (array[:, None] > array).sum(axis=1), (array[:, None] == array).sum(axis=1)
     ranks = less + (same - 1) / 2
     if ranks.std() == 0:
         return 0.0
-    return float(np.corrcoef(np.arange(len(known)), ranks)[0, 1])
+    return float(np.corrcoef(np.arange(len(array)), ranks)[0, 1])
 
 
 def saturation(values: npt.ArrayLike) -> int:
-    """The place of the first value within 5 % of the last one.
+    """Index of the first value within 5 % of the last one.
 
     >>> saturation([0.2, 0.96, 0.9, 1.0])
     1
     """
-    known = np.asarray(values, dtype=float)
-    near = np.abs(known - known[-1]) <= TOLERANCE * abs(known[-1])
-    return int(np.argmax(near))
+    array = np.asarray(values, dtype=float)
+    close = np.abs(array - array[-1]) <= TOLERANCE * abs(array[-1])
+    return int(np.argmax(close))
 
 
 def _rms(deviations: npt.ArrayLike) -> float:
     return float(np.sqrt(np.mean(np.square(deviations))))
 
 
-def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
-    """The runs."""
+def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
+    """Jobs of tables 7 to 13."""
     rules = (("k", "k", False), ("l", "l", True), ("l of RFC 4585", "l", False))
     return {
         ("dither", rule, value, number, seed): Then(
-            RunJob(CHOSEN.scenario(parameter, value, number, redraw=redraw), seed), Seen.of
+            RunJob(CHOSEN.scenario(parameter, value, number, redraw=redraw), seed), SessionSummary.from_run
         )
         for seed, number, value, (rule, parameter, redraw) in product(plan.seeds, LOSERS, GRID, rules)
     }
 
 
 class Results(Part):
-    """What they came to."""
+    """Results of tables 7 to 13."""
 
     @cached_property
     def cells(self) -> dict[tuple[str, str, int], Measure]:
-        """By table (`table10 of RFC 4585` and so on for the other rule), value and scenario."""
-        made = {}
-        for table, (parameter, what) in TABLES.items():
+        """Measures by table (`table10 of RFC 4585` and so on for RFC 4585's rule), value and scenario."""
+        cells = {}
+        for table, (parameter, column) in TABLES.items():
             for rule in ("k",) if parameter == "k" else ("l", "l of RFC 4585"):
                 name = table + rule.removeprefix(parameter)
                 for value, number in product(GRID, LOSERS):
-                    seen = [outcome(run, number)[what] for run in self.runs["dither", rule, value, number]]
-                    made[name, value, number] = Measure.of(seen, "s" if what == "delay" else "")
-        return made
+                    values = [outcome(run, number)[column] for run in self.runs["dither", rule, value, number]]
+                    cells[name, value, number] = Measure.of(values, "s" if column == "delay" else "")
+        return cells
 
     def column(self, table: str, number: int) -> list[float]:
-        """Ours."""
+        """Our values of a column, one for each value of k or l."""
         return [self.cells[table, value, number].value.mean for value in GRID]
 
     def singles(self, table: str, number: int) -> list[list[float]]:
-        """Ours of each seed."""
-        rule, what = TABLES[table]
+        """Our values of a column, for each seed."""
+        rule, column = TABLES[table]
         return [
-            [outcome(self.done["dither", rule, value, number, seed], number)[what] for value in GRID]
+            [outcome(self.done["dither", rule, value, number, seed], number)[column] for value in GRID]
             for seed in self.plan.seeds
         ]
 
     def printed(self, table: str, number: int) -> list[float] | None:
-        """The document's, but for what is a copy."""
+        """The document's values of a column; `None` for the copied one."""
         if (table, number) == COPIED:
             return None
         return [self.published[f"{table}/{value}/{number}"] for value in GRID]
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
+        """Measures that claims refer to, by name."""
         for (table, value, number), measure in self.cells.items():
             yield f"{table}/{value}/{number}", measure
         correlation, step = "Spearman's rank correlation with k or l", "place of the first value near the last"
@@ -180,7 +180,7 @@ class Results(Part):
             ours = self.column(table, number)
             swapped = np.subtract(self.column(table, {2: 3, 3: 2}.get(number, number)), printed)
             single = [saturation(values) for values in self.singles(table, number)]
-            for name, amount, about in (
+            for name, quantity, description in (
                 ("ours.rho", rho(ours), correlation),
                 ("ours.step", saturation(ours), step),
                 ("printed.rho", rho(printed), correlation),
@@ -190,10 +190,10 @@ class Results(Part):
                 ("single.most", max(single), "the same of single runs"),
                 ("rms", _rms(np.subtract(ours, printed)), "deviation"),
             ):
-                yield f"{table}.{number}.{name}", Measure.exact(amount, "", about)
+                yield f"{table}.{number}.{name}", Measure.exact(quantity, "", description)
 
     def tables(self) -> Iterator[Table]:
-        """Columns compared, and RFC 4585's l beside the document's."""
+        """Comparisons of columns, and RFC 4585's l beside the document's."""
         rows: list[list[CellValue]] = []
         for table, number in product(TABLES, LOSERS):
             printed, ours = self.printed(table, number), self.column(table, number)
@@ -207,12 +207,12 @@ class Results(Part):
         heads = ["table", "scenario", "judged", "rho, published", "rho, ours", "saturates at, published", "ours"]
         title = "Tables 7 to 13 by column: order, and the first value within 5 % of that at 4"
         yield Table("columns", title, [*heads, "rms deviation"], rows)
-        of_l = [table for table, (parameter, _) in TABLES.items() if parameter == "l"]
+        tables_of_l = [table for table, (parameter, _) in TABLES.items() if parameter == "l"]
         rules = {"": ", interval redrawn", " of RFC 4585": ", RFC 4585"}
         columns = list(product(LOSERS, rules))
         rows = [
             [table, value, *(self.cells[f"{table}{rule}", value, number] for number, rule in columns)]
-            for table, value in product(of_l, GRID)
+            for table, value in product(tables_of_l, GRID)
         ]
         heads = ["table", "l", *(f"scenario {number}{rules[rule]}" for number, rule in columns)]
         yield Table("rules-of-l", "Tables 10 to 13 by the document's rule and by RFC 4585's", heads, rows)
@@ -220,13 +220,13 @@ class Results(Part):
     def figures(self) -> Iterator[Drawing]:
         """Each table as a figure."""
         x = [float(value) for value in GRID]
-        for table, (parameter, what) in TABLES.items():
+        for table, (parameter, column) in TABLES.items():
             label = {
                 "near": "Suppressed at An",
                 "far": "Suppressed at Af",
                 "failure": "Suppression failures",
                 "delay": "Mean loss report delay (s)",
-            }[what]
+            }[column]
             where = "Table 8, the second" if table == "table8-failures" else f"Table {table.removeprefix('table')}"
             sheet = Sheet(where, f"{label} by {parameter}", parameter, label, ylim=(0, None))
             for number in LOSERS:
@@ -236,8 +236,10 @@ class Results(Part):
                 if printed is not None:
                     sheet.published(name, x, printed)
             yield sheet.drawing(table, "Lines: ours; marks: the document's.")
-        sheet = Sheet("Table 12, scenario 2", "Which interval l is of", "l", "Suppression failures", ylim=(0, None))
+        sheet = Sheet("Table 12, scenario 2", "Interval of l", "l", "Suppression failures", ylim=(0, None))
         for name, table in (("drawn for each feedback", "table12"), ("under way (RFC 4585)", "table12 of RFC 4585")):
             sheet.series(name, x, self.column(table, 2))
         sheet.published("drawn for each feedback", x, self.printed("table12", 2) or [])
-        yield sheet.drawing("rules-of-l", "By RFC 4585 nothing changes from l = 1 on, in the document from l = 3 on.")
+        yield sheet.drawing(
+            "rules-of-l", "The values are constant from l = 1 on by RFC 4585, and from l = 3 on in the document."
+        )

@@ -1,4 +1,4 @@
-"""All of the document."""
+"""Experiment of the whole document."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from tidegate.papers.burmeister2001 import dithering, losses, multicast, newpred
 from tidegate.runs.pool import Job
 
 PARTS = (unicast, multicast, losses, dithering)
-"""Modules with `jobs`, whose keys are theirs alone, and `Results` of them, held against published numbers."""
+"""Modules with `jobs`, under keys that no other module uses, and `Results`, compared with published numbers."""
 
 
 class Experiment(paper.Experiment):
-    """All of the document."""
+    """Tables, figures and statements of all sections."""
 
     quick_seeds = 3
     full_seeds = 5
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
-        """The runs of all parts."""
+        """Jobs of all parts."""
         return {key: job for part in (*PARTS, newpred) for key, job in part.jobs(plan).items()}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """What they came to."""
+        """Measures, tables and figures of all parts."""
         published = load(Path(__file__).parent).printed
         results = [*(part.Results(plan, done, published) for part in PARTS), newpred.Results(plan, done)]
         return Outcome(
-            {name: measure for one in results for name, measure in one.measures()},
-            tables=[table for one in results for table in one.tables()],
-            figures=[figure for one in results for figure in one.figures()],
+            {name: measure for part in results for name, measure in part.measures()},
+            tables=[table for part in results for table in part.tables()],
+            figures=[figure for part in results for figure in part.figures()],
             notes=multicast.NOTES,
-            digests={", ".join(map(str, key)): one.digest for key, one in done.items()},
+            digests={", ".join(map(str, key)): run.digest for key, run in done.items()},
         )

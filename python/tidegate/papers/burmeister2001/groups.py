@@ -1,4 +1,4 @@
-"""Sessions on the document's trees, and what is kept of a run."""
+"""Sessions on the document's trees, and summaries of their runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tidegate.scenario import Scenario, Session
 from tidegate.units import Rate
 
 UNTIL_S = 3000
-"""Seconds of a run: 7480 losses of each hundredth packet of 1000 bytes at 2 Mb/s (table 3) take 2992 s."""
+"""Duration of a run in seconds: 7480 losses (table 3) at 1 % of packets of 1000 bytes at 2 Mb/s take 2992 s."""
 PACKET = {"2 Mbps": 1000, "200 kbps": 500, "20 kbps": 100}
-"""Bytes of an RTP packet on the wire at each session bandwidth: 1000 and 100 are section 6.1's, 500 is ours."""
+"""Bytes of an RTP packet on the wire by session bandwidth: 1000 and 100 are from section 6.1, 500 is ours."""
 
 
 def rate(bandwidth: str) -> Rate:
-    """A session bandwidth as the document writes it.
+    """Parses a session bandwidth as the document writes it.
 
     >>> rate("20 kbps")
     Rate('20kbps')
@@ -29,7 +29,7 @@ def rate(bandwidth: str) -> Rate:
 
 
 def byte_error(loss: float, size: int) -> float:
-    """The probability that a byte is hit with which so many packets of a size are lost.
+    """Error probability of a byte at which a share `loss` of packets of `size` bytes is lost.
 
     >>> round(1 - (1 - byte_error(0.01, 1000)) ** 1000, 12)
     0.01
@@ -38,7 +38,7 @@ def byte_error(loss: float, size: int) -> float:
 
 
 def media(bandwidth: Rate, size: int, senders: int = 1) -> dict[str, Any]:
-    """What one of `senders` sends, who share the session bandwidth."""
+    """Media of a member, if `senders` members share the session bandwidth equally."""
     return {"rate": Rate(round(bandwidth / senders)), "packet_size": f"{size}B"}
 
 
@@ -52,65 +52,65 @@ def session(
     until: str = f"{UNTIL_S}s",
     **keys: Any,
 ) -> Scenario:
-    """A session over a tree; `keys` are those of `Session`."""
+    """Scenario of a session over a tree; `keys` are those of `Session`."""
     return Scenario(
         name=f"burmeister2001-{name}",
         duration=until,
         record="summary",
         links=links(topology, cable),
-        sessions=[Session(name="s", bandwidth=bandwidth, members=[dict(one) for one in members], **keys)],
+        sessions=[Session(name="s", bandwidth=bandwidth, members=[dict(member) for member in members], **keys)],
     )
 
 
 @dataclass(frozen=True)
 class Member:
-    """What became of one member's RTCP, and of the losses that it saw."""
+    """A member's RTCP, and its feedback on the losses that it saw."""
 
     share: float
-    """Its RTCP in % of the session bandwidth."""
+    """RTCP in % of the session bandwidth."""
     packets: int
-    """RTCP packets that it sent."""
+    """RTCP packets sent."""
     early: int
-    """Losses that it reported in early packets."""
+    """Losses reported in early packets."""
     regular: int
-    """In regular ones."""
+    """Losses reported in regular packets."""
     suppressed: int
-    """Not reported, because another had."""
+    """Losses not reported, because another member had reported them."""
     discarded: int
-    """Not reported, because it would have been too late."""
+    """Losses not reported, because the report would have been too late."""
     waiting_s: float | None
-    """Mean time from detection to sending, of the reports sent."""
+    """Mean time from detection to sending, over the reports sent."""
     report_delay_s: float | None
-    """Of packets that it sent: mean time from sending to the first report of a loss."""
+    """Mean time from sending a packet of this member to the first report of its loss."""
 
     @property
     def sent(self) -> int:
-        """Losses that it reported."""
+        """Losses reported."""
         return self.early + self.regular
 
     @property
     def losses(self) -> int:
-        """Losses of which it is known whether they were reported."""
+        """Losses that were reported, suppressed or discarded, without those still undecided."""
         return self.sent + self.suppressed + self.discarded
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is kept of a run."""
+class SessionSummary:
+    """Summary of a run with one session."""
 
     members: Mapping[str, Member]
-    """By name."""
+    """Members by name."""
     digest: str
 
     @classmethod
-    def of(cls, run: Run) -> Seen:
-        """Of a run with one session."""
-        return cls({one["member"]: _member(one) for one in run.summary["members"]}, run.digest)
+    def from_run(cls, run: Run) -> SessionSummary:
+        """Summarises a run with one session."""
+        return cls({row["member"]: _member(row) for row in run.summary["members"]}, run.digest)
 
     @property
     def share(self) -> float:
         """RTCP of all members in % of the session bandwidth."""
-        return sum(one.share for one in self.members.values())
+        return sum(member.share for member in self.members.values())
 
 
 def _member(row: Mapping[str, Any]) -> Member:
@@ -132,14 +132,14 @@ def _member(row: Mapping[str, Any]) -> Member:
 
 @dataclass(frozen=True)
 class Part:
-    """Results of a part of the document, held against published numbers."""
+    """Results of a part of the document, to be compared with published numbers."""
 
     plan: Plan
-    done: Mapping[Any, Seen]
+    done: Mapping[Any, SessionSummary]
     published: Mapping[str, float]
-    """By the measure that each is held against."""
+    """Published numbers by the measure that each is compared with."""
 
     @cached_property
-    def runs(self) -> Mapping[Any, list[Seen]]:
-        """By their keys, one a seed."""
+    def runs(self) -> Mapping[Any, list[SessionSummary]]:
+        """Runs by the key of their jobs without the seed, one a seed."""
         return group_seeds(self.done)

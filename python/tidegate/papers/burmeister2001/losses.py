@@ -1,4 +1,4 @@
-"""Section 6.2: losses that receivers share, and losses of their own, tables 4 and 5."""
+"""Section 6.2: losses shared by all receivers, and losses of single ones, tables 4 and 5."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.paper import Drawing, Measure, Plan, Quantity, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import Member, Part, Seen, session
+from tidegate.papers.burmeister2001.groups import Member, Part, SessionSummary, session
 from tidegate.papers.burmeister2001.topologies import BRANCHES, CENTRE, Cable, agents, cables
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -20,33 +20,33 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "shared": ("A2", "A5", "A6", "A7", "A8"),
     "distributed": ("A5", "A6", "A7", "A8"),
 }
-"""Who loses."""
+"""Agents that lose packets, by kind of loss."""
 TABLES = {"table4": False, "table5": True}
-"""Whether those that lose know the round-trip time."""
+"""Whether the agents that lose packets know the round-trip time, by table."""
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """What the document does not state."""
+class UnstatedSettings:
+    """Values for the settings that the document does not state."""
 
     bandwidth: str = "100kbps"
-    """Of the session, and of what A1 sends."""
+    """Bandwidth of the session, and rate at which A1 sends."""
     size: int = 1000
     """Bytes of an RTP packet on the wire."""
     centre: Cable = field(default_factory=lambda: replace(CENTRE, delay="10ms"))
-    """From A1 to A2."""
+    """Cable from A1 to A2."""
     branch: Cable = field(default_factory=lambda: replace(BRANCHES["A2"], capacity="300kbps", delay="35ms"))
-    """From A2 to A5 .. A8."""
+    """Cable from A2 to each of A5 to A8."""
     byte_error: float = 1.3e-6
-    """On the link from A1 to A2, or on those behind it."""
+    """Byte error probability of the link from A1 to A2, or of those behind it."""
     until_s: int = 40_000
-    """How long a run is."""
+    """Duration of a run in seconds."""
 
     def scenario(self, kind: str, *, rtt: bool, k: bool = True, redraw: bool = True) -> Scenario:
-        """A run behind table 4 (`rtt` false) or 5 (true).
+        """A run of table 4 (`rtt` false) or 5 (true).
 
-        Without `k` members make nothing of the RTT, and without `redraw` l T_rr is that of the interval under way, as
-        in RFC 4585.
+        Without `k` members do not use the round-trip time. Without `redraw` l T_rr is of the current interval, as in
+        RFC 4585.
         """
         shared = kind == "shared"
         branch = replace(self.branch, byte_error=0.0 if shared else self.byte_error)
@@ -63,10 +63,10 @@ class Chosen:
         )
 
 
-CHOSEN = Chosen()
+CHOSEN = UnstatedSettings()
 
 
-def _around() -> Iterator[tuple[str, Chosen]]:
+def _around() -> Iterator[tuple[str, UnstatedSettings]]:
     short = replace(CHOSEN, until_s=CHOSEN.until_s // 2)
     yield "80 kb/s", replace(short, bandwidth="80kbps")
     yield "120 kb/s", replace(short, bandwidth="120kbps")
@@ -77,26 +77,26 @@ def _around() -> Iterator[tuple[str, Chosen]]:
     yield "four times the byte errors", replace(short, byte_error=4 * CHOSEN.byte_error, until_s=CHOSEN.until_s // 4)
 
 
-AROUND: Mapping[str, Chosen] = dict(_around())
-"""One choice changed at a time."""
+AROUND: Mapping[str, UnstatedSettings] = dict(_around())
+"""The settings with one choice changed, by label."""
 FAR = "branches of 80 ms"
 
 
 RFC = "RFC 4585"
 
 
-def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
-    """The runs; other choices than those made need a full one."""
-    made: dict[Any, tuple[Scenario, int]] = {}
+def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
+    """Jobs of tables 4 and 5; a quick run has of the changed choices only `FAR`."""
+    scenarios: dict[Any, tuple[Scenario, int]] = {}
     for kind, (table, rtt) in product(KINDS, TABLES.items()):
         for seed in plan.seeds[: 1 if plan.quick else None]:
-            made["losses", "as chosen", table, kind, seed] = CHOSEN.scenario(kind, rtt=rtt), seed
+            scenarios["losses", "as chosen", table, kind, seed] = CHOSEN.scenario(kind, rtt=rtt), seed
         seed = plan.seeds[0]
         short = replace(CHOSEN, until_s=CHOSEN.until_s // 2)
-        made["losses", RFC, table, kind, seed] = short.scenario(kind, rtt=rtt, k=False, redraw=False), seed
+        scenarios["losses", RFC, table, kind, seed] = short.scenario(kind, rtt=rtt, k=False, redraw=False), seed
         for label in [FAR] if plan.quick else AROUND:
-            made["losses", label, table, kind, seed] = AROUND[label].scenario(kind, rtt=rtt), seed
-    return {key: Then(RunJob(scenario, seed), Seen.of) for key, (scenario, seed) in made.items()}
+            scenarios["losses", label, table, kind, seed] = AROUND[label].scenario(kind, rtt=rtt), seed
+    return {key: Then(RunJob(scenario, seed), SessionSummary.from_run) for key, (scenario, seed) in scenarios.items()}
 
 
 COLUMNS: Mapping[str, Quantity[Member]] = {
@@ -106,22 +106,22 @@ COLUMNS: Mapping[str, Quantity[Member]] = {
     "sum": Quantity(lambda member: member.losses, "losses"),
     "mwt": Quantity(lambda member: math.nan if member.waiting_s is None else member.waiting_s, "s"),
 }
-"""Of tables 4 and 5."""
+"""Columns of tables 4 and 5."""
 
 
 Members = Sequence[Member]
-"""Those who lose, in one run."""
+"""The members that lose packets, in a run."""
 
 
 def _sum(members: Members, name: str) -> int:
     return sum(getattr(member, name) for member in members)
 
 
-def _part(members: Members, name: str) -> float:
+def _share_of_losses(members: Members, name: str) -> float:
     return _sum(members, name) / _sum(members, "losses")
 
 
-def _each(members: Members) -> float:
+def _reports_per_loss(members: Members) -> float:
     return _sum(members, "sent") * len(members) / _sum(members, "losses")
 
 
@@ -133,27 +133,29 @@ def _waiting_s(members: Members) -> float:
 TOGETHER: Mapping[str, Quantity[Members]] = {
     "reports": Quantity(lambda members: _sum(members, "sent"), "losses", "loss reports sent, of all members"),
     "detected": Quantity(lambda members: _sum(members, "losses"), "losses", "losses seen, by each member for itself"),
-    "share": Quantity(lambda members: _part(members, "sent"), "", "reports sent of losses seen"),
-    "each": Quantity(_each, "", "reports that are sent of one loss"),
-    "discarded": Quantity(lambda members: _part(members, "discarded"), "", "part of the losses discarded as too late"),
+    "share": Quantity(lambda members: _share_of_losses(members, "sent"), "", "reports sent of losses seen"),
+    "each": Quantity(_reports_per_loss, "", "reports that are sent of one loss"),
+    "discarded": Quantity(
+        lambda members: _share_of_losses(members, "discarded"), "", "part of the losses discarded as too late"
+    ),
 }
 CHOICES: Mapping[str, Quantity[Members]] = {
     "mwt": Quantity(_waiting_s, "s"),
-    "suppressed": Quantity(lambda members: _part(members, "suppressed")),
+    "suppressed": Quantity(lambda members: _share_of_losses(members, "suppressed")),
 }
-"""What is measured of each choice."""
+"""Quantities measured for each choice."""
 
 
 class Results(Part):
-    """What they came to."""
+    """Results of tables 4 and 5."""
 
     def losers(self, label: str, table: str, kind: str) -> list[Members]:
-        """Those who lose, in each of the runs that there are."""
+        """The members that lose packets, for each seed; empty if the plan has no such runs."""
         runs = self.runs.get(("losses", label, table, kind), [])
         return [[run.members[name] for name in KINDS[kind]] for run in runs]
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
+        """Measures that claims refer to, by name."""
         for table, (kind, names) in product(TABLES, KINDS.items()):
             losers = self.losers("as chosen", table, kind)
             for (number, agent), (name, column) in product(enumerate(names), COLUMNS.items()):
@@ -169,8 +171,8 @@ class Results(Part):
                     yield f"{table}.{kind}.{label}.{name}", quantity.over(losers)
 
     def tables(self) -> Iterator[Table]:
-        """What the choices do, and RFC 4585 in table 5."""
-        made = dict(self.measures())
+        """Effects of the choices, and of RFC 4585's rule in table 5."""
+        measures = dict(self.measures())
         cells = {
             "shared: waiting (s)": "shared.{}.mwt",
             "shared: suppressed": "shared.{}.suppressed",
@@ -178,22 +180,22 @@ class Results(Part):
         }
         columns = list(product(TABLES, cells))
         rows: list[list[CellValue]] = [
-            [label, *(made[f"{table}.{cells[head].format(label)}"] for table, head in columns)]
+            [label, *(measures[f"{table}.{cells[head].format(label)}"] for table, head in columns)]
             for label in ("as chosen", RFC, *AROUND)
             if self.losers(label, "table4", "shared")
         ]
         heads = [f"table {table[-1]}, {head}" for table, head in columns]
-        title = "Tables 4 and 5 by RFC 4585, which makes nothing of the round-trip time, and with one choice changed"
+        title = "Tables 4 and 5 by RFC 4585, which does not use the round-trip time, and with one choice changed"
         yield Table("choices-losses", title, ["choice", *heads], rows)
 
     def figures(self) -> Iterator[Drawing]:
         """Waiting times by agent."""
-        made = dict(self.measures())
+        measures = dict(self.measures())
         for table, rtt in TABLES.items():
             title = f"Waiting time {'with' if rtt else 'without'} round-trip times"
             sheet = Sheet(f"Table {table[-1]}", title, "Agent", "Mean waiting time (s)")
             for kind, losers in KINDS.items():
                 names = {name: f"{table}/{name}/{kind}.mwt" for name in losers}
-                sheet.bars(f"{kind} losses", {agent: made[name] for agent, name in names.items()})
+                sheet.bars(f"{kind} losses", {agent: measures[name] for agent, name in names.items()})
                 sheet.published(f"{kind} losses", list(names), [self.published[name] for name in names.values()])
             yield sheet.drawing(table, "Marks: the document's.")

@@ -1,4 +1,4 @@
-"""Section 5.2: RTCP's share in all trees, profiles, bandwidths and kinds of loss."""
+"""Section 5.2: share of RTCP in all trees, profiles, bandwidths and kinds of loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.paper import Drawing, Measure, Plan, Sheet, Table, Then
 from tidegate.paper.measures import CellValue
-from tidegate.papers.burmeister2001.groups import PACKET, Part, Seen, media, rate, session
+from tidegate.papers.burmeister2001.groups import PACKET, Part, SessionSummary, media, rate, session
 from tidegate.papers.burmeister2001.topologies import TREES, Cable, agents
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
@@ -21,18 +21,18 @@ PROFILES = ("AVP", "AVPF", "mixed")
 SENDERS = ("one", "several")
 """A1, or A1 to A4 (A1 and A2 in T-2)."""
 UNTIL = {"2 Mbps": 200, "200 kbps": 1000, "20 kbps": 6000}
-"""Seconds: at least 200 packets of each agent where AVPF is on its own."""
+"""Duration in seconds by bandwidth: at least 200 RTCP packets of each agent in groups of AVPF alone."""
 BYTE_ERROR = 1e-6
-"""On each link."""
+"""Byte error probability of each link."""
 CONGESTED = {"T-2": 1.02, "T-4": 1.03, "T-8": 1.04, "T-16": 1.045}
-"""A congested link's rate over the session bandwidth: a little less than RTP and the RTCP that crosses it."""
+"""Rate of a congested link over the session bandwidth: a little less than its RTP and RTCP need."""
 QUEUE = 20
-"""Packets that it holds."""
+"""Packets that a congested link's queue holds."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One run."""
+    """Setting of a run."""
 
     topology: str
     bandwidth: str
@@ -40,14 +40,14 @@ class Setting:
     profile: str
     senders: str
 
-    def scenario(self, much: float | None = None) -> Scenario:
-        """The run, with another byte error rate or rate of congested links if `much` is given."""
+    def scenario(self, loss_parameter: float | None = None) -> Scenario:
+        """The scenario; `loss_parameter` replaces the byte error rate, or the ratio of a congested link's rate."""
         size, bandwidth = PACKET[self.bandwidth], rate(self.bandwidth)
-        ratio = much or CONGESTED[self.topology]
+        ratio = loss_parameter or CONGESTED[self.topology]
         clean = Cable("20Mbps", "20ms")
         cable = {
             "none": clean,
-            "byte errors": Cable("20Mbps", "20ms", much or BYTE_ERROR),
+            "byte errors": Cable("20Mbps", "20ms", loss_parameter or BYTE_ERROR),
             "congestion": Cable(f"{bandwidth * ratio:.0f}bps", "20ms", queue=QUEUE),
         }[self.loss]
         names = agents(self.topology)
@@ -63,38 +63,38 @@ class Setting:
         return session("share", self.topology, cable, bandwidth, members, until=f"{UNTIL[self.bandwidth]}s")
 
 
-SETTINGS = [Setting(*one) for one in product(TREES, PACKET, LOSSES, PROFILES, SENDERS)]
+SETTINGS = [Setting(*choices) for choices in product(TREES, PACKET, LOSSES, PROFILES, SENDERS)]
 
 TOO_MUCH: Mapping[str, Sequence[str]] = {
     "byte errors": ("1e-6", "3e-6", "1e-5", "1e-4"),
     "congestion": ("1.045", "1.03", "1.02", "1.001", "1", "0.999", "0.98"),
 }
-"""Byte error rates, and rates of links over the session bandwidth: what is chosen, and more and more losses."""
+"""Byte error rates, and rates of links over the session bandwidth: the chosen one first, then more and more losses."""
 LARGEST = ("T-16", "20 kbps", "several")
-"""Where the document has the largest share without losses: tree, session bandwidth, senders."""
+"""Tree, session bandwidth and senders with the document's largest share without losses."""
 SEEDS = 3
-"""More than so many seeds tell nothing: shares are means over hundreds of packets of each agent."""
+"""Largest number of seeds: shares are means over hundreds of packets of each agent, so that more add nothing."""
 EARLY_BOUND = 2 / (1 + 1 / (math.e - 1.5))
-"""So much more than its share lets RFC 4585 through where each regular packet is followed by an early one.
+"""Factor by which RTCP exceeds its share under RFC 4585 if each regular packet is followed by an early one.
 
-The early packet ends an interval that nobody reconsiders, of mean Td / (e - 3/2); the regular one comes a reconsidered
-interval, of mean Td, later.
+The early packet ends an interval without reconsideration, of mean Td / (e - 3/2); the regular one follows after a
+reconsidered interval, of mean Td.
 """
 
 
 NOTES = (
-    f"""RFC 4585 keeps 5 % where feedback is rarer than regular packets. An early packet ends an interval that nobody \
-reconsiders, so that with one after each regular packet {5 * EARLY_BOUND:.2f} % get through.""",
-    """In T-16 at 20 kb/s, links of exactly the session's rate double the share, and a thousandth more or less undoes \
-that: without jitter, packets and a full queue stay in step, and more RTCP is lost.""",
+    f"""RTCP by RFC 4585 stays at 5 % if feedback is rarer than regular packets. An early packet ends an interval \
+without reconsideration: with an early packet after each regular one, RTCP takes {5 * EARLY_BOUND:.2f} %.""",
+    """In T-16 at 20 kb/s, links of exactly the session's rate double the share; a thousandth more or less \
+undoes that: without jitter, packets and a full queue stay in step, and more RTCP is lost.""",
 )
-"""What the tables do not say by themselves."""
+"""Notes that explain the tables."""
 
 
-def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
-    """The runs; for a quick look one seed is enough, and AVP alone, with the least share, is left out."""
+def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
+    """Jobs of section 5.2; a quick run has one seed and no groups of AVP alone, whose share is smallest."""
     seeds = plan.seeds[: 1 if plan.quick else SEEDS]
-    made: dict[Any, Scenario] = {
+    scenarios: dict[Any, Scenario] = {
         ("share", setting, seed): setting.scenario()
         for setting, seed in product(SETTINGS, seeds)
         if not (plan.quick and setting.profile == "AVP")
@@ -102,38 +102,41 @@ def jobs(plan: Plan) -> Mapping[Any, Then[Run, Seen]]:
     for loss, values in TOO_MUCH.items():
         for value, bandwidth in product(values, PACKET):
             setting = Setting("T-16", bandwidth, loss, "AVPF", "one")
-            made["too much", loss, value, bandwidth, seeds[0]] = setting.scenario(float(value))
-    return {key: Then(RunJob(scenario, key[-1]), Seen.of) for key, scenario in made.items()}
+            scenarios["too much", loss, value, bandwidth, seeds[0]] = setting.scenario(float(value))
+    return {key: Then(RunJob(scenario, key[-1]), SessionSummary.from_run) for key, scenario in scenarios.items()}
 
 
 class Results(Part):
-    """What they came to."""
+    """Results of section 5.2."""
 
     def share(self, setting: Setting) -> Measure:
         """RTCP of all members in % of the session bandwidth."""
-        return Measure.of([seen.share for seen in self.runs.get(("share", setting), [])], "%")
+        return Measure.of([run.share for run in self.runs.get(("share", setting), [])], "%")
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
+        """Measures that claims refer to, by name."""
         shares = {setting: share for setting in SETTINGS if (share := self.share(setting).value).count}
         for loss in LOSSES:
-            most = max(share.mean for setting, share in shares.items() if setting.loss == loss)
-            yield f"share.{loss}", Measure.exact(most, "%", "largest share of all trees, profiles and bandwidths")
+            maximum = max(share.mean for setting, share in shares.items() if setting.loss == loss)
+            yield f"share.{loss}", Measure.exact(maximum, "%", "largest share of all trees, profiles and bandwidths")
         avpf = [share.mean for setting, share in shares.items() if setting.profile == "AVPF"]
         yield "share.least", Measure.exact(min(avpf), "%", "smallest share of groups of AVPF")
         yield "share.most", Measure.exact(max(avpf), "%", "largest share of groups of AVPF")
         lossless = {setting: share.mean for setting, share in shares.items() if setting.loss == "none"}
-        others = [share for setting, share in lossless.items() if _kind(setting) != LARGEST]
-        largest = [share for setting, share in lossless.items() if _kind(setting) == LARGEST]
+        other_shares = [share for setting, share in lossless.items() if _tree_rate_senders(setting) != LARGEST]
+        largest = [share for setting, share in lossless.items() if _tree_rate_senders(setting) == LARGEST]
         yield "share.none.stated", Measure.exact(max(largest), "%", "T-16 at 20 kb/s with several senders, no losses")
-        yield "share.none.others", Measure.exact(max(others), "%", "the largest of all other settings without losses")
-        high = [seen.share for key, seen in self.done.items() if key[0] == "too much"]
+        yield (
+            "share.none.others",
+            Measure.exact(max(other_shares), "%", "the largest of all other settings without losses"),
+        )
+        high = [run.share for key, run in self.done.items() if key[0] == "too much"]
         yield "share.too much", Measure.exact(max(high), "%", "largest share with more losses")
         bound = Measure.exact(5 * EARLY_BOUND, "%", "where each regular packet is followed by an early one")
         yield "share.bound", bound
 
     def tables(self) -> Iterator[Table]:
-        """All shares."""
+        """Shares of all settings."""
         kinds = list(product(LOSSES, PROFILES))
         rows: list[list[CellValue]] = [
             [tree, bandwidth, senders, *(self.share(Setting(tree, bandwidth, *kind, senders)) for kind in kinds)]
@@ -151,21 +154,21 @@ class Results(Part):
         yield Table("more-losses", title, heads, rows)
 
     def figures(self) -> Iterator[Drawing]:
-        """Shares of AVPF alone."""
+        """Shares of groups of AVPF alone."""
         axis = "Largest share of the session bandwidth (%)"
         sheet = Sheet("Section 5.2", "RTCP of AVPF groups", "Tree", axis, ylim=(4.9, 5.15))
         for loss, printed in (("none", 5.06), ("byte errors", 5.07), ("congestion", 5.09)):
             groups = {tree: product([tree], PACKET, [loss], ["AVPF"], SENDERS) for tree in TREES}
             shares = {tree: [self.share(Setting(*group)) for group in groups[tree]] for tree in TREES}
-            sheet.bars(loss, {tree: max(of_tree, key=_mean) for tree, of_tree in shares.items()})
+            sheet.bars(loss, {tree: max(measures, key=_mean) for tree, measures in shares.items()})
             sheet.published(loss, ["T-16"], [printed])
         yield sheet.drawing(
             "shares", "The largest of six groups each. Marks: the largest in the document, of all trees."
         )
 
 
-def _kind(one: Setting) -> tuple[str, str, str]:
-    return one.topology, one.bandwidth, one.senders
+def _tree_rate_senders(setting: Setting) -> tuple[str, str, str]:
+    return setting.topology, setting.bandwidth, setting.senders
 
 
 def _mean(measure: Measure) -> float:

@@ -1,7 +1,7 @@
-"""NEWPRED over AVPF (section 9): how long a lost segment waits for its repair beyond the round trip.
+"""NEWPRED over AVPF (section 9): time that a lost segment waits for its repair beyond the round trip.
 
-Simulation A drops media packets on the middle of three links with a fixed probability, simulation B makes them
-compete with TCP for it.
+Simulation A drops media packets on the middle of three links with a fixed probability. In simulation B they compete
+with TCP for that link.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tidegate.scenario.sessions import PictureMedia
 from tidegate.units import Rate
 
 DELAYS_MS = (10, 50, 100, 200, 500)
-"""Propagation over link 2, one way (section 9.2.1)."""
+"""Propagation delays of link 2, one way (section 9.2.1)."""
 LOSSES = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
-"""Of media packets on link 2 (section 9.2.1)."""
+"""Loss rates of media packets on link 2 (section 9.2.1)."""
 EDGE_MS = 10
-"""Propagation over links 1 and 3 (section 9.2.1)."""
+"""Propagation delay of links 1 and 3, one way (section 9.2.1)."""
 HEADERS = 28 + 8 + 24
 """Bytes around the entries of a report: IPv4 and UDP, an empty receiver report, a source description with a name of
 ten to thirteen letters."""
@@ -41,25 +41,25 @@ class ParameterSet:
     """A row of table 14."""
 
     bandwidth: int
-    """Of the session, in kbit/s."""
+    """Bandwidth of the session in kbit/s."""
     fps: int
     segments: int
 
     def __str__(self) -> str:
-        """Its name in table 14."""
+        """The name in table 14."""
         return f"{self.bandwidth}k-{self.fps}-{self.segments}"
 
     @property
     def packet_size(self) -> float:
-        """Bytes of a segment: the senders use all of the session bandwidth."""
+        """Bytes of a segment; the senders use the whole session bandwidth."""
         return self.bandwidth * 1000 / (8 * self.fps * self.segments)
 
     @property
     def without_rtcp_ms(self) -> float:
-        """The mean wait where few are lost and RTCP may be sent at any time.
+        """Mean waiting time if losses are rare and RTCP may be sent at any time.
 
-        From the segment after the lost one to the end of the picture, when all that is missing is reported, and half a
-        picture until the next segment in the same place is coded.
+        It is the time from the segment after the lost one to the end of the picture, when all missing segments are
+        reported, and half a picture more until the next segment in the same position is coded.
 
         >>> ParameterSet(64, 10, 3).without_rtcp_ms  # 1/9 of a picture, and half of one
         61.1...
@@ -84,36 +84,36 @@ TABLE_14 = tuple(
         (2000, 30, 9),
     )
 )
-BANDWIDTHS = tuple(dict.fromkeys(one.bandwidth for one in TABLE_14))
-"""Rows of figure 3."""
+BANDWIDTHS = tuple(dict.fromkeys(parameters.bandwidth for parameters in TABLE_14))
+"""Rows of figure 3, in kbit/s."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """What the document leaves open."""
+    """Values for the settings that the document leaves open."""
 
     max_feedback_delay: str = "5s"
-    """So long a report may wait."""
+    """Longest time that a report may wait."""
     names: tuple[str, str] = ("sender-node", "receiver-node")
-    """Canonical names, which are in every RTCP packet."""
+    """Canonical names of sender and receiver; every RTCP packet carries one."""
     links: str = "100Mbps"
     """Capacity of links 1 and 3, and of link 2 in simulation A."""
     losses_back: bool = False
-    """Whether link 2 drops RTCP of the receiver as well."""
+    """Whether link 2 drops the receiver's RTCP as well."""
 
-    def session(self, one: ParameterSet) -> Session:
-        """One video over all three links, as figure 2 has it."""
-        media = PictureMedia(rate=Rate(1000 * one.bandwidth), fps=one.fps, segments=one.segments)
+    def session(self, parameters: ParameterSet) -> Session:
+        """Session of a video over all three links, as in figure 2."""
+        media = PictureMedia(rate=Rate(1000 * parameters.bandwidth), fps=parameters.fps, segments=parameters.segments)
         first, second = self.names
         return Session(
             name="newpred",
-            bandwidth=f"{one.bandwidth}kbps",
+            bandwidth=f"{parameters.bandwidth}kbps",
             avpf=Avpf(max_feedback_delay=self.max_feedback_delay),
             members=[Member(name=first, node="left", media=media), Member(name=second, node="right")],
         )
 
     def links_with(self, delay_ms: int, capacity: str, **middle: Any) -> list[Link]:
-        """Links 1 to 3."""
+        """Links 1 to 3; `middle` has more keys of link 2."""
         around = {"capacity": self.links, "delay": f"{EDGE_MS}ms"}
         between: dict[str, Any] = {"capacity": capacity, "delay": f"{delay_ms}ms", **middle}
         return [
@@ -134,33 +134,35 @@ VARIANTS: Mapping[str, Variant] = {
     "links of 10 Mb/s": Variant(links="10Mbps"),
     "RTCP is lost as well": Variant(losses_back=True),
 }
-"""What the sensitivity table has a row for."""
+"""Rows of the table of variants of simulation A."""
 
 
 SETTLED = "5s"
-"""The first interval of RTCP is 1 s long, because it is drawn before the other end is known: what is lost in it waits
-for its end, once in a session."""
+"""Warm-up of simulation A. RTCP's first interval is 1 s long, because it is drawn before the other member is known.
+Losses in it wait for its end, which happens once in a session."""
 
 
-def constant_loss(one: ParameterSet, delay_ms: int, loss: float, duration: str, variant: Variant = FOUND) -> Scenario:
-    """A run of simulation A."""
+def constant_loss(
+    parameters: ParameterSet, delay_ms: int, loss: float, duration: str, variant: Variant = FOUND
+) -> Scenario:
+    """Scenario of simulation A."""
     back: Any = True if variant.losses_back else {"loss": "0%"}
     links = variant.links_with(delay_ms, variant.links, loss=loss, back=back)
-    return _scenario("simulation-a", duration, links, variant.session(one), warmup=SETTLED)
+    return _scenario("simulation-a", duration, links, variant.session(parameters), warmup=SETTLED)
 
 
 @dataclass(frozen=True)
 class Congestion:
-    """What simulation B leaves open of the network and of TCP."""
+    """Values for the settings of network and TCP that simulation B leaves open."""
 
     capacity: str = "5Mbps"
-    """Of link 2."""
+    """Capacity of link 2."""
     queue: int = 50
-    """Packets in each of its queues."""
+    """Packets that each queue of link 2 holds."""
     algorithm: str = "newreno"
     window: str = "1MB"
     both_ways: bool = True
-    """Whether half of the 64 flows go each way; else all go with the media."""
+    """Whether half of the 64 flows go in each direction; else all go with the media."""
 
 
 AS_CHOSEN = Congestion()
@@ -178,15 +180,15 @@ CONGESTIONS: Mapping[str, Congestion] = {
     "64 flows one way": Congestion(both_ways=False),
     "64 flows one way, 3 Mb/s": Congestion(both_ways=False, capacity="3Mbps"),
 }
-"""What the table of simulation B has a row for."""
+"""Rows of the table of variants of simulation B."""
 
 FLOWS = 64
 """TCP flows of simulation B (section 9.2.2: 32 FTP agents at each edge)."""
 WARM_UP = "20s"
 
 
-def congested(one: ParameterSet, delay_ms: int, duration: str, rules: Congestion = AS_CHOSEN) -> Scenario:
-    """A run of simulation B."""
+def congested(parameters: ParameterSet, delay_ms: int, duration: str, rules: Congestion = AS_CHOSEN) -> Scenario:
+    """Scenario of simulation B."""
     links = FOUND.links_with(delay_ms, rules.capacity, queue={"packets": rules.queue})
     tcp = Tcp(
         algorithm=rules.algorithm,
@@ -197,12 +199,14 @@ def congested(one: ParameterSet, delay_ms: int, duration: str, rules: Congestion
         handshake=True,
         options=False,
     )
-    ways = {"ftp": ("left", "right"), "ftp-back": ("right", "left")} if rules.both_ways else {"ftp": ("left", "right")}
+    directions = (
+        {"ftp": ("left", "right"), "ftp-back": ("right", "left")} if rules.both_ways else {"ftp": ("left", "right")}
+    )
     flows = [
-        Flow(name=name, from_=begin, to=end, count=FLOWS // len(ways), start_step="100ms", tcp=tcp)
-        for name, (begin, end) in ways.items()
+        Flow(name=name, from_=source, to=target, count=FLOWS // len(directions), start_step="100ms", tcp=tcp)
+        for name, (source, target) in directions.items()
     ]
-    return _scenario("simulation-b", duration, links, FOUND.session(one), flows=flows, warmup=WARM_UP)
+    return _scenario("simulation-b", duration, links, FOUND.session(parameters), flows=flows, warmup=WARM_UP)
 
 
 def _scenario(name: str, duration: str, links: list[Link], session: Session, **keys: Any) -> Scenario:
@@ -218,21 +222,21 @@ def _scenario(name: str, duration: str, links: list[Link], session: Session, **k
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What is kept of a run."""
+class RepairSummary:
+    """Summary of a run: times until repair, losses and queueing."""
 
     recovery_ms: float
-    """Mean time from the detection of a lost segment to a segment that does not show it."""
+    """Mean time from the detection of a lost segment to the first segment that is free of its damage."""
     losses: int
     loss: float
-    """Lost of the packets sent."""
+    """Share of sent packets that were lost."""
     queue_ms: float
-    """Mean time in queues, there and back; back that of TCP's data."""
+    """Mean time in queues in both directions; on the way back, that of TCP's data."""
     digest: str
 
     @classmethod
-    def of(cls, run: Run) -> Kept:
-        """Of a run."""
+    def from_run(cls, run: Run) -> RepairSummary:
+        """Summarises a run of either simulation."""
         sender, receiver = run.summary["members"]
         sent = run.metrics(sender["flow"])["packets_sent"]
         flows = {flow["flow"]: flow["queueing_delay_ms_mean"] or 0.0 for flow in run.summary["flows"]}
@@ -247,75 +251,86 @@ class Kept:
         )
 
 
-def round_trip_ms(one: ParameterSet, delay_ms: int, bits_per_ms: float = 1e5) -> float:
-    """Propagation of a segment and of a report with one entry, and their transmission over three links."""
-    bits = 8 * (one.packet_size + HEADERS + 16)
+def round_trip_ms(parameters: ParameterSet, delay_ms: int, bits_per_ms: float = 1e5) -> float:
+    """Propagation and transmission over three links, of a segment and of a report with one entry."""
+    bits = 8 * (parameters.packet_size + HEADERS + 16)
     return 2 * (delay_ms + 2 * EDGE_MS) + 3 * bits / bits_per_ms
 
 
 # --- what is run ------------------------------------------------------------------------------------------------------
 
-FEW = tuple(one for one in TABLE_14 if str(one) in {"32k-5-3", "128k-15-6", "384k-30-6"})
+FEW = tuple(parameters for parameters in TABLE_14 if str(parameters) in {"32k-5-3", "128k-15-6", "384k-30-6"})
 """Parameter sets of simulation B in a quick run, and of its variants."""
 SEEDS_OF_A, SEEDS_OF_B = 5, 2
-"""How many seeds are taken of those that there are; a run of simulation B has 64 TCP flows."""
+"""Largest number of seeds of each simulation; a run of simulation B has 64 TCP flows."""
 
 
-def _duration(one: ParameterSet) -> str:
-    """As long as slow sessions need for enough losses at 0.5 %; fast ones have as many sooner."""
-    return f"{max(100, round(1500 * min(1.0, 60 / (one.fps * one.segments))))}s"
+def _duration(parameters: ParameterSet) -> str:
+    """Duration of a run: slow sessions need longer for enough losses at 0.5 % than fast ones."""
+    return f"{max(100, round(1500 * min(1.0, 60 / (parameters.fps * parameters.segments))))}s"
 
 
-def jobs(plan: Plan) -> dict[Any, Then[Run, Kept]]:
-    """The runs of section 9, under keys that begin with `newpred`."""
-    return {("newpred", *key): Then(RunJob(scenario, key[-1]), Kept.of) for key, scenario in _scenarios(plan)}
+def jobs(plan: Plan) -> dict[Any, Then[Run, RepairSummary]]:
+    """Jobs of section 9, under keys that begin with `newpred`."""
+    return {
+        ("newpred", *key): Then(RunJob(scenario, key[-1]), RepairSummary.from_run) for key, scenario in _scenarios(plan)
+    }
 
 
 def _scenarios(plan: Plan) -> Iterator[tuple[tuple[Any, ...], Scenario]]:
     for name, variant in VARIANTS.items():
         if variant == FOUND or not plan.quick:
             seeds = plan.seeds[: SEEDS_OF_A if variant == FOUND else 1]
-            for seed, one, delay, loss in product(seeds, TABLE_14, DELAYS_MS, LOSSES):
-                yield ("a", name, one, delay, loss, seed), constant_loss(one, delay, loss, _duration(one), variant)
+            for seed, parameters, delay, loss in product(seeds, TABLE_14, DELAYS_MS, LOSSES):
+                yield (
+                    ("a", name, parameters, delay, loss, seed),
+                    constant_loss(parameters, delay, loss, _duration(parameters), variant),
+                )
     for name, rules in CONGESTIONS.items():
         if rules == AS_CHOSEN or not plan.quick:
-            whole = rules == AS_CHOSEN and not plan.quick
-            for seed, one, delay in product(
-                plan.seeds[: SEEDS_OF_B if whole else 1], TABLE_14 if whole else FEW, DELAYS_MS
+            full = rules == AS_CHOSEN and not plan.quick
+            for seed, parameters, delay in product(
+                plan.seeds[: SEEDS_OF_B if full else 1], TABLE_14 if full else FEW, DELAYS_MS
             ):
-                yield ("b", name, one, delay, seed), congested(one, delay, "320s" if whole else "220s", rules)
+                yield (
+                    ("b", name, parameters, delay, seed),
+                    congested(parameters, delay, "320s" if full else "220s", rules),
+                )
 
 
-# --- what it comes to -------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
 
 OFFSET_MS = (50.0, 100.0)
-"""What simulation B adds (section 9.2.2)."""
+"""Waiting time that simulation B adds to simulation A (section 9.2.2)."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """Waiting times of both simulations; `done` has results under the keys of `jobs`."""
+    """Waiting times of both simulations; `done` has the results under the keys of `jobs`."""
 
     plan: Plan
     done: Mapping[Any, Any]
 
     @cached_property
-    def runs(self) -> Mapping[Any, list[Kept]]:
-        """By their keys, one a seed."""
+    def runs(self) -> Mapping[Any, list[RepairSummary]]:
+        """Runs by the key of their jobs, without `newpred` and the seed; one a seed."""
         return {key[1:]: runs for key, runs in group_seeds(self.done).items() if key[0] == "newpred"}
 
-    def waiting(self, variant: str, one: ParameterSet, delay: int, loss: float) -> list[float]:
-        """Of simulation A, in ms, one a seed."""
-        return [run.recovery_ms - round_trip_ms(one, delay) for run in self.runs["a", variant, one, delay, loss]]
+    def waiting(self, variant: str, parameters: ParameterSet, delay: int, loss: float) -> list[float]:
+        """Waiting times of simulation A in ms, one a seed."""
+        return [
+            run.recovery_ms - round_trip_ms(parameters, delay)
+            for run in self.runs["a", variant, parameters, delay, loss]
+        ]
 
     def cell(self, bandwidth: int, loss: float, variant: str = "as found") -> npt.NDArray[np.float64]:
         """Waiting times of a cell of figure 3, shape (seeds, lines)."""
-        sets = [one for one in TABLE_14 if one.bandwidth == bandwidth]
-        lines = [self.waiting(variant, one, delay, loss) for one, delay in product(sets, DELAYS_MS)]
+        sets = [parameters for parameters in TABLE_14 if parameters.bandwidth == bandwidth]
+        lines = [self.waiting(variant, parameters, delay, loss) for parameters, delay in product(sets, DELAYS_MS)]
         return np.array(list(zip(*lines, strict=True)))
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """What claims speak of."""
+        """Measures that claims refer to, by name."""
         for bandwidth, loss in product(BANDWIDTHS, LOSSES):
             lines = self.cell(bandwidth, loss)
             name = f"{bandwidth}k/{loss:g}"
@@ -323,50 +338,53 @@ class Results:
             yield f"newpred.least/{name}", Measure.of(lines.min(axis=1), "ms", "the least line")
             yield f"newpred.most/{name}", Measure.of(lines.max(axis=1), "ms", "the largest line")
         for bandwidth in BANDWIDTHS:
-            sets = [one.without_rtcp_ms for one in TABLE_14 if one.bandwidth == bandwidth]
-            yield f"newpred.floor/{bandwidth}k", Measure.exact(float(np.mean(sets)), "ms", "without waiting for RTCP")
+            floors = [parameters.without_rtcp_ms for parameters in TABLE_14 if parameters.bandwidth == bandwidth]
+            yield f"newpred.floor/{bandwidth}k", Measure.exact(float(np.mean(floors)), "ms", "without waiting for RTCP")
         for rule, holds in (("middle", _middle_inside), ("overlap", _overlaps), ("lines", _all_inside)):
             for kind, bands in (("two_sided", TWO_SIDED), ("one_sided", ONE_SIDED)):
                 share = float(np.mean([holds(self.cell(*key), band) for key, band in bands.items()]))
                 yield f"newpred.{kind}.{rule}", Measure.exact(share, "", f"share of {len(bands)} cells of figure 3")
-        beyond = [float(self.cell(*key).mean()) - most for key, (_, most) in ONE_SIDED.items()]
+        beyond = [float(self.cell(*key).mean()) - bound for key, (_, bound) in ONE_SIDED.items()]
         yield "newpred.one_sided.excess", Measure.exact(max(beyond), "ms", "the largest mean less its bound")
         offsets = self.offsets("as chosen")
-        inside = [OFFSET_MS[0] <= one.offset <= OFFSET_MS[1] for one in offsets]
+        inside = [OFFSET_MS[0] <= setting.offset <= OFFSET_MS[1] for setting in offsets]
         yield "newpred.b.inside", Measure.exact(float(np.mean(inside)), "", "share of the settings of simulation B")
-        yield "newpred.b.offset", Measure.of([one.offset for one in offsets], "ms", "mean over settings")
-        yield "newpred.b.queue", Measure.of([one.queue for one in offsets], "ms", "in queues, there and back")
-        left = [one.offset - one.queue for one in offsets]
-        yield "newpred.b.rest", Measure.of(left, "ms", "offset less the time in queues")
-        explained = float(np.mean([abs(one) <= UNEXPLAINED_MS for one in left]))
-        about = f"offset is the queue's give or take {UNEXPLAINED_MS:g} ms"
-        yield "newpred.b.explained", Measure.exact(explained, "", about)
+        yield "newpred.b.offset", Measure.of([setting.offset for setting in offsets], "ms", "mean over settings")
+        yield "newpred.b.queue", Measure.of([setting.queue for setting in offsets], "ms", "in queues, there and back")
+        rests = [setting.offset - setting.queue for setting in offsets]
+        yield "newpred.b.rest", Measure.of(rests, "ms", "offset less the time in queues")
+        explained = float(np.mean([abs(rest) <= UNEXPLAINED_MS for rest in rests]))
+        description = f"offset is the queue's give or take {UNEXPLAINED_MS:g} ms"
+        yield "newpred.b.explained", Measure.exact(explained, "", description)
 
     def offsets(self, rules: str) -> list[Offset]:
-        """Of simulation B against simulation A at the same loss, setting by setting, over seeds."""
+        """Waiting times of simulation B beyond simulation A's at the same loss, by setting, averaged over seeds."""
         offsets = []
-        for (kind, name, one, delay, *_), runs in self.runs.items():
+        for (kind, name, parameters, delay, *_), runs in self.runs.items():
             finite = [run for run in runs if math.isfinite(run.recovery_ms)]
             if (kind, name) == ("b", rules) and finite:
-                offsets.append(self._offset(one, delay, finite))
+                offsets.append(self._offset(parameters, delay, finite))
         return offsets
 
-    def _offset(self, one: ParameterSet, delay: int, runs: Sequence[Kept]) -> Offset:
-        # a run counts by its losses
+    def _offset(self, parameters: ParameterSet, delay: int, runs: Sequence[RepairSummary]) -> Offset:
+        # weighted by the losses of each run
         weights = [run.losses for run in runs]
         loss, queue, recovery = (
             float(np.average([getattr(run, name) for run in runs], weights=weights))
             for name in ("loss", "queue_ms", "recovery_ms")
         )
-        at = [float(np.nanmean(self.waiting("as found", one, delay, p))) for p in LOSSES]
-        same = float(np.interp(math.log(loss), np.log(LOSSES), at))
-        return Offset(one, delay, loss, queue, recovery - round_trip_ms(one, delay) - same)
+        waits_of_a = [float(np.nanmean(self.waiting("as found", parameters, delay, p))) for p in LOSSES]
+        wait_at_same_loss = float(np.interp(math.log(loss), np.log(LOSSES), waits_of_a))
+        return Offset(parameters, delay, loss, queue, recovery - round_trip_ms(parameters, delay) - wait_at_same_loss)
 
     def tables(self) -> Iterator[Table]:
-        """Every line of simulation A, simulation B setting by setting, and what other choices make of both."""
+        """All lines of simulation A, all settings of simulation B, and the effects of other choices on both."""
         rows: list[list[CellValue]] = [
-            [f"{one}-{delay}", *(Measure.of(self.waiting("as found", one, delay, loss)) for loss in LOSSES)]
-            for one, delay in product(TABLE_14, DELAYS_MS)
+            [
+                f"{parameters}-{delay}",
+                *(Measure.of(self.waiting("as found", parameters, delay, loss)) for loss in LOSSES),
+            ]
+            for parameters, delay in product(TABLE_14, DELAYS_MS)
         ]
         heads = ["line", *(f"{loss:g}" for loss in LOSSES)]
         yield Table("newpred-lines", "Simulation A: mean waiting time in ms by loss rate, each line", heads, rows)
@@ -374,7 +392,7 @@ class Results:
             "newpred-b",
             "Simulation B: mean waiting time beyond that of simulation A at the same loss",
             ["setting", "loss", "in queues (ms)", "offset (ms)"],
-            [[f"{o.one}-{o.delay}", o.loss, o.queue, o.offset] for o in self.offsets("as chosen")],
+            [[f"{o.parameters}-{o.delay}", o.loss, o.queue, o.offset] for o in self.offsets("as chosen")],
         )
         if self.plan.quick:
             return
@@ -386,34 +404,34 @@ class Results:
             )
             rows.append([name, *counts])
         heads = ["what", "of 28 with a band", "of 21 with a bound"]
-        title = "Simulation A otherwise, one seed: cells of figure 3 whose middle is inside"
+        title = "Variants of simulation A, one seed: cells of figure 3 whose mean is inside"
         yield Table("newpred-variants", title, heads, rows)
-        otherwise = []
+        variants = []
         for name in CONGESTIONS:
-            few = [one for one in self.offsets(name) if one.one in FEW]
-            offset = np.array([one.offset for one in few])
-            otherwise.append(
+            settings = [setting for setting in self.offsets(name) if setting.parameters in FEW]
+            offset = np.array([setting.offset for setting in settings])
+            variants.append(
                 {
                     "what": name,
-                    "least loss": min(one.loss for one in few),
-                    "most": max(one.loss for one in few),
+                    "least loss": min(setting.loss for setting in settings),
+                    "most": max(setting.loss for setting in settings),
                     "offset (ms)": float(offset.mean()),
-                    "less the queue (ms)": float(np.mean([one.offset - one.queue for one in few])),
+                    "less the queue (ms)": float(np.mean([setting.offset - setting.queue for setting in settings])),
                     "settings inside 50 to 100 ms": float(np.mean((offset >= OFFSET_MS[0]) & (offset <= OFFSET_MS[1]))),
                 }
             )
-        title = "Simulation B otherwise, sessions of 32, 128 and 384 kbit/s"
-        yield Table.of("newpred-congestion", title, otherwise)
+        title = "Variants of simulation B, sessions of 32, 128 and 384 kbit/s"
+        yield Table.of("newpred-congestion", title, variants)
 
     def figures(self) -> Iterator[Drawing]:
         """Figure 3 as lines with the document's bands, and simulation B."""
         title, axis = "NEWPRED: mean waiting time", "Mean waiting time (ms)"
         sheet = Sheet("Figure 3", title, "Packet loss rate", axis, xlog=True, ylog=True)
-        for one in TABLE_14:
-            by_delay = [[self.waiting("as found", one, delay, loss) for loss in LOSSES] for delay in DELAYS_MS]
-            sheet.series(str(one), LOSSES, np.mean(by_delay, axis=0).T)
+        for parameters in TABLE_14:
+            by_delay = [[self.waiting("as found", parameters, delay, loss) for loss in LOSSES] for delay in DELAYS_MS]
+            sheet.series(str(parameters), LOSSES, np.mean(by_delay, axis=0).T)
         for bandwidth in BANDWIDTHS:
-            bands = {loss: band for (of, loss), band in TWO_SIDED.items() if of == bandwidth}
+            bands = {loss: band for (kbps, loss), band in TWO_SIDED.items() if kbps == bandwidth}
             if bands:
                 x = [loss for loss in bands for _ in range(2)]
                 sheet.published(f"{bandwidth}k, ends of the band", x, [end for band in bands.values() for end in band])
@@ -423,29 +441,30 @@ class Results:
         sheet = Sheet("Section 9.2.2", "NEWPRED beside 64 TCP flows", x_axis, y_axis)
         offsets = self.offsets("as chosen")
         for delay in DELAYS_MS:
-            mine = [one for one in offsets if one.delay == delay]
-            sheet.points(f"{delay} ms on link 2", [one.queue for one in mine], [one.offset for one in mine])
-        most = max(one.queue for one in offsets)
-        sheet.series("offset = queue", [0, most], [0, most], colour="#222222")
+            settings = [setting for setting in offsets if setting.delay == delay]
+            x, y = [setting.queue for setting in settings], [setting.offset for setting in settings]
+            sheet.points(f"{delay} ms on link 2", x, y)
+        end = max(setting.queue for setting in offsets)
+        sheet.series("offset = queue", [0, end], [0, end], colour="#222222")
         caption = "At the same loss; a point is a parameter set. The document has a constant offset of 50 to 100 ms."
         yield sheet.drawing("newpred-b", caption)
 
 
 @dataclass(frozen=True)
 class Offset:
-    """A setting of simulation B against simulation A."""
+    """A setting of simulation B compared with simulation A."""
 
-    one: ParameterSet
+    parameters: ParameterSet
     delay: int
     loss: float
     queue: float
-    """In queues, there and back, in ms."""
+    """Mean time in queues, both directions together, in ms."""
     offset: float
-    """What it waits longer than at the same loss in simulation A, in ms."""
+    """Waiting time beyond that of simulation A at the same loss, in ms."""
 
 
 UNEXPLAINED_MS = 25.0
-"""An offset is the queue's if no more than this is left."""
+"""Largest difference between offset and queueing time at which the queue explains the offset."""
 
 
 def _published() -> dict[tuple[int, float], tuple[float, float]]:
@@ -459,7 +478,7 @@ def _published() -> dict[tuple[int, float], tuple[float, float]]:
 
 
 PUBLISHED = _published()
-"""Figure 3: the band of each bandwidth and loss rate, in ms; from 0 where only a bound is printed."""
+"""Bands of figure 3 in ms by bandwidth and loss rate; a band begins at 0 if only a bound is printed."""
 TWO_SIDED = {key: band for key, band in PUBLISHED.items() if band[0] > 0}
 ONE_SIDED = {key: band for key, band in PUBLISHED.items() if not band[0]}
 
@@ -469,10 +488,10 @@ def _middle_inside(lines: npt.NDArray[np.float64], band: tuple[float, float]) ->
 
 
 def _overlaps(lines: npt.NDArray[np.float64], band: tuple[float, float]) -> bool:
-    each = lines.mean(axis=0)
-    return bool(each.min() <= band[1] and each.max() >= band[0])
+    means = lines.mean(axis=0)
+    return bool(means.min() <= band[1] and means.max() >= band[0])
 
 
 def _all_inside(lines: npt.NDArray[np.float64], band: tuple[float, float]) -> bool:
-    each = lines.mean(axis=0)
-    return bool(each.min() >= band[0] and each.max() <= band[1])
+    means = lines.mean(axis=0)
+    return bool(means.min() >= band[0] and means.max() <= band[1])

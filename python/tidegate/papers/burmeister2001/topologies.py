@@ -19,34 +19,34 @@ TREES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "A4": ("A13", "A14", "A15", "A16"),
     },
 }
-"""Who is next to whom (figure 1), seen from A1: every node is an agent."""
+"""Children of each agent (figure 1), seen from A1; every node is an agent."""
 
 
 @dataclass(frozen=True)
 class Cable:
-    """A link, in both directions."""
+    """A link, the same in both directions."""
 
     capacity: str
     delay: str
     byte_error: float = 0.0
-    """Probability that a byte is hit."""
+    """Error probability of a byte."""
     queue: int | None = None
-    """Its limit in packets, where it is not tidegate's 300 ms."""
+    """Queue limit in packets; tidegate's 300 ms by default."""
 
 
 CENTRE = Cable("10Mbps", "5ms")
-"""A1 to A2, A3 and A4: "high bandwidth and low delay" (section 6.2); numbers are ours."""
+"""Cable from A1 to A2, A3 and A4: "high bandwidth and low delay" (section 6.2); the numbers are ours."""
 BRANCHES: Mapping[str, Cable] = {
     "A2": Cable("1Mbps", "80ms"),
     "A3": Cable("150kbps", "20ms"),
     "A4": Cable("10Mbps", "5ms"),
 }
-"""Behind A2 mobile users ("the delays are quite high"), behind A3 low bandwidth, behind A4 "quite high bandwidth and
-quite low delay" (section 6.2); numbers are ours."""
+"""Cables behind A2, with mobile users ("the delays are quite high"), behind A3, with low bandwidth, and behind A4, with
+"quite high bandwidth and quite low delay" (section 6.2); the numbers are ours."""
 
 
 def agents(topology: str) -> list[str]:
-    """A1, A2 and so on.
+    """Names of the agents: A1, A2 and so on.
 
     >>> agents("T-4")
     ['A1', 'A2', 'A3', 'A4']
@@ -55,7 +55,7 @@ def agents(topology: str) -> list[str]:
 
 
 def edges(topology: str) -> Iterator[tuple[str, str]]:
-    """The links, from A1 outwards.
+    """Links of a tree as pairs of agents, from A1 outwards.
 
     >>> list(edges("T-8"))[2:5]
     [('A1', 'A4'), ('A2', 'A5'), ('A2', 'A6')]
@@ -66,13 +66,13 @@ def edges(topology: str) -> Iterator[tuple[str, str]]:
 
 
 def cables(topology: str, **changed: Cable) -> dict[str, Cable]:
-    """The cable to each agent, as section 6.2 has it but for those `changed`.
+    """Cable to each agent, as in section 6.2 except for those `changed`.
 
     >>> cables("T-8", A5=Cable("64kbps", "20ms"))["A5"].delay
     '20ms'
     """
-    found = {child: CENTRE if parent == "A1" else BRANCHES[parent] for parent, child in edges(topology)}
-    return {**found, **changed}
+    cable_to = {child: CENTRE if parent == "A1" else BRANCHES[parent] for parent, child in edges(topology)}
+    return {**cable_to, **changed}
 
 
 def links(topology: str, cable: Mapping[str, Cable] | Cable) -> list[Link]:
@@ -81,10 +81,10 @@ def links(topology: str, cable: Mapping[str, Cable] | Cable) -> list[Link]:
     >>> [link.name for link in links("T-4", Cable("1Mbps", "10ms"))]
     ['A1-A2', 'A1-A3', 'A1-A4']
     """
-    made = []
+    scenario_links = []
     for parent, child in edges(topology):
-        one = cable if isinstance(cable, Cable) else cable[child]
-        keys: dict[str, Any] = {} if one.queue is None else {"queue": {"packets": one.queue}}
-        keys |= {"capacity": one.capacity, "delay": one.delay, "byte_error": one.byte_error}
-        made.append(Link(name=f"{parent}-{child}", from_=parent, to=child, **keys))
-    return made
+        link_cable = cable if isinstance(cable, Cable) else cable[child]
+        keys: dict[str, Any] = {} if link_cable.queue is None else {"queue": {"packets": link_cable.queue}}
+        keys |= {"capacity": link_cable.capacity, "delay": link_cable.delay, "byte_error": link_cable.byte_error}
+        scenario_links.append(Link(name=f"{parent}-{child}", from_=parent, to=child, **keys))
+    return scenario_links

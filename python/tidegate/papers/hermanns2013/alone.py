@@ -1,4 +1,4 @@
-"""One sender alone in the network: what Sprout's forecast allows, what is sent and what arrives, tick by tick."""
+"""A sender alone in the network: Sprout's forecast, and bytes sent and received, tick by tick."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate.paper import Then
-from tidegate.papers.hermanns2013.cells import Caller, unrest
+from tidegate.papers.hermanns2013.cells import Caller, variation_and_steps
 from tidegate.runs import Run, RunJob
 from tidegate.scenario import Scenario
 
 Floats = npt.NDArray[np.float64]
 
 TICK_S = 0.02
-"""Sprout's."""
+"""Sprout's tick."""
 SETTLED_S = 10.0
-"""What comes before is left out of means: everybody begins at 0.3 Mb/s."""
+"""Start of all means: every sender begins at 0.3 Mb/s."""
 GREEDY: Mapping[str, Any] = {
     "flows.call.media.video": {"source": "greedy", "max": "15Mbps"},
     "flows.call.media.max_rate": "15Mbps",
 }
-"""A file transfer: always something to send, and more than Sprout can ever forecast (12 Mb/s)."""
+"""Keys of a file transfer: it always has data, at more than Sprout's largest forecast (12 Mb/s)."""
 
 
 @cache
@@ -35,38 +35,38 @@ def _shipped() -> Scenario:
 
 @dataclass(frozen=True)
 class Ticks:
-    """A sender's ticks, as Sprout's sender has them."""
+    """Ticks of Sprout's sender; arrays have a value for each tick."""
 
     at: Floats
-    """When each begins, s."""
+    """Begin of the tick, s."""
     forecast: Floats
     """Bytes that may be in the network (the cumulative delivery forecast)."""
     allowed: Floats
-    """Bytes that may be sent in it."""
+    """Bytes that may be sent in the tick."""
     sent: Floats
-    """Bytes that are sent in it."""
+    """Bytes that are sent in the tick."""
 
     @property
     def unused(self) -> float:
-        """Share of the ticks in which at least one more packet might have been sent."""
+        """Share of the ticks in which at least another packet might have been sent."""
         settled = self.at >= SETTLED_S
         return float((self.allowed - self.sent > LARGEST)[settled].mean())
 
     @property
     def mean(self) -> float:
-        """Mean forecast once settled, bytes."""
+        """Mean forecast after `SETTLED_S`, bytes."""
         return float(self.forecast[self.at >= SETTLED_S].mean())
 
     @property
     def by_seconds(self) -> Floats:
-        """Mean forecast in each second once settled, bytes."""
+        """Mean forecast of each second after `SETTLED_S`, bytes."""
         settled = self.at >= SETTLED_S
         second = (self.at[settled] - SETTLED_S).astype(int)
         return np.bincount(second, self.forecast[settled]) / np.bincount(second)
 
     @property
-    def every(self) -> float:
-        """Time between two ticks, median, ms."""
+    def interval_ms(self) -> float:
+        """Median time between two ticks, ms."""
         return float(np.median(np.diff(self.at))) * 1e3
 
 
@@ -76,87 +76,87 @@ LARGEST = 1260
 
 @dataclass(frozen=True)
 class Alone:
-    """A sender alone."""
+    """Summary of a run with a single sender."""
 
     rate: Floats
-    """Bit/s in each second."""
+    """Rate sent in each second, bit/s."""
     arrived: Floats
     """Bytes that arrive in each tick of 20 ms."""
     delays: Floats
-    """Delay of each packet sent once settled that arrived, from the wire, ms."""
+    """Delays from the wire to arrival of packets sent after `SETTLED_S`, ms."""
     frame_ms: float
     """Median time between two frames, ms."""
     waiting: float
-    """Mean time at the sender, ms."""
+    """Mean time of a packet at the sender, ms."""
     ticks: Ticks | None
-    """Sprout's."""
+    """Sprout's ticks; `None` for another controller."""
     digest: str
 
     @property
     def mean(self) -> float:
-        """Mean rate once settled, bit/s."""
+        """Mean rate after `SETTLED_S`, bit/s."""
         return float(self.settled.mean())
 
     @property
     def settled(self) -> Floats:
-        """The rate of each second once settled, bit/s."""
+        """Rate of each second after `SETTLED_S`, bit/s."""
         return self.rate[int(SETTLED_S) :]
 
     @property
-    def came(self) -> Floats:
-        """Bytes that arrive in each second once settled."""
+    def arrived_by_seconds(self) -> Floats:
+        """Bytes that arrive in each second after `SETTLED_S`."""
         by_seconds: Floats = self.arrived.reshape(-1, round(1 / TICK_S)).sum(axis=1)
         return by_seconds[int(SETTLED_S) :]
 
     @property
     def variation(self) -> float:
-        """Coefficient of variation of the rate of each second once settled."""
-        return unrest(self.settled)[0]
+        """Coefficient of variation of the rates of seconds after `SETTLED_S`."""
+        return variation_and_steps(self.settled)[0]
 
     @property
     def steps(self) -> float:
-        """Mean change from one second to the next, of the mean rate, once settled."""
-        return unrest(self.settled)[1]
+        """Mean change of the rate from second to second after `SETTLED_S`, as a share of the mean rate."""
+        return variation_and_steps(self.settled)[1]
 
     @property
     def network(self) -> float:
-        """Mean delay from the wire, ms."""
+        """Mean delay from the wire to arrival, ms."""
         return float(self.delays.mean())
 
     def within(self, ms: float) -> float:
-        """Share of the packets that take no longer."""
+        """Share of the packets with a delay of at most so many milliseconds."""
         return float((self.delays <= ms).mean())
 
     @property
     def received(self) -> float:
-        """Mean bytes in a tick in which something arrives, once settled."""
+        """Mean bytes of a tick in which data arrive, after `SETTLED_S`."""
         settled = self.arrived[round(SETTLED_S / TICK_S) :]
         return float(settled[settled > 0].mean())
 
     @property
     def empty(self) -> float:
-        """Share of the ticks in which nothing arrives, once settled."""
+        """Share of the ticks in which no data arrive, after `SETTLED_S`."""
         return float((self.arrived[round(SETTLED_S / TICK_S) :] == 0).mean())
 
     @classmethod
-    def of(cls, run: Run) -> Alone:
-        """Of a run that has recorded packets."""
+    def from_run(cls, run: Run) -> Alone:
+        """Summarises a run that has recorded packets."""
         end = run.scenario.duration.seconds
         packets = run.table("packets")
         media = (packets.to_numpy("kind") == "video") & (packets.to_numpy("fate") != "under way")
         sent, arrived, size = (packets.to_numpy(name)[media] for name in ("sent_s", "arrived_s", "size"))
-        came = np.isfinite(arrived)
+        delivered = np.isfinite(arrived)
         seconds = np.arange(end + 1)
         captured = run.table("frames").to_numpy("captured_s")
         rate, _ = np.histogram(sent, seconds, weights=size * 8.0)
         ticks = np.arange(round(end / TICK_S) + 1) * TICK_S
-        waited = run.metrics("call")["sender_delay_ms_mean"]
+        sender_delay = run.metrics("call")["sender_delay_ms_mean"]
         return cls(
             rate=rate,
-            arrived=np.histogram(arrived[came], ticks, weights=size[came].astype(float))[0],
-            delays=(arrived - sent)[came & (sent >= SETTLED_S)] * 1e3,
+            arrived=np.histogram(arrived[delivered], ticks, weights=size[delivered].astype(float))[0],
+            delays=(arrived - sent)[delivered & (sent >= SETTLED_S)] * 1e3,
             frame_ms=float(np.median(np.diff(captured))) * 1e3 if len(captured) > 1 else np.nan,
-            waiting=np.nan if waited is None else float(waited),
+            waiting=np.nan if sender_delay is None else float(sender_delay),
             ticks=_ticks(run, sent, size),
             digest=run.digest,
         )
@@ -164,17 +164,17 @@ class Alone:
 
 def _ticks(run: Run, sent: Floats, size: Floats) -> Ticks | None:
     internals = run.table("internals")
-    name, at, value = (internals.to_numpy(column) for column in ("name", "t_s", "value"))
+    name, times, values = (internals.to_numpy(column) for column in ("name", "t_s", "value"))
     window, queue = name == "window_bytes", name == "queue_bytes"
     if not window.any():
         return None
-    # of several at one instant the last holds
-    begin, last = np.unique(at[window][::-1], return_index=True)
-    forecast, there = value[window][::-1][last], value[queue][::-1][last]
-    went, _ = np.histogram(sent, np.append(begin, np.inf), weights=size.astype(float))
-    return Ticks(begin, forecast, np.maximum(forecast - there, 0.0), went)
+    # of several values at one time the last holds
+    begins, last = np.unique(times[window][::-1], return_index=True)
+    forecast, queued = values[window][::-1][last], values[queue][::-1][last]
+    sent_in_tick, _ = np.histogram(sent, np.append(begins, np.inf), weights=size.astype(float))
+    return Ticks(begins, forecast, np.maximum(forecast - queued, 0.0), sent_in_tick)
 
 
 def job(caller: Caller, seed: int) -> Then[Run, Alone]:
-    """A sender alone, in the place that the seed puts it."""
-    return Then(RunJob(_shipped().with_changes(caller.keys), seed, "packets"), Alone.of)
+    """Job of a sender alone; the seed decides its position."""
+    return Then(RunJob(_shipped().with_changes(caller.keys), seed, "packets"), Alone.from_run)

@@ -1,4 +1,4 @@
-"""The slides' figures, whose axes bear next to no numbers, and ours."""
+"""Figures of the slides, whose axes have almost no numbers, and our own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.papers.hermanns2013.cells import CALLERS
 
 _LOAD = "Calls a cell on average"
 _WINDOW_S = (20.0, 21.0)
-"""What is shown tick by tick."""
+"""Period that is drawn tick by tick."""
 
 
 def _rates(runs: Mapping[str, Alone], names: Sequence[str], where: str, title: str) -> Sheet:
@@ -24,23 +24,25 @@ def _rates(runs: Mapping[str, Alone], names: Sequence[str], where: str, title: s
 
 
 def alone(runs: Mapping[str, Alone]) -> Drawing:
-    """One call alone in the network."""
+    """Rates of a call alone in the network."""
     sheet = _rates(runs, ("sprout", "gcc", "tfrc"), "Slide 8", "One call alone in the network")
     return sheet.drawing("alone", "Rate of each second, first seed. The slide's axes cannot be read from its text.")
 
 
-def forecast(run: Alone, what: str, name: str) -> Drawing:
-    """What may be in the network, what may be sent and what is sent, tick by tick."""
+def forecast(run: Alone, traffic: str, name: str) -> Drawing:
+    """Forecast, bytes that may be sent and bytes sent, tick by tick."""
     assert run.ticks is not None  # noqa: S101
     ticks = run.ticks
-    seen = (ticks.at >= _WINDOW_S[0]) & (ticks.at < _WINDOW_S[1])
-    sheet = Sheet("Slide 11", f"Forecast and bytes sent: {what}", "Time (s)", "Bytes", xlim=_WINDOW_S, ylim=(0, None))
+    drawn = (ticks.at >= _WINDOW_S[0]) & (ticks.at < _WINDOW_S[1])
+    sheet = Sheet(
+        "Slide 11", f"Forecast and bytes sent: {traffic}", "Time (s)", "Bytes", xlim=_WINDOW_S, ylim=(0, None)
+    )
     for label, values in (
         ("cumulative forecast", ticks.forecast),
         ("bytes to send", ticks.allowed),
         ("bytes sent", ticks.sent),
     ):
-        sheet.series(label, ticks.at[seen], values[seen], step=True)
+        sheet.series(label, ticks.at[drawn], values[drawn], step=True)
     return sheet.drawing(name, "Sprout alone in the network, one second of the first seed.")
 
 
@@ -49,16 +51,16 @@ def reception(bulk: Alone, call: Alone) -> Drawing:
     sheet = Sheet(
         "Slide 12", "Data reception", "Time (s)", "Bytes received in a tick of 20 ms", xlim=_WINDOW_S, ylim=(0, None)
     )
-    for label, one in (("file transfer", bulk), ("conversational video", call)):
-        at = np.arange(len(one.arrived)) * TICK_S
-        seen = (at >= _WINDOW_S[0]) & (at < _WINDOW_S[1])
-        sheet.series(label, at[seen], one.arrived[seen], step=True)
+    for label, run in (("file transfer", bulk), ("conversational video", call)):
+        times = np.arange(len(run.arrived)) * TICK_S
+        drawn = (times >= _WINDOW_S[0]) & (times < _WINDOW_S[1])
+        sheet.series(label, times[drawn], run.arrived[drawn], step=True)
     return sheet.drawing("reception", "Sprout alone in the network, one second of the first seed.")
 
 
 def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> Iterator[Drawing]:
-    """What calls come to under each load; curves by what, controller, load and seed."""
-    said = "Means over seeds with 95 % intervals. The slide's axis has no numbers."
+    """Quantities of calls by load; curves by quantity, controller, load and seed."""
+    caption = "Means over seeds with 95 % intervals. The slide's axis has no numbers."
     cov, delay = "Coefficient of variation", "Delay (ms)"
     slides = (
         ("spread", "Slide 14", "Variation of calls' mean rates over users", cov),
@@ -67,7 +69,7 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
         ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)"),
         ("network", "Slide 16", "Mean delay from the wire", delay),
         ("delay", "Slide 16", "Mean delay from capture to arrival", delay),
-        ("files", "beyond the slides", "What calls cost the file transfers", "A file of 500 kB takes (s)"),
+        ("files", "beyond the slides", "Cost of calls for the file transfers", "A file of 500 kB takes (s)"),
     )
     for name, where, title, axis in slides:
         log = axis == delay
@@ -77,19 +79,21 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
                 sheet.series(label, loads, np.transpose(values))
             else:
                 sheet.bars(label, {str(loads[0]): Measure.of(values[0])})
-        yield sheet.drawing(f"load-{name}", said)
+        yield sheet.drawing(f"load-{name}", caption)
 
 
 def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
-    """Whether it is the time between frames."""
+    """Rate by frame rate, to see whether the time between frames matters."""
     where, title = "beyond the slides", "Sprout alone: rate by frame rate"
     sheet = Sheet(where, title, "Frames a second", "Rate sent (kbit/s)", xlog=True, ylim=(0, 1600))
-    for label, one in rates.items():
-        sheet.series(label, list(one), np.transpose(list(one.values())))
-    return sheet.drawing("fps", "From 50 frames a second on every tick has one. The encoder makes 0.2 to 1.5 Mb/s.")
+    for label, by_frame_rate in rates.items():
+        sheet.series(label, list(by_frame_rate), np.transpose(list(by_frame_rate.values())))
+    return sheet.drawing(
+        "fps", "From 50 frames a second on each tick has a frame. The encoder's rate is 0.2 to 1.5 Mb/s."
+    )
 
 
 def repaired(runs: Mapping[str, Alone]) -> Drawing:
-    """The same call with our rule."""
+    """Rates of a call with and without our rule."""
     sheet = _rates(runs, ("sprout", "aware"), "beyond the slides", "One call alone, with and without our rule")
     return sheet.drawing("cure", "Rate of each second, first seed.")

@@ -1,4 +1,4 @@
-"""What the slides leave open, one thing at a time."""
+"""Settings that the slides leave open, changed one at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tidegate.papers.hermanns2013.cells import BURSTS, EQUAL, VIDEO, Caller
 
 FPS = (15, 30, 50, 100, 200)
-"""Frames a second: from 50 on there is one in every tick of Sprout's, so that nothing is periodic about its ticks."""
+"""Frames a second. From 50 on each of Sprout's ticks has a frame, so that frames make no ticks differ."""
 
 
 VARIANTS: Mapping[str, Caller] = {
@@ -36,4 +36,4 @@ VARIANTS: Mapping[str, Caller] = {
         {"flows.call.media.video": {**VIDEO, "scale_b": 0.3}},
     ),
 }
-"""By the name in measures."""
+"""Variants by their name in measures."""

@@ -1,4 +1,4 @@
-"""The thesis's call: one sender, one receiver, and a network of statuses between them (chapters 3 and 4)."""
+"""The thesis's call: a sender, a receiver, and a network of statuses between them (chapters 3 and 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidegate.scenario import Scenario
 Floats = npt.NDArray[np.float64]
 
 UDP_RATE = 7_200_000.0
-"""Bit/s; what the sender without control sends for ever (section 4.1)."""
+"""Constant rate of the sender without control, bit/s (section 4.1)."""
 
 STATUSES = ("idle", "cross-traffic-1", "cross-traffic-2", "saturated")
 
@@ -27,51 +27,51 @@ CONFIGURATIONS: Mapping[str, Sequence[float]] = {
     "3": (7_200_000, 5_760_000, 4_320_000, 0),
     "4": (10_080_000, 7_200_000, 5_760_000, 0),
 }
-"""Capacity of each status in bit/s (table 9); configuration 2 is that of table 8."""
+"""Capacity of each status in bit/s by configuration (table 9); configuration 2 is that of table 8."""
 
 PACKET = 24_000
 """Bytes of a packet with its RTP header (not printed)."""
 
 HEADER = 24
-"""Bytes of RTP header in it: 12, and 12 of extensions."""
+"""Bytes of RTP header in a packet: 12, and 12 of extensions."""
 
 LOSS_WINDOW = 100
-"""Packets over which the sender takes its loss ratio: RTCP_limit (not printed)."""
+"""Packets over which the sender computes its loss ratio: RTCP_limit (not printed)."""
 
 CONTROLLER = "gcc:hoang2017"
 
 SECOND_WAY = "gcc-remb"
-"""Needs receiver reports."""
+"""The controller with its delay-based part at the receiver, which needs receiver reports."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to read what the thesis leaves open."""
+    """A reading of the settings that the thesis leaves open."""
 
     name: str
     """Key in measures."""
     label: str
-    """What a reader sees."""
+    """Name in tables and figures."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the controller that differ."""
+    """Settings of the controller that differ from its preset."""
     packet: int = PACKET
-    """Bytes."""
+    """Packet size in bytes."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the scenario."""
     controller: str = CONTROLLER
     window: int = LOSS_WINDOW
-    """Packets of the sender's loss ratio."""
+    """Packets over which the sender computes its loss ratio."""
     brief: str = ""
-    """The label where room is short."""
+    """Short label for figures; `label` by default."""
 
     @property
     def short(self) -> str:
-        """The label where room is short."""
+        """Label for figures."""
         return self.brief or self.label
 
     @property
     def spec(self) -> str:
-        """The controller as the command line has it."""
+        """The controller as on the command line."""
         settings = self.settings
         if self.window != LOSS_WINDOW and self.controller == CONTROLLER:
             settings = {**settings, "loss_packets": str(self.window)}
@@ -87,17 +87,17 @@ def _shipped() -> Scenario:
 
 
 def scenario(variant: Variant, configuration: str, controller: str | None = None) -> Scenario:
-    """The call with one controller over one row of table 9."""
+    """Scenario of a call over a row of table 9; `controller` replaces the variant's."""
     changes: dict[str, Any] = {
         f"links.network.capacity.statuses.{name}.capacity": f"{rate:.0f}bps"
         for name, rate in zip(STATUSES, CONFIGURATIONS[configuration], strict=True)
     }
     changes["flows.sender.media.controller"] = controller or variant.spec
     if not changes["flows.sender.media.controller"].startswith(SECOND_WAY):
-        # the thesis's sender sends no reports, and each would make the packet after it seem sooner
+        # the thesis's sender sends no reports; each would make the next packet seem to come earlier
         changes["flows.sender.media.feedback.reports"] = "1000s"
     changes["flows.sender.media.payload"] = f"{variant.packet - HEADER}B"
-    # the rates are never below the 3 Mbit/s of table 7
+    # rates are never below the 3 Mbit/s of table 7
     length = 1000 * variant.packet * 8 / 3e6 + 10
     changes["duration"] = f"{length:.0f}s"
     return _shipped().with_changes({**changes, **variant.changes})
@@ -105,73 +105,73 @@ def scenario(variant: Variant, configuration: str, controller: str | None = None
 
 @dataclass(frozen=True)
 class Call:
-    """What is kept of one call."""
+    """Summary of a call; arrays by reports have a value for each report."""
 
     digest: str
     loss: float
-    """Of all packets, as a fraction."""
+    """Share of all packets that were lost."""
     ratio: float
-    """Mean of what the sender calculates at each report (Figure 18); `loss` where it gets none."""
+    """Mean of the loss ratios that the sender computes at reports (Figure 18); `loss` if it gets no report."""
     rate: float
     """Mean sending rate, bit/s."""
     goodput: float
-    """What arrived of it, bit/s."""
+    """Mean rate that arrived, bit/s."""
     estimate: float
-    """Mean of the estimates A after each report, bit/s (section 4.1); `rate` where there are none."""
+    """Mean of the estimates A after each report, bit/s (section 4.1); `rate` if there is no report."""
     reports: Floats
-    """When each report came, s."""
+    """Arrival times of reports, s."""
     ratios: Floats
-    """The loss ratio that the sender calculates from it: its controller's, or that of the last packets."""
+    """Loss ratio that the sender computes at each report: its controller's, or that of the last packets."""
     a: Floats
-    """The estimate A after each report, bit/s."""
+    """Estimate A after each report, bit/s."""
     a_s: Floats
-    """The loss-based one."""
+    """Loss-based estimate after each report, bit/s."""
     a_r: Floats
-    """The delay-based one."""
+    """Delay-based estimate after each report, bit/s."""
     steps: Floats
-    """When the network's status changed, s; the first at zero."""
+    """Times at which the network's status changed, s; the first is zero."""
     capacity: Floats
-    """What it could carry from then on, bit/s."""
+    """Capacity of the network from each step on, bit/s."""
     horizon: float
-    """How long the network was looked at, s."""
+    """Time until which the network's capacity is recorded, s."""
     carried: float
     """Mean capacity while packets were sent, bit/s."""
     delay: tuple[float, float]
     """Mean and standard deviation of the one-way delay, s."""
     late: Mapping[float, float]
-    """Share of packets, of those that arrived, that took so many ms more than the fastest."""
+    """Share of the arrived packets that took longer than the fastest by more than so many ms."""
     packets: int
-    """How many were sent."""
+    """Number of packets sent."""
     ended: bool | None
-    """Whether the receiver's reports ended with the BYE; `None` where the network lost the BYE."""
+    """Whether the receiver's reports ended with the BYE; `None` if the network lost the BYE."""
     feedback: float
     """Mean time between two reports, s."""
 
 
 LATE = (1.0, 2.0, 3.0, 5.0)
-"""Thresholds, in ms above the fastest packet, for which the share of late packets is kept."""
+"""Thresholds of late packets, in ms above the fastest one."""
 
 
-def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
-    """Takes out of a run what tables and figures need."""
+def summarise(run: Run, window: int = LOSS_WINDOW) -> Call:
+    """Summarises a run for the tables and figures."""
     size, sent, arrived = _media(run)
     count = len(sent)
     lost = np.isnan(arrived)
-    # the last packet, too, has its interval
+    # the interval after the last packet counts as well
     length = float((sent[-1] - sent[0]) * count / (count - 1))
     rate, loss = size * 8 * count / length, float(lost.mean())
     reports, ratios = ratios_of(run, window)
-    noted = _noted(run, "loss_fraction")
-    if len(noted) == len(reports):
-        ratios = noted  # the sender's own, whatever its window is
+    recorded = _internal_values(run, "loss_fraction")
+    if len(recorded) == len(reports):
+        ratios = recorded  # the sender's own ratios, over its own window
     decisions = run.table("decisions")
-    at = np.searchsorted(decisions.to_numpy("t_s"), reports, side="right") - 1
-    a = decisions.to_numpy("target_bps")[at]
-    steps, capacity, horizon = _truth(run)
-    held = np.diff(np.append(np.clip(steps, 0, length), length))
-    # a network that was saturated for as long as the call took has no delays
+    decision = np.searchsorted(decisions.to_numpy("t_s"), reports, side="right") - 1
+    a = decisions.to_numpy("target_bps")[decision]
+    steps, capacity, horizon = _capacity_steps(run)
+    durations = np.diff(np.append(np.clip(steps, 0, length), length))
+    # no packet arrives if the network is saturated during the whole call
     delays = (arrived - sent)[~lost] if not lost.all() else np.array([np.nan])
-    spoke = _feedback(run)
+    feedback_times = _feedback(run)
     return Call(
         digest=run.digest,
         loss=loss,
@@ -182,105 +182,105 @@ def keep(run: Run, window: int = LOSS_WINDOW) -> Call:
         reports=reports,
         ratios=ratios,
         a=a,
-        a_s=_noted(run, "loss_based"),
-        a_r=_noted(run, "delay_based"),
+        a_s=_internal_values(run, "loss_based"),
+        a_r=_internal_values(run, "delay_based"),
         steps=steps,
         capacity=capacity,
         horizon=horizon,
-        carried=float((capacity * np.maximum(held, 0)).sum() / length),
+        carried=float((capacity * np.maximum(durations, 0)).sum() / length),
         delay=(float(delays.mean()), float(delays.std())),
         late={ms: float((delays > delays.min() + ms / 1e3).mean()) for ms in LATE},
         packets=count,
         ended=_ended(run),
-        feedback=float(np.diff(spoke).mean()) if len(spoke) > 1 else float("nan"),
+        feedback=float(np.diff(feedback_times).mean()) if len(feedback_times) > 1 else float("nan"),
     )
 
 
 def ratios_of(run: Run, window: int) -> tuple[Floats, Floats]:
-    """When each report came to the sender, in s, and the share of the last `window` reported packets that is lost."""
+    """Arrival times of reports at the sender, s, and the lost share of the last `window` packets at each."""
     _, sent, arrived = _media(run)
     lost = np.isnan(arrived)
-    spoke = _feedback(run)
-    heard, ratios = [], []
-    for said, came in zip(spoke, _back(run, spoke), strict=True):
-        if came <= sent[-1]:  # neither lost nor too late for a sender that has left
-            seen = np.flatnonzero(arrived <= said)[-1] + 1
-            heard.append(came)
-            ratios.append(float(lost[max(0, seen - window) : seen].mean()))
-    return np.array(heard), np.array(ratios)
+    report_times = _feedback(run)
+    arrivals, ratios = [], []
+    for report_time, arrival in zip(report_times, _rtcp_arrivals(run, report_times), strict=True):
+        if arrival <= sent[-1]:  # neither lost nor later than the sender's last packet
+            reported = np.flatnonzero(arrived <= report_time)[-1] + 1
+            arrivals.append(arrival)
+            ratios.append(float(lost[max(0, reported - window) : reported].mean()))
+    return np.array(arrivals), np.array(ratios)
 
 
 def _media(run: Run) -> tuple[float, Floats, Floats]:
-    """Bytes of a media packet; when each was sent and when it arrived, NaN for never, in s."""
+    """Bytes of a media packet, and the times at which each was sent and arrived, s; NaN if lost."""
     packets = run.table("packets")
-    # what is under way at the end is neither in time nor late
+    # packets still under way at the end are neither lost nor received
     media = (packets.to_numpy("kind") == "video") & (packets.to_numpy("fate") != "under way")
     sizes = packets.to_numpy("size")[media]
     return float(sizes[0]), packets.to_numpy("sent_s")[media], packets.to_numpy("arrived_s")[media]
 
 
 def _feedback(run: Run) -> Floats:
-    """When the receiver sent each of its reports on single packets."""
+    """Times at which the receiver sent its reports on single packets, s."""
     rtcp = run.table("rtcp")
-    found: Floats = rtcp.to_numpy("t_s")[rtcp.to_numpy("from_receiver") & (rtcp.to_numpy("contents") == "TWCC")]
-    return found
+    times: Floats = rtcp.to_numpy("t_s")[rtcp.to_numpy("from_receiver") & (rtcp.to_numpy("contents") == "TWCC")]
+    return times
 
 
-def _back(run: Run, spoke: Floats) -> Floats:
-    """When what was said at `spoke` arrived; NaN where it was lost."""
+def _rtcp_arrivals(run: Run, departures: Floats) -> Floats:
+    """Arrival times of RTCP packets with these departure times, s; NaN if lost."""
     packets = run.table("packets")
     rtcp = packets.to_numpy("kind") == "rtcp"
-    at = dict(zip(packets.to_numpy("sent_s")[rtcp], packets.to_numpy("arrived_s")[rtcp], strict=True))
-    return np.array([at[one] for one in spoke])
+    arrivals = dict(zip(packets.to_numpy("sent_s")[rtcp], packets.to_numpy("arrived_s")[rtcp], strict=True))
+    return np.array([arrivals[departure] for departure in departures])
 
 
 def _ended(run: Run) -> bool | None:
     rtcp = run.table("rtcp")
     contents, from_receiver = rtcp.to_numpy("contents"), rtcp.to_numpy("from_receiver")
-    byes = rtcp.to_numpy("t_s")[np.array(["BYE" in one for one in contents]) & ~from_receiver]
+    byes = rtcp.to_numpy("t_s")[np.array(["BYE" in content for content in contents]) & ~from_receiver]
     if len(byes) == 0:
         return False
-    heard = float(_back(run, byes)[0])
-    if np.isnan(heard):
+    arrival = float(_rtcp_arrivals(run, byes)[0])
+    if np.isnan(arrival):
         return None
-    # what is left to be said of single packets may still be said once
+    # a last report on single packets may still follow
     reports = rtcp.to_numpy("t_s")[from_receiver & (contents != "TWCC")]
-    return not bool((reports > heard).any())
+    return not bool((reports > arrival).any())
 
 
-def _noted(run: Run, name: str) -> Floats:
+def _internal_values(run: Run, name: str) -> Floats:
     internals = run.table("internals")
-    found: Floats = internals.to_numpy("value")[internals.to_numpy("name") == name]
-    return found
+    values: Floats = internals.to_numpy("value")[internals.to_numpy("name") == name]
+    return values
 
 
-def _truth(run: Run) -> tuple[Floats, Floats, float]:
-    """The capacity of the network as steps, and until when it is known."""
+def _capacity_steps(run: Run) -> tuple[Floats, Floats, float]:
+    """The network's capacity as steps, and the time until which it is recorded."""
     truth = run.table("truth")
-    there = truth.to_numpy("link") == "network"
-    at, capacity = truth.to_numpy("t_s")[there], truth.to_numpy("capacity_bps")[there]
+    rows = truth.to_numpy("link") == "network"
+    times, capacity = truth.to_numpy("t_s")[rows], truth.to_numpy("capacity_bps")[rows]
     first = np.flatnonzero(np.diff(capacity, prepend=np.nan) != 0)
-    return at[first], capacity[first], float(at[-1] + at[1] - at[0])
+    return times[first], capacity[first], float(times[-1] + times[1] - times[0])
 
 
 Pairs = Sequence[tuple[Call, Call]]
-"""UDP's call and the controlled one, over the network of one seed each."""
+"""UDP's call and the controlled one over the same network, a pair for each seed."""
 
 
 @dataclass(frozen=True)
 class PairJob:
-    """The same network twice: under UDP, and under the controller of a variant."""
+    """Two runs over the same network: with UDP, and with the controller of a variant."""
 
     variant: Variant
     configuration: str
     seed: int
 
     def __call__(self, tick: Tick) -> tuple[Call, Call]:
-        """Runs both; the network's luck must be the same."""
+        """Runs both; the network's random numbers must be the same."""
         udp = self._run(f"fixed:{UDP_RATE:.0f}bps", lambda done: tick(done / 2))
         controlled = self._run(None, lambda done: tick(0.5 + done / 2))
         return udp, controlled
 
     def _run(self, controller: str | None, tick: Tick) -> Call:
-        made = scenario(self.variant, self.configuration, controller)
-        return keep(RunJob(made, self.seed, "packets")(tick), self.variant.window)
+        call_scenario = scenario(self.variant, self.configuration, controller)
+        return summarise(RunJob(call_scenario, self.seed, "packets")(tick), self.variant.window)

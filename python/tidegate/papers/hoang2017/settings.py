@@ -1,4 +1,4 @@
-"""Tables 2 and 6 to 9: settings as scenarios and controllers have them, and what shows in runs as the runs had it."""
+"""Tables 2 and 6 to 9: settings read from scenarios and controllers, or measured in runs where runs show them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tidegate.papers.hoang2017.calls import CONFIGURATIONS, STATUSES, THESIS, Ca
 from tidegate.scenario import Media
 
 NEAR = 700_000.0
-"""Bit/s; half of what lies between two statuses of table 9, and a little less."""
+"""Largest distance from a capacity of table 9, bit/s: a little less than half of that between two statuses."""
 
 
 def measures(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
-    """Each parameter that a table prints, as the runs had it."""
+    """Measures of each parameter in the tables."""
     yield from _table_2()
     yield from _table_6()
     yield from _table_7(calls)
@@ -26,9 +26,9 @@ def measures(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
 
 
 def _table_2() -> Iterator[tuple[str, Measure]]:
-    made = fairness.scenario("50ms", fairness.FIXED_THRESHOLD)
-    link = next(one for one in made.links if one.name == "bottleneck")
-    media = next(flow.media for flow in made.flows if flow.media is not None)
+    scenario = fairness.scenario("50ms", fairness.FIXED_THRESHOLD)
+    link = next(link for link in scenario.links if link.name == "bottleneck")
+    media = next(flow.media for flow in scenario.flows if flow.media is not None)
     yield "table2.queue", Measure.exact(float((link.queue and link.queue.packets) or 0), "packets")
     yield "table2.start", Measure.exact(int(media.first_rate) / 1e3, "kbit/s")
     yield "table2.bottleneck", Measure.exact(int(link.capacity) / 1e6, "Mbit/s")  # type: ignore[arg-type]
@@ -60,8 +60,14 @@ def _table_7(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
     spacing = [float(np.diff(call.steps).min()) for call in rrtcc if len(call.steps) > 1]
     yield "table7.network", Measure.exact(min(spacing), "s", "shortest time between two changes of status")
     ended = [call.ended for pairs in calls.values() for pair in pairs for call in pair]
-    yield "session.ended", Measure.of([float(one) for one in ended if one is not None], "", "BYE ends the reports")
-    yield "session.lost", Measure.of([float(one is None) for one in ended], "", "share of sessions whose BYE is lost")
+    yield (
+        "session.ended",
+        Measure.of([float(by_bye) for by_bye in ended if by_bye is not None], "", "BYE ends the reports"),
+    )
+    yield (
+        "session.lost",
+        Measure.of([float(by_bye is None) for by_bye in ended], "", "share of sessions whose BYE is lost"),
+    )
 
 
 def _within(call: Call, media: Media) -> bool:
@@ -70,29 +76,29 @@ def _within(call: Call, media: Media) -> bool:
 
 
 def _statuses(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
-    same = [_same(udp, rrtcc) for pairs in calls.values() for udp, rrtcc in pairs]
+    same = [_same_network(udp, rrtcc) for pairs in calls.values() for udp, rrtcc in pairs]
     yield "luck.same", Measure.exact(float(np.mean(same)), "", "networks that were the same for UDP and RRTCC")
     for configuration, pairs in calls.items():
         met = {float(capacity) for pair in pairs for capacity in pair[0].capacity}
         for status, capacity in zip(STATUSES, CONFIGURATIONS[configuration], strict=True):
-            # a status that few seeds do not meet has no value
-            nearest = [one for one in met if abs(one - capacity) < NEAR]
+            # a status that no seed meets, which happens with few seeds, has no value
+            nearest = [value for value in met if abs(value - capacity) < NEAR]
             as_met = Measure.of(nearest, "bit/s", "as the record of the network has it")
             yield f"table9.{configuration}.{status}", as_met
     idle, first, second, saturated = CONFIGURATIONS["2"]
-    per_seed = [_held(udp) for udp, _ in calls["2"]]
+    per_seed = [_share_by_capacity(udp) for udp, _ in calls["2"]]
     for status, capacities in (("idle", [idle]), ("cross-traffic", [first, second]), ("saturated", [saturated])):
-        shares = [100 * sum(held[capacity] for capacity in capacities) for held in per_seed]
+        shares = [100 * sum(shares_of_run[capacity] for capacity in capacities) for shares_of_run in per_seed]
         yield f"table8.{status}", Measure.of(shares, "%", "share of the intervals")
 
 
-def _same(one: Call, other: Call) -> bool:
+def _same_network(first: Call, second: Call) -> bool:
     """Whether both runs met the same statuses."""
-    return np.array_equal(one.steps, other.steps) and np.array_equal(one.capacity, other.capacity)
+    return np.array_equal(first.steps, second.steps) and np.array_equal(first.capacity, second.capacity)
 
 
-def _held(call: Call) -> Mapping[float, float]:
-    """Which share of the intervals of a run had each capacity."""
+def _share_by_capacity(call: Call) -> Mapping[float, float]:
+    """Share of a run's intervals by capacity."""
     ends = np.append(call.steps[1:], call.horizon)
     shares: defaultdict[float, float] = defaultdict(float)
     for capacity, length in zip(call.capacity, (ends - call.steps) / call.horizon, strict=True):

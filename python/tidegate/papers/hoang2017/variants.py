@@ -1,4 +1,4 @@
-"""How else the thesis can be read, and what decides its picture: one thing changed at a time, on the same luck."""
+"""Other readings of the thesis, and settings that decide its results: one change at a time, with the same seeds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from tidegate.papers.hoang2017.calls import THESIS, Variant
 
 PACKETS = (1_500, 3_000, 6_000, 12_000, 24_000, 36_000, 48_000)
-"""Bytes; 1500 is what a packet on an Ethernet can have."""
+"""Packet sizes in bytes; 1500 is the largest on an Ethernet."""
 
 WINDOWS = (25, 50, 100, 200, 400)
-"""Packets of the loss window."""
+"""Loss windows in packets."""
 
 
 BY_PACKET: Mapping[int, Variant] = {
@@ -51,7 +51,7 @@ READINGS: Sequence[Variant] = (
     Variant("beta", "beta 0.85, as gcc-02 recommends", {"beta": "0.85"}),
     Variant("often", "a report every 100 ms", changes={"flows.sender.media.feedback.interval": "100ms"}),
 )
-"""Each choice that the thesis leaves open, made the other way."""
+"""The thesis's choices and, one at a time, other readings of those that it leaves open."""
 
 RECOMMENDED: Sequence[Variant] = (
     THESIS,
@@ -68,8 +68,8 @@ RECOMMENDED: Sequence[Variant] = (
         "second.gcc-02", "gcc-02's values, second way", controller="gcc-remb:draft-02", brief="gcc-02,\nsecond way"
     ),
 )
-"""What gcc-02's recommended values and the second placement do on the same luck."""
+"""The thesis's values, gcc-02's recommended values, and the second way, with the same seeds."""
 
 ALL: Mapping[str, Variant] = {
-    one.name: one for one in (*READINGS, *BY_PACKET.values(), *BY_WINDOW.values(), *RECOMMENDED)
+    variant.name: variant for variant in (*READINGS, *BY_PACKET.values(), *BY_WINDOW.values(), *RECOMMENDED)
 }

@@ -1,6 +1,6 @@
-"""Figures 3 to 7, the settings that the document leaves open, and what else could send that video.
+"""Figures 3 to 7, the settings that the document leaves open, and other senders of that video.
 
-What is seen (figure 6, and EvalVid's half of figure 7) is in `pictures` and `viewed`.
+The quality of pictures (figure 6, and EvalVid's half of figure 7) is in `pictures` and `viewed`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tidegate import paper
 from tidegate.paper import Drawing, Measure, Outcome, Plan, Quantity, Sheet, Table, Then, group_seeds
 from tidegate.paper.measures import CellValue
 from tidegate.papers.lissah2019 import pictures
-from tidegate.papers.lissah2019.kept import Floats, Kept, simple_mos
+from tidegate.papers.lissah2019.kept import Floats, NetworkRun, simple_mos
 from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, REPORTS, SENDERS, Setting, scenario
-from tidegate.papers.lissah2019.pictures import Seen
-from tidegate.papers.lissah2019.viewed import Viewed
+from tidegate.papers.lissah2019.pictures import PictureRun
+from tidegate.papers.lissah2019.viewed import PictureResults
 from tidegate.runs import RunJob
 from tidegate.runs.pool import Job
 
 COMPARED = ("none", "table", "existing")
-"""Run at every setting that the document leaves open."""
+"""Senders that are run at every setting that the document leaves open."""
 
 OPEN: Mapping[str, Setting] = {
     "as found": FOUND,
@@ -43,7 +43,7 @@ OPEN: Mapping[str, Setting] = {
     "no frame is skipped": FOUND.but(waits="80s"),
     "reports every second": FOUND.but(reports="1s"),
 }
-"""The network and the video otherwise; labels as the sensitivity table has them."""
+"""Other settings of network and video, by their labels in the sensitivity table."""
 
 READINGS: Mapping[str, str] = {
     "10^9": "scale=1e9",
@@ -54,7 +54,7 @@ READINGS: Mapping[str, str] = {
     "default gap of 5 ms": "default_gap=5ms",
     "default gap of 9.6 ms": "default_gap=9.6ms",
 }
-"""The scheme otherwise."""
+"""Other settings of the scheme, by label."""
 
 UDP_CLIENT: Mapping[str, tuple[str, Setting]] = {
     "a packet every 2.4 ms": ("fixed", FOUND.but(greedy=True, controller="rate=4Mbps")),
@@ -62,57 +62,57 @@ UDP_CLIENT: Mapping[str, tuple[str, Setting]] = {
     "a packet every 9.6 ms": ("fixed", FOUND.but(greedy=True)),
     "table, default gap of 9.6 ms": ("table", FOUND.but(greedy=True, controller="default_gap=9.6ms")),
 }
-"""Figure 3 with a sender that always has a packet, and sends one after each gap."""
+"""Senders for figure 3 that always have a packet and send it after each gap: controller and setting by label."""
 
 NOTES = (
-    """Delays and jitter are those of the network, as EvalVid takes them: from a frame's first packet on the wire to \
-its last one's arrival, of frames that arrive whole. What waits at the sender is told apart.""",
-    """MOS is twofold: the document's, from loss, mean delay and mean jitter of packets, by a formula for speech; and \
-EvalVid's, from the PSNR of each frame.""",
-    f"""The video is {FRAMES} frames of another clip than the document's. Where pictures are not looked at, their \
-sizes are recorded ones of FFmpeg's mpeg4 (frames/README.txt). With pictures the same clip is coded anew, by x264 as \
-one encoding of the same rate, and sent by the same senders over the same network: sizes of single frames differ.""",
+    """Delays and jitter are those of the network, measured as in EvalVid: from a frame's first packet on the wire to \
+the arrival of its last one, for frames that arrive whole. The time at the sender is a separate number.""",
+    """There are two kinds of MOS: the document's, from loss, mean delay and mean jitter of packets, by a formula for \
+speech; and EvalVid's, from the PSNR of each frame.""",
+    f"""The video is {FRAMES} frames of another clip than the document's. In runs without pictures, the sizes of \
+frames are recorded from FFmpeg's mpeg4 (frames/README.txt). In runs with pictures the same clip is encoded by x264 at \
+the same rate, and sent by the same senders over the same network: sizes of single frames differ.""",
 )
 
 PACKET_MS = 1200 * 8 / 4e6 * 1e3
-"""How long 1200 bytes take on the bottleneck."""
+"""Transmission time of 1200 bytes on the bottleneck."""
 
 
 class Experiment(paper.Experiment):
-    """All of the document; without the extra `[media]` what needs no picture."""
+    """The whole document; without the extra `[media]`, everything that needs no pictures."""
 
     quick_seeds = 5
     full_seeds = 30
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
-        """The runs; those with pictures last, as they take longest."""
-        found: dict[Any, Job[Any]] = {
-            (*key, seed): Then(RunJob(scenario(name, setting), seed), Kept.of)
+        """Jobs of all runs; those with pictures come last, because they take longest."""
+        jobs: dict[Any, Job[Any]] = {
+            (*key, seed): Then(RunJob(scenario(name, setting), seed), NetworkRun.from_run)
             for key, (name, setting) in _settings()
             for seed in plan.seeds
         }
         if not pictures.lacking():
             pictures.encode()
-            found |= pictures.jobs(plan)
-        return found
+            jobs |= pictures.jobs(plan)
+        return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """Their delays, jitter, packets, pictures and scores."""
+        """Delays, jitter, packets, pictures and scores of the runs."""
         del plan
-        viewed = Viewed(group_seeds(done), pictures.lacking())
+        viewed = PictureResults(group_seeds(done), pictures.lacking())
         results = _Results(group_seeds(done), viewed)
-        runs = {key: one.kept if isinstance(one, Seen) else one for key, one in done.items()}
+        runs = {key: result.network if isinstance(result, PictureRun) else result for key, result in done.items()}
         return Outcome(
             {**dict(results.measures()), **dict(viewed.measures())},
             tables=list(results.tables()),
             figures=list(results.figures()),
             notes=NOTES,
-            digests={", ".join(map(str, key)): one.digest for key, one in runs.items() if isinstance(one, Kept)},
+            digests={", ".join(map(str, key)): run.digest for key, run in runs.items() if isinstance(run, NetworkRun)},
         )
 
 
 def _settings() -> Iterator[tuple[tuple[str, ...], tuple[str, Setting]]]:
-    """Everything that is run, by its key: which controller, and on which network."""
+    """Controller and setting of each run without pictures, by its key."""
     for name in CONTROLLERS:
         yield ("found", name), (name, FOUND)
         yield ("adapts", name), (name, FOUND.but(adapts=True))
@@ -121,45 +121,45 @@ def _settings() -> Iterator[tuple[tuple[str, ...], tuple[str, Setting]]]:
             yield ("open", label, name), (name, setting)
     for label, controller in READINGS.items():
         yield ("reading", label), ("table", FOUND.but(controller=controller))
-    for label, made in UDP_CLIENT.items():
-        yield ("udp", label), made
+    for label, settings in UDP_CLIENT.items():
+        yield ("udp", label), settings
 
 
-def _take(of: Callable[[Floats], Any], values: Floats) -> float:
-    """A statistic; no value of nothing."""
-    return float(of(values)) if len(values) else float("nan")
+def _statistic(function: Callable[[Floats], Any], values: Floats) -> float:
+    """A statistic of values; NaN if there are none."""
+    return float(function(values)) if len(values) else float("nan")
 
 
-QUANTITIES: Mapping[str, Quantity[Kept]] = {
+QUANTITIES: Mapping[str, Quantity[NetworkRun]] = {
     name: Quantity(take, unit, head=head)
     for name, unit, head, take in (
-        ("sent", "packets", "packets in 5 s", lambda run: _take(np.mean, run.sent)),
+        ("sent", "packets", "packets in 5 s", lambda run: _statistic(np.mean, run.sent)),
         ("lost", "%", "lost (%)", lambda run: 100 * run.lost),
-        ("whole", "%", "frames whole (%)", lambda run: 100 * run.whole),
+        ("whole", "%", "frames whole (%)", lambda run: 100 * run.share_whole),
         ("one_way", "ms", "packet delay (ms)", lambda run: run.packet_delay),
-        ("delay.mean", "ms", "frame delay (ms)", lambda run: _take(np.mean, run.delay)),
-        ("delay.most", "ms", "largest frame delay (ms)", lambda run: _take(np.max, run.delay)),
-        ("delay.least", "ms", "least (ms)", lambda run: _take(np.min, run.delay)),
-        ("delay.first", "ms", "of the first frame (ms)", lambda run: _take(itemgetter(0), run.delay)),
-        ("late", "ms", "frame delay from capture (ms)", lambda run: _take(np.mean, run.late)),
-        ("jitter.mean", "ms", "cumulative jitter (ms)", lambda run: _take(np.mean, run.cumulative)),
-        ("jitter.most", "ms", "largest cumulative jitter (ms)", lambda run: _take(np.max, run.cumulative)),
+        ("delay.mean", "ms", "frame delay (ms)", lambda run: _statistic(np.mean, run.delay)),
+        ("delay.most", "ms", "largest frame delay (ms)", lambda run: _statistic(np.max, run.delay)),
+        ("delay.least", "ms", "least (ms)", lambda run: _statistic(np.min, run.delay)),
+        ("delay.first", "ms", "of the first frame (ms)", lambda run: _statistic(itemgetter(0), run.delay)),
+        ("late", "ms", "frame delay from capture (ms)", lambda run: _statistic(np.mean, run.late)),
+        ("jitter.mean", "ms", "cumulative jitter (ms)", lambda run: _statistic(np.mean, run.cumulative)),
+        ("jitter.most", "ms", "largest cumulative jitter (ms)", lambda run: _statistic(np.max, run.cumulative)),
         ("mos", "", "MOS", lambda run: run.mos),
         ("video", "Mb/s", "video (Mb/s)", lambda run: run.goodput / 1e6),
         ("tcp", "Mb/s", "TCP (Mb/s)", lambda run: run.tcp / 1e6),
     )
 }
-"""What is measured of a run."""
+"""Quantities of a run."""
 
-GAP: Quantity[Kept] = Quantity(lambda run: _take(np.median, run.answers), "us", head="gap after loss (us)")
-"""The median of the gaps that answered a loss."""
+GAP: Quantity[NetworkRun] = Quantity(lambda run: _statistic(np.median, run.answers), "us", head="gap after loss (us)")
+"""Median of the gaps that followed a loss."""
 
 PUBLISHED_MOS: Mapping[str, tuple[float, float]] = {"table": (50.1, 3.98), "existing": (77.7, 3.15)}
-"""Mean delay in ms and MOS as printed."""
+"""Printed mean delay in ms and MOS, by sender."""
 
 
 def loss_for(score: float, delay_ms: float, jitter_ms: float) -> float:
-    """The loss in percent with which the formula gives a score.
+    """Loss in percent at which the formula gives a score.
 
     >>> round(simple_mos(50.1, 3.5, loss_for(3.98, 50.1, 3.5)), 6)
     3.98
@@ -173,25 +173,25 @@ def loss_for(score: float, delay_ms: float, jitter_ms: float) -> float:
 
 @dataclass(frozen=True)
 class _Results:
-    """What the runs came to."""
+    """Measures, tables and figures of all runs."""
 
-    runs: Mapping[Any, list[Kept]]
-    """By their keys, one a seed."""
-    viewed: Viewed
+    runs: Mapping[Any, list[NetworkRun]]
+    """Runs by the key of their jobs without the seed, one a seed."""
+    viewed: PictureResults
 
-    def of(self, quantity: str, *key: str) -> Measure:
-        """A quantity over the seeds."""
+    def over_seeds(self, quantity: str, *key: str) -> Measure:
+        """Measure of a quantity over the seeds."""
         return QUANTITIES[quantity].over(self.runs[key])
 
     def less(self, quantity: str, first: str, second: str) -> Measure:
-        """How much less the second one has, on the same luck."""
+        """Mean of the first sender's value less the second's, seed by seed."""
         return QUANTITIES[quantity].less(self.runs["found", first], self.runs["found", second])
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
+        """Measures that claims refer to, by name."""
         for name, quantity in product(CONTROLLERS, QUANTITIES):
-            yield f"{name}.{quantity}", self.of(quantity, "found", name)
-            yield f"adapts.{name}.{quantity}", self.of(quantity, "adapts", name)
+            yield f"{name}.{quantity}", self.over_seeds(quantity, "found", name)
+            yield f"adapts.{name}.{quantity}", self.over_seeds(quantity, "adapts", name)
         for quantity in ("sent", "delay.mean", "jitter.mean", "lost"):
             yield f"less.{quantity}", self.less(quantity, "existing", "table")
             yield f"less.{quantity}.none", self.less(quantity, "none", "table")
@@ -200,7 +200,7 @@ class _Results:
         yield "more.mos.none", self.less("mos", "table", "none")
         for name, quantity in product(COMPARED, ("delay.mean", "delay.most", "delay.least", "mos", "jitter.most")):
             unit = QUANTITIES[quantity].unit
-            means = [self.of(quantity, "open", label, name).value.mean for label in OPEN]
+            means = [self.over_seeds(quantity, "open", label, name).value.mean for label in OPEN]
             yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
             yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
         gains = [self.open_gain(label) for label in OPEN]
@@ -214,16 +214,16 @@ class _Results:
         yield "gap.timestamp", GAP.over(self.runs["reading", "10^9, jitter in units of 90 kHz"])
         yield "gap.default", GAP.over(self.runs["reading", "default gap of 2.4 ms"])
         for label, key in (("constant", "a packet every 2.4 ms"), ("table", "table, default gap of 2.4 ms")):
-            yield f"udp.{label}.sent", self.of("sent", "udp", key)
-            yield f"udp.{label}.lost", self.of("lost", "udp", key)
+            yield f"udp.{label}.sent", self.over_seeds("sent", "udp", key)
+            yield f"udp.{label}.lost", self.over_seeds("lost", "udp", key)
 
     def open_gain(self, label: str) -> float:
-        """How much less the mean delay is with the table than without control at a setting, in %."""
-        none, table = (self.of("delay.mean", "open", label, name).value.mean for name in ("none", "table"))
+        """Share of the mean delay without control that the table saves at a setting, in %."""
+        none, table = (self.over_seeds("delay.mean", "open", label, name).value.mean for name in ("none", "table"))
         return 100 * (1 - table / none)
 
     def tables(self) -> Iterator[Table]:
-        """Senders, pictures, and what the document leaves open: of network and video, of the scheme, of the sender."""
+        """Senders, pictures, and other settings of network and video, of the scheme, and of the sender."""
         runs, quantities = self.runs, list(QUANTITIES.values())
         senders = {LABELS[name]: runs["found", name] for name in CONTROLLERS}
         yield Table.of_quantities("senders", "The same stored video of 1 Mb/s", "sender", senders, quantities)
@@ -234,12 +234,12 @@ class _Results:
         columns = list(product(("delay.mean", "delay.most", "lost", "mos"), COMPARED))
         heads = ["setting", *(f"{LABELS[name]}: {QUANTITIES[quantity].head}" for quantity, name in columns)]
         rows: list[list[CellValue]] = [
-            [label, *(self.of(quantity, "open", label, name) for quantity, name in columns)] for label in OPEN
+            [label, *(self.over_seeds(quantity, "open", label, name) for quantity, name in columns)] for label in OPEN
         ]
-        yield Table("open", "What the document leaves open of network and video", heads, rows)
+        yield Table("open", "Settings of network and video that the document leaves open", heads, rows)
         readings = {"as found": runs["found", "table"], **{label: runs["reading", label] for label in READINGS}}
         quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "whole", "delay.mean", "mos"))]
-        title = "What the document leaves open of the scheme, with the table"
+        title = "Settings of the scheme that the document leaves open, with the table"
         yield Table.of_quantities("readings", title, "setting", readings, quantities)
         clients = {label: runs["udp", label] for label in UDP_CLIENT}
         quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "tcp"))]
@@ -248,15 +248,15 @@ class _Results:
 
     def figures(self) -> Iterator[Drawing]:
         """Figures 3 to 7."""
-        at = np.arange(len(self.runs["found", "none"][0].sent)) * REPORTS + REPORTS
+        times = np.arange(len(self.runs["found", "none"][0].sent)) * REPORTS + REPORTS
         flow = Sheet("Figure 3", "UDP flow", x="Time (s)", y="Packets in 5 s", ylim=(0, None))
         for name in SENDERS:
-            flow.series(LABELS[name], at, np.vstack([one.sent for one in self.runs["found", name]]))
+            flow.series(LABELS[name], times, np.vstack([run.sent for run in self.runs["found", name]]))
         yield flow.drawing("figure3", "Packets that each sender put on the wire; means of seeds with their band.")
         client = Sheet("Figure 3", "A sender that always has a packet", x="Time (s)", y="Packets in 5 s", ylog=True)
         for label in UDP_CLIENT:
-            client.series(label, at, np.vstack([one.sent for one in self.runs["udp", label]]))
-        yield client.drawing("figure3-udp", "The default gap kept for ever, and the same with the table.")
+            client.series(label, times, np.vstack([run.sent for run in self.runs["udp", label]]))
+        yield client.drawing("figure3-udp", "The default gap for the whole run, and the same with the table.")
         delay = Sheet("Figure 4", "Delay of frames", x="Frame", y="Delay (ms)", ylim=(0, None))
         jitter = Sheet("Figure 5", "Cumulative jitter of frames", x="Frame", y="Cumulative jitter (ms)")
         for name in ("existing", "table"):
@@ -272,11 +272,11 @@ class _Results:
         if not self.viewed.lacks:
             yield self.viewed.figure6()
         score = Sheet("Figure 7", "Average MOS", x="Sender", y="MOS", ylim=(1, 5))
-        shown, label = ("existing", "table", "none"), "from loss, delay and jitter"
+        senders, label = ("existing", "table", "none"), "from loss, delay and jitter"
         printed = {name: PUBLISHED_MOS[name][1] for name in ("existing", "table")}
-        score.bars(label, {LABELS[one]: self.of("mos", "found", one) for one in shown})
-        score.published(label, [LABELS[one] for one in printed], list(printed.values()))
-        self.viewed.bars(score, shown, printed)
+        score.bars(label, {LABELS[name]: self.over_seeds("mos", "found", name) for name in senders})
+        score.published(label, [LABELS[name] for name in printed], list(printed.values()))
+        self.viewed.bars(score, senders, printed)
         yield score.drawing(
             "figure7", "Both kinds of MOS; the document prints one pair, and says that it is the first."
         )

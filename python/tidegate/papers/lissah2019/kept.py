@@ -1,4 +1,4 @@
-"""What figures 3 to 5 and the document's MOS need of a run."""
+"""Summary of a run for figures 3 to 5 and the document's MOS."""
 
 from __future__ import annotations
 
@@ -13,79 +13,80 @@ from tidegate.runs import Run
 Floats = npt.NDArray[np.float64]
 
 END = 80.0
-"""When the video ends, s."""
+"""End of the video, s."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What is kept of a run."""
+class NetworkRun:
+    """Summary of a run; arrays by frame have a value for each frame that is whole at the receiver."""
 
     digest: str
     sent: Floats
-    """The video's packets in each interval of `REPORTS` seconds (figure 3)."""
+    """Packets of the video sent in each interval of `REPORTS` seconds (figure 3)."""
     lost: float
-    """Share of the video's packets that were sent and lost."""
+    """Share of the video's sent packets that were lost."""
     frame: npt.NDArray[np.int64]
     """Numbers of the frames that are whole at the receiver."""
     delay: Floats
-    """Of each of them: from its first packet on the wire to its last one's arrival, ms (figure 4)."""
+    """Delay by frame: from its first packet on the wire to the arrival of its last one, ms (figure 4)."""
     late: Floats
-    """Of each of them: from capture to arrival, with the time at the sender, ms."""
+    """Delay by frame from capture to arrival, with the time at the sender, ms."""
     cumulative: Floats
-    """Of each of them: EvalVid's cumulative jitter, what the gaps between frames at the receiver are longer than those
-    at the sender, added up, ms (figure 5)."""
+    """EvalVid's cumulative jitter by frame, ms (figure 5): the summed amounts by which gaps between frames are longer
+    at the receiver than at the sender."""
     packet_delay: float
     """Mean one-way delay of packets, ms."""
     packet_jitter: float
-    """Mean difference of the delays of two packets in a row, ms."""
+    """Mean absolute difference of the delays of two successive packets, ms."""
     answers: Floats
-    """The gaps that answered losses, us, before the session's least rate bounds them."""
+    """Gaps that followed losses, us, before the session's minimum rate bounds them."""
     goodput: float
-    """Of the video, bit/s."""
+    """Goodput of the video, bit/s."""
     tcp: float
-    """Of the downloads, bit/s."""
+    """Goodput of the downloads together, bit/s."""
 
     @classmethod
-    def of(cls, run: Run) -> Kept:
-        """Of a run."""
+    def from_run(cls, run: Run) -> NetworkRun:
+        """Summarises a run."""
         sent, arrived, number = _packets(run)
-        here = ~np.isnan(arrived)
-        frame, first, last, whole = _frames(sent, arrived, number)
-        delay = (last - first)[whole] * 1e3
+        received = ~np.isnan(arrived)
+        frame, first, last, complete = _frames(sent, arrived, number)
+        delay = (last - first)[complete] * 1e3
         captured = _captured(run, frame)
-        packets = (arrived - sent)[here] * 1e3
+        packet_delays = (arrived - sent)[received] * 1e3
         return cls(
             digest=run.digest,
             sent=np.histogram(sent, np.arange(0.0, END + REPORTS / 2, REPORTS))[0].astype(float),
-            lost=float(1 - here.mean()),
-            frame=frame[whole],
+            lost=float(1 - received.mean()),
+            frame=frame[complete],
             delay=delay,
-            late=(last - captured)[whole] * 1e3,
+            late=(last - captured)[complete] * 1e3,
             cumulative=delay - delay[0] if len(delay) else delay,
-            packet_delay=float(packets.mean()) if len(packets) else float("nan"),
-            packet_jitter=float(np.abs(np.diff(packets)).mean()) if len(packets) > 1 else float("nan"),
-            answers=_answers(run),
+            packet_delay=float(packet_delays.mean()) if len(packet_delays) else float("nan"),
+            packet_jitter=float(np.abs(np.diff(packet_delays)).mean()) if len(packet_delays) > 1 else float("nan"),
+            answers=_gaps_after_loss(run),
             goodput=float(run.metrics("video")["goodput_bps"] or 0.0),
             tcp=sum(float(run.metrics(flow)["goodput_bps"] or 0.0) for flow in run.flows if flow.startswith("tcp")),
         )
 
     @property
-    def whole(self) -> float:
+    def share_whole(self) -> float:
         """Share of the video's frames that are whole at the receiver."""
         return len(self.frame) / FRAMES
 
     @property
     def mos(self) -> float:
-        """The document's, of the run."""
+        """The document's MOS of the run."""
         return simple_mos(self.packet_delay, self.packet_jitter, 100 * self.lost)
 
 
 def simple_mos(delay_ms: float, jitter_ms: float, lost_percent: float) -> float:
     """A mean opinion score "from lost packets in percent, average delay, average jitter and R-value" (section 5.4).
 
-    The document names these four and gives no formula. This one has them, no others, and is what tools that measure
-    paths print (PingPlotter, "How is MOS calculated"): jitter counts as twice as much delay, 10 ms are for the
-    codec, 1 % of loss costs 2.5 of R, and R makes a score by annex B of ITU-T G.107. It is meant for speech.
+    The document names these four quantities and gives no formula. This one uses them and no others, and is the one of
+    tools that measure paths (PingPlotter, "How is MOS calculated"): jitter counts twice as much as delay, 10 ms are
+    added for the codec, 1 % of loss reduces R by 2.5, and annex B of ITU-T G.107 turns R into a score. It is meant for
+    speech.
 
     >>> round(simple_mos(0, 0, 0), 2), round(simple_mos(77.7, 10, 5), 2), round(simple_mos(200, 30, 0), 2)
     (4.4, 3.95, 3.95)
@@ -97,7 +98,7 @@ def simple_mos(delay_ms: float, jitter_ms: float, lost_percent: float) -> float:
 
 
 def _packets(run: Run) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
-    """When each packet of the video was sent and arrived, s, and the number of its frame."""
+    """Departure and arrival of each packet of the video, s, and the number of its frame."""
     table = run.table("packets")
     video = (table.to_numpy("flow") == "video") & (table.to_numpy("kind") == "video")
     video &= table.to_numpy("fate") != "under way"  # at the end
@@ -108,7 +109,7 @@ def _packets(run: Run) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
 def _frames(
     sent: Floats, arrived: Floats, number: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], Floats, Floats, npt.NDArray[np.bool_]]:
-    """Of each frame sent: its number, when its first packet left, when its last one came, and whether all did."""
+    """Number of each sent frame, departure of its first packet, arrival of its last one, and whether all arrived."""
     frame, begin = np.unique(number, return_index=True)
     if not len(frame):
         return frame, np.empty(0), np.empty(0), np.empty(0, dtype=bool)
@@ -117,18 +118,18 @@ def _frames(
 
 
 def _captured(run: Run, frame: npt.NDArray[np.int64]) -> Floats:
-    """When each of these frames was captured, s; NaN of a source without frames."""
+    """Capture time of each of these frames, s; NaN if the source has no frames."""
     table = run.table("frames")
     video = (table.to_numpy("flow") == "video") & table.to_numpy("video")
-    numbers, at = table.to_numpy("frame")[video], table.to_numpy("captured_s")[video]
+    numbers, times = table.to_numpy("frame")[video], table.to_numpy("captured_s")[video]
     if not len(numbers):
         return np.full(len(frame), np.nan)
-    # frames are captured in their order
-    return np.asarray(at[np.searchsorted(numbers, frame)], dtype=float)
+    # the table is in the order of frames
+    return np.asarray(times[np.searchsorted(numbers, frame)], dtype=float)
 
 
-def _answers(run: Run) -> Floats:
+def _gaps_after_loss(run: Run) -> Floats:
     table = run.table("internals")
-    name, value = table.to_numpy("name"), table.to_numpy("value")
-    gap, fraction = (np.asarray(value[name == one], dtype=float) for one in ("gap_us", "fraction_lost"))
+    names, values = table.to_numpy("name"), table.to_numpy("value")
+    gap, fraction = (np.asarray(values[names == name], dtype=float) for name in ("gap_us", "fraction_lost"))
     return gap[fraction > 0]

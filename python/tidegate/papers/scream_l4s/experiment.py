@@ -1,4 +1,4 @@
-"""SCReAM's published L4S record again: one flow beside 0 to 4 flows of TCP Prague over DualPI2."""
+"""Experiment of SCReAM's published L4S record: a flow beside 0 to 4 flows of TCP Prague over DualPI2."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tidegate.runs import Run, RunJob
 from tidegate.runs.pool import Job
 
 CONTROLLER = "scream:l4s_gain_up=0.03125,l4s_gain_down=0.03125,mul_increase=0.05,head_room=2,mss=1360B"
-"""The draft with the numbers of the record's commit, 76a298a of October 2024: kL4sG, which was one for both ways,
-kMultiplicativeIncreaseScalefactor, kBytesInFlightHeadRoom, and the segment of -mtu 1360."""
+"""The draft with the numbers of the record's commit, 76a298a of October 2024: kL4sG, which was a single gain for rise
+and fall, kMultiplicativeIncreaseScalefactor, kBytesInFlightHeadRoom, and the segment of -mtu 1360."""
 JULY = "scream:ericsson-2026-07"
 """The authors' program of July 2026."""
 RTTS = (5, 10, 25, 50, 100)
-"""Milliseconds."""
+"""Round-trip times in milliseconds."""
 PRAGUE = (0, 1, 2, 3, 4)
-"""Flows of TCP Prague beside it."""
+"""Numbers of TCP Prague flows beside SCReAM."""
 FROM_S, TO_S = 20, 40
-"""What is counted: Prague is there from the first second on."""
+"""Seconds that count; Prague's flows start in the first second."""
 PACKET = 1400
-"""Bytes of an IP packet of SCReAM's (the record's -mtu 1360)."""
+"""Bytes of SCReAM's IP packets (the record's -mtu 1360)."""
 EQUAL: Mapping[str, Any] = {"source": "ideal", "fps": 50, "max": "150Mbps"}
-"""Frames of the size that the rate asks for (-rand 0)."""
+"""Frames of the size that the rate gives (-rand 0)."""
 VARIED: Mapping[str, Any] = {
     **EQUAL,
     "source": "statistical",
@@ -35,26 +35,26 @@ VARIED: Mapping[str, Any] = {
     "scale_b": 0.204,
     "burst": "1B",
 }
-"""Frames whose sizes vary as much as those of -rand 50, uniform within 50 %: a standard deviation of 0.5 / sqrt(3),
-which is that of a Laplace scale of 0.5 / sqrt(6). RFC 8593's encoder without its bursts."""
+"""Frames whose sizes vary as much as with -rand 50, which is uniform within 50 %: the standard deviation is
+0.5 / sqrt(3), that of a Laplace distribution with scale 0.5 / sqrt(6). RFC 8593's encoder without its bursts."""
 FRAMES = {"fixed": EQUAL, "varied": VARIED}
 
 
 @dataclass(frozen=True)
 class Network:
-    """Who is beside whom, and over what."""
+    """Settings of a run: flows and link."""
 
     rtt_ms: int
     prague: int
     controller: str = CONTROLLER
     video: Mapping[str, Any] = field(default_factory=lambda: EQUAL)
     dualpi2: Mapping[str, Any] = field(default_factory=lambda: {"min_th": "1ms", "range": "0s"})
-    """Linux's step of 1 ms, where RFC 9332 has a ramp from 0.8 to 1.2 ms."""
+    """Settings of DualPI2: Linux's step of 1 ms; RFC 9332 has a ramp from 0.8 to 1.2 ms."""
     feedback: Mapping[str, Any] = field(default_factory=lambda: {"format": "ccfb", "interval": "50ms"})
-    """The record does not say how often; its receiver's own rule, by frames, gives SCReAM less."""
+    """Settings of feedback. The record states no interval; with its receiver's rule, by frames, SCReAM gets less."""
 
     def scenario(self) -> Scenario:
-        """All delay is on the way back, as the record's script has it."""
+        """Scenario of the run; all delay is on the way back, as in the record's script."""
         media = {
             "controller": self.controller,
             "max_rate": "150Mbps",
@@ -84,44 +84,45 @@ class Network:
         )
 
     def job(self, seed: int) -> Job[Any]:
-        """A run of it, of which little is kept."""
-        return Then(RunJob(self.scenario(), seed), Seen.of)
+        """Job of a run and its summary."""
+        return Then(RunJob(self.scenario(), seed), RunSummary.from_run)
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What is kept of a run."""
+class RunSummary:
+    """Summary of a run."""
 
     rate: float
-    """SCReAM's, Mbit/s of media that arrived."""
+    """Rate of SCReAM's media that arrived, Mbit/s."""
     prague: float
-    """The mean of Prague's flows, Mbit/s."""
+    """Mean rate of Prague's flows, Mbit/s."""
     marked: float
-    """The share of SCReAM's packets that were marked."""
+    """Share of SCReAM's packets that were marked."""
     marks: float
-    """How many that are in a second."""
+    """Marks of SCReAM's packets in a second."""
     prague_marked: float
+    """Share of Prague's packets that were marked."""
     prague_marks: float
-    """Of a flow of Prague's."""
+    """Marks of a Prague flow's packets in a second."""
     wait: float
-    """Milliseconds that SCReAM's packets waited in the link."""
+    """Mean queueing delay of SCReAM's packets in the link, ms."""
     digest: str
 
     @classmethod
-    def of(cls, run: Run) -> Seen:
-        """What is kept of this one."""
-        first, *others = run.summary["flows"]
+    def from_run(cls, run: Run) -> RunSummary:
+        """Summarises a run."""
+        first, *prague_flows = run.summary["flows"]
         received, marked, goodput = (
-            sum(one[name] for one in others) for name in ("packets_received", "marked", "goodput_bps")
+            sum(flow[name] for flow in prague_flows) for name in ("packets_received", "marked", "goodput_bps")
         )
-        nothing = float("nan")
+        no_value = float("nan")
         return cls(
             rate=first["goodput_bps"] / 1e6,
-            prague=goodput / 1e6 / len(others) if others else nothing,
+            prague=goodput / 1e6 / len(prague_flows) if prague_flows else no_value,
             marked=first["marked"] / max(first["packets_received"], 1),
             marks=first["marked"] / (TO_S - FROM_S),
-            prague_marked=marked / received if received else nothing,
-            prague_marks=marked / len(others) / (TO_S - FROM_S) if others else nothing,
+            prague_marked=marked / received if received else no_value,
+            prague_marks=marked / len(prague_flows) / (TO_S - FROM_S) if prague_flows else no_value,
             wait=first["queueing_delay_ms_mean"],
             digest=run.digest,
         )
@@ -138,11 +139,11 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "often": ("feedback every 5 ms instead of 50", {"feedback": {"format": "ccfb", "interval": "5ms"}}),
     "ramp": ("RFC 9332's ramp instead of Linux's step", {"dualpi2": {}}),
 }
-"""What may be other at 25 ms, beside 0, 1 and 4 flows."""
+"""Variants at 25 ms, beside 0, 1 and 4 flows: title and changed settings by name."""
 VARIANT_PRAGUE = (0, 1, 4)
 TITLES = {"fixed": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
-"""Of the rows of the second table."""
-MARKS: Mapping[str, Quantity[Seen]] = {
+"""Titles of the rows of the second table."""
+MARKS: Mapping[str, Quantity[RunSummary]] = {
     "marked.scream": Quantity(lambda run: run.marked, "", "share of SCReAM's packets marked"),
     "marked.prague": Quantity(lambda run: run.prague_marked, "", "... of Prague's"),
     "rounds": Quantity(lambda run: run.marks * 0.025, "", "marks of SCReAM in 25 ms"),
@@ -150,9 +151,9 @@ MARKS: Mapping[str, Quantity[Seen]] = {
     "wait": Quantity(lambda run: run.wait, "ms", "mean wait of SCReAM's packets"),
     "prague": Quantity(lambda run: run.prague, "Mbit/s", "mean rate of Prague's flows"),
 }
-"""What is measured beside SCReAM's rate at 25 ms with frames of fixed size."""
-Cells = Mapping[tuple[str, int, int], list[Seen]]
-"""Runs by frames or variant, round trip and flows of Prague, one a seed."""
+"""Quantities measured, besides SCReAM's rate, at 25 ms with frames of fixed size."""
+Cells = Mapping[tuple[str, int, int], list[RunSummary]]
+"""Runs by kind of frames or variant, round-trip time and number of Prague flows, one a seed."""
 
 
 class Experiment(Base):
@@ -162,17 +163,17 @@ class Experiment(Base):
     full_seeds: ClassVar[int] = 5
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
-        """Every cell of both tables, and what else it may have been."""
+        """Jobs of all cells of both tables, and of the variants."""
         jobs: dict[Any, Job[Any]] = {}
         for seed in plan.seeds:
             for (frames, video), rtt, prague in product(FRAMES.items(), RTTS, PRAGUE):
                 jobs[frames, rtt, prague, seed] = Network(rtt, prague, video=video).job(seed)
-            for (name, (_, other)), prague in product(VARIANTS.items(), VARIANT_PRAGUE):
-                jobs[name, 25, prague, seed] = Network(25, prague, **other).job(seed)
+            for (name, (_, changes)), prague in product(VARIANTS.items(), VARIANT_PRAGUE):
+                jobs[name, 25, prague, seed] = Network(25, prague, **changes).job(seed)
         return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """A measure for each cell, and what marks say."""
+        """A measure for each cell, and measures of marks."""
         del plan
         cells: Cells = group_seeds(done)
         measures = {
@@ -189,49 +190,49 @@ class Experiment(Base):
             tables=[_shares(cells), _variants(cells)],
             figures=list(_figures(measures)),
             notes=[
-                "Seconds 20 to 40 of each run. The record's are of one run each, off by some 5 %.",
-                "What flows of Prague get is in the table of shares; together the link is full wherever there is one.",
+                "Numbers are from seconds 20 to 40 of a run. The record's are single runs, uncertain by some 5 %.",
+                "Rates of Prague's flows are in the table of shares; with a flow of Prague the link is always full.",
             ],
             digests={
-                f"{frames}, {rtt} ms, {n} flows, seed {seed}": one.digest
-                for (frames, rtt, n, seed), one in done.items()
+                f"{frames}, {rtt} ms, {n} flows, seed {seed}": run.digest
+                for (frames, rtt, n, seed), run in done.items()
             },
         )
 
 
-def _rate(runs: list[Seen], about: str = "") -> Measure:
-    return Measure.of([one.rate for one in runs], "Mbit/s", about)
+def _rate(runs: list[RunSummary], description: str = "") -> Measure:
+    return Measure.of([run.rate for run in runs], "Mbit/s", description)
 
 
 def _shares(cells: Cells) -> Table:
-    seen = {n: cells["fixed", 25, n] for n in PRAGUE}
+    by_flows = {n: cells["fixed", 25, n] for n in PRAGUE}
     rows = (
         {
             "flows of Prague": n,
             "SCReAM": _rate(runs),
-            "a flow of Prague": Measure.of([one.prague for one in runs]) if n else "",
+            "a flow of Prague": Measure.of([run.prague for run in runs]) if n else "",
             "equal shares": 100 / (n + 1),
-            "SCReAM's marked": Measure.of([100 * one.marked for one in runs]),
-            "Prague's marked": Measure.of([100 * one.prague_marked for one in runs]) if n else "",
-            "wait": Measure.of([one.wait for one in runs]),
+            "SCReAM's marked": Measure.of([100 * run.marked for run in runs]),
+            "Prague's marked": Measure.of([100 * run.prague_marked for run in runs]) if n else "",
+            "wait": Measure.of([run.wait for run in runs]),
         }
-        for n, runs in seen.items()
+        for n, runs in by_flows.items()
     )
-    return Table.of("shares", "Who gets what at 25 ms with frames of fixed size", rows)
+    return Table.of("shares", "Shares of SCReAM and Prague at 25 ms with frames of fixed size", rows)
 
 
 def _variants(cells: Cells) -> Table:
     rows = (
         {"": title, **{f"{n} TCP": _rate(cells[name, 25, n]) for n in VARIANT_PRAGUE}} for name, title in TITLES.items()
     )
-    return Table.of("variants", "What else it may have been, at 25 ms", rows)
+    return Table.of("variants", "Variants of algorithm, feedback and queue at 25 ms", rows)
 
 
 PUBLISHED: Mapping[str, Mapping[int, tuple[float, ...]]] = {
     "fixed": {25: (78, 60, 48, 38, 29)},
     "varied": {25: (68, 50, 44, 32, 25)},
 }
-"""The record's rows that the figure shows, Mbit/s."""
+"""Rows of the record in the figure, Mbit/s, by kind of frames and round-trip time."""
 
 
 def _figures(measures: Mapping[str, Measure]) -> Iterator[Drawing]:

@@ -1,4 +1,4 @@
-"""What the document's tables and figures print of a run."""
+"""Counts of packets as in the document's tables and figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.runs import Run
 
 @dataclass(frozen=True)
 class Count:
-    """One flow, or several that the document adds up."""
+    """Counts of a flow, or of flows that the document adds up."""
 
     sent: int
     """Packets put on the wire, a SYN and repetitions included."""
@@ -21,24 +21,24 @@ class Count:
     dropped: int
     """Packets lost to full queues."""
     delay_ms: float
-    """Mean delay from wire to arrival, of all packets that arrived; NaN where none did."""
+    """Mean delay from wire to arrival over all packets that arrived; NaN if none did."""
     waited_ms: float = 0.0
-    """Mean time that packets of media waited at the sender before."""
+    """Mean time of media packets at the sender before that."""
 
     @classmethod
-    def of(cls, run: Run, flows: Iterable[str] | None = None) -> Count:
-        """Of the named flows of a run; of all by default."""
+    def from_run(cls, run: Run, flows: Iterable[str] | None = None) -> Count:
+        """Counts packets of some flows of a run; of all flows by default."""
         metrics = [run.metrics(flow) for flow in (run.flows if flows is None else flows)]
-        arrived = sum(one["packets_received"] for one in metrics)
-        waited = math.fsum(one["packets_received"] * (one["one_way_delay_ms_mean"] or 0.0) for one in metrics)
-        sent = sum(one["packets_sent"] for one in metrics)
-        held = math.fsum(one["packets_sent"] * (one["sender_delay_ms_mean"] or 0.0) for one in metrics)
+        arrived = sum(row["packets_received"] for row in metrics)
+        network_ms = math.fsum(row["packets_received"] * (row["one_way_delay_ms_mean"] or 0.0) for row in metrics)
+        sent = sum(row["packets_sent"] for row in metrics)
+        sender_ms = math.fsum(row["packets_sent"] * (row["sender_delay_ms_mean"] or 0.0) for row in metrics)
         return cls(
             sent=sent,
             received=arrived,
-            dropped=sum(one["lost_queue"] for one in metrics),
-            delay_ms=waited / arrived if arrived else math.nan,
-            waited_ms=held / sent if sent else math.nan,
+            dropped=sum(row["lost_queue"] for row in metrics),
+            delay_ms=network_ms / arrived if arrived else math.nan,
+            waited_ms=sender_ms / sent if sent else math.nan,
         )
 
     @property
@@ -49,17 +49,17 @@ class Count:
     @property
     def loss_ratio(self) -> float:
         """Packet loss ratio: lost over received and lost (section 4.2.3)."""
-        known = self.received + self.dropped
-        return self.dropped / known if known else math.nan
+        total = self.received + self.dropped
+        return self.dropped / total if total else math.nan
 
     def packets(self) -> Iterator[tuple[str, Measure]]:
-        """What tables 3 and 4 print."""
+        """Counts in tables 3 and 4, by their name in measures."""
         for name, value in (("sent", self.sent), ("received", self.received), ("drop", self.dropped)):
             yield name, Measure.exact(value, "packets")
 
 
 def jain(first: float, second: float) -> float:
-    """Jain's index of what two flows get: 1 where they share alike, 0.5 where one has everything.
+    """Jain's index of two flows: 1 if they have equal shares, 0.5 if one has everything.
 
     >>> jain(1, 1), jain(1, 0), round(jain(19, 1), 4)
     (1.0, 0.5, 0.5525)

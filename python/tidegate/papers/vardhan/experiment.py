@@ -1,4 +1,4 @@
-"""All of the document: what needs no TFRC here, the rest in `tfrc` and `improvements`."""
+"""Experiment of the whole document; its parts with TFRC are in `tfrc` and `improvements`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tidegate.units import Rate
 RATES = {f"{mbps:g} Mb/s": f"{mbps * 1000:g}kbps" for mbps in (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4)}
 """Rows of table 1."""
 COLUMNS = ("tcp.sent", "tcp.received", "tcp.pdr", "udp.sent", "udp.received", "udp.pdr")
-"""Its columns."""
+"""Columns of table 1."""
 UDP_TIME_S = 99.9
-"""UDP of table 1 sends from 0.1 to 100 s."""
+"""Time in which UDP of table 1 sends: from 0.1 to 100 s."""
 JITTERS = ("off", "0.1ms", "auto")
-"""Sending jitter in the experiment on phases."""
+"""Values of sending jitter in the experiment on phases."""
 
 _BEFORE, _MIDDLE, _AFTER = scenarios.TABLE_1.delays
 
@@ -50,73 +50,73 @@ def _around() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 SCAN: Mapping[str, Mapping[str, Any]] = dict(_around())
-"""What the sensitivity table has a row for."""
+"""Rows of the sensitivity table: changes of settings by label."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What is kept of a run."""
+class FlowCounts:
+    """Counts and goodput of a run's flows."""
 
     counts: Mapping[str, Count]
-    """By flow, and of all flows as `all`."""
+    """Counts by flow, and of all flows together as `all`."""
     goodput: Mapping[str, float]
-    """In bit/s."""
+    """Goodput by flow, bit/s."""
     digest: str
 
     @classmethod
-    def of(cls, run: Run) -> Kept:
-        """Of a run."""
-        counts = {flow: Count.of(run, [flow]) for flow in run.flows}
+    def from_run(cls, run: Run) -> FlowCounts:
+        """Counts the packets of each flow of a run."""
+        counts = {flow: Count.from_run(run, [flow]) for flow in run.flows}
         goodput = {flow: float(run.metrics(flow)["goodput_bps"] or 0.0) for flow in run.flows}
-        return cls({**counts, "all": Count.of(run)}, goodput, run.digest)
+        return cls({**counts, "all": Count.from_run(run)}, goodput, run.digest)
 
     def column(self, name: str) -> float:
         """A column of table 1."""
-        flow, what = name.split(".")
-        return float(getattr(self.counts[flow], what))
+        flow, field = name.split(".")
+        return float(getattr(self.counts[flow], field))
 
     @property
     def jain(self) -> float:
-        """Jain's index of the packets that TCP and UDP get through: they are of one size."""
+        """Jain's index of the received packets of TCP and UDP, which have equal sizes."""
         return jain(self.counts["tcp"].received, self.counts["udp"].received)
 
 
-Done = Mapping[Any, Kept]
+Done = Mapping[Any, FlowCounts]
 
 _X = "UDP rate (Mb/s)"
 _TIMES = [*product(["table3"], tfrc.VOICE_TIMES), *product(["table4"], tfrc.VIDEO_TIMES)]
 _TWINS = ("udp-1", "udp-2")
-_LUCK_JITTERS = ("off", "auto")
-_LUCK: Mapping[str, Quantity[Kept]] = {
+_START_JITTERS = ("off", "auto")
+_START_QUANTITIES: Mapping[str, Quantity[FlowCounts]] = {
     "jain": Quantity(lambda run: run.jain, head="Jain's index"),
     "tcp.received": Quantity(lambda run: run.column("tcp.received"), "packets", head="TCP packets"),
 }
 
 
-def _moved(seed: int, latest_ms: float, count: int) -> tuple[str, ...]:
-    """Starts of so many flows, by the seed."""
+def _random_starts(seed: int, latest_ms: float, count: int) -> tuple[str, ...]:
+    """Random starts of `count` flows, drawn with the seed."""
     return tuple(f"{start:.3f}ms" for start in np.random.default_rng(seed).uniform(0.0, latest_ms, count))
 
 
 class Experiment(paper.Experiment):
-    """All of the document."""
+    """Tables, figures and statements of all sections."""
 
     quick_seeds = 10
     full_seeds = 30
 
     def jobs(self, plan: Plan) -> Mapping[Any, Then[Run, Any]]:
-        """The runs: without jitter one a row, since there is no luck in them."""
+        """Jobs of all runs; those without jitter do not depend on the seed and have a single run a row."""
         runs: dict[Any, tuple[Scenario, int]] = {}
         for (label, changes), (row, rate) in product(SCAN.items(), RATES.items()):
             runs["scan", label, row] = scenarios.tcp_beside_udp(rate, **changes), 1
-        for (row, rate), seed, jitter in product(RATES.items(), plan.seeds, _LUCK_JITTERS):
-            (start,) = _moved(seed, tfrc.LATEST_START_MS, 1)
-            made = scenarios.tcp_beside_udp(rate, tcp_start=start, sending_jitter=jitter)
-            runs["luck", jitter, row, seed] = made, seed
+        for (row, rate), seed, jitter in product(RATES.items(), plan.seeds, _START_JITTERS):
+            (start,) = _random_starts(seed, tfrc.LATEST_START_MS, 1)
+            scenario = scenarios.tcp_beside_udp(rate, tcp_start=start, sending_jitter=jitter)
+            runs["luck", jitter, row, seed] = scenario, seed
         for row, (rate, window) in tfrc.ROWS.items():
             for name, network in (("found", scenarios.TABLE_2), ("stated", scenarios.STATED_2)):
-                other = scenarios.unresponsive(rate)
-                runs["table2", name, row] = scenarios.tcp_beside(other, window, network=network), 1
+                udp = scenarios.unresponsive(rate)
+                runs["table2", name, row] = scenarios.tcp_beside(udp, window, network=network), 1
         for time in tfrc.VOICE_TIMES:
             runs["table3", "found", time] = scenarios.voice(f"{time}s"), 1
             stated = scenarios.voice(f"{time}s", network=scenarios.STATED_3, rates=("64kbps",))
@@ -125,14 +125,14 @@ class Experiment(paper.Experiment):
             runs["table4", "found", time] = scenarios.video(f"{time}s"), 1
             runs["table4", "stated", time] = scenarios.video(f"{time}s", flows=1), 1
         for jitter, seed in product(JITTERS, plan.seeds):
-            begin, later = _moved(seed, 1000.0, 2)
+            begin, later = _random_starts(seed, 1000.0, 2)
             runs["phases", jitter, seed] = scenarios.unequal_round_trips(jitter, (begin, later)), seed
             runs["twins", jitter, seed] = scenarios.video(scenarios.END, sending_jitter=jitter), seed
-        done = {key: Then(RunJob(one, seed), Kept.of) for key, (one, seed) in runs.items()}
+        done = {key: Then(RunJob(scenario, seed), FlowCounts.from_run) for key, (scenario, seed) in runs.items()}
         return {**done, **tfrc.jobs(plan.seeds), **improvements.jobs(plan.seeds)}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """Their counts, ratios and shares."""
+        """Counts, ratios and shares of the runs."""
         del plan
         published = load(Path(__file__).parent).printed
         results = _Results(done, published)
@@ -149,85 +149,90 @@ class Experiment(paper.Experiment):
                 rules.figure(),
             ],
             notes=[
-                "No sending jitter but where a table says so: those runs have no luck, and one is enough.",
+                "Runs have no sending jitter unless a table says so: without it they do not depend on the seed.",
                 "Seeds move starts: TCP's in the statements on table 1, TFRC's in table 2.",
             ],
-            digests={", ".join(map(str, key)): one.digest for key, one in done.items()},
+            digests={", ".join(map(str, key)): run.digest for key, run in done.items()},
         )
 
 
 @dataclass(frozen=True)
 class _Results:
-    """What the runs came to."""
+    """Measures, tables and figures without TFRC."""
 
     done: Done
     published: Mapping[str, float]
-    """The document's numbers by the measure that each is held against."""
+    """The document's numbers by the measure that each is compared with."""
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        """All that claims speak of."""
-        made: dict[str, Measure] = {}
+        """Measures that claims refer to, by name."""
+        measures: dict[str, Measure] = {}
         runs = group_seeds(self.done)
         for row, rate in RATES.items():
-            found = self.done["scan", "as found", row]
+            as_found = self.done["scan", "as found", row]
             for name in COLUMNS:
                 unit = "" if name.endswith("pdr") else "packets"
-                seen = [self.done["scan", label, row].column(name) for label in SCAN]
-                made[f"table1/{row}/{name}"] = Measure.exact(found.column(name), unit)
-                made[f"scan/{row}/{name}/least"] = Measure.exact(float(np.nanmin(seen)), unit)
-                made[f"scan/{row}/{name}/most"] = Measure.exact(float(np.nanmax(seen)), unit)
+                values = [self.done["scan", label, row].column(name) for label in SCAN]
+                measures[f"table1/{row}/{name}"] = Measure.exact(as_found.column(name), unit)
+                measures[f"scan/{row}/{name}/least"] = Measure.exact(float(np.nanmin(values)), unit)
+                measures[f"scan/{row}/{name}/most"] = Measure.exact(float(np.nanmax(values)), unit)
             for flow in ("tcp", "udp"):
-                made[f"table1/{row}/{flow}.delay"] = Measure.exact(found.counts[flow].delay_ms, "ms")
-            made[f"table1/{row}/udp.offered"] = Measure.exact(Rate.parse(rate) * UDP_TIME_S / 8000, "packets")
-            for jitter, (name, quantity) in product(_LUCK_JITTERS, _LUCK.items()):
-                made[f"luck.{jitter}/{row}/{name}"] = quantity.over(runs["luck", jitter, row])
+                measures[f"table1/{row}/{flow}.delay"] = Measure.exact(as_found.counts[flow].delay_ms, "ms")
+            measures[f"table1/{row}/udp.offered"] = Measure.exact(Rate.parse(rate) * UDP_TIME_S / 8000, "packets")
+            for jitter, (name, quantity) in product(_START_JITTERS, _START_QUANTITIES.items()):
+                measures[f"luck.{jitter}/{row}/{name}"] = quantity.over(runs["luck", jitter, row])
         steady = [
-            made[f"table1/{row}/udp.sent"].value.mean / made[f"table1/{row}/udp.offered"].value.mean for row in RATES
+            measures[f"table1/{row}/udp.sent"].value.mean / measures[f"table1/{row}/udp.offered"].value.mean
+            for row in RATES
         ]
-        made["udp.steady.least"] = Measure.exact(min(steady), "", "UDP's packets sent over those offered, least row")
-        made["udp.steady.most"] = Measure.exact(max(steady), "", "UDP's packets sent over those offered, largest row")
+        measures["udp.steady.least"] = Measure.exact(
+            min(steady), "", "UDP's packets sent over those offered, least row"
+        )
+        measures["udp.steady.most"] = Measure.exact(
+            max(steady), "", "UDP's packets sent over those offered, largest row"
+        )
         for table, time in _TIMES:
             for name, count in self.done[table, "found", time].counts["all"].packets():
-                made[f"{table}/{time}/udp.{name}"] = count
+                measures[f"{table}/{time}/udp.{name}"] = count
         for table in ("table3", "table4"):
             stated = self.done[table, "stated", "100"].counts["all"]
-            for what, value in (("sent", stated.sent), ("drop", stated.dropped)):
-                about = "with the settings that are stated"
-                made[f"stated{table[-1]}.{what}"] = Measure.exact(value, "packets", about)
+            for quantity_name, value in (("sent", stated.sent), ("drop", stated.dropped)):
+                description = "with the settings that are stated"
+                measures[f"stated{table[-1]}.{quantity_name}"] = Measure.exact(value, "packets", description)
         for jitter in JITTERS:
-            made[f"phases/{jitter}/share"] = Quantity(_share_of_short, "%").over(runs["phases", jitter])
+            measures[f"phases/{jitter}/share"] = Quantity(_share_of_short, "%").over(runs["phases", jitter])
             for flow in _TWINS:
-                dropped = [one.counts[flow].dropped for one in runs["twins", jitter]]
-                made[f"twins/{jitter}/{flow}"] = Measure.of(dropped, "packets")
-        return made
+                dropped = [run.counts[flow].dropped for run in runs["twins", jitter]]
+                measures[f"twins/{jitter}/{flow}"] = Measure.of(dropped, "packets")
+        return measures
 
     def tables(self) -> Iterator[Table]:
-        """What the document leaves open, what its own settings give, and what senders in step do."""
+        """Effects of settings that the document leaves open, of its stated ones, and of senders in step."""
         measures = self.measures
         received = {label: [self.done["scan", label, row].counts["tcp"].received for row in RATES] for label in SCAN}
         received = {"the document": [int(self.published[f"table1/{row}/tcp.received"]) for row in RATES], **received}
         title = "TCP packets received beside UDP at each rate, one setting changed at a time"
         rows: list[list[CellValue]] = [[label, *counts] for label, counts in received.items()]
         yield Table("sensitivity", title, ["setting", *RATES], rows)
-        luck = (
+        by_start = (
             {
                 "UDP rate": row,
                 **{
-                    f"{_LUCK[name].head}, jitter {jitter}": measures[f"luck.{jitter}/{row}/{name}"]
-                    for jitter, name in product(_LUCK_JITTERS, ("tcp.received", "jain"))
+                    f"{_START_QUANTITIES[name].head}, jitter {jitter}": measures[f"luck.{jitter}/{row}/{name}"]
+                    for jitter, name in product(_START_JITTERS, ("tcp.received", "jain"))
                 },
             }
             for row in RATES
         )
-        yield Table.of("luck", "Table 1 with TCP starting at any time in the first 200 ms", luck)
+        yield Table.of("luck", "Table 1 with TCP starting at any time in the first 200 ms", by_start)
         counts = [
             ("Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, ("table2", row), flow)
             for row, flow in product(tfrc.ROWS, ("tcp", "other"))
         ]
         counts += [(f"Table {table[-1]}, UDP", f"{time} s", (table, time), "all") for table, time in _TIMES]
         rows = [
-            [title, row, *(_counts(self.done[table, name, key].counts[flow]) for name in ("found", "stated"))]
+            [title, row, *(_counts_text(self.done[table, name, key].counts[flow]) for name in ("found", "stated"))]
             for title, row, (table, key), flow in counts
         ]
         title = "Packets sent, received and dropped with the settings found and with those stated"
@@ -257,12 +262,12 @@ class _Results:
             pdr.series(label, x, [self.measures[f"table1/{row}/{flow}.pdr"].value.mean for row in RATES])
             pdr.published(label, x, [self.published[f"table1/{row}/{flow}.pdr"] for row in RATES])
             delay.series(label, x, [self.done["scan", "as found", row].counts[flow].delay_ms for row in RATES])
-        said = "The document calls its x axis the bandwidth of the bottleneck, which stays at 2 Mb/s."
-        yield pdr.drawing("figure2", f"Marks: table 1. {said}")
-        yield delay.drawing("figure3", said)
+        caption = "The document calls its x axis the bandwidth of the bottleneck, which stays at 2 Mb/s."
+        yield pdr.drawing("figure2", f"Marks: table 1. {caption}")
+        yield delay.drawing("figure3", caption)
 
     def figure_of_scan(self) -> Drawing:
-        """Table 1 within what the document leaves open."""
+        """Table 1 between the extremes of the settings that the document leaves open."""
         x = [float(row.split()[0]) for row in RATES]
         sheet = Sheet("Table 1", "TCP beside UDP under all settings tried", _X, "TCP packets received", ylog=True)
         for end in ("least", "most"):
@@ -270,7 +275,7 @@ class _Results:
             sheet.series(end, x, [value or np.nan for value in values])
         sheet.series("as found", x, [self.measures[f"table1/{row}/tcp.received"].value.mean for row in RATES])
         sheet.published("table 1", x, [self.published[f"table1/{row}/tcp.received"] for row in RATES])
-        return sheet.drawing("sensitivity", "A line ends where not one packet arrives.")
+        return sheet.drawing("sensitivity", "A line ends where no packet arrives.")
 
     def figures_of_times(self, tfrc_counts: Mapping[str, Mapping[str, Count]]) -> Iterator[Drawing]:
         """Figures 6 to 9."""
@@ -280,21 +285,21 @@ class _Results:
             ratio = Sheet(f"Figure {first}", "Packet loss ratio of TFRC and UDP", x, "Packet loss ratio")
             delay = Sheet(f"Figure {first + 1}", "End-to-end delay of TFRC and UDP", x, "End-to-end delay (ms)")
             for label, counts in (("UDP", udp), ("TFRC", tfrc_counts[table])):
-                ratio.bars(label, {time: Measure.exact(one.loss_ratio) for time, one in counts.items()})
+                ratio.bars(label, {time: Measure.exact(count.loss_ratio) for time, count in counts.items()})
                 ratio.published(label, times, [self._printed_loss(table, time, label.lower()) for time in times])
-                delay.bars(label, {time: Measure.exact(one.delay_ms) for time, one in counts.items()})
+                delay.bars(label, {time: Measure.exact(count.delay_ms) for time, count in counts.items()})
             yield ratio.drawing(f"figure{first}", "Marks: from the document's table.")
-            yield delay.drawing(f"figure{first + 1}", "From wire to arrival; a table has what waits at the sender.")
+            yield delay.drawing(f"figure{first + 1}", "From wire to arrival; a table has the time at the sender.")
 
     def _printed_loss(self, table: str, time: str, flow: str) -> float:
         received, dropped = (self.published[f"{table}/{time}/{flow}.{name}"] for name in ("received", "drop"))
         return dropped / (received + dropped)
 
 
-def _share_of_short(one: Kept) -> float:
-    short, long = one.goodput["short"], one.goodput["long"]
+def _share_of_short(run: FlowCounts) -> float:
+    short, long = run.goodput["short"], run.goodput["long"]
     return 100 * short / (short + long)
 
 
-def _counts(one: Count) -> str:
-    return f"{one.sent}, {one.received}, {one.dropped}"
+def _counts_text(count: Count) -> str:
+    return f"{count.sent}, {count.received}, {count.dropped}"

@@ -1,4 +1,4 @@
-"""Section 2 of the document: what RFC 5348 does otherwise than RFC 3448, on a path where nothing else happens."""
+"""Section 2 of the document: differences between RFC 5348 and RFC 3448, on a path without other traffic."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from tidegate.runs import Run, RunJob
 from tidegate.units import Rate, Size
 
 RULES = ("rfc3448", "rfc5348")
-"""The presets that are compared."""
+"""Presets that are compared."""
 MEDIA_RATE = Rate(1_000_000)
-"""What the application makes."""
+"""Rate of the application."""
 LITTLE = Rate(100_000)
-"""What it makes while it has little to send."""
+"""Rate of the application while it has little to send."""
 PACKET = 1000
 """Bytes of a packet, headers included, so that "4 packets" are 4000 bytes."""
 SHORT = 160
-"""The same of short packets (section 4.5's voice)."""
+"""Bytes of a short packet (section 4.5's voice)."""
 RTT_S = 0.1
 IDLE = ("5s", "8s")
-"""When the application is silent, or has little to send."""
+"""Begin and end of the time in which the application is silent, or has little to send."""
 IDLE_S = (5.0, 8.0)
-"""The same in seconds."""
+"""`IDLE` in seconds."""
 LOSS = "1%"
 _HEADERS = 44
 _LATER_S = 0.5
-"""After five round trips with little to send, nothing that was received before counts any more."""
+"""Five round trips: receive rates from before the change no longer count after that."""
 
 
 def _run(
@@ -64,14 +64,14 @@ def _run(
 
 
 def _steady(preset: str) -> Scenario:
-    """An application of constant rate that is silent for some seconds."""
+    """Scenario of an application at a constant rate that is silent for some seconds."""
     rate = Rate(MEDIA_RATE * (PACKET - _HEADERS) // PACKET)
     video = {"source": "ideal", "min": rate, "max": rate, "fps": MEDIA_RATE / (8 * PACKET)}
     return _run("vardhan-idle", preset, PACKET, until="12s", video=video, pauses=[IDLE], max_rate=MEDIA_RATE)
 
 
 def _data_limited(preset: str) -> Scenario:
-    """An application that has a tenth of its rate for as long."""
+    """Scenario of an application that has a tenth of its rate during `IDLE`."""
     begin, end = IDLE
     schedule = [("0s", MEDIA_RATE), (begin, LITTLE), (end, MEDIA_RATE)]
     video = {"source": "cbr", "schedule": schedule, "packet_size": Size(PACKET - 2 * _HEADERS)}
@@ -79,7 +79,7 @@ def _data_limited(preset: str) -> Scenario:
 
 
 def _lossy(size: int) -> Scenario:
-    """An application that always has something to send, where every hundredth packet is lost."""
+    """Scenario of an application that always has data to send, with 1 % of packets lost."""
     greedy = {"source": "greedy"}
     return _run(
         "vardhan-short", "rfc5348", size, until="220s", warmup="20s", loss=LOSS, video=greedy, max_rate="20Mbps"
@@ -88,32 +88,33 @@ def _lossy(size: int) -> Scenario:
 
 @dataclass(frozen=True)
 class Rates:
-    """The allowed rate X over time."""
+    """The allowed rate X over time, and means of a run."""
 
     at: npt.NDArray[np.float64]
-    """In seconds."""
+    """Times at which X changes, s."""
     x: npt.NDArray[np.float64]
-    """In bit/s."""
+    """X from each time on, bit/s."""
     p: float
+    """Mean loss event rate at the sender from 20 s on."""
     rtt_s: float
-    """Means of what the sender knows, from 20 s on."""
+    """Mean round-trip time at the sender from 20 s on, s."""
     sent: float
-    """What it sends, in bit/s."""
+    """Mean sending rate, bit/s."""
     digest: str
 
     @classmethod
-    def of(cls, run: Run) -> Rates:
-        """Of a run with its internals recorded."""
+    def from_run(cls, run: Run) -> Rates:
+        """Summarises a run with recorded internals."""
         internals = run.table("internals")
-        name, at, value = (internals.to_numpy(column) for column in ("name", "t_s", "value"))
+        names, times, values = (internals.to_numpy(column) for column in ("name", "t_s", "value"))
 
-        def mean(what: str) -> float:
-            late = value[(name == what) & (at > 20)]  # noqa: PLR2004
-            return float(late.mean()) if len(late) else float("nan")
+        def mean(name: str) -> float:
+            counted = values[(names == name) & (times > 20)]  # noqa: PLR2004
+            return float(counted.mean()) if len(counted) else float("nan")
 
-        x = name == "x_bps"
+        x = names == "x_bps"
         sent = float(run.metrics("tfrc")["sending_rate_bps"])
-        return cls(at[x], value[x], mean("p"), mean("rtt_ms") / 1000, sent, run.digest)
+        return cls(times[x], values[x], mean("p"), mean("rtt_ms") / 1000, sent, run.digest)
 
     @property
     def packets(self) -> npt.NDArray[np.float64]:
@@ -122,28 +123,28 @@ class Rates:
 
     @property
     def begin(self) -> float:
-        """X in packets a round trip at first; NaN of a sender that has none."""
+        """First X in packets a round trip; NaN if the sender has none."""
         return float(self.packets[0]) if len(self.x) else float("nan")
 
     def reaches(self, since: float) -> float:
-        """How long after a time X allows what the application makes, in seconds; NaN where it never does."""
+        """Time from `since` until X allows the application's rate, s; NaN if it never does."""
         enough = self.at[(self.at > since) & (self.x >= MEDIA_RATE)]
         return float(enough[0]) - since if len(enough) else float("nan")
 
-    def least(self, begin: float, end: float) -> float:
-        """The least X between two times, what holds at the first included, in bit/s; NaN of a sender that has none."""
+    def minimum(self, begin: float, end: float) -> float:
+        """Smallest X between two times, with the one in force at the first, bit/s; NaN if the sender has none."""
         if not len(self.x):
             return float("nan")
         first = max(0, int(np.searchsorted(self.at, begin, side="right")) - 1)
         return float(self.x[first : int(np.searchsorted(self.at, end))].min())
 
-    def back(self) -> float:
-        """How long after the media have their rate again X allows it, in seconds: 0 where it always did."""
-        return 0.0 if self.least(*IDLE_S) >= MEDIA_RATE else self.reaches(IDLE_S[1])
+    def recovery_s(self) -> float:
+        """Time from the end of `IDLE` until X allows the media's rate again, s; 0 if it always does."""
+        return 0.0 if self.minimum(*IDLE_S) >= MEDIA_RATE else self.reaches(IDLE_S[1])
 
     def idle(self) -> npt.NDArray[np.float64]:
-        """X in packets a round trip before the first nofeedback timeout in the silence and at each; NaN without any."""
-        # the last feedback of what was sent comes a round trip into it
+        """X in packets a round trip before the first nofeedback timeout of the silence and at each; NaN without."""
+        # the last feedback on sent packets arrives a round trip after the begin of the silence
         silent = (self.at > 5 + 1.5 * RTT_S) & (self.at < 8)  # noqa: PLR2004
         if not silent.any():
             return np.full(2, np.nan)
@@ -152,87 +153,87 @@ class Rates:
 
 
 def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
-    """The runs, under keys that begin with `improvements`: without luck but for the lossy ones."""
-    made: dict[Any, Then[Run, Rates]] = {}
+    """Jobs of section 2, under keys that begin with `improvements`; only the lossy ones depend on the seed."""
+    jobs: dict[Any, Then[Run, Rates]] = {}
     for rules in RULES:
-        made["improvements", "idle", rules] = Then(RunJob(_steady(rules), 1), Rates.of)
-        made["improvements", "limited", rules] = Then(RunJob(_data_limited(rules), 1), Rates.of)
+        jobs["improvements", "idle", rules] = Then(RunJob(_steady(rules), 1), Rates.from_run)
+        jobs["improvements", "limited", rules] = Then(RunJob(_data_limited(rules), 1), Rates.from_run)
     for seed, size in product(seeds, (PACKET, SHORT)):
-        made["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.of)
-    return made
+        jobs["improvements", size, seed] = Then(RunJob(_lossy(size), seed), Rates.from_run)
+    return jobs
 
 
 @dataclass(frozen=True)
 class Results:
-    """What they came to."""
+    """Results of section 2."""
 
     done: Mapping[Any, Any]
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
-        """All that claims speak of."""
+        """Measures that claims refer to, by name."""
         for rules in RULES:
-            one: Rates = self.done["improvements", "idle", rules]
-            idle = one.idle()
+            silent: Rates = self.done["improvements", "idle", rules]
+            idle = silent.idle()
             halved = idle[1:] / idle[:-1]
-            yield f"start.{rules}.window", Measure.exact(one.begin, "packets")
-            yield f"start.{rules}.delay", Measure.exact(one.reaches(0.0), "s", "until X is the media's rate")
+            yield f"start.{rules}.window", Measure.exact(silent.begin, "packets")
+            yield f"start.{rules}.delay", Measure.exact(silent.reaches(0.0), "s", "until X is the media's rate")
             yield f"idle.{rules}.first", Measure.exact(float(halved[0]), "", "X after the first timeout over before")
             yield f"idle.{rules}.least", Measure.exact(float(idle.min()), "packets", "least X a round trip")
-            yield f"idle.{rules}.back", Measure.exact(one.reaches(8.0), "s", "until X is the media's rate again")
-            little: Rates = self.done["improvements", "limited", rules]
-            least = little.least(IDLE_S[0] + _LATER_S, IDLE_S[1])
-            yield f"limited.{rules}.least", Measure.exact(least / LITTLE, "", "least X over the media's rate of then")
-            yield f"limited.{rules}.back", Measure.exact(little.back(), "s", "until X is the media's rate again")
+            yield f"idle.{rules}.back", Measure.exact(silent.reaches(8.0), "s", "until X is the media's rate again")
+            limited: Rates = self.done["improvements", "limited", rules]
+            minimum = limited.minimum(IDLE_S[0] + _LATER_S, IDLE_S[1])
+            yield f"limited.{rules}.least", Measure.exact(minimum / LITTLE, "", "least X over the media's rate of then")
+            yield f"limited.{rules}.back", Measure.exact(limited.recovery_s(), "s", "until X is the media's rate again")
         runs = group_seeds(self.done)
         for size in (PACKET, SHORT):
             for name, take in (("rate", _sent), ("equation", _equation(size)), ("printed", _printed(size))):
                 yield f"lossy.{size}.{name}", Quantity(take, "bit/s").over(runs["improvements", size])
 
     def table(self) -> Table:
-        """RFC 3448 beside RFC 5348."""
-        made = dict(self.measures())
+        """Measures of RFC 3448 beside those of RFC 5348."""
+        measures = dict(self.measures())
         rows = (
             {
                 "rules": rules,
-                "first window": made[f"start.{rules}.window"],
-                "start-up delay": made[f"start.{rules}.delay"],
-                "first timeout": made[f"idle.{rules}.first"],
-                "least when idle": made[f"idle.{rules}.least"],
-                "back after idle": made[f"idle.{rules}.back"],
-                "least X when data-limited, over the media's rate": made[f"limited.{rules}.least"],
-                "back after data-limited": made[f"limited.{rules}.back"],
+                "first window": measures[f"start.{rules}.window"],
+                "start-up delay": measures[f"start.{rules}.delay"],
+                "first timeout": measures[f"idle.{rules}.first"],
+                "least when idle": measures[f"idle.{rules}.least"],
+                "back after idle": measures[f"idle.{rules}.back"],
+                "least X when data-limited, over the media's rate": measures[f"limited.{rules}.least"],
+                "back after data-limited": measures[f"limited.{rules}.back"],
             }
             for rules in RULES
         )
         return Table.of("improvements", "Section 2.1: 1 Mb/s of media, 100 ms", rows)
 
     def figure(self) -> Drawing:
-        """X over time."""
+        """X over time with a silence."""
         sheet = Sheet(
             "Section 2.1", "Allowed rate, silence from 5 to 8 s", "Time (s)", "Allowed rate (bit/s)", ylog=True
         )
         for rules in RULES:
-            one = self.done["improvements", "idle", rules]
-            sheet.series(rules, one.at, one.x, step=True)
+            run = self.done["improvements", "idle", rules]
+            sheet.series(rules, run.at, run.x, step=True)
         sheet.series("media", [0, 5, 5, 8, 8, 12], [MEDIA_RATE, MEDIA_RATE, np.nan, np.nan, MEDIA_RATE, MEDIA_RATE])
         return sheet.drawing("improvements", "1 Mb/s of media in packets of 1000 bytes over a round trip of 100 ms.")
 
 
-def _sent(one: Rates) -> float:
-    return one.sent
+def _sent(run: Rates) -> float:
+    return run.sent
 
 
 def _equation(size: int) -> Callable[[Rates], float]:
-    """RFC 5348's throughput for what the sender knows, in bit/s; NaN where it knows nothing."""
-    return lambda one: float("nan") if math.isnan(one.p) else 8 * formulas.throughput(size, one.rtt_s, one.p)
+    """Throughput by RFC 5348's equation from the sender's values, bit/s; NaN if it has none."""
+    return lambda run: float("nan") if math.isnan(run.p) else 8 * formulas.throughput(size, run.rtt_s, run.p)
 
 
 def _printed(size: int) -> Callable[[Rates], float]:
-    """The same by the document's equation, which has s where b and 3 belong."""
+    """Throughput by the document's equation, which has s in place of b and of 3."""
 
-    def rate(one: Rates) -> float:
-        first = one.rtt_s * np.sqrt(2 * one.p / size)
-        timeouts = 4 * one.rtt_s * 3 * np.sqrt(8 * one.p / size) * one.p * (1 + 32 * one.p**2)
+    def rate(run: Rates) -> float:
+        first = run.rtt_s * np.sqrt(2 * run.p / size)
+        timeouts = 4 * run.rtt_s * 3 * np.sqrt(8 * run.p / size) * run.p * (1 + 32 * run.p**2)
         return float(8 * size / (first + timeouts))
 
     return rate

@@ -1,9 +1,9 @@
-"""The networks and flows behind the document's tables: its Figure 1, and what its text leaves out.
+"""The networks and flows of the document's tables: its Figure 1, and the settings that its text leaves out.
 
-Each function makes one run of one row. Its defaults are what prints the table (found with ns-2.35, the
-successor of the document's ns-2.34); its arguments are what the document does not say, or says otherwise,
-so that the stated settings and everything around the found ones can be run as well. Constants of TCP are
-those of ns-2's tcl/lib/ns-default.tcl.
+Each function makes the scenario of a row. Its defaults give the printed table; they were found with ns-2.35, the
+successor of the document's ns-2.34. Its arguments are settings that the document does not state, or states otherwise,
+so that the stated settings and others near the found ones can be run as well. Constants of TCP are those of ns-2's
+tcl/lib/ns-default.tcl.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tidegate import Flow, Link, Media, Scenario, Tcp, Udp
 from tidegate.units import Duration, Rate, Size
 
 END = "100s"
-"""All runs but shorter ones of tables 3 and 4 end then (table 1: 24975 packets at 2 Mb/s from 0.1 s on)."""
+"""End of all runs except shorter ones of tables 3 and 4 (table 1: 24975 packets at 2 Mb/s from 0.1 s on)."""
 
 TCP_PACKET = "1040B"
 """1000 bytes (section 4.1) and ns-2's 40 bytes of headers."""
@@ -35,12 +35,12 @@ class Dumbbell:
     access: str
     """Capacity of the other links."""
     delays: tuple[str, str, str]
-    """Propagation before, on and after the bottleneck, one way."""
+    """One-way propagation delays before, on and after the bottleneck."""
     queue: int = 50
     """Packets in each queue; ns-2's default limit."""
 
     def links(self) -> list[Link]:
-        """The five cables."""
+        """The five links."""
         first, middle, last = self.delays
         queue = {"packets": self.queue}
         return [
@@ -55,7 +55,7 @@ class Dumbbell:
         ]
 
     def run_of(self, name: str, flows: list[Flow], **keys: Any) -> Scenario:
-        """A scenario on this network, unless `keys` say otherwise until the end and without sending jitter."""
+        """Scenario on this network; by default it runs until `END` without sending jitter."""
         return Scenario(
             name=name,
             source="Vardhan, Reddy: Congestion Control in Real Time Applications",
@@ -73,7 +73,7 @@ TABLE_4 = Dumbbell("1Mbps", "5Mbps", ("1ms", "1ms", "1ms"))
 STATED_2 = Dumbbell("2Mbps", "5Mbps", TABLE_2.delays)
 """Section 4.4 keeps section 4.1's bottleneck."""
 STATED_3 = Dumbbell("100kbps", "1Mbps", TABLE_3.delays)
-"""Section 4.5."""
+"""The network that section 4.5 states."""
 
 NS2_TFRC: Mapping[str, Any] = {
     "rules": "rfc3448",
@@ -86,24 +86,24 @@ NS2_TFRC: Mapping[str, Any] = {
     "discount_threshold": 0.5,
     "drain_time": "0s",
 }
-"""What ns-2's TFRC does otherwise than RFC 5348, as settings of ours.
+"""Settings of our TFRC with which it differs from RFC 5348 as ns-2's does.
 
-All of it is read in tfrc.cc and tfrc-sink.cc of ns-2.35 and printed by it as defaults:
+They were taken from tfrc.cc and tfrc-sink.cc of ns-2.35, which prints them as defaults:
 
 * at most twice the last receive rate (`maxrate_`), as in RFC 3448, but 4 packets in the first round trip
   (`rate_init_option_` 2);
-* the interval before the first loss from the present receive rate (`adjust_history`);
-* 0.95 of the old round-trip time is kept (`df_`), in both of its means;
-* the equation's timeout is that of a TCP with a clock of 0.1 s (`tcp_tick_`): its mean deviation never comes
-  below 3/4 of a tick, which makes it R + 0.3 s or more; about 2R with the 0.33 s of table 2, where
+* the interval before the first loss comes from the present receive rate (`adjust_history`);
+* the old round-trip time has a weight of 0.95 (`df_`), in both of its means;
+* the equation's timeout is that of a TCP with a clock of 0.1 s (`tcp_tick_`): its mean deviation is never less
+  than 3/4 of a tick, so that the timeout is R + 0.3 s or more; about 2R with the 0.33 s of table 2, while
   RFC 5348 has 4R;
-* the first packet after a gap makes it a loss (`numPkts_` 1);
-* old intervals are discounted to no less than a half (`minDiscountRatio_`);
-* the application's queue has no bound, and its encoder knows nothing of it.
+* the first packet after a gap makes the gap a loss (`numPkts_` 1);
+* old intervals are discounted to a half at most (`minDiscountRatio_`);
+* the application's queue has no limit, and its encoder does not know the queue.
 """
 
 IP_HEADERS = 12
-"""Of our RTP packets, with which feedback has the 40 bytes of ns-2's (`packetSize_` of its sink)."""
+"""Bytes of overhead of our RTP packets; with them, feedback has 40 bytes as in ns-2 (`packetSize_` of its sink)."""
 
 UPPER = ("N0", "N3")
 """Ends of the first flow (section 4.1: TCP)."""
@@ -116,7 +116,7 @@ def _flow(name: str, ends: tuple[str, str], start: str, **kind: Any) -> Flow:
 
 
 def ns2_tcp(algorithm: str, window: int, min_rto: str = "200ms") -> Tcp:
-    """ns-2's TCP agent: a window in packets, two packets at first, an ACK for each, a least timeout of 0.2 s, a SYN."""
+    """ns-2's TCP agent: window in packets, two packets at first, an ACK for each, minimum timeout of 0.2 s, a SYN."""
     keys: dict[str, Any] = {"initial_window": 2, "options": False, "hystart": False, "packet_size": TCP_PACKET}
     return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", min_rto=min_rto, **keys)
 
@@ -131,38 +131,38 @@ def tcp_beside_udp(
     tcp_start: str = "80ms",
     sending_jitter: str = "off",
 ) -> Scenario:
-    """One row of table 1: an FTP over TCP, and CBR over UDP at `rate`, for 100 s."""
+    """Scenario of a row of table 1: FTP over TCP, and CBR over UDP at `rate`, for 100 s."""
     tcp = _flow("tcp", UPPER, tcp_start, tcp=ns2_tcp(algorithm, window, min_rto))
     udp = _flow("udp", LOWER, "100ms", udp=Udp(rate=rate, packet_size=UDP_PACKET))
     return network.run_of("vardhan-table1", [tcp, udp], sending_jitter=sending_jitter)
 
 
 def tcp_beside(
-    other: dict[str, Any],
+    second: dict[str, Any],
     window: int,
     *,
     network: Dumbbell = TABLE_2,
     start: str = "0s",
     **keys: Any,
 ) -> Scenario:
-    """One row of table 2: NewReno with a window of so many packets, and a flow called `other` of the given kind.
+    """Scenario of a row of table 2: NewReno with a window in packets, and a second flow, called `other`.
 
-    TCP starts at 0, the other one at `start`.
+    `second` has the keys of the second flow. TCP starts at 0, the second flow at `start`.
     """
     tcp = _flow("tcp", UPPER, "0s", tcp=ns2_tcp("newreno", window))
-    return network.run_of("vardhan-table2", [tcp, _flow("other", LOWER, start, **other)], **keys)
+    return network.run_of("vardhan-table2", [tcp, _flow("other", LOWER, start, **second)], **keys)
 
 
 def tfrc(rate: str | Sequence[tuple[Duration, str]], size: int, *, like_ns2: bool = True) -> dict[str, Any]:
-    """A TFRC flow whose application makes `size` bytes at a time, at `rate`, whatever it is allowed to send.
+    """Keys of a TFRC flow whose application makes packets of `size` bytes at `rate`, whatever TFRC allows.
 
-    `rate` may be pairs of a time since the flow's start and the rate from then on. On the wire a packet has
-    ns-2's 32 bytes more. `like_ns2` takes the settings of ns-2's TFRC, else those of RFC 5348. Its RTCP
-    reports are rare: ns-2 has none.
+    `rate` may be pairs of a time since the flow's start and the rate from then on. On the wire a packet has 32 bytes
+    more, as in ns-2. With `like_ns2` the settings are those of ns-2's TFRC, else those of RFC 5348. RTCP reports are
+    rare, because ns-2 has none.
     """
     steps = [(Duration(0), rate)] if isinstance(rate, str) else rate
     wire = size + TFRC_PACKET - 1000
-    schedule = [(time, Rate(Rate.parse(one) * wire // size)) for time, one in steps]
+    schedule = [(time, Rate(Rate.parse(step_rate) * wire // size)) for time, step_rate in steps]
     packet = Size(size)
     settings = {"segment": packet, "mss": packet, **(NS2_TFRC if like_ns2 else {})}
     return {
@@ -179,12 +179,12 @@ def tfrc(rate: str | Sequence[tuple[Duration, str]], size: int, *, like_ns2: boo
 
 
 def unresponsive(rate: str) -> dict[str, Any]:
-    """The TFRC flow of table 2 without its control: its packets, at the rate of its application."""
+    """Keys of the TFRC flow of table 2 without its control: its packets, at the rate of its application."""
     return {"udp": Udp(rate=Rate(Rate.parse(rate) * TFRC_PACKET // 1000), packet_size=f"{TFRC_PACKET}B")}
 
 
 def voice(until: str, *, network: Dumbbell = TABLE_3, rates: Sequence[str] = ("64kbps", "100kbps")) -> Scenario:
-    """UDP of table 3 up to a time: G.711 packets of 160 bytes (section 4.5)."""
+    """Scenario of UDP of table 3 until a time: G.711 packets of 160 bytes (section 4.5)."""
     starts = ("80ms", "100ms")
     flows = [
         _flow(f"udp-{number}", ends, start, udp=Udp(rate=rate, packet_size="160B"))
@@ -194,13 +194,13 @@ def voice(until: str, *, network: Dumbbell = TABLE_3, rates: Sequence[str] = ("6
 
 
 TFRC_VOICE = Dumbbell("150kbps", "1Mbps", ("1ms", "10ms", "1ms"))
-"""With UDP of 70 kb/s beside it, what prints TFRC of table 3 in ns-2 to within ten packets."""
+"""Network that gives TFRC of table 3 in ns-2 to within ten packets, with UDP of 70 kb/s beside it."""
 
 
 def voice_tfrc(
     until: str, *, network: Dumbbell = TFRC_VOICE, beside: str | None = "70kbps", like_ns2: bool = True
 ) -> Scenario:
-    """TFRC of table 3 up to a time, with UDP of a rate beside it if there is one; recorded by the packet."""
+    """Scenario of TFRC of table 3 until a time, beside UDP at a rate (or alone), with packets recorded."""
     flows = [_flow("tfrc", UPPER, "100ms", **tfrc("64kbps", 160, like_ns2=like_ns2))]
     if beside is not None:
         flows.append(_flow("udp", LOWER, "100ms", udp=Udp(rate=beside, packet_size="160B")))
@@ -212,14 +212,14 @@ VIDEO = (("100ms", "448kbps"), ("20s", "20kbps"), ("50s", "1Mbps"), ("80s", "448
 
 
 def video(until: str, *, flows: int = 2, sending_jitter: str = "off") -> Scenario:
-    """UDP of table 4 up to a time: `flows` (1 or 2) video conferences of 1000-byte packets (section 4.6)."""
+    """Scenario of UDP of table 4 until a time: 1 or 2 video conferences with packets of 1000 bytes (section 4.6)."""
     udp = Udp(rate=VIDEO[0][1], packet_size=UDP_PACKET, schedule=[("0s", "0bps"), *VIDEO])
     both = [_flow(f"udp-{number}", ends, "0s", udp=udp) for number, ends in enumerate((UPPER, LOWER)[:flows], 1)]
     return TABLE_4.run_of("vardhan-table4", both, duration=until, sending_jitter=sending_jitter)
 
 
 def video_tfrc(until: str, *, like_ns2: bool = True) -> Scenario:
-    """TFRC of table 4 up to a time: the video conferences of `video` under its control."""
+    """Scenario of TFRC of table 4 until a time: the video conferences of `video` under its control."""
     first = Duration.parse(VIDEO[0][0])
     schedule = [(Duration(Duration.parse(time) - first), rate) for time, rate in VIDEO]
     kind = tfrc(schedule, 1000, like_ns2=like_ns2)
@@ -228,7 +228,7 @@ def video_tfrc(until: str, *, like_ns2: bool = True) -> Scenario:
 
 
 def unequal_round_trips(sending_jitter: str, starts: tuple[str, str]) -> Scenario:
-    """Two TCP flows with round trips of 40 and 120 ms over 10 Mb/s, seconds 20 to 600."""
+    """Scenario of two TCP flows with round trips of 40 and 120 ms over 10 Mb/s; seconds 20 to 600 count."""
     tcp = Tcp(algorithm="cubic", handshake=False, hystart=False)
     return Scenario(
         name="vardhan-phases",

@@ -1,7 +1,7 @@
-"""What each number of a summary is: name, unit, how it is shown, which direction is better.
+"""The catalogue of metrics: name, unit, format and better direction of each number of a summary.
 
-The rows are the engine's own (`crates/sim/src/record/metrics.rs`); those of pictures and recorded calls
-are in `further.toml`.
+The rows come from the engine (`crates/sim/src/record/metrics.rs`); those of pictures and recorded calls are in
+`further.toml`.
 """
 
 from __future__ import annotations
@@ -19,38 +19,41 @@ __all__ = ["COUNTED", "FLOWS", "HEADLINE", "MEMBERS", "METRICS", "PICTURES", "Me
 
 _PARTS = {part: [(Metric(*row[:7], headline=row[7] > 0), row[7]) for row in rows] for part, rows in _core.METRICS}
 _FURTHER = catalogue(Path(__file__).with_name("further.toml"))
-_ALL = [one for part in _PARTS.values() for one, _ in part] + [one for part in _FURTHER.values() for one in part]
+_ALL = [entry for part in _PARTS.values() for entry, _ in part] + [
+    entry for part in _FURTHER.values() for entry in part
+]
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _ALL})
-"""Every metric by its name."""
+"""All metrics by name."""
 
-FLOWS: tuple[str, ...] = tuple(one.name for one, _ in _PARTS["flows"])
-"""Names of the numbers of a flow."""
+FLOWS: tuple[str, ...] = tuple(entry.name for entry, _ in _PARTS["flows"])
+"""Names of the metrics of a flow."""
 
-MEMBERS: tuple[str, ...] = tuple(one.name for one, _ in _PARTS["members"])
-"""What tables of the members of sessions show, in order."""
+MEMBERS: tuple[str, ...] = tuple(entry.name for entry, _ in _PARTS["members"])
+"""Names of the metrics in tables of the members of sessions, in order."""
 
 HEADLINE: tuple[str, ...] = tuple(
-    one.name for _, one in sorted(((place, one) for one, place in _PARTS["flows"] if place), key=itemgetter(0))
+    entry.name
+    for _, entry in sorted(((position, entry) for entry, position in _PARTS["flows"] if position), key=itemgetter(0))
 )
-"""What comparisons show, in order."""
+"""Names of the metrics that comparisons show, in order."""
 
-PICTURES: tuple[str, ...] = tuple(one.name for one in _FURTHER["pictures"] if one.headline)
-"""What comparisons show besides where the video is real, in order."""
+PICTURES: tuple[str, ...] = tuple(entry.name for entry in _FURTHER["pictures"] if entry.headline)
+"""Names of the further metrics that comparisons show for real video, in order."""
 
-COUNTED: tuple[str, ...] = tuple(one.name for one in _FURTHER["recorded"] if one.headline)
-"""What tables show besides of a recorded call, in order."""
+COUNTED: tuple[str, ...] = tuple(entry.name for entry in _FURTHER["recorded"] if entry.headline)
+"""Names of the further metrics that tables show for a recorded call, in order."""
 
 
 def metric(name: str) -> Metric:
-    """The metric of that name; a plain one where the catalogue does not know it.
+    """Returns the metric of a name; for a name outside the catalogue, one with the unit that the name ends in.
 
     >>> metric("something_new_ms").unit
     'ms'
     """
-    known = METRICS.get(name)
-    if known is not None:
-        return known
+    found_metric = METRICS.get(name)
+    if found_metric is not None:
+        return found_metric
     stem, _, suffix = name.rpartition("_")
     units = {"bps": ("Mbit/s", 1e-6), "ms": ("ms", 1.0), "s": ("s", 1.0), "hz": ("1/s", 1.0)}
     if stem and suffix in units:

@@ -1,7 +1,7 @@
-"""A page on which one plays with a scenario: the capacity is dragged, and the controllers react.
+"""A page on which people play with a scenario: they drag the capacity, and the controllers react.
 
-The page runs the engine itself; what is made here is what it needs of Python, where scenarios are read and turned into
-what the engine takes. The page is built from `page/` of the repository into one file beside this one.
+The page runs the engine in the browser. Python reads the scenarios, lowers them for the engine, and puts them into the
+page, which is built from `page/` of the repository into one file beside this one.
 """
 
 from tidegate.show.play._lessons import Lesson, lessons

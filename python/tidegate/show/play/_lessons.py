@@ -1,4 +1,4 @@
-"""Situations that are prepared for people who learn: a scenario each, what to look for, a question and its answer."""
+"""Lessons for people who learn congestion control: each has a scenario, a hint, a question and its answer."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from pathlib import Path
 from tidegate.scenario import Scenario
 
 FOLDER = Path(__file__).resolve().parent / "lessons"
-"""Where they are."""
+"""The folder of the lessons' texts and scenarios."""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One of them."""
+    """A lesson."""
 
     number: int
-    """Its place among them, from 1."""
+    """Its number, from 1."""
     title: str
-    """What it is called."""
+    """Its title."""
     look_for: str
-    """What to look for, before it begins."""
+    """A hint on what to watch, shown before it begins."""
     question: str
-    """What to try or to think about."""
+    """A task to try or to think about."""
     answer: str
-    """What comes of that."""
+    """The result of the task."""
     contenders: Sequence[str]
-    """The controllers that it begins with, one or two."""
+    """The one or two controllers with which it begins."""
     scenario: Scenario
-    """What is played."""
+    """The scenario that is played."""
 
 
 def lessons() -> list[Lesson]:
-    """All of them, in the order in which they are taught.
+    """Loads all lessons, in the order in which they are taught.
 
     >>> [lesson.title for lesson in lessons()][:3]
     ['Ramp and probes', 'A step down', 'Buffer bloat']
     """
-    told = tomllib.loads((FOLDER / "lessons.toml").read_text(encoding="utf-8"))["lessons"]
+    texts = tomllib.loads((FOLDER / "lessons.toml").read_text(encoding="utf-8"))["lessons"]
     return [
         Lesson(number, **{**words, "scenario": Scenario.load(FOLDER / f"{words['scenario']}.toml")})
-        for number, words in enumerate(told, 1)
+        for number, words in enumerate(texts, 1)
     ]

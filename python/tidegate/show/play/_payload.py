@@ -1,4 +1,4 @@
-"""What the page needs of Python: scenarios, and what the engine takes for each choice that the page offers."""
+"""The data of the page: scenarios, and the engine's input for each choice that the page offers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tidegate.show.play._lessons import lessons
 from tidegate.units import Duration
 
 SECOND = ("nada", "gcc")
-"""Beside whom a scenario's own controller is played: the first of them that is another one."""
+"""Default opponents of a scenario's controller: the first of them that is not the same."""
 
-_BIN = 100_000_000  # ns: ten values a second are what an eye follows
+_BIN = 100_000_000  # ns: the eye follows ten values a second
 
 _QUEUES: dict[str, tuple[str, dict[str, Any]]] = {
     "drop-tail-50ms": ("drop-tail, 50 ms", {"queue": {"time": "50ms"}, "discipline": "drop-tail"}),
@@ -34,200 +34,208 @@ _QUEUES: dict[str, tuple[str, dict[str, Any]]] = {
     "pie": ("PIE", {"discipline": "pie"}),
     "dualpi2": ("DualPI2 (L4S)", {"discipline": "dualpi2"}),
 }
-"""What a link's queue can be on the page: a title, and keys of the link. Disciplines have the room that is usual."""
+"""The queues that a link can have on the page: a title, and keys of the link. Disciplines have their usual limits."""
 
 
 def payload(scenario: Scenario | None = None, contenders: Sequence[str] = (), *, refused: str = "") -> dict[str, Any]:
-    """All that the page carries: a scenario that is asked for, then the lessons.
+    """Makes the data of the page: the scenario to open, if there is one, then the lessons.
 
     Args:
-        scenario: What is opened; the first lesson if there is none.
-        contenders: One or two controllers that it begins with, as `tidegate compare` takes them; by default its own one
-            and another.
-        refused: Why the scenario cannot be played, if that is known: the page says it, and plays the lessons.
+        scenario: The scenario to open; without one, the first lesson is open.
+        contenders: One or two controllers with which it begins, as for `tidegate compare`; by default the scenario's
+            own one and another.
+        refused: The reason why the scenario cannot be played, if known: the page shows it, and plays the lessons.
 
     Raises:
-        Unplayable: when it cannot be played.
-        InputError: when there is no call in it, or a contender is not usable.
+        Unplayable: when the scenario cannot be played.
+        InputError: when it has no call, or a contender is not usable.
     """
     taught = lessons()
-    made = []
+    situations = []
     if scenario is not None:
-        # of a scenario that cannot be played the page says why
-        made = [{**_about(scenario), "refused": refused} if refused else _situation(scenario, contenders)]
-    if made and any(lesson.scenario.name == made[0]["id"] for lesson in taught):
-        made[0]["id"] += ".toml"  # links name situations by this
+        situations = [{**_identity(scenario), "refused": refused} if refused else _situation(scenario, contenders)]
+    if situations and any(lesson.scenario.name == situations[0]["id"] for lesson in taught):
+        situations[0]["id"] += ".toml"  # ids must be distinct, since links name situations by them
     for lesson in taught:
-        words = {"look_for": lesson.look_for, "question": lesson.question, "answer": lesson.answer}
+        texts = {"look_for": lesson.look_for, "question": lesson.question, "answer": lesson.answer}
         situation = _situation(lesson.scenario, lesson.contenders)
-        made.append({**situation, "title": lesson.title, "lesson": {"number": lesson.number, **words}})
-    return {"version": _core.__version__, "situations": made}
+        situations.append({**situation, "title": lesson.title, "lesson": {"number": lesson.number, **texts}})
+    return {"version": _core.__version__, "situations": situations}
 
 
 def _situation(scenario: Scenario, contenders: Sequence[str]) -> dict[str, Any]:
-    """A scenario as the page takes it."""
-    at = subject.of_scenario(scenario, "controller")
-    refusing.check(scenario, at)
+    """A scenario in the form of the page."""
+    index = subject.of_scenario(scenario, "controller")
+    refusing.check(scenario, index)
     refusing.check_contenders(contenders, scenario)
-    scenario, at = _one_by_one(scenario, at)
+    scenario, index = _split_flows(scenario, index)
     document = {**scenario.to_dict(), "seed": scenario.seed}
-    made = lower(scenario)
-    traces = refusing.carried(scenario, made.inputs)
-    ir = _for_page(made)
-    refusing.check_room(scenario, ir, made.inputs)
+    lowered = lower(scenario)
+    traces = refusing.carried(scenario, lowered.inputs)
+    ir = _for_page(lowered)
+    refusing.check_room(scenario, ir, lowered.inputs)
     try:
-        _begin(ir, made)
+        _begin(ir, lowered)
     except _core.Refused as error:
         raise refusing.refused(scenario, error) from None
-    flow = scenario.flows[at]
-    link = way.tightest(ir, made.inputs.traces, flow.from_, flow.to)
+    flow = scenario.flows[index]
+    link = way.tightest(ir, lowered.inputs.traces, flow.from_, flow.to)
     if link is None:
         raise refusing.unmoved(scenario, flow.name, Ways(ir).between(flow.from_, flow.to)[0]["name"])
-    controllers = dict(_controllers(document, scenario, at, contenders))
-    words = list(dict.fromkeys(contenders)) or [next(iter(controllers)), *_other(controllers)]
+    controllers = dict(_controllers(document, scenario, index, contenders))
+    labels = list(dict.fromkeys(contenders)) or [next(iter(controllers)), *_opponent(controllers)]
     return {
-        **_about(scenario),
+        **_identity(scenario),
         "document": document,
         "lowered": ir,
         "traces": traces,
         "flow": flow.name,
         "link": link,
-        "links": [one["name"] for one in ir["links"] if way.is_movable(one)],
-        "contenders": words,
+        "links": [entry["name"] for entry in ir["links"] if way.is_movable(entry)],
+        "contenders": labels,
         "controllers": controllers,
         "queues": _queues(document, scenario, link),
-        "download": _download(document, scenario, at),
+        "download": _download(document, scenario, index),
         "refused": None,
     }
 
 
-def _about(scenario: Scenario) -> dict[str, Any]:
+def _identity(scenario: Scenario) -> dict[str, Any]:
     return {"id": scenario.name, "title": scenario.name, "about": scenario.description, "lesson": None}
 
 
-def _for_page(made: RunInput) -> Ir:
-    """As the page runs it: what it shows is kept, and whatever can be changed can be. None of it changes the digest."""
-    ir = made.ir
+def _for_page(lowered: RunInput) -> Ir:
+    """The input as the page runs it: series are recorded, and links can be changed. Neither changes the digest."""
+    ir = lowered.ir
     links = [{**link, "service": "managed"} if way.is_movable(link) else link for link in ir["links"]]
     return {**ir, "record": {"bin": _BIN, "capture": False, "level": "series"}, "links": links}
 
 
-def _begin(ir: Ir, made: RunInput) -> None:
-    """Begins a run and leaves it, for what the engine has against it."""
-    _core.World(json.dumps(ir), made.inputs.traces)
+def _begin(ir: Ir, lowered: RunInput) -> None:
+    """Begins a run and drops it, so that the engine can refuse its input."""
+    _core.World(json.dumps(ir), lowered.inputs.traces)
 
 
-def _one_by_one(scenario: Scenario, at: int) -> tuple[Scenario, int]:
-    """With a table for each of several flows alike, where the compared one is among them: the run is the same."""
-    flow = scenario.flows[at]
+def _split_flows(scenario: Scenario, index: int) -> tuple[Scenario, int]:
+    """The scenario with a table for each of the flows that the compared table counts (`count`): the run is the same."""
+    flow = scenario.flows[index]
     if flow.count == 1:
-        return scenario, at
+        return scenario, index
     data = scenario.to_dict()
-    plain = {key: value for key, value in data["flows"][at].items() if key not in {"count", "start_step"}}
+    common = {key: value for key, value in data["flows"][index].items() if key not in {"count", "start_step"}}
     starts = (Duration(flow.start + number * flow.start_step) for number in range(flow.count))
-    data["flows"][at : at + 1] = [
-        {**plain, "name": name, "start": str(start)} for name, start in zip(flow.names, starts, strict=True)
+    data["flows"][index : index + 1] = [
+        {**common, "name": name, "start": str(start)} for name, start in zip(flow.names, starts, strict=True)
     ]
-    return Scenario.from_dict(data, scenario.base), at
+    return Scenario.from_dict(data, scenario.base), index
 
 
 def _changed(document: Mapping[str, Any], base: Path, **tables: Any) -> RunInput:
     return lower(Scenario.from_dict({**document, **tables}, base))
 
 
-def _with(tables: Sequence[Mapping[str, Any]], at: int, table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [table if place == at else one for place, one in enumerate(tables)]
+def _with(tables: Sequence[Mapping[str, Any]], index: int, table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The tables with one replaced."""
+    return [table if number == index else entry for number, entry in enumerate(tables)]
 
 
 def _controllers(
-    document: Mapping[str, Any], scenario: Scenario, at: int, contenders: Sequence[str]
+    document: Mapping[str, Any], scenario: Scenario, index: int, contenders: Sequence[str]
 ) -> Iterator[tuple[str, Ir]]:
-    """The flow under each controller that can have it, by how a scenario names that: its own one comes first.
+    """Yields the flow under each controller that it can have, by the controller's label; its own one comes first.
 
     Raises:
-        InputError: for one of the contenders that cannot have it.
+        InputError: for a contender that the flow cannot have.
     """
-    table = document["flows"][at]
-    own = _text(table["media"].get("controller", "gcc"))
-    others = [
-        f"{name}:{preset}" if place else name
-        for name, one in registry.registry().items()
-        for place, preset in enumerate(one["presets"])
+    table = document["flows"][index]
+    scenario_label = _label(table["media"].get("controller", "gcc"))
+    presets = [
+        f"{name}:{preset}" if number else name
+        for name, entry in registry.registry().items()
+        for number, preset in enumerate(entry["presets"])
     ]
-    for word in dict.fromkeys([own, *contenders, *others]):
-        flow = {**table, "media": {**table["media"], "controller": word}}
+    for label in dict.fromkeys([scenario_label, *contenders, *presets]):
+        flow = {**table, "media": {**table["media"], "controller": label}}
         try:
-            made = _changed(document, scenario.base, flows=_with(document["flows"], at, flow))
-            _begin(made.ir, made)
+            lowered = _changed(document, scenario.base, flows=_with(document["flows"], index, flow))
+            _begin(lowered.ir, lowered)
         except (InputError, _core.Refused) as error:
-            if word in (own, *contenders):
+            if label in (scenario_label, *contenders):
                 raise (refusing.refused(scenario, error) if isinstance(error, _core.Refused) else error) from None
             continue
-        yield word, next(one for one in made.ir["flows"] if one["name"] == scenario.flows[at].name)
+        yield label, next(entry for entry in lowered.ir["flows"] if entry["name"] == scenario.flows[index].name)
 
 
-def _text(controller: str | Mapping[str, Any]) -> str:
-    """A controller in one word, as the command line has it."""
+def _label(controller: str | Mapping[str, Any]) -> str:
+    """A controller as one word of the command line."""
     if isinstance(controller, str):
         return controller
     settings = {key: value for key, value in controller.items() if key not in {"name", "preset"}}
-    plain = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in settings.items()]
-    parts = ",".join(filter(None, [controller.get("preset", ""), *plain]))
+    pairs = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in settings.items()]
+    parts = ",".join(filter(None, [controller.get("preset", ""), *pairs]))
     return f"{controller['name']}:{parts}" if parts else str(controller["name"])
 
 
-def _other(controllers: Mapping[str, Any]) -> list[str]:
-    own = next(iter(controllers)).partition(":")[0]
-    return [word for word in SECOND if word in controllers and word != own][:1]
+def _opponent(controllers: Mapping[str, Any]) -> list[str]:
+    """The default second controller, in a list; an empty list where the flow can have none of `SECOND`."""
+    first = next(iter(controllers)).partition(":")[0]
+    return [label for label in SECOND if label in controllers and label != first][:1]
 
 
 def _queues(document: Mapping[str, Any], scenario: Scenario, link: str) -> dict[str, dict[str, Any]]:
-    """The link with each queue: keys that differ in its table, and what the engine takes. Its own one comes first."""
-    cable = link.removesuffix(".back") if not any(one.name == link for one in scenario.links) else link
-    at = next(place for place, one in enumerate(scenario.links) if one.name == cable)
-    made = {}
-    for word, (title, keys) in {"own": (_title(scenario.links[at], link), {}), **_QUEUES}.items():
-        table = _one_way(scenario.links[at], document["links"][at], keys, back=cable != link) if keys else {}
-        links = _with(document["links"], at, {**document["links"][at], **table})
+    """The link with each queue: the changed keys of its table, and the engine's input. Its own queue comes first."""
+    cable = link.removesuffix(".back") if not any(entry.name == link for entry in scenario.links) else link
+    index = next(number for number, entry in enumerate(scenario.links) if entry.name == cable)
+    variants = {}
+    for key, (title, changes) in {"own": (_title(scenario.links[index], link), {}), **_QUEUES}.items():
+        table = (
+            _one_way(scenario.links[index], document["links"][index], changes, back=cable != link) if changes else {}
+        )
+        links = _with(document["links"], index, {**document["links"][index], **table})
         lowered = _for_page(_changed(document, scenario.base, links=links))["links"]
-        made[word] = {"title": title, "document": table, "lowered": next(one for one in lowered if one["name"] == link)}
-    return made
+        changed_link = next(entry for entry in lowered if entry["name"] == link)
+        variants[key] = {"title": title, "document": table, "lowered": changed_link}
+    return variants
 
 
 def _one_way(link: Link, table: Mapping[str, Any], keys: Mapping[str, Any], *, back: bool) -> dict[str, Any]:
-    """Keys of a link's table that change its queue in one direction, and write out what the other one has."""
-    # in full: a link may have a queue of its own where the discipline would bring the usual one
+    """Keys of a link's table that change its queue in one direction, and state the queue of the other direction."""
+    # the limits are stated, since a link's own limits would replace the discipline's usual ones
     discipline = managed(keys["discipline"])
     wanted = {"queue": Queue(**discipline.limits()).to_dict() if discipline is not None else {}, **keys}
     if len(link.names) == 1:
         return wanted
-    there, here = ({"queue": limits(one).to_dict(), "discipline": _plain(one["discipline"])} for one in link.ways)
-    differs = table.get("back", {})
-    differs = differs if isinstance(differs, dict) else {}
-    return {**there, "back": {**differs, **wanted}} if back else {**wanted, "back": {**differs, **here}}
+    forward, backward = (
+        {"queue": limits(direction).to_dict(), "discipline": _discipline_table(direction["discipline"])}
+        for direction in link.ways
+    )
+    back_table = table.get("back", {})
+    back_table = back_table if isinstance(back_table, dict) else {}
+    return {**forward, "back": {**back_table, **wanted}} if back else {**wanted, "back": {**back_table, **backward}}
 
 
-def _plain(discipline: Any) -> Any:
+def _discipline_table(discipline: Any) -> Any:
+    """A discipline as in a scenario: its name, or a table with its name and settings."""
     return discipline if isinstance(discipline, str) else {"name": discipline.name, **discipline.to_dict()}
 
 
 def _title(link: Link, name: str) -> str:
     """A queue in a few words."""
-    here = link.ways[link.names.index(name)]
-    queue: Queue = limits(here)
+    direction = link.ways[link.names.index(name)]
+    queue: Queue = limits(direction)
     packets = None if queue.packets is None else f"{queue.packets} packets"
     room = [str(limit) for limit in (queue.time, queue.bytes, packets) if limit is not None]
-    discipline = _plain(here["discipline"])
-    known = discipline if isinstance(discipline, str) else discipline["name"]
-    return f"its own: {', '.join([known, *room])}"
+    discipline = _discipline_table(direction["discipline"])
+    discipline_name = discipline if isinstance(discipline, str) else discipline["name"]
+    return f"its own: {', '.join([discipline_name, *room])}"
 
 
-def _download(document: Mapping[str, Any], scenario: Scenario, at: int) -> dict[str, Any] | None:
-    """A TCP connection on the way of the flow; none where a TCP cannot be had on it."""
-    flow = scenario.flows[at]
+def _download(document: Mapping[str, Any], scenario: Scenario, index: int) -> dict[str, Any] | None:
+    """A TCP connection on the path of the flow; `None` where the path does not allow one."""
+    flow = scenario.flows[index]
     table = {"from": flow.from_, "to": flow.to, "tcp": {}}
     try:
-        made = _changed(document, scenario.base, flows=[*document["flows"], {"name": "download-of-page", **table}])
+        lowered = _changed(document, scenario.base, flows=[*document["flows"], {"name": "download-of-page", **table}])
     except InputError:
         return None
-    return {"document": table, "lowered": made.ir["flows"][-1]}
+    return {"document": table, "lowered": lowered.ir["flows"][-1]}

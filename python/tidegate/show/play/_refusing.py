@@ -1,4 +1,4 @@
-"""What cannot be played: what a browser cannot run, and what nobody can drag."""
+"""Reasons to refuse a scenario: a browser cannot run it, or its capacity cannot be dragged."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tidegate.scenario.reading import Inputs
 from tidegate.scenario.sources import EncoderVideo
 
 LARGEST = 8 * 2**20
-"""Bytes of recorded networks that a page carries: an hour of a mobile network, and still a file to be mailed."""
+"""The largest size (bytes) of recorded networks in a page: an hour of a mobile network, and the file can be mailed."""
 
 ROOM = 2**29
-"""Bytes that a run may need: a browser's engine has 4 GiB, two runs are shown, and two more are made beside them."""
+"""The largest memory (bytes) of a run: a browser's engine has 4 GiB, for two runs that are shown and two that are being
+made."""
 
 
 class Unplayable(InputError):
@@ -26,20 +27,20 @@ class Unplayable(InputError):
 
 
 def check(scenario: Scenario, flow: int) -> None:
-    """Whether a scenario can be played, as far as its text tells; `flow` is the place of the one that is compared.
+    """Refuses a scenario whose text shows that it cannot be played; `flow` is the index of the compared flow.
 
     Raises:
-        Unplayable: names the key, and its line where that is known.
+        Unplayable: with the key, and its line where that is known.
     """
     for key, why in _reasons(scenario, flow):
         raise _unplayable(scenario, key, why)
 
 
 def check_room(scenario: Scenario, ir: Ir, inputs: Inputs) -> None:
-    """Whether a browser has the memory for a run.
+    """Refuses a run for which a browser has not enough memory.
 
     Raises:
-        Unplayable: says how much it needs.
+        Unplayable: with the memory that the run needs.
     """
     if (need := memory.need(ir, inputs.traces)) > ROOM:
         needs = f"found {scenario.duration}, for which a run needs about {need / 2**20:.0f} MiB of memory"
@@ -48,25 +49,27 @@ def check_room(scenario: Scenario, ir: Ir, inputs: Inputs) -> None:
 
 
 def carried(scenario: Scenario, inputs: Inputs) -> list[Any]:
-    """The recorded networks of a scenario as a page carries them.
+    """The recorded networks of a scenario, as JSON values for the page.
 
     Raises:
-        Unplayable: names the link and how large they are, if that is too much.
+        Unplayable: if they are too large, with the link and their size.
     """
     texts = [trace.to_json() for trace in inputs.traces]
     size = sum(map(len, texts))
     if size > LARGEST:
-        traced = next(link.name for link in scenario.links if any("trace" in str(way["capacity"]) for way in link.ways))
+        traced = next(
+            link.name for link in scenario.links if any("trace" in str(each["capacity"]) for each in link.ways)
+        )
         why = f"found {size / 2**20:.1f} MiB of recorded networks; a page carries at most {LARGEST // 2**20} MiB"
         raise _unplayable(scenario, f"links.{traced}.capacity.trace", why)
     return [json.loads(text) for text in texts]
 
 
 def check_contenders(contenders: Sequence[str], scenario: Scenario) -> None:
-    """Whether controllers that somebody named can be played.
+    """Refuses controllers that cannot be played.
 
     Raises:
-        InputError: says which cannot, and why.
+        InputError: with the first such controller and the reason.
     """
     for label in contenders:
         if why := controller(label):
@@ -75,20 +78,20 @@ def check_contenders(contenders: Sequence[str], scenario: Scenario) -> None:
 
 
 def unmoved(scenario: Scenario, flow: str, link: str) -> Unplayable:
-    """Of a flow on whose way nothing can be dragged; `link` is on it."""
-    cable = link if any(one.name == link for one in scenario.links) else link.removesuffix(".back")
-    why = f"no link on the way of {flow} has a capacity that can be dragged: they have statuses, or no limit"
+    """The error for a flow without a link whose capacity can be dragged; `link` is any link on its path."""
+    cable = link if any(entry.name == link for entry in scenario.links) else link.removesuffix(".back")
+    why = f"no link on the path of {flow} has a capacity that can be dragged: each has statuses, or no limit"
     return _unplayable(scenario, f"links.{cable}.capacity", why)
 
 
 def refused(scenario: Scenario, error: _core.Refused) -> InputError:
-    """What the engine says of a scenario, with its place."""
+    """The engine's error for a scenario, with its place in the file."""
     where = scenario.where(error.place) or scenario.name
     return InputError(f"{where}: {error}")
 
 
 def controller(label: str) -> str:
-    """Why a controller cannot be played; empty for one that can.
+    """The reason why a controller cannot be played; empty if it can.
 
     >>> controller("gcc:draft-02")
     ''
@@ -106,28 +109,29 @@ _LARGEST_SEED = 2**53 - 1  # JavaScript's numbers are exact up to here
 
 
 def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
-    for key, seed in {"seed": scenario.seed, **{f"seeds.{name}": one for name, one in scenario.seeds.items()}}.items():
+    seeds = {"seed": scenario.seed, **{f"seeds.{name}": seed for name, seed in scenario.seeds.items()}}
+    for key, seed in seeds.items():
         if seed > _LARGEST_SEED:
             yield key, f"found {seed}; the page takes seeds up to {_LARGEST_SEED}"
     for key in scenario.radios:
-        yield key, "found a radio network, whose capacity is a matter of who is where; nobody can drag it"
+        yield key, "found a radio network, whose capacity depends on the positions of its users and cannot be dragged"
     for link in scenario.links:
-        if any(way["capacity"] == "external" for way in link.ways):
+        if any(direction["capacity"] == "external" for direction in link.ways):
             why = 'found "external"; its packets are carried by a program, and a browser has none'
             yield f"links.{link.name}.capacity", why
-    for one in scenario.flows:
-        if one.external is not None:
-            yield f"flows.{one.name}.external", "found a flow that a program feeds, and a browser has none"
-        elif one.media is not None:
-            named: Any = one.media.controller
-            key = f"flows.{one.name}.media"
-            if why := controller(named if isinstance(named, str) else getattr(named, "name", "python:")):
+    for entry in scenario.flows:
+        if entry.external is not None:
+            yield f"flows.{entry.name}.external", "found a flow that a program feeds, and a browser has none"
+        elif entry.media is not None:
+            setting: Any = entry.media.controller
+            key = f"flows.{entry.name}.media"
+            if why := controller(setting if isinstance(setting, str) else getattr(setting, "name", "python:")):
                 yield f"{key}.controller", why
-            if isinstance(one.media.video, EncoderVideo):
+            if isinstance(entry.media.video, EncoderVideo):
                 yield f"{key}.video.source", 'found "encoder"; a browser has neither the clip nor the encoder'
     compared = scenario.flows[flow]
     if compared.media is not None and compared.media.both_ways:
-        why = "found true; the page compares the two controllers of a call in one way"
+        why = "found true; the page compares controllers only in one direction of a call"
         yield f"flows.{compared.name}.media.both_ways", why
 
 

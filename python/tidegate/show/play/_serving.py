@@ -1,4 +1,4 @@
-"""One page for this machine's own browser, and nothing else."""
+"""A server of one page for browsers on this machine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Server(ThreadingHTTPServer):
 
     Args:
         page: The page.
-        port: Where; 0 for one that is free.
+        port: The port; 0 for a free one.
 
     Raises:
-        OutputError: when nobody can listen there.
+        OutputError: when the port cannot be listened on.
     """
 
     daemon_threads = True
-    # a port that another server listens on is not shared with it
+    # never share a port with another server
     allow_reuse_port = False
 
     def __init__(self, page: str, port: int = 0) -> None:
@@ -32,16 +32,16 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
-            hint = "; another --port, or none for a free one" if error.errno == errno.EADDRINUSE else ""
+            hint = "; choose another --port, or none for a free one" if error.errno == errno.EADDRINUSE else ""
             raise OutputError(f"--port {port}: cannot be listened on: {error.strerror}{hint}") from None
 
     @property
     def address(self) -> str:
-        """What a browser opens."""
+        """The address that a browser opens."""
         return f"http://{_HOST}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away while it is answered is nobody's mistake."""
+        """Ignores errors of requests: a browser may close the connection while it is answered."""
         del request, client_address
 
 
@@ -59,13 +59,13 @@ class _Handler(BaseHTTPRequestHandler):
     }
 
     def do_GET(self) -> None:
-        """The page, or a sentence."""
-        # a name that somebody made to lead here is none of ours: what it asks for, another page asks for
-        known = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
-        if self.headers.get("Host", "") not in known:
-            self._answer(HTTPStatus.MISDIRECTED_REQUEST, f"this is served as {self.server.address} alone\n".encode())
+        """Answers with the page, or with a sentence if the address is wrong."""
+        # a foreign host name that resolves to this machine (DNS rebinding) means that another site sends the request
+        hosts = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
+        if self.headers.get("Host", "") not in hosts:
+            self._answer(HTTPStatus.MISDIRECTED_REQUEST, f"this is served only as {self.server.address}\n".encode())
         elif self.path.partition("?")[0] != "/":
-            self._answer(HTTPStatus.NOT_FOUND, f"there is one page here: {self.server.address}\n".encode())
+            self._answer(HTTPStatus.NOT_FOUND, f"the only page here is {self.server.address}\n".encode())
         else:
             self._answer(HTTPStatus.OK, self.server.page, "text/html")
 
@@ -81,4 +81,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing is said of requests."""
+        """Logs nothing."""

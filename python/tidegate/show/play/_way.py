@@ -1,4 +1,4 @@
-"""The way of a flow through the links, and which of these is the tightest."""
+"""The links on the path of a flow, and the tightest of them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tidegate.scenario.ways import Ways
 
 
 def is_movable(link: Ir) -> bool:
-    """Whether what a link carries can be changed while it runs."""
+    """Whether the capacity of a link can be changed while it runs."""
     capacity = link["capacity"]
     return capacity != "external" and not (isinstance(capacity, dict) and "statuses" in capacity)
 
 
 def tightest(ir: Ir, traces: Sequence[Trace], begin: str, end: str) -> str | None:
-    """The link of least mean capacity on the way, of those that have one and can be changed."""
-    on_it = [link for link in Ways(ir).between(begin, end) if is_movable(link) and link["capacity"] != "infinite"]
-    return min(on_it, key=lambda link: _mean(link, traces, ir["duration"]))["name"] if on_it else None
+    """The link with the smallest mean capacity on the path, of those whose capacity is finite and can be changed."""
+    path = [link for link in Ways(ir).between(begin, end) if is_movable(link) and link["capacity"] != "infinite"]
+    return min(path, key=lambda link: _mean(link, traces, ir["duration"]))["name"] if path else None
 
 
 def _mean(link: Ir, traces: Sequence[Trace], duration: int) -> float:
-    """Bit/s in the mean, as far as it can be told without a run."""
+    """The mean capacity (bit/s), as far as it is known without a run."""
     match link["capacity"]:
         case {"constant": rate}:
             return float(rate)

@@ -1,4 +1,4 @@
-"""One run by itself."""
+"""Figures of one run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tidegate.show.view import RunLike
 
 
 def time_series(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
-    """One flow of one run over time: rate against capacity, delay, loss and the queues.
+    """Draws one flow of one run over time: rate against capacity, delay, loss and the queues.
 
     Args:
         run: The run.
-        flow: Which flow; by default the subject.
-        link: Whose capacity; by default the link with the highest utilisation.
+        flow: The flow; by default the subject.
+        link: The link whose capacity is drawn; by default that with the highest utilisation.
 
     Raises:
         ValueError: If there is no such flow, or the run was recorded without series.
@@ -48,43 +48,43 @@ def time_series(run: RunLike, *, flow: str | None = None, link: str | None = Non
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 8.4)
         rate, delay, loss, queue = figure.subplots(4, 1, sharex=True, height_ratios=[1.6, 1.2, 0.7, 0.8])
-        seen = draw_capacity(rate, run, link, end)
+        has_capacity = draw_capacity(rate, run, link, end)
         others = [e["flow"] for e in run.summary["flows"] if e["flow"] != flow]
         for name in others:
-            other = view.flow_series(run, name)
-            rate.plot(other.t, other.receive_bps / 1e6, color=MUTED, linewidth=1.0)
+            cross = view.flow_series(run, name)
+            rate.plot(cross.t, cross.receive_bps / 1e6, color=MUTED, linewidth=1.0)
         rate.plot(series.t, series.receive_bps / 1e6, color=colour)
         has_target = bool(np.isfinite(series.target_bps).any())
         if has_target:
             rate.plot(series.t, series.target_bps / 1e6, **TARGET)
         rate.set_ylabel("Rate (Mbit/s)")
         rate.set_ylim(bottom=0)
-        rate_legend(rate, colour, link=link if seen else None, cross=bool(others), target=has_target)
+        rate_legend(rate, colour, link=link if has_capacity else None, cross=bool(others), target=has_target)
         delay.plot(series.t, series.delay_max_ms, color=colour, linewidth=0.8, alpha=0.5)
         delay.plot(series.t, series.delay_ms, color=colour)
         delay.set_ylabel("One-way delay (ms)")
         delay_axis(delay, [series.delay_ms, series.delay_max_ms])
         mean = Line2D([], [], color=colour, label="mean of the bin")
-        most = Line2D([], [], color=colour, alpha=0.5, linewidth=0.8, label="largest")
-        delay.legend(handles=[mean, most], ncols=2, borderaxespad=0.2, **ABOVE)
+        maximum = Line2D([], [], color=colour, alpha=0.5, linewidth=0.8, label="largest")
+        delay.legend(handles=[mean, maximum], ncols=2, borderaxespad=0.2, **ABOVE)
         draw_loss(loss, series, colour)
         draw_queues(queue, _session.queues(run))
         queue.set_xlabel("Time (s)")
         queue.set_xlim(0, end)
         figure.align_ylabels()
-        headline(figure, view.about(run, flow))
+        headline(figure, view.headline(run, flow))
     return finished(figure)
 
 
 def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None = None) -> Figure:
-    """What a controller noted of its inner state, one panel for each named series, with its unit where that is known.
+    """Draws the inner state that a controller noted: a panel for each named series, with its unit where it is known.
 
-    What is compared with a threshold stands on one axis with it.
+    A value that is compared with a threshold shares an axis with the threshold.
 
     Args:
         run: The run.
-        flow: Whose controller; by default the subject's.
-        names: Which series, from top to bottom; by default all that were noted.
+        flow: The flow whose controller is drawn; by default the subject.
+        names: The series from top to bottom; by default all that were noted.
 
     Raises:
         ValueError: If the run has no such flow or series.
@@ -101,7 +101,9 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     chosen = list(names) if names is not None else noted
     for name in chosen:
         if name not in noted:
-            raise ValueError(f"flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}")
+            raise ValueError(
+                f"the controller of flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}"
+            )
     if not chosen:
         raise ValueError(f"the controller of flow {flow!r} noted nothing")
     panels = _panels(chosen)
@@ -112,18 +114,18 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
         for ax, series in zip(axes, panels, strict=True):
             for name, style in zip(series, _STYLES, strict=False):
                 mask = got["name"] == name
-                unit, scale = _shown_in(name)
-                at, value = got["t_s"][mask], np.asarray(got["value"][mask], float) * scale
+                unit, scale = _axis_unit(name)
+                times, value = got["t_s"][mask], np.asarray(got["value"][mask], float) * scale
                 ink = colour if style == "-" else "#222222"
-                ax.step(at, value, where="post", color=ink, linewidth=1.2, linestyle=style, label=name)
+                ax.step(times, value, where="post", color=ink, linewidth=1.2, linestyle=style, label=name)
                 if name == "threshold" and len(series) > 1:
-                    ax.step(at, -value, where="post", color=ink, linewidth=1.2, linestyle=style)
-                    # what is far beyond it presses the crossings to nothing
+                    ax.step(times, -value, where="post", color=ink, linewidth=1.2, linestyle=style)
+                    # values far beyond the threshold would make its crossings too small to see
                     top = _FAR * float(value.max())
                     low, high = ax.get_ylim()
                     ax.set_ylim(max(low, -top), min(high, top))
-            said, code = " and ".join(series), _CODES.get(series[0])
-            ax.set_title(f"{said} ({code})" if code else said, fontsize=11)
+            title, code = " and ".join(series), _CODES.get(series[0])
+            ax.set_title(f"{title} ({code})" if code else title, fontsize=11)
             ax.set_ylabel(unit)
             if len(series) > 1:
                 ax.legend(loc="lower right", bbox_to_anchor=(1, 1.0), ncols=len(series), borderaxespad=0.2, fontsize=9)
@@ -136,7 +138,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
 
 _STYLES = ("-", "--")
 _FAR = 4.0  # thresholds
-# What is compared with what is drawn on one axis, so that it is seen when one crosses the other.
+# Series that are compared share an axis, so that crossings are visible.
 _TOGETHER = {"compared": ("compared", "threshold")}
 _UNITS = {
     "offset": "ms a group", "slope": "ms/B", "var_noise": "ms²", "trend": "ms/ms", "num_deltas": "groups",
@@ -147,7 +149,7 @@ _UNITS = {
     "receiver_rate": "packets/s", "pacer_backlog": "bytes", "frames_skipped": "frames", "frames_left_out": "frames",
     "fraction_lost": "of packets", "table_size": "entries", "rounds": "round trips",
 }  # fmt: skip
-# What numbers stand for that measure nothing.
+# The meanings of numbers that are codes.
 _CODES = {
     "state": "0 normal, 1 over-use, 2 under-use", "rate_state": "0 hold, 1 increase, 2 decrease",
     "loss_state": "0 increasing, 1 with padding, 2 decreasing, 3 delay-based",
@@ -157,18 +159,18 @@ _SUFFIXES = {"ms": "ms", "us": "µs", "s": "s", "bps": "bit/s", "bytes": "bytes"
 
 
 def unit_of(name: str) -> str:
-    """The unit of what a controller noted: by its name's end (`_ms`, `_bps`), or as tidegate's own have it."""
+    """The unit of a noted series: that of tidegate's own controllers, or from the end of its name (`_ms`, `_bps`)."""
     return _UNITS.get(name) or _SUFFIXES.get(name.rpartition("_")[2], "")
 
 
-def _shown_in(name: str) -> tuple[str, float]:
-    """The unit on the axis, and what a value is multiplied by for it: rates are in Mbit/s on every figure."""
+def _axis_unit(name: str) -> tuple[str, float]:
+    """The unit on the axis, and the factor from the noted values to it: rates are in Mbit/s on every figure."""
     unit = unit_of(name)
     return ("Mbit/s", 1e-6) if unit == "bit/s" else (unit, 1.0)
 
 
 def _panels(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """What stands on which axis, from top to bottom."""
-    joined = {two: first for first, pair in _TOGETHER.items() for two in pair[1:] if {*pair} <= {*names}}
+    """The series of each panel, from top to bottom."""
+    joined = {second: first for first, pair in _TOGETHER.items() for second in pair[1:] if {*pair} <= {*names}}
     panels = (_TOGETHER[name] if name in joined.values() else (name,) for name in names if name not in joined)
     return list(panels)

@@ -1,4 +1,4 @@
-"""One run as a browser's webrtc-internals would show it."""
+"""A figure of one run as a browser's webrtc-internals would show it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,21 @@ from tidegate.show.plot.style import (
 from tidegate.show.view import Floats, RunLike
 
 _FREEZE = "#d03030"
-# those of controllers, and a sixth: networks have many links
+# the dashes of controllers, and a sixth, since networks may have many links
 _DASHES = (*(Look(0, dash).linestyle for dash in range(len(DASHES))), (0, (3, 3)))
 
 
 def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -> Figure:
-    """Everything that the two ends of a flow knew, and every queue on its way, over one time axis.
+    """Draws the knowledge of the two ends of a flow, and the queues of the run, over one time axis.
 
-    From top to bottom: rates (what the encoders made, the target, what left, arrived, was acknowledged, was useful)
-    against the capacity; round trip and one-way delay; what waited at the sender; the delay of frames, with the time in
-    which the picture stood still shaded; loss; the queues of all links. Panels for which the run has nothing are left
-    out.
+    From top to bottom: rates (encoded, target, sent, received, acknowledged, goodput) against the capacity; round trip
+    and one-way delay; media waiting at the sender; the delay of frames, with freezes of the picture shaded; loss; the
+    queues of all links. Panels without data are left out.
 
     Args:
         run: The run, also one that was saved.
-        flow: Which flow; by default the subject.
-        link: Whose capacity is drawn; by default that of the link with the highest utilisation.
+        flow: The flow; by default the subject.
+        link: The link whose capacity is drawn; by default that with the highest utilisation.
 
     Raises:
         ValueError: If there is no such flow, or the run was recorded without series.
@@ -51,42 +50,42 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     run = view.keep(run)
     flow = flow or view.subject_of(run)
     link = link or view.bottleneck([run])
-    known = _session.session(run, flow)
+    ends = _session.session(run, flow)
     queues = _session.queues(run)
     label = view.label_of(run, flow)
     colour = looks([label])[label].colour
     rows: list[tuple[str, float]] = [("rate", 1.7), ("delay", 1.2)]
-    rows += [("pacer", 0.7)] if len(known.pacer[0]) else []
-    rows += [("frame", 1.0)] if len(known.frames[0]) else []
+    rows += [("pacer", 0.7)] if len(ends.pacer[0]) else []
+    rows += [("frame", 1.0)] if len(ends.frames[0]) else []
     rows += [("loss", 0.6)]
     rows += [("queue", 0.9)] if queues else []
-    end = view.end_of(known.series.t)
+    end = view.end_of(ends.series.t)
     with mpl.rc_context(STYLE):
         figure = new_figure(11, 1.5 + 1.75 * sum(height for _, height in rows))
-        made = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
-        axes = dict(zip((name for name, _ in rows), made[:, 0], strict=True))
+        panels = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
+        axes = dict(zip((name for name, _ in rows), panels[:, 0], strict=True))
         capacity = draw_capacity(axes["rate"], run, link, end)
-        _rates(axes["rate"], known, colour, link if capacity else None)
-        _delays(axes["delay"], known, colour)
+        _rates(axes["rate"], ends, colour, link if capacity else None)
+        _delays(axes["delay"], ends, colour)
         if "pacer" in axes:
-            at, size = known.pacer
-            axes["pacer"].step(at, size / 1e3, where="post", color=colour, linewidth=1.0)
+            times, size = ends.pacer
+            axes["pacer"].step(times, size / 1e3, where="post", color=colour, linewidth=1.0)
             axes["pacer"].set_ylabel("At the sender (kB)")
             axes["pacer"].set_ylim(bottom=0)
         if "frame" in axes:
-            _frames(axes["frame"], known, colour)
-        draw_loss(axes["loss"], known.series, colour)
+            _frames(axes["frame"], ends, colour)
+        draw_loss(axes["loss"], ends.series, colour)
         if "queue" in axes:
             draw_queues(axes["queue"], queues)
-        made[-1, 0].set_xlabel("Time (s)")
-        made[-1, 0].set_xlim(0, end)
+        panels[-1, 0].set_xlabel("Time (s)")
+        panels[-1, 0].set_xlim(0, end)
         figure.align_ylabels()
-        headline(figure, view.about(run, flow))
+        headline(figure, view.headline(run, flow))
     return finished(figure)
 
 
 def draw_queues(ax: Axes, queues: Mapping[str, tuple[Floats, Floats]]) -> None:
-    """Bytes waiting at each link."""
+    """Draws the bytes that wait at each link."""
     for number, (name, (t, size)) in enumerate(queues.items()):
         if len(queues) == 1:
             ax.fill_between(t, size / 1e3, step="post", color=MUTED, alpha=0.45, linewidth=0)
@@ -99,29 +98,29 @@ def draw_queues(ax: Axes, queues: Mapping[str, tuple[Floats, Floats]]) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    """Above the axes, in one line; none where nothing is drawn."""
+    """Adds a legend in one line above the axes, if something is drawn."""
     handles, _ = ax.get_legend_handles_labels()
     if handles:
         ax.legend(ncols=len(handles), borderaxespad=0.2, fontsize=9, **ABOVE)
 
 
-def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
-    t = known.series.t
+def _rates(ax: Axes, ends: Session, colour: str, link: str | None) -> None:
+    t = ends.series.t
     lines: list[tuple[str, Floats, dict[str, Any]]] = [
-        ("encoders", known.encoder_bps, {"color": HUES[4], "linewidth": 0.9}),
-        ("sent", known.series.sending_bps, {"color": MUTED, "linewidth": 0.9}),
-        ("received", known.series.receive_bps, {"color": colour, "linewidth": 1.6}),
-        ("acknowledged", known.acked_bps, {"color": HUES[2], "linewidth": 0.9, "linestyle": _DASHES[3]}),
-        ("goodput", known.goodput_bps, {"color": HUES[3], "linewidth": 0.9, "linestyle": _DASHES[1]}),
-        ("target", known.series.target_bps, {**TARGET, "linewidth": 1.1}),
+        ("encoders", ends.encoder_bps, {"color": HUES[4], "linewidth": 0.9}),
+        ("sent", ends.series.sending_bps, {"color": MUTED, "linewidth": 0.9}),
+        ("received", ends.series.receive_bps, {"color": colour, "linewidth": 1.6}),
+        ("acknowledged", ends.acked_bps, {"color": HUES[2], "linewidth": 0.9, "linestyle": _DASHES[3]}),
+        ("goodput", ends.goodput_bps, {"color": HUES[3], "linewidth": 0.9, "linestyle": _DASHES[1]}),
+        ("target", ends.series.target_bps, {**TARGET, "linewidth": 1.1}),
     ]
     for label, values, style in lines:
         if np.isfinite(values).any():
             ax.plot(t, values / 1e6, label=label, **style)
     ax.set_ylabel("Rate (Mbit/s)")
-    every = [values[np.isfinite(values)] for _, values, _ in lines]
-    top = max((float(np.quantile(values, 0.995)) for values in every if len(values)), default=1.0)
-    # a link far wider than the flow would press it to the floor
+    finite = [values[np.isfinite(values)] for _, values, _ in lines]
+    top = max((float(np.quantile(values, 0.995)) for values in finite if len(values)), default=1.0)
+    # the capacity of a link far wider than the flow must not flatten the flow
     ax.set_ylim(0, min(ax.get_ylim()[1], 2.2e-6 * top) or 1.0)
     handles = [*ax.get_legend_handles_labels()[0], *([] if link is None else [capacity_patch(link)])]
     if handles:
@@ -129,11 +128,11 @@ def _rates(ax: Axes, known: Session, colour: str, link: str | None) -> None:
         ax.legend(handles=handles, ncols=len(handles), **close, **ABOVE)
 
 
-def _delays(ax: Axes, known: Session, colour: str) -> None:
-    t, series = known.series.t, known.series
-    at, trip = known.round_trip
-    if len(at):
-        ax.plot(at, trip, color=HUES[6], linewidth=0.9, label="round trip, as reports have it")
+def _delays(ax: Axes, ends: Session, colour: str) -> None:
+    t, series = ends.series.t, ends.series
+    times, trip = ends.round_trip
+    if len(times):
+        ax.plot(times, trip, color=HUES[6], linewidth=0.9, label="round trip, from reports")
     ax.plot(t, series.delay_ms, color=colour, label="one-way delay, mean of the bin")
     ax.plot(t, series.delay_max_ms, color=colour, linewidth=0.7, alpha=0.5, label="largest")
     ax.set_ylabel("Delay (ms)")
@@ -141,15 +140,15 @@ def _delays(ax: Axes, known: Session, colour: str) -> None:
     _legend(ax)
 
 
-def _frames(ax: Axes, known: Session, colour: str) -> None:
-    at, delay = known.frames
-    ax.plot(at, delay, ".", color=colour, markersize=2.5, label="capture to screen")
+def _frames(ax: Axes, ends: Session, colour: str) -> None:
+    times, delay = ends.frames
+    ax.plot(times, delay, ".", color=colour, markersize=2.5, label="capture to screen")
     never = ~np.isfinite(delay)
     if never.any():
         ground = np.zeros(int(never.sum()))
-        ax.plot(at[never], ground, "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown")
-    for number, (begin, stop) in enumerate(zip(*known.freezes, strict=True)):
-        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "picture stands still")
+        ax.plot(times[never], ground, "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown")
+    for number, (begin, stop) in enumerate(zip(*ends.freezes, strict=True)):
+        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "frozen picture")
     ax.set_ylabel("Frame delay (ms)")
     ax.set_ylim(bottom=0)
     _legend(ax)

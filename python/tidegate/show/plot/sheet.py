@@ -1,4 +1,4 @@
-"""One sheet that compares controllers."""
+"""A sheet that compares controllers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tidegate.show.view import Floats, RunLike, Runs
 from tidegate.wording import listed
 
 _MEGA = 1e6
-_ONE_COLUMN = 6  # controllers of a legend beside a panel
+_ONE_COLUMN = 6  # the largest number of controllers in one column of a legend
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class _Band:
     @classmethod
     def of(cls, members: Sequence[Floats]) -> _Band:
         stack = np.vstack(members)
-        known = np.isfinite(stack).any(axis=0)
+        has_value = np.isfinite(stack).any(axis=0)
         middle, low, high = (np.full(stack.shape[1], np.nan) for _ in range(3))
-        if known.any():
-            part = stack[:, known]
-            middle[known] = np.nanmedian(part, axis=0)
-            low[known] = np.nanmin(part, axis=0)
-            high[known] = np.nanmax(part, axis=0)
+        if has_value.any():
+            part = stack[:, has_value]
+            middle[has_value] = np.nanmedian(part, axis=0)
+            low[has_value] = np.nanmin(part, axis=0)
+            high[has_value] = np.nanmax(part, axis=0)
         return cls(middle, low, high)
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One controller's runs, laid on one time grid."""
+    """One controller's runs on a common time grid."""
 
     label: str
     t: Floats
@@ -69,7 +69,7 @@ class _Panel:
     delay: _Band
     loss: _Band
     drawn: int
-    """How many seeds are in the bands."""
+    """The number of seeds in the bands."""
 
 
 def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
@@ -82,8 +82,8 @@ def _panel(label: str, runs: Sequence[RunLike], link: str | None) -> _Panel:
         total = np.zeros(len(grid))
         for entry in run.summary["flows"]:
             if entry["flow"] != flow:
-                other = view.flow_series(run, entry["flow"])
-                total += np.nan_to_num(view.on_grid(other.t, other.receive_bps, grid))
+                flow_series = view.flow_series(run, entry["flow"])
+                total += np.nan_to_num(view.on_grid(flow_series.t, flow_series.receive_bps, grid))
         cross.append(total)
 
     def band(name: str) -> _Band:
@@ -98,7 +98,7 @@ def _megabits(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    # below the one nothing would be left in two digits; above the other they are enough
+    # two significant digits: smaller values would be rounded to nothing, larger ones need no decimals
     percent, small, large = value * 100, 0.01, 10.0
     if 0 < percent < small:
         return f"< {small:g} %"
@@ -109,7 +109,7 @@ _FACTS = (
     ("goodput_bps", _megabits, "goodput"), ("one_way_delay_ms_p95", "{:.0f} ms".format, "delay, 95th pct."),
     ("loss_fraction", _percent, "packets lost"), ("utilisation", _percent, "of capacity"),
 )  # fmt: skip
-"""Means that stand beside a controller's panel."""
+"""The means beside a controller's panel: metric, format and label."""
 
 
 def _band(ax: Axes, t: Floats, band: _Band, colour: str, scale: float = 1.0, **line: object) -> None:
@@ -129,7 +129,7 @@ def _rate_panel(ax: Axes, panel: _Panel, runs: Sequence[RunLike], link: str | No
 
 
 def _aside(ax: Axes, label: str, colour: str, runs: Sequence[RunLike]) -> None:
-    """A controller's name and figures to the right of its panel, clear of the data."""
+    """Writes a controller's name and means to the right of its panel, clear of the data."""
     write = partial(ax.text, transform=ax.transAxes, va="top")
     write(1.02, 0.98, label, color=colour, fontsize=13, fontweight="bold")
     for number, (name, show, says) in enumerate(_FACTS):
@@ -145,8 +145,8 @@ def _seeds(groups: dict[str, list[RunLike]], panels: Sequence[_Panel]) -> str:
         return ""
     if max(panel.drawn for panel in panels) == 1:
         seed = view.seed_of(next(iter(groups.values()))[0])
-        return f"lines: seed {seed}; figures at the right: means of {count} seeds, each its own link"
-    return f"lines: median of {count} seeds; bands: from least to most; figures at the right: means"
+        return f"lines: seed {seed}; numbers at the right: means of {count} seeds with different links"
+    return f"lines: median of {count} seeds; bands: minimum to maximum; numbers at the right: means"
 
 
 def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
@@ -157,44 +157,46 @@ def _headline(groups: dict[str, list[RunLike]], run: RunLike) -> str:
 def _share_rate_axis(
     axes: Sequence[Axes], panels: Sequence[_Panel], groups: dict[str, list[RunLike]], link: str | None
 ) -> None:
-    """The same rate axis for all: it holds the flows, and the capacity where that is near."""
+    """Sets the same rate axis for all panels: it holds the flows, and the capacity where that is near them."""
     flows = largest([panel.receive.high for panel in panels] + [panel.cross.middle for panel in panels])
     targets = largest([panel.target.middle for panel in panels], 0.99)
     top = max(flows, targets)
     if link is not None:
         capacity = view.truth(next(iter(groups.values()))[0], link)[1]
-        # a link far wider than its flows would press them to the floor
+        # the capacity of a link far wider than its flows must not flatten them
         top = max(top, min(largest([capacity]), 2.0 * top))
     for ax in axes:
         ax.set_ylim(0, top / 1e6 * 1.06 or 1.0)
         ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
 
 
-def _shared(ax: Axes, panels: Sequence[_Panel], look: dict[str, Look], what: str, scale: float) -> None:
+def _shared(ax: Axes, panels: Sequence[_Panel], looks: dict[str, Look], field: str, scale: float) -> None:
     for panel in panels:
-        one = look[panel.label]
-        _band(ax, panel.t, getattr(panel, what), one.colour, scale, linewidth=1.3, linestyle=one.linestyle)
+        look = looks[panel.label]
+        _band(ax, panel.t, getattr(panel, field), look.colour, scale, linewidth=1.3, linestyle=look.linestyle)
 
 
-def _legend(ax: Axes, look: dict[str, Look]) -> None:
-    """The legend of the panels that controllers share, beside them."""
-    handles = [Line2D([], [], color=own.colour, linestyle=own.linestyle, label=label) for label, own in look.items()]
+def _legend(ax: Axes, looks: dict[str, Look]) -> None:
+    """Adds the legend of the shared panels, beside them."""
+    handles = [
+        Line2D([], [], color=look.colour, linestyle=look.linestyle, label=label) for label, look in looks.items()
+    ]
     ax.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
-        ncols=1 + (len(look) > _ONE_COLUMN), fontsize=10 if len(look) <= _ONE_COLUMN else 8.5,
+        ncols=1 + (len(looks) > _ONE_COLUMN), fontsize=10 if len(looks) <= _ONE_COLUMN else 8.5,
     )  # fmt: skip
 
 
 def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:
-    """One sheet that compares controllers on the same network.
+    """Draws a sheet that compares controllers on the same network.
 
-    For each controller its receive rate and target against the capacity that there was, with the
-    other flows muted; below, on shared axes, the one-way delay and the loss of all of them.
+    For each controller it shows the receive rate and the target against the capacity, with the other
+    flows muted; below, on shared axes, the one-way delay and the loss of all controllers.
 
     Args:
         runs: Runs by controller, or a sequence of runs (grouped by their subject's controller).
-        title: Heading; by default made of the scenario's name.
-        link: Whose capacity is the truth; by default the link with the highest utilisation.
+        title: The heading; by default made from the scenario's name.
+        link: The link whose capacity is drawn; by default that with the highest utilisation.
 
     Raises:
         ValueError: If there is no run, or one was recorded without series.
@@ -202,8 +204,8 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
     groups = view.grouped(runs)
     everything = [run for members in groups.values() for run in members]
     link = link or view.bottleneck(everything)
-    look = view.looks_of(groups)
-    hue = {label: one.colour for label, one in look.items()}
+    looks = view.looks_of(groups)
+    colours = {label: look.colour for label, look in looks.items()}
     panels = [_panel(label, members, link) for label, members in groups.items()]
     k = len(panels)
     with mpl.rc_context(STYLE):
@@ -212,17 +214,17 @@ def comparison(runs: Runs, *, title: str | None = None, link: str | None = None)
         end = max(view.end_of(panel.t) for panel in panels)
         for ax, panel in zip(grid[:k], panels, strict=True):
             members = groups[panel.label]
-            _rate_panel(ax, panel, members, link, hue[panel.label])
-            _aside(ax, panel.label, hue[panel.label], members)
+            _rate_panel(ax, panel, members, link, colours[panel.label])
+            _aside(ax, panel.label, colours[panel.label], members)
         _share_rate_axis(grid[:k], panels, groups, link)
         has_target = any(np.isfinite(panel.target.middle).any() for panel in panels)
         has_cross = any((panel.cross.high > 0).any() for panel in panels)
         rate_legend(grid[0], "#444444", link=link, cross=has_cross, target=has_target)
-        _shared(grid[k], panels, look, "delay", 1.0)
-        _legend(grid[k], look)
+        _shared(grid[k], panels, looks, "delay", 1.0)
+        _legend(grid[k], looks)
         grid[k].set_ylabel("One-way delay (ms)")
         delay_axis(grid[k], [panel.delay.high for panel in panels] + [panel.delay.low for panel in panels])
-        _shared(grid[k + 1], panels, look, "loss", 100.0)
+        _shared(grid[k + 1], panels, looks, "loss", 100.0)
         grid[k + 1].set_ylabel("Loss (%)")
         loss_axis(grid[k + 1], [panel.loss.high for panel in panels])
         grid[k + 1].set_xlabel("Time (s)")

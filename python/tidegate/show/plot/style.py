@@ -1,4 +1,4 @@
-"""How all figures look, and axes that several of them have."""
+"""The style of all figures, and the axes that several of them share."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
 }
-"""How all figures of tidegate look, for ``matplotlib.rc_context``."""
+"""The style of all figures of tidegate, for ``matplotlib.rc_context``."""
 
 TARGET: dict[str, Any] = {"color": "#222222", "linewidth": 1.0, "linestyle": (0, (3, 2))}
 """The line of a controller's target."""
 ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0)}
 """A legend above its axes."""
 
-# Past this ratio between the slowest and the quickest packet a linear axis shows only one of the
-# two.
+# Above this ratio between the slowest and the quickest packet the axis is logarithmic: a linear one would show only one
+# of the two.
 _LOG_RATIO = 30.0
 
 
 _CELL_DPI = 100
-"""Of figures in a notebook: as wide as its cells, and small enough to be kept in its file."""
+"""The resolution of figures in a notebook: as wide as its cells, and small enough for its file."""
 
 
 class ShownFigure(Figure):
-    """A figure that pyplot does not know, and that shows itself where it is the last line of a notebook's cell.
+    """A figure that pyplot does not know, and that a notebook shows where it is the last line of a cell.
 
-    What pyplot does not know nobody else shows: neither `%matplotlib inline` at the end of a cell, nor a window.
+    Since pyplot does not know it, it is never shown twice: neither `%matplotlib inline` nor a window shows it.
     """
 
     def _repr_png_(self) -> bytes:
@@ -72,35 +72,37 @@ class ShownFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of its own; width and height in inches."""
+    """Makes a figure; width and height are in inches."""
     return ShownFigure(figsize=(width, height), dpi=150, layout="constrained")
 
 
 def finished(figure: Figure) -> Figure:
-    """The figure with nothing in it that its font cannot write, and with names as they are.
+    """Makes all texts of a figure safe to draw, and returns the figure.
 
-    A name is anybody's: one with a dollar is no formula, and letters that the font lacks would be boxes, and a warning
-    each. They are told by their number in Unicode.
+    Names may contain anything. A dollar sign must not begin a formula, and a character that the font lacks would give a
+    box and a warning: such characters are replaced by their number in Unicode.
     """
     font = font_manager.get_font(font_manager.findfont(FontProperties(family=["sans-serif"])))
     for text in figure.findobj(Text):
-        said = text.get_text()
+        content = text.get_text()
         text.set_parse_math(False)
-        if not said.isascii():
-            known = [one.isspace() or font.get_char_index(ord(one)) for one in said]
-            text.set_text("".join(one if ok else f"[{ord(one):X}]" for one, ok in zip(said, known, strict=True)))
+        if not content.isascii():
+            writable = [char.isspace() or font.get_char_index(ord(char)) for char in content]
+            text.set_text(
+                "".join(char if ok else f"[{ord(char):X}]" for char, ok in zip(content, writable, strict=True))
+            )
     return figure
 
 
 def largest(values: Sequence[Floats], quantile: float = 1.0) -> float:
-    """An axis limit that holds the given series."""
-    known = [v[np.isfinite(v)] for v in values]
-    joined = np.concatenate(known) if known else np.empty(0)
+    """The largest value of series, or a quantile of all their values: a limit for an axis."""
+    finite = [v[np.isfinite(v)] for v in values]
+    joined = np.concatenate(finite) if finite else np.empty(0)
     return float(np.quantile(joined, quantile)) if len(joined) else 0.0
 
 
 def draw_capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
-    """The truth behind the lines, as a filled step in Mbit/s."""
+    """Draws the true capacity (Mbit/s) of a link as a filled step behind the lines, and says whether there is one."""
     if link is None:
         return False
     t, capacity = view.truth(run, link)
@@ -118,7 +120,7 @@ def capacity_patch(link: str) -> Patch:
 
 
 def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target: bool) -> None:
-    """A legend of the lines of a rate axis, above it."""
+    """Adds a legend of the lines above a rate axis."""
     handles: list[Line2D | Patch] = []
     if link is not None:
         handles.append(capacity_patch(link))
@@ -131,14 +133,14 @@ def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target:
 
 
 def headline(figure: Figure, words: str) -> None:
-    """The headline of a figure."""
+    """Writes the headline of a figure."""
     figure.suptitle(words, x=0.01, ha="left", fontsize=15, fontweight="bold")
 
 
 def delay_axis(ax: Axes, values: Sequence[Floats]) -> None:
-    """Logarithmic where the values need it, else from 0."""
-    known = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
-    if len(known) and known.max() / known.min() > _LOG_RATIO:
+    """Makes a delay axis: logarithmic where the values need it, else from 0."""
+    positive = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
+    if len(positive) and positive.max() / positive.min() > _LOG_RATIO:
         ax.set_yscale("log")
         plain_log(ax.yaxis)
     else:
@@ -146,21 +148,21 @@ def delay_axis(ax: Axes, values: Sequence[Floats]) -> None:
 
 
 def plain_log(axis: Axis) -> None:
-    """Plain numbers on a logarithmic axis: decades with 2 and 5, not written as powers."""
+    """Writes plain numbers, not powers, on a logarithmic axis: decades with 2 and 5."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def draw_loss(ax: Axes, series: FlowSeries, colour: str) -> None:
-    """The loss of a flow in each bin."""
+    """Draws the loss of a flow in each bin."""
     ax.bar(series.t, np.nan_to_num(series.loss) * 100, width=series.width, color=colour)
     ax.set_ylabel("Loss (%)")
     loss_axis(ax, [series.loss])
 
 
 def loss_axis(ax: Axes, fractions: Sequence[view.Floats]) -> None:
-    """A loss axis, at least one percent high so that a single loss looks small; says so where none was lost."""
+    """Makes a loss axis of at least 1 %, so that a single loss looks small, with a remark if no packet was lost."""
     top = largest(fractions)
     ax.set_ylim(0, max(1.0, top * 105))
     if not top:

@@ -1,7 +1,6 @@
-"""A report: one HTML file with numbers, charts and everything needed to make them again.
+"""Reports: one HTML file with numbers, charts and everything needed to reproduce them.
 
-The file opens offline, in any browser of the last years, and asks the network for nothing: scripts,
-styles and data are inside.
+The file opens offline in any recent browser and loads nothing from the network: scripts, styles and data are inside.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["LINKS", "Source", "document", "html", "write"]
 
 @dataclass(frozen=True)
 class Source:
-    """What a report is made of, for those who have runs but no :class:`tidegate.Comparison`."""
+    """The input of a report, for runs without a :class:`tidegate.Comparison`."""
 
     runs: Mapping[str, Sequence[RunLike]]
     """Runs by controller, one a seed."""
@@ -37,15 +36,15 @@ class Source:
     scenario: str | None = None
     """The scenario as TOML."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """What made them: tidegate, Python, the platform."""
+    """The versions of tidegate, Python and the platform."""
     attached: Mapping[str, bytes] = field(default_factory=dict)
-    """Files that belong to them; PNG pictures are shown."""
+    """Files that belong to the runs; PNG pictures are shown."""
     remarks: Remarks | None = None
-    """Warnings and notes; of things without them those of their runs' summaries."""
+    """Warnings and notes; without them, those in the summaries of the runs."""
     recorded: Mapping[str, Any] = field(default_factory=dict)
-    """Of a call that was recorded elsewhere: the files."""
+    """The files of a call that was recorded elsewhere."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Why a controller has no runs, by its name."""
+    """The reasons why controllers have no runs, by controller."""
 
     @property
     def controllers(self) -> list[str]:
@@ -54,7 +53,7 @@ class Source:
 
 
 def document(source: Any) -> Document:
-    """The report as data.
+    """Makes the document of a report.
 
     Args:
         source: A :class:`tidegate.Comparison` (or a :class:`Source`), a :class:`tidegate.SweepResult`, or a single run.
@@ -62,12 +61,12 @@ def document(source: Any) -> Document:
     Raises:
         ValueError: If there is no run in it.
     """
-    # by what sweeps alone have: a run that was imported has no scenario, and says so when it is asked for one
-    return swept.document(source) if hasattr(source, "rows") else of_runs.document(_sourced(source))
+    # only sweeps have `rows`; `scenario` would not do, since an imported run raises an error on access to it
+    return swept.document(source) if hasattr(source, "rows") else of_runs.document(_as_source(source))
 
 
 def html(source: Any) -> str:
-    """The report as one page; see [document][tidegate.show.report.document].
+    """Formats the report as one page; see [document][tidegate.show.report.document].
 
     Raises:
         ValueError: If there is no run in it.
@@ -76,10 +75,10 @@ def html(source: Any) -> str:
 
 
 def write(path: str | os.PathLike[str], source: Any) -> Path:
-    """Writes the report to ``path``; the file appears whole or not at all.
+    """Writes the report to ``path``, completely or not at all.
 
-    In the folder of a result it joins the files of that result; a file of that name which tidegate did not write is
-    kept under another name.
+    In the folder of a result it becomes one of its files. If a file of that name exists that tidegate did not write,
+    that file is kept under another name.
 
     Args:
         path: The HTML file to write.
@@ -98,25 +97,25 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
 
 
 def is_report(path: Path) -> bool:
-    """Whether a file is such a page."""
+    """Whether a file is a report that tidegate wrote."""
     with path.open("rb") as file:
         return is_page(file.read(1000))
 
 
-def _sourced(source: Any) -> Source:
+def _as_source(source: Any) -> Source:
     if isinstance(source, Source):
         return source
     runs = getattr(source, "runs", None)
     if runs is None:
         runs = {getattr(source, "controller", None) or view.controller_of(source): [source]}
     first = next((run for members in runs.values() for run in members), None)
-    # what a run folder's run.json says; absent from things that only look like a run
-    about = getattr(first, "about", {})
-    said = ("title", "command", "attached", "remarks", "failed")
+    # the contents of a run folder's run.json; objects that only look like a run have none
+    metadata = getattr(first, "about", {})
+    optional = ("title", "command", "attached", "remarks", "failed")
     return Source(
         dict(runs),
-        scenario=about.get("scenario"),
-        versions=dict(about.get("versions", {})),
-        recorded=about.get("imported", {}),
-        **{name: getattr(source, name) for name in said if hasattr(source, name)},
+        scenario=metadata.get("scenario"),
+        versions=dict(metadata.get("versions", {})),
+        recorded=metadata.get("imported", {}),
+        **{name: getattr(source, name) for name in optional if hasattr(source, name)},
     )

@@ -1,4 +1,4 @@
-"""The document of runs: controllers side by side, every flow, the network, and what is behind them."""
+"""The document of runs: controllers side by side, all flows, the network, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from tidegate.show.report import Source
 
 _ABREAST = 8
-"""Metrics side by side in a table that is to fit a page of paper."""
+"""The largest number of metrics side by side in a table on paper."""
 _SIDE_BY_SIDE = 8
-"""Flows of a run that terminals show as columns."""
+"""The largest number of flows of a run that terminals show as columns."""
 LINKS = (
     "capacity_bps", "carried_bps", "utilisation", "dropped_queue", "dropped_wire", "marked", "bleached",
 )  # fmt: skip
@@ -57,31 +57,31 @@ _DETAILS = (
     "goodput_bps", "sending_rate_bps", "one_way_delay_ms_p50", "jitter_ms_mean", "freezes", "mos",
     "convergence_time_s", "oscillation_hz", "feedback_overhead",
 )  # fmt: skip
-"""What whole documents have of each flow beside what comparisons show."""
+"""Further metrics of flows, which only whole documents have."""
 _CAPTIONS = {
-    "quality.png": "Each controller's first seed, means over half a second: what is seen, and what is due as encoded.",
-    "contact-sheet.png": "The moments at which what was seen was worst beside what was sent.",
+    "quality.png": "Each controller's first seed, means over half a second: quality as seen and as encoded.",
+    "contact-sheet.png": "The moments of the worst quality: the picture as seen beside the picture as sent.",
 }
 
 
 def document(source: Source) -> Document:
-    """What there is to say of runs."""
+    """Makes the document of runs."""
     groups = view.grouped(source.runs)
-    every = [run for members in groups.values() for run in members]
+    runs = [run for members in groups.values() for run in members]
     looks = view.looks_of(groups)
-    # a flow that is copied on its way has no far end
-    single = not any(view.subject_of(run) in view.copied(run.summary) for run in every)
+    # a flow that is copied on its path has several receivers
+    single = not any(view.subject_of(run) in view.copied(run.summary) for run in runs)
     headline = [_headline(groups, source.failed, looks)] if single else []
-    pictures = [*_pictures(source), *_drawings(groups, looks, every, single=single)]
-    numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(every)]
-    alone = len(every) == 1
+    pictures = [*_pictures(source), *_drawings(groups, looks, runs, single=single)]
+    numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(runs)]
+    alone = len(runs) == 1
     return Document(
         _title(source, groups),
         numbers if alone else headline,
         [*([] if alone else [*pictures, *numbers]), _reproduce(source, groups), _definitions(groups)],
         _facts(source, groups),
         failures=[(f"{name} failed", why) for name, why in source.failed.items()],
-        remarks=source.remarks or view.remarks(run.summary for run in every),
+        remarks=source.remarks or view.remarks(run.summary for run in runs),
         opening=[*headline, *pictures] if alone else [],
     )
 
@@ -108,9 +108,11 @@ def _facts(source: Source, groups: Groups) -> list[str]:
 def _headline(groups: Groups, failed: Mapping[str, str], looks: Mapping[str, Look]) -> Section:
     seeds = max(map(len, groups.values()))
     means = f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t)." if seeds > 1 else ""
-    best = "Who is best goes by paired differences, seed by seed." if len(groups) > 1 else ""
+    best = "The best is found by paired differences, seed by seed." if len(groups) > 1 else ""
     blocks = ComparisonTable.of(groups, failed).blocks(looks)
-    return Section("In numbers", [*blocks, *notes("Of the subject flow.", means, best, detail=True)])
+    return Section(
+        "In numbers", [*blocks, *notes("Rows that name no flow are of the subject flow.", means, best, detail=True)]
+    )
 
 
 def _pictures(source: Source) -> Iterator[Section]:
@@ -120,18 +122,18 @@ def _pictures(source: Source) -> Iterator[Section]:
         yield Section("What viewers saw", pictures)
 
 
-def _drawings(groups: Groups, looks: Mapping[str, Look], every: Sequence[RunLike], *, single: bool) -> Iterator[Block]:
-    if not all(view.has(run, "series") for run in every):
+def _drawings(groups: Groups, looks: Mapping[str, Look], runs: Sequence[RunLike], *, single: bool) -> Iterator[Block]:
+    if not all(view.has(run, "series") for run in runs):
         yield from notes("The runs were recorded at level “summary”, so that there are no series to draw.")
         return
     if not single:
         return
-    link = view.bottleneck(every)
-    timeline, said = charts.timeline(groups, looks, link)
-    yield Section("Over time", [timeline, *notes(*said)], id="charts")
-    several = max(map(len, groups.values())) > 1
-    means = "; each point is the mean over seeds of that quantile" if several else ""
-    caption = f"Share of the packets that were at most so late{means}. The dots are the 95th percentiles of the table."
+    link = view.bottleneck(runs)
+    timeline, sentences = charts.timeline(groups, looks, link)
+    yield Section("Over time", [timeline, *notes(*sentences)], id="charts")
+    several_seeds = max(map(len, groups.values())) > 1
+    means = "; each point is the mean over seeds of that quantile" if several_seeds else ""
+    caption = f"Share of packets up to each delay{means}. The dots are the 95th percentiles of the table."
     distribution = Distribution("One-way delay, distribution", caption)
     if len(groups) > 1:
         better = "Better is up and to the right. Small dots: seeds; large ones: their means, as in tables."
@@ -149,13 +151,15 @@ def _trails(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Trail]:
 
 
 def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
-    """A row for every flow."""
+    """Yields a section with a row for each flow; none without flows between two ends."""
     brief = _defined(groups, (*HEADLINE, *COUNTED, *PICTURES))
     details = _defined(groups, _DETAILS)
     answers = _defined(groups, ("quality", "quality_network"))
     heads = [Column("flow"), Column("controller", left=True)]
-    heads += [Column(about.label, about, detail=about not in brief) for about in (*brief, *details)]
-    heads += [Column(about.label, title=about.definition, detail=about.name != "quality") for about in answers]
+    heads += [Column(quantity.label, quantity, detail=quantity not in brief) for quantity in (*brief, *details)]
+    heads += [
+        Column(quantity.label, title=quantity.definition, detail=quantity.name != "quality") for quantity in answers
+    ]
     rows: list[Row] = []
     for label, members in groups.items():
         if len(groups) > 1:
@@ -163,11 +167,14 @@ def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
         for entry in view.point_to_point(members[0]):
             name = str(entry["flow"])
             numbers = [
-                Number(about, replace(Interval.of(view.metric(run, name, about.name) for run in members), half=None))
-                for about in (*brief, *details)
+                Number(
+                    quantity, replace(Interval.of(view.metric(run, name, quantity.name) for run in members), half=None)
+                )
+                for quantity in (*brief, *details)
             ]
-            said = [_answer([view.flow_summary(run, name) for run in members], about.name) for about in answers]
-            rows.append(Row([name, str(entry.get("controller") or entry["kind"]), *numbers, *said]))
+            summaries = [view.flow_summary(run, name) for run in members]
+            verdicts = [_verdict(summaries, quantity.name) for quantity in answers]
+            rows.append(Row([name, str(entry.get("controller") or entry["kind"]), *numbers, *verdicts]))
     if any(row.kind != "group" for row in rows):
         seeds = max(map(len, groups.values()))
         means = f"Means over {seeds} seeds." if seeds > 1 else ""
@@ -175,37 +182,38 @@ def _flows(groups: Groups, looks: Mapping[str, Look]) -> Iterator[Section]:
         yield Section("Every flow", [table, *notes(means)])
 
 
-def _answer(flows: Sequence[Mapping[str, Any]], name: str) -> str:
+def _verdict(flows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The verdict of one of the two metrics of quality, from the summaries of a flow."""
     return verdict_on(flows) if name == "quality" else verdict(flow.get(name) for flow in flows)
 
 
 def _defined(groups: Groups, names: Iterable[str]) -> list[Metric]:
-    """Those of the metrics that at least one flow or member of one run defines."""
+    """The metrics that at least one flow or member of one run has."""
     summaries = [run.summary for runs in groups.values() for run in runs]
     entries = [entry for summary in summaries for entry in (*summary["flows"], *summary.get("members", ()))]
     return [metric(name) for name in names if any(entry.get(name) is not None for entry in entries)]
 
 
-def _network(every: Sequence[RunLike]) -> Iterator[Section]:
-    """A row for every link; nothing where there are none."""
-    links = [link for run in every for link in run.summary.get("links", ())]
+def _network(runs: Sequence[RunLike]) -> Iterator[Section]:
+    """Yields a section with a row for each link; none without links."""
+    links = [link for run in runs for link in run.summary.get("links", ())]
     if not links:
         return
-    # of a recorded call's link nobody knows more than its capacity, where that is a scenario's
+    # the link of a recorded call has at most a capacity, that of its scenario
     names = [name for name in LINKS if any(link.get(name) if name in _RARE else name in link for link in links)]
     rows = []
-    for entry in every[0].summary["links"]:
-        mine = [link for link in links if link["link"] == entry["link"]]
+    for entry in runs[0].summary["links"]:
+        same = [link for link in links if link["link"] == entry["link"]]
         cells: list[Cell] = []
         for name in names:
-            mean = replace(Interval.of(link.get(name) for link in mine), half=None)
+            mean = replace(Interval.of(link.get(name) for link in same), half=None)
             unlimited = "unlimited" if name == "capacity_bps" and not mean.count else ""
             cells.append(Number(metric(name), mean, instead=unlimited))
         rows.append(Row([str(entry["link"]), *cells]))
-    said = ["Means over all runs."] if len(every) > 1 else []
-    said += [f"{share}." for share in played.told(run.summary for run in every)]
+    sentences = ["Means over all runs."] if len(runs) > 1 else []
+    sentences += [f"{share}." for share in played.sentences(run.summary for run in runs)]
     heads = [Column("link"), *(Column(metric(name).label, metric(name)) for name in names)]
-    yield Section("The network", [Table(heads, rows), *notes(*said)])
+    yield Section("The network", [Table(heads, rows), *notes(*sentences)])
 
 
 def _reproduce(source: Source, groups: Groups) -> Section:
@@ -214,7 +222,7 @@ def _reproduce(source: Source, groups: Groups) -> Section:
         lines: list[Sentence] = [
             [f"{file['file']} ({file['format']}) ", Phrase(str(file["sha256"]), "code")] for file in files
         ]
-        return Section("What this is made of", [Items(lines)])
+        return Section("Recorded files", [Items(lines)])
     rows = [
         Row([label, str(view.seed_of(run)), Phrase(str(run.summary.get("digest", NOTHING)), "code")])
         for label, members in groups.items()

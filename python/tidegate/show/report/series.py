@@ -1,4 +1,4 @@
-"""The time series of a report: brought onto one grid, quantised and packed small.
+"""The time series of a report: resampled to one grid, quantised and packed.
 
 A report has to be mailed and opened offline, so its size counts. Series are rebinned to at least
 :data:`MIN_BIN`, written as whole numbers of a stated step and as differences from one value to the
@@ -21,21 +21,21 @@ from tidegate.show.view import Floats, FlowSeries, RunLike
 
 #: Finest bin shown, in seconds: RFC 8868 section 3 logs rates every 200 ms.
 MIN_BIN = 0.2
-#: Most points of a series: a screen has no more pixels than that.
+#: Largest number of points of a series: a screen has hardly more pixels.
 MAX_POINTS = 1500
-#: Most other flows drawn one by one; beyond it, their sum is.
+#: Largest number of other flows that are drawn one by one; of more flows the sum is drawn.
 MAX_OTHERS = 6
-#: Most bytes that the series of all seeds may take; further seeds stay in the table only.
+#: Largest size (bytes) of the series of all seeds; further seeds are only in the table.
 BUDGET = 600_000
 
-#: What one step of each quantity is, in its unit on the axis.
+#: The step of each quantity, in the unit of its axis.
 STEPS = {
     "rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1, "trip": 0.1, "pacer": 0.1, "frame": 0.1,
 }  # fmt: skip
 
 
 def factor(bins: int, width: float) -> int:
-    """How many recorded bins go into one that is shown."""
+    """The number of recorded bins in each bin of the report."""
     finest = math.ceil(MIN_BIN / width - 1e-9) if width > 0 else 1
     return max(1, finest, math.ceil(bins / MAX_POINTS))
 
@@ -51,11 +51,11 @@ def _mean(values: Floats, k: int) -> Floats:
 
 
 def _weighted(values: Floats, weights: Floats, k: int) -> Floats:
-    folded, by = _fold(values, k), _fold(weights, k)
-    known = np.isfinite(folded) & (by > 0)
-    total = np.where(known, by, 0).sum(axis=1)
+    folded, folded_weights = _fold(values, k), _fold(weights, k)
+    valid = np.isfinite(folded) & (folded_weights > 0)
+    total = np.where(valid, folded_weights, 0).sum(axis=1)
     with np.errstate(invalid="ignore"):
-        return np.where(total > 0, np.where(known, folded * by, 0).sum(axis=1) / total, np.nan)
+        return np.where(total > 0, np.where(valid, folded * folded_weights, 0).sum(axis=1) / total, np.nan)
 
 
 def _largest(values: Floats, k: int) -> Floats:
@@ -69,14 +69,14 @@ def _last(values: Floats, k: int) -> Floats:
 
 
 def step_means(t: Floats, values: Floats, edges: Floats) -> Floats:
-    """Means of a step function over the bins between ``edges``; NaN for bins it does not reach."""
+    """Means of a step function over the bins between ``edges``; NaN for bins before its first step."""
     if not len(t):
         return np.full(len(edges) - 1, np.nan)
     corners = np.unique(np.concatenate([edges, t[(t > edges[0]) & (t < edges[-1])]]))
     level = view.step_at(t, values, corners[:-1])
     area = np.concatenate([[0.0], np.cumsum(level * np.diff(corners))])
-    at = np.searchsorted(corners, edges)
-    return np.diff(area[at]) / np.diff(edges)
+    index = np.searchsorted(corners, edges)
+    return np.diff(area[index]) / np.diff(edges)
 
 
 def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
@@ -86,11 +86,11 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
         return view.on_grid(series.t, values, grid)
 
     arrived, lost = np.nan_to_num(lay(series.arrived)), np.nan_to_num(lay(series.lost))
-    known = np.nansum(_fold(arrived + lost, k), axis=1)
+    packets = np.nansum(_fold(arrived + lost, k), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        loss = np.where(known > 0, np.nansum(_fold(lost, k), axis=1) / known * 100, np.nan)
+        loss = np.where(packets > 0, np.nansum(_fold(lost, k), axis=1) / packets * 100, np.nan)
     receive = _mean(lay(series.receive_bps), k) / 1e6
-    # of a call that its sender alone counted nobody knows what arrived
+    # a call that was recorded only at its sender has no receive rate: the sending rate is shown instead
     sent = {} if np.isfinite(receive).any() else {"sent": _mean(lay(series.sending_bps), k) / 1e6}
     return {
         "receive": receive,
@@ -108,40 +108,40 @@ _KIND = {
 }  # fmt: skip
 
 
-def _ends(of: Session, grid: Floats, k: int) -> dict[str, Floats]:
-    """What the two ends of a flow knew, on the report's bins, in the units of the axes."""
+def _ends(ends: Session, grid: Floats, k: int) -> dict[str, Floats]:
+    """The series that the two ends of a flow knew, on the report's bins, in the units of the axes."""
 
     def rate(values: Floats) -> Floats:
-        return _mean(view.on_grid(of.series.t, values, grid), k) / 1e6
+        return _mean(view.on_grid(ends.series.t, values, grid), k) / 1e6
 
-    edges = np.append(grid[::k] - of.series.width / 2, grid[-1] + of.series.width / 2)
+    edges = np.append(grid[::k] - ends.series.width / 2, grid[-1] + ends.series.width / 2)
     return {
-        "goodput": rate(of.goodput_bps),
-        "acked": rate(of.acked_bps),
-        "encoder": rate(of.encoder_bps),
-        "trip": _largest_in(*of.round_trip, edges),
-        "pacer": _largest_in(*of.pacer, edges) / 1e3,
-        "frame": _largest_in(*of.frames, edges),
+        "goodput": rate(ends.goodput_bps),
+        "acked": rate(ends.acked_bps),
+        "encoder": rate(ends.encoder_bps),
+        "trip": _largest_in(*ends.round_trip, edges),
+        "pacer": _largest_in(*ends.pacer, edges) / 1e3,
+        "frame": _largest_in(*ends.frames, edges),
     }
 
 
 def _largest_in(t: Floats, values: Floats, edges: Floats) -> Floats:
-    """The largest of the values at times in each bin; NaN where there is none."""
+    """The largest value in each bin, from values at times; NaN in bins without a value."""
     out = np.full(len(edges) - 1, -np.inf)
-    at = np.searchsorted(edges, t, side="right") - 1
-    good = (at >= 0) & (at < len(out)) & np.isfinite(values)
-    np.maximum.at(out, at[good], values[good])
+    index = np.searchsorted(edges, t, side="right") - 1
+    inside = (index >= 0) & (index < len(out)) & np.isfinite(values)
+    np.maximum.at(out, index[inside], values[inside])
     return np.where(np.isfinite(out), out, np.nan)
 
 
 def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool = False) -> dict[str, Any]:
-    """One run's series, packed.
+    """Packs the series of one run.
 
     Args:
         run: The run.
-        subjects: The flows shown in full; of the others only the receive rate is.
-        link: Whose capacity; ``None`` for none.
-        ends: Whether to say, too, what the ends of these flows knew.
+        subjects: The flows that are shown in full; other flows have only their receive rate.
+        link: The link whose capacity is shown; ``None`` for no capacity.
+        ends: Whether to include the series that the ends of these flows knew.
     """
     recorded = {str(entry["flow"]): view.flow_series(run, str(entry["flow"])) for entry in run.summary["flows"]}
     longest = max(recorded.values(), key=lambda series: len(series.t))
@@ -149,33 +149,34 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool
     k = factor(len(grid), width)
     flows: list[dict[str, Any]] = []
     for name in subjects:
-        laid = _flow(recorded[name], grid, k)
-        about: dict[str, Any] = {"name": name}
+        curves = _flow(recorded[name], grid, k)
+        entry: dict[str, Any] = {"name": name}
         if ends and len(grid):
-            known = session(run, name)
-            laid |= _ends(known, grid, k)
-            about["freezes"] = [[round(float(a), 3), round(float(b), 3)] for a, b in zip(*known.freezes, strict=True)]
-        flows.append(about | {key: pack(v, STEPS[_KIND[key]]) for key, v in laid.items()})
+            both_ends = session(run, name)
+            curves |= _ends(both_ends, grid, k)
+            freezes = zip(*both_ends.freezes, strict=True)
+            entry["freezes"] = [[round(float(begin), 3), round(float(end), 3)] for begin, end in freezes]
+        flows.append(entry | {key: pack(values, STEPS[_KIND[key]]) for key, values in curves.items()})
     others = {name: series for name, series in recorded.items() if name not in subjects}
     rates = {name: _mean(view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}
     if len(rates) > MAX_OTHERS:
         rates = {f"{len(rates)} other flows": np.nansum(np.vstack(list(rates.values())), axis=0)}
     start = float(grid[0] - width / 2) if len(grid) else 0.0
-    shown = math.ceil(len(grid) / k)
-    edges: Floats = (start + np.arange(shown + 1) * width * k).astype(np.float64)
+    bins = math.ceil(len(grid) / k)
+    edges: Floats = (start + np.arange(bins + 1) * width * k).astype(np.float64)
     out: dict[str, Any] = {
         "seed": view.seed_of(run),
         "t0": round(start, 6),
         "dt": round(width * k, 6),
-        "n": shown,
+        "n": bins,
         "flows": flows,
         "others": [{"name": name, "receive": pack(rate, STEPS["rate"])} for name, rate in rates.items()],
     }
-    if link is not None and shown:
+    if link is not None and bins:
         capacity = step_means(*view.truth(run, link), edges) / 1e6
         if np.isfinite(capacity).any():
             out["capacity"] = pack(capacity, STEPS["rate"])
-    if shown:
+    if bins:
         out["queues"] = [
             {"name": name, "bytes": pack(step_means(t, size, edges) / 1e3, STEPS["queue"])}
             for name, (t, size) in queues(run).items()
@@ -184,12 +185,12 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool
 
 
 def size(packed: Any) -> int:
-    """Bytes that this takes as JSON."""
+    """The size (bytes) of packed data as JSON."""
     return len(json.dumps(packed, separators=(",", ":")))
 
 
 def distribution(delays: Floats, grid: Floats) -> list[int]:
-    """Share in 1/1000 of the packets at most as late as ``grid``, from delays at the shares ``view.SHARES``."""
+    """The share of packets (1/1000) with at most the delays of ``grid``, from the delays at ``view.SHARES``."""
     if not len(delays):
         return []
     share = np.interp(grid, delays, view.SHARES, left=0.0, right=1.0)

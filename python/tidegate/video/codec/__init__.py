@@ -1,4 +1,4 @@
-"""Codecs of clips that are encoded beforehand: x264, and one of our own for where PyAV is missing."""
+"""Codecs of clips that are encoded beforehand: x264, and our intra codec where PyAV is missing."""
 
 from __future__ import annotations
 

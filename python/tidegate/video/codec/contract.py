@@ -1,6 +1,6 @@
-"""What a codec is to the rest: frames of slices in the order of decoding, and pictures from what arrived of them.
+"""The interface of codecs: frames of slices in decoding order, and pictures made from slices.
 
-An encoder in the loop ([_openh264][tidegate.video.openh264]) is none: it is asked frame by frame.
+An encoder in the loop ([_openh264][tidegate.video.openh264]) does not implement it: it makes single frames on request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidegate.video.clip import Picture
 
 @dataclass(frozen=True)
 class Format:
-    """What an encoder has to know of its input and of the network."""
+    """Parameters of an encoder: its input, and the packets of the network."""
 
     width: int
     height: int
@@ -25,7 +25,7 @@ class Format:
     b_frames: int
     """Frames between two that others refer to."""
     payload: int
-    """Bytes of a packet: no slice is larger where the codec can help it."""
+    """Bytes of a packet: where the codec can avoid it, no slice is larger."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class Coded:
     """One frame, in the order of decoding."""
 
     kind: str
-    """I, P or B; the first of a group is an I that nothing behind it looks beyond."""
+    """I, P or B; the first of a group is an I, and no later frame refers to a frame before it."""
     picture: int
-    """Which picture of the clip it shows."""
+    """Number of the picture in the clip."""
     slices: tuple[bytes, ...]
     """Each can be decoded without the others of its frame."""
 
 
 class Decoder(Protocol):
-    """Makes pictures from what arrived, with concealment of what did not."""
+    """Makes pictures from the slices that arrived, and conceals the missing ones."""
 
     def decode(self, picture: int, slices: Sequence[bytes]) -> list[tuple[int, Picture]]:
         """Takes the slices of one frame that arrived, at least one; gives the pictures that are ready, by number."""
@@ -58,28 +58,28 @@ class Codec(Protocol):
 
     @property
     def version(self) -> str:
-        """What its bits depend on."""
+        """Version that its bits depend on."""
 
     def encode(self, pictures: Iterable[Picture], form: Format, rate: int) -> tuple[bytes, Iterator[Coded]]:
-        """What the decoder must know before (sent out of band), and the frames at `rate` bit/s."""
+        """The header for the decoder (sent out of band), and the frames at `rate` bit/s."""
 
     def decoder(self, header: bytes, form: Format) -> Decoder:
-        """A decoder that has seen nothing yet."""
+        """A new decoder."""
 
 
 def filled(slices: Sequence[bytes], payload: int) -> list[bytes]:
-    """The slices of a frame with zero bytes between, so that none that fits in a packet is in two.
+    """The slices of a frame with zero bytes between, so that no slice that fits in a packet is split.
 
     >>> [len(one) for one in filled([b"abc", b"de", b"fghi", b"j"], 6)]
     [3, 3, 4, 1]
     """
     out: list[bytes] = []
     used = 0
-    for one in slices:
+    for data in slices:
         room = -used % payload
-        if out and room < len(one) <= payload:
+        if out and room < len(data) <= payload:
             out[-1] += bytes(room)
             used += room
-        out.append(one)
-        used += len(one)
+        out.append(data)
+        used += len(data)
     return out

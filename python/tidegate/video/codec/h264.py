@@ -106,12 +106,12 @@ def _coded(packet: Any) -> Coded:
     """An access unit without its parameter sets, which go out of band, and without words about the encoder."""
     slices = [unit for unit in units(bytes(packet)) if unit[0] & 31 in {_SLICE, _IDR}]
     idr = slices[0][0] & 31 == _IDR
-    kind = "I" if idr else "P" if slices[0][0] >> 5 & 3 else "B"  # nal_ref_idc is 0 where nobody refers to it
+    kind = "I" if idr else "P" if slices[0][0] >> 5 & 3 else "B"  # nal_ref_idc is 0 where no frame refers to it
     return Coded(kind, int(packet.pts), tuple(START + unit for unit in slices))
 
 
 class H264Decoder:
-    """ffmpeg's decoder: what is missing of a frame it takes from the one before, along motion that it guesses."""
+    """ffmpeg's decoder: it fills missing parts of a frame from the frame before, along motion that it guesses."""
 
     def __init__(self, header: bytes) -> None:
         """With the parameter sets."""
@@ -137,5 +137,5 @@ class H264Decoder:
         try:
             frames = self._context.decode(packet)
         except self._av.error.FFmpegError:
-            return []  # nothing could be made of it: the picture before stays
+            return []  # it could not be decoded: the picture before stays
         return [(int(frame.pts), frame.to_ndarray()) for frame in frames if frame.pts is not None]

@@ -1,7 +1,7 @@
-"""A codec of our own for where PyAV is missing: every frame by itself, 8x8 transforms, one slice a row of macroblocks.
+"""Our intra codec, used without PyAV: each frame by itself, 8x8 transforms, one slice a row of macroblocks.
 
-It is what JPEG is (DCT, one step for all coefficients, deflate for Huffman), with the transform of HEVC (ITU-T H.265,
-8.6.4.2) in whole numbers, so that it makes the same pictures on every machine. It needs several times the rate of
+It works as JPEG does (DCT, one step for all coefficients, deflate for Huffman), with the transform of HEVC (ITU-T
+H.265, 8.6.4.2) in integers, so that it makes the same pictures on every machine. It needs several times the rate of
 H.264. A slice that is missing is repeated from the picture before.
 """
 
@@ -55,9 +55,9 @@ class Intra:
         step, debt = len(_STEPS) // 2, 0.0
         for number, picture in enumerate(pictures):
             rows = [_forward(row) for row in _rows(picture, form)]
-            slices = filled([_packed(at, row, step) for at, row in enumerate(rows)], form.payload)
+            slices = filled([_packed(index, row, step) for index, row in enumerate(rows)], form.payload)
             debt += sum(map(len, slices)) - share
-            # what was too much is made up for over half a second
+            # bytes beyond the share are saved again over half a second
             wish = max(share - debt / (0.5 * float(form.fps)), share / 8)
             used = sum(map(len, slices))
             step += round(4 * np.log2(used / wish)) if not 0.9 < used / wish < 1.1 else 0  # noqa: PLR2004
@@ -71,7 +71,7 @@ class Intra:
 
 
 class IntraDecoder:
-    """Its decoder: begins with black, and keeps the rows that did not come."""
+    """Its decoder: starts from black, and repeats rows whose slices are missing."""
 
     def __init__(self, form: Format) -> None:
         """With the size of the pictures."""
@@ -81,10 +81,10 @@ class IntraDecoder:
     def decode(self, picture: int, slices: Sequence[bytes]) -> list[tuple[int, Picture]]:
         """See [Decoder][tidegate.video.codec.Decoder]."""
         rows = _rows(self._last, self._form)
-        for one in slices:
-            at, row = _unpacked(one, self._form.width)
-            if at < len(rows):
-                rows[at] = _backward(row)
+        for data in slices:
+            index, row = _unpacked(data, self._form.width)
+            if index < len(rows):
+                rows[index] = _backward(row)
         self._last = _joined(rows, self._form)
         return [(picture, self._last)]
 
@@ -105,19 +105,19 @@ def _rows(picture: Picture, form: Format) -> list[_Ints]:
     across, down = -(-form.width // _MACRO), -(-form.height // _MACRO)
     parts = []
     for plane, size in zip(planes(picture), (_MACRO, _BLOCK, _BLOCK), strict=True):
-        filled = ((0, down * size - plane.shape[0]), (0, across * size - plane.shape[1]))
-        whole = np.pad(plane, filled, mode="edge").astype(np.int64)
-        blocks = whole.reshape(down, size // 8, 8, across * size // 8, 8).transpose(0, 1, 3, 2, 4)
+        padding = ((0, down * size - plane.shape[0]), (0, across * size - plane.shape[1]))
+        padded = np.pad(plane, padding, mode="edge").astype(np.int64)
+        blocks = padded.reshape(down, size // 8, 8, across * size // 8, 8).transpose(0, 1, 3, 2, 4)
         parts.append(blocks.reshape(down, -1, 8, 8))
     return list(np.concatenate(parts, axis=1))
 
 
 def _joined(rows: list[_Ints], form: Format) -> Picture:
     across, down = -(-form.width // _MACRO), -(-form.height // _MACRO)
-    every = np.stack(rows)
+    stacked = np.stack(rows)
     cuts = [4 * across, 5 * across]
     parts = []
-    for blocks, size in zip(np.split(every, cuts, axis=1), (_MACRO, _BLOCK, _BLOCK), strict=True):
+    for blocks, size in zip(np.split(stacked, cuts, axis=1), (_MACRO, _BLOCK, _BLOCK), strict=True):
         shaped = blocks.reshape(down, size // 8, across * size // 8, 8, 8).transpose(0, 1, 3, 2, 4)
         parts.append(shaped.reshape(down * size, across * size))
     return joined([part[: form.height // by, : form.width // by] for part, by in zip(parts, (1, 2, 2), strict=True)])
@@ -138,14 +138,14 @@ def _backward(coefficients: _Ints) -> _Ints:
     return values
 
 
-def _packed(at: int, row: _Ints, step: int) -> bytes:
+def _packed(index: int, row: _Ints, step: int) -> bytes:
     """A slice: row, step, and the quantised coefficients by frequency, deflated."""
     size = _STEPS[step]
     # a dead zone of a third, as intra frames of H.264 have it: round towards zero
     levels = np.sign(row) * ((np.abs(row) * 3 + size) // (3 * size))
     body = zlib.compressobj(6, zlib.DEFLATED, -15)
     data = body.compress(np.clip(levels, -128, 127).astype(np.int8).tobytes()) + body.flush()
-    return bytes([at, step]) + data
+    return bytes([index, step]) + data
 
 
 def _unpacked(data: bytes, width: int) -> tuple[int, _Ints]:

@@ -22,7 +22,7 @@ def scenario(rate: int, duration: str, pattern: str = "cbr") -> Scenario:
     )
 
 
-def kept(run: Run) -> Mapping[str, Any]:
+def summary(run: Run) -> Mapping[str, Any]:
     return {**run.metrics(), "digest": run.digest}
 
 
@@ -31,15 +31,17 @@ class Experiment(Base):
     full_seeds = 3
 
     def jobs(self, plan: Plan) -> dict[Any, Then[Run, Mapping[str, Any]]]:
-        jobs = {(rate, seed): Then(RunJob(scenario(rate, "4s"), seed), kept) for rate in RATES for seed in plan.seeds}
-        jobs |= {("poisson", seed): Then(RunJob(scenario(1, "4s", "poisson"), seed), kept) for seed in plan.seeds}
+        jobs = {
+            (rate, seed): Then(RunJob(scenario(rate, "4s"), seed), summary) for rate in RATES for seed in plan.seeds
+        }
+        jobs |= {("poisson", seed): Then(RunJob(scenario(1, "4s", "poisson"), seed), summary) for seed in plan.seeds}
         if not plan.quick:
-            jobs["long", 1] = Then(RunJob(scenario(1, "20s"), 1), kept)
+            jobs["long", 1] = Then(RunJob(scenario(1, "20s"), 1), summary)
         return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Mapping[str, Any]]) -> Outcome:
-        def over(what: Any, metric: str, scale: float, unit: str) -> Measure:
-            return Measure.of([done[what, seed][metric] * scale for seed in plan.seeds], unit, metric)
+        def over(key: Any, metric: str, scale: float, unit: str) -> Measure:
+            return Measure.of([done[key, seed][metric] * scale for seed in plan.seeds], unit, metric)
 
         measures = {}
         for rate in RATES:
@@ -61,7 +63,7 @@ class Experiment(Base):
             ],
             figures=[self.figure(measures)],
             notes=["Sending jitter is off."],
-            digests={f"{what}, seed {seed}": got["digest"] for (what, seed), got in done.items()},
+            digests={f"{key}, seed {seed}": result["digest"] for (key, seed), result in done.items()},
         )
 
     def figure(self, measures: Mapping[str, Measure]) -> Drawing:

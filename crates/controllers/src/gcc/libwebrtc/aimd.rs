@@ -9,55 +9,57 @@ use crate::gcc::rate::State;
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Size, Span, Time};
 
-/// Growth in a second where the capacity is not known (`MultiplicativeRateIncrease`), and its least step.
+/// Growth per second while the link capacity is unknown, and the smallest step (`MultiplicativeRateIncrease`).
 const GROWTH: f64 = 1.08;
-const LEAST_STEP: Rate = Rate::from_bps(1000);
-/// An increase ends at this times the received rate, and this more (`increase_limit`).
-const BOUND: (f64, Rate) = (1.5, Rate::from_kbps(10));
-/// A decrease goes this much below the part of the received rate (`ChangeBitrate`).
-const BELOW: Rate = Rate::from_kbps(5);
-/// Near the capacity: frames of 1/30 s in packets of this size, half of one in a response time, which is the round
-/// trip and this; and the least slope, bit/s in a second (`GetNearMaxIncreaseRateBpsPerSecond`).
-const FRAME: Span = Span::from_micros(33_333);
-const PACKET: f64 = 1200.0;
-const RESPONSE: Span = Span::from_millis(100);
-const LEAST_SLOPE: f64 = 4000.0;
-/// A round trip between decreases is taken to be within these (`TimeToReduceFurther`).
-const DECREASE_GAP: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
-/// The round trip before there is one (`kDefaultRtt`).
+const MIN_MULTIPLICATIVE_STEP: Rate = Rate::from_bps(1000);
+/// Limit of an increase: this factor times the received rate, plus this rate (`increase_limit`).
+const INCREASE_LIMIT: (f64, Rate) = (1.5, Rate::from_kbps(10));
+/// A decrease subtracts this from beta times the received rate (`ChangeBitrate`).
+const DECREASE_OFFSET: Rate = Rate::from_kbps(5);
+/// Additive increase near the capacity (`GetNearMaxIncreaseRateBpsPerSecond`): a frame lasts 1/30 s and is split into
+/// packets of this size, bytes; the rate grows by half a packet per response time, which is the round trip plus
+/// `RESPONSE_TIME_OFFSET`, and by no less than the minimum, bit/s per second (`kMinIncreaseRateBpsPerSecond`).
+const FRAME_INTERVAL: Span = Span::from_micros(33_333);
+const PACKET_SIZE: f64 = 1200.0;
+const RESPONSE_TIME_OFFSET: Span = Span::from_millis(100);
+const MIN_INCREASE_RATE_BPS_PER_SECOND: f64 = 4000.0;
+/// Bounds of the time between two decreases, which is otherwise the round trip (`TimeToReduceFurther`).
+const BITRATE_REDUCTION_INTERVAL: (Span, Span) = (Span::from_millis(10), Span::from_millis(200));
+/// Round-trip time before one is measured (`aimd_rate_control.cc`).
 pub const DEFAULT_RTT: Span = Span::from_millis(200);
 
-/// What a network says of its own capacity, where it says anything (`NetworkStateEstimate`).
+/// Link capacity that the network reports of itself (`NetworkStateEstimate`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NetworkState {
-    /// It has at least this.
+pub struct NetworkStateEstimate {
+    /// Lower bound of the capacity (`link_capacity_lower`).
     pub lower: Rate,
-    /// It has at most this.
+    /// Upper bound of the capacity (`link_capacity_upper`).
     pub upper: Rate,
 }
 
-/// What was received whenever the rate had to be decreased; in kbit/s as there, where its variance has that unit.
+/// Average of the received rate at each decrease (`LinkCapacityEstimator`). In kbit/s as in libwebrtc, because the unit
+/// of the normalized variance follows from it.
 #[derive(Clone)]
-struct LinkCapacity {
+struct LinkCapacityEstimator {
     mean: Option<f64>,
     variance: f64,
 }
 
-impl LinkCapacity {
-    /// Weight of a new sample (`OnOveruseDetected`), and bounds of the variance over the mean (`Update`, in single
-    /// precision).
+impl LinkCapacityEstimator {
+    /// Weight of a new sample (`OnOveruseDetected`).
     const WEIGHT: f64 = 0.05;
+    /// Bounds of the variance divided by the mean, kbit/s (`Update`, single precision in libwebrtc).
     const VARIANCE: (f32, f32) = (0.4, 2.5);
 
     fn estimate(&self) -> Option<Rate> {
         self.mean.map(|mean| bps(mean * 1000.0))
     }
 
-    /// The rates three standard deviations below and above.
+    /// Rates three standard deviations below and above the mean.
     fn bounds(&self) -> Option<(Rate, Rate)> {
         let mean = self.mean?;
-        let far = 3.0 * math::sqrt(self.variance * mean);
-        Some((bps((mean - far).max(0.0) * 1000.0), bps((mean + far) * 1000.0)))
+        let three_sigma = 3.0 * math::sqrt(self.variance * mean);
+        Some((bps((mean - three_sigma).max(0.0) * 1000.0), bps((mean + three_sigma) * 1000.0)))
     }
 
     fn overuse(&mut self, received: Rate) {
@@ -70,79 +72,78 @@ impl LinkCapacity {
     }
 }
 
-/// The delay-based rate and what moves it.
+/// Rate control of the delay-based part (`AimdRateControl`).
 #[derive(Clone)]
 pub struct Aimd {
     /// The delay-based rate.
     pub rate: Rate,
-    /// What it does; never Decrease, because a decrease goes over to Hold at once.
+    /// State of the rate control; never Decrease between two calls, because a decrease turns into Hold at once.
     pub state: State,
-    least: Rate,
-    /// The last received rate, for reports that give none.
+    min_rate: Rate,
+    /// Last received rate, used when a report brings none.
     received: Rate,
-    capacity: LinkCapacity,
+    capacity: LinkCapacityEstimator,
     last_change: Option<Time>,
     rtt: Span,
-    network: Option<NetworkState>,
+    network: Option<NetworkStateEstimate>,
 }
 
 impl Aimd {
-    /// A rate control that begins with `start`, and never goes below `least`.
+    /// Creates a rate control that begins with `start` and never goes below `min_rate`.
     #[must_use]
-    pub fn new(start: Rate, least: Rate) -> Self {
+    pub fn new(start: Rate, min_rate: Rate) -> Self {
         Self {
-            rate: start.max(least),
+            rate: start.max(min_rate),
             state: State::Hold,
-            least,
+            min_rate,
             received: start,
-            capacity: LinkCapacity { mean: None, variance: 0.4 },
+            capacity: LinkCapacityEstimator { mean: None, variance: 0.4 },
             last_change: None,
             rtt: DEFAULT_RTT,
             network: None,
         }
     }
 
-    /// Begins with another rate (`SetStartBitrate`).
+    /// Sets the start rate (`SetStartBitrate`).
     pub fn set_start(&mut self, start: Rate) {
         (self.rate, self.received) = (start, start);
     }
 
-    /// Never goes below `least` from now on.
-    pub fn set_least(&mut self, least: Rate) {
-        self.least = least;
-        self.rate = self.rate.max(least);
+    /// Sets the lowest rate (`SetMinBitrate`) and raises the present one to it.
+    pub fn set_min_rate(&mut self, min_rate: Rate) {
+        self.min_rate = min_rate;
+        self.rate = self.rate.max(min_rate);
     }
 
-    /// A new round trip.
+    /// Sets the round-trip time.
     pub fn set_rtt(&mut self, rtt: Span) {
         self.rtt = rtt;
     }
 
-    /// What the network says of itself.
-    pub fn set_network(&mut self, network: Option<NetworkState>) {
+    /// Sets the capacity that the network reports of itself, if it reports one.
+    pub fn set_network(&mut self, network: Option<NetworkStateEstimate>) {
         self.network = network;
     }
 
-    /// Sets the rate from outside: a probe's result, or half the rate.
+    /// Sets the rate from outside: a probe's result, or half the rate (`SetEstimate`).
     pub fn set(&mut self, settings: &Settings, rate: Rate, now: Time) {
         self.rate = self.bounded(settings, rate);
         self.last_change = Some(now);
     }
 
-    /// Goes on from so many times its rate: no change of its own, so that what it is due to grow by since the last one
-    /// stays.
+    /// Multiplies the rate by `factor`. This does not count as a change: growth due since the last change stays due.
     pub fn scale(&mut self, factor: f64) {
-        self.rate = self.rate.scaled(factor).max(self.least);
+        self.rate = self.rate.scaled(factor).max(self.min_rate);
     }
 
-    /// Whether a decrease is due: a round trip since the last change, or less than half the rate received.
+    /// Whether a decrease is due: a round trip has passed since the last change, or less than half the rate arrives.
     #[must_use]
     pub fn may_decrease(&self, received: Rate, now: Time) -> bool {
-        let gap = self.rtt.max(DECREASE_GAP.0).min(DECREASE_GAP.1);
+        let gap = self.rtt.max(BITRATE_REDUCTION_INTERVAL.0).min(BITRATE_REDUCTION_INTERVAL.1);
         self.last_change.is_none_or(|last| between(last, now) >= gap) || received < self.rate.scaled(0.5)
     }
 
-    /// Takes the detector's verdict and the received rate as they are `now`. Answers with the rate.
+    /// Updates the rate from the detector's verdict and the received rate, and returns it.
     pub fn update(&mut self, settings: &Settings, usage: Usage, received: Option<Rate>, now: Time) -> Rate {
         let received = received.unwrap_or(self.received);
         self.received = received;
@@ -168,34 +169,34 @@ impl Aimd {
         if self.capacity.bounds().is_some_and(|(_, high)| received > high) {
             self.capacity.mean = None;
         }
-        let bound = received.scaled(BOUND.0) + BOUND.1;
+        let limit = received.scaled(INCREASE_LIMIT.0) + INCREASE_LIMIT.1;
         let passed = self.last_change.replace(now).map(|last| seconds(between(last, now)));
-        if self.rate >= bound {
+        if self.rate >= limit {
             return None;
         }
         let step = if self.capacity.mean.is_some() {
             bps(self.slope() * passed.unwrap_or(0.0))
         } else {
             let growth = passed.map_or(GROWTH, |passed| math::pow(GROWTH, passed.min(1.0)));
-            self.rate.scaled(growth - 1.0).max(LEAST_STEP)
+            self.rate.scaled(growth - 1.0).max(MIN_MULTIPLICATIVE_STEP)
         };
-        Some((self.rate + step).min(bound))
+        Some((self.rate + step).min(limit))
     }
 
-    /// How fast the rate grows near the capacity, bit/s in a second.
+    /// Growth near the capacity, bit/s per second (`GetNearMaxIncreaseRateBpsPerSecond`).
     #[must_use]
     pub fn slope(&self) -> f64 {
-        let frame = bytes_in(self.rate, FRAME);
-        let packets = math::ceil(frame.as_bytes() as f64 / PACKET).max(1.0);
-        let response = (self.rtt.max(Span::ZERO) + RESPONSE) * 2;
+        let frame = bytes_in(self.rate, FRAME_INTERVAL);
+        let packets = math::ceil(frame.as_bytes() as f64 / PACKET_SIZE).max(1.0);
+        let response = (self.rtt.max(Span::ZERO) + RESPONSE_TIME_OFFSET) * 2;
         let packet = Size::from_bytes(math::round(frame.as_bytes() as f64 / packets) as u64);
-        per(packet, response).as_bps_f64().max(LEAST_SLOPE)
+        per(packet, response).as_bps_f64().max(MIN_INCREASE_RATE_BPS_PER_SECOND)
     }
 
     fn decreased(&mut self, settings: &Settings, received: Rate, now: Time) -> Option<Rate> {
         let mut lower = received.scaled(settings.beta);
-        if lower > BELOW {
-            lower = lower.saturating_sub(BELOW);
+        if lower > DECREASE_OFFSET {
+            lower = lower.saturating_sub(DECREASE_OFFSET);
         }
         if lower > self.rate
             && let Some(capacity) = self.capacity.estimate()
@@ -212,7 +213,7 @@ impl Aimd {
         (lower < self.rate).then_some(lower)
     }
 
-    /// Within what the network says of itself, and no less than the least rate (`ClampBitrate`).
+    /// Clamps a rate to the capacity that the network reports, and to the lowest rate (`ClampBitrate`).
     fn bounded(&self, settings: &Settings, rate: Rate) -> Rate {
         let mut bounded = rate;
         if let Some(network) = self.network {
@@ -223,7 +224,7 @@ impl Aimd {
                 bounded = self.rate.min(bounded.max(network.lower.scaled(settings.beta)));
             }
         }
-        bounded.max(self.least)
+        bounded.max(self.min_rate)
     }
 }
 
@@ -231,10 +232,10 @@ impl Aimd {
 mod tests {
     use super::*;
 
-    const THEN: Time = Time::from_secs(100);
+    const ORIGIN: Time = Time::from_secs(100);
 
-    fn at(ms: i64) -> Time {
-        THEN + Span::from_millis(ms)
+    fn after_ms(ms: i64) -> Time {
+        ORIGIN + Span::from_millis(ms)
     }
 
     fn aimd(start: u64) -> Aimd {
@@ -250,12 +251,12 @@ mod tests {
         near.set_start(Rate::from_bps(288_130));
         assert_eq!(near.slope(), f64::from(601_u32 * 8000 / 600));
         near.set_start(Rate::from_kbps(30));
-        assert_eq!(near.slope(), LEAST_SLOPE);
+        assert_eq!(near.slope(), MIN_INCREASE_RATE_BPS_PER_SECOND);
     }
 
     #[test]
     fn the_capacity_is_an_average_of_whole_kbits_and_is_forgotten_three_sigma_away() {
-        let mut capacity = LinkCapacity { mean: None, variance: 0.4 };
+        let mut capacity = LinkCapacityEstimator { mean: None, variance: 0.4 };
         capacity.overuse(Rate::from_bps(999_500));
         assert_eq!(capacity.estimate(), Some(Rate::from_mbps(1)));
         // sigma is 20 kbit/s; its last bit is beyond, and rates are cut
@@ -269,42 +270,42 @@ mod tests {
         // far below the bounds it begins anew with the next over-use, far above with an increase
         let settings = Settings::default();
         let mut rate = aimd(1_000_000);
-        rate.update(&settings, Usage::Over, Some(Rate::from_mbps(1)), at(0));
-        rate.update(&settings, Usage::Over, Some(Rate::from_kbps(900)), at(1000));
+        rate.update(&settings, Usage::Over, Some(Rate::from_mbps(1)), after_ms(0));
+        rate.update(&settings, Usage::Over, Some(Rate::from_kbps(900)), after_ms(1000));
         assert_eq!(rate.capacity.estimate(), Some(Rate::from_kbps(900)));
-        rate.update(&settings, Usage::Normal, Some(Rate::from_kbps(957)), at(2000));
+        rate.update(&settings, Usage::Normal, Some(Rate::from_kbps(957)), after_ms(2000));
         assert_eq!(rate.capacity.estimate(), None, "957 is three times 18.97 and a little above");
     }
 
     #[test]
     fn what_the_network_says_of_itself_bounds_the_rate_but_a_rate_that_is_above_may_stay() {
         let settings = Settings::default();
-        let mut bound = aimd(1_000_000);
+        let mut limit = aimd(1_000_000);
         let (lower, upper) = (Rate::from_kbps(800), Rate::from_kbps(900));
-        bound.set_network(Some(NetworkState { lower, upper }));
-        bound.set(&settings, Rate::from_mbps(2), at(0));
-        assert_eq!(bound.rate, Rate::from_mbps(1), "not above what it is, nor down");
-        bound.set(&settings, Rate::from_kbps(100), at(0));
-        assert_eq!(bound.rate, Rate::from_kbps(680), "0.85 of the lower bound");
-        bound.set(&settings, Rate::from_mbps(2), at(0));
-        assert_eq!(bound.rate, upper);
+        limit.set_network(Some(NetworkStateEstimate { lower, upper }));
+        limit.set(&settings, Rate::from_mbps(2), after_ms(0));
+        assert_eq!(limit.rate, Rate::from_mbps(1), "not above what it is, nor down");
+        limit.set(&settings, Rate::from_kbps(100), after_ms(0));
+        assert_eq!(limit.rate, Rate::from_kbps(680), "0.85 of the lower bound");
+        limit.set(&settings, Rate::from_mbps(2), after_ms(0));
+        assert_eq!(limit.rate, upper);
     }
 
     #[test]
     fn decreases_come_once_in_a_round_trip_or_when_far_below() {
         let settings = Settings::default();
         let mut rate = aimd(1_000_000);
-        assert!(rate.may_decrease(Rate::from_mbps(1), at(0)));
+        assert!(rate.may_decrease(Rate::from_mbps(1), after_ms(0)));
         assert_eq!(
-            rate.update(&settings, Usage::Over, Some(Rate::from_mbps(1)), at(0)),
+            rate.update(&settings, Usage::Over, Some(Rate::from_mbps(1)), after_ms(0)),
             Rate::from_kbps(845),
             "0.85 of it less 5 kbit/s"
         );
         let third = Rate::from_kbps(900);
-        assert!(!rate.may_decrease(third, at(199)) && rate.may_decrease(third, at(200)));
+        assert!(!rate.may_decrease(third, after_ms(199)) && rate.may_decrease(third, after_ms(200)));
         rate.set_rtt(Span::from_millis(3));
-        assert!(!rate.may_decrease(third, at(9)) && rate.may_decrease(third, at(10)));
-        assert!(rate.may_decrease(Rate::from_kbps(422), at(1)), "less than half");
-        assert!(!rate.may_decrease(Rate::from_kbps(423), at(1)));
+        assert!(!rate.may_decrease(third, after_ms(9)) && rate.may_decrease(third, after_ms(10)));
+        assert!(rate.may_decrease(Rate::from_kbps(422), after_ms(1)), "less than half");
+        assert!(!rate.may_decrease(Rate::from_kbps(423), after_ms(1)));
     }
 }

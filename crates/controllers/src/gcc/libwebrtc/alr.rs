@@ -1,4 +1,4 @@
-//! The application-limited region: whether the sender uses clearly less than it may.
+//! Application-limited region: whether the sender uses clearly less than its target.
 //!
 //! `alr_detector.cc` with `modules/pacing/interval_budget.cc`: a budget that fills at a part of the target and is
 //! emptied by what is sent.
@@ -7,40 +7,46 @@ use super::rounding::ms;
 use super::settings::Settings;
 use tidegate_core::units::{Rate, Size, Time};
 
-/// The budget holds what flows into it in this time, ms (`kWindowMs`).
-const WINDOW: i64 = 500;
+/// Time in which an empty budget fills up, ms (`interval_budget.cc`).
+const WINDOW_MS: i64 = 500;
 
-/// The detector's state.
+/// Detector of the application-limited region (`AlrDetector`).
 #[derive(Clone, Default)]
 pub struct Alr {
-    /// What fills the budget, kbit/s.
-    filling: i64,
-    /// Bytes; negative where more was sent.
+    /// Rate at which the budget fills, kbit/s.
+    target_rate_kbps: i64,
+    /// Bytes that may be sent; negative after more was sent.
     budget: i64,
-    /// What it holds at most, bytes; as much below zero at least.
-    most: i64,
-    /// When something was last sent, ms.
-    last: Option<i64>,
+    /// Bound of the budget, bytes: it stays between minus this and this.
+    max_budget: i64,
+    /// Departure of the last packet, ms.
+    last_sent: Option<i64>,
+    /// Start of the application-limited region, while it lasts.
     since: Option<Time>,
 }
 
 impl Alr {
-    /// A new target.
+    /// Sets the target rate (`SetEstimatedBitrate`).
     pub fn set_estimate(&mut self, settings: &Settings, target: Rate) {
-        self.filling = (target.as_bps_f64() * settings.alr_usage / 1000.0) as i64;
-        self.most = self.filling.saturating_mul(WINDOW) / 8;
-        self.budget = self.budget.max(-self.most).min(self.most);
+        self.target_rate_kbps = (target.as_bps_f64() * settings.alr_usage / 1000.0) as i64;
+        self.max_budget = self.target_rate_kbps.saturating_mul(WINDOW_MS) / 8;
+        self.budget = self.budget.max(-self.max_budget).min(self.max_budget);
     }
 
-    /// `size` is sent `now`.
+    /// Counts a packet of `size` that leaves `now` (`OnBytesSent`).
     pub fn sent(&mut self, settings: &Settings, now: Time, size: Size) {
         let now_ms = ms(now.as_nanos());
-        // for how long the first bytes stand is not known
-        let Some(last) = self.last.replace(now_ms) else { return };
+        // the interval that the first packet stands for is unknown
+        let Some(last) = self.last_sent.replace(now_ms) else { return };
         let used = i64::try_from(size.as_bytes()).unwrap_or(i64::MAX);
-        let filled = self.filling.saturating_mul(now_ms.saturating_sub(last)) / 8;
-        self.budget = self.budget.saturating_sub(used).max(-self.most).saturating_add(filled).min(self.most);
-        let level = if self.most == 0 { 0.0 } else { self.budget as f64 / self.most as f64 };
+        let filled = self.target_rate_kbps.saturating_mul(now_ms.saturating_sub(last)) / 8;
+        self.budget = self
+            .budget
+            .saturating_sub(used)
+            .max(-self.max_budget)
+            .saturating_add(filled)
+            .min(self.max_budget);
+        let level = if self.max_budget == 0 { 0.0 } else { self.budget as f64 / self.max_budget as f64 };
         match self.since {
             None if level > settings.alr_start => self.since = Some(now),
             Some(_) if level < settings.alr_stop => self.since = None,
@@ -48,7 +54,7 @@ impl Alr {
         }
     }
 
-    /// Since when the application is the limit, if it is.
+    /// Start of the application-limited region, while it lasts (`GetApplicationLimitedRegionStartTime`).
     #[must_use]
     pub fn since(&self) -> Option<Time> {
         self.since
@@ -59,15 +65,15 @@ impl Alr {
 mod tests {
     use super::*;
 
-    /// Sends packets of `bytes` every 10 ms from `from` on for `millis`, and says when the verdict changed.
+    /// Sends packets of `bytes` every 10 ms for `millis` after `from`; returns the times (ms) of changed verdicts.
     fn run(alr: &mut Alr, from: i64, millis: i64, bytes: u64) -> Vec<(i64, bool)> {
         let settings = Settings::default();
         let mut changes = vec![];
-        for at in (from + 10..=from + millis).step_by(10) {
+        for ms in (from + 10..=from + millis).step_by(10) {
             let before = alr.since().is_some();
-            alr.sent(&settings, Time::from_millis(at), Size::from_bytes(bytes));
+            alr.sent(&settings, Time::from_millis(ms), Size::from_bytes(bytes));
             if alr.since().is_some() != before {
-                changes.push((at, !before));
+                changes.push((ms, !before));
             }
         }
         changes

@@ -1,66 +1,67 @@
-//! The target: the least of what delay, losses and the receiver allow, less while no feedback comes.
+//! Target rate: the minimum of the delay-based, the loss-based and the receiver's rate, lowered while no feedback comes.
 //!
-//! `send_side_bandwidth_estimation.cc`, which also keeps the loss-based part of before 2021 for as long as the second
-//! one has seen too little, or is switched off.
+//! `send_side_bandwidth_estimation.cc`. It still contains the first loss-based part (before 2021), which is used while
+//! the second one has too few observations or is switched off.
 
 use super::loss::{Loss, State};
 use super::rounding::{between, bps};
 use super::settings::Settings;
-use super::stable::Stable;
+use super::stable::LinkCapacityTracker;
 use crate::gcc::silence::Silence;
 use std::collections::VecDeque;
 use tidegate_core::control::PacketResult;
 use tidegate_core::units::{Rate, Span, Time};
 
-/// No rate is below this (`kCongestionControllerMinBitrate`), nor above this where the session has no maximum
-/// (`kDefaultMaxBitrate`).
-pub const LEAST: Rate = Rate::from_kbps(5);
-const MOST: Rate = Rate::from_mbps(1000);
-/// So many packets make a fraction lost (`kLimitNumPackets`).
-const PACKETS: i64 = 20;
-/// How long the start lasts, in which the delay-based part is trusted (`kStartPhase`).
-const START: Span = Span::from_secs(2);
-/// The first loss-based part: increases by 8 % and 1 kbit/s over the least target of this time
-/// (`kBweIncreaseInterval`), decreases once in this and a round trip (`kBweDecreaseInterval`), up to and from these
-/// fractions lost (`kDefaultLowLossThreshold`, `kDefaultHighLossThreshold`), while a fraction is no older than this
-/// (1.2 `kMaxRtcpFeedbackInterval`).
-const INCREASE_WINDOW: Span = Span::from_secs(1);
-const DECREASE_GAP: Span = Span::from_millis(300);
-const LOW: f64 = 0.02;
-const HIGH: f64 = 0.1;
-const STALE: Span = Span::from_secs(6);
+/// Lowest target (`bitrate_settings.h`).
+pub const CONGESTION_CONTROLLER_MIN_BITRATE: Rate = Rate::from_kbps(5);
+/// Highest target where the session sets no maximum.
+const DEFAULT_MAX_BITRATE: Rate = Rate::from_mbps(1000);
+/// Number of packets over which a fraction lost is calculated, at least.
+const LIMIT_NUM_PACKETS: i64 = 20;
+/// Time after the first report in which the target follows the delay-based part upwards.
+const START_PHASE: Span = Span::from_secs(2);
+/// First loss-based part: an increase is to 8 % and 1 kbit/s more than the lowest target in this time.
+const BWE_INCREASE_INTERVAL: Span = Span::from_secs(1);
+/// First loss-based part: time between two decreases, plus a round trip.
+const BWE_DECREASE_INTERVAL: Span = Span::from_millis(300);
+/// First loss-based part: fraction lost up to which the target grows.
+const DEFAULT_LOW_LOSS_THRESHOLD: f64 = 0.02;
+/// First loss-based part: fraction lost above which the target falls.
+const DEFAULT_HIGH_LOSS_THRESHOLD: f64 = 0.1;
+/// First loss-based part: age from which a fraction lost is ignored (1.2 times `kMaxRtcpFeedbackInterval`).
+const MAX_FRACTION_AGE: Span = Span::from_secs(6);
 
-/// The target and all that bounds it.
+/// Target rate with its bounds (`SendSideBandwidthEstimation`).
 pub struct Bandwidth {
     /// The second loss-based part.
     pub loss: Loss,
-    /// Which part limits the target.
+    /// State of the loss-based part, or delay-based where that part does not limit the target.
     pub state: State,
-    /// The fraction lost of the last receiver reports, in 1/256.
+    /// Fraction lost of the last receiver reports, in 1/256.
     pub fraction_lost: u8,
-    /// The last round trip; zero before the first.
+    /// Last round-trip time; zero before the first.
     pub rtt: Span,
     silence: Silence,
-    stable: Stable,
+    stable: LinkCapacityTracker,
     target: Rate,
     acked: Option<Rate>,
-    least: Rate,
-    most: Rate,
-    /// What delay and receiver allow; [`Rate::MAX`] for no bound.
+    min_rate: Rate,
+    max_rate: Rate,
+    /// Limits by the delay-based part and by the receiver; [`Rate::MAX`] for none.
     delay_based: Rate,
     receiver: Rate,
-    /// Lost and expected packets that have not made a fraction yet.
-    waiting: (i64, i64),
+    /// Lost and expected packets since the last fraction.
+    since_fraction: (i64, i64),
     first_report: Option<Time>,
     last_fraction: Option<Time>,
     last_decrease: Option<Time>,
     decreased: bool,
-    /// The target in the last second: when, and how high, each lower than the one after it.
+    /// Lowest targets of the last second with their times, each lower than the next (`min_bitrate_history_`).
     lowest: VecDeque<(Time, Rate)>,
 }
 
 impl Bandwidth {
-    /// Nothing is known yet.
+    /// Creates an estimator without target, feedback or limits.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -69,14 +70,14 @@ impl Bandwidth {
             fraction_lost: 0,
             rtt: Span::ZERO,
             silence: Silence::default(),
-            stable: Stable::default(),
+            stable: LinkCapacityTracker::default(),
             target: Rate::ZERO,
             acked: None,
-            least: LEAST,
-            most: MOST,
+            min_rate: CONGESTION_CONTROLLER_MIN_BITRATE,
+            max_rate: DEFAULT_MAX_BITRATE,
             delay_based: Rate::MAX,
             receiver: Rate::MAX,
-            waiting: (0, 0),
+            since_fraction: (0, 0),
             first_report: None,
             last_fraction: None,
             last_decrease: None,
@@ -85,57 +86,62 @@ impl Bandwidth {
         }
     }
 
-    /// A new route: only the stable target and the received rate stay, and when feedback came.
+    /// Starts anew on another route (`OnRouteChange`). The stable target, the received rate and the time of the last
+    /// feedback stay.
     pub fn reset(&mut self) {
         let (silence, stable) = (self.silence, std::mem::take(&mut self.stable));
         let (acked, lowest) = (self.acked, std::mem::take(&mut self.lowest));
         *self = Self { silence, stable, acked, lowest, state: self.state, ..Self::new() };
     }
 
-    /// What may be sent.
+    /// Target rate (`target_rate`).
     #[must_use]
     pub fn target(&self) -> Rate {
-        self.target.min(self.receiver).max(self.least)
+        self.target.min(self.receiver).max(self.min_rate)
     }
 
-    /// What may be sent for a while.
+    /// Stable target, which the path has carried for some time (`GetEstimatedLinkCapacity`).
     #[must_use]
     pub fn stable(&self) -> Rate {
         self.stable.rate()
     }
 
-    /// The least rate.
+    /// Lowest target.
     #[must_use]
-    pub fn least(&self) -> Rate {
-        self.least
+    pub fn min_rate(&self) -> Rate {
+        self.min_rate
     }
 
-    /// Whether a round trip, or waiting for one, takes too long.
+    /// Whether the round-trip time, or the wait for feedback, is above its limit (`IsRttAboveLimit`).
     #[must_use]
-    pub fn rtt_is_too_long(&self, settings: &Settings) -> bool {
+    pub fn is_rtt_above_limit(&self, settings: &Settings) -> bool {
         settings.rtt_limit > 0.0 && self.silence.too_long(settings.rtt_limit)
     }
 
-    /// New bounds, and a new start rate if there is one.
-    pub fn set_limits(&mut self, start: Option<Rate>, least: Rate, most: Rate, now: Time) {
-        self.least = least.max(LEAST);
-        self.most = if most == Rate::MAX || most == Rate::ZERO { MOST } else { most.max(self.least) };
-        self.loss.set_bounds(self.least, self.most);
+    /// Sets the session's bounds and, if given, its start rate (`SetBitrates`).
+    pub fn set_limits(&mut self, start: Option<Rate>, min_rate: Rate, max_rate: Rate, now: Time) {
+        self.min_rate = min_rate.max(CONGESTION_CONTROLLER_MIN_BITRATE);
+        self.max_rate = if max_rate == Rate::MAX || max_rate == Rate::ZERO {
+            DEFAULT_MAX_BITRATE
+        } else {
+            max_rate.max(self.min_rate)
+        };
+        self.loss.set_bounds(self.min_rate, self.max_rate);
         if let Some(start) = start {
             self.stable.start(start);
             self.set_target(start, now);
         }
     }
 
-    /// Begins with this target: a start rate, or a probe's result.
+    /// Sets the target to a start rate or a probe's result (`SetSendBitrate`).
     pub fn set_target(&mut self, target: Rate, now: Time) {
-        // what was known before does not hold it down
+        // earlier limits must not hold the new target down
         self.delay_based = Rate::MAX;
-        self.limited(target, now);
+        self.apply_target(target, now);
         self.lowest.clear();
     }
 
-    /// Goes on from so many times its target, and each part from so many times its rate.
+    /// Multiplies the target and the rate of each part by `factor`.
     pub fn scale(&mut self, factor: f64, now: Time) {
         let target = self.target().scaled(factor);
         let delay_based = self.delay_based;
@@ -146,20 +152,20 @@ impl Bandwidth {
         }
     }
 
-    /// What a receiver allows; zero lifts the limit.
+    /// Sets the receiver's limit; zero lifts it (`UpdateReceiverEstimate`).
     pub fn set_receiver(&mut self, rate: Rate, now: Time) {
         self.receiver = if rate == Rate::ZERO { Rate::MAX } else { rate };
-        self.limited(self.target, now);
+        self.apply_target(self.target, now);
     }
 
-    /// What the delay-based part allows.
+    /// Sets the delay-based limit; zero lifts it (`UpdateDelayBasedEstimate`).
     pub fn set_delay_based(&mut self, rate: Rate, now: Time) {
         self.stable.delay_based(rate, now);
         self.delay_based = if rate == Rate::ZERO { Rate::MAX } else { rate };
-        self.limited(self.target, now);
+        self.apply_target(self.target, now);
     }
 
-    /// What arrives; none while too little has arrived to say.
+    /// Sets the received rate; none while too few packets have arrived (`SetAcknowledgedRate`).
     pub fn set_acked(&mut self, acked: Option<Rate>) {
         self.acked = acked;
         if let Some(acked) = acked {
@@ -167,17 +173,17 @@ impl Bandwidth {
         }
     }
 
-    /// A packet has left.
+    /// Counts a packet that leaves `now`.
     pub fn sent(&mut self, now: Time) {
         self.silence.packet(now);
     }
 
-    /// Feedback has come, with a packet's round trip in it less what it waited.
-    pub fn heard(&mut self, rtt: Span, now: Time) {
+    /// Counts feedback that arrives `now`; `rtt` is a packet's round trip without its wait at the receiver.
+    pub fn on_feedback(&mut self, rtt: Span, now: Time) {
         self.silence.feedback(rtt, now);
     }
 
-    /// What a report says of its packets.
+    /// Passes the packets of a report to the second loss-based part and updates the target.
     pub fn packets(
         &mut self,
         settings: &Settings,
@@ -189,61 +195,65 @@ impl Bandwidth {
         self.update(settings, now);
     }
 
-    /// Receiver reports have come: packets lost since the last ones, of so many.
+    /// Takes the packets lost and expected since the last receiver reports (`UpdatePacketsLost`).
     pub fn report(&mut self, settings: &Settings, lost: i64, expected: i64, now: Time) {
         self.first_report.get_or_insert(now);
         if expected <= 0 {
             return;
         }
-        let (lost, expected) = (self.waiting.0.saturating_add(lost), self.waiting.1.saturating_add(expected));
-        if expected < PACKETS {
-            self.waiting = (lost, expected);
+        let (lost, expected) =
+            (self.since_fraction.0.saturating_add(lost), self.since_fraction.1.saturating_add(expected));
+        if expected < LIMIT_NUM_PACKETS {
+            self.since_fraction = (lost, expected);
             return;
         }
-        self.waiting = (0, 0);
+        self.since_fraction = (0, 0);
         self.decreased = false;
         self.fraction_lost = (lost.max(0).saturating_mul(256) / expected).min(255) as u8;
         self.last_fraction = Some(now);
         self.update(settings, now);
     }
 
-    /// Follows what has changed (`UpdateEstimate`): with each feedback, receiver report, and every 25 ms.
+    /// Updates the target (`UpdateEstimate`): with each feedback and receiver report, and every 25 ms.
     pub fn update(&mut self, settings: &Settings, now: Time) {
-        if self.rtt_is_too_long(settings) {
+        if self.is_rtt_above_limit(settings) {
             return self.back_off(settings, now);
         }
-        let starts = self.first_report.is_none_or(|first| between(first, now) < START);
-        if self.fraction_lost == 0 && starts && !self.loss.is_ready(settings) {
+        let in_start_phase = self.first_report.is_none_or(|first| between(first, now) < START_PHASE);
+        if self.fraction_lost == 0 && in_start_phase && !self.loss.is_ready(settings) {
             let finite = |rate: Rate| if rate == Rate::MAX { Rate::ZERO } else { rate };
             let trusted = self.target.max(finite(self.receiver)).max(finite(self.delay_based));
             if trusted != self.target {
                 self.lowest.clear();
                 self.lowest.push_back((now, self.target));
-                return self.limited(trusted, now);
+                return self.apply_target(trusted, now);
             }
         }
-        self.note_lowest(now);
-        let Some(last_fraction) = self.last_fraction else { return self.limited(self.target, now) };
+        self.update_lowest(now);
+        let Some(last_fraction) = self.last_fraction else { return self.apply_target(self.target, now) };
         if self.loss.is_ready(settings) {
             self.state = self.loss.state;
-            return self.limited(self.loss.rate, now);
+            return self.apply_target(self.loss.rate, now);
         }
-        let target = self.by_fraction(last_fraction, now);
-        self.limited(target, now);
+        let target = self.first_loss_based(last_fraction, now);
+        self.apply_target(target, now);
     }
 
-    /// What the first loss-based part makes of the fraction lost.
-    fn by_fraction(&mut self, last_fraction: Time, now: Time) -> Rate {
+    /// Target of the first loss-based part after the last fraction lost.
+    fn first_loss_based(&mut self, last_fraction: Time, now: Time) -> Rate {
         let loss = f64::from(self.fraction_lost) / 256.0;
-        if between(last_fraction, now) >= STALE {
+        if between(last_fraction, now) >= MAX_FRACTION_AGE {
             return self.target;
         }
-        if loss <= LOW {
+        if loss <= DEFAULT_LOW_LOSS_THRESHOLD {
             let lowest = self.lowest.front().map_or(self.target, |&(_, rate)| rate);
             return bps(lowest.as_bps_f64() * 1.08 + 0.5) + Rate::from_kbps(1);
         }
-        let gap = DECREASE_GAP + self.rtt;
-        if loss > HIGH && !self.decreased && self.last_decrease.is_none_or(|last| between(last, now) >= gap) {
+        let interval = BWE_DECREASE_INTERVAL + self.rtt;
+        if loss > DEFAULT_HIGH_LOSS_THRESHOLD
+            && !self.decreased
+            && self.last_decrease.is_none_or(|last| between(last, now) >= interval)
+        {
             self.last_decrease = Some(now);
             self.decreased = true;
             return bps(self.target.as_bps_f64() * f64::from(512 - i32::from(self.fraction_lost)) / 512.0);
@@ -258,29 +268,30 @@ impl Bandwidth {
             self.last_decrease = Some(now);
             let rate = self.target.scaled(settings.rtt_factor).max(floor);
             self.stable.lower(rate, now);
-            return self.limited(rate, now);
+            return self.apply_target(rate, now);
         }
-        self.limited(self.target, now);
+        self.apply_target(self.target, now);
     }
 
-    fn note_lowest(&mut self, now: Time) {
-        // a millisecond more, as there: a target may rise that is as old as a second but for rounding
-        let old = |&(at, _): &(Time, Rate)| between(at, now) + Span::from_millis(1) > INCREASE_WINDOW;
-        while self.lowest.front().is_some_and(old) {
+    fn update_lowest(&mut self, now: Time) {
+        // a millisecond more, as in libwebrtc: a target that is a second old but for rounding is dropped, too
+        let is_old =
+            |&(time, _): &(Time, Rate)| between(time, now) + Span::from_millis(1) > BWE_INCREASE_INTERVAL;
+        while self.lowest.front().is_some_and(is_old) {
             self.lowest.pop_front();
         }
         while self.lowest.back().is_some_and(|&(_, rate)| self.target <= rate) {
             self.lowest.pop_back();
         }
         self.lowest.push_back((now, self.target));
-        debug_assert!(self.lowest.iter().is_sorted_by(|a, b| a.1 < b.1), "each lower than the one after it");
+        debug_assert!(self.lowest.iter().is_sorted_by(|a, b| a.1 < b.1), "each lower than the next");
     }
 
-    /// Takes a target, within its bounds (`UpdateTargetBitrate`).
-    fn limited(&mut self, target: Rate, now: Time) {
-        self.target = target.min(self.delay_based).min(self.most).max(self.least);
+    /// Sets the target within all bounds (`UpdateTargetBitrate`).
+    fn apply_target(&mut self, target: Rate, now: Time) {
+        self.target = target.min(self.delay_based).min(self.max_rate).max(self.min_rate);
         debug_assert!(
-            self.least <= self.target && self.target <= self.most,
+            self.min_rate <= self.target && self.target <= self.max_rate,
             "{} is out of bounds",
             self.target
         );
@@ -298,7 +309,7 @@ impl Default for Bandwidth {
 mod tests {
     use super::*;
 
-    fn at(ms: i64) -> Time {
+    fn millis(ms: i64) -> Time {
         Time::from_millis(ms)
     }
 
@@ -306,122 +317,122 @@ mod tests {
         Rate::from_kbps(kbps)
     }
 
-    fn begun(start: Rate) -> Bandwidth {
+    fn started(start: Rate) -> Bandwidth {
         let mut bandwidth = Bandwidth::new();
-        bandwidth.set_limits(Some(start), kbps(30), Rate::from_mbps(10), at(0));
+        bandwidth.set_limits(Some(start), kbps(30), Rate::from_mbps(10), millis(0));
         bandwidth
     }
 
-    /// The first loss-based part alone.
-    fn first() -> Settings {
+    /// Settings with the second loss-based part switched off.
+    fn first_part_only() -> Settings {
         Settings { loss_part: false, ..Settings::default() }
     }
 
     #[test]
     fn the_delay_based_part_is_trusted_at_the_start_and_bounds_the_target_later() {
         let settings = Settings::default();
-        let mut bandwidth = begun(kbps(300));
-        bandwidth.set_delay_based(kbps(800), at(100));
+        let mut bandwidth = started(kbps(300));
+        bandwidth.set_delay_based(kbps(800), millis(100));
         assert_eq!(bandwidth.target(), kbps(300), "it allows, but does not raise");
-        bandwidth.update(&settings, at(100));
+        bandwidth.update(&settings, millis(100));
         assert_eq!(bandwidth.target(), kbps(800));
-        bandwidth.set_delay_based(kbps(500), at(200));
+        bandwidth.set_delay_based(kbps(500), millis(200));
         assert_eq!(bandwidth.target(), kbps(500));
         // two seconds after the first report the start is over
-        bandwidth.report(&settings, 0, 10, at(1000));
-        bandwidth.set_delay_based(kbps(900), at(3000));
-        bandwidth.update(&settings, at(3000));
-        assert_eq!(bandwidth.target(), kbps(500), "and nothing was said of losses yet");
-        // a probe's result holds whatever was known before
-        bandwidth.set_target(kbps(700), at(3100));
+        bandwidth.report(&settings, 0, 10, millis(1000));
+        bandwidth.set_delay_based(kbps(900), millis(3000));
+        bandwidth.update(&settings, millis(3000));
+        assert_eq!(bandwidth.target(), kbps(500), "and no fraction lost has come yet");
+        // a probe's result overrides earlier limits
+        bandwidth.set_target(kbps(700), millis(3100));
         assert_eq!(bandwidth.target(), kbps(700));
     }
 
     #[test]
     fn what_was_low_before_a_probe_holds_no_increase_back() {
-        let mut bandwidth = begun(kbps(1000));
-        bandwidth.report(&first(), 26, 256, at(0));
-        bandwidth.set_target(kbps(2000), at(100));
-        bandwidth.report(&first(), 0, 256, at(200));
+        let mut bandwidth = started(kbps(1000));
+        bandwidth.report(&first_part_only(), 26, 256, millis(0));
+        bandwidth.set_target(kbps(2000), millis(100));
+        bandwidth.report(&first_part_only(), 0, 256, millis(200));
         assert_eq!(bandwidth.target(), kbps(2161));
     }
 
     #[test]
     fn a_receiver_bounds_the_target_and_zero_lifts_the_bound() {
-        let mut bandwidth = begun(kbps(300));
-        bandwidth.set_receiver(kbps(200), at(0));
+        let mut bandwidth = started(kbps(300));
+        bandwidth.set_receiver(kbps(200), millis(0));
         assert_eq!(bandwidth.target(), kbps(200));
-        bandwidth.set_receiver(Rate::ZERO, at(0));
+        bandwidth.set_receiver(Rate::ZERO, millis(0));
         assert_eq!(bandwidth.target(), kbps(300));
-        bandwidth.set_receiver(kbps(1), at(0));
-        assert_eq!(bandwidth.target(), kbps(30), "not below the least rate");
+        bandwidth.set_receiver(kbps(1), millis(0));
+        assert_eq!(bandwidth.target(), kbps(30), "not below the lowest rate");
     }
 
     #[test]
     fn a_fraction_lost_is_of_twenty_packets_and_more() {
-        let mut bandwidth = begun(kbps(300));
-        bandwidth.report(&first(), 3, 19, at(0));
+        let mut bandwidth = started(kbps(300));
+        bandwidth.report(&first_part_only(), 3, 19, millis(0));
         assert_eq!(bandwidth.fraction_lost, 0);
-        bandwidth.report(&first(), 2, 1, at(0));
+        bandwidth.report(&first_part_only(), 2, 1, millis(0));
         assert_eq!(bandwidth.fraction_lost, 64, "5 of 20");
-        bandwidth.report(&first(), -5, 20, at(0));
+        bandwidth.report(&first_part_only(), -5, 20, millis(0));
         assert_eq!(bandwidth.fraction_lost, 0, "duplicates are no gain");
-        bandwidth.report(&first(), 40, 20, at(0));
+        bandwidth.report(&first_part_only(), 40, 20, millis(0));
         assert_eq!(bandwidth.fraction_lost, 255);
     }
 
     #[test]
     fn the_first_loss_based_part_grows_by_a_twelfth_holds_and_falls_by_half_of_what_is_lost() {
-        let settings = first();
-        let mut bandwidth = begun(kbps(1000));
+        let settings = first_part_only();
+        let mut bandwidth = started(kbps(1000));
         // 5/256 are below 2 %: 8 % and 1 kbit/s above the least target of the last second
-        bandwidth.report(&settings, 5, 256, at(0));
+        bandwidth.report(&settings, 5, 256, millis(0));
         assert_eq!(bandwidth.target(), kbps(1081));
-        bandwidth.update(&settings, at(500));
+        bandwidth.update(&settings, millis(500));
         assert_eq!(bandwidth.target(), kbps(1081));
-        bandwidth.update(&settings, at(1000));
+        bandwidth.update(&settings, millis(1000));
         assert_eq!(bandwidth.target(), Rate::from_bps(1_168_480));
         let before = bandwidth.target();
-        bandwidth.report(&settings, 25, 256, at(1100));
+        bandwidth.report(&settings, 25, 256, millis(1100));
         assert_eq!(bandwidth.target(), before, "below 10 %: nothing");
         // 26/256: down by half of it, once for each fraction, and once in 300 ms and a round trip
         bandwidth.rtt = Span::from_millis(100);
-        bandwidth.report(&settings, 26, 256, at(1200));
+        bandwidth.report(&settings, 26, 256, millis(1200));
         let lower = Rate::from_bps((before.as_bps_f64() * 486.0 / 512.0) as u64);
         assert_eq!(bandwidth.target(), lower);
-        bandwidth.update(&settings, at(5000));
+        bandwidth.update(&settings, millis(5000));
         assert_eq!(bandwidth.target(), lower, "it was acted upon");
-        bandwidth.report(&settings, 26, 256, at(5100));
+        bandwidth.report(&settings, 26, 256, millis(5100));
         let after = bandwidth.target();
         assert!(after < lower);
-        bandwidth.report(&settings, 26, 256, at(5499));
+        bandwidth.report(&settings, 26, 256, millis(5499));
         assert_eq!(bandwidth.target(), after, "too soon");
-        bandwidth.report(&settings, 26, 256, at(5500));
+        bandwidth.report(&settings, 26, 256, millis(5500));
         assert!(bandwidth.target() < after);
-        // what was said six seconds ago does not count
-        bandwidth.report(&settings, 0, 256, at(6000));
-        bandwidth.update(&settings, at(7000));
+        // a fraction of six seconds ago does not count
+        bandwidth.report(&settings, 0, 256, millis(6000));
+        bandwidth.update(&settings, millis(7000));
         let grown = bandwidth.target();
-        bandwidth.update(&settings, at(12_000));
+        bandwidth.update(&settings, millis(12_000));
         assert_eq!(bandwidth.target(), grown);
     }
 
     #[test]
     fn silence_takes_a_fifth_each_second_down_to_its_floor() {
         let settings = Settings { rtt_floor: 100_000.0, ..Settings::default() };
-        let mut bandwidth = begun(kbps(1000));
-        bandwidth.heard(Span::from_millis(100), at(0));
-        bandwidth.sent(at(2900));
-        bandwidth.update(&settings, at(2900));
+        let mut bandwidth = started(kbps(1000));
+        bandwidth.on_feedback(Span::from_millis(100), millis(0));
+        bandwidth.sent(millis(2900));
+        bandwidth.update(&settings, millis(2900));
         assert_eq!(bandwidth.target(), kbps(1000));
-        bandwidth.sent(at(2901));
+        bandwidth.sent(millis(2901));
         for (ms, expected) in [(2901, 800), (3900, 800), (3901, 640), (4901, 512)] {
-            bandwidth.update(&settings, at(ms));
+            bandwidth.update(&settings, millis(ms));
             assert_eq!(bandwidth.target(), kbps(expected), "at {ms} ms");
         }
         assert_eq!(bandwidth.stable(), kbps(512));
-        (5..30).for_each(|s| bandwidth.update(&settings, at(s * 1000 + 901)));
+        (5..30).for_each(|s| bandwidth.update(&settings, millis(s * 1000 + 901)));
         assert_eq!(bandwidth.target(), kbps(100));
-        assert!(!bandwidth.rtt_is_too_long(&Settings { rtt_limit: 0.0, ..settings }));
+        assert!(!bandwidth.is_rtt_above_limit(&Settings { rtt_limit: 0.0, ..settings }));
     }
 }

@@ -1,4 +1,4 @@
-//! How likely it is that a channel of this bandwidth and inherent loss lost what was observed.
+//! Likelihood of the observed losses for a channel with a given bandwidth and inherent loss.
 //!
 //! `loss_based_bwe_v2.cc`: observations, their likelihood, Newton's method for the inherent loss.
 
@@ -7,14 +7,14 @@ use super::settings::Settings;
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Size};
 
-/// How many observations count (`ObservationWindowSize`).
-const WINDOW: usize = 15;
-/// A probability is no closer to impossible, or to certain, than this (`GetLossProbability`).
-const UNLIKELY: f64 = 1e-6;
-/// A second derivative is no closer to zero (`GetDerivatives`).
-const FLAT: f64 = -1e-6;
+/// Number of observations kept (`ObservationWindowSize`).
+const OBSERVATION_WINDOW_SIZE: usize = 15;
+/// Smallest distance of a loss probability from 0 and from 1 (`GetLossProbability`).
+const MIN_PROBABILITY: f64 = 1e-6;
+/// Second derivative that stands for one that is not negative (`GetDerivatives`).
+const MAX_SECOND_DERIVATIVE: f64 = -1e-6;
 
-/// A channel that loses `inherent_loss` of everything and all beyond `bandwidth`.
+/// Channel that loses the part `inherent_loss` of all packets, and all bytes beyond `bandwidth` (`ChannelParameters`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Channel {
     pub(super) inherent_loss: f64,
@@ -22,36 +22,36 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Which part it loses of what is sent at `rate`.
+    /// Loss probability at a sending rate (`GetLossProbability`).
     fn loss(&self, rate: Rate) -> f64 {
-        let own = self.inherent_loss.clamp(0.0, 1.0);
+        let inherent = self.inherent_loss.clamp(0.0, 1.0);
         let beyond = rate.saturating_sub(self.bandwidth).as_bps_f64();
-        let beyond = if beyond > 0.0 { (1.0 - own) * beyond / rate.as_bps_f64() } else { 0.0 };
-        (own + beyond).clamp(UNLIKELY, 1.0 - UNLIKELY)
+        let beyond = if beyond > 0.0 { (1.0 - inherent) * beyond / rate.as_bps_f64() } else { 0.0 };
+        (inherent + beyond).clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     }
 
-    /// The inherent loss, within its bounds: the lower the bandwidth, the more may be inherent.
-    fn feasible(&self, settings: &Settings) -> f64 {
-        let most = if self.bandwidth == Rate::ZERO {
+    /// Inherent loss within its bounds (`GetFeasibleInherentLoss`): the upper bound falls with the bandwidth.
+    fn feasible_inherent_loss(&self, settings: &Settings) -> f64 {
+        let upper_bound = if self.bandwidth == Rate::ZERO {
             1.0
         } else {
             (settings.loss_offset + settings.loss_balance / self.bandwidth.as_bps_f64()).min(1.0)
         };
-        self.inherent_loss.max(settings.loss_inherent_least).min(most)
+        self.inherent_loss.max(settings.loss_inherent_least).min(upper_bound)
     }
 }
 
-/// What became of the packets of 250 ms and more.
+/// Bytes sent and lost in 250 ms or more (`Observation`).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Observation {
     pub(super) size: Size,
     pub(super) lost: Size,
-    /// At which rate they were sent.
+    /// Sending rate.
     pub(super) rate: Rate,
 }
 
 impl Observation {
-    /// Kilobytes lost and received.
+    /// Kilobytes lost, and kilobytes received.
     fn kilobytes(&self) -> (f64, f64) {
         let kilo = |size: Size| size.as_bytes() as f64 / 1000.0;
         (kilo(self.lost), kilo(self.size.saturating_sub(self.lost)))
@@ -62,13 +62,13 @@ impl Observation {
     }
 }
 
-/// The last observations.
+/// Last observations with the weights of their ages.
 #[derive(Clone, Default)]
 pub(super) struct Observations {
     count: u64,
-    /// A ring; where the next one goes is the count modulo its size.
-    ring: [Observation; WINDOW],
-    weights: [f64; WINDOW],
+    /// Ring; the next observation goes to the index `count` modulo its size.
+    ring: [Observation; OBSERVATION_WINDOW_SIZE],
+    weights: [f64; OBSERVATION_WINDOW_SIZE],
     loss: f64,
 }
 
@@ -77,7 +77,7 @@ impl Observations {
         self.count
     }
 
-    /// The part of all bytes that was lost of late, without the worst observation and the best one.
+    /// Weighted fraction of bytes lost, without the worst and the best observation.
     pub(super) fn loss(&self) -> f64 {
         self.loss
     }
@@ -88,72 +88,73 @@ impl Observations {
                 *weight = math::pow(settings.loss_weight, age as f64);
             }
         }
-        self.ring[(self.count % WINDOW as u64) as usize] = observation;
+        self.ring[(self.count % OBSERVATION_WINDOW_SIZE as u64) as usize] = observation;
         self.count += 1;
         self.loss = self.average(settings);
     }
 
-    /// Those that there are, by their place in the ring, with the weight of their age.
+    /// Iterates over the observations in the order of the ring, each with the weight of its age.
     fn weighted(&self) -> impl Iterator<Item = (f64, &Observation)> {
-        let newest = ((self.count + WINDOW as u64 - 1) % WINDOW as u64) as usize;
-        let there = self.count.min(WINDOW as u64) as usize;
-        self.ring[..there]
-            .iter()
-            .enumerate()
-            .map(move |(place, observation)| (self.weights[(newest + WINDOW - place) % WINDOW], observation))
+        let newest =
+            ((self.count + OBSERVATION_WINDOW_SIZE as u64 - 1) % OBSERVATION_WINDOW_SIZE as u64) as usize;
+        let len = self.count.min(OBSERVATION_WINDOW_SIZE as u64) as usize;
+        self.ring[..len].iter().enumerate().map(move |(index, observation)| {
+            let age = (newest + OBSERVATION_WINDOW_SIZE - index) % OBSERVATION_WINDOW_SIZE;
+            (self.weights[age], observation)
+        })
     }
 
-    /// `CalculateAverageReportedByteLossRatio`.
+    /// Weighted loss ratio (`CalculateAverageReportedByteLossRatio`).
     fn average(&self, settings: &Settings) -> f64 {
         #[derive(Clone, Copy, Default)]
         struct Bytes {
             lost: f64,
-            all: f64,
+            total: f64,
         }
         let (mut sum, mut best, mut worst) = (Bytes::default(), Bytes::default(), Bytes::default());
-        let (mut least, mut most, mut rate_of_worst) = (1.0, 0.0, Rate::ZERO);
+        let (mut min_loss, mut max_loss, mut rate_of_worst) = (1.0, 0.0, Rate::ZERO);
         for (weight, observation) in self.weighted() {
             let bytes = |size| part(size, weight).as_bytes() as f64;
-            let here = Bytes { lost: bytes(observation.lost), all: bytes(observation.size) };
-            (sum.lost, sum.all) = (sum.lost + here.lost, sum.all + here.all);
+            let weighted = Bytes { lost: bytes(observation.lost), total: bytes(observation.size) };
+            (sum.lost, sum.total) = (sum.lost + weighted.lost, sum.total + weighted.total);
             if self.count > 3 {
                 let loss = observation.loss();
-                if loss > most {
-                    (most, worst, rate_of_worst) = (loss, here, observation.rate);
+                if loss > max_loss {
+                    (max_loss, worst, rate_of_worst) = (loss, weighted, observation.rate);
                 }
-                if loss < least {
-                    (least, best) = (loss, here);
+                if loss < min_loss {
+                    (min_loss, best) = (loss, weighted);
                 }
             }
         }
-        let over = |lost: f64, all: f64| if all > 0.0 { lost / all } else { 0.0 };
-        // where much was sent all of a sudden, the worst one is no mischance
-        let sudden = self.median_rate().scaled(settings.loss_median_factor) <= rate_of_worst;
-        if sudden || sum.all == best.all + worst.all {
-            return over(sum.lost, sum.all);
+        let ratio = |lost: f64, total: f64| if total > 0.0 { lost / total } else { 0.0 };
+        // losses after a sudden rise of the sending rate are no accident, and count
+        let sudden_rise = self.median_rate().scaled(settings.loss_median_factor) <= rate_of_worst;
+        if sudden_rise || sum.total == best.total + worst.total {
+            return ratio(sum.lost, sum.total);
         }
-        over(sum.lost - best.lost - worst.lost, sum.all - best.all - worst.all)
+        ratio(sum.lost - best.lost - worst.lost, sum.total - best.total - worst.total)
     }
 
     fn median_rate(&self) -> Rate {
-        let mut rates = [Rate::ZERO; WINDOW];
-        let mut there = 0;
+        let mut rates = [Rate::ZERO; OBSERVATION_WINDOW_SIZE];
+        let mut len = 0;
         for (_, observation) in self.weighted().filter(|(_, observation)| observation.rate != Rate::ZERO) {
-            rates[there] = observation.rate;
-            there += 1;
+            rates[len] = observation.rate;
+            len += 1;
         }
-        let rates = &mut rates[..there];
+        let rates = &mut rates[..len];
         rates.sort_unstable();
-        match there {
+        match len {
             0 => Rate::ZERO,
             n if n % 2 == 1 => rates[n / 2],
             n => Rate::from_bps((rates[n / 2 - 1] + rates[n / 2]).as_bps() / 2),
         }
     }
 
-    /// Moves a channel's inherent loss towards where it is likeliest, by a step of Newton's method.
+    /// Moves a channel's inherent loss towards the likeliest one by a step of Newton's method (`NewtonsMethodUpdate`).
     pub(super) fn fit(&self, settings: &Settings, channel: &mut Channel) {
-        channel.inherent_loss = channel.feasible(settings);
+        channel.inherent_loss = channel.feasible_inherent_loss(settings);
         let (mut first, mut second) = (0.0, 0.0);
         for (weight, observation) in self.weighted() {
             let loss = channel.loss(observation.rate);
@@ -161,18 +162,18 @@ impl Observations {
             first += weight * (lost / loss - received / (1.0 - loss));
             second -= weight * (lost / (loss * loss) + received / ((1.0 - loss) * (1.0 - loss)));
         }
-        let second = if second >= 0.0 { FLAT } else { second };
+        let second = if second >= 0.0 { MAX_SECOND_DERIVATIVE } else { second };
         channel.inherent_loss -= settings.loss_newton * first / second;
-        channel.inherent_loss = channel.feasible(settings);
+        channel.inherent_loss = channel.feasible_inherent_loss(settings);
     }
 
-    /// How likely a channel is, and how much its bandwidth is worth (`GetObjective`).
+    /// Log-likelihood of a channel plus the bias for higher bandwidth (`GetObjective`).
     pub(super) fn objective(&self, settings: &Settings, channel: &Channel) -> f64 {
         let kbps = super::rounding::kbps(channel.bandwidth);
-        let worth = self.bias(settings, settings.loss_bias) * kbps
+        let bandwidth_bias = self.bias(settings, settings.loss_bias) * kbps
             + self.bias(settings, settings.loss_log_bias) * math::ln(1.0 + kbps);
         let mut objective = 0.0;
-        // what was sent below the bandwidth has one loss: the logarithms of the last one are kept
+        // all observations below the bandwidth have one loss probability: its logarithms are calculated once
         let mut logarithms = (f64::NAN, 0.0, 0.0);
         for (weight, observation) in self.weighted() {
             let loss = channel.loss(observation.rate);
@@ -181,20 +182,20 @@ impl Observations {
             }
             let (lost, received) = observation.kilobytes();
             objective += weight * (lost * logarithms.1 + received * logarithms.2);
-            objective += weight * worth * (observation.size.as_bytes() as f64 / 1000.0);
+            objective += weight * bandwidth_bias * (observation.size.as_bytes() as f64 / 1000.0);
         }
         objective
     }
 
-    /// A preference for bandwidth that turns into its opposite where much is lost (`AdjustBiasFactor`).
+    /// Bias factor, positive below the loss threshold and negative above it (`AdjustBiasFactor`).
     fn bias(&self, settings: &Settings, factor: f64) -> f64 {
         let below = settings.loss_preference - self.loss;
-        factor * below / (SMOOTHING + below.abs())
+        factor * below / (BANDWIDTH_PREFERENCE_SMOOTHING_FACTOR + below.abs())
     }
 }
 
-/// How soon a preference turns (`BandwidthPreferenceSmoothingFactor`).
-const SMOOTHING: f64 = 0.002;
+/// Loss difference over which the bias changes its sign (`BandwidthPreferenceSmoothingFactor`).
+const BANDWIDTH_PREFERENCE_SMOOTHING_FACTOR: f64 = 0.002;
 
 #[cfg(test)]
 mod tests {
@@ -212,8 +213,8 @@ mod tests {
         assert_eq!(Channel { inherent_loss: 0.0, ..channel }.loss(Rate::ZERO), 1e-6);
         assert_eq!(Channel { inherent_loss: 2.0, ..channel }.loss(Rate::ZERO), 1.0 - 1e-6);
         // 5 % and 100 kbit/s of 1 Mbit/s
-        assert_eq!(Channel { inherent_loss: 0.5, ..channel }.feasible(&settings()), 0.05 + 0.1);
-        assert_eq!(Channel { inherent_loss: 0.0, ..channel }.feasible(&settings()), 1e-3);
+        assert_eq!(Channel { inherent_loss: 0.5, ..channel }.feasible_inherent_loss(&settings()), 0.05 + 0.1);
+        assert_eq!(Channel { inherent_loss: 0.0, ..channel }.feasible_inherent_loss(&settings()), 1e-3);
     }
 
     #[test]
@@ -252,7 +253,7 @@ mod tests {
         }
         assert!((channel.inherent_loss - 0.04).abs() < 1e-9, "{channel:?}");
         let likely = observations.objective(&settings(), &channel);
-        let other = Channel { inherent_loss: 0.02, ..channel };
-        assert!(observations.objective(&settings(), &other) < likely);
+        let less_likely = Channel { inherent_loss: 0.02, ..channel };
+        assert!(observations.objective(&settings(), &less_likely) < likely);
     }
 }

@@ -1,6 +1,6 @@
-//! The delay-based part: groups of packets, the slope of their delay, a verdict on it, and the rate control.
+//! Delay-based part: groups of packets, the slope of their delay, the over-use detector and the rate control.
 //!
-//! `delay_based_bwe.cc`. Groups, trendline and detector are those that the older presets are made of.
+//! `delay_based_bwe.cc`. Groups, trendline and detector are shared with the older presets.
 
 use super::aimd::Aimd;
 use super::rounding::ms;
@@ -11,53 +11,53 @@ use crate::gcc::trendline::Trendline;
 use tidegate_core::control::{Context, PacketResult};
 use tidegate_core::units::{Rate, Span, Time};
 
-/// After so long without packets everything but the rate begins anew (`kStreamTimeOut`).
-const TIMEOUT: Span = Span::from_secs(2);
+/// Time without packets after which all but the rate starts anew.
+const STREAM_TIME_OUT: Span = Span::from_secs(2);
 
-/// What one report has led to.
+/// Result of one report (`DelayBasedBwe::Result`).
 #[derive(Clone, Copy, Default)]
 pub struct Verdict {
-    /// The delay-based rate, where it was updated.
+    /// Delay-based rate, if it was updated.
     pub rate: Option<Rate>,
-    /// It is a probe's result.
+    /// Whether the rate is a probe's result.
     pub by_probe: bool,
-    /// The queue has drained.
+    /// Whether the queue has drained (`recovered_from_overuse`).
     pub recovered: bool,
 }
 
-/// The delay-based part.
+/// Delay-based part (`DelayBasedBwe`).
 pub struct Delay {
-    /// The rate control.
+    /// Rate control.
     pub rate: Aimd,
     trend_window: u64,
     groups: Groups,
     trend: Trendline,
     detector: Detector,
-    last_heard: Option<Time>,
+    last_report: Option<Time>,
 }
 
 impl Delay {
-    /// A part that has seen nothing, fits its line to so many groups, and begins with `start`.
+    /// Creates a part that fits its line to `trend_window` groups, begins with `start` and stays above `min_rate`.
     #[must_use]
-    pub fn new(trend_window: u64, start: Rate, least: Rate) -> Self {
+    pub fn new(trend_window: u64, start: Rate, min_rate: Rate) -> Self {
         Self {
-            rate: Aimd::new(start, least),
+            rate: Aimd::new(start, min_rate),
             trend_window,
-            groups: Groups::new(groups::Rules::LIBWEBRTC),
+            groups: Groups::new(groups::Config::LIBWEBRTC),
             trend: Trendline::new(trend_window),
-            detector: Detector::new(detector::Rules::LIBWEBRTC),
-            last_heard: None,
+            detector: Detector::new(detector::Config::LIBWEBRTC),
+            last_report: None,
         }
     }
 
-    /// The last verdict.
+    /// Last verdict of the detector.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.detector.usage
     }
 
-    /// Takes the packets of a report that have arrived, in order of arrival, with what is received and what a
-    /// probe has found, if anything. There is at least one packet.
+    /// Takes the received packets of a report in order of arrival (at least one), the received rate and a probe's
+    /// result.
     pub fn report(
         &mut self,
         settings: &Settings,
@@ -67,10 +67,10 @@ impl Delay {
         now: Time,
         cx: &mut Context<'_>,
     ) -> Verdict {
-        if self.last_heard.replace(now).is_some_and(|last| now.saturating_since(last) > TIMEOUT) {
-            self.groups = Groups::new(groups::Rules::LIBWEBRTC);
+        if self.last_report.replace(now).is_some_and(|last| now.saturating_since(last) > STREAM_TIME_OUT) {
+            self.groups = Groups::new(groups::Config::LIBWEBRTC);
             self.trend = Trendline::new(self.trend_window);
-            self.detector = Detector::new(detector::Rules::LIBWEBRTC);
+            self.detector = Detector::new(detector::Config::LIBWEBRTC);
         }
         let mut recovered = false;
         for packet in packets {
@@ -95,8 +95,8 @@ impl Delay {
                 Some(self.rate.update(settings, Usage::Over, Some(acked), now))
             }
             Some(_) => None,
-            // nothing is measured yet: half the rate, with each report, because the gate is asked for less than
-            // half of it (InitialTimeToReduceFurther)
+            // no received rate yet: each report halves the rate. InitialTimeToReduceFurther always agrees, because
+            // libwebrtc passes it less than half the rate
             None => {
                 self.rate.set(settings, Rate::from_bps(self.rate.rate.as_bps() / 2), now);
                 Some(self.rate.rate)

@@ -1,9 +1,9 @@
-//! The loss-based part, second version: the bandwidth under which the losses of the last seconds are most likely.
+//! Loss-based part, second version: the bandwidth under which the losses of the last seconds are most likely.
 //!
-//! `loss_based_bwe_v2.cc`. Packets are taken together to observations of at least 250 ms. A channel loses a part of
-//! what it carries whatever the rate is, and all that is beyond its bandwidth; of a few candidates, that one is taken
-//! under which the observations are likeliest. `channel.rs` has the likelihood; here is what the
-//! estimate does from one observation to the next: how far it may rise, when it holds, when padding is asked for.
+//! `loss_based_bwe_v2.cc`. Packets are grouped into observations of at least 250 ms. A channel loses a fixed part of all
+//! packets, and all bytes beyond its bandwidth; of a few candidate channels, the one that makes the observations most
+//! likely is chosen. The likelihood is in `channel.rs`. This file has the changes of the estimate from one observation
+//! to the next: how far it may rise, when it holds, and when it requests padding.
 
 use super::channel::{Channel, Observation, Observations};
 use super::rounding::{between, per};
@@ -11,22 +11,23 @@ use super::settings::Settings;
 use tidegate_core::control::PacketResult;
 use tidegate_core::units::{Rate, Size, Span, Time};
 
-/// The first hold, and the longest (`kInitHoldDuration`, `kMaxHoldDuration`).
-const FIRST_HOLD: Span = Span::from_millis(300);
-const LONGEST_HOLD: Span = Span::from_secs(60);
-/// No limit of an increase is below this (`kCongestionControllerMinBitrate`).
-const LEAST: Rate = Rate::from_kbps(5);
+/// Duration of the first hold.
+const INIT_HOLD_DURATION: Span = Span::from_millis(300);
+/// Longest hold.
+const MAX_HOLD_DURATION: Span = Span::from_secs(60);
+/// Lowest limit of an increase (`bitrate_settings.h`).
+const CONGESTION_CONTROLLER_MIN_BITRATE: Rate = Rate::from_kbps(5);
 
-/// What limits the rate (`LossBasedState`).
+/// State of the estimate (`LossBasedState`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum State {
-    /// The loss-based estimate does, and it rises.
+    /// Limited by losses, and rising.
     Increasing,
-    /// The same, and padding is to show that the higher rate holds.
+    /// Limited by losses and rising, with padding to test the higher rate.
     IncreasingWithPadding,
-    /// The loss-based estimate does, and it falls or stays.
+    /// Limited by losses, falling or constant.
     Decreasing,
-    /// The delay-based estimate does.
+    /// Limited by the delay-based estimate.
     #[default]
     DelayBased,
 }
@@ -44,48 +45,48 @@ impl State {
     }
 }
 
-/// Packets that do not make an observation yet.
+/// Packets that are not yet enough for an observation (`PartialObservation`).
 #[derive(Clone, Default)]
-struct Partial {
+struct PartialObservation {
     size: u64,
-    /// Number and size of each lost one, in order of numbers.
+    /// Sequence number and size of each lost packet, in order of sequence numbers.
     lost: Vec<(u64, u64)>,
 }
 
-/// No increase above a rate until an instant; the next hold lasts longer.
+/// Hold (`HoldInfo`): no increase above `rate` until `until`; `duration` is that of the next hold.
 #[derive(Clone, Copy)]
-struct Hold {
+struct HoldInfo {
     until: Option<Time>,
     duration: Span,
     rate: Rate,
 }
 
-const NO_HOLD: Hold = Hold { until: None, duration: FIRST_HOLD, rate: Rate::MAX };
+const NO_HOLD: HoldInfo = HoldInfo { until: None, duration: INIT_HOLD_DURATION, rate: Rate::MAX };
 
-/// The estimator's state.
+/// Second loss-based estimator (`LossBasedBweV2`).
 #[derive(Clone)]
 pub struct Loss {
-    /// What it says.
+    /// Loss-based rate.
     pub rate: Rate,
-    /// What limits the rate.
+    /// State of the estimate.
     pub state: State,
     best: Option<Channel>,
     observations: Observations,
-    partial: Partial,
-    /// When the newest packet of the last observation was sent.
+    partial: PartialObservation,
+    /// Departure of the newest packet of the last observation.
     last_sent: Option<Time>,
     acked: Option<Rate>,
     bounds: (Rate, Rate),
     delay_based: Rate,
-    hold: Hold,
-    /// The highest rate that padding was asked for, and since when.
+    hold: HoldInfo,
+    /// Highest rate for which padding was requested, and since when (`PaddingInfo`).
     padding: Option<(Rate, Time)>,
-    /// Since when, and up to where, the estimate recovers.
+    /// Start of the recovery and the rate that limits it (`bandwidth_limit_in_current_window_`).
     recovering: Option<(Time, Rate)>,
 }
 
 impl Loss {
-    /// An estimator that has seen nothing.
+    /// Creates an estimator without observations.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -93,7 +94,7 @@ impl Loss {
             state: State::default(),
             best: None,
             observations: Observations::default(),
-            partial: Partial::default(),
+            partial: PartialObservation::default(),
             last_sent: None,
             acked: None,
             bounds: (Rate::from_kbps(1), Rate::MAX),
@@ -104,18 +105,18 @@ impl Loss {
         }
     }
 
-    /// Whether there is anything to be said (`IsReady`).
+    /// Whether there are enough observations for an estimate (`IsReady`).
     #[must_use]
     pub fn is_ready(&self, settings: &Settings) -> bool {
         settings.loss_part && self.best.is_some() && self.observations.count() >= settings.loss_observations
     }
 
-    /// The least and the highest rate of the session.
-    pub fn set_bounds(&mut self, least: Rate, most: Rate) {
-        self.bounds = (least, most);
+    /// Sets the lowest and the highest rate of the session (`SetMinMaxBitrate`).
+    pub fn set_bounds(&mut self, min_rate: Rate, max_rate: Rate) {
+        self.bounds = (min_rate, max_rate);
     }
 
-    /// Goes on from so many times its rate.
+    /// Multiplies the estimate by `factor`.
     pub fn scale(&mut self, factor: f64) {
         if let Some(best) = &mut self.best {
             best.bandwidth = best.bandwidth.scaled(factor);
@@ -123,13 +124,13 @@ impl Loss {
         }
     }
 
-    /// The received rate.
+    /// Sets the received rate (`SetAcknowledgedBitrate`).
     pub fn set_acked(&mut self, acked: Rate) {
         self.acked = Some(acked);
     }
 
-    /// Takes what a report says of its packets, with the delay-based rate as it is ([`Rate::MAX`] for none), and
-    /// whether the application is the limit.
+    /// Takes the packets of a report, the delay-based rate ([`Rate::MAX`] for none), and whether the application limits
+    /// the sending rate (`UpdateBandwidthEstimate`).
     pub fn update(
         &mut self,
         settings: &Settings,
@@ -163,37 +164,39 @@ impl Loss {
             && self.hold.until.is_some_and(|until| until > now)
             && bounded < delay_based
         {
-            // not at once back to what has just lost packets
+            // no immediate return to the rate that has just lost packets
             self.hold.rate = self.hold.rate.max(lower);
             self.rate = self.hold.rate.min(bounded);
             return;
         }
         self.change_state(settings, bounded, now);
         self.rate = bounded;
-        let over = |(since, _)| now > since + Span::from_millis_f64(settings.loss_increase_window);
-        if self.state != State::DelayBased && self.recovering.is_none_or(over) {
+        let is_over = |(since, _)| now > since + Span::from_millis_f64(settings.loss_increase_window);
+        if self.state != State::DelayBased && self.recovering.is_none_or(is_over) {
             let bandwidth = self.best.map_or(bounded, |best| best.bandwidth);
-            self.recovering = Some((now, bandwidth.scaled(settings.loss_increase).max(LEAST)));
+            self.recovering =
+                Some((now, bandwidth.scaled(settings.loss_increase).max(CONGESTION_CONTROLLER_MIN_BITRATE)));
         }
     }
 
-    /// Adds packets to the observation that is being made; whether one has become complete.
+    /// Adds packets to the partial observation and returns whether it became complete (`PushBackObservation`).
     fn observe(&mut self, settings: &Settings, packets: impl Iterator<Item = PacketResult>) -> bool {
-        let mut sent: Option<(Time, Time)> = None;
+        let mut departures: Option<(Time, Time)> = None;
         for packet in packets {
-            let (size, at) = (packet.size.as_bytes(), packet.sent);
-            let place = self.partial.lost.binary_search_by_key(&packet.sequence, |&(sequence, _)| sequence);
-            match (place, packet.arrival) {
-                (Ok(place), Some(_)) => _ = self.partial.lost.remove(place),
-                (Err(place), None) => self.partial.lost.insert(place, (packet.sequence, size)),
+            let (size, sent) = (packet.size.as_bytes(), packet.sent);
+            let position =
+                self.partial.lost.binary_search_by_key(&packet.sequence, |&(sequence, _)| sequence);
+            match (position, packet.arrival) {
+                (Ok(index), Some(_)) => _ = self.partial.lost.remove(index),
+                (Err(index), None) => self.partial.lost.insert(index, (packet.sequence, size)),
                 _ => {}
             }
             self.partial.size = self.partial.size.saturating_add(size);
-            sent = Some(
-                sent.map_or((at, at), |(first, last)| (if at < first { at } else { first }, last.max(at))),
-            );
+            departures = Some(departures.map_or((sent, sent), |(first, last)| {
+                (if sent < first { sent } else { first }, last.max(sent))
+            }));
         }
-        let Some((first, last)) = sent else { return false };
+        let Some((first, last)) = departures else { return false };
         let length = between(*self.last_sent.get_or_insert(first), last);
         if length <= Span::ZERO || length < Span::from_millis_f64(settings.loss_observation) {
             return false;
@@ -208,23 +211,23 @@ impl Loss {
         true
     }
 
-    /// The candidate under which what was observed is likeliest.
+    /// Candidate channel under which the observations are most likely.
     fn likeliest(&self, settings: &Settings, before: Channel, in_alr: bool, now: Time) -> Channel {
         let padded = |(_, since): (Rate, Time)| since + Span::from_millis_f64(settings.loss_padding) >= now;
-        // of a limited application the received rate says nothing, unless padding has filled it up
+        // an application-limited received rate says nothing of the path, unless padding has filled it up
         let acked = self.acked.filter(|_| !in_alr || self.padding.is_some_and(padded));
         let higher = Some(self.delay_based).filter(|&rate| rate != Rate::MAX && rate > before.bandwidth);
-        let most = match self.recovering {
+        let limit = match self.recovering {
             Some((_, limit)) if self.state != State::DelayBased => limit,
             _ => self.bounds.1,
         };
-        let most = most.max(before.bandwidth);
+        let limit = limit.max(before.bandwidth);
         let [up, same, down] =
             [settings.loss_up, 1.0, settings.loss_down].map(|factor| before.bandwidth.scaled(factor));
         let candidates = [Some(up), Some(same), Some(down), acked, higher];
         let mut best = (f64::MIN, before);
         for bandwidth in candidates.into_iter().flatten() {
-            let mut candidate = Channel { bandwidth: bandwidth.min(most), ..before };
+            let mut candidate = Channel { bandwidth: bandwidth.min(limit), ..before };
             self.observations.fit(settings, &mut candidate);
             let objective = self.observations.objective(settings, &candidate);
             if objective > best.0 {
@@ -234,7 +237,7 @@ impl Loss {
         best.1
     }
 
-    /// How far the estimate may rise at once.
+    /// Limits the rise of the estimate in one step.
     fn limit_increase(&self, settings: &Settings, before: Channel, best: &mut Channel, now: Time) {
         if self.observations.loss() > best.inherent_loss && before.bandwidth < best.bandwidth {
             best.bandwidth = before.bandwidth;
@@ -253,7 +256,7 @@ impl Loss {
         let factor = if holds { settings.loss_rampup_hold } else { settings.loss_rampup };
         best.bandwidth = best.bandwidth.min(acked.scaled(factor)).max(before.bandwidth);
         if self.state == State::Decreasing && best.bandwidth == before.bandwidth {
-            // a bit/s more, so that the state turns, and padding is asked for
+            // one bit/s more, so that the state turns to increasing, and padding is requested
             best.bandwidth = best.bandwidth + Rate::from_bps(1);
         }
     }
@@ -261,12 +264,13 @@ impl Loss {
     fn change_state(&mut self, settings: &Settings, bounded: Rate, now: Time) {
         let padding = Span::from_millis_f64(settings.loss_padding);
         let limited = bounded < self.delay_based && bounded < self.bounds.1;
-        let goes_on = match self.padding {
+        let padding_continues = match self.padding {
             Some((rate, since)) => since + padding >= now || rate < bounded,
             None => true,
         };
-        let keeps = padding == Span::ZERO || self.state != State::IncreasingWithPadding || goes_on;
-        if limited && keeps && self.rises(self.rate, bounded) {
+        let may_increase =
+            padding == Span::ZERO || self.state != State::IncreasingWithPadding || padding_continues;
+        if limited && may_increase && self.rises(self.rate, bounded) {
             if padding > Span::ZERO && self.padding.is_none_or(|(rate, _)| bounded > rate) {
                 self.padding = Some((bounded, now));
             }
@@ -274,9 +278,9 @@ impl Loss {
         } else if limited {
             if self.state != State::Decreasing && settings.loss_hold_factor > 0.0 {
                 let duration = self.hold.duration;
-                self.hold = Hold {
+                self.hold = HoldInfo {
                     until: Some(now + duration),
-                    duration: duration.scaled(settings.loss_hold_factor).min(LONGEST_HOLD),
+                    duration: duration.scaled(settings.loss_hold_factor).min(MAX_HOLD_DURATION),
                     rate: bounded,
                 };
             }
@@ -289,18 +293,18 @@ impl Loss {
         }
     }
 
-    /// Whether a loss-limited estimate rises by this step.
+    /// Whether a loss-limited estimate rises with the step from `from` to `to`.
     fn rises(&self, from: Rate, to: Rate) -> bool {
         let rising = matches!(self.state, State::Increasing | State::IncreasingWithPadding);
         self.state != State::DelayBased && (from < to || (from == to && rising))
     }
 
-    /// What arrives is not too much (`GetInstantLowerBound`).
+    /// Lower bound of the estimate: the received rate, which the path has carried (`GetInstantLowerBound`).
     fn lower_bound(&self) -> Rate {
         self.acked.unwrap_or(Rate::ZERO).max(self.bounds.0)
     }
 
-    /// The more is lost, the less may be sent (`GetInstantUpperBound`).
+    /// Upper bound of the estimate, which falls with the losses (`GetInstantUpperBound`).
     fn upper_bound(&self, settings: &Settings) -> Rate {
         let beyond = self.observations.loss() - settings.loss_offset;
         if beyond > 0.0 { Rate::from_bps_f64(settings.loss_balance / beyond) } else { self.bounds.1 }

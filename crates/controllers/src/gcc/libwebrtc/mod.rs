@@ -14,8 +14,8 @@
 //! REMB ---------------------------------------------------+
 //! ```
 //!
-//! This file is the data flow of `goog_cc_network_control.cc`; each part is a file of its own. What a person would
-//! vary is in [`settings`].
+//! This file has the data flow of `goog_cc_network_control.cc`; each part has its own file. Numbers that a user may want
+//! to vary are in [`settings`].
 
 pub mod aimd;
 pub mod alr;
@@ -32,14 +32,14 @@ mod stable;
 
 use super::detector::Usage;
 use super::received::robust::Robust;
-use super::seen::{News, Seen};
-use aimd::NetworkState;
+use super::seen::{News, ReportHistory};
+use aimd::NetworkStateEstimate;
 use alr::Alr;
-use bandwidth::{Bandwidth, LEAST};
+use bandwidth::{Bandwidth, CONGESTION_CONTROLLER_MIN_BITRATE};
 use delay::Delay;
 use loss::State;
 use probe_rate::ProbeRate;
-use probing::{Asked, Limit, Probing};
+use probing::{BandwidthLimitedCause, ProbeRequests, Probing};
 use pushback::Window;
 use rounding::{between, whole_bytes};
 use settings::{Pushback, Settings};
@@ -49,74 +49,75 @@ use tidegate_core::control::{
 };
 use tidegate_core::units::{Rate, Span, Time};
 
-/// The preset's name.
+/// Name of the preset.
 pub const NAME: &str = "libwebrtc";
 
-/// Time passes in steps of this (`RtpTransportControllerSend`, `GoogCcNetworkControllerFactory::GetProcessInterval`).
-const STEP: Span = Span::from_millis(25);
-/// A probe that found less than this part of what arrives is not believed (`kProbeDropThroughputFraction`).
-const PROBE_FLOOR: f64 = 0.85;
+/// Interval of periodic processing (`GoogCcNetworkControllerFactory::GetProcessInterval`, `RtpTransportControllerSend`).
+const PROCESS_INTERVAL: Span = Span::from_millis(25);
+/// A probe's result is raised to this part of the received rate, where it is lower.
+const PROBE_DROP_THROUGHPUT_FRACTION: f64 = 0.85;
 
-/// What was last told of the network; the parts that depend on it hear of each change.
+/// Network state that was last published to the dependent parts (`MaybeTriggerOnNetworkChanged`).
 #[derive(Clone, Copy, PartialEq)]
-struct Said {
+struct PublishedState {
     target: Rate,
-    /// What the congestion window leaves of it.
-    left: Rate,
+    /// Target that the congestion window leaves to the encoder (`last_pushback_target_rate_`).
+    pushback_target: Rate,
     stable: Rate,
     fraction_lost: u8,
     rtt: Span,
     state: State,
 }
 
-/// The controller.
+/// libwebrtc's controller (`GoogCcNetworkController`).
 pub struct GoogCc {
     settings: Settings,
     limits: Limits,
-    /// When time passes next; none before the first limits.
-    next_step: Option<Time>,
+    /// Time of the next periodic processing; none before the first limits.
+    next_process: Option<Time>,
     alr: Alr,
-    was_limited: bool,
-    seen: Seen,
+    was_app_limited: bool,
+    history: ReportHistory,
     acked: Robust,
     probe_rate: ProbeRate,
     delay: Delay,
     bandwidth: Bandwidth,
     window: Window,
     probing: Probing,
-    network: Option<NetworkState>,
-    /// Packets lost as of the last receiver report.
+    network: Option<NetworkStateEstimate>,
+    /// Cumulative number of packets lost in the last receiver report.
     lost: i64,
-    said: Option<Said>,
-    /// What the window leaves of the target, as the encoder was last told.
+    published: Option<PublishedState>,
+    /// Target that the window leaves, as the encoder last got it.
     pushback: Option<Rate>,
-    /// The policy that follows from it and from the limits, without alarm and probes.
+    /// Decision without alarm and probes; none after a change of the published state or of the limits.
     policy: Option<Decision>,
-    /// What one report newly says; kept for their room.
+    /// New results of one report; a field so that the memory is reused.
     fresh: Vec<PacketResult>,
+    /// Received packets among them, in order of arrival.
     arrived: Vec<PacketResult>,
 }
 
 impl GoogCc {
-    /// A controller with these settings; it begins with the first limits.
+    /// Creates a controller, which begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let start = Limits::default().start;
         Self {
             acked: Robust::default(),
-            delay: Delay::new(settings.trend_window, start, LEAST),
+            delay: Delay::new(settings.trend_window, start, CONGESTION_CONTROLLER_MIN_BITRATE),
             limits: Limits::default(),
-            next_step: None,
+            next_process: None,
             alr: Alr::default(),
-            was_limited: false,
-            seen: Seen::default(),
+            was_app_limited: false,
+            history: ReportHistory::default(),
             probe_rate: ProbeRate::default(),
             bandwidth: Bandwidth::new(),
             window: Window::default(),
             probing: Probing::default(),
             network: None,
             lost: 0,
-            said: None,
+            published: None,
             pushback: None,
             policy: None,
             fresh: Vec::new(),
@@ -125,73 +126,74 @@ impl GoogCc {
         }
     }
 
-    /// The network says something of its own capacity (`OnNetworkStateEstimate`); none: nothing any longer.
-    pub fn set_network(&mut self, network: Option<NetworkState>) {
+    /// Sets the capacity that the network reports of itself (`OnNetworkStateEstimate`); none withdraws it.
+    pub fn set_network(&mut self, network: Option<NetworkStateEstimate>) {
         self.network = network;
     }
 
-    /// New bounds, and a new start rate if there is one (`ResetConstraints`).
-    fn bound(&mut self, start: Option<Rate>, now: Time, asked: &mut Asked) {
+    /// Passes on the limits and, if given, a new start rate (`ResetConstraints`).
+    fn reset_constraints(&mut self, start: Option<Rate>, now: Time, requests: &mut ProbeRequests) {
         let allocated = Rate::from_bps_f64(self.settings.least_allocated);
-        let least = self.limits.min.max(LEAST).max(allocated);
-        let most = self.limits.max.max(least);
-        let start = start.map(|start| start.max(least));
-        self.bandwidth.set_limits(start, least, most, now);
+        let min_rate = self.limits.min.max(CONGESTION_CONTROLLER_MIN_BITRATE).max(allocated);
+        let max_rate = self.limits.max.max(min_rate);
+        let start = start.map(|start| start.max(min_rate));
+        self.bandwidth.set_limits(start, min_rate, max_rate, now);
         if let Some(start) = start {
             self.delay.rate.set_start(start);
         }
-        self.delay.rate.set_least(least);
-        self.probing.set_limits(&self.settings, least, start, most, now, asked);
+        self.delay.rate.set_min_rate(min_rate);
+        self.probing.set_limits(&self.settings, min_rate, start, max_rate, now, requests);
     }
 
-    /// Another route (`OnNetworkRouteChange`).
-    fn change_route(&mut self, now: Time, asked: &mut Asked) {
+    /// Starts anew on another route (`OnNetworkRouteChange`).
+    fn change_route(&mut self, now: Time, requests: &mut ProbeRequests) {
         self.acked = Robust::default();
         self.probe_rate.reset();
-        self.delay = Delay::new(self.settings.trend_window, self.limits.start, LEAST);
+        self.delay =
+            Delay::new(self.settings.trend_window, self.limits.start, CONGESTION_CONTROLLER_MIN_BITRATE);
         self.bandwidth.reset();
         self.probing.reset(now);
-        self.bound(Some(self.limits.start), now, asked);
-        self.tell(now, asked);
+        self.reset_constraints(Some(self.limits.start), now, requests);
+        self.publish(now, requests);
     }
 
-    /// Time passes (`OnProcessInterval`), if it is due.
-    fn step(&mut self, now: Time, asked: &mut Asked) {
-        if self.next_step.is_none_or(|at| at > now) {
+    /// Processes periodically, if that is due (`OnProcessInterval`).
+    fn process(&mut self, now: Time, requests: &mut ProbeRequests) {
+        if self.next_process.is_none_or(|due| due > now) {
             return;
         }
-        self.next_step = Some(now + STEP);
+        self.next_process = Some(now + PROCESS_INTERVAL);
         self.bandwidth.update(&self.settings, now);
         self.probing.set_alr(self.alr.since());
-        self.probing.process(&self.settings, now, asked);
+        self.probing.process(&self.settings, now, requests);
         self.resize_window();
-        self.tell(now, asked);
+        self.publish(now, requests);
     }
 
     fn resize_window(&mut self) {
-        if let (Some(said), true) = (self.said, self.settings.pushback != Pushback::Off) {
-            self.window.resize(&self.settings, said.target);
+        if let (Some(published), true) = (self.published, self.settings.pushback != Pushback::Off) {
+            self.window.resize(&self.settings, published.target);
         }
     }
 
-    /// A receiver report's losses (`RtpTransportControllerSend::OnReport`, `OnTransportLossReport`).
-    fn losses(&mut self, report: &LossReport, now: Time) {
+    /// Takes the losses of a receiver report (`RtpTransportControllerSend::OnReport`, `OnTransportLossReport`).
+    fn on_loss_report(&mut self, report: &LossReport, now: Time) {
         let lost = i64::from(report.cumulative_lost) - self.lost;
         self.lost = i64::from(report.cumulative_lost);
         let expected = i64::from(report.expected);
-        // the first report is nothing to compare with, and one without anything received says nothing of losses
+        // the first report has no predecessor, and a report without a received packet says nothing of losses
         if expected > 0 && expected - lost >= 1 {
             self.bandwidth.report(&self.settings, lost, expected, now);
         }
     }
 
-    /// What feedback newly says, as it is and in order of arrival.
-    fn sort(&mut self, report: &Report) {
-        let seen = &mut self.seen;
-        let news =
-            |packet: &&PacketResult| seen.note(packet.sequence, packet.arrival.is_some()) != News::Nothing;
+    /// Collects the new results of a report, as they are and, of received packets, in order of arrival.
+    fn collect_new(&mut self, report: &Report) {
+        let history = &mut self.history;
+        let is_new =
+            |packet: &&PacketResult| history.note(packet.sequence, packet.arrival.is_some()) != News::Stale;
         self.fresh.clear();
-        self.fresh.extend(report.packets.iter().filter(news));
+        self.fresh.extend(report.packets.iter().filter(is_new));
         self.arrived.clear();
         self.arrived.extend(self.fresh.iter().filter(|packet| packet.arrival.is_some()));
         let order = |packet: &PacketResult| (packet.arrival, packet.sent, packet.sequence);
@@ -200,8 +202,8 @@ impl GoogCc {
         }
     }
 
-    /// Round trips of the packets in a report: what the window and the back-off go by.
-    fn round_trips(&mut self, now: Time) {
+    /// Passes the round trips of a report's packets to the congestion window and the back-off.
+    fn update_round_trips(&mut self, now: Time) {
         let Some(newest) = self.arrived.last().and_then(|packet| packet.arrival) else { return };
         let (mut longest, mut shortest) = (Span::ZERO, Span::MAX);
         for packet in &self.arrived {
@@ -212,41 +214,45 @@ impl GoogCc {
             shortest = shortest.min(Span::from_nanos(trip.as_nanos().saturating_sub(waited).max(0)));
         }
         self.window.report(longest);
-        self.bandwidth.heard(shortest, now);
+        self.bandwidth.on_feedback(shortest, now);
     }
 
-    /// What a probe has found, if it can be believed.
+    /// Takes a probe's result, if there is a credible one.
     fn probe_result(&mut self, acked: Option<Rate>) -> Option<Rate> {
-        let found = self.probe_rate.take()?;
+        let result = self.probe_rate.take()?;
         let estimate = self.delay.rate.rate;
-        if self.network.is_some_and(|network| found < estimate && found < network.lower) {
+        if self.network.is_some_and(|network| result < estimate && result < network.lower) {
             return None;
         }
-        // not far below what arrives: that much the path has carried
-        Some(acked.map_or(found, |acked| found.max(estimate.min(acked.scaled(PROBE_FLOOR)))))
+        // not far below the received rate, which the path has carried
+        Some(
+            acked.map_or(result, |acked| {
+                result.max(estimate.min(acked.scaled(PROBE_DROP_THROUGHPUT_FRACTION)))
+            }),
+        )
     }
 
-    /// Since when the application is the limit, if it is; that it no longer is, is told.
-    fn limited(&mut self, now: Time) -> Option<Time> {
+    /// Start of the application-limited region, while it lasts; its end is passed to the probe controller.
+    fn update_app_limited(&mut self, now: Time) -> Option<Time> {
         let since = self.alr.since();
-        if self.was_limited && since.is_none() {
+        if self.was_app_limited && since.is_none() {
             self.probing.alr_ended(now);
         }
-        self.was_limited = since.is_some();
+        self.was_app_limited = since.is_some();
         since
     }
 
-    /// Per-packet feedback (`OnTransportPacketsFeedback`).
-    fn feedback(&mut self, now: Time, report: &Report, asked: &mut Asked, cx: &mut Context<'_>) {
-        self.sort(report);
+    /// Takes per-packet feedback (`OnTransportPacketsFeedback`).
+    fn on_packets(&mut self, now: Time, report: &Report, requests: &mut ProbeRequests, cx: &mut Context<'_>) {
+        self.collect_new(report);
         if self.fresh.is_empty() {
             return;
         }
         if let Some(newest) = self.fresh.iter().map(|packet| packet.sequence).max() {
             self.window.reported(newest);
         }
-        self.round_trips(now);
-        let limited = self.limited(now);
+        self.update_round_trips(now);
+        let app_limited = self.update_app_limited(now);
         for packet in &self.arrived {
             let Some(arrival) = packet.arrival else { continue };
             self.acked.packet(packet.sent, arrival, packet.size);
@@ -269,13 +275,13 @@ impl GoogCc {
             self.bandwidth.set_delay_based(rate, now);
         }
         let packets = self.fresh.iter().copied();
-        self.bandwidth.packets(&self.settings, packets, limited.is_some(), now);
+        self.bandwidth.packets(&self.settings, packets, app_limited.is_some(), now);
         if verdict.rate.is_some() {
-            self.tell(now, asked);
+            self.publish(now, requests);
         }
         if verdict.recovered {
-            self.probing.set_alr(limited);
-            self.probing.recovered(&self.settings, now, asked);
+            self.probing.set_alr(app_limited);
+            self.probing.recovered(&self.settings, now, requests);
         }
         self.resize_window();
         if cx.wants_notes() {
@@ -283,86 +289,87 @@ impl GoogCc {
         }
     }
 
-    /// Tells what has changed to the parts that depend on it (`MaybeTriggerOnNetworkChanged`).
-    fn tell(&mut self, now: Time, asked: &mut Asked) {
+    /// Publishes a changed state to the parts that depend on it (`MaybeTriggerOnNetworkChanged`).
+    fn publish(&mut self, now: Time, requests: &mut ProbeRequests) {
         let target = self.bandwidth.target();
-        let left = match self.settings.pushback {
+        let pushback_target = match self.settings.pushback {
             Pushback::Off => target,
             Pushback::Frames | Pushback::Rate => {
-                self.window.left(&self.settings, target).max(self.bandwidth.least())
+                self.window.pushback_target(&self.settings, target).max(self.bandwidth.min_rate())
             }
         };
-        let said = Said {
+        let state = PublishedState {
             target,
-            left,
-            stable: self.bandwidth.stable().min(left),
+            pushback_target,
+            stable: self.bandwidth.stable().min(pushback_target),
             fraction_lost: self.bandwidth.fraction_lost,
             rtt: self.bandwidth.rtt,
             state: self.bandwidth.state,
         };
-        if self.said == Some(said) {
+        if self.published == Some(state) {
             return;
         }
-        // the call passes on what has another target, loss or round trip (`CongestionControlHandler::GetUpdate`)
-        let told = |said: Said| (said.target, said.fraction_lost, said.rtt);
-        if self.said.is_none_or(|before| told(before) != told(said)) {
-            let takes = self.settings.pushback == Pushback::Frames && left < target;
-            self.pushback = takes.then_some(left);
+        // the call forwards only changes of target, loss or round trip (`CongestionControlHandler::GetUpdate`)
+        let forwarded = |state: PublishedState| (state.target, state.fraction_lost, state.rtt);
+        if self.published.is_none_or(|before| forwarded(before) != forwarded(state)) {
+            let pushes_back = self.settings.pushback == Pushback::Frames && pushback_target < target;
+            self.pushback = pushes_back.then_some(pushback_target);
         }
-        self.said = Some(said);
+        self.published = Some(state);
         self.policy = None;
         self.alr.set_estimate(&self.settings, target);
-        self.probing.set_estimate(&self.settings, target, self.limit(), now, asked);
+        self.probing.set_estimate(&self.settings, target, self.limited_cause(), now, requests);
     }
 
-    /// What limits the target, as far as it matters to a probe (`GetBandwidthLimitedCause`).
-    fn limit(&self) -> Limit {
-        if self.delay.usage() != Usage::Normal || self.bandwidth.rtt_is_too_long(&self.settings) {
-            return Limit::Congestion;
+    /// Cause that limits the target, as far as it matters to a probe (`GetBandwidthLimitedCause`).
+    fn limited_cause(&self) -> BandwidthLimitedCause {
+        if self.delay.usage() != Usage::Normal || self.bandwidth.is_rtt_above_limit(&self.settings) {
+            return BandwidthLimitedCause::Congestion;
         }
         match self.bandwidth.state {
-            State::DelayBased => Limit::Delay,
-            State::Increasing => Limit::LossIncreasing,
-            State::IncreasingWithPadding | State::Decreasing => Limit::Congestion,
+            State::DelayBased => BandwidthLimitedCause::Delay,
+            State::Increasing => BandwidthLimitedCause::LossIncreasing,
+            State::IncreasingWithPadding | State::Decreasing => BandwidthLimitedCause::Congestion,
         }
     }
 
-    /// The whole policy, with the probes that the event led to.
-    fn decision(&mut self, asked: &Asked) -> Decision {
+    /// Complete decision, with the probes that the event requested.
+    fn decision(&mut self, requests: &ProbeRequests) -> Decision {
         let mut decision = match self.policy {
             Some(policy) => policy,
             None => *self.policy.insert(self.rates()),
         };
-        if !asked.is_empty() {
-            decision.probes = asked.probes();
-            decision.probes.iter().for_each(|&probe| self.probe_rate.ask(probe));
+        if !requests.is_empty() {
+            decision.probes = requests.probes();
+            decision.probes.iter().for_each(|&probe| self.probe_rate.request(probe));
         }
-        decision.alarm = self.next_step;
+        decision.alarm = self.next_process;
         decision
     }
 
-    /// Target, pacing and padding (`GetPacingRates`).
+    /// Target, pacing and padding rate (`GetPacingRates`).
     fn rates(&self) -> Decision {
         let target = self.bandwidth.target();
-        let Said { target, left, state, .. } = self.said.unwrap_or(Said {
-            target,
-            left: target,
-            stable: target,
-            fraction_lost: 0,
-            rtt: Span::ZERO,
-            state: State::DelayBased,
-        });
+        let PublishedState { target, pushback_target, state, .. } =
+            self.published.unwrap_or(PublishedState {
+                target,
+                pushback_target: target,
+                stable: target,
+                fraction_lost: 0,
+                rtt: Span::ZERO,
+                state: State::DelayBased,
+            });
         let allocated = Rate::from_bps_f64(self.settings.least_allocated);
         let configured = Rate::from_bps_f64(self.settings.padding);
         let padding = if state == State::IncreasingWithPadding { configured.max(target) } else { configured };
-        let shown = if self.settings.pushback == Pushback::Rate { left } else { target };
+        let decided = if self.settings.pushback == Pushback::Rate { pushback_target } else { target };
         Decision {
             pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
-            padding: whole_bytes(padding.min(left)),
+            padding: whole_bytes(padding.min(pushback_target)),
             drain_queue: true,
             burst: Some(Span::from_millis_f64(self.settings.burst)),
             pushback: self.pushback,
-            ..Decision::rate(shown.clamp(self.limits.min, self.limits.max))
+            ..Decision::rate(decided.clamp(self.limits.min, self.limits.max))
         }
     }
 
@@ -373,7 +380,7 @@ impl GoogCc {
         cx.note("loss_state", self.bandwidth.state.code());
         cx.note("loss_fraction", f64::from(self.bandwidth.fraction_lost) / 256.0);
         cx.note("rtt_ms", self.bandwidth.rtt.as_millis_f64());
-        cx.note("app_limited", f64::from(u8::from(self.was_limited)));
+        cx.note("app_limited", f64::from(u8::from(self.was_app_limited)));
         if let Some(acked) = acked {
             cx.note("received_rate", acked.as_bps_f64());
         }
@@ -382,14 +389,19 @@ impl GoogCc {
         }
     }
 
-    /// Notes the stable target where it has changed since `before`, and answers with the policy.
-    fn answer(&mut self, before: Option<Said>, asked: &Asked, cx: &mut Context<'_>) -> Decision {
-        if let Some(said) = self.said
-            && before.is_none_or(|before| before.stable != said.stable)
+    /// Notes the stable target if it has changed since `before`, and returns the decision.
+    fn decide(
+        &mut self,
+        before: Option<PublishedState>,
+        requests: &ProbeRequests,
+        cx: &mut Context<'_>,
+    ) -> Decision {
+        if let Some(published) = self.published
+            && before.is_none_or(|before| before.stable != published.stable)
         {
-            cx.note("stable_target", said.stable.as_bps_f64());
+            cx.note("stable_target", published.stable.as_bps_f64());
         }
-        self.decision(asked)
+        self.decision(requests)
     }
 }
 
@@ -399,85 +411,89 @@ impl Controller for GoogCc {
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
-        let (before, mut asked) = (self.said, Asked::default());
-        self.step(now, &mut asked);
+        let (before, mut requests) = (self.published, ProbeRequests::default());
+        self.process(now, &mut requests);
         if let Some(remb) = report.remb {
             self.bandwidth.set_receiver(remb, now);
         }
         if let Some(loss) = &report.loss {
-            self.losses(loss, now);
+            self.on_loss_report(loss, now);
         }
         if let Some(rtt) = report.report_rtt.filter(|&rtt| rtt > Span::ZERO) {
             self.delay.rate.set_rtt(rtt);
             self.bandwidth.rtt = rtt;
         }
         if !report.packets.is_empty() {
-            self.feedback(now, report, &mut asked, cx);
+            self.on_packets(now, report, &mut requests, cx);
         }
-        self.answer(before, &asked, cx)
+        self.decide(before, &requests, cx)
     }
 
     fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Decision {
-        let (before, mut asked) = (self.said, Asked::default());
-        self.step(now, &mut asked);
-        self.answer(before, &asked, cx)
+        let (before, mut requests) = (self.published, ProbeRequests::default());
+        self.process(now, &mut requests);
+        self.decide(before, &requests, cx)
     }
 
     fn on_limits(&mut self, now: Time, limits: &Limits, cx: &mut Context<'_>) -> Decision {
-        let (before, mut asked) = (self.said, Asked::default());
+        let (before, mut requests) = (self.published, ProbeRequests::default());
         let old = std::mem::replace(&mut self.limits, *limits);
         self.policy = None;
         let wanted = limits.wanted.unwrap_or(Rate::ZERO);
-        let first = self.next_step.is_none();
+        let first = self.next_process.is_none();
         if first {
-            self.next_step = Some(now);
-            self.bound(Some(limits.start), now, &mut asked);
-            self.probing.set_wanted(&self.settings, wanted, now, &mut asked);
+            self.next_process = Some(now);
+            self.reset_constraints(Some(limits.start), now, &mut requests);
+            self.probing.set_wanted(&self.settings, wanted, now, &mut requests);
         }
-        self.step(now, &mut asked);
+        self.process(now, &mut requests);
         if !first {
             if limits.route_changed {
-                self.change_route(now, &mut asked);
+                self.change_route(now, &mut requests);
             } else if (old.min, old.max, old.start) != (limits.min, limits.max, limits.start) {
-                self.bound(Some(limits.start).filter(|&start| start != old.start), now, &mut asked);
-                self.tell(now, &mut asked);
+                self.reset_constraints(
+                    Some(limits.start).filter(|&start| start != old.start),
+                    now,
+                    &mut requests,
+                );
+                self.publish(now, &mut requests);
             }
             if limits.wanted != old.wanted {
-                self.probing.set_wanted(&self.settings, wanted, now, &mut asked);
+                self.probing.set_wanted(&self.settings, wanted, now, &mut requests);
             }
         }
-        self.answer(before, &asked, cx)
+        self.decide(before, &requests, cx)
     }
 
     fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
-        let (before, mut asked) = (self.said, Asked::default());
-        self.step(now, &mut asked);
+        let (before, mut requests) = (self.published, ProbeRequests::default());
+        self.process(now, &mut requests);
         self.alr.sent(&self.settings, now, packet.size);
         self.bandwidth.sent(now);
         if self.settings.pushback != Pushback::Off {
             self.window.sent(packet.sequence, packet.size);
-            self.tell(now, &mut asked);
+            self.publish(now, &mut requests);
         }
-        self.answer(before, &asked, cx)
+        self.decide(before, &requests, cx)
     }
 
     fn needs_sent(&self) -> bool {
         true
     }
 
-    /// A_hat (RFC 8699 appendix A).
+    /// Target, which is A_hat in RFC 8699 appendix A.
     fn coupled_rate(&self) -> Option<Rate> {
         Some(self.bandwidth.target())
     }
 
     fn on_coupled(&mut self, now: Time, rate: Rate, cx: &mut Context<'_>) -> Decision {
-        let (before, mut asked) = (self.said, Asked::default());
-        // all parts, also those that do not limit the target: how far above they are stays
+        let (before, mut requests) = (self.published, ProbeRequests::default());
+        // scales all parts, so that those above the target keep their distance from it
         let factor = rate.as_bps_f64() / self.bandwidth.target().as_bps_f64().max(1.0);
         self.delay.rate.scale(factor);
         self.bandwidth.scale(factor, now);
-        self.tell(now, &mut asked);
-        self.answer(before, &asked, cx)
+        self.publish(now, &mut requests);
+        self.decide(before, &requests, cx)
     }
 }
 
@@ -492,7 +508,7 @@ mod tests {
         let mut controller = GoogCc::new(Settings::default());
         controller.delay.rate.set_start(Rate::from_mbps(1));
         let rate = Rate::from_mbps(1);
-        controller.probe_rate.ask(Probe { id: 1, rate, min_packets: 5, ..Probe::default() });
+        controller.probe_rate.request(Probe { id: 1, rate, min_packets: 5, ..Probe::default() });
         for i in 0..5 {
             controller.probe_rate.packet(1, i * 40_000_000, i * 40_000_000, Size::from_bytes(1000));
         }
@@ -501,47 +517,48 @@ mod tests {
 
     #[test]
     fn a_probe_far_below_what_arrives_is_not_believed() {
-        let found = |acked: Option<u64>| probed().probe_result(acked.map(Rate::from_kbps));
-        assert_eq!(found(None), Some(Rate::from_kbps(200)));
-        assert_eq!(found(Some(800)), Some(Rate::from_kbps(680)));
-        assert_eq!(found(Some(2000)), Some(Rate::from_mbps(1)), "nor is it a reason to rise");
-        assert_eq!(found(Some(100)), Some(Rate::from_kbps(200)));
-        // nor one below what the network says that it has
-        let told = |lower| {
+        let result = |acked: Option<u64>| probed().probe_result(acked.map(Rate::from_kbps));
+        assert_eq!(result(None), Some(Rate::from_kbps(200)));
+        assert_eq!(result(Some(800)), Some(Rate::from_kbps(680)));
+        assert_eq!(result(Some(2000)), Some(Rate::from_mbps(1)), "nor does it raise the rate");
+        assert_eq!(result(Some(100)), Some(Rate::from_kbps(200)));
+        // nor is a result below the capacity that the network reports
+        let result_with_lower = |lower| {
             let mut controller = probed();
-            controller.set_network(Some(NetworkState { lower: Rate::from_kbps(lower), upper: Rate::MAX }));
+            controller
+                .set_network(Some(NetworkStateEstimate { lower: Rate::from_kbps(lower), upper: Rate::MAX }));
             controller.probe_result(None)
         };
-        assert_eq!((told(201), told(200)), (None, Some(Rate::from_kbps(200))));
+        assert_eq!((result_with_lower(201), result_with_lower(200)), (None, Some(Rate::from_kbps(200))));
     }
 
     #[test]
     fn the_end_of_a_limit_lets_a_recovery_be_probed_for() {
         let recovered = |limited| {
             let mut controller = GoogCc::new(Settings::default());
-            let (mut asked, settings) = (Asked::default(), Settings::default());
-            let at = Time::from_millis;
+            let (mut requests, settings) = (ProbeRequests::default(), Settings::default());
+            let millis = Time::from_millis;
             controller.probing.set_limits(
                 &settings,
-                LEAST,
+                CONGESTION_CONTROLLER_MIN_BITRATE,
                 Some(Rate::from_mbps(1)),
                 Rate::MAX,
-                at(0),
-                &mut asked,
+                millis(0),
+                &mut requests,
             );
-            controller.probing.process(&settings, at(1001), &mut asked);
+            controller.probing.process(&settings, millis(1001), &mut requests);
             controller.probing.set_estimate(
                 &settings,
                 Rate::from_kbps(300),
-                Limit::Delay,
-                at(2000),
-                &mut asked,
+                BandwidthLimitedCause::Delay,
+                millis(2000),
+                &mut requests,
             );
-            controller.was_limited = limited;
-            controller.limited(at(2100));
-            let mut asked = Asked::default();
-            controller.probing.recovered(&settings, at(2200), &mut asked);
-            asked.probes().first().map(|probe| probe.rate)
+            controller.was_app_limited = limited;
+            controller.update_app_limited(millis(2100));
+            let mut requests = ProbeRequests::default();
+            controller.probing.recovered(&settings, millis(2200), &mut requests);
+            requests.probes().first().map(|probe| probe.rate)
         };
         assert_eq!(recovered(true), Some(Rate::from_kbps(850)));
         assert_eq!(recovered(false), None);

@@ -1,4 +1,4 @@
-//! What a probe says: the rate at which its packets left, and that at which they arrived.
+//! Result of a probe, from the rates at which its packets left and arrived.
 //!
 //! `probe_bitrate_estimator.cc`.
 
@@ -7,64 +7,69 @@ use std::collections::VecDeque;
 use tidegate_core::control::Probe;
 use tidegate_core::units::{Rate, Size, Span};
 
-/// So much of the packets and of the bytes has to have arrived (`kMinReceivedProbesRatio`, `kMinReceivedBytesRatio`).
-const ENOUGH: f64 = 0.8;
-/// Faster on arrival by more than this is not believed (`kMaxValidRatio`).
-const MOST_RATIO: f64 = 2.0;
-/// Slower than this, and the link is full (`kMinRatioForUnsaturatedLink`): then a little less is used of it
-/// (`kTargetUtilizationFraction`). Both are single precision there.
-const UNSATURATED: f32 = 0.9;
-const UTILIZATION: f32 = 0.95;
-/// How long a probe is remembered, and may last (`kMaxClusterHistory`, `kMaxProbeInterval`).
-const HISTORY: i64 = 1_000_000_000;
-/// Probes asked for whose packets may still come back; the pacer keeps five.
-const REMEMBERED: usize = 32;
+/// Part of a probe's packets that has to arrive.
+const MIN_RECEIVED_PROBES_RATIO: f64 = 0.8;
+/// Part of a probe's bytes that has to arrive.
+const MIN_RECEIVED_BYTES_RATIO: f64 = 0.8;
+/// Highest ratio of received and sent rate of a valid result.
+const MAX_VALID_RATIO: f64 = 2.0;
+/// Ratio of received and sent rate below which the link counts as saturated. Single precision in libwebrtc.
+const MIN_RATIO_FOR_UNSATURATED_LINK: f32 = 0.9;
+/// Part of a saturated link's rate that is the result. Single precision in libwebrtc.
+const TARGET_UTILIZATION_FRACTION: f32 = 0.95;
+/// Time after which a probe without further packets is forgotten, ns.
+const MAX_CLUSTER_HISTORY: i64 = 1_000_000_000;
+/// Longest valid duration of a probe, ns.
+const MAX_PROBE_INTERVAL: i64 = 1_000_000_000;
+/// Number of requested probes whose packets may still be reported; the pacer keeps five.
+const MAX_REQUESTED: usize = 32;
 
-/// What has arrived of a probe.
+/// Received packets of a probe (`AggregatedCluster`).
 #[derive(Clone, Copy)]
 struct Cluster {
     probe: Probe,
     packets: u64,
     size: u64,
-    /// When the first and the last one were sent and have arrived, ns; each by its own clock.
+    /// Times of the first and the last packet, ns: departures by our clock, arrivals by the receiver's.
     sent: (i64, i64),
     arrived: (i64, i64),
-    /// Sizes that no interval covers: of the last one sent, and of the first one that arrived.
+    /// Size of the last packet sent, which the interval of departures does not cover.
     last_sent: u64,
+    /// Size of the first packet received, which the interval of arrivals does not cover.
     first_arrived: u64,
 }
 
-/// The estimator's state.
+/// Estimator of probe results (`ProbeBitrateEstimator`).
 #[derive(Clone, Default)]
 pub struct ProbeRate {
-    asked: VecDeque<Probe>,
+    requested: VecDeque<Probe>,
     clusters: Vec<Cluster>,
     result: Option<Rate>,
 }
 
 impl ProbeRate {
-    /// A probe is asked for.
-    pub fn ask(&mut self, probe: Probe) {
-        if self.asked.len() == REMEMBERED {
-            self.asked.pop_front();
+    /// Records a requested probe.
+    pub fn request(&mut self, probe: Probe) {
+        if self.requested.len() == MAX_REQUESTED {
+            self.requested.pop_front();
         }
-        self.asked.push_back(probe);
+        self.requested.push_back(probe);
     }
 
-    /// Forgets what has arrived, as on a new route.
+    /// Forgets the received packets, as on a new route.
     pub fn reset(&mut self) {
         self.clusters.clear();
         self.result = None;
     }
 
-    /// A packet of probe `id` has arrived.
+    /// Takes a received packet of the probe `id`; times in ns (`HandleProbeAndEstimateBitrate`).
     pub fn packet(&mut self, id: u32, sent: i64, arrived: i64, size: Size) {
-        self.clusters.retain(|cluster| cluster.arrived.1.saturating_add(HISTORY) >= arrived);
+        self.clusters.retain(|cluster| cluster.arrived.1.saturating_add(MAX_CLUSTER_HISTORY) >= arrived);
         let size = size.as_bytes();
-        let at = match self.clusters.iter().position(|cluster| cluster.probe.id == id) {
-            Some(at) => at,
+        let index = match self.clusters.iter().position(|cluster| cluster.probe.id == id) {
+            Some(index) => index,
             None => {
-                let Some(&probe) = self.asked.iter().find(|probe| probe.id == id) else { return };
+                let Some(&probe) = self.requested.iter().find(|probe| probe.id == id) else { return };
                 self.clusters.push(Cluster {
                     probe,
                     packets: 0,
@@ -77,7 +82,7 @@ impl ProbeRate {
                 self.clusters.len() - 1
             }
         };
-        let cluster = &mut self.clusters[at];
+        let cluster = &mut self.clusters[index];
         if sent > cluster.sent.1 {
             cluster.last_sent = size;
         }
@@ -93,7 +98,7 @@ impl ProbeRate {
         }
     }
 
-    /// The last result since it was last asked for.
+    /// Takes the last result since the previous call (`FetchAndResetLastEstimatedBitrate`).
     pub fn take(&mut self) -> Option<Rate> {
         self.result.take()
     }
@@ -102,22 +107,28 @@ impl ProbeRate {
 impl Cluster {
     fn rate(&self) -> Option<Rate> {
         let Probe { rate, length, min_packets, .. } = self.probe;
-        let packets = (f64::from(min_packets) * ENOUGH) as u64;
-        if self.packets < packets || self.size < part(bytes_in(rate, length), ENOUGH).as_bytes() {
+        let packets = (f64::from(min_packets) * MIN_RECEIVED_PROBES_RATIO) as u64;
+        if self.packets < packets
+            || self.size < part(bytes_in(rate, length), MIN_RECEIVED_BYTES_RATIO).as_bytes()
+        {
             return None;
         }
         let interval = |(first, last): (i64, i64)| {
             Some(last.saturating_sub(first))
-                .filter(|span| (1000..=HISTORY).contains(span))
+                .filter(|span| (1000..=MAX_PROBE_INTERVAL).contains(span))
                 .map(Span::from_nanos)
         };
         let sent = per(Size::from_bytes(self.size - self.last_sent), interval(self.sent)?);
         let received = per(Size::from_bytes(self.size - self.first_arrived), interval(self.arrived)?);
-        if received.as_bps_f64() > MOST_RATIO * sent.as_bps_f64() {
+        if received.as_bps_f64() > MAX_VALID_RATIO * sent.as_bps_f64() {
             return None;
         }
-        let full = received < sent.scaled(f64::from(UNSATURATED));
-        Some(if full { received.scaled(f64::from(UTILIZATION)) } else { sent.min(received) })
+        let saturated = received < sent.scaled(f64::from(MIN_RATIO_FOR_UNSATURATED_LINK));
+        Some(if saturated {
+            received.scaled(f64::from(TARGET_UTILIZATION_FRACTION))
+        } else {
+            sent.min(received)
+        })
     }
 }
 
@@ -129,7 +140,7 @@ mod tests {
 
     fn estimator() -> ProbeRate {
         let mut estimator = ProbeRate::default();
-        estimator.ask(Probe {
+        estimator.request(Probe {
             id: 3,
             rate: Rate::from_mbps(1),
             length: Span::from_millis(15),
@@ -139,7 +150,7 @@ mod tests {
         estimator
     }
 
-    /// Five packets of 1000 bytes, sent every `sent` and arrived every `arrived` ms.
+    /// Result of five packets of 1000 bytes, sent every `sent` ms and received every `arrived` ms.
     fn result(sent: i64, arrived: i64) -> Option<Rate> {
         let mut estimator = estimator();
         (0..5).for_each(|i| estimator.packet(3, i * sent * MS, i * arrived * MS, Size::from_bytes(1000)));

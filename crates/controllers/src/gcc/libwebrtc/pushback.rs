@@ -1,33 +1,35 @@
-//! The congestion window: more in flight than the target carries in a round trip makes the encoder do with less.
+//! Congestion window: more bytes in flight than the target carries in a round trip lower the encoder's rate.
 //!
-//! `congestion_window_pushback_controller.cc`, and `UpdateCongestionWindowSize` of `goog_cc_network_control.cc`. In
-//! flight is what was sent after the newest packet that was reported on (`transport_feedback_adapter.cc`).
+//! `congestion_window_pushback_controller.cc`, and `UpdateCongestionWindowSize` of `goog_cc_network_control.cc`. Packets
+//! in flight are those sent after the newest reported packet (`transport_feedback_adapter.cc`).
 
 use super::rounding::{bytes_in, ms};
 use super::settings::{Pushback, Settings};
 use std::collections::VecDeque;
 use tidegate_core::units::{Rate, Size, Span};
 
-/// How many of the last reports' longest round trips count (`kMaxFeedbackRttWindow`).
-const REPORTS: usize = 32;
-/// The least window (`kMinCwnd`).
-const LEAST: u64 = 2 * 1500;
+/// Number of reports whose longest round trips are kept.
+const MAX_FEEDBACK_RTT_WINDOW: usize = 32;
+/// Smallest window, bytes.
+const MIN_CWND: u64 = 2 * 1500;
 
-/// So many packets in flight are counted.
-const PACKETS: usize = 8192;
+/// Largest number of packets in flight that are counted (ours).
+const MAX_IN_FLIGHT: usize = 8192;
 
-/// The window and how full it is.
+/// Congestion window and the bytes in flight.
 #[derive(Clone)]
 pub(super) struct Window {
-    /// The longest round trip in each of the last reports, ms.
+    /// Longest round trip in each of the last reports, ms (`feedback_max_rtts_`).
     longest: VecDeque<i64>,
-    /// The shortest of these, if there are any.
+    /// Minimum of these, ms.
     shortest: Option<i64>,
+    /// Window, bytes.
     size: Option<u64>,
-    /// Number and size of each packet in flight, and their sum.
+    /// Sequence number and size of each packet in flight.
     flight: VecDeque<(u64, u64)>,
+    /// Sum of their sizes, bytes.
     in_flight: u64,
-    /// The part of the target that the encoder gets.
+    /// Part of the target that the encoder gets (`encoding_rate_ratio_`).
     ratio: f64,
 }
 
@@ -45,25 +47,25 @@ impl Default for Window {
 }
 
 impl Window {
-    /// A packet has left.
+    /// Counts a packet that has left.
     pub(super) fn sent(&mut self, sequence: u64, size: Size) {
-        if self.flight.len() == PACKETS {
-            self.land();
+        if self.flight.len() == MAX_IN_FLIGHT {
+            self.drop_oldest();
         }
-        // the sum stays below what an integer holds, whatever sizes are told
+        // capped so that the sum cannot overflow, whatever sizes come
         let size = size.as_bytes().min(u64::from(u32::MAX));
         self.flight.push_back((sequence, size));
         self.in_flight += size;
     }
 
-    /// A packet was reported on: it and all before it are no longer in flight.
+    /// Removes a reported packet and all before it from those in flight.
     pub(super) fn reported(&mut self, sequence: u64) {
         while self.flight.front().is_some_and(|&(oldest, _)| oldest <= sequence) {
-            self.land();
+            self.drop_oldest();
         }
     }
 
-    fn land(&mut self) {
+    fn drop_oldest(&mut self) {
         self.in_flight -= self.flight.pop_front().map_or(0, |(_, size)| size);
         debug_assert!(
             !self.flight.is_empty() || self.in_flight == 0,
@@ -72,41 +74,41 @@ impl Window {
         );
     }
 
-    /// The longest round trip of a report's packets.
+    /// Takes the longest round trip of a report's packets.
     pub(super) fn report(&mut self, longest: Span) {
         self.longest.push_back(ms(longest.as_nanos()));
-        if self.longest.len() > REPORTS {
+        if self.longest.len() > MAX_FEEDBACK_RTT_WINDOW {
             self.longest.pop_front();
         }
         self.shortest = self.longest.iter().copied().min();
     }
 
-    /// Follows the target and the round trips.
+    /// Updates the window from the target and the round trips (`UpdateCongestionWindowSize`).
     pub(super) fn resize(&mut self, settings: &Settings, target: Rate) {
         let Some(shortest) = self.shortest else { return };
         let span =
             Span::from_millis(shortest.clamp(0, 1_000_000)) + Span::from_millis_f64(settings.window_extra);
         let size = bytes_in(target, span).as_bytes();
         self.size =
-            Some(self.size.map_or(size, |before| size / 2 + before / 2 + (size & before & 1)).max(LEAST));
+            Some(self.size.map_or(size, |before| size / 2 + before / 2 + (size & before & 1)).max(MIN_CWND));
     }
 
-    /// What is left of `target` (`UpdateTargetBitrate`).
-    pub(super) fn left(&mut self, settings: &Settings, target: Rate) -> Rate {
+    /// Encoder's rate under `target` (`UpdateTargetBitrate`).
+    pub(super) fn pushback_target(&mut self, settings: &Settings, target: Rate) -> Rate {
         let Some(size) = self.size.filter(|_| settings.pushback != Pushback::Off) else { return target };
-        let full = self.in_flight as f64 / size as f64;
-        if full > 1.5 {
+        let fill_ratio = self.in_flight as f64 / size as f64;
+        if fill_ratio > 1.5 {
             self.ratio *= 0.9;
-        } else if full > 1.0 {
+        } else if fill_ratio > 1.0 {
             self.ratio *= 0.95;
-        } else if full < 0.1 {
+        } else if fill_ratio < 0.1 {
             self.ratio = 1.0;
         } else {
             self.ratio = (self.ratio * 1.05).min(1.0);
         }
         let floor = Rate::from_bps_f64(settings.window_floor);
-        let left = Rate::from_bps((target.as_bps_f64() * self.ratio) as u64);
-        if left < floor { target.min(floor) } else { left }
+        let rate = Rate::from_bps((target.as_bps_f64() * self.ratio) as u64);
+        if rate < floor { target.min(floor) } else { rate }
     }
 }
 
@@ -119,7 +121,7 @@ mod tests {
         let settings = Settings::default();
         let mut window = Window::default();
         let target = Rate::from_mbps(1);
-        assert_eq!(window.left(&settings, target), target, "no window yet");
+        assert_eq!(window.pushback_target(&settings, target), target, "no window yet");
         window.report(Span::from_millis(50));
         window.report(Span::from_millis(90));
         window.resize(&settings, target);
@@ -129,22 +131,22 @@ mod tests {
             window.sent(7, Size::from_bytes(bytes));
         };
         fill(&mut window, 50_001);
-        assert_eq!(window.left(&settings, target), Rate::from_kbps(950));
+        assert_eq!(window.pushback_target(&settings, target), Rate::from_kbps(950));
         fill(&mut window, 75_001);
-        assert_eq!(window.left(&settings, target), Rate::from_kbps(855));
+        assert_eq!(window.pushback_target(&settings, target), Rate::from_kbps(855));
         fill(&mut window, 50_000);
-        assert_eq!(window.left(&settings, target), Rate::from_bps(897_750));
+        assert_eq!(window.pushback_target(&settings, target), Rate::from_bps(897_750));
         fill(&mut window, 75_001);
         for _ in 0..100 {
-            window.left(&settings, target);
+            window.pushback_target(&settings, target);
         }
-        assert_eq!(window.left(&settings, target), Rate::from_kbps(30));
-        assert_eq!(window.left(&settings, Rate::from_kbps(20)), Rate::from_kbps(20));
+        assert_eq!(window.pushback_target(&settings, target), Rate::from_kbps(30));
+        assert_eq!(window.pushback_target(&settings, Rate::from_kbps(20)), Rate::from_kbps(20));
         fill(&mut window, 4999);
-        assert_eq!(window.left(&settings, target), target);
+        assert_eq!(window.pushback_target(&settings, target), target);
         let off = Settings { pushback: Pushback::Off, ..settings };
         fill(&mut window, 1 << 30);
-        assert_eq!(window.left(&off, target), target);
+        assert_eq!(window.pushback_target(&off, target), target);
     }
 
     #[test]
@@ -165,7 +167,7 @@ mod tests {
         window.reported(2);
         assert_eq!(window.in_flight, 300);
         (10..20_000).for_each(|sequence| window.sent(sequence, Size::from_bytes(1)));
-        assert_eq!(window.in_flight, PACKETS as u64, "the oldest are given up");
+        assert_eq!(window.in_flight, MAX_IN_FLIGHT as u64, "the oldest are given up");
         window.reported(u64::MAX);
         assert_eq!((window.in_flight, window.flight.len()), (0, 0));
     }

@@ -1,41 +1,41 @@
-//! libwebrtc's units are whole bit/s, bytes and microseconds, and its clocks of old are whole milliseconds.
+//! libwebrtc's rounding: its units are whole bit/s, bytes and microseconds, and its older clocks whole milliseconds.
 //!
-//! What is rounded there, and which way, is rounded here (`api/units`, `rtc_base/units/unit_base.h`): a rate times
-//! a factor to the nearest bit/s (`Rate::scaled`), a rate made of a floating-point number down.
+//! Each function rounds as `api/units` and `rtc_base/units/unit_base.h` do: a rate times a factor to the nearest bit/s
+//! (`Rate::scaled`), a rate from a floating-point number down.
 
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Size, Span, Time};
 
-/// Whole bit/s of a number of them, downwards (`DataRate::BitsPerSec`); negative ones are zero.
+/// Rounds a number of bit/s down (`DataRate::BitsPerSec`); negative numbers give zero.
 pub(super) fn bps(rate: f64) -> Rate {
     Rate::from_bps(rate as u64)
 }
 
-/// The nearest whole kbit/s (`DataRate::kbps`).
+/// Rounds to the nearest kbit/s (`DataRate::kbps`).
 pub(super) fn kbps(rate: Rate) -> f64 {
     (rate.as_bps().saturating_add(500) / 1000) as f64
 }
 
-/// The nearest whole millisecond (`Timestamp::ms`).
+/// Rounds to the nearest millisecond (`Timestamp::ms`).
 pub(super) fn ms(nanos: i64) -> i64 {
     nanos.saturating_add(500_000).div_euclid(1_000_000)
 }
 
-/// Whole microseconds, downwards.
+/// Rounds down to whole microseconds.
 fn us(span: Span) -> u64 {
     (span.as_nanos().max(0) / 1000) as u64
 }
 
-/// Seconds, as a multiplication makes them of microseconds (`TimeDelta::seconds<double>`): its last bit decides on
-/// which side of a whole bit/s an increase ends.
+/// Converts to seconds by multiplying microseconds (`TimeDelta::seconds<double>`). A division could differ in the last
+/// bit, which decides on which side of a whole bit/s an increase ends.
 pub(super) fn seconds(span: Span) -> f64 {
     us(span) as f64 * (1.0 / 1e6)
 }
 
-/// What `rate` carries in `span`, to the nearest byte (`DataRate * TimeDelta`).
+/// Bytes that `rate` carries in `span`, to the nearest byte (`DataRate * TimeDelta`).
 pub(super) fn bytes_in(rate: Rate, span: Span) -> Size {
     let bits = rate.as_bps().checked_mul(us(span)).and_then(|bits| bits.checked_add(4_000_000));
-    // 64 bits hold what is usual, which spares a division of 128
+    // usual values fit into 64 bits, which saves a 128-bit division
     Size::from_bytes(bits.map_or_else(
         || {
             let bits = u128::from(rate.as_bps()) * u128::from(us(span)) + 4_000_000;
@@ -45,8 +45,7 @@ pub(super) fn bytes_in(rate: Rate, span: Span) -> Size {
     ))
 }
 
-/// The rate that carries `size` in `span`, downwards (`DataSize / TimeDelta`); [`Rate::MAX`] for less than a
-/// microsecond.
+/// Rate that carries `size` in `span`, rounded down (`DataSize / TimeDelta`); [`Rate::MAX`] for less than a microsecond.
 pub(super) fn per(size: Size, span: Span) -> Rate {
     match us(span) {
         0 => Rate::MAX,
@@ -57,17 +56,17 @@ pub(super) fn per(size: Size, span: Span) -> Rate {
     }
 }
 
-/// A size times a factor, to the nearest byte.
+/// Multiplies a size by a factor, to the nearest byte.
 pub(super) fn part(size: Size, factor: f64) -> Size {
     Size::from_bytes(math::round(size.as_bytes() as f64 * factor) as u64)
 }
 
-/// A rate that a sender can be told to pace at: whole bytes in a second (`PacerConfig` holds the bytes of one).
+/// Rounds a pacing rate to whole bytes per second (`PacerConfig` holds the bytes of one second).
 pub(super) fn whole_bytes(rate: Rate) -> Rate {
     Rate::from_bps((rate.as_bps().saturating_add(4) / 8).saturating_mul(8))
 }
 
-/// From `earlier` to `later`, however far apart they are.
+/// Time from `earlier` to `later`, saturating.
 pub(super) fn between(earlier: Time, later: Time) -> Span {
     Span::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
 }

@@ -1,17 +1,17 @@
-//! What can be varied of libwebrtc's controller: where it has a field trial, or takes a value from the call.
+//! Settings of libwebrtc's controller: the values of its field trials, and those that the call sets.
 //!
-//! Everything else is a constant beside the code that it belongs to.
+//! All other numbers are constants beside the code that uses them.
 
 use crate::Content;
 use crate::settings::{Kind, settings, words};
 use serde_json::Value;
 
 words! {
-    /// What a congestion window does.
+    /// Effect of a full congestion window.
     Pushback:
-    /// There is none.
+    /// No congestion window.
     Off = "off",
-    /// The encoder leaves frames out; the target is as it was.
+    /// The encoder drops frames; the target stays.
     Frames = "frames",
     /// The target goes down.
     Rate = "rate",
@@ -198,9 +198,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What a call sets (`video_send_stream_impl.cc`): with a camera `kStrictPacingMultiplier` and no probes of a limited
-    /// application, with a shared screen what `kDefaultProbingScreenshareBweSettings` of `alr_experiment.cc` begins
-    /// with.
+    /// Settings that a call makes (`video_send_stream_impl.cc`). For a camera: `kStrictPacingMultiplier`, and no probes in
+    /// the application-limited region. For a shared screen: the pacing factor of `kDefaultProbingScreenshareBweSettings`
+    /// (`alr_experiment.cc`), and such probes.
     #[must_use]
     pub fn in_call(content: Content) -> Value {
         match content {

@@ -1,25 +1,25 @@
-//! The stable target: what the path has carried without trouble for a while.
+//! Stable target: the rate that the path has carried for some time.
 //!
-//! `LinkCapacityTracker` of `send_side_bandwidth_estimation.cc`. It falls at once and rises within some ten seconds;
-//! an encoder may use it for what is costly to change.
+//! `LinkCapacityTracker` of `send_side_bandwidth_estimation.cc`. It falls at once and rises within some ten seconds; an
+//! encoder may use it for choices that are costly to change.
 
 use super::rounding::{between, bps};
 use tidegate_core::math;
 use tidegate_core::units::{Rate, Time};
 
-/// The time constant of its rise, s (`OnRateUpdate`).
-const RISE: f64 = 10.0;
+/// Time constant of the rise, s (`OnRateUpdate`).
+const RISE_TIME_CONSTANT: f64 = 10.0;
 
-/// The estimate's state.
+/// Stable target (`LinkCapacityTracker`).
 #[derive(Clone, Default)]
-pub(super) struct Stable {
+pub(super) struct LinkCapacityTracker {
     rate: f64,
     last: Option<Time>,
-    /// The last delay-based rate.
+    /// Last delay-based rate.
     delay_based: Option<Rate>,
 }
 
-impl Stable {
+impl LinkCapacityTracker {
     pub(super) fn rate(&self) -> Rate {
         bps(self.rate)
     }
@@ -37,19 +37,19 @@ impl Stable {
         self.delay_based = Some(rate);
     }
 
-    /// No more than this, at once.
+    /// Lowers the stable target to `rate` at once.
     pub(super) fn lower(&mut self, rate: Rate, now: Time) {
         self.rate = self.rate.min(rate.as_bps_f64());
         self.last = Some(now);
     }
 
-    /// A new target, and what of it arrives.
+    /// Takes a new target and the received rate (`OnRateUpdate`).
     pub(super) fn target(&mut self, acked: Option<Rate>, target: Rate, now: Time) {
         let Some(acked) = acked else { return };
         let rate = acked.min(target).as_bps_f64();
         if rate > self.rate {
             let passed = self.last.map(|last| between(last, now).as_nanos().max(0) as f64 / 1e9);
-            let keep = passed.map_or(0.0, |passed| math::exp(-passed / RISE));
+            let keep = passed.map_or(0.0, |passed| math::exp(-passed / RISE_TIME_CONSTANT));
             self.rate = keep * self.rate + (1.0 - keep) * rate;
         }
         self.last = Some(now);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn it_falls_at_once_and_rises_in_ten_seconds() {
-        let mut stable = Stable::default();
+        let mut stable = LinkCapacityTracker::default();
         stable.start(Rate::from_kbps(300));
         assert_eq!(stable.rate(), Rate::from_kbps(300));
         stable.delay_based(Rate::from_mbps(1), Time::ZERO);

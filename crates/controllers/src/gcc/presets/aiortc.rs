@@ -10,7 +10,7 @@ use crate::gcc::kalman::{self, Form, Kalman};
 use crate::gcc::loss::Loss;
 use crate::gcc::rate::{self, Aimd, Start};
 use crate::gcc::received::Received;
-use crate::gcc::received::window::{Over, Window};
+use crate::gcc::received::window::{Divisor, Window};
 use crate::gcc::receiver::{self, Receiver};
 use crate::gcc::sender::{self, Gcc};
 use crate::gcc::threshold;
@@ -51,18 +51,18 @@ settings! {
         "aiortc has none; libwebrtc RttBasedBackoff limit: 3000";
 }
 
-/// Groups without end, of which none is skipped (`InterArrival`). It watches no clock; libwebrtc's jump is taken, but
-/// not at the receiver.
-pub const GROUPS: groups::Rules = groups::Rules {
+/// Groups of unlimited duration, without skipping any (`InterArrival`). aiortc ignores clock jumps; libwebrtc's jump is
+/// used, but not at the receiver.
+pub const GROUPS: groups::Config = groups::Config {
     longest: f64::INFINITY,
     reordered: None,
     adapt_clock: AdaptClock::Group,
-    ..groups::Rules::LIBWEBRTC
+    ..groups::Config::LIBWEBRTC
 };
 
-/// The filter (`OveruseEstimator`: process_noise, E, alpha).
-pub const KALMAN: kalman::Rules =
-    kalman::Rules { form: Form::Shipped, process_noise: 1e-3, initial_error: 0.1, noise_weight: 0.01 };
+/// Parameters of the filter (`OveruseEstimator`: process_noise, E, alpha).
+pub const KALMAN: kalman::Config =
+    kalman::Config { form: Form::Shipped, process_noise: 1e-3, initial_error: 0.1, noise_weight: 0.01 };
 
 impl Default for Settings {
     fn default() -> Self {
@@ -71,12 +71,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    fn groups(&self, placement: Placement) -> groups::Rules {
+    fn groups(&self, placement: Placement) -> groups::Config {
         let Self { send_clock, adapt_clock, .. } = *self;
         match placement {
-            Placement::Sender => groups::Rules { send_clock, adapt_clock, ..GROUPS },
+            Placement::Sender => groups::Config { send_clock, adapt_clock, ..GROUPS },
             // uint32_add and round(); the packet that completes a group gives the time
-            Placement::Receiver => groups::Rules {
+            Placement::Receiver => groups::Config {
                 send_clock: placement.send_clock(),
                 unsigned: true,
                 adapt_clock: AdaptClock::Packet,
@@ -86,18 +86,18 @@ impl Settings {
         }
     }
 
-    /// The detector (`OveruseDetector`, MIN_NUM_DELTAS): libwebrtc's, for a Kalman filter.
+    /// Parameters of the detector (`OveruseDetector`, MIN_NUM_DELTAS): libwebrtc's, for a Kalman filter.
     #[must_use]
-    pub const fn detector(&self) -> detector::Rules {
+    pub const fn detector(&self) -> detector::Config {
         let threshold =
-            threshold::Rules { k_up: self.k_up, k_down: self.k_down, ..threshold::Rules::SHIPPED };
-        detector::Rules { gain: 1.0, threshold, ..detector::Rules::LIBWEBRTC }
+            threshold::Config { k_up: self.k_up, k_down: self.k_down, ..threshold::Config::SHIPPED };
+        detector::Config { gain: 1.0, threshold, ..detector::Config::LIBWEBRTC }
     }
 
-    /// The rate control (`AimdRateControl`, current_bitrate_initialized).
+    /// Parameters of the rate control (`AimdRateControl`, current_bitrate_initialized).
     #[must_use]
-    pub const fn rate(&self) -> rate::Rules {
-        rate::Rules {
+    pub const fn rate(&self) -> rate::Config {
+        rate::Config {
             form: rate::Form::Aiortc,
             start: Start::Received(3000.0),
             interval: self.update_interval,
@@ -115,8 +115,8 @@ impl Settings {
             grouping: Grouping::Bursts(Groups::new(self.groups(placement))),
             filter: Filter::Kalman(Kalman::new(KALMAN)),
             detector: Detector::new(self.detector()),
-            received: Received::Window(Window::new(window, Over::Passed)),
-            rate: Aimd::new(self.rate(), rate::UNKNOWN),
+            received: Received::Window(Window::new(window, Divisor::Elapsed)),
+            rate: Aimd::new(self.rate(), rate::INITIAL_RATE),
         };
         Delay::new(parts, None)
     }
@@ -134,15 +134,15 @@ impl Preset for Settings {
 
     fn sender(self, placement: Placement) -> Box<dyn Controller> {
         let delay = (placement == Placement::Sender).then(|| self.delay(placement));
-        let loss = || Loss::new(libwebrtc_v1::Settings::default().loss(), rate::UNKNOWN);
-        // its round trip is never measured
-        let rules = sender::Rules { measure_rtt: false, ..sender::Rules::usual(self.silence_limit) };
-        Box::new(Gcc::new(rules, delay, self.loss_part.then(loss)))
+        let loss = || Loss::new(libwebrtc_v1::Settings::default().loss(), rate::INITIAL_RATE);
+        // aiortc never measures the round trip
+        let config = sender::Config { measure_rtt: false, ..sender::Config::usual(self.silence_limit) };
+        Box::new(Gcc::new(config, delay, self.loss_part.then(loss)))
     }
 
     fn receiver(self) -> Option<Receiver> {
         // a REMB with each update; a rate of zero would lift the limit
-        let rules = receiver::Rules { interval: None, least: 1.0, ..receiver::Rules::DRAFT };
-        Some(Receiver::new(rules, self.delay(Placement::Receiver)))
+        let config = receiver::Config { interval: None, min_rate: 1.0, ..receiver::Config::DRAFT };
+        Some(Receiver::new(config, self.delay(Placement::Receiver)))
     }
 }

@@ -1,7 +1,7 @@
 //! `draft-02`: draft-ietf-rmcat-gcc-02 as it is printed.
 //!
-//! Its filter, gains and formulas; where it is silent, or does not work as printed, the reading that is given here. What
-//! can be set is its table 1, and the few recommended values of its text.
+//! It has the draft's filter, gains and formulas. Where the draft is silent or does not work as printed, the comments
+//! below give the reading. The settings are its table 1 and the few recommended values of its text.
 
 use super::{Placement, Preset};
 use crate::gcc::delay::{Delay, Filter, Grouping, Parts};
@@ -12,7 +12,7 @@ use crate::gcc::kalman::{self, Form, Kalman};
 use crate::gcc::loss::{self, Loss, Pace};
 use crate::gcc::rate::{self, Aimd, Start};
 use crate::gcc::received::Received;
-use crate::gcc::received::window::{Over, Window};
+use crate::gcc::received::window::{Divisor, Window};
 use crate::gcc::receiver::{self, Receiver};
 use crate::gcc::sender::{self, Gcc};
 use crate::gcc::threshold::{self, Bounds};
@@ -79,10 +79,10 @@ settings! {
         "3 (b): as soon as congestion is detected; libwebrtc vie_remb kSendThresholdPercent 97, RembThrottler 103";
 }
 
-/// Groups without end, told by their own last packet (5.2, 5.4 t(i)); of reordering and clocks the draft says nothing,
-/// libwebrtc's is taken.
-pub const GROUPS: groups::Rules =
-    groups::Rules { longest: f64::INFINITY, adapt_clock: AdaptClock::Group, ..groups::Rules::LIBWEBRTC };
+/// Groups of unlimited duration, timed by their own last packet (5.2, 5.4 t(i)). The draft says nothing of reordering and
+/// clock jumps; libwebrtc's values are used.
+pub const GROUPS: groups::Config =
+    groups::Config { longest: f64::INFINITY, adapt_clock: AdaptClock::Group, ..groups::Config::LIBWEBRTC };
 
 impl Default for Settings {
     fn default() -> Self {
@@ -91,10 +91,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The filter (5.3).
+    /// Parameters of the filter (5.3).
     #[must_use]
-    pub const fn kalman(&self) -> kalman::Rules {
-        kalman::Rules {
+    pub const fn kalman(&self) -> kalman::Config {
+        kalman::Config {
             form: Form::Draft,
             process_noise: self.process_noise,
             initial_error: self.initial_error,
@@ -102,17 +102,17 @@ impl Settings {
         }
     }
 
-    /// The detector (5.4). Two groups in a row are libwebrtc's, the draft is silent; a falling estimate ends over-use
-    /// ("when m(i) < m(i-1), over-use will not be signaled").
+    /// Parameters of the detector (5.4). Two groups in a row are libwebrtc's value, since the draft is silent; a falling
+    /// estimate ends over-use ("when m(i) < m(i-1), over-use will not be signaled").
     #[must_use]
-    pub const fn detector(&self) -> detector::Rules {
-        detector::Rules {
+    pub const fn detector(&self) -> detector::Config {
+        detector::Config {
             gain: 1.0,
             num_deltas_cap: self.num_deltas_cap,
             time: self.overuse_time,
             groups: 2,
             latched: false,
-            threshold: threshold::Rules {
+            threshold: threshold::Config {
                 start: self.threshold_start,
                 k_up: self.k_up,
                 k_down: self.k_down,
@@ -121,17 +121,17 @@ impl Settings {
         }
     }
 
-    /// The rate control (5.5). A decrease never raises the rate: libwebrtc's reading, as printed it may.
+    /// Parameters of the rate control (5.5). A decrease never raises the rate, as in libwebrtc; as printed, it may.
     #[must_use]
-    pub fn rate(&self, placement: Placement) -> rate::Rules {
+    pub fn rate(&self, placement: Placement) -> rate::Config {
         let (start, interval) = match placement {
             Placement::Sender => (Start::Limits, 0.0),
-            // a receiver does not know the session's start rate, and takes what it has received in one window; with
-            // each packet would be too short a step where each one adds 1000 bit/s: 50 ms are in the range of the
-            // feedback intervals of 3 (a), so that both placements keep the same step
+            // a receiver does not know the session's start rate, and takes the received rate of one window. An update
+            // adds at least 1000 bit/s, which would be too much per packet: 50 ms are in the range of the feedback
+            // intervals of 3 (a), so that both placements grow alike
             Placement::Receiver => (Start::Received(self.received_window), 50.0),
         };
-        rate::Rules {
+        rate::Config {
             form: rate::Form::Draft,
             start,
             interval,
@@ -143,11 +143,11 @@ impl Settings {
         }
     }
 
-    /// The loss part (6), with a fraction at least once a second (3 (b)).
+    /// Parameters of the loss part (6), with a fraction at least once a second (3 (b)).
     #[must_use]
-    pub fn loss(&self) -> loss::Rules {
-        loss::Rules {
-            fraction: fraction::Rules {
+    pub fn loss(&self) -> loss::Config {
+        loss::Config {
+            fraction: fraction::Config {
                 over: LossOver::Interval,
                 interval: 1000.0,
                 packets: 1,
@@ -163,17 +163,20 @@ impl Settings {
         }
     }
 
-    /// The parts of the delay-based part.
+    /// Components of the delay-based part.
     #[must_use]
     pub fn parts(&self, placement: Placement) -> Parts {
         let send_clock = placement.send_clock();
-        let groups = groups::Rules { length: self.group_length, send_clock, ..GROUPS };
+        let groups = groups::Config { length: self.group_length, send_clock, ..GROUPS };
         Parts {
             grouping: Grouping::Bursts(Groups::new(groups)),
             filter: Filter::Kalman(Kalman::new(self.kalman())),
             detector: Detector::new(self.detector()),
-            received: Received::Window(Window::new(Span::from_millis_f64(self.received_window), Over::Whole)),
-            rate: Aimd::new(self.rate(placement), rate::UNKNOWN),
+            received: Received::Window(Window::new(
+                Span::from_millis_f64(self.received_window),
+                Divisor::Length,
+            )),
+            rate: Aimd::new(self.rate(placement), rate::INITIAL_RATE),
         }
     }
 
@@ -199,14 +202,14 @@ impl Preset for Settings {
 
     fn sender(self, placement: Placement) -> Box<dyn Controller> {
         let delay = (placement == Placement::Sender).then(|| self.delay(placement));
-        let loss = self.loss_part.then(|| Loss::new(self.loss(), rate::UNKNOWN));
-        Box::new(Gcc::new(sender::Rules::usual(self.silence_limit), delay, loss))
+        let loss = self.loss_part.then(|| Loss::new(self.loss(), rate::INITIAL_RATE));
+        Box::new(Gcc::new(sender::Config::usual(self.silence_limit), delay, loss))
     }
 
     fn receiver(self) -> Option<Receiver> {
         let interval = (self.remb_interval > 0.0).then(|| Span::from_millis_f64(self.remb_interval));
-        let rules =
-            receiver::Rules { interval, drop: self.remb_drop, jump: GROUPS.jump, ..receiver::Rules::DRAFT };
-        Some(Receiver::new(rules, self.delay(Placement::Receiver)))
+        let config =
+            receiver::Config { interval, drop: self.remb_drop, jump: GROUPS.jump, ..receiver::Config::DRAFT };
+        Some(Receiver::new(config, self.delay(Placement::Receiver)))
     }
 }

@@ -1,7 +1,7 @@
 //! `hoang2017`: RRTCC as T. Hoang's thesis of 2017 describes and configures it.
 //!
-//! Chapters 2.2.2 and 3.4.3, and table 6: the draft's equations as they are printed, without what the draft adds for
-//! safety. Reports every 3 s let nothing be forgotten: neither gaps nor clocks nor reordering begin anything anew.
+//! Chapters 2.2.2 and 3.4.3, and table 6: the draft's equations as printed, without the draft's safeguards. Because the
+//! reports come every 3 s, no state is reset after gaps, clock jumps or reordering.
 
 use super::draft_02;
 use super::{Placement, Preset};
@@ -60,7 +60,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The draft with what the thesis sets of it: m(i) itself against the threshold, and over-use after any time.
+    /// Draft's settings with the thesis's changes: m(i) itself is compared with the threshold, and over-use needs no
+    /// duration.
     fn draft(&self) -> draft_02::Settings {
         draft_02::Settings {
             num_deltas_cap: 1,
@@ -74,31 +75,32 @@ impl Settings {
         }
     }
 
-    /// The detector: one group is over-use, unless m(i) < m(i-1), and nothing bounds the threshold. Only its sign is kept.
+    /// Parameters of the detector: one group is enough for over-use, unless m(i) < m(i-1). The threshold is unbounded, but
+    /// stays positive.
     #[must_use]
-    pub fn detector(&self) -> detector::Rules {
-        let mut rules = detector::Rules { groups: 1, ..self.draft().detector() };
-        rules.threshold.bounds = Bounds { least: 0.01, most: 100_000.0, skip: 1e6, step: 1e9 };
-        rules
+    pub fn detector(&self) -> detector::Config {
+        let mut config = detector::Config { groups: 1, ..self.draft().detector() };
+        config.threshold.bounds = Bounds { min: 0.01, max: 100_000.0, skip: 1e6, step: 1e9 };
+        config
     }
 
-    /// The rate control: A = beta R whatever A was, and no bound of 1.5 R.
+    /// Parameters of the rate control: a decrease sets A = beta R whatever A was, and 1.5 R is no bound.
     #[must_use]
-    pub fn rate(&self, placement: Placement) -> rate::Rules {
-        rate::Rules { may_raise: true, bound: None, ..self.draft().rate(placement) }
+    pub fn rate(&self, placement: Placement) -> rate::Config {
+        rate::Config { may_raise: true, bound: None, ..self.draft().rate(placement) }
     }
 
-    /// The loss part: p < 0.02 gives 1.05 As + 1000 with each feedback, p >= 0.02 holds (2.2.2.4); As and Ar each by
-    /// itself, the lower one counts (3.4.3.1).
+    /// Parameters of the loss part: p < 0.02 gives 1.05 As + 1000 with each feedback, p >= 0.02 holds (2.2.2.4). As and Ar
+    /// are independent, and the target is the lower one (3.4.3.1).
     #[must_use]
-    pub fn loss(&self, placement: Placement) -> loss::Rules {
+    pub fn loss(&self, placement: Placement) -> loss::Config {
         let over = match placement {
             Placement::Sender => self.loss_over,
             Placement::Receiver => LossOver::Interval,
         };
         let (interval, packets) = (self.loss_interval, self.loss_packets);
-        loss::Rules {
-            fraction: fraction::Rules { over, interval, packets, in_256ths: false },
+        loss::Config {
+            fraction: fraction::Config { over, interval, packets, in_256ths: false },
             pace: Pace::EachFraction,
             low_held: true,
             offset: 1000.0,
@@ -111,7 +113,7 @@ impl Settings {
         let parts = Parts {
             grouping: Grouping::Packets(Singles::new(placement.send_clock())),
             detector: Detector::new(self.detector()),
-            rate: Aimd::new(self.rate(placement), rate::UNKNOWN),
+            rate: Aimd::new(self.rate(placement), rate::INITIAL_RATE),
             ..self.draft().parts(placement)
         };
         Delay::new(parts, None)
@@ -130,13 +132,13 @@ impl Preset for Settings {
 
     fn sender(self, placement: Placement) -> Box<dyn Controller> {
         let delay = (placement == Placement::Sender).then(|| self.delay(placement));
-        let loss = Loss::new(self.loss(placement), rate::UNKNOWN);
+        let loss = Loss::new(self.loss(placement), rate::INITIAL_RATE);
         let Self { late_after, lost_repeat, .. } = self;
-        let rules = sender::Rules { late_after, lost_repeat, ..sender::Rules::usual(0.0) };
-        Box::new(Gcc::new(rules, delay, Some(loss)))
+        let config = sender::Config { late_after, lost_repeat, ..sender::Config::usual(0.0) };
+        Box::new(Gcc::new(config, delay, Some(loss)))
     }
 
     fn receiver(self) -> Option<Receiver> {
-        Some(Receiver::new(receiver::Rules::DRAFT, self.delay(Placement::Receiver)))
+        Some(Receiver::new(receiver::Config::DRAFT, self.delay(Placement::Receiver)))
     }
 }

@@ -1,7 +1,7 @@
 //! `libwebrtc-v1`: libwebrtc's `goog_cc` of 2023, the last with the first loss part, without probing and
 //! application-limited region.
 //!
-//! What can be set is what libwebrtc has a field trial or a constructor's argument for, and what tells it from its
+//! Its settings are libwebrtc's field trials and constructor arguments, and the values that distinguish it from the
 //! versions of 2018 to 2020.
 
 use super::{Placement, Preset};
@@ -23,16 +23,16 @@ use tidegate_core::control::Controller;
 use tidegate_core::units::Span;
 
 words! {
-    /// How the received rate is measured.
+    /// Estimator of the received rate.
     ReceivedRate:
-    /// Packets over a window of 20 to 500 packets without its largest gap, at most the send rate.
+    /// Rate over a window of 20 to 500 packets without its largest gap, at most the send rate.
     Robust = "robust",
     /// Bayesian estimate over windows of 150 ms (libwebrtc until 2022).
     Bayesian = "bayesian",
 }
 
 settings! {
-    trend_window: u64, "groups", Whole(2, 1000), [trendline::WINDOW],
+    trend_window: u64, "groups", Whole(2, 1000), [trendline::DEFAULT_TRENDLINE_WINDOW_SIZE],
         "the line is fitted to this many groups of packets; no trend before",
         "WebRTC-BweWindowSizeInPackets; kDefaultTrendlineWindowSize";
     k_up: f64, "1/ms", Number(0.0, 1.0), [0.0087],
@@ -74,10 +74,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The rate control (`aimd_rate_control.cc`).
+    /// Parameters of the rate control (`aimd_rate_control.cc`).
     #[must_use]
-    pub const fn rate(&self) -> rate::Rules {
-        rate::Rules {
+    pub const fn rate(&self) -> rate::Config {
+        rate::Config {
             form: rate::Form::Libwebrtc,
             start: Start::Limits,
             interval: 0.0,
@@ -89,12 +89,12 @@ impl Settings {
         }
     }
 
-    /// The loss part (`send_side_bandwidth_estimation.cc`: kLossUpdateInterval, kLimitNumPackets, last_fraction_loss_;
-    /// 1.08 and 1000 bit/s against getting stuck at low rates).
+    /// Parameters of the loss part (`send_side_bandwidth_estimation.cc`: kLossUpdateInterval, kLimitNumPackets,
+    /// last_fraction_loss_; 1.08 and 1000 bit/s, so that the rate does not get stuck at low values).
     #[must_use]
-    pub const fn loss(&self) -> loss::Rules {
-        loss::Rules {
-            fraction: fraction::Rules {
+    pub const fn loss(&self) -> loss::Config {
+        loss::Config {
+            fraction: fraction::Config {
                 over: LossOver::Interval,
                 interval: 1000.0,
                 packets: 20,
@@ -112,16 +112,16 @@ impl Settings {
 
     fn delay(&self) -> Delay {
         let threshold =
-            threshold::Rules { k_up: self.k_up, k_down: self.k_down, ..threshold::Rules::SHIPPED };
+            threshold::Config { k_up: self.k_up, k_down: self.k_down, ..threshold::Config::SHIPPED };
         let parts = Parts {
-            grouping: Grouping::Bursts(Groups::new(groups::Rules::LIBWEBRTC)),
+            grouping: Grouping::Bursts(Groups::new(groups::Config::LIBWEBRTC)),
             filter: Filter::Trendline(Trendline::new(self.trend_window)),
-            detector: Detector::new(detector::Rules { threshold, ..detector::Rules::LIBWEBRTC }),
+            detector: Detector::new(detector::Config { threshold, ..detector::Config::LIBWEBRTC }),
             received: match self.received_rate {
                 ReceivedRate::Robust => Received::Robust(Robust::default()),
                 ReceivedRate::Bayesian => Received::Bayesian(Bayes::default()),
             },
-            rate: Aimd::new(self.rate(), rate::UNKNOWN),
+            rate: Aimd::new(self.rate(), rate::INITIAL_RATE),
         };
         // kStreamTimeOut
         Delay::new(parts, Some(Span::from_secs(2)))
@@ -144,8 +144,8 @@ impl Preset for Settings {
 
     fn sender(self, _placement: Placement) -> Box<dyn Controller> {
         let Self { silence_limit, pacing_factor, .. } = self;
-        let rules = sender::Rules { pacing_factor, ..sender::Rules::usual(silence_limit) };
-        let loss = self.loss_part.then(|| Loss::new(self.loss(), rate::UNKNOWN));
-        Box::new(Gcc::new(rules, Some(self.delay()), loss))
+        let config = sender::Config { pacing_factor, ..sender::Config::usual(silence_limit) };
+        let loss = self.loss_part.then(|| Loss::new(self.loss(), rate::INITIAL_RATE));
+        Box::new(Gcc::new(config, Some(self.delay()), loss))
     }
 }

@@ -1,4 +1,4 @@
-//! Presets by name: what each one is made of is in its own file, and here is what they have in common.
+//! Presets by name. Each preset has its own file; this one has the parts that all share.
 
 pub mod aiortc;
 pub mod draft_02;
@@ -15,49 +15,49 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tidegate_core::control::{Controller, ReceiverHalf};
 
-/// Where the delay-based part is (draft 3).
+/// Location of the delay-based part (draft 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
-    /// (a): all at the sender, from per-packet feedback.
+    /// Placement (a): all at the sender, from per-packet feedback.
     Sender,
-    /// (b): at the receiver, from abs-send-time; its rate goes back as REMB.
+    /// Placement (b): at the receiver, from abs-send-time; its rate goes back as REMB.
     Receiver,
 }
 
-/// The settings of a preset, which say what it is put together from.
+/// Settings of a preset, from which its halves are built.
 pub trait Preset: Default + Serialize + DeserializeOwned {
-    /// Its name.
+    /// Name of the preset.
     const NAME: &'static str;
 
-    /// What can be set of it in a placement; empty where it does not exist there.
+    /// Settings in a placement; empty if the preset does not exist there.
     fn table(placement: Placement) -> &'static [Setting];
 
-    /// What a call sets where nobody says otherwise.
+    /// Settings that a call makes by default.
     #[must_use]
     fn in_call(content: Content) -> Value {
         let _ = content;
         Value::Object(serde_json::Map::new())
     }
 
-    /// The key, the value and what would be right, where two settings contradict each other.
+    /// Key, value and expected value, if two settings contradict each other.
     fn contradiction(&self) -> Option<(&'static str, f64, String)> {
         None
     }
 
-    /// The sending half.
+    /// Builds the sending half.
     fn sender(self, placement: Placement) -> Box<dyn Controller>;
 
-    /// The receiving half of the second placement.
+    /// Builds the receiving half of the second placement.
     fn receiver(self) -> Option<Receiver> {
         None
     }
 }
 
-/// What comes of settings that may be refused.
+/// Result for settings that may be refused.
 type Checked<T> = Result<T, SettingsError>;
 
-/// A preset, by functions.
-struct Made {
+/// Functions of a preset, independent of its type.
+struct PresetEntry {
     name: &'static str,
     table: fn(Placement) -> &'static [Setting],
     in_call: fn(Content) -> Value,
@@ -66,16 +66,16 @@ struct Made {
     receiver: fn(&Value) -> Checked<Option<Receiver>>,
 }
 
-const ALL: [Made; 5] = [
-    Made::of::<libwebrtc::settings::Settings>(),
-    Made::of::<libwebrtc_v1::Settings>(),
-    Made::of::<draft_02::Settings>(),
-    Made::of::<aiortc::Settings>(),
-    Made::of::<hoang2017::Settings>(),
+const ALL: [PresetEntry; 5] = [
+    PresetEntry::new::<libwebrtc::settings::Settings>(),
+    PresetEntry::new::<libwebrtc_v1::Settings>(),
+    PresetEntry::new::<draft_02::Settings>(),
+    PresetEntry::new::<aiortc::Settings>(),
+    PresetEntry::new::<hoang2017::Settings>(),
 ];
 
-impl Made {
-    const fn of<P: Preset>() -> Self {
+impl PresetEntry {
+    const fn new<P: Preset>() -> Self {
         Self {
             name: P::NAME,
             table: P::table,
@@ -87,14 +87,14 @@ impl Made {
                 }
                 Ok(values)
             },
-            sender: |placement, overrides| Ok(placement.with::<P>(overrides)?.sender(placement)),
-            receiver: |overrides| Ok(Placement::Receiver.with::<P>(overrides)?.receiver()),
+            sender: |placement, overrides| Ok(placement.settings_with::<P>(overrides)?.sender(placement)),
+            receiver: |overrides| Ok(Placement::Receiver.settings_with::<P>(overrides)?.receiver()),
         }
     }
 }
 
 impl Placement {
-    /// The controller's name in the registry.
+    /// Name of the controller in the registry.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Placement {
         }
     }
 
-    /// To which resolution the delay-based part knows send times.
+    /// Resolution of the send times in the delay-based part.
     #[must_use]
     pub const fn send_clock(self) -> SendClock {
         match self {
@@ -119,41 +119,41 @@ impl Placement {
         }
     }
 
-    fn find(self, preset: &str) -> Checked<Made> {
-        let here = |made: &Made| made.name == preset && self.presets().contains(&preset);
-        ALL.into_iter().find(here).ok_or_else(|| unknown_preset(self.name(), preset, self.presets()))
+    fn find(self, preset: &str) -> Checked<PresetEntry> {
+        let matches = |entry: &PresetEntry| entry.name == preset && self.presets().contains(&preset);
+        ALL.into_iter().find(matches).ok_or_else(|| unknown_preset(self.name(), preset, self.presets()))
     }
 
-    /// What can be set of a preset; nothing of one that does not exist.
+    /// Settings of a preset; empty if it does not exist.
     #[must_use]
     pub fn settings(self, preset: &str) -> &'static [Setting] {
-        self.find(preset).map_or(&[], |made| (made.table)(self))
+        self.find(preset).map_or(&[], |entry| (entry.table)(self))
     }
 
-    /// What a call sets of a preset where nobody says otherwise.
+    /// Settings that a call makes of a preset by default.
     #[must_use]
     pub fn in_call(self, preset: &str, content: Content) -> Value {
-        self.find(preset).map_or(Value::Null, |made| (made.in_call)(content))
+        self.find(preset).map_or(Value::Null, |entry| (entry.in_call)(content))
     }
 
-    /// All values of a preset as a JSON object.
+    /// Returns all values of a preset as a JSON object.
     ///
     /// # Errors
-    /// When there is no such preset.
+    /// Fails if there is no such preset.
     pub fn defaults(self, preset: &str) -> Result<Value, SettingsError> {
         (self.find(preset)?.defaults)(self)
     }
 
-    /// The sending half of a preset with a JSON object of overrides laid over it.
+    /// Builds the sending half of a preset with a JSON object of overrides.
     ///
     /// # Errors
-    /// When there is no such preset or key, a value is of the wrong type or out of its range, or two
-    /// values contradict each other.
+    /// Fails if there is no such preset or key, a value is of the wrong type or out of its range, or two values
+    /// contradict each other.
     pub fn sender(self, preset: &str, overrides: &Value) -> Result<Box<dyn Controller>, SettingsError> {
         (self.find(preset)?.sender)(self, overrides)
     }
 
-    /// The receiving half of the second placement.
+    /// Builds the receiving half of the second placement.
     ///
     /// # Errors
     /// As those of [`Self::sender`].
@@ -164,15 +164,15 @@ impl Placement {
         }
     }
 
-    fn with<P: Preset>(self, overrides: &Value) -> Checked<P> {
+    fn settings_with<P: Preset>(self, overrides: &Value) -> Checked<P> {
         let refuse = |key: &str, found, expected| {
             Err(SettingsError { controller: self.name(), key: key.into(), found, expected })
         };
         let table = P::table(self);
         let mut keys = overrides.as_object().into_iter().flat_map(serde_json::Map::keys);
         if let Some(key) = keys.find(|key| table.iter().all(|setting| setting.name != *key)) {
-            let known: Vec<&str> = table.iter().map(|setting| setting.name).collect();
-            return refuse(key, self.not_a_setting(P::NAME, key), format!("one of {}", quoted(&known)));
+            let names: Vec<&str> = table.iter().map(|setting| setting.name).collect();
+            return refuse(key, self.not_a_setting(P::NAME, key), format!("one of {}", quoted(&names)));
         }
         let settings: P = resolve(self.name(), table, &P::default(), overrides)?;
         match settings.contradiction() {
@@ -181,7 +181,7 @@ impl Placement {
         }
     }
 
-    /// Why a preset has no such setting: others may have it.
+    /// Reason why a preset has no such setting, with the presets that have it.
     fn not_a_setting(self, preset: &str, key: &str) -> String {
         let has = |name: &&&str| self.settings(name).iter().any(|setting| setting.name == key);
         let others: Vec<&str> = self.presets().iter().filter(has).copied().collect();
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn say(placement: Placement, preset: &str, overrides: &Value) -> String {
+    fn refusal(placement: Placement, preset: &str, overrides: &Value) -> String {
         placement.sender(preset, overrides).err().expect("refused").to_string()
     }
 
@@ -228,38 +228,38 @@ mod tests {
                 let (keys, table) = (values.as_object().expect("object"), placement.settings(preset));
                 assert_eq!(keys.len(), table.len());
                 assert!(!table.is_empty(), "{preset}");
-                // handing a preset's own values back as overrides checks type and range of each one
+                // a preset's own values as overrides check the type and range of each setting
                 assert!(placement.sender(preset, &values).is_ok(), "{preset}");
                 assert!(placement == Placement::Sender || Placement::receiver(preset, &values).is_ok());
             }
         }
         assert_eq!(
-            say(Placement::Receiver, "libwebrtc-v1", &Value::Null),
+            refusal(Placement::Receiver, "libwebrtc-v1", &Value::Null),
             "gcc-remb: `preset` is `libwebrtc-v1`, expected one of `draft-02`, `aiortc`, `hoang2017`"
         );
     }
 
     #[test]
     fn a_placement_has_the_settings_that_mean_something_there() {
-        let only = |preset, placement: Placement, other: Placement| {
+        let only_in = |preset, placement: Placement, counterpart: Placement| {
             let has = |placement: Placement, name: &str| {
                 placement.settings(preset).iter().any(|setting| setting.name == name)
             };
             let names = placement.settings(preset).iter().map(|setting| setting.name);
-            names.filter(|name| !has(other, name)).collect::<Vec<_>>()
+            names.filter(|name| !has(counterpart, name)).collect::<Vec<_>>()
         };
         let (sender, receiver) = (Placement::Sender, Placement::Receiver);
-        assert_eq!(only("draft-02", sender, receiver), Vec::<&str>::new());
-        assert_eq!(only("draft-02", receiver, sender), ["remb_interval", "remb_drop"]);
-        assert_eq!(only("aiortc", sender, receiver), ["send_clock", "adapt_clock"]);
-        assert_eq!(only("aiortc", receiver, sender), Vec::<&str>::new());
-        assert_eq!(only("hoang2017", sender, receiver), ["lost_repeat", "loss_over", "late_after"]);
-        assert_eq!(only("hoang2017", receiver, sender), Vec::<&str>::new());
+        assert_eq!(only_in("draft-02", sender, receiver), Vec::<&str>::new());
+        assert_eq!(only_in("draft-02", receiver, sender), ["remb_interval", "remb_drop"]);
+        assert_eq!(only_in("aiortc", sender, receiver), ["send_clock", "adapt_clock"]);
+        assert_eq!(only_in("aiortc", receiver, sender), Vec::<&str>::new());
+        assert_eq!(only_in("hoang2017", sender, receiver), ["lost_repeat", "loss_over", "late_after"]);
+        assert_eq!(only_in("hoang2017", receiver, sender), Vec::<&str>::new());
     }
 
     #[test]
     fn contradictions_and_slips_are_refused() {
-        let v1 = |overrides| say(Placement::Sender, "libwebrtc-v1", &overrides);
+        let v1 = |overrides| refusal(Placement::Sender, "libwebrtc-v1", &overrides);
         assert_eq!(
             v1(json!({"loss_low": 0.2})),
             "gcc: `loss_low` is 0.2, expected at most `loss_high`, which is 0.1"
@@ -278,20 +278,20 @@ mod tests {
 
     #[test]
     fn a_setting_of_another_preset_is_refused_with_its_name() {
-        let refused = say(Placement::Sender, "aiortc", &json!({"loss_over": "time"}));
+        let refused = refusal(Placement::Sender, "aiortc", &json!({"loss_over": "time"}));
         assert!(
             refused.starts_with(
                 "gcc: `loss_over` is not a setting of `aiortc`, but of `hoang2017`, expected one of `send_clock`, "
             ),
             "{refused}"
         );
-        // the second placement hears of no single packets
-        let refused = say(Placement::Receiver, "hoang2017", &json!({"loss_over": "time"}));
+        // the second placement has no reports on single packets
+        let refused = refusal(Placement::Receiver, "hoang2017", &json!({"loss_over": "time"}));
         assert!(
             refused.starts_with("gcc-remb: `loss_over` is not a setting of `hoang2017`, expected"),
             "{refused}"
         );
-        let refused = say(Placement::Sender, libwebrtc::NAME, &json!({"k_up": 0.01}));
+        let refused = refusal(Placement::Sender, libwebrtc::NAME, &json!({"k_up": 0.01}));
         assert!(refused.contains("of `libwebrtc`, but of `libwebrtc-v1`, `draft-02`, "), "{refused}");
     }
 }

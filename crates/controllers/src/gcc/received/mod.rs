@@ -1,5 +1,4 @@
-//! The received rate R_hat, how fast what was sent arrives: the ways in which it is measured, and the packets that
-//! all but one of them go by.
+//! Received rate R_hat: its three estimators, and the list of packets that two of them use.
 
 pub mod bayes;
 pub mod robust;
@@ -11,17 +10,17 @@ use std::collections::VecDeque;
 use tidegate_core::units::{RemoteTime, Size, Time};
 use window::Window;
 
-/// Nanoseconds in a millisecond.
+/// Number of nanoseconds in a millisecond.
 const MILLI: i64 = 1_000_000;
 
-/// How the received rate is measured.
+/// Estimator of the received rate.
 #[derive(Clone)]
 pub enum Received {
-    /// libwebrtc's since 2022.
+    /// libwebrtc since 2022.
     Robust(Robust),
-    /// The draft's and aiortc's.
+    /// Draft and aiortc.
     Window(Window),
-    /// libwebrtc's before.
+    /// libwebrtc before 2022.
     Bayesian(Bayes),
 }
 
@@ -35,14 +34,14 @@ impl Received {
         }
     }
 
-    /// The application was limited until now (libwebrtc SetAlrEndedTime).
+    /// Tells the estimator that an application-limited time has ended (libwebrtc SetAlrEndedTime).
     pub fn limit_ended(&mut self) {
         if let Self::Bayesian(bayes) = self {
             bayes.expect_change();
         }
     }
 
-    /// The received rate in bit/s as of the newest packet; none while too little has arrived.
+    /// Received rate as of the newest packet, bit/s; none while too few packets have arrived.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         match self {
@@ -53,7 +52,7 @@ impl Received {
     }
 }
 
-/// A packet that has arrived; times in ns.
+/// Received packet; times in ns.
 #[derive(Clone, Copy)]
 struct Packet {
     arrival: i64,
@@ -61,7 +60,7 @@ struct Packet {
     size: u64,
 }
 
-/// The last packets in order of arrival, and what they come to.
+/// Last packets in order of arrival, and the sum of their sizes.
 #[derive(Clone, Default)]
 struct Arrivals {
     packets: VecDeque<Packet>,
@@ -69,8 +68,8 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    /// Whether a far clock that reads `arrival` is a new clock: it went back by more than `longest` ns.
-    fn before_all(&self, arrival: i64, longest: i64) -> bool {
+    /// Whether a far clock that reads `arrival` has been set back: by more than `longest` ns before the newest packet.
+    fn is_clock_reset(&self, arrival: i64, longest: i64) -> bool {
         self.packets.back().is_some_and(|last| last.arrival.saturating_sub(arrival) > longest)
     }
 
@@ -78,10 +77,10 @@ impl Arrivals {
         self.bytes += u128::from(packet.size);
         self.packets.push_back(packet);
         // reports may overtake each other: keep the order of arrival
-        let mut at = self.packets.len() - 1;
-        while at > 0 && self.packets[at].arrival < self.packets[at - 1].arrival {
-            self.packets.swap(at, at - 1);
-            at -= 1;
+        let mut index = self.packets.len() - 1;
+        while index > 0 && self.packets[index].arrival < self.packets[index - 1].arrival {
+            self.packets.swap(index, index - 1);
+            index -= 1;
         }
         debug_assert!(self.packets.iter().is_sorted_by_key(|packet| packet.arrival), "in order of arrival");
     }

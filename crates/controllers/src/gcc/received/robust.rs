@@ -1,5 +1,5 @@
-//! The received rate as libwebrtc measures it since 2022: over a window of packets, without its largest gap, and at most
-//! as fast as they were sent.
+//! Received rate as libwebrtc measures it since 2022: over a window of packets without its largest gap, and at most the
+//! rate at which they were sent.
 //!
 //! libwebrtc `robust_throughput_estimator.cc`.
 
@@ -7,46 +7,50 @@ use super::{Arrivals, MILLI, Packet};
 use std::collections::VecDeque;
 use tidegate_core::units::{RemoteTime, Size, Time};
 
-/// The window's least length once it is full, ns (libwebrtc min_window_duration).
-const SHORTEST: i64 = 1000 * MILLI;
-/// The window's greatest length, ns (libwebrtc max_window_duration).
-const LONGEST: i64 = 5000 * MILLI;
-/// Least content of the window once it is full, packets (libwebrtc window_packets).
-const LEAST: usize = 20;
-/// Greatest content of the window, packets (libwebrtc max_window_packets).
-const MOST: usize = 500;
-/// No rate before so many packets (libwebrtc required_packets).
-const REQUIRED: usize = 10;
+/// Shortest duration of a full window, ns (libwebrtc).
+const MIN_WINDOW_DURATION: i64 = 1000 * MILLI;
+/// Longest duration of the window, ns (libwebrtc).
+const MAX_WINDOW_DURATION: i64 = 5000 * MILLI;
+/// Smallest number of packets in a full window (libwebrtc).
+const WINDOW_PACKETS: usize = 20;
+/// Largest number of packets in the window (libwebrtc).
+const MAX_WINDOW_PACKETS: usize = 500;
+/// Number of packets before the first rate (libwebrtc).
+const REQUIRED_PACKETS: usize = 10;
 
-/// The estimator's state.
+/// Robust estimator (libwebrtc `RobustThroughputEstimator`).
 #[derive(Clone)]
 pub struct Robust {
     arrivals: Arrivals,
-    /// The latest send time of a packet that has left the window.
+    /// Latest send time of a packet that has left the window, ns.
     discarded: i64,
 }
 
 impl Default for Robust {
     fn default() -> Self {
-        let packets = VecDeque::with_capacity(MOST + 1);
+        let packets = VecDeque::with_capacity(MAX_WINDOW_PACKETS + 1);
         Self { arrivals: Arrivals { packets, bytes: 0 }, discarded: i64::MIN }
     }
 }
 
 impl Robust {
-    /// Takes a received packet. A far clock that went back by more than the window is a new clock.
+    /// Takes a received packet. Starts anew if the far clock was set back by more than the window.
     pub fn packet(&mut self, sent: Time, arrived: RemoteTime, size: Size) {
         let packet = Packet { arrival: arrived.as_nanos(), sent: sent.as_nanos(), size: size.as_bytes() };
-        if self.arrivals.before_all(packet.arrival, LONGEST) {
+        if self.arrivals.is_clock_reset(packet.arrival, MAX_WINDOW_DURATION) {
             (self.arrivals.bytes, self.discarded) = (0, i64::MIN);
             self.arrivals.packets.clear();
         }
         self.arrivals.push(packet);
-        let packets = |all: &Arrivals| (all.packets.front().copied(), all.packets.back().copied());
-        while let (Some(first), Some(last)) = packets(&self.arrivals) {
+        let ends =
+            |arrivals: &Arrivals| (arrivals.packets.front().copied(), arrivals.packets.back().copied());
+        while let (Some(first), Some(last)) = ends(&self.arrivals) {
             let length = last.arrival.saturating_sub(first.arrival);
             let count = self.arrivals.packets.len();
-            if count <= MOST && length <= LONGEST && (count <= LEAST || length <= SHORTEST) {
+            if count <= MAX_WINDOW_PACKETS
+                && length <= MAX_WINDOW_DURATION
+                && (count <= WINDOW_PACKETS || length <= MIN_WINDOW_DURATION)
+            {
                 break;
             }
             self.arrivals.pop();
@@ -54,12 +58,12 @@ impl Robust {
         }
     }
 
-    /// The received rate in bit/s as of the newest packet; none while too little has arrived.
+    /// Received rate as of the newest packet, bit/s; none while too few packets have arrived.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         let packets = &self.arrivals.packets;
         let (first, last) = (packets.front()?, packets.back()?);
-        if packets.len() < REQUIRED {
+        if packets.len() < REQUIRED_PACKETS {
             return None;
         }
         let (mut largest, mut second) = (0_i64, 0_i64);
@@ -75,7 +79,7 @@ impl Robust {
             } else if gap > second {
                 second = gap;
             }
-            // sent before something that has left the window already: reordered, and too old to count
+            // sent before a packet that has already left the window: reordered, and too old to count
             if packet.sent < self.discarded {
                 continue;
             }
@@ -86,12 +90,12 @@ impl Robust {
             sent_bytes += u128::from(packet.size);
             sent_packets += 1;
         }
-        // n packets span n - 1 intervals: on arrival the first one's size does not count, on sending
-        // the last one's. The largest gap, which may be a stall of the network, is cut to the second.
+        // n packets span n - 1 intervals: the first one's size does not count on arrival, the last one's not on
+        // sending. The largest gap, which may be a stall of the network, is cut to the second largest.
         let rate = |bytes: u128, nanos: i64| bytes as f64 * 8e9 / nanos.max(MILLI) as f64;
         let duration = last.arrival.saturating_sub(first.arrival) - largest + second;
         let received = rate(self.arrivals.bytes - u128::from(first.size), duration);
-        if sent_packets < REQUIRED {
+        if sent_packets < REQUIRED_PACKETS {
             return Some(received);
         }
         let sent = rate(sent_bytes - u128::from(last_size), last_sent.saturating_sub(first_sent));

@@ -1,65 +1,70 @@
-//! Round trips, the queue's delay and what is averaged of it, in the program's clock of 1/65536 s
+//! Round trips and the queueing delay with its averages, in the program's clock of 1/65536 s
 //! (ScreamV2Tx.cpp: `markAcked`, `estimateOwd`, and the second half of `incomingStandardizedFeedback`).
 
 use std::collections::VecDeque;
 use tidegate_core::{RemoteTime, Span};
 
-/// An instant or a span in units of 1/65536 s.
+/// Time or duration in units of 1/65536 s.
 pub type Ticks = i64;
 
-/// Nanoseconds in ticks, to the nearest one.
+/// Converts nanoseconds to ticks, to the nearest one.
 #[must_use]
 pub fn ticks(nanos: i64) -> Ticks {
     ((i128::from(nanos) * 65_536 + 500_000_000).div_euclid(1_000_000_000)) as i64
 }
 
-/// Ticks in seconds.
+/// Converts ticks to seconds.
 #[must_use]
 pub fn seconds(ticks: Ticks) -> f64 {
     ticks as f64 / 65_536.0
 }
 
-/// kMinCongestionBackOffInterval_ntp: 30 ms.
-pub const LEAST_BACK_OFF: Ticks = 1966;
-/// kSrttVirtual.
-pub const VIRTUAL_RTT: f64 = 0.025;
-/// kBaseDelayUpdateInterval_ntp: 10 s, and kBaseOwdHistSize of them.
-const BASE_STEP: Ticks = 655_360;
-const BASE_HISTORY: usize = 50;
-/// kQueueDelayAvgAlpha.
-const AVERAGE_GAIN: f64 = 0.25;
-/// kQueueDelayMinSlowAvgAlpha, and kQueueDelayMinSlowAvgUpdateRtts.
-const SLOW_GAIN: f64 = 0.125;
-const SLOW_RTTS: Ticks = 100;
-/// kLatencyDiffAlpha, kQueueDelayMinMaxAlpha, kLatencyDiffThreshold.
-const JITTER_GAIN: f64 = 1.0 / 32.0;
-const MIN_MAX_GAIN: f64 = 1.0 / 16.0;
-const JITTER_THRESHOLD: f64 = 0.01;
-/// More than any delay.
-const NEVER: f64 = 1000.0;
+/// Longest minimum time between two back-offs: 30 ms (ScreamV2Tx.cpp, as are the constants below).
+pub const MIN_CONGESTION_BACK_OFF_INTERVAL: Ticks = 1966;
+/// Virtual round-trip time, s.
+pub const SRTT_VIRTUAL: f64 = 0.025;
+/// Time over which each minimum of the base delay is taken: 10 s.
+const BASE_DELAY_UPDATE_INTERVAL: Ticks = 655_360;
+/// Number of these minima.
+const BASE_OWD_HIST_SIZE: usize = 50;
+/// Weight of a delay in its average.
+const QUEUE_DELAY_AVG_ALPHA: f64 = 0.25;
+/// Weight of a minimum in the slow average.
+const QUEUE_DELAY_MIN_SLOW_AVG_ALPHA: f64 = 0.125;
+/// Round trips between two updates of the slow average.
+const QUEUE_DELAY_MIN_SLOW_AVG_UPDATE_RTTS: Ticks = 100;
+/// Weight of a difference in the average jitter.
+const LATENCY_DIFF_ALPHA: f64 = 1.0 / 32.0;
+/// Part by which highest and lowest delay approach each other at each update.
+const QUEUE_DELAY_MIN_MAX_ALPHA: f64 = 1.0 / 16.0;
+/// Jitter at which the scale is zero, s.
+const LATENCY_DIFF_THRESHOLD: f64 = 0.01;
+/// Delay above all others, s.
+const NO_DELAY: f64 = 1000.0;
 
-/// Both smoothed round trips.
+/// Slow and fast smoothed round trip.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrips {
-    /// `sRtt`, in ticks.
+    /// Slow one (`sRtt`), ticks.
     pub slow: Ticks,
-    /// `sRttSh` of the report before, and of this one.
+    /// Fast one (`sRttSh`) of the previous report.
     short_prev: Ticks,
+    /// Fast one of this report.
     short: Ticks,
     updated: Ticks,
-    /// `sRtt` in seconds: 0.05 exactly before the first update.
+    /// Slow one in seconds; exactly 0.05 before the first update.
     pub s_rtt: f64,
 }
 
 impl Default for RoundTrips {
-    /// 50 ms.
+    /// Round trips of 50 ms.
     fn default() -> Self {
         Self { slow: 3277, short_prev: 3277, short: 3277, updated: 0, s_rtt: 0.05 }
     }
 }
 
 impl RoundTrips {
-    /// The round trip of the newest packet of a report. `app_limited`: what is in flight is far below the window.
+    /// Takes the round trip of a report's newest packet. With `app_limited`, the bytes in flight are far below the window.
     pub fn sample(&mut self, now: Ticks, rtt: Ticks, app_limited: bool) {
         if rtt >= 1_000_000 {
             return;
@@ -77,38 +82,38 @@ impl RoundTrips {
         }
     }
 
-    /// Whether the round trip has begun to fall.
+    /// Whether the fast round trip falls.
     #[must_use]
     pub fn falls(&self) -> bool {
         self.short_prev > self.short
     }
 
-    /// How often there may be a reaction to congestion: every round trip, and every 30 ms at least.
+    /// Shortest time between two reactions to congestion: a round trip, at most 30 ms.
     #[must_use]
-    pub fn step(&self) -> Ticks {
-        LEAST_BACK_OFF.min(self.slow)
+    pub fn reaction_interval(&self) -> Ticks {
+        MIN_CONGESTION_BACK_OFF_INTERVAL.min(self.slow)
     }
 }
 
-/// The queue's delay.
+/// Queueing delay.
 #[derive(Clone, Debug)]
 pub struct Delay {
     base: Option<Ticks>,
     history: VecDeque<Ticks>,
     base_added: Ticks,
-    /// `queueDelay`, in seconds.
+    /// Present queueing delay, s (`queueDelay`).
     pub now: f64,
-    /// `queueDelayAvg`.
+    /// Average, s (`queueDelayAvg`).
     pub average: f64,
-    /// `queueDelayMinSlowAvg`: what stands in the queue, or drifts.
+    /// Slow average of minima, s: a standing queue or clock drift (`queueDelayMinSlowAvg`).
     pub standing: f64,
-    least: f64,
+    lowest: f64,
     slow_updated: Ticks,
     updated: Ticks,
     max: f64,
     min: f64,
     jitter: f64,
-    /// `latencyDiffCwndScale`.
+    /// Factor by the jitter (`latencyDiffCwndScale`).
     pub scale: f64,
 }
 
@@ -121,11 +126,11 @@ impl Default for Delay {
             now: 0.0,
             average: 0.0,
             standing: 0.0,
-            least: NEVER,
+            lowest: NO_DELAY,
             slow_updated: 0,
             updated: 0,
             max: 0.0,
-            min: NEVER,
+            min: NO_DELAY,
             jitter: 0.0,
             scale: 1.0,
         }
@@ -133,21 +138,21 @@ impl Default for Delay {
 }
 
 impl Delay {
-    /// Forgets the base (`getTargetBitrate`).
+    /// Drops the base delay (`getTargetBitrate`).
     pub fn reset_base(&mut self) {
         (self.base, self.standing, self.now) = (None, 0.0, 0.0);
         self.history.clear();
     }
 
-    /// A packet was acknowledged that had left at `sent` and arrived at `arrival`. `target`: of the delay, in seconds.
+    /// Takes an acknowledged packet; `target` is the delay's target, s.
     pub fn packet(&mut self, now: Ticks, sent: Ticks, arrival: RemoteTime, target: f64) {
         let delay = ticks(arrival.as_nanos()).saturating_sub(sent);
         let mut base = self.base.map_or(delay, |base| base.min(delay));
         self.base = Some(base);
-        if now - self.base_added >= BASE_STEP {
+        if now - self.base_added >= BASE_DELAY_UPDATE_INTERVAL {
             self.base_added = now;
             self.history.push_back(base);
-            if self.history.len() > BASE_HISTORY {
+            if self.history.len() > BASE_OWD_HIST_SIZE {
                 self.history.pop_front();
             }
             self.base = None;
@@ -155,60 +160,61 @@ impl Delay {
         }
         let base = self.history.iter().copied().min().map_or(base, |old| old.min(base));
         self.now = seconds(delay.saturating_sub(base).max(0));
-        self.spread(target);
+        self.update_range(target);
     }
 
-    /// The delay counts among the highest and the least ones.
-    fn spread(&mut self, target: f64) {
+    /// Updates the highest and the lowest delay.
+    fn update_range(&mut self, target: f64) {
         self.min = self.min.min(self.now);
         self.max = self.max.max(self.now).min(target);
     }
 
-    /// A report begins. Those of the program say of each packet more than once that it has arrived, so that the delay of the report before
-    /// counts among those of this one.
-    pub fn again(&mut self, target: f64) {
+    /// Begins a report. The program's reports repeat each received packet, so that the delay of the previous report counts
+    /// in this one, too.
+    pub fn begin_report(&mut self, target: f64) {
         if self.base.is_some() || !self.history.is_empty() {
-            self.spread(target);
+            self.update_range(target);
         }
     }
 
-    /// Updates the averages, once a round trip or every 30 ms; says whether it did.
+    /// Updates the averages, once per round trip or every 30 ms; returns whether it did.
     pub fn update(&mut self, now: Ticks, rtt: &RoundTrips) -> bool {
-        if now - self.updated <= rtt.step() {
+        if now - self.updated <= rtt.reaction_interval() {
             return false;
         }
-        if now - self.slow_updated > rtt.slow * SLOW_RTTS {
-            self.standing = if self.least < self.standing {
-                self.least
+        if now - self.slow_updated > rtt.slow * QUEUE_DELAY_MIN_SLOW_AVG_UPDATE_RTTS {
+            self.standing = if self.lowest < self.standing {
+                self.lowest
             } else {
-                SLOW_GAIN * self.least + (1.0 - SLOW_GAIN) * self.standing
+                QUEUE_DELAY_MIN_SLOW_AVG_ALPHA * self.lowest
+                    + (1.0 - QUEUE_DELAY_MIN_SLOW_AVG_ALPHA) * self.standing
             };
-            (self.least, self.slow_updated) = (NEVER, now);
+            (self.lowest, self.slow_updated) = (NO_DELAY, now);
         }
-        let above = self.now - self.standing;
-        self.average = if above < self.average {
-            above
+        let excess = self.now - self.standing;
+        self.average = if excess < self.average {
+            excess
         } else {
-            (1.0 - AVERAGE_GAIN) * self.average + AVERAGE_GAIN * above
+            (1.0 - QUEUE_DELAY_AVG_ALPHA) * self.average + QUEUE_DELAY_AVG_ALPHA * excess
         };
-        let differ = (self.max - self.min).clamp(0.0, 2.0 * JITTER_THRESHOLD);
-        self.jitter += JITTER_GAIN * (differ - self.jitter);
-        self.scale = (1.0 - self.jitter / JITTER_THRESHOLD).clamp(0.0, 1.0);
-        self.max *= 1.0 - MIN_MAX_GAIN;
-        self.min += MIN_MAX_GAIN * (self.max - self.min);
+        let difference = (self.max - self.min).clamp(0.0, 2.0 * LATENCY_DIFF_THRESHOLD);
+        self.jitter += LATENCY_DIFF_ALPHA * (difference - self.jitter);
+        self.scale = (1.0 - self.jitter / LATENCY_DIFF_THRESHOLD).clamp(0.0, 1.0);
+        self.max *= 1.0 - QUEUE_DELAY_MIN_MAX_ALPHA;
+        self.min += QUEUE_DELAY_MIN_MAX_ALPHA * (self.max - self.min);
         self.updated = now;
         true
     }
 
-    /// Takes note of the delay at an update of the window.
-    pub fn note_least(&mut self) {
-        self.least = self.least.min(self.now);
+    /// Includes the present delay in the minimum, at an update of the window.
+    pub fn update_lowest(&mut self) {
+        self.lowest = self.lowest.min(self.now);
     }
 }
 
-/// `at` as its nanoseconds in ticks since `origin`.
+/// Ticks from `origin` to `time`.
 #[must_use]
-pub fn since(at: tidegate_core::Time, origin: tidegate_core::Time) -> Ticks {
-    let span: Span = Span::from_nanos(at.as_nanos().saturating_sub(origin.as_nanos()));
+pub fn since(time: tidegate_core::Time, origin: tidegate_core::Time) -> Ticks {
+    let span: Span = Span::from_nanos(time.as_nanos().saturating_sub(origin.as_nanos()));
     ticks(span.as_nanos())
 }

@@ -1,50 +1,53 @@
-//! What the encoder is told and how fast packets leave (ScreamV2TxStream.cpp, and the pacing rate of ScreamV2Tx.cpp's `updateCwnd`).
+//! Target of the encoder and pacing rate (ScreamV2TxStream.cpp, and the pacing rate of ScreamV2Tx.cpp's `updateCwnd`).
 
 use super::delay::{Ticks, seconds};
 use super::settings::Settings;
 use super::window::Window;
 use tidegate_core::control::{Limits, NewFrame};
 
-/// kRateUpdateInterval_ntp: 100 ms; kRateUpDateSize of them.
-const RATE_STEP: Ticks = 6553;
-const RATES: usize = 4;
-/// kRateAdjustGain1 and kRateAdjustGain2.
-const ADJUST_ERROR: f64 = 0.2;
-const ADJUST_GAIN: f64 = 0.125;
-/// The weight of the last interval in the frame period.
+/// Time over which the encoder's rate is measured: 100 ms (ScreamV2TxStream.cpp, as are the constants below).
+const RATE_UPDATE_INTERVAL: Ticks = 6553;
+/// Number of rates in the mean (`kRateUpDateSize`).
+const RATE_UPDATE_SIZE: usize = 4;
+/// Gain of the error of a frame's delay.
+const RATE_ADJUST_GAIN_1: f64 = 0.2;
+/// Gain of the correction by that error.
+const RATE_ADJUST_GAIN_2: f64 = 0.125;
+/// Weight of the last interval in the frame period.
 const PERIOD_GAIN: f64 = 0.9;
-/// kRelaxedPacingLimitLow.
-const RELAXED_FROM: f64 = 0.8;
-/// No pacing rate is below.
-const PACE_LEAST: f64 = 50e3;
-/// kPacketOverhead.
-const OVERHEAD: f64 = 20.0;
+/// Part of the highest target from which pacing is relaxed (ScreamV2Tx.cpp).
+const RELAXED_PACING_LIMIT_LOW: f64 = 0.8;
+/// Lowest pacing rate, bit/s.
+const MIN_PACING: f64 = 50e3;
+/// Headers for which the target leaves room, bytes.
+const PACKET_OVERHEAD: f64 = 20.0;
 
-/// `rateShare`: window over round trip, less what is kept back.
+/// Window over round trip with margins, bit/s (`rateShare`).
 #[must_use]
 pub fn share(window: &Window, mss: i64, s_rtt: f64) -> f64 {
     let rate = 8.0 * window.bytes as f64 / (s_rtt + 0.001).clamp(0.001, 0.2);
     let mss = mss as f64;
-    rate * (1.0 - (window.ratio - 0.1).clamp(0.0, 0.2)) / 1.1 * (mss / (mss + OVERHEAD))
+    rate * (1.0 - (window.ratio - 0.1).clamp(0.0, 0.2)) / 1.1 * (mss / (mss + PACKET_OVERHEAD))
 }
 
-/// The stream of the encoder.
+/// Stream of the encoder.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     target: f64,
-    told: f64,
-    /// `targetRateScale`.
+    /// Last target with the scale applied, bit/s.
+    scaled_target: f64,
+    /// Correction of the target by the encoder's rate (`targetRateScale`).
     scale: f64,
     adjust: f64,
     period: f64,
     last_frame: Option<Ticks>,
-    /// `adaptivePacingRateScale`.
+    /// Factor of the pacing rate for large frames (`adaptivePacingRateScale`).
     pace_scale: f64,
-    /// Whether there is video: frames of audio say nothing then.
+    /// Whether the session has video; then audio frames do not count.
     video: bool,
-    rates: [f64; RATES],
+    rates: [f64; RATE_UPDATE_SIZE],
     updates: usize,
-    made: f64,
+    encoded: f64,
     acked: f64,
     acked_rate: f64,
     updated: Ticks,
@@ -54,16 +57,16 @@ impl Default for Encoder {
     fn default() -> Self {
         Self {
             target: 0.0,
-            told: 0.0,
+            scaled_target: 0.0,
             scale: 1.0,
             adjust: 0.0,
             period: 0.02,
             last_frame: None,
             pace_scale: 1.0,
             video: false,
-            rates: [0.0; RATES],
+            rates: [0.0; RATE_UPDATE_SIZE],
             updates: 0,
-            made: 0.0,
+            encoded: 0.0,
             acked: 0.0,
             acked_rate: 0.0,
             updated: 0,
@@ -72,75 +75,75 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// The first target.
+    /// Sets the first target.
     pub fn begin(&mut self, start: f64) {
-        (self.target, self.told) = (start, start);
+        (self.target, self.scaled_target) = (start, start);
     }
 
-    /// `targetBitrate`.
+    /// Target, bit/s (`targetBitrate`).
     #[must_use]
     pub fn target(&self) -> f64 {
         self.target
     }
 
-    /// `rateAcked`.
+    /// Rate of acknowledged bytes, bit/s (`rateAcked`).
     #[must_use]
     pub fn acked_rate(&self) -> f64 {
         self.acked_rate
     }
 
-    /// `rateAdjustFactor`.
+    /// Correction by the delay in the pacer (`rateAdjustFactor`).
     #[must_use]
     pub fn adjust(&self) -> f64 {
         self.adjust
     }
 
-    /// What the encoder is told (`getTargetBitrate`).
+    /// Target for the encoder, bit/s (`getTargetBitrate`).
     #[must_use]
-    pub fn told(&self, set: &Settings) -> f64 {
-        if set.rate_scale { self.scale * self.told } else { self.told }
+    pub fn encoder_target(&self, set: &Settings) -> f64 {
+        if set.rate_scale { self.scale * self.scaled_target } else { self.scaled_target }
     }
 
-    /// `updateTargetBitrate`.
+    /// Updates the target within its limits (`updateTargetBitrate`).
     pub fn set_target(&mut self, share: f64, limits: &Limits) {
         let (min, max) = (limits.min.as_bps_f64(), limits.target_max().as_bps_f64());
         self.target = (share.min(max) / (1.0 + self.adjust)).max(min).min(max);
-        self.told = self.target * self.scale;
+        self.scaled_target = self.target * self.scale;
     }
 
-    /// Bytes were acknowledged.
+    /// Counts acknowledged bytes.
     pub fn acked(&mut self, bytes: f64) {
         self.acked += bytes;
     }
 
-    /// `updateRate`, if it is time for that.
+    /// Measures the rates every 100 ms (`updateRate`).
     pub fn tick(&mut self, now: Ticks, set: &Settings) {
-        if now - self.updated <= RATE_STEP {
+        if now - self.updated <= RATE_UPDATE_INTERVAL {
             return;
         }
-        // the first one of the program has nothing before it to count from
+        // the program's first update has no interval before it
         if self.updated > 0 {
             let passed = seconds(now - self.updated);
-            self.rates[self.updates % RATES] = self.made * 8.0 / passed;
+            self.rates[self.updates % RATE_UPDATE_SIZE] = self.encoded * 8.0 / passed;
             self.acked_rate = self.acked * 8.0 / passed;
             self.updates += 1;
             let mean = self.mean_rate();
-            if mean > 0.0 && set.rate_scale && self.updates > RATES {
-                let wanted = self.target * self.scale / mean;
-                self.scale = (0.98 * self.scale + 0.02 * wanted).clamp(0.8, 1.1);
+            if mean > 0.0 && set.rate_scale && self.updates > RATE_UPDATE_SIZE {
+                let ratio = self.target * self.scale / mean;
+                self.scale = (0.98 * self.scale + 0.02 * ratio).clamp(0.8, 1.1);
             }
         }
-        (self.made, self.acked, self.updated) = (0.0, 0.0, now);
+        (self.encoded, self.acked, self.updated) = (0.0, 0.0, now);
     }
 
-    /// `rateRtpAvg`.
+    /// Mean of the encoder's last rates, bit/s (`rateRtpAvg`).
     fn mean_rate(&self) -> f64 {
-        self.rates.iter().sum::<f64>() / RATES as f64
+        self.rates.iter().sum::<f64>() / RATE_UPDATE_SIZE as f64
     }
 
-    /// A frame has come into the pacer (`newMediaFrame`). Says whether it is one that counts.
+    /// Takes a frame that enters the pacer (`newMediaFrame`). Returns whether it counts.
     pub fn frame(&mut self, now: Ticks, frame: &NewFrame) -> bool {
-        self.made += frame.size.as_bytes() as f64;
+        self.encoded += frame.size.as_bytes() as f64;
         self.video |= frame.video;
         if frame.video != self.video {
             return false;
@@ -149,23 +152,25 @@ impl Encoder {
             self.period = seconds(now - last) * PERIOD_GAIN + self.period * (1.0 - PERIOD_GAIN);
         }
         self.last_frame = Some(now);
-        let error = ADJUST_ERROR * (frame.pacer_delay.as_secs_f64() - self.period / 2.0) / self.period;
-        self.adjust = (self.adjust + error * ADJUST_GAIN).clamp(0.0, 0.5);
-        let usual = self.target * self.period / 8.0;
-        let waits = frame.backlog.max(frame.size).as_bytes() as f64;
-        self.pace_scale = if usual > 500.0 { (waits / usual).max(1.0) } else { 1.0 };
+        let error = RATE_ADJUST_GAIN_1 * (frame.pacer_delay.as_secs_f64() - self.period / 2.0) / self.period;
+        self.adjust = (self.adjust + error * RATE_ADJUST_GAIN_2).clamp(0.0, 0.5);
+        let nominal = self.target * self.period / 8.0;
+        let waiting = frame.backlog.max(frame.size).as_bytes() as f64;
+        self.pace_scale = if nominal > 500.0 { (waiting / nominal).max(1.0) } else { 1.0 };
         true
     }
 
-    /// The pacing rate, in bit/s.
+    /// Pacing rate, bit/s; `max_target` is the highest target.
     #[must_use]
-    pub fn pacing(&self, most: f64, set: &Settings) -> f64 {
+    pub fn pacing(&self, max_target: f64, set: &Settings) -> f64 {
         let rate = self.target.max(self.mean_rate());
-        let pace = (set.pacing_headroom * self.pace_scale.min(set.frame_pacing) * rate).max(PACE_LEAST);
-        if self.target <= RELAXED_FROM * most {
+        let pace = (set.pacing_headroom * self.pace_scale.min(set.frame_pacing) * rate).max(MIN_PACING);
+        if self.target <= RELAXED_PACING_LIMIT_LOW * max_target {
             return pace;
         }
-        let relaxed = ((self.target / most - RELAXED_FROM) / (1.0 - RELAXED_FROM)).min(1.0);
+        let relaxed = ((self.target / max_target - RELAXED_PACING_LIMIT_LOW)
+            / (1.0 - RELAXED_PACING_LIMIT_LOW))
+            .min(1.0);
         pace / (1.0 - relaxed).clamp(1.0 / set.relaxed_pacing, 1.0)
     }
 }

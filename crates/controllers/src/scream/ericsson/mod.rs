@@ -1,5 +1,5 @@
-//! The preset `ericsson-2026-07`: SCReAM version 2 as EricssonResearch/scream has it in July 2026 (ScreamV2Tx.cpp, ScreamV2TxStream.cpp), which
-//! is ahead of the draft and differs from it. One stream; its clock begins with the session.
+//! Preset `ericsson-2026-07`: SCReAM version 2 as in EricssonResearch/scream of July 2026 (ScreamV2Tx.cpp,
+//! ScreamV2TxStream.cpp), which is ahead of the draft and differs from it. One stream; the clock begins with the session.
 
 pub mod delay;
 pub mod encoder;
@@ -21,30 +21,37 @@ use tidegate_core::control::{Context, Controller, Decision, Limits, Needs, NewFr
 use tidegate_core::{Rate, Size, Span, Time};
 use window::{Events, Step, Window};
 
-/// kInitMss, and kMssUpdateInterval_ntp: the size of a segment is the largest packet of this second and the one before.
-const FIRST_MSS: i64 = 100;
-const MSS_STEP: Ticks = 65_536;
-/// kSlowUpdateInterval_ntp: 50 ms; kMaxBytesInFlightHistSize of them.
-const SLOW_STEP: Ticks = 3277;
-const IN_FLIGHT_HISTORY: usize = 20;
-/// `l4sAlpha` is updated every 10 ms at least.
-const ALPHA_STEP: Ticks = 655;
-/// `l4sAlpha` begins here; kL4sGUp, kL4sGDown.
+/// First size of a segment, bytes. Later it is the largest packet of this second and the previous one (ScreamV2Tx.cpp, as
+/// are the constants below).
+const INIT_MSS: i64 = 100;
+/// Time over which the largest packet is taken: 1 s.
+const MSS_UPDATE_INTERVAL: Ticks = 65_536;
+/// Time between two slow updates: 50 ms.
+const SLOW_UPDATE_INTERVAL: Ticks = 3277;
+/// Number of slow updates over which the largest bytes in flight are kept.
+const MAX_BYTES_IN_FLIGHT_HIST_SIZE: usize = 20;
+/// Longest time between two updates of `l4sAlpha`: 10 ms.
+const ALPHA_INTERVAL: Ticks = 655;
+/// First value of `l4sAlpha`.
 const FIRST_ALPHA: f64 = 0.1;
-const ALPHA_UP: f64 = 0.125;
-const ALPHA_DOWN: f64 = 0.0078125;
-/// kQueueDelayTargetMax.
-const QDELAY_TARGET_MOST: f64 = 0.3;
-/// kBaseDelayResetInterval_ntp: 60 s; for how long the target is then halved: kNumRateLimitRtts round trips and 0.1 s at least.
-const RESET_STEP: Ticks = 3_932_160;
-const HALVED_RTTS: Ticks = 5;
-const HALVED_LEAST: Ticks = 6554;
-/// Before the first report packets are hardly paced: kInitMss each 10 us (kMinPaceInterval).
+/// Weight of a share of marked packets above the average.
+const L4S_G_UP: f64 = 0.125;
+/// Part by which the average falls at each update below it.
+const L4S_G_DOWN: f64 = 0.0078125;
+/// Highest target of the queueing delay, s.
+const QUEUE_DELAY_TARGET_MAX: f64 = 0.3;
+/// Time between two resets of the base delay: 60 s.
+const BASE_DELAY_RESET_INTERVAL: Ticks = 3_932_160;
+/// Round trips in which the target is halved before a reset.
+const NUM_RATE_LIMIT_RTTS: Ticks = 5;
+/// Shortest such time: 0.1 s.
+const MIN_HALVED_TIME: Ticks = 6554;
+/// Pacing rate before the first report, bit/s: kInitMss every 10 us (kMinPaceInterval), which is hardly pacing.
 const UNPACED: f64 = 80e6;
-/// What is in flight is given up when nothing has left for half a second (`isOkToTransmit`).
+/// Time without departures after which the packets in flight are given up (`isOkToTransmit`).
 const RESTART: Span = Span::from_millis(500);
 
-/// The sending half.
+/// Sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -72,20 +79,21 @@ pub struct Sender {
     slow_updated: Ticks,
     qdelay_target: Target,
     events: LossEvents,
-    was_loss: bool,
-    round_began: Ticks,
+    /// Whether there was a congestion event in this round trip.
+    had_event: bool,
+    round_start: Ticks,
     new_frame: bool,
     encoder: Encoder,
-    /// `rateShare`: before the encoder's own corrections.
+    /// Target before the encoder's corrections, bit/s (`rateShare`).
     share: f64,
-    /// The pacing rate, as of the last update of the window.
+    /// Pacing rate as of the last update of the window, bit/s.
     pace: f64,
     halved_from: Ticks,
     can_reset: bool,
 }
 
 impl Sender {
-    /// A controller that begins with the first limits.
+    /// Creates a controller, which begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -93,8 +101,8 @@ impl Sender {
             origin: None,
             flight: Flight::new(RESTART),
             losses: Losses::new(settings.frame_stamps),
-            mss: FIRST_MSS,
-            mss_prev: FIRST_MSS,
+            mss: INIT_MSS,
+            mss_prev: INIT_MSS,
             mss_updated: 0,
             rtt: RoundTrips::default(),
             delay: Delay::default(),
@@ -111,10 +119,10 @@ impl Sender {
             max_in_flight_prev: 0,
             in_flight_history: VecDeque::new(),
             slow_updated: 0,
-            qdelay_target: Target::new(settings.qdelay_target, QDELAY_TARGET_MOST),
+            qdelay_target: Target::new(settings.qdelay_target, QUEUE_DELAY_TARGET_MAX),
             events: LossEvents::default(),
-            was_loss: false,
-            round_began: 0,
+            had_event: false,
+            round_start: 0,
             new_frame: false,
             encoder: Encoder::default(),
             share: 0.0,
@@ -133,22 +141,23 @@ impl Sender {
         self.mss.max(self.mss_prev)
     }
 
-    /// What the program does each time that it asks whether it may send (`isOkToTransmit`): rates every 100 ms, the size of a segment every second.
-    fn ask(&mut self, now: Ticks) {
+    /// Updates that the program makes when it asks whether it may send (`isOkToTransmit`): rates every 100 ms, the size of a
+    /// segment every second.
+    fn update_periodic(&mut self, now: Ticks) {
         self.encoder.tick(now, &self.settings);
-        if now - self.mss_updated > MSS_STEP {
-            (self.mss_prev, self.mss, self.mss_updated) = (self.mss, FIRST_MSS, now);
-            self.window.segments(3, self.mss(), &self.settings);
+        if now - self.mss_updated > MSS_UPDATE_INTERVAL {
+            (self.mss_prev, self.mss, self.mss_updated) = (self.mss, INIT_MSS, now);
+            self.window.set_min_segments(3, self.mss(), &self.settings);
         }
     }
 
-    /// A packet of this size was sent.
-    fn note_size(&mut self, size: i64) {
+    /// Updates the size of a segment from a sent packet.
+    fn update_mss(&mut self, size: i64) {
         self.mss = self.mss.max(size);
-        self.window.segments(2, self.mss(), &self.settings);
+        self.window.set_min_segments(2, self.mss(), &self.settings);
     }
 
-    /// Finds losses and takes what is acknowledged into account (`markAcked`, `detectLoss`).
+    /// Takes acknowledged packets and detects losses; returns whether losses reduce the window (`markAcked`, `detectLoss`).
     fn acknowledge(&mut self, now: Ticks, report: &Report, acked: &Acked) -> bool {
         let (newest, newest_sent) = match acked.newest {
             Some((sequence, sent, _)) => (sequence, since(sent, self.origin.unwrap_or(sent))),
@@ -156,7 +165,7 @@ impl Sender {
         };
         self.acked += acked.bytes as i64 - acked.marked_bytes as i64;
         let target = self.qdelay_target.get();
-        self.delay.again(target);
+        self.delay.begin_report(target);
         for packet in &report.packets {
             let Some(arrival) = packet.arrival else { continue };
             let sent = since(packet.sent, self.origin.unwrap_or(packet.sent));
@@ -178,23 +187,23 @@ impl Sender {
             self.alpha = 0.0;
             return;
         }
-        if now - self.alpha_updated <= ALPHA_STEP.min(self.rtt.slow) {
+        if now - self.alpha_updated <= ALPHA_INTERVAL.min(self.rtt.slow) {
             return;
         }
         (self.alpha_updated, self.fraction) = (now, 0.0);
         if self.delivered > 0 {
             self.fraction = f64::from(self.marked) / f64::from(self.delivered);
             self.alpha = if self.fraction >= self.alpha {
-                ALPHA_UP * self.fraction + (1.0 - ALPHA_UP) * self.alpha
+                L4S_G_UP * self.fraction + (1.0 - L4S_G_UP) * self.alpha
             } else {
-                self.alpha * (1.0 - ALPHA_DOWN)
+                self.alpha * (1.0 - L4S_G_DOWN)
             };
             (self.delivered, self.marked) = (0, 0);
         }
     }
 
-    /// The rest of a report, in the program's order.
-    fn hear(&mut self, now: Ticks, report: &Report, acked: &Acked) {
+    /// Takes the acknowledged packets of a report, in the program's order.
+    fn on_acked(&mut self, now: Ticks, report: &Report, acked: &Acked) {
         let in_flight = self.flight.bytes() as i64 + acked.bytes as i64;
         self.max_in_flight = self.max_in_flight.max(in_flight);
         if let Some((_, _, rtt)) = acked.newest {
@@ -203,19 +212,20 @@ impl Sender {
         let mut events = Events { loss: self.acknowledge(now, report, acked), ..Events::default() };
         self.delivered += acked.packets;
         self.marked += acked.marked;
-        let step = self.rtt.step();
+        let step = self.rtt.reaction_interval();
         if now - self.last_event > step && acked.marked > 0 {
             (events.marked, self.last_event) = (true, now);
         }
         self.average_marks(now);
         if self.delay.update(now, &self.rtt) {
-            self.window.release();
+            self.window.raise_policer_bound();
         }
         let target = self.qdelay_target.get();
         if self.delay.average > target / 2.0 && now - self.last_event > step {
             events.delayed = true;
             let alpha = ((self.delay.average - target / 2.0) / (target / 2.0)).clamp(0.0, 1.0);
-            events.delay_alpha = alpha / (self.rtt.slow as f64 / delay::LEAST_BACK_OFF as f64).max(1.0);
+            events.delay_alpha =
+                alpha / (self.rtt.slow as f64 / delay::MIN_CONGESTION_BACK_OFF_INTERVAL as f64).max(1.0);
         }
         if self.rtt.falls() && self.fraction == 1.0 {
             events.marked = false;
@@ -231,11 +241,11 @@ impl Sender {
     }
 
     fn update_window(&mut self, now: Ticks, events: &Events) {
-        self.delay.note_least();
-        let most = self.limits.target_max().as_bps_f64();
-        self.pace = self.encoder.pacing(most, &self.settings);
-        if now - self.slow_updated > SLOW_STEP {
-            self.slow_update(now, most);
+        self.delay.update_lowest();
+        let max_target = self.limits.target_max().as_bps_f64();
+        self.pace = self.encoder.pacing(max_target, &self.settings);
+        if now - self.slow_updated > SLOW_UPDATE_INTERVAL {
+            self.slow_update(now, max_target);
         }
         let step = Step {
             now,
@@ -246,33 +256,33 @@ impl Sender {
             max_in_flight: self.max_in_flight,
             max_in_flight_prev: self.max_in_flight_prev,
             target: self.encoder.target(),
-            target_max: most,
+            target_max: max_target,
             acked_rate: self.encoder.acked_rate(),
         };
         self.window.update(&step, events, &self.delay, &self.rtt, &self.settings);
-        self.was_loss |= events.any();
-        if now - self.round_began > self.rtt.slow {
-            self.events.take(self.was_loss);
-            (self.was_loss, self.round_began) = (false, now);
+        self.had_event |= events.any();
+        if now - self.round_start > self.rtt.slow {
+            self.events.take(self.had_event);
+            (self.had_event, self.round_start) = (false, now);
         }
         self.share = encoder::share(&self.window, step.mss, self.rtt.s_rtt);
         self.encoder.set_target(self.share, &self.limits);
     }
 
-    /// Every 50 ms.
-    fn slow_update(&mut self, now: Ticks, most: f64) {
+    /// Updates delay target and window bound, every 50 ms.
+    fn slow_update(&mut self, now: Ticks, max_target: f64) {
         if self.settings.competing_flows {
-            let at = self.origin.unwrap_or(Time::ZERO) + Span::from_secs_f64(delay::seconds(now));
-            self.qdelay_target.take(at, self.delay.now, self.events);
+            let time = self.origin.unwrap_or(Time::ZERO) + Span::from_secs_f64(delay::seconds(now));
+            self.qdelay_target.take(time, self.delay.now, self.events);
         }
-        if self.in_flight_history.len() == IN_FLIGHT_HISTORY {
+        if self.in_flight_history.len() == MAX_BYTES_IN_FLIGHT_HIST_SIZE {
             self.in_flight_history.pop_front();
         }
         self.in_flight_history.push_back(self.max_in_flight);
-        if self.encoder.target() > most * 0.95 {
-            let flew = self.in_flight_history.iter().copied().max().unwrap_or(0);
-            let carries = self.settings.pacing_headroom * most / 8.0 * (self.rtt.s_rtt + 0.001);
-            self.window.bound(flew.max(carries as i64));
+        if self.encoder.target() > max_target * 0.95 {
+            let in_flight = self.in_flight_history.iter().copied().max().unwrap_or(0);
+            let carried = self.settings.pacing_headroom * max_target / 8.0 * (self.rtt.s_rtt + 0.001);
+            self.window.bound(in_flight.max(carried as i64));
         }
         if now > 2 * 65_536 {
             (self.max_in_flight_prev, self.max_in_flight) = (self.max_in_flight, 0);
@@ -280,15 +290,15 @@ impl Sender {
         self.slow_updated = now;
     }
 
-    /// Halves the target while the base delay is to be measured anew (`getTargetBitrate`).
-    fn halved(&mut self, now: Ticks) -> bool {
+    /// Whether the target is halved so that the base delay can be measured anew (`getTargetBitrate`).
+    fn is_halved(&mut self, now: Ticks) -> bool {
         if self.delay.standing <= self.qdelay_target.get() / 8.0 {
             return false;
         }
-        if now - self.halved_from > RESET_STEP {
+        if now - self.halved_from > BASE_DELAY_RESET_INTERVAL {
             self.halved_from = now;
         }
-        if now - self.halved_from < HALVED_LEAST.max(HALVED_RTTS * self.rtt.slow) {
+        if now - self.halved_from < MIN_HALVED_TIME.max(NUM_RATE_LIMIT_RTTS * self.rtt.slow) {
             self.can_reset = true;
             return true;
         }
@@ -300,9 +310,10 @@ impl Sender {
 
     fn decide(&mut self, now: Time) -> Decision {
         let clock = self.clock(now);
-        let scale = if self.halved(clock) { 0.5 } else { 1.0 };
+        let scale = if self.is_halved(clock) { 0.5 } else { 1.0 };
         let Limits { min, max, .. } = self.limits;
-        let target = Rate::from_bps_f64(self.encoder.told(&self.settings) * scale).min(max).max(min);
+        let target =
+            Rate::from_bps_f64(self.encoder.encoder_target(&self.settings) * scale).min(max).max(min);
         let headroom = 1.5 + (self.settings.window_headroom - 1.5) * self.delay.scale;
         let window = (self.window.bytes as f64 * headroom) as u64 + self.mss() as u64;
         Decision {
@@ -316,7 +327,7 @@ impl Sender {
     }
 
     fn restart(&mut self, now: Time) {
-        // also where all is acknowledged but for what was lost, which nobody will then find
+        // also if only lost packets are open, because no report would close them
         if self.flight.last_sent().is_some_and(|last| now >= last + RESTART) {
             self.flight.clear();
             self.losses.clear();
@@ -352,8 +363,8 @@ impl Controller for Sender {
         let acked = self.flight.acknowledge(now, report, self.settings.ecn != Marks::Off);
         if acked.packets > 0 {
             self.encoder.acked(acked.bytes);
-            self.hear(clock, report, &acked);
-            self.ask(clock);
+            self.on_acked(clock, report, &acked);
+            self.update_periodic(clock);
         }
         self.note(cx);
         self.decide(now)
@@ -368,12 +379,12 @@ impl Controller for Sender {
         let first = self.origin.is_none();
         self.limits = *limits;
         if limits.route_changed {
-            // the program knows of no routes: what was learned of the path is forgotten, the window stays
+            // the program has no routes: the measurements of the path are dropped, the window stays
             (self.rtt, self.delay) = (RoundTrips::default(), Delay::default());
         }
         self.restart(now);
         if first {
-            let _began = self.clock(now);
+            let _origin = self.clock(now);
             self.share = limits.min.as_bps_f64();
             self.encoder.begin(limits.start.clamp(limits.min, limits.target_max()).as_bps_f64());
         } else {
@@ -384,13 +395,13 @@ impl Controller for Sender {
 
     fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
         let clock = self.clock(now);
-        let began = self.flight.waits_since().is_none();
+        let was_empty = self.flight.waits_since().is_none();
         self.flight.sent(now, packet);
         self.losses.sent(clock, packet);
-        let before = self.mss();
-        self.ask(clock);
-        self.note_size(packet.size.as_bytes().min(65_535) as i64);
-        if began || before != self.mss() {
+        let mss_before = self.mss();
+        self.update_periodic(clock);
+        self.update_mss(packet.size.as_bytes().min(65_535) as i64);
+        if was_empty || mss_before != self.mss() {
             return self.decide(now);
         }
         cx.unchanged()
@@ -405,7 +416,7 @@ impl Controller for Sender {
         let clock = self.clock(now);
         self.losses.frame(clock, frame.size.as_bytes());
         let counts = self.encoder.frame(clock, frame);
-        self.ask(clock);
+        self.update_periodic(clock);
         if !counts {
             return cx.unchanged();
         }
@@ -422,12 +433,12 @@ impl Controller for Sender {
         Some(self.flight.size())
     }
 
-    /// The rate that its window makes. RFC 8699 knows no scheme with a window: this is ours.
+    /// Target, which follows from the window. This is ours, since RFC 8699 has no scheme for controllers with a window.
     fn coupled_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps_f64(self.encoder.target()))
     }
 
-    /// The window becomes what would have made this rate.
+    /// Sets the window from which this rate would have followed.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
         self.restart(now);
         let factor = rate.as_bps_f64() / self.encoder.target().max(1.0);

@@ -1,4 +1,5 @@
-//! The numbers of the preset `ericsson-2026-07`: what EricssonResearch/scream lets its caller set, and what its simulators set.
+//! Settings of the preset `ericsson-2026-07`: those that EricssonResearch/scream leaves to its caller, with the values of
+//! its simulators.
 
 use crate::scream::settings::{Marks, SCREAM};
 use crate::settings::{Kind, SettingsError, resolve, settings};
@@ -6,8 +7,8 @@ use serde_json::Value;
 
 use Kind::{Flag, Number, Whole};
 
-// One setting a block: name, type, unit, what it may be, [ericsson-2026-07], meaning, source. "Caller": what
-// scream_simulator.cpp hands to the constructor of ScreamV2Tx.
+// Each block is a setting: name, type, unit, allowed values, [ericsson-2026-07], meaning, source. "Caller" is
+// scream_simulator.cpp, with its arguments for the constructor of ScreamV2Tx.
 settings! {
     ecn: Marks, "", Marks::KIND, [Marks::L4s],
         "the codepoint of packets and the answer to marks: ECT(1) and in proportion (`l4s`), ECT(0) and by a fixed factor (`classic`), or none (`off`)",
@@ -50,13 +51,13 @@ settings! {
         "whether an encoder that makes more or less than it is told is told otherwise, by up to a fifth", "isAdaptiveTargetRateScale, on by default";
 }
 
-/// The preset's values.
+/// Values of the preset.
 pub(crate) const ERICSSON: Settings = preset(0);
 
-/// The preset's values with `overrides` (an object or null) laid over them.
+/// Values of the preset with `overrides` (an object or null).
 ///
 /// # Errors
-/// When there is no such setting, or a value is wrong.
+/// Fails if there is no such setting, or a value is wrong.
 pub fn with(overrides: &Value) -> Result<Settings, SettingsError> {
     resolve(SCREAM, TABLE, &ERICSSON, overrides)
 }

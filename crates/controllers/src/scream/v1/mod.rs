@@ -1,4 +1,5 @@
-//! SCReAM version 1 (RFC 8298): a window by the queue's delay as LEDBAT has it, and a target that goes by what the window lets through.
+//! SCReAM version 1 (RFC 8298): a window controlled by the queueing delay as in LEDBAT, and a target that follows the rate
+//! through the window.
 
 pub mod rate;
 pub mod settings;
@@ -18,10 +19,10 @@ use tidegate_core::{Rate, Size, Span, Time};
 use trend::Trend;
 use window::{Acknowledged, MaxInFlight, Window};
 
-/// The delay is sampled so often (section 4.1.2).
-const SAMPLE: Span = Span::from_millis(50);
+/// Time between two samples of the delay (section 4.1.2).
+const SAMPLE_INTERVAL: Span = Span::from_millis(50);
 
-/// The sending half.
+/// Sending half.
 #[derive(Clone, Debug)]
 pub struct Sender {
     settings: Settings,
@@ -34,23 +35,26 @@ pub struct Sender {
     qdelay: f64,
     qdelay_target: QdelayTarget,
     events: LossEvents,
-    round_began: Option<Time>,
+    round_start: Option<Time>,
     round_lost: bool,
     trend: Trend,
     window: Window,
     target: Target,
     last_event: Option<Time>,
-    sample_at: Option<Time>,
-    adjust_at: Time,
-    /// Bytes of this interval: sent, acknowledged, made; and what waits in the pacer.
+    next_sample: Option<Time>,
+    next_adjustment: Time,
+    /// Bytes sent in this interval.
     sent: f64,
+    /// Bytes acknowledged in this interval.
     acked: f64,
-    made: f64,
+    /// Bytes encoded in this interval.
+    encoded: f64,
+    /// Bytes waiting in the pacer.
     backlog: f64,
 }
 
 impl Sender {
-    /// A controller that begins with the first limits.
+    /// Creates a controller, which begins with the first limits.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -63,17 +67,17 @@ impl Sender {
             qdelay: 0.0,
             qdelay_target: QdelayTarget::new(settings.qdelay_target, settings.qdelay_target_max),
             events: LossEvents::default(),
-            round_began: None,
+            round_start: None,
             round_lost: false,
             trend: Trend::default(),
             window: Window::new(&settings),
             target: Target::new(0.0),
             last_event: None,
-            sample_at: None,
-            adjust_at: Time::ZERO,
+            next_sample: None,
+            next_adjustment: Time::ZERO,
             sent: 0.0,
             acked: 0.0,
-            made: 0.0,
+            encoded: 0.0,
             backlog: 0.0,
             settings,
         }
@@ -83,25 +87,25 @@ impl Sender {
         Span::from_secs_f64(self.settings.adjust_interval)
     }
 
-    /// Samples the delay and adjusts the target, as often as it was time to since the last call.
-    fn pass(&mut self, now: Time) {
-        let Some(mut sample_at) = self.sample_at else { return };
-        // a driver that has slept for minutes need not be made up for
-        if now - sample_at > Span::from_secs(10) {
-            (sample_at, self.adjust_at) = (now, now);
+    /// Samples the delay and adjusts the target for each interval that has passed since the last call.
+    fn process(&mut self, now: Time) {
+        let Some(mut next_sample) = self.next_sample else { return };
+        // no catching up after a driver has slept for minutes
+        if now - next_sample > Span::from_secs(10) {
+            (next_sample, self.next_adjustment) = (now, now);
         }
-        while sample_at <= now {
+        while next_sample <= now {
             self.trend.take(self.qdelay / self.qdelay_target.get(), self.settings.qdelay_weight);
-            sample_at += SAMPLE;
+            next_sample += SAMPLE_INTERVAL;
         }
-        self.sample_at = Some(sample_at);
-        while self.adjust_at <= now {
+        self.next_sample = Some(next_sample);
+        while self.next_adjustment <= now {
             let seconds = self.settings.adjust_interval;
             let rate = |bytes: f64| bytes * 8.0 / seconds;
             let interval = Interval {
                 transmit: rate(self.sent),
                 acked: rate(self.acked),
-                media: rate(self.made),
+                media: rate(self.encoded),
                 queue: self.backlog * 8.0,
                 fast: self.window.fast,
                 trend: self.trend.get(),
@@ -110,8 +114,8 @@ impl Sender {
                 max: self.limits.target_max().as_bps_f64(),
             };
             self.target.adjust(&interval, &self.settings);
-            (self.sent, self.acked, self.made) = (0.0, 0.0, 0.0);
-            self.adjust_at += self.interval();
+            (self.sent, self.acked, self.encoded) = (0.0, 0.0, 0.0);
+            self.next_adjustment += self.interval();
         }
         self.flight.give_up(now);
     }
@@ -128,15 +132,16 @@ impl Sender {
             pace_audio: true,
             burst: Some(Span::ZERO),
             window: self.rtt.get().map(|_| Size::from_bytes(window as u64)),
-            alarm: Some(self.adjust_at.min(restart)),
+            alarm: Some(self.next_adjustment.min(restart)),
             ..Decision::rate(target)
         }
     }
 
-    /// Whether this report is a congestion event: losses and marks are ignored for a round trip after one.
+    /// Reacts to losses and marks and returns whether they are a congestion event; for a round trip after one they are
+    /// ignored.
     fn congestion(&mut self, now: Time, lost: bool, marked: bool, s_rtt: f64) -> bool {
-        let waits = self.last_event.is_some_and(|then| (now - then).as_secs_f64() < s_rtt);
-        if !(lost || marked) || waits {
+        let is_recent = self.last_event.is_some_and(|last| (now - last).as_secs_f64() < s_rtt);
+        if !(lost || marked) || is_recent {
             return false;
         }
         self.last_event = Some(now);
@@ -149,7 +154,7 @@ impl Sender {
         true
     }
 
-    fn hear(&mut self, now: Time, report: &Report) {
+    fn on_packets(&mut self, now: Time, report: &Report) {
         let acked = self.flight.acknowledge(now, report, self.settings.ecn != Marks::Off);
         self.acked += acked.bytes;
         if let Some((_, _, rtt)) = acked.newest {
@@ -162,10 +167,10 @@ impl Sender {
         let Some(s_rtt) = self.rtt.get() else { return };
         let (lost, marked) = (counted.lost > 0, acked.marked > 0);
         self.round_lost |= lost;
-        let began = *self.round_began.get_or_insert(now);
-        if (now - began).as_secs_f64() >= s_rtt {
+        let start = *self.round_start.get_or_insert(now);
+        if (now - start).as_secs_f64() >= s_rtt {
             self.events.take(self.round_lost);
-            (self.round_began, self.round_lost) = (Some(now), false);
+            (self.round_start, self.round_lost) = (Some(now), false);
         }
         let congested = self.congestion(now, lost, marked, s_rtt);
         if !congested && acked.packets > 0 {
@@ -207,41 +212,41 @@ impl Controller for Sender {
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
-        // with the delay as it was until now
-        self.pass(now);
+        // with the delay before this report
+        self.process(now);
         self.backlog = report.backlog.as_bytes() as f64;
-        self.hear(now, report);
+        self.on_packets(now, report);
         self.note(cx);
         self.decide()
     }
 
     fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Decision {
-        self.pass(now);
+        self.process(now);
         self.decide()
     }
 
     fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
         self.limits = *limits;
-        if self.sample_at.is_none() {
+        if self.next_sample.is_none() {
             self.target = Target::new(limits.start.as_bps_f64());
-            (self.sample_at, self.adjust_at) = (Some(now + SAMPLE), now + self.interval());
+            (self.next_sample, self.next_adjustment) = (Some(now + SAMPLE_INTERVAL), now + self.interval());
         }
         if limits.route_changed {
             (self.rtt, self.queue, self.qdelay) = (SmoothedRtt::default(), QueueDelay::default(), 0.0);
             (self.trend, self.last_event) = (Trend::default(), None);
         }
-        self.pass(now);
+        self.process(now);
         self.decide()
     }
 
     fn on_sent(&mut self, now: Time, packet: &Sent, cx: &mut Context<'_>) -> Decision {
-        let began = self.flight.waits_since().is_none();
+        let was_empty = self.flight.waits_since().is_none();
         self.flight.sent(now, packet);
         self.max_in_flight.take(now, self.flight.bytes());
         self.sent += packet.size.as_bytes().min(65_535) as f64;
         self.backlog = packet.backlog.as_bytes() as f64;
-        if began {
-            self.pass(now);
+        if was_empty {
+            self.process(now);
             return self.decide();
         }
         cx.unchanged()
@@ -252,7 +257,7 @@ impl Controller for Sender {
     }
 
     fn on_frame(&mut self, _now: Time, frame: &NewFrame, cx: &mut Context<'_>) -> Decision {
-        self.made += frame.size.as_bytes() as f64;
+        self.encoded += frame.size.as_bytes() as f64;
         self.backlog = frame.backlog.as_bytes() as f64;
         cx.unchanged()
     }
@@ -265,14 +270,14 @@ impl Controller for Sender {
         Some(self.flight.size())
     }
 
-    /// The target that it has come to. RFC 8699 knows no scheme with a window: this is ours.
+    /// Present target. This is ours, since RFC 8699 has no scheme for controllers with a window.
     fn coupled_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps_f64(self.target.rate))
     }
 
-    /// Target and window are changed by the same factor.
+    /// Changes target and window by the same factor.
     fn on_coupled(&mut self, now: Time, rate: Rate, _cx: &mut Context<'_>) -> Decision {
-        self.pass(now);
+        self.process(now);
         let rate = rate.min(self.limits.target_max()).max(self.limits.min).as_bps_f64();
         if let Some(s_rtt) = self.rtt.get() {
             let factor = rate / self.target.rate.max(1.0);

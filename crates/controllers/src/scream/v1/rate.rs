@@ -1,99 +1,99 @@
-//! The encoder's target (RFC 8298 section 4.1.3).
+//! Target of the encoder (RFC 8298 section 4.1.3).
 
 use super::settings::Settings;
 use std::collections::VecDeque;
 
-/// So many intervals of 0.2 s the median of the encoder's rate is of ("computed over more than 10 s").
-const MEDIAN: usize = 51;
+/// Number of intervals of 0.2 s in the median of the encoder's rate ("computed over more than 10 s").
+const MEDIAN_LENGTH: usize = 51;
 
-/// What an interval had. Rates in bit/s, the queue in bits.
+/// Measurements of an interval; rates in bit/s.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interval {
-    /// `rate_transmit`.
+    /// Sending rate (`rate_transmit`).
     pub transmit: f64,
-    /// `rate_ack`.
+    /// Rate of acknowledged bytes (`rate_ack`).
     pub acked: f64,
-    /// `rate_media`.
+    /// Rate of the encoder (`rate_media`).
     pub media: f64,
-    /// `rtp_queue_size`, in bits.
+    /// Media waiting in the pacer, bits (`rtp_queue_size`).
     pub queue: f64,
-    /// `in_fast_increase`.
+    /// Whether the window is in fast increase (`in_fast_increase`).
     pub fast: bool,
-    /// `qdelay_trend` and `qdelay_trend_mem`.
+    /// Trend of the delay (`qdelay_trend`).
     pub trend: f64,
-    /// `qdelay_trend_mem`.
+    /// Slowly decaying maximum of the trend (`qdelay_trend_mem`).
     pub trend_memory: f64,
-    /// TARGET_BITRATE_MIN and _MAX.
+    /// Lowest target (TARGET_BITRATE_MIN).
     pub min: f64,
-    /// TARGET_BITRATE_MAX.
+    /// Highest target (TARGET_BITRATE_MAX).
     pub max: f64,
 }
 
-/// `target_bitrate`.
+/// Target of the encoder.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// In bit/s.
+    /// Target, bit/s (`target_bitrate`).
     pub rate: f64,
-    /// `target_bitrate_last_max`: where congestion was last seen.
+    /// Target at the last congestion, bit/s (`target_bitrate_last_max`).
     pub last_max: f64,
     media: VecDeque<f64>,
 }
 
 impl Target {
-    /// Begins at `start`.
+    /// Creates a target of `start` bit/s.
     #[must_use]
     pub fn new(start: f64) -> Self {
-        Self { rate: start, last_max: 1.0, media: VecDeque::with_capacity(MEDIAN) }
+        Self { rate: start, last_max: 1.0, media: VecDeque::with_capacity(MEDIAN_LENGTH) }
     }
 
-    /// Congestion was seen at the present target.
+    /// Records congestion at the present target.
     pub fn congestion(&mut self) {
         self.last_max = self.rate.max(1.0);
     }
 
-    /// Packets were lost (`factor` BETA_R) or marked (BETA_ECN).
+    /// Reduces the target for lost (`factor` BETA_R) or marked (BETA_ECN) packets.
     pub fn reduce(&mut self, factor: f64, min: f64) {
         self.congestion();
         self.rate = (self.rate * factor).max(min);
     }
 
-    /// `rate_media_median`.
+    /// Median of the encoder's rate, bit/s (`rate_media_median`).
     fn median(&self) -> f64 {
         let mut sorted: Vec<f64> = self.media.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// `scale_t`: slow near where congestion was last seen.
+    /// Factor of growth, lower near the target of the last congestion (`scale_t`).
     #[must_use]
     pub fn scale(&self) -> f64 {
         let distance = 4.0 * (self.rate - self.last_max) / self.last_max;
         (distance * distance).clamp(0.2, 1.0)
     }
 
-    /// An interval is over.
-    pub fn adjust(&mut self, over: &Interval, set: &Settings) {
-        if self.media.len() == MEDIAN {
+    /// Adjusts the target at the end of an interval.
+    pub fn adjust(&mut self, interval: &Interval, set: &Settings) {
+        if self.media.len() == MEDIAN_LENGTH {
             self.media.pop_front();
         }
-        self.media.push_back(over.media);
+        self.media.push_back(interval.media);
         let ramp_up = set.ramp_up.min(self.rate / 2.0) * set.adjust_interval;
         let scale = self.scale();
-        let current = over.transmit.max(over.acked);
-        if over.fast {
+        let current = interval.transmit.max(interval.acked);
+        if interval.fast {
             self.rate += ramp_up * scale;
         } else {
             let mut delta =
-                current * (1.0 - set.congestion_guard * over.trend) - set.queue_factor * over.queue;
+                current * (1.0 - set.congestion_guard * interval.trend) - set.queue_factor * interval.queue;
             if delta > 0.0 {
                 delta = (delta * scale).min(ramp_up);
             }
             self.rate += delta;
-            if over.queue > set.queue_delay * current {
+            if interval.queue > set.queue_delay * current {
                 self.rate *= set.queue_scale;
             }
         }
-        let limit = current.max(over.media).max(self.median()) * (2.0 - over.trend_memory);
-        self.rate = self.rate.min(limit).max(over.min).min(over.max);
+        let limit = current.max(interval.media).max(self.median()) * (2.0 - interval.trend_memory);
+        self.rate = self.rate.min(limit).max(interval.min).min(interval.max);
     }
 }

@@ -1,10 +1,10 @@
-//! Every number and choice of SCReAM version 1 (RFC 8298).
+//! Settings of SCReAM version 1 (RFC 8298).
 
 use crate::scream::settings::Marks;
 use crate::settings::{Kind, SettingsError, resolve, settings, unknown_preset};
 use serde_json::Value;
 
-/// SCReAM, version 1.
+/// Name of SCReAM, version 1.
 pub const SCREAM_V1: &str = "scream-v1";
 
 /// Names of the presets.
@@ -12,7 +12,7 @@ pub const PRESETS: &[&str] = &["rfc8298"];
 
 use Kind::{Flag, Number};
 
-// One setting a block: name, type, unit, what it may be, [rfc8298], meaning, source.
+// Each block is a setting: name, type, unit, allowed values, [rfc8298], meaning, source.
 settings! {
     ecn: Marks, "", Kind::Choice(&["classic", "off"]), [Marks::Classic],
         "the codepoint of packets: ECT(0), and each mark is answered (`classic`), or none (`off`)",
@@ -67,10 +67,10 @@ settings! {
 const RFC8298: Settings = preset(0);
 
 impl Settings {
-    /// A preset with `overrides` (an object or null) laid over it.
+    /// Settings of a preset with `overrides` (an object or null).
     ///
     /// # Errors
-    /// When there is no such preset or setting, or a value is wrong.
+    /// Fails if there is no such preset or setting, or a value is wrong.
     pub fn with(preset: &str, overrides: &Value) -> Result<Self, SettingsError> {
         match preset {
             "rfc8298" => resolve(SCREAM_V1, TABLE, &RFC8298, overrides),

@@ -1,78 +1,78 @@
-//! The congestion window (RFC 8298 section 4.1.2.2), fast increase (4.1.2.7) and the send window (4.1.2.5).
+//! Congestion window (RFC 8298 section 4.1.2.2), fast increase (4.1.2.7) and send window (4.1.2.5).
 
 use super::settings::Settings;
 use std::collections::VecDeque;
 use tidegate_core::{Span, Time};
 
-/// Over how long the most bytes in flight are looked for (section 4.1.2.2).
-const IN_FLIGHT: Span = Span::from_secs(5);
+/// Time over which the largest number of bytes in flight is taken (section 4.1.2.2).
+const MAX_IN_FLIGHT_WINDOW: Span = Span::from_secs(5);
 
-/// The most bytes in flight in the last 5 s.
+/// Largest number of bytes in flight in the last 5 s.
 #[derive(Clone, Debug, Default)]
 pub struct MaxInFlight(VecDeque<(Time, u64)>);
 
 impl MaxInFlight {
-    /// Takes note of bytes in flight.
+    /// Takes the bytes in flight.
     pub fn take(&mut self, now: Time, bytes: u64) {
-        // what is no more than this will never be the most again
+        // smaller numbers before this one can never be the largest again
         while self.0.back().is_some_and(|&(_, last)| last <= bytes) {
             self.0.pop_back();
         }
         self.0.push_back((now, bytes));
-        while self.0.front().is_some_and(|&(at, _)| now - at > IN_FLIGHT) {
+        while self.0.front().is_some_and(|&(time, _)| now - time > MAX_IN_FLIGHT_WINDOW) {
             self.0.pop_front();
         }
     }
 
-    /// In bytes.
+    /// Largest number, bytes.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.front().map_or(0, |&(_, bytes)| bytes)
     }
 }
 
-/// What an acknowledgement brings. Sizes in bytes, times in seconds.
+/// Input of an acknowledgement. Sizes in bytes, times in s.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
-    /// `bytes_newly_acked`.
+    /// Newly acknowledged bytes (`bytes_newly_acked`).
     pub bytes: f64,
-    /// `bytes_in_flight`.
+    /// Bytes in flight (`bytes_in_flight`).
     pub in_flight: f64,
-    /// `max_bytes_in_flight`.
+    /// Largest number of bytes in flight in the last 5 s (`max_bytes_in_flight`).
     pub max_in_flight: f64,
-    /// `qdelay`.
+    /// Queueing delay (`qdelay`).
     pub qdelay: f64,
-    /// `qdelay_target`.
+    /// Target of the queueing delay (`qdelay_target`).
     pub qdelay_target: f64,
-    /// `qdelay_trend`.
+    /// Trend of the delay (`qdelay_trend`).
     pub trend: f64,
 }
 
-/// The window.
+/// Congestion window.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// `cwnd`.
+    /// Window, bytes (`cwnd`).
     pub bytes: f64,
-    /// `in_fast_increase`.
+    /// Whether the window is in fast increase (`in_fast_increase`).
     pub fast: bool,
-    /// Since when the trend has been low.
+    /// Time since which the trend has been low.
     low_since: Option<Time>,
 }
 
 impl Window {
-    /// A window of MIN_CWND.
+    /// Creates a window of MIN_CWND.
     #[must_use]
     pub fn new(set: &Settings) -> Self {
         Self { bytes: set.min_cwnd, fast: true, low_since: None }
     }
 
-    /// Packets were lost, or marked.
+    /// Reduces the window for lost or marked packets.
     pub fn congestion(&mut self, lost: bool, set: &Settings) {
         (self.fast, self.low_since) = (false, None);
         self.bytes = (self.bytes * if lost { set.beta_loss } else { set.beta_ecn }).max(set.min_cwnd);
     }
 
-    /// An acknowledgement without congestion; says whether fast increase has come to its end.
+    /// Takes an acknowledgement without congestion; returns whether fast increase ends.
     pub fn acknowledged(&mut self, acked: &Acknowledged, set: &Settings) -> bool {
         let Acknowledged { bytes, in_flight, max_in_flight, qdelay, qdelay_target, trend } = *acked;
         let ends = self.fast && trend >= set.trend_threshold;
@@ -86,15 +86,15 @@ impl Window {
             (self.fast, self.low_since) = (false, None);
         }
         let off_target = (qdelay_target - qdelay) / qdelay_target;
-        let used = in_flight * 1.25 + bytes > self.bytes;
-        if off_target <= 0.0 || used {
+        let is_used = in_flight * 1.25 + bytes > self.bytes;
+        if off_target <= 0.0 || is_used {
             self.bytes += set.gain * off_target * bytes * set.mss / self.bytes;
         }
         self.bytes = self.bytes.min(max_in_flight * set.head_room).max(set.min_cwnd);
         ends
     }
 
-    /// Resumes fast increase where the trend has been low for long.
+    /// Resumes fast increase if the trend has been low for long enough.
     pub fn resume(&mut self, now: Time, trend: f64, set: &Settings) {
         if trend >= set.trend_low {
             self.low_since = None;
@@ -104,7 +104,7 @@ impl Window {
         }
     }
 
-    /// What may be in flight.
+    /// Send window, bytes.
     #[must_use]
     pub fn send(&self, qdelay: f64, qdelay_target: f64, set: &Settings) -> f64 {
         if qdelay <= qdelay_target { self.bytes + set.mss } else { self.bytes }

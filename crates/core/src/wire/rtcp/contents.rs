@@ -1,10 +1,10 @@
-//! Which types of packet a datagram of RTCP has inside, as a set of bits for the record.
+//! Types of the packets in a datagram of RTCP, as a set of bits for the record.
 
 use super::Packet;
 use serde::{Deserialize, Serialize};
 use std::ops::BitOr;
 
-/// A set of types of RTCP packet.
+/// Set of types of RTCP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Contents(u16);
 
@@ -39,13 +39,13 @@ impl Contents {
     pub const NAMES: [&'static str; 13] =
         ["SR", "RR", "SDES", "BYE", "APP", "NACK", "PLI", "FIR", "REMB", "TWCC", "CCFB", "ECN", "XR"];
 
-    /// Those of the packets of one datagram. Slice loss indications and what is not understood have no bit.
+    /// Types of the packets of a datagram. Slice loss indications and unknown packets have no bit.
     #[must_use]
     pub fn of(packets: &[Packet]) -> Self {
-        packets.iter().fold(Self::default(), |all, packet| all | Self::of_one(packet))
+        packets.iter().fold(Self::default(), |types, packet| types | Self::of_packet(packet))
     }
 
-    const fn of_one(packet: &Packet) -> Self {
+    const fn of_packet(packet: &Packet) -> Self {
         match packet {
             Packet::SenderReport(_) => Self::SR,
             Packet::ReceiverReport(_) => Self::RR,
@@ -64,13 +64,13 @@ impl Contents {
         }
     }
 
-    /// Whether any of `types` is among them.
+    /// Whether the set has one of `types`.
     #[must_use]
     pub const fn has(self, types: Self) -> bool {
         self.0 & types.0 != 0
     }
 
-    /// The bits.
+    /// Bits of the set.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
@@ -80,7 +80,7 @@ impl Contents {
 impl BitOr for Contents {
     type Output = Self;
 
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+    fn bitor(self, rhs: Self) -> Self {
+        Self(self.0 | rhs.0)
     }
 }

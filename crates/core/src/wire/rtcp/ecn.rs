@@ -1,29 +1,29 @@
-//! What receivers count of ECN (RFC 6679 section 5): the feedback packet, and the extended report (RFC 3611) with its summary.
+//! ECN counts of receivers (RFC 6679 section 5): the feedback packet, and the extended report (RFC 3611) with its summary.
 
 use super::super::Error;
 use super::super::error::fit;
 use super::super::reader::Reader;
 use super::{put16, put32};
 
-/// What was received of one stream since it began, by ECN field (RFC 6679 section 5.1). The short counters wrap.
+/// Packets received of a stream since its start, by ECN field (RFC 6679 section 5.1). The short counters wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EcnCounters {
     /// Packets with ECT(0).
     pub ect0: u32,
     /// Packets with ECT(1).
     pub ect1: u32,
-    /// Packets with congestion experienced, duplicates included.
+    /// Packets with congestion experienced, including duplicates.
     pub ce: u16,
-    /// Packets that were not ECN-capable, or were so no more.
+    /// Packets that were not ECN-capable, or no longer so.
     pub not_ect: u16,
-    /// Packets that were expected and have not come.
+    /// Expected packets that have not arrived.
     pub lost: u16,
-    /// Packets that came once more.
+    /// Duplicates.
     pub duplicated: u16,
 }
 
 impl EcnCounters {
-    fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+    fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(Self {
             ect0: body.u32("ECT(0) counter")?,
             ect1: body.u32("ECT(1) counter")?,
@@ -41,7 +41,7 @@ impl EcnCounters {
     }
 }
 
-/// An ECN feedback packet (RFC 6679 section 5.1).
+/// ECN feedback packet (RFC 6679 section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EcnFeedback {
     /// SSRC of the receiver.
@@ -50,17 +50,17 @@ pub struct EcnFeedback {
     pub media_ssrc: u32,
     /// Extended highest sequence number received.
     pub highest_sequence: u32,
-    /// What was received up to it.
+    /// Packets received up to it.
     pub counters: EcnCounters,
 }
 
 impl EcnFeedback {
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         let packet = Self {
             sender_ssrc: body.u32("ECN feedback sender SSRC")?,
             media_ssrc: body.u32("ECN feedback media SSRC")?,
             highest_sequence: body.u32("extended highest sequence number")?,
-            counters: EcnCounters::read(body)?,
+            counters: EcnCounters::parse(body)?,
         };
         body.end("bytes after an ECN feedback packet")?;
         Ok(packet)
@@ -74,48 +74,49 @@ impl EcnFeedback {
     }
 }
 
-/// An extended report (RFC 3611 section 2).
+/// Extended report (RFC 3611 section 2).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ExtendedReport {
     /// SSRC of the reporter.
     pub ssrc: u32,
-    /// What it reports.
+    /// Report blocks.
     pub blocks: Vec<ReportExtension>,
 }
 
-/// A block of an extended report.
+/// Block of an extended report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportExtension {
-    /// ECN summary (RFC 6679 section 5.2): for each SSRC what was received of it.
+    /// ECN summary (RFC 6679 section 5.2): SSRCs with the packets received of them.
     EcnSummary(Vec<(u32, EcnCounters)>),
-    /// What is not understood here, as it came: an ECN summary whose length is wrong, too, which has to be discarded.
+    /// Unknown block with its original bytes. An ECN summary with a wrong length, which has to be discarded, is one, too.
     Unknown {
-        /// BT.
+        /// Block type, BT.
         block_type: u8,
-        /// The byte that is specific to the type.
+        /// Byte that is specific to the type.
         specific: u8,
-        /// A multiple of four bytes.
+        /// Contents, a multiple of four bytes.
         data: Vec<u8>,
     },
 }
 
-/// BT of an ECN summary, and the 32-bit words of each entry.
+/// BT of an ECN summary.
 const ECN_SUMMARY: u8 = 13;
+/// 32-bit words of each entry of an ECN summary.
 const SUMMARY_WORDS: usize = 5;
 
 impl ReportExtension {
-    fn of(block_type: u8, specific: u8, mut data: Reader<'_>) -> Result<Self, Error> {
+    fn parse(block_type: u8, specific: u8, mut data: Reader<'_>) -> Result<Self, Error> {
         if block_type != ECN_SUMMARY || !data.len().is_multiple_of(4 * SUMMARY_WORDS) {
-            return Ok(Self::Unknown { block_type, specific, data: data.rest().to_vec() });
+            return Ok(Self::Unknown { block_type, specific, data: data.remaining().to_vec() });
         }
         let mut summary = Vec::with_capacity(data.len() / (4 * SUMMARY_WORDS));
         while !data.is_empty() {
-            summary.push((data.u32("ECN summary SSRC")?, EcnCounters::read(&mut data)?));
+            summary.push((data.u32("ECN summary SSRC")?, EcnCounters::parse(&mut data)?));
         }
         Ok(Self::EcnSummary(summary))
     }
 
-    /// BT, the byte that is specific to it, and the contents.
+    /// Block type, type-specific byte, and contents.
     fn raw(&self) -> (u8, u8, Vec<u8>) {
         match self {
             Self::EcnSummary(summary) => {
@@ -132,32 +133,32 @@ impl ReportExtension {
 }
 
 impl ExtendedReport {
-    /// One of blocks as they are in bytes: type, the byte that is specific to it, contents.
+    /// Creates a report of raw blocks: type, type-specific byte, and contents.
     ///
     /// # Errors
-    /// When the contents of a block are no whole words.
+    /// Fails if the contents of a block are not a multiple of four bytes.
     pub fn of_raw(ssrc: u32, blocks: Vec<(u8, u8, Vec<u8>)>) -> Result<Self, Error> {
         let block = |(block_type, specific, data): (u8, u8, Vec<u8>)| {
             fit("bytes of an XR block over a multiple of four", data.len() % 4, 0, 0)?;
-            ReportExtension::of(block_type, specific, Reader::new(&data))
+            ReportExtension::parse(block_type, specific, Reader::new(&data))
         };
         Ok(Self { ssrc, blocks: blocks.into_iter().map(block).collect::<Result<_, _>>()? })
     }
 
-    /// Its blocks as they are in bytes: type, the byte that is specific to it, contents.
+    /// Raw blocks: type, type-specific byte, and contents.
     #[must_use]
     pub fn raw(&self) -> Vec<(u8, u8, Vec<u8>)> {
         self.blocks.iter().map(ReportExtension::raw).collect()
     }
 
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         let ssrc = body.u32("XR SSRC")?;
         let mut blocks = Vec::new();
         while !body.is_empty() {
             let block_type = body.u8("XR block type")?;
             let specific = body.u8("XR block's specific byte")?;
             let words = usize::from(body.u16("XR block length")?);
-            blocks.push(ReportExtension::of(block_type, specific, body.part(4 * words, "XR block")?)?);
+            blocks.push(ReportExtension::parse(block_type, specific, body.part(4 * words, "XR block")?)?);
         }
         Ok(Self { ssrc, blocks })
     }
@@ -174,7 +175,7 @@ impl ExtendedReport {
         Ok(())
     }
 
-    /// What its ECN summaries say of each SSRC.
+    /// SSRCs and counters of the ECN summaries.
     pub fn ecn(&self) -> impl Iterator<Item = (u32, EcnCounters)> + '_ {
         self.blocks
             .iter()

@@ -5,28 +5,28 @@ use super::super::error::fit;
 use super::super::reader::Reader;
 use super::{put16, put32};
 
-/// A generic negative acknowledgement (RFC 4585 section 6.2.1).
+/// Generic negative acknowledgement (RFC 4585 section 6.2.1).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Nack {
-    /// SSRC of who misses packets.
+    /// SSRC of the receiver that misses packets.
     pub sender_ssrc: u32,
-    /// SSRC of the stream that they are missing from.
+    /// SSRC of the stream.
     pub media_ssrc: u32,
-    /// Which ones: at least one pair.
+    /// Missing packets, at least one pair.
     pub pairs: Vec<NackPair>,
 }
 
-/// A missing packet and which of the next sixteen are missing too.
+/// Missing packet, and the missing ones among the next sixteen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct NackPair {
-    /// RTP sequence number of the first one.
+    /// RTP sequence number of the first missing packet.
     pub pid: u16,
-    /// Bit `i`, the lowest being 0, says that packet `pid + i + 1` is missing.
+    /// Bit mask: with bit `i` (the lowest is 0), the packet `pid + i + 1` is missing.
     pub blp: u16,
 }
 
 impl Nack {
-    /// Asks for the packets `lost`, in ascending order modulo 2^16, with as few pairs as there can be.
+    /// Requests the packets `lost`, in ascending order modulo 2^16, with as few pairs as possible.
     #[must_use]
     pub fn new(sender_ssrc: u32, media_ssrc: u32, lost: &[u16]) -> Self {
         let mut pairs: Vec<NackPair> = Vec::new();
@@ -41,7 +41,7 @@ impl Nack {
         Self { sender_ssrc, media_ssrc, pairs }
     }
 
-    /// The sequence numbers asked for, in the order of the pairs.
+    /// Requested sequence numbers, in the order of the pairs.
     pub fn lost(&self) -> impl Iterator<Item = u16> + '_ {
         self.pairs.iter().flat_map(|pair| {
             let later = (1..=16).filter(|i| pair.blp >> (i - 1) & 1 != 0);
@@ -49,10 +49,10 @@ impl Nack {
         })
     }
 
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, media_ssrc) = read_ssrcs(body)?;
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, media_ssrc) = parse_ssrcs(body)?;
         let pairs =
-            read_list(body, |body| Ok(NackPair { pid: body.u16("NACK PID")?, blp: body.u16("NACK BLP")? }))?;
+            parse_list(body, |body| Ok(NackPair { pid: body.u16("NACK PID")?, blp: body.u16("NACK BLP")? }))?;
         Ok(Self { sender_ssrc, media_ssrc, pairs })
     }
 
@@ -68,18 +68,18 @@ impl Nack {
     }
 }
 
-/// A picture loss indication (RFC 4585 section 6.3.1).
+/// Picture loss indication (RFC 4585 section 6.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Pli {
-    /// SSRC of who lost a picture.
+    /// SSRC of the receiver that lost a picture.
     pub sender_ssrc: u32,
     /// SSRC of the stream.
     pub media_ssrc: u32,
 }
 
 impl Pli {
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, media_ssrc) = read_ssrcs(body)?;
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, media_ssrc) = parse_ssrcs(body)?;
         body.end("bytes after a PLI")?;
         Ok(Self { sender_ssrc, media_ssrc })
     }
@@ -90,32 +90,32 @@ impl Pli {
     }
 }
 
-/// A slice loss indication (RFC 4585 section 6.3.2).
+/// Slice loss indication (RFC 4585 section 6.3.2).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Sli {
-    /// SSRC of who lost slices.
+    /// SSRC of the receiver that lost slices.
     pub sender_ssrc: u32,
     /// SSRC of the stream.
     pub media_ssrc: u32,
-    /// Which ones: at least one entry.
+    /// Lost slices, at least one entry.
     pub entries: Vec<SliEntry>,
 }
 
-/// A run of lost macroblocks.
+/// Run of lost macroblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SliEntry {
     /// Address of the first lost macroblock: 13 bits.
     pub first: u16,
-    /// How many: 13 bits.
+    /// Number of lost macroblocks: 13 bits.
     pub number: u16,
-    /// The six lowest bits of the picture's identifier.
+    /// Six lowest bits of the picture's identifier.
     pub picture: u8,
 }
 
 impl Sli {
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, media_ssrc) = read_ssrcs(body)?;
-        let entries = read_list(body, |body| {
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, media_ssrc) = parse_ssrcs(body)?;
+        let entries = parse_list(body, |body| {
             let word = body.u32("SLI entry")?;
             Ok(SliEntry {
                 first: (word >> 19) as u16,
@@ -140,30 +140,30 @@ impl Sli {
     }
 }
 
-/// A full intra request (RFC 5104 section 4.3.1).
+/// Full intra request (RFC 5104 section 4.3.1).
 ///
-/// Its media SSRC is zero (section 4.3.1.2): written so, and not looked at.
+/// The media SSRC is zero (section 4.3.1.2): encoded so, and ignored in decoding.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Fir {
-    /// SSRC of who asks.
+    /// SSRC of the receiver that requests pictures.
     pub sender_ssrc: u32,
-    /// Who is asked: at least one.
+    /// Requested streams, at least one.
     pub entries: Vec<FirEntry>,
 }
 
-/// A stream that is to send an intra picture.
+/// Stream that has to send an intra picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FirEntry {
     /// SSRC of the stream.
     pub ssrc: u32,
-    /// Grows by one, modulo 256, with every new request; a repetition has the same.
+    /// Number of the request, modulo 256; a repetition has the same number.
     pub sequence: u8,
 }
 
 impl Fir {
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
-        let (sender_ssrc, _) = read_ssrcs(body)?;
-        let entries = read_list(body, |body| {
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
+        let (sender_ssrc, _) = parse_ssrcs(body)?;
+        let entries = parse_list(body, |body| {
             let ssrc = body.u32("FIR entry SSRC")?;
             let sequence = body.u8("FIR sequence number")?;
             body.u24("FIR reserved bits")?;
@@ -184,18 +184,18 @@ impl Fir {
     }
 }
 
-fn read_ssrcs(body: &mut Reader<'_>) -> Result<(u32, u32), Error> {
+fn parse_ssrcs(body: &mut Reader<'_>) -> Result<(u32, u32), Error> {
     Ok((body.u32("feedback sender SSRC")?, body.u32("feedback media SSRC")?))
 }
 
-/// Entries until nothing is left, but at least one.
-fn read_list<'a, T>(
+/// Parses entries until the end, at least one.
+fn parse_list<'a, T>(
     body: &mut Reader<'a>,
-    mut read: impl FnMut(&mut Reader<'a>) -> Result<T, Error>,
+    mut parse: impl FnMut(&mut Reader<'a>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
-    let mut entries = vec![read(body)?];
+    let mut entries = vec![parse(body)?];
     while !body.is_empty() {
-        entries.push(read(body)?);
+        entries.push(parse(body)?);
     }
     Ok(entries)
 }

@@ -1,5 +1,5 @@
-//! RTCP packets (RFC 3550 section 6, RFC 3611), feedback messages (RFC 4585, 5104, 6679, 8888 and two drafts), and
-//! the compounds that they travel in.
+//! RTCP packets (RFC 3550 section 6, RFC 3611), feedback messages (RFC 4585, 5104, 6679, 8888 and two drafts), and compound
+//! packets.
 
 mod ccfb;
 mod contents;
@@ -23,7 +23,7 @@ use super::Error;
 use super::error::fit;
 use super::reader::Reader;
 
-/// The packet types in use here (RFC 3550 section 12.1, RFC 4585 section 6.1).
+/// Packet types (RFC 3550 section 12.1, RFC 4585 section 6.1).
 mod packet_type {
     pub(super) const SR: u8 = 200;
     pub(super) const RR: u8 = 201;
@@ -36,7 +36,7 @@ mod packet_type {
     pub(super) const XR: u8 = 207;
 }
 
-/// The feedback message types in use here.
+/// Feedback message types.
 mod format {
     /// RFC 4585 section 6.2.1.
     pub(super) const NACK: u8 = 1;
@@ -56,7 +56,7 @@ mod format {
     pub(super) const AFB: u8 = 15;
 }
 
-/// One RTCP packet of a compound.
+/// RTCP packet of a compound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// Sender report.
@@ -87,11 +87,11 @@ pub enum Packet {
     EcnFeedback(EcnFeedback),
     /// Extended report.
     ExtendedReport(ExtendedReport),
-    /// What is not one of those, as it came.
+    /// Packet of another type, with its original bytes.
     Unknown(Unknown),
 }
 
-/// The SSRC of whoever speaks in the packets of one datagram: that of the first one which says so.
+/// SSRC of the sender of a datagram: that of the first packet which has one.
 #[must_use]
 pub fn speaker(packets: &[Packet]) -> Option<u32> {
     packets.iter().find_map(|packet| match packet {
@@ -109,37 +109,37 @@ pub fn speaker(packets: &[Packet]) -> Option<u32> {
         Packet::Ccfb(ccfb) => Some(ccfb.sender_ssrc),
         Packet::EcnFeedback(ecn) => Some(ecn.sender_ssrc),
         Packet::ExtendedReport(report) => Some(report.ssrc),
-        // every type that is in use begins with it (RFC 3550 section 6, RFC 4585 section 6.1)
+        // all types in use begin with it (RFC 3550 section 6, RFC 4585 section 6.1)
         Packet::Unknown(unknown) => unknown.body.first_chunk().map(|ssrc| u32::from_be_bytes(*ssrc)),
     })
 }
 
-/// An RTCP packet of a type or format that is not understood here, kept byte by byte.
+/// RTCP packet of an unknown type or format, kept byte by byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// The padding bit.
+    /// Padding bit.
     pub padding: bool,
-    /// The five bits that are a count, a subtype or a format.
+    /// Five bits that are a count, a subtype or a format.
     pub count: u8,
-    /// The packet type.
+    /// Packet type.
     pub packet_type: u8,
-    /// What follows the first four bytes, padding included: a multiple of four bytes.
+    /// Bytes after the first four, including padding; a multiple of four bytes.
     pub body: Vec<u8>,
 }
 
-/// The four bytes that every RTCP packet begins with, and what follows.
+/// Common header of an RTCP packet, and its body.
 struct Frame<'a> {
     padding: bool,
     count: u8,
     packet_type: u8,
-    /// The body as it came.
+    /// Body with padding.
     raw: &'a [u8],
-    /// The body without padding.
+    /// Body without padding.
     body: Reader<'a>,
 }
 
 impl<'a> Frame<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+    fn parse(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let start = reader.offset();
         let first = reader.u8("RTCP header")?;
         if first >> 6 != 2 {
@@ -149,17 +149,17 @@ impl<'a> Frame<'a> {
         let packet_type = reader.u8("RTCP packet type")?;
         let length = 4 * usize::from(reader.u16("RTCP length")?);
         let mut body = reader.part(length, "RTCP packet body")?;
-        let raw = body.rest();
+        let raw = body.remaining();
         if padding {
-            // RFC 3550 section 6.4.1: the last octet counts the padding, itself included
+            // RFC 3550 section 6.4.1: the last octet is the number of padding octets, including itself
             let last = raw.last().copied().unwrap_or(0);
-            let kept = raw.len().checked_sub(usize::from(last)).filter(|_| last != 0);
-            let kept = kept.ok_or(Error::Invalid {
+            let unpadded = raw.len().checked_sub(usize::from(last)).filter(|_| last != 0);
+            let unpadded = unpadded.ok_or(Error::Invalid {
                 what: "RTCP padding count",
                 offset: start + 3 + raw.len(),
                 found: u64::from(last),
             })?;
-            body = body.part(kept, "RTCP packet body")?;
+            body = body.part(unpadded, "RTCP packet body")?;
         }
         Ok(Self { padding, count: first & 0x1f, packet_type, raw, body })
     }
@@ -167,20 +167,20 @@ impl<'a> Frame<'a> {
     fn packet(mut self) -> Result<Packet, Error> {
         let (count, body) = (self.count, &mut self.body);
         Ok(match (self.packet_type, count) {
-            (packet_type::SR, _) => Packet::SenderReport(SenderReport::read(count, body)?),
-            (packet_type::RR, _) => Packet::ReceiverReport(ReceiverReport::read(count, body)?),
-            (packet_type::SDES, _) => Packet::Sdes(Sdes::read(count, body)?),
-            (packet_type::BYE, _) => Packet::Bye(Bye::read(count, body)?),
-            (packet_type::APP, _) => Packet::App(App::read(count, body)?),
-            (packet_type::RTPFB, format::NACK) => Packet::Nack(Nack::read(body)?),
-            (packet_type::RTPFB, format::TWCC) => Packet::Twcc(Twcc::read(body)?),
-            (packet_type::RTPFB, format::CCFB) => Packet::Ccfb(Ccfb::read(body)?),
-            (packet_type::RTPFB, format::ECN) => Packet::EcnFeedback(EcnFeedback::read(body)?),
-            (packet_type::XR, _) => Packet::ExtendedReport(ExtendedReport::read(body)?),
-            (packet_type::PSFB, format::PLI) => Packet::Pli(Pli::read(body)?),
-            (packet_type::PSFB, format::SLI) => Packet::Sli(Sli::read(body)?),
-            (packet_type::PSFB, format::FIR) => Packet::Fir(Fir::read(body)?),
-            (packet_type::PSFB, format::AFB) if Remb::is_one(body) => Packet::Remb(Remb::read(body)?),
+            (packet_type::SR, _) => Packet::SenderReport(SenderReport::parse(count, body)?),
+            (packet_type::RR, _) => Packet::ReceiverReport(ReceiverReport::parse(count, body)?),
+            (packet_type::SDES, _) => Packet::Sdes(Sdes::parse(count, body)?),
+            (packet_type::BYE, _) => Packet::Bye(Bye::parse(count, body)?),
+            (packet_type::APP, _) => Packet::App(App::parse(count, body)?),
+            (packet_type::RTPFB, format::NACK) => Packet::Nack(Nack::parse(body)?),
+            (packet_type::RTPFB, format::TWCC) => Packet::Twcc(Twcc::parse(body)?),
+            (packet_type::RTPFB, format::CCFB) => Packet::Ccfb(Ccfb::parse(body)?),
+            (packet_type::RTPFB, format::ECN) => Packet::EcnFeedback(EcnFeedback::parse(body)?),
+            (packet_type::XR, _) => Packet::ExtendedReport(ExtendedReport::parse(body)?),
+            (packet_type::PSFB, format::PLI) => Packet::Pli(Pli::parse(body)?),
+            (packet_type::PSFB, format::SLI) => Packet::Sli(Sli::parse(body)?),
+            (packet_type::PSFB, format::FIR) => Packet::Fir(Fir::parse(body)?),
+            (packet_type::PSFB, format::AFB) if Remb::is_remb(body) => Packet::Remb(Remb::parse(body)?),
             _ => Packet::Unknown(Unknown {
                 padding: self.padding,
                 count,
@@ -191,16 +191,15 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Reads a datagram: a compound, or a reduced-size packet (RFC 5506), or several of the latter.
-/// [`is_compound`] tells which.
+/// Parses a datagram: a compound, or one or more reduced-size packets (RFC 5506); see [`is_compound`].
 ///
 /// # Errors
-/// When any packet in it is malformed, and when there is none.
+/// Fails if a packet is malformed, or if there is none.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Packet>, Error> {
     let mut reader = Reader::new(bytes);
     let mut packets = Vec::with_capacity(2);
     loop {
-        packets.push(Frame::read(&mut reader)?.packet()?);
+        packets.push(Frame::parse(&mut reader)?.packet()?);
         if reader.is_empty() {
             return Ok(packets);
         }
@@ -211,20 +210,20 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Packet>, Error> {
 /// section 6.4.1).
 ///
 /// # Errors
-/// When a value does not fit its field, and when there are no packets; `out` is then as it was.
+/// Fails if a value does not fit its field, or if there is no packet; `out` is then unchanged.
 pub fn encode(packets: &[Packet], out: &mut Vec<u8>) -> Result<(), Error> {
     fit("number of RTCP packets", packets.len(), 1, usize::MAX)?;
     let start = out.len();
     let last = packets.len() - 1;
-    let done = packets.iter().enumerate().try_for_each(|(index, packet)| packet.write(index == last, out));
-    if done.is_err() {
+    let result = packets.iter().enumerate().try_for_each(|(index, packet)| packet.write(index == last, out));
+    if result.is_err() {
         out.truncate(start);
     }
-    done
+    result
 }
 
-/// Whether `packets` form a compound as RFC 3550 section 6.1 wants it: a report first, and a source
-/// description with a CNAME in it. If not, it takes RFC 5506 to send them.
+/// Whether `packets` form a compound by RFC 3550 section 6.1: a report first, and a source description with a CNAME.
+/// Otherwise only RFC 5506 allows sending them.
 #[must_use]
 pub fn is_compound(packets: &[Packet]) -> bool {
     let report_first = matches!(packets.first(), Some(Packet::SenderReport(_) | Packet::ReceiverReport(_)));
@@ -236,7 +235,7 @@ pub fn is_compound(packets: &[Packet]) -> bool {
 }
 
 impl Packet {
-    /// What the first five bits after version and padding are, for who gave too much.
+    /// Name of the five bits after version and padding, for errors.
     fn count_name(&self) -> &'static str {
         match self {
             Self::SenderReport(_) | Self::ReceiverReport(_) => "number of report blocks",
@@ -291,12 +290,12 @@ impl Packet {
                 out[start] |= u8::from(unknown.padding) << 5;
             }
         }
-        // Only transport-wide feedback can end off a word. The last packet is padded with the P bit and a count, as
-        // libwebrtc and pion do; any other one must not be (RFC 3550 section 6.4.1) and gets the draft's zeros, which
-        // readers skip, because the statuses tell where the deltas end.
-        let over = (out.len() - start) % 4;
-        if over != 0 {
-            let padding = 4 - over;
+        // Only transport-wide feedback can end within a word. The last packet is padded with the P bit and a count, as in
+        // libwebrtc and pion. Other packets must not have the P bit (RFC 3550 section 6.4.1) and get the draft's zeros,
+        // which receivers skip, because the statuses determine the end of the deltas.
+        let remainder = (out.len() - start) % 4;
+        if remainder != 0 {
+            let padding = 4 - remainder;
             out.resize(out.len() + padding, 0);
             if is_last {
                 out[start] |= 0x20;

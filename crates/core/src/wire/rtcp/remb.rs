@@ -8,22 +8,21 @@ use crate::units::Rate;
 
 const NAME: &[u8] = b"REMB";
 
-/// A receiver's estimate of the rate that it can take (draft-alvestrand-rmcat-remb-03 section 2.2).
+/// Receiver's estimate of the rate that it can receive (draft-alvestrand-rmcat-remb-03 section 2.2).
 ///
-/// Its media SSRC is zero: written so, and not looked at.
+/// The media SSRC is zero: encoded so, and ignored in decoding.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Remb {
     /// SSRC of the receiver.
     pub sender_ssrc: u32,
-    /// The rate over all `ssrcs` together. The wire has 18 bits of mantissa: the rest is cut off, see
-    /// [`Remb::carried`].
+    /// Total rate of all `ssrcs`. The wire has a mantissa of 18 bits; lower bits are dropped, see [`Remb::carried`].
     pub bitrate: Rate,
-    /// The streams that it is about: at most 255.
+    /// Streams to which it applies, at most 255.
     pub ssrcs: Vec<u32>,
 }
 
 impl Remb {
-    /// What the wire makes of `rate`: its 18 most significant bits, never more than the rate.
+    /// Rate on the wire: the 18 most significant bits, never more than `rate`.
     #[must_use]
     pub const fn carried(rate: Rate) -> Rate {
         let (exponent, mantissa) = split(rate.as_bps());
@@ -31,11 +30,11 @@ impl Remb {
     }
 
     /// Whether the application layer feedback in `body` is a REMB.
-    pub(super) fn is_one(body: &Reader<'_>) -> bool {
-        body.rest().get(8..12) == Some(NAME)
+    pub(super) fn is_remb(body: &Reader<'_>) -> bool {
+        body.remaining().get(8..12) == Some(NAME)
     }
 
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         let sender_ssrc = body.u32("REMB sender SSRC")?;
         body.u32("REMB media SSRC")?;
         body.take(NAME.len(), "REMB identifier")?;
@@ -43,7 +42,7 @@ impl Remb {
         let offset = body.offset();
         let word = body.u24("REMB bitrate")?;
         let (exponent, mantissa) = (word >> 18, u64::from(word & 0x3_ffff));
-        // an exponent of up to 63 reaches beyond 64 bits
+        // with an exponent of up to 63 the rate may exceed 64 bits
         let bitrate = mantissa << exponent;
         if bitrate >> exponent != mantissa {
             return Err(Error::Invalid { what: "REMB bitrate", offset, found: u64::from(word) });
@@ -67,7 +66,7 @@ impl Remb {
     }
 }
 
-/// The smallest exponent, and the mantissa of 18 bits that goes with it, rounded down.
+/// Smallest exponent, and the mantissa of 18 bits for it, rounded down.
 const fn split(bps: u64) -> (u32, u32) {
     let exponent = (u64::BITS - bps.leading_zeros()).saturating_sub(18);
     (exponent, (bps >> exponent) as u32)

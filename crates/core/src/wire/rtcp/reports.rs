@@ -6,72 +6,72 @@ use super::super::{Error, ntp};
 use super::put32;
 use crate::units::Span;
 
-/// A sender report (RFC 3550 section 6.4.1).
+/// Sender report (RFC 3550 section 6.4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SenderReport {
     /// SSRC of the sender.
     pub ssrc: u32,
-    /// When the report was sent, as an NTP timestamp in 2^-32 s.
+    /// Departure of the report, as an NTP timestamp in 2^-32 s.
     pub ntp: u64,
-    /// The same instant in units of the RTP timestamp.
+    /// Same time in units of the RTP timestamp.
     pub rtp_timestamp: u32,
     /// RTP packets sent since the start.
     pub packet_count: u32,
     /// RTP payload bytes sent since the start, without headers and padding.
     pub octet_count: u32,
-    /// What it received from others: at most 31.
+    /// Reports on received streams, at most 31.
     pub blocks: Vec<ReportBlock>,
-    /// A profile's own extension: a multiple of four bytes.
+    /// Profile-specific extension, a multiple of four bytes.
     pub extension: Vec<u8>,
 }
 
-/// A receiver report (RFC 3550 section 6.4.2).
+/// Receiver report (RFC 3550 section 6.4.2).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ReceiverReport {
     /// SSRC of the receiver.
     pub ssrc: u32,
-    /// What it received: at most 31.
+    /// Reports on received streams, at most 31.
     pub blocks: Vec<ReportBlock>,
-    /// A profile's own extension: a multiple of four bytes.
+    /// Profile-specific extension, a multiple of four bytes.
     pub extension: Vec<u8>,
 }
 
-/// What was received of one source (RFC 3550 section 6.4.1).
+/// Report on a received source (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ReportBlock {
     /// SSRC of the source.
     pub ssrc: u32,
     /// Fraction lost since the last report, in 1/256.
     pub fraction_lost: u8,
-    /// Packets lost since the start; negative with duplicates. Written as signed 24 bits, to which it
-    /// is clamped (RFC 3550 appendix A.3).
+    /// Packets lost since the start; negative with duplicates. Clamped to signed 24 bits in encoding (RFC 3550 appendix
+    /// A.3).
     pub cumulative_lost: i32,
     /// Highest sequence number received, with the count of wraps in the upper 16 bits.
     pub highest_sequence: u32,
     /// Interarrival jitter in timestamp units.
     pub jitter: u32,
-    /// LSR: the middle 32 bits of the NTP timestamp of the last sender report, in 2^-16 s; zero for none.
+    /// LSR: middle 32 bits of the NTP timestamp of the last sender report, in 2^-16 s; zero for none.
     pub last_sr: u32,
-    /// DLSR: how long ago that arrived, in 2^-16 s.
+    /// DLSR: time since the arrival of that report, in 2^-16 s.
     pub delay_since_last_sr: u32,
 }
 
 impl SenderReport {
-    /// The middle 32 bits of the NTP timestamp: what comes back as [`ReportBlock::last_sr`].
+    /// Middle 32 bits of the NTP timestamp, which a receiver returns as [`ReportBlock::last_sr`].
     #[must_use]
     pub const fn middle(&self) -> u32 {
         ntp::middle(self.ntp)
     }
 
-    pub(super) fn read(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(Self {
             ssrc: body.u32("SR sender SSRC")?,
             ntp: body.u64("SR NTP timestamp")?,
             rtp_timestamp: body.u32("SR RTP timestamp")?,
             packet_count: body.u32("SR packet count")?,
             octet_count: body.u32("SR octet count")?,
-            blocks: read_blocks(count, body)?,
-            extension: read_extension(body)?,
+            blocks: parse_blocks(count, body)?,
+            extension: parse_extension(body)?,
         })
     }
 
@@ -86,11 +86,11 @@ impl SenderReport {
 }
 
 impl ReceiverReport {
-    pub(super) fn read(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(Self {
             ssrc: body.u32("RR sender SSRC")?,
-            blocks: read_blocks(count, body)?,
-            extension: read_extension(body)?,
+            blocks: parse_blocks(count, body)?,
+            extension: parse_extension(body)?,
         })
     }
 
@@ -101,22 +101,22 @@ impl ReceiverReport {
 }
 
 impl ReportBlock {
-    /// The round-trip time that this block tells at `now`, the middle 32 bits of the NTP timestamp of
-    /// its arrival: see [`ntp::round_trip`].
+    /// Round-trip time from this block; `now` is the middle 32 bits of the NTP timestamp of its arrival. See
+    /// [`ntp::round_trip`].
     #[must_use]
     pub fn round_trip(&self, now: u32) -> Option<Span> {
         ntp::round_trip(now, self.last_sr, self.delay_since_last_sr)
     }
 }
 
-fn read_blocks(count: u8, body: &mut Reader<'_>) -> Result<Vec<ReportBlock>, Error> {
+fn parse_blocks(count: u8, body: &mut Reader<'_>) -> Result<Vec<ReportBlock>, Error> {
     (0..count)
         .map(|_| {
             let mut block = body.part(24, "report block")?;
             Ok(ReportBlock {
                 ssrc: block.u32("report block SSRC")?,
                 fraction_lost: block.u8("fraction lost")?,
-                // the shifts carry the sign of the 24 bits
+                // the shifts extend the sign of the 24 bits
                 cumulative_lost: (block.u24("cumulative lost")? << 8) as i32 >> 8,
                 highest_sequence: block.u32("extended highest sequence number")?,
                 jitter: block.u32("interarrival jitter")?,
@@ -127,13 +127,13 @@ fn read_blocks(count: u8, body: &mut Reader<'_>) -> Result<Vec<ReportBlock>, Err
         .collect()
 }
 
-fn read_extension(body: &mut Reader<'_>) -> Result<Vec<u8>, Error> {
-    let rest = body.len();
-    if !rest.is_multiple_of(4) {
-        let what = "bytes of a report's extension";
-        return Err(Error::Invalid { what, offset: body.offset(), found: rest as u64 });
+fn parse_extension(body: &mut Reader<'_>) -> Result<Vec<u8>, Error> {
+    let length = body.len();
+    if !length.is_multiple_of(4) {
+        let field = "bytes of a report's extension";
+        return Err(Error::Invalid { what: field, offset: body.offset(), found: length as u64 });
     }
-    Ok(body.take(rest, "report extension")?.to_vec())
+    Ok(body.take(length, "report extension")?.to_vec())
 }
 
 fn write_tail(blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {

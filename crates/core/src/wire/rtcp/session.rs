@@ -1,57 +1,56 @@
-//! Who takes part: source descriptions, goodbyes, and application-defined packets (RFC 3550 sections
-//! 6.5 to 6.7).
+//! Source descriptions, goodbyes, and application-defined packets (RFC 3550 sections 6.5 to 6.7).
 
 use super::super::Error;
 use super::super::error::fit;
 use super::super::reader::Reader;
 use super::put32;
 
-/// A source description (RFC 3550 section 6.5).
+/// Source description (RFC 3550 section 6.5).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Sdes {
-    /// One for each source: at most 31.
+    /// Chunks of the sources, at most 31.
     pub chunks: Vec<SdesChunk>,
 }
 
-/// What is said of one source.
+/// Description of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SdesChunk {
     /// SSRC or CSRC.
     pub ssrc: u32,
-    /// Items in the order of writing.
+    /// Items in the order on the wire.
     pub items: Vec<SdesItem>,
 }
 
-/// One item of a source description.
+/// Item of a source description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SdesItem {
-    /// What it says: [`SdesItem::CNAME`] is 1, NAME 2, EMAIL 3 and so on, never 0.
+    /// Type: [`SdesItem::CNAME`] is 1, NAME 2, EMAIL 3 and so on, never 0.
     pub kind: u8,
-    /// UTF-8 by the specification, but not checked: at most 255 bytes.
+    /// Text of at most 255 bytes; UTF-8 by the specification, which is not checked.
     pub text: Vec<u8>,
 }
 
 impl SdesItem {
-    /// The canonical name of an end point (RFC 3550 section 6.5.1).
+    /// Type of the canonical name of an endpoint (RFC 3550 section 6.5.1).
     pub const CNAME: u8 = 1;
 }
 
 impl Sdes {
-    /// The canonical name of one source.
+    /// Creates a source description with the canonical name of a source.
     #[must_use]
     pub fn cname(ssrc: u32, name: &str) -> Self {
         let item = SdesItem { kind: SdesItem::CNAME, text: name.into() };
         Self { chunks: vec![SdesChunk { ssrc, items: vec![item] }] }
     }
 
-    /// Whether it names anybody canonically.
+    /// Whether there is a canonical name.
     #[must_use]
     pub fn has_cname(&self) -> bool {
         self.chunks.iter().flat_map(|chunk| &chunk.items).any(|item| item.kind == SdesItem::CNAME)
     }
 
-    pub(super) fn read(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
-        let chunks = (0..count).map(|_| SdesChunk::read(body)).collect::<Result<_, _>>()?;
+    pub(super) fn parse(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+        let chunks = (0..count).map(|_| SdesChunk::parse(body)).collect::<Result<_, _>>()?;
         body.end("bytes after the last SDES chunk")?;
         Ok(Self { chunks })
     }
@@ -64,7 +63,7 @@ impl Sdes {
                 fit("SDES item type", usize::from(item.kind), 1, 255)?;
                 put_text(&item.text, out, Some(item.kind), "bytes of an SDES item")?;
             }
-            // one to four null octets: they end the list and fill up the word
+            // one to four null octets end the list and pad the word
             out.resize(out.len() + 4 - (out.len() - start) % 4, 0);
         }
         Ok(())
@@ -72,7 +71,7 @@ impl Sdes {
 }
 
 impl SdesChunk {
-    fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+    fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         let start = body.offset();
         let ssrc = body.u32("SDES chunk SSRC")?;
         let mut items = Vec::new();
@@ -90,18 +89,17 @@ impl SdesChunk {
     }
 }
 
-/// A goodbye (RFC 3550 section 6.6).
+/// Goodbye (RFC 3550 section 6.6).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Bye {
-    /// Who leaves: at most 31.
+    /// Sources that leave, at most 31.
     pub ssrcs: Vec<u32>,
-    /// Why: at most 255 bytes, UTF-8 by the specification, but not checked. An empty reason is not the
-    /// same as none.
+    /// Reason of at most 255 bytes; UTF-8 by the specification, which is not checked. An empty reason differs from none.
     pub reason: Option<Vec<u8>>,
 }
 
 impl Bye {
-    pub(super) fn read(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
         let ssrcs = (0..count).map(|_| body.u32("BYE SSRC")).collect::<Result<_, _>>()?;
         let mut reason = None;
         if !body.is_empty() {
@@ -125,40 +123,40 @@ impl Bye {
     }
 }
 
-fn put_text(text: &[u8], out: &mut Vec<u8>, kind: Option<u8>, what: &'static str) -> Result<(), Error> {
-    let length = fit(what, text.len(), 0, 255)? as u8;
+fn put_text(text: &[u8], out: &mut Vec<u8>, kind: Option<u8>, field: &'static str) -> Result<(), Error> {
+    let length = fit(field, text.len(), 0, 255)? as u8;
     out.extend(kind);
     out.push(length);
     out.extend_from_slice(text);
     Ok(())
 }
 
-/// An application-defined packet (RFC 3550 section 6.7).
+/// Application-defined packet (RFC 3550 section 6.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct App {
     /// Five bits for the application's use.
     pub subtype: u8,
     /// SSRC of the sender.
     pub ssrc: u32,
-    /// Four ASCII characters.
+    /// Name of four ASCII characters.
     pub name: [u8; 4],
     /// Data, a multiple of four bytes.
     pub data: Vec<u8>,
 }
 
 impl App {
-    pub(super) fn read(subtype: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(subtype: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
         let ssrc = body.u32("APP SSRC")?;
         let name = body.u32("APP name")?.to_be_bytes();
-        let rest = body.len();
-        if !rest.is_multiple_of(4) {
+        let length = body.len();
+        if !length.is_multiple_of(4) {
             return Err(Error::Invalid {
                 what: "bytes of APP data",
                 offset: body.offset(),
-                found: rest as u64,
+                found: length as u64,
             });
         }
-        Ok(Self { subtype, ssrc, name, data: body.take(rest, "APP data")?.to_vec() })
+        Ok(Self { subtype, ssrc, name, data: body.take(length, "APP data")?.to_vec() })
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01,
-//! section 3.1), as libwebrtc and pion read and write it.
+//! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01, section 3.1), as in
+//! libwebrtc and pion.
 
 use super::super::error::fit;
 use super::super::reader::Reader;
@@ -7,54 +7,54 @@ use super::super::{Error, wrap};
 use super::{put16, put32};
 use crate::units::RemoteTime;
 
-/// Nanoseconds of one tick of a delta: 250 us.
+/// Length of a tick of deltas: 250 us, in nanoseconds.
 const TICK: i64 = 250_000;
-/// Ticks of one unit of the reference time: 64 ms.
+/// Number of ticks in a unit of the reference time, 64 ms.
 const REFERENCE_TICKS: i64 = 256;
-/// Bits of the reference time.
+/// Number of bits of the reference time.
 const REFERENCE_BITS: u32 = 24;
-/// Statuses of a run-length chunk: 13 bits.
+/// Largest number of statuses in a run-length chunk: 13 bits.
 const RUN: usize = 0x1fff;
-/// Statuses of a vector chunk with one bit each.
+/// Number of statuses in a vector chunk with one bit each.
 const ONE_BIT: usize = 14;
-/// Statuses of a vector chunk with two bits each.
+/// Number of statuses in a vector chunk with two bits each.
 const TWO_BIT: usize = 7;
-/// More missing packets than this between two that arrived cannot be told from a step backwards.
+/// Largest number of missing packets between two received ones; a larger gap looks like a step backwards.
 const GAP: u64 = 0x7fff;
 
-/// Feedback on packets of all streams of a transport, numbered together.
+/// Feedback on packets of all streams of a transport, which have common sequence numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Twcc {
     /// SSRC of the receiver.
     pub sender_ssrc: u32,
     /// SSRC of one of the streams.
     pub media_ssrc: u32,
-    /// Transport-wide sequence number of the first packet reported on.
+    /// Transport-wide sequence number of the first reported packet.
     pub base_sequence: u16,
-    /// What the first delta counts from, by the receiver's clock: in 64 ms, 24 bits (wraps after 12.4 days).
+    /// Time by the receiver's clock to which the first delta is relative, in 64 ms, 24 bits (wraps after 12.4 days).
     pub reference_time: u32,
     /// Running number of feedback packets, modulo 256.
     pub feedback_count: u8,
-    /// What became of each packet from `base_sequence` on: at most 65535.
+    /// Results of the packets from `base_sequence` on, at most 65535.
     pub packets: Vec<Status>,
 }
 
-/// What became of one packet.
+/// Result of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Not received (yet).
     NotReceived,
     /// Received.
     Received {
-        /// How much later than the one received before it, or than the reference time: in 250 us.
+        /// Time since the previous received packet, or since the reference time, in 250 us.
         delta: i16,
     },
-    /// Received, at a time that is not told (the symbol that the draft reserves).
+    /// Received, without a time (the symbol that the draft reserves).
     ReceivedWithoutDelta,
 }
 
 impl Status {
-    /// The two-bit symbol of a chunk.
+    /// Two-bit symbol in a chunk.
     const fn symbol(self) -> u16 {
         match self {
             Self::NotReceived => 0,
@@ -65,19 +65,19 @@ impl Status {
     }
 }
 
-/// When a packet arrived, as [`Twcc::arrivals`] tells.
+/// Arrival of a packet, from [`Twcc::arrivals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TwccArrival {
-    /// It is not known to have arrived.
+    /// Not reported as received.
     NotReceived,
-    /// So many times 250 us after the reference time.
+    /// Received this many times 250 us after the reference time.
     At(i64),
-    /// It arrived, but when is not told.
+    /// Received, without a time.
     Untimed,
 }
 
 impl Twcc {
-    /// Transport-wide sequence number and arrival of every packet reported on, in order.
+    /// Transport-wide sequence number and arrival of each reported packet, in order.
     pub fn arrivals(&self) -> impl Iterator<Item = (u16, TwccArrival)> + '_ {
         let mut ticks = 0i64;
         let mut sequence = self.base_sequence.wrapping_sub(1);
@@ -95,22 +95,21 @@ impl Twcc {
         })
     }
 
-    /// The reference time without its wraps, in 64 ms: of all that look like it the one nearest to
-    /// `near`, the unwrapped reference time of an earlier report (libwebrtc does the same).
+    /// Unwrapped reference time, in 64 ms: the candidate nearest to `near`, the unwrapped reference time of an earlier report
+    /// (as in libwebrtc).
     #[must_use]
     pub const fn reference(&self, near: i64) -> i64 {
         wrap::nearest(self.reference_time, REFERENCE_BITS, near)
     }
 
-    /// The instant of the receiver's clock that lies `ticks` of 250 us after `reference`, an unwrapped
-    /// reference time in 64 ms.
+    /// Time of the receiver's clock `ticks` of 250 us after `reference`, an unwrapped reference time in 64 ms.
     #[must_use]
     pub const fn instant(reference: i64, ticks: i64) -> RemoteTime {
         let ticks = reference.saturating_mul(REFERENCE_TICKS).saturating_add(ticks);
         RemoteTime::from_nanos(ticks.saturating_mul(TICK))
     }
 
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         let sender_ssrc = body.u32("TWCC sender SSRC")?;
         let media_ssrc = body.u32("TWCC media SSRC")?;
         let base_sequence = body.u16("TWCC base sequence number")?;
@@ -118,7 +117,7 @@ impl Twcc {
         let reference_time = body.u24("TWCC reference time")?;
         let feedback_count = body.u8("TWCC feedback packet count")?;
 
-        // once over the chunks to find the deltas behind them, then over both side by side
+        // first skips the chunks to find the deltas after them, then reads both in parallel
         let mut chunks = *body;
         let mut covered = 0;
         while covered < count {
@@ -127,7 +126,7 @@ impl Twcc {
         let mut packets = Vec::with_capacity(count);
         while packets.len() < count {
             let chunk = Chunk(chunks.u16("TWCC status chunk")?);
-            // what a chunk says beyond the count is filling
+            // symbols of a chunk beyond the count are padding
             for index in 0..chunk.len().min(count - packets.len()) {
                 packets.push(match chunk.symbol(index) {
                     0 => Status::NotReceived,
@@ -137,24 +136,24 @@ impl Twcc {
                 });
             }
         }
-        // what is left fills up the word, with the P bit or without
+        // remaining bytes are padding, with the P bit or without
         Ok(Self { sender_ssrc, media_ssrc, base_sequence, reference_time, feedback_count, packets })
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let count = fit("TWCC packet status count", self.packets.len(), 0, usize::from(u16::MAX))?;
-        let most = (1 << REFERENCE_BITS) - 1;
-        fit("TWCC reference time", self.reference_time as usize, 0, most)?;
+        let max = (1 << REFERENCE_BITS) - 1;
+        fit("TWCC reference time", self.reference_time as usize, 0, max)?;
         put32(out, self.sender_ssrc);
         put32(out, self.media_ssrc);
         put16(out, self.base_sequence);
         put16(out, count as u16);
         put32(out, self.reference_time << 8 | u32::from(self.feedback_count));
-        let mut left = &self.packets[..];
-        while !left.is_empty() {
-            let (chunk, covered) = Chunk::over(left);
+        let mut remaining = &self.packets[..];
+        while !remaining.is_empty() {
+            let (chunk, covered) = Chunk::cover(remaining);
             put16(out, chunk.0);
-            left = &left[covered..];
+            remaining = &remaining[covered..];
         }
         for status in &self.packets {
             if let Status::Received { delta } = *status {
@@ -168,7 +167,7 @@ impl Twcc {
     }
 }
 
-/// A packet status chunk: a run of one symbol, 14 symbols of one bit, or 7 symbols of two bits.
+/// Packet status chunk: a run of one symbol, 14 symbols of one bit, or 7 symbols of two bits.
 #[derive(Clone, Copy)]
 struct Chunk(u16);
 
@@ -184,8 +183,8 @@ impl Chunk {
         }
     }
 
-    /// The symbol at `index`, which is below the length. One bit means received with a small delta or
-    /// not at all: libwebrtc and pion agree, where the draft's legend has it the other way round.
+    /// Symbol at `index`, which is below the length. A symbol of one bit means received with a small delta, or not received.
+    /// libwebrtc and pion agree on this, while the draft's legend has it the other way round.
     const fn symbol(self, index: usize) -> u16 {
         match (self.0 & Self::VECTOR != 0, self.0 & Self::TWO_BIT != 0) {
             (false, _) => self.0 >> 13 & 0b11,
@@ -194,9 +193,9 @@ impl Chunk {
         }
     }
 
-    /// The chunk that covers most of the beginning of `statuses`, and how many. Where there are fewer
-    /// than a vector holds, it ends in zeros.
-    fn over(statuses: &[Status]) -> (Self, usize) {
+    /// Chunk that covers the most statuses at the beginning of `statuses`, and their number. A vector with fewer statuses
+    /// than fit is padded with zeros.
+    fn cover(statuses: &[Status]) -> (Self, usize) {
         let first = statuses[0].symbol();
         let run = statuses.iter().take(RUN).take_while(|status| status.symbol() == first).count();
         let one_bit = statuses.len().min(ONE_BIT);
@@ -216,7 +215,7 @@ impl Chunk {
     }
 }
 
-/// Makes feedback out of arrivals: one for each receiver, for it counts its packets.
+/// Builder of feedback from arrivals. Each receiver needs its own, which counts the feedback packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TwccBuilder {
     /// SSRC of the receiver.
@@ -228,45 +227,44 @@ pub struct TwccBuilder {
 }
 
 impl TwccBuilder {
-    /// Feedback from `sender_ssrc` on `media_ssrc` and all streams beside it.
+    /// Creates a builder of feedback from `sender_ssrc` on `media_ssrc` and the other streams of the transport.
     #[must_use]
     pub const fn new(sender_ssrc: u32, media_ssrc: u32) -> Self {
         Self { sender_ssrc, media_ssrc, feedback_count: 0 }
     }
 
-    /// Reports on all packets from `begin` to the last of `arrivals`, which is in ascending order of
-    /// unwrapped transport-wide sequence number; one that is not higher than the one before (a
-    /// duplicate) is left out. Packets between them count as not received, and a first one below
-    /// `begin` (a latecomer) makes the report begin there.
+    /// Reports on all packets from `begin` to the last of `arrivals`, which is in ascending order of unwrapped transport-wide
+    /// sequence numbers. A number that is not above the previous one (a duplicate) is skipped. Packets in between count as
+    /// not received. If the first arrival is below `begin` (a late packet), the report begins there.
     ///
-    /// Arrival times are rounded to the nearest 250 us (half a tick away from zero, as in libwebrtc),
-    /// each against the rounded time of the one before, so that no error accumulates. A delta that 16
-    /// bits cannot hold, and the 65536th packet, start a new feedback packet. A gap of 32768 or more
-    /// looks like a step backwards and is not reported: the feedback goes on behind it.
+    /// Arrival times are rounded to the nearest 250 us (half a tick away from zero, as in libwebrtc), each relative to the
+    /// rounded time of the previous packet, so that no error accumulates. A new feedback packet begins with a delta that
+    /// does not fit 16 bits, and with the 65536th packet. A gap of 32768 or more looks like a step backwards and is not
+    /// reported: the feedback continues after it.
     #[must_use]
     pub fn build(&mut self, begin: u64, arrivals: &[(u64, RemoteTime)]) -> Vec<Twcc> {
-        let mut done: Vec<Twcc> = Vec::new();
+        let mut reports: Vec<Twcc> = Vec::new();
         let mut next = arrivals.first().map_or(begin, |&(first, _)| begin.min(first));
-        // the rounded time of the last one received, in ticks since the clock's origin
+        // rounded time of the last received packet, in ticks since the clock's origin
         let mut last = 0;
-        for &(sequence, at) in arrivals {
+        for &(sequence, arrival) in arrivals {
             if sequence < next {
                 continue;
             }
             let missing = sequence - next;
-            let delta = i16::try_from(ticks_between(last, at)).ok();
-            let open = done
+            let delta = i16::try_from(ticks_between(last, arrival)).ok();
+            let open = reports
                 .last_mut()
                 .filter(|open| missing <= GAP && open.packets.len() as u64 + missing < u64::from(u16::MAX));
             let (open, delta) = match (open, delta) {
                 (Some(open), Some(delta)) => (open, delta),
                 _ => {
-                    let reference = at.as_nanos().div_euclid(REFERENCE_TICKS * TICK);
+                    let reference = arrival.as_nanos().div_euclid(REFERENCE_TICKS * TICK);
                     last = reference * REFERENCE_TICKS;
                     if missing > GAP {
                         next = sequence;
                     }
-                    done.push(Twcc {
+                    reports.push(Twcc {
                         sender_ssrc: self.sender_ssrc,
                         media_ssrc: self.media_ssrc,
                         base_sequence: next as u16,
@@ -275,9 +273,9 @@ impl TwccBuilder {
                         packets: Vec::new(),
                     });
                     self.feedback_count = self.feedback_count.wrapping_add(1);
-                    let open = done.len() - 1;
-                    // at most the 256 ticks of one unit of the reference time
-                    (&mut done[open], ticks_between(last, at) as i16)
+                    let open = reports.len() - 1;
+                    // at most the 256 ticks of a unit of the reference time
+                    (&mut reports[open], ticks_between(last, arrival) as i16)
                 }
             };
             open.packets.resize(open.packets.len() + (sequence - next) as usize, Status::NotReceived);
@@ -285,13 +283,13 @@ impl TwccBuilder {
             last += i64::from(delta);
             next = sequence + 1;
         }
-        done
+        reports
     }
 }
 
-/// How far `at` is from `from`, which is in ticks: to the nearest tick, half a tick away from zero.
-const fn ticks_between(from: i64, at: RemoteTime) -> i64 {
-    let nanos = at.as_nanos().saturating_sub(from.saturating_mul(TICK));
+/// Ticks from `from`, which is in ticks, to `to`: rounded to the nearest tick, half a tick away from zero.
+const fn ticks_between(from: i64, to: RemoteTime) -> i64 {
+    let nanos = to.as_nanos().saturating_sub(from.saturating_mul(TICK));
     let half = if nanos < 0 { -TICK / 2 } else { TICK / 2 };
     nanos.saturating_add(half) / TICK
 }

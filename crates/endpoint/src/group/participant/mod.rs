@@ -1,8 +1,8 @@
-//! One member of a session: when it joins, sends, reports and leaves.
+//! One member of a session: it joins, sends, reports and leaves.
 
 mod hearing;
 
-use super::media::{Media, Out};
+use super::media::{Media, OutgoingPacket};
 use super::source::{Missing, Source};
 use super::{Leave, ParticipantSettings, RTP_HEADER, ssrc};
 use crate::reception::clock;
@@ -20,10 +20,10 @@ use tidegate_core::wire::rtcp::{self, Bye, Nack, ReceiverReport, ReportBlock, Sd
 use tidegate_core::{Body, Datagram, Frame, Kind, Size, Span, Stream, Time};
 
 /// Report blocks in one report (RFC 3550 section 6.4.1).
-const MOST_BLOCKS: usize = 31;
-/// RTCP's first guess at the size of its packets: a report with one block, a short name, headers.
+const BLOCKS_MAX: usize = 31;
+/// Assumed size of the first RTCP packet in bytes: a report with one block, a short name, headers.
 const FIRST_SIZE: u32 = 32 + 16 + 28;
-/// So long a report by somebody else is remembered (T_retention, RFC 4585 section 3.5.2: at least 2 s).
+/// Time for which reports of other members are remembered (T_retention, RFC 4585 section 3.5.2: at least 2 s).
 const RETENTION: Span = Span::from_secs(2);
 /// Application layer feedback (RFC 4585 section 6.4), in which NEWPRED messages travel.
 const PSFB: u8 = 206;
@@ -37,12 +37,12 @@ struct Pending {
     detected: Time,
 }
 
-/// Where it is in its life.
+/// Phase of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Life {
     Waiting,
     Member,
-    /// Waiting with its goodbye.
+    /// Its goodbye waits.
     Leaving,
     Gone,
 }
@@ -53,20 +53,20 @@ pub struct Participant {
     ssrc: u32,
     life: Life,
     schedule: Schedule,
-    luck: Stream,
+    rng: Stream,
     members: Members,
     media: Option<Media>,
     /// When it sent RTP last.
     last_rtp: Option<Time>,
-    spoken: bool,
-    /// Packets sent, and when the last two reports were: a sender report is made by who has sent since.
+    has_sent: bool,
+    /// Times of the last two reports: a member that has sent RTP since the earlier one makes a sender report.
     reports: [Time; 2],
     sources: Vec<Source>,
-    /// Which source heads the next report, where not all fit.
-    turn: usize,
+    /// Index of the first source in the next report, if not all fit.
+    next_reported: usize,
     pending: Vec<Pending>,
-    /// What others have reported of late: when, on whom, and which.
-    heard: VecDeque<(Time, u32, u16)>,
+    /// Recent reports of other members: time, SSRC of the source, and sequence number.
+    reported: VecDeque<(Time, u32, u16)>,
     lost: Vec<Missing>,
     rtp_bytes: u64,
     wakeup: Time,
@@ -91,16 +91,16 @@ impl Participant {
             ssrc: ssrc(settings.flow),
             life: Life::Waiting,
             schedule: Schedule::new(&timing),
-            luck: Stream::new(settings.seed, &settings.name, "rtcp"),
+            rng: Stream::new(settings.seed, &settings.name, "rtcp"),
             members: Members::default(),
             media: settings.media.map(|media| Media::new(media, settings.overhead, settings.join)),
             last_rtp: None,
-            spoken: false,
+            has_sent: false,
             reports: [settings.join; 2],
             sources: Vec::new(),
-            turn: 0,
+            next_reported: 0,
             pending: Vec::new(),
-            heard: VecDeque::new(),
+            reported: VecDeque::new(),
             lost: Vec::new(),
             rtp_bytes: 0,
             wakeup: settings.join,
@@ -112,7 +112,7 @@ impl Participant {
         self.wakeup = match self.life {
             Life::Waiting => self.settings.join,
             Life::Member => {
-                let leave = self.settings.leave.map_or(Time::MAX, |(at, _)| at);
+                let leave = self.settings.leave.map_or(Time::MAX, |(time, _)| time);
                 let media = self.media.as_ref().map_or(Time::MAX, Media::due);
                 self.schedule.due().min(leave).min(media)
             }
@@ -123,11 +123,11 @@ impl Participant {
 
     /// Whether it counts as a sender now.
     fn we_sent(&self, now: Time) -> bool {
-        let lately = self.last_rtp.is_some_and(|at| now - at <= self.schedule.sender_timeout());
+        let lately = self.last_rtp.is_some_and(|time| now - time <= self.schedule.sender_timeout());
         self.settings.declared_sender || lately
     }
 
-    /// Tells the schedule who there is.
+    /// Updates the numbers of members and senders in the schedule.
     fn count(&mut self, now: Time) {
         let we_sent = self.we_sent(now);
         self.schedule.set_members(now, self.members.count());
@@ -138,14 +138,14 @@ impl Participant {
         self.life = Life::Member;
         self.count(now);
         let members = self.members.count();
-        self.schedule.join(now, members, || self.luck.uniform());
+        self.schedule.join(now, members, || self.rng.uniform());
     }
 
-    fn leave(&mut self, now: Time, how: Leave, out: &mut dyn Driver) {
+    fn leave(&mut self, now: Time, leave: Leave, out: &mut dyn Driver) {
         self.pending.clear();
-        if how == Leave::Crash || !self.spoken {
-            // who has never been heard of must not say goodbye (RFC 3550 section 6.3.7)
-            self.gone();
+        if leave == Leave::Crash || !self.has_sent {
+            // a member that has never sent a packet must not say goodbye (RFC 3550 section 6.3.7)
+            self.depart();
             return;
         }
         let goodbye = self.goodbye(now);
@@ -154,15 +154,15 @@ impl Participant {
             Ok(()) => bytes.len() as u32 + self.settings.overhead,
             Err(_) => FIRST_SIZE,
         };
-        if self.schedule.goodbye(now, size, || self.luck.uniform()) {
+        if self.schedule.goodbye(now, size, || self.rng.uniform()) {
             self.send_rtcp(now, &goodbye, Span::ZERO, out);
-            self.gone();
+            self.depart();
         } else {
             self.life = Life::Leaving;
         }
     }
 
-    fn gone(&mut self) {
+    fn depart(&mut self) {
         self.life = Life::Gone;
         self.schedule.leave();
     }
@@ -177,7 +177,7 @@ impl Participant {
     fn send_media(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(media) = &mut self.media else { return };
         let (size, timestamp) = (media.size(), Source::timestamp(now));
-        let Out { sequence, frame, avoids } = media.take(now);
+        let OutgoingPacket { sequence, frame, avoids } = media.take(now);
         let body = Body::Rtp(RtpBody {
             timestamp,
             ssrc: self.ssrc,
@@ -189,24 +189,24 @@ impl Participant {
         let datagram = Datagram { size, body, attachment: avoids, ..Datagram::default() };
         self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
         out.send(now, datagram, About { flow: self.settings.flow, kind: Kind::Video, frame });
-        self.spoken = true;
+        self.has_sent = true;
         if self.last_rtp.replace(now).is_none() {
             self.count(now);
         }
     }
 
-    /// The report blocks that are due: on whom something was heard of since the last report.
+    /// The report blocks on the sources that were heard of since the last report.
     fn blocks(&mut self, now: Time) -> Vec<ReportBlock> {
         let mut blocks = Vec::new();
         let count = self.sources.len();
         for step in 0..count {
-            let place = (self.turn + step) % count;
-            let reception = &mut self.sources[place].reception;
+            let index = (self.next_reported + step) % count;
+            let reception = &mut self.sources[index].reception;
             let echo = self.settings.declared_senders.then(|| reception.echo(now)).flatten();
             if let Some(block) = reception.block(now).or(echo) {
                 blocks.push(block);
-                if blocks.len() == MOST_BLOCKS {
-                    self.turn = (place + 1) % count;
+                if blocks.len() == BLOCKS_MAX {
+                    self.next_reported = (index + 1) % count;
                     break;
                 }
             }
@@ -218,7 +218,7 @@ impl Participant {
     fn report(&mut self, now: Time, blocks: Vec<ReportBlock>) -> Vec<rtcp::Packet> {
         let [before, last] = self.reports;
         self.reports = [last, now];
-        let sent = self.last_rtp.is_some_and(|at| at >= before);
+        let sent = self.last_rtp.is_some_and(|time| time >= before);
         let report = if self.settings.declared_sender || sent {
             rtcp::Packet::SenderReport(SenderReport {
                 ssrc: self.ssrc,
@@ -235,15 +235,19 @@ impl Participant {
         vec![report, rtcp::Packet::Sdes(Sdes::cname(self.ssrc, &self.settings.cname))]
     }
 
-    /// Takes the feedback that waits, as messages, and how long its oldest part has waited; books it as
-    /// sent `by`.
-    fn feedback(&mut self, now: Time, by: Reporting, out: &mut dyn Driver) -> (Vec<rtcp::Packet>, Span) {
+    /// Takes the pending feedback, as messages, and the time that its oldest part has waited; records how it is sent.
+    fn feedback(
+        &mut self,
+        now: Time,
+        reporting: Reporting,
+        out: &mut dyn Driver,
+    ) -> (Vec<rtcp::Packet>, Span) {
         let mut messages = Vec::new();
         let mut waited = Span::ZERO;
         let pending = std::mem::take(&mut self.pending);
-        for (place, source) in self.sources.iter().enumerate() {
+        for (index, source) in self.sources.iter().enumerate() {
             let lost: Vec<i64> =
-                pending.iter().filter(|loss| loss.source == place).map(|loss| loss.sequence).collect();
+                pending.iter().filter(|loss| loss.source == index).map(|loss| loss.sequence).collect();
             if lost.is_empty() {
                 continue;
             }
@@ -257,22 +261,22 @@ impl Participant {
         }
         for loss in &pending {
             waited = waited.max(now - loss.detected);
-            self.tell(now, loss, by, out);
+            self.record_loss(now, loss, reporting, out);
         }
-        // the buffer is kept
+        // keeps the buffer
         self.pending = pending;
         self.pending.clear();
         (messages, waited)
     }
 
-    fn tell(&self, now: Time, loss: &Pending, reporting: Reporting, out: &mut dyn Driver) {
+    fn record_loss(&self, now: Time, loss: &Pending, reporting: Reporting, out: &mut dyn Driver) {
         let Pending { source, sequence, detected } = *loss;
         let source = self.sources[source].flow;
         let (flow, sequence) = (self.settings.flow, sequence as u16);
         out.record().loss(now, &LossRecord { flow, source, sequence, detected, reporting });
     }
 
-    /// Sends a regular packet, or a minimal one at its time, with the feedback that waits.
+    /// Sends a regular packet, or a minimal one in its place, with the pending feedback.
     fn send_regular(&mut self, now: Time, full: bool, out: &mut dyn Driver) {
         let mut packets = if full {
             let blocks = self.blocks(now);
@@ -283,7 +287,7 @@ impl Participant {
         let (feedback, waited) = self.feedback(now, Reporting::Regular, out);
         packets.extend(feedback);
         let size = self.send_rtcp(now, &packets, waited, out);
-        self.schedule.sent(now, size, || self.luck.uniform());
+        self.schedule.sent(now, size, || self.rng.uniform());
     }
 
     fn send_early(&mut self, now: Time, out: &mut dyn Driver) {
@@ -294,20 +298,20 @@ impl Participant {
         self.schedule.sent_early(size);
     }
 
-    /// What must stand before feedback: a report without blocks and the canonical name (RFC 4585 section 3.1),
-    /// or nothing (RFC 5506).
+    /// The packets before feedback: a report without blocks and the canonical name (RFC 4585 section 3.1), or none (RFC
+    /// 5506).
     fn minimal(&mut self, now: Time) -> Vec<rtcp::Packet> {
         if self.settings.rtcp.reduced_size { Vec::new() } else { self.report(now, Vec::new()) }
     }
 
-    /// Sends `packets` as one datagram; gives its size on the wire.
+    /// Sends `packets` as one datagram; returns its size on the wire.
     fn send_rtcp(&mut self, now: Time, packets: &[rtcp::Packet], waited: Span, out: &mut dyn Driver) -> u32 {
         let mut bytes = Vec::with_capacity(128);
         if let Err(error) = rtcp::encode(packets, &mut bytes) {
             out.fail(format!("{} at {now}: RTCP: {error}", self.settings.name));
             return 0;
         }
-        self.spoken = true;
+        self.has_sent = true;
         let size = bytes.len() as u32 + self.settings.overhead;
         let record = RtcpRecord {
             flow: self.settings.flow,
@@ -325,8 +329,8 @@ impl Participant {
     }
 }
 
-/// One message of application layer feedback for each picture, with four bytes for each lost segment
-/// (draft-burmeister-avt-rtcp-feedback-sim-00 section 9.1): the picture's number and the segment's.
+/// Appends a message of application layer feedback for each picture, with four bytes for each lost segment: the
+/// picture's number and the segment's (draft-burmeister-avt-rtcp-feedback-sim-00 section 9.1).
 fn newpred(sender: u32, media: u32, lost: &[i64], segments: u16, messages: &mut Vec<rtcp::Packet>) {
     let segments = i64::from(segments);
     for picture in lost.chunk_by(|a, b| a.div_euclid(segments) == b.div_euclid(segments)) {
@@ -358,19 +362,20 @@ impl Peer for Participant {
             self.join(now);
         }
         if self.life == Life::Member {
-            if let Some((_, how)) = self.settings.leave.filter(|&(at, _)| at <= now) {
-                self.leave(now, how, out);
+            if let Some((_, leave)) = self.settings.leave.filter(|&(time, _)| time <= now) {
+                self.leave(now, leave, out);
             } else if self.media.as_ref().is_some_and(|media| media.due() <= now) {
                 self.send_media(now, out);
             }
         }
         if self.schedule.due() <= now {
             // once an interval (section 6.3.5)
-            let (member, sender) = (self.schedule.member_timeout(), self.schedule.sender_timeout());
-            self.members.time_out(now, member, sender);
+            let (member_timeout, sender_timeout) =
+                (self.schedule.member_timeout(), self.schedule.sender_timeout());
+            self.members.time_out(now, member_timeout, sender_timeout);
             self.count(now);
             let waiting = !self.pending.is_empty();
-            match self.schedule.expire(now, waiting, || self.luck.uniform()) {
+            match self.schedule.expire(now, waiting, || self.rng.uniform()) {
                 Due::Nothing => {}
                 Due::Regular => self.send_regular(now, true, out),
                 Due::Minimal => self.send_regular(now, false, out),
@@ -378,7 +383,7 @@ impl Peer for Participant {
                 Due::Goodbye => {
                     let goodbye = self.goodbye(now);
                     self.send_rtcp(now, &goodbye, Span::ZERO, out);
-                    self.gone();
+                    self.depart();
                 }
             }
         }
@@ -406,6 +411,6 @@ impl Peer for Participant {
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
-        visit(self.luck.draws());
+        visit(self.rng.draws());
     }
 }

@@ -4,72 +4,73 @@
 use std::collections::VecDeque;
 use tidegate_core::{Span, Time};
 
-/// `kAvgInterframeDelaysWindowSizeFrames` of libwebrtc's `video_quality_observer2.cc`: 30 frames.
-const WINDOW: usize = 30;
-/// `kMinFrameSamplesToDetectFreeze`: fewer gaps than this say nothing.
-const GAPS_MIN: usize = 5;
-/// `kMinIncreaseForFreezeMs`: 150 ms.
-const INCREASE_MIN: Span = Span::from_millis(150);
-/// Ours: who sees no picture for longer than this since the start sees a screen that has frozen. Sooner a call has
-/// just begun: its first key frame takes some 0.4 s at the usual 300 kbit/s.
-const BEGIN_MAX: Span = Span::from_secs(1);
+/// Number of gaps in the mean. This constant and the next two are those of libwebrtc's `video_quality_observer2.cc`.
+const AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES: usize = 30;
+/// Number of gaps below which no freeze is detected.
+const MIN_FRAME_SAMPLES_TO_DETECT_FREEZE: usize = 5;
+/// Excess over the mean gap that makes a freeze.
+const MIN_INCREASE_FOR_FREEZE: Span = Span::from_millis(150);
+/// Time from the start to the first picture above which it counts as a freeze (ours): before that a call has just
+/// begun, since its first key frame takes some 0.4 s at the usual 300 kbit/s.
+const FIRST_PICTURE_MAX: Span = Span::from_secs(1);
 
 /// Watches the gaps between the frames that are shown.
 #[derive(Debug)]
 pub(super) struct FreezeWatch {
-    /// From when on there should be pictures.
+    /// The time from which on there should be pictures.
     start: Time,
-    /// When the last frame was shown, its number, and when it was captured.
+    /// The last frame: when it was shown, its number, and its time of capture.
     last: Option<(Time, u32, Span)>,
     gaps: VecDeque<Span>,
     sum: Span,
 }
 
 impl FreezeWatch {
-    /// For a stream that begins at `start`.
+    /// A watch of a stream that begins at `start`.
     pub(super) fn new(start: Time) -> Self {
         Self { start, last: None, gaps: VecDeque::new(), sum: Span::ZERO }
     }
 
-    /// For how long there was no picture until `now`, if that is too long.
-    fn without(&self, now: Time) -> Option<Span> {
-        Some(now - self.start).filter(|&length| length > BEGIN_MAX)
+    /// Time without a picture from the start to `now`, if that is too long.
+    fn without_picture(&self, now: Time) -> Option<Span> {
+        Some(now - self.start).filter(|&length| length > FIRST_PICTURE_MAX)
     }
 
-    /// A frame is shown; if the picture has stood still before it, for how long. As in libwebrtc the
-    /// gap itself counts in the mean that it is measured against.
+    /// Notes a shown frame; returns the length of the freeze before it, if there was one. As in libwebrtc, the mean
+    /// that the gap is measured against includes the gap itself.
     ///
-    /// A gap without a lost frame that was there at capture already is the source's: it has paused, and
-    /// nothing was frozen on the way (libwebrtc is told of pauses by signalling).
-    pub(super) fn shown(&mut self, now: Time, number: u32, media: Span) -> Option<Span> {
+    /// A gap without a lost frame that was as long at capture is a pause of the source, and no freeze (libwebrtc learns
+    /// of pauses by signalling).
+    pub(super) fn frame_shown(&mut self, now: Time, number: u32, media: Span) -> Option<Span> {
         let Some((before, last_number, last_media)) = self.last.replace((now, number, media)) else {
-            return self.without(now);
+            return self.without_picture(now);
         };
         let gap = now - before;
         if number == last_number.wrapping_add(1) && self.is_long(media - last_media) {
             return None;
         }
-        if self.gaps.len() == WINDOW {
+        if self.gaps.len() == AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES {
             self.sum -= self.gaps.pop_front().unwrap_or_default();
         }
         self.gaps.push_back(gap);
         self.sum += gap;
         debug_assert!(!gap.is_negative() && self.sum >= gap, "a gap of {gap} in {} altogether", self.sum);
-        (self.gaps.len() >= GAPS_MIN && gap >= threshold(self.sum, self.gaps.len())).then_some(gap)
+        (self.gaps.len() >= MIN_FRAME_SAMPLES_TO_DETECT_FREEZE && gap >= threshold(self.sum, self.gaps.len()))
+            .then_some(gap)
     }
 
     /// Whether a gap of `length` would be a freeze if it came now.
     fn is_long(&self, length: Span) -> bool {
-        let kept = if self.gaps.len() == WINDOW { 1 } else { 0 };
-        let dropped = if kept == 1 { self.gaps.front().copied().unwrap_or_default() } else { Span::ZERO };
-        let count = self.gaps.len() + 1 - kept;
-        count >= GAPS_MIN && length >= threshold(self.sum - dropped + length, count)
+        let replaced = if self.gaps.len() == AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES { 1 } else { 0 };
+        let dropped = if replaced == 1 { self.gaps.front().copied().unwrap_or_default() } else { Span::ZERO };
+        let count = self.gaps.len() + 1 - replaced;
+        count >= MIN_FRAME_SAMPLES_TO_DETECT_FREEZE && length >= threshold(self.sum - dropped + length, count)
     }
 
-    /// For how long the picture has stood still at `now`, if that is a freeze by now; since the start, if there was
-    /// none yet.
+    /// Time that the picture has stood still at `now`, if that is a freeze by now; counted from the start, if there was
+    /// no picture yet.
     pub(super) fn standing(&self, now: Time) -> Option<Span> {
-        let Some((last, ..)) = self.last else { return self.without(now) };
+        let Some((last, ..)) = self.last else { return self.without_picture(now) };
         let length = now - last;
         self.is_long(length).then_some(length)
     }
@@ -78,26 +79,26 @@ impl FreezeWatch {
 /// max(3 x mean, mean + 150 ms).
 fn threshold(sum: Span, count: usize) -> Span {
     let mean = sum / count as i64;
-    (mean * 3).max(mean + INCREASE_MIN)
+    (mean * 3).max(mean + MIN_INCREASE_FOR_FREEZE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Shows frames with the given gaps in ms (captured evenly every 40 ms) and gives the freezes.
+    /// Shows frames with these gaps in ms (captured evenly every 40 ms); returns the lengths of freezes.
     fn freezes(gaps: &[i64]) -> Vec<i64> {
         let (mut watch, mut now, mut media) = (FreezeWatch::new(Time::ZERO), Time::ZERO, Span::ZERO);
         let mut number = 0;
-        assert_eq!(watch.shown(now, number, media), None);
-        let mut found = Vec::new();
+        assert_eq!(watch.frame_shown(now, number, media), None);
+        let mut lengths = Vec::new();
         for &gap in gaps {
             now += Span::from_millis(gap);
             media += Span::from_millis(40);
             number += 1;
-            found.extend(watch.shown(now, number, media).map(|span| span.as_nanos() / 1_000_000));
+            lengths.extend(watch.frame_shown(now, number, media).map(|span| span.as_nanos() / 1_000_000));
         }
-        found
+        lengths
     }
 
     #[test]
@@ -120,24 +121,28 @@ mod tests {
     #[test]
     fn a_pause_of_the_source_is_no_freeze_but_the_loss_of_frames_is() {
         let mut watch = FreezeWatch::new(Time::ZERO);
-        let at = |k: i64| (Time::from_millis(40 * k), Span::from_millis(40 * k));
+        let times = |k: i64| (Time::from_millis(40 * k), Span::from_millis(40 * k));
         for k in 0..40 {
-            assert_eq!(watch.shown(at(k).0, k as u32, at(k).1), None);
+            assert_eq!(watch.frame_shown(times(k).0, k as u32, times(k).1), None);
         }
-        assert_eq!(watch.shown(at(539).0, 40, at(539).1), None, "20 s without frames");
-        assert_eq!(watch.shown(at(549).0, 50, at(549).1), Some(Span::from_millis(400)), "nine lost");
-        assert_eq!(watch.standing(at(550).0), None);
-        assert_eq!(watch.standing(at(649).0), Some(Span::from_secs(4)));
+        assert_eq!(watch.frame_shown(times(539).0, 40, times(539).1), None, "20 s without frames");
+        assert_eq!(
+            watch.frame_shown(times(549).0, 50, times(549).1),
+            Some(Span::from_millis(400)),
+            "nine lost"
+        );
+        assert_eq!(watch.standing(times(550).0), None);
+        assert_eq!(watch.standing(times(649).0), Some(Span::from_secs(4)));
     }
     #[test]
     fn no_picture_yet_is_a_freeze_after_a_second() {
-        let shown = |millis: i64| {
+        let length_before = |millis: i64| {
             let mut watch = FreezeWatch::new(Time::from_millis(3000));
-            watch.shown(Time::from_millis(millis), 0, Span::ZERO)
+            watch.frame_shown(Time::from_millis(millis), 0, Span::ZERO)
         };
-        assert_eq!(shown(4000), None);
-        assert_eq!(shown(4001), Some(Span::from_millis(1001)));
-        assert_eq!(shown(9000), Some(Span::from_secs(6)));
+        assert_eq!(length_before(4000), None);
+        assert_eq!(length_before(4001), Some(Span::from_millis(1001)));
+        assert_eq!(length_before(9000), Some(Span::from_secs(6)));
         let never = FreezeWatch::new(Time::from_millis(3000));
         assert_eq!(never.standing(Time::from_secs(2)), None, "it has not begun");
         assert_eq!(never.standing(Time::from_secs(20)), Some(Span::from_secs(17)));

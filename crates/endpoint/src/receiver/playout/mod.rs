@@ -1,4 +1,4 @@
-//! From packets to pictures: frames are put together, shown in order at their time, or given up.
+//! The playout buffer: puts frames together, and shows them in order at their time or gives them up.
 
 mod freeze;
 
@@ -10,18 +10,18 @@ use tidegate_core::record::FrameRecord;
 use tidegate_core::wire::wrap;
 use tidegate_core::{FlowId, Frame, Span, Time};
 
-/// Frames whose transit counts as recent for the adaptive delay: some three seconds of video.
-const RECENT: usize = 100;
-/// Frames that may be open at once; the oldest give way.
+/// Number of frames whose transits determine the adaptive delay: some three seconds of video.
+const RECENT_FRAMES: usize = 100;
+/// Number of frames that may be open at once; the oldest give way.
 const OPEN_MAX: usize = 4096;
 
-/// A jump over this many frames is no loss but another numbering.
+/// Jump in frame numbers that counts as a new numbering, and not as a loss.
 const JUMP_MAX: u32 = 1 << 16;
 
-/// A frame that is being put together. Nothing is known of it before its first packet.
+/// A frame that is being put together; empty before its first packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// When it was captured, by the sender's media clock from its first frame on.
+    /// Its time of capture, by the sender's media clock, since the first frame.
     media: Option<Span>,
     first: Option<i64>,
     last: Option<i64>,
@@ -31,7 +31,7 @@ struct Slot {
 }
 
 impl Slot {
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         matches!((self.first, self.last), (Some(first), Some(last)) if self.received > last - first)
     }
 }
@@ -46,23 +46,23 @@ pub(crate) struct PlayoutBuffer {
     /// Open frames by number, from `base` on.
     slots: VecDeque<Slot>,
     base: u32,
-    begun: bool,
-    /// The last frame from behind.
+    started: bool,
+    /// The last frame that came from before `base`.
     stray: Option<u32>,
-    /// RTP timestamp, unwrapped: of the first packet, and the latest one.
+    /// RTP timestamps, unwrapped: of the first packet, and the latest one.
     origin: i64,
     timestamp: i64,
     clock: DelayClock,
     due: Time,
     freeze: FreezeWatch,
     /// The first frame that may yet be repaired: with an adaptive delay, later ones wait for it.
-    hope: Option<u32>,
-    /// The last frame that was given up since a key frame has begun to come.
+    first_repairable: Option<u32>,
+    /// The last frame that was given up, until a packet of a later key frame arrives.
     broken: Option<u32>,
 }
 
 impl PlayoutBuffer {
-    /// For a stream that begins at `start`.
+    /// An empty buffer of a stream that begins at `start`.
     pub(crate) fn new(flow: FlowId, video: bool, mode: Playout, clock_rate: u32, start: Time) -> Self {
         Self {
             flow,
@@ -71,14 +71,14 @@ impl PlayoutBuffer {
             clock_rate,
             slots: VecDeque::new(),
             base: 0,
-            begun: false,
+            started: false,
             stray: None,
             origin: 0,
             timestamp: 0,
             clock: DelayClock::default(),
             due: Time::MAX,
             freeze: FreezeWatch::new(start),
-            hope: None,
+            first_repairable: None,
             broken: None,
         }
     }
@@ -93,18 +93,18 @@ impl PlayoutBuffer {
         self.base
     }
 
-    /// Whether frames are missing for good that later ones need, and no key frame has begun to come.
+    /// Whether a frame that later ones need was given up, and no packet of a later key frame has arrived.
     pub(crate) fn wants_key(&self) -> bool {
         self.broken.is_some()
     }
 
-    /// `first` is the first frame that may yet be repaired; counts from the next run on.
-    pub(crate) fn hope(&mut self, first: Option<u32>) {
-        self.hope = first;
+    /// Sets the first frame that may yet be repaired, which counts from the next run on.
+    pub(crate) fn set_first_repairable(&mut self, first: Option<u32>) {
+        self.first_repairable = first;
     }
 
-    /// Takes the first copy of a packet of `frame`, whose RTP timestamp is `timestamp` and whose sequence number
-    /// unwrapped is `sequence`; says whether it is in time.
+    /// Adds the first copy of a packet of `frame`, with its RTP timestamp and its unwrapped sequence number; returns
+    /// whether it is in time.
     pub(crate) fn packet(
         &mut self,
         now: Time,
@@ -114,8 +114,8 @@ impl PlayoutBuffer {
         out: &mut dyn Driver,
     ) -> bool {
         let Frame { number, flags } = frame;
-        if !self.begun {
-            self.begun = true;
+        if !self.started {
+            self.started = true;
             (self.origin, self.timestamp) = (i64::from(timestamp), i64::from(timestamp));
         }
         if number < self.base {
@@ -162,7 +162,7 @@ impl PlayoutBuffer {
         if flags & Frame::LAST != 0 {
             slot.last = Some(sequence);
         }
-        if slot.complete.is_none() && slot.is_whole() {
+        if slot.complete.is_none() && slot.is_complete() {
             slot.complete = Some(now);
             self.clock.complete(now, media, &self.mode);
             self.run(now, out);
@@ -173,7 +173,7 @@ impl PlayoutBuffer {
         !late
     }
 
-    /// Gives up what is open and goes on with `frame`.
+    /// Gives up the open frames and goes on with `frame`.
     fn restart(&mut self, now: Time, frame: u32, out: &mut dyn Driver) {
         while !self.slots.is_empty() {
             self.give_up_front(now, out);
@@ -182,59 +182,63 @@ impl PlayoutBuffer {
         self.clock = DelayClock::default();
     }
 
-    /// The time of capture that a timestamp stands for.
+    /// The time of capture for an RTP timestamp.
     fn media(&mut self, timestamp: u32) -> Span {
         self.timestamp = wrap::nearest(timestamp, 32, self.timestamp);
         let ticks = i128::from(self.timestamp - self.origin);
         Span::from_nanos((ticks * 1_000_000_000 / i128::from(self.clock_rate)) as i64)
     }
 
-    /// Shows and gives up what is due at `now`.
+    /// Shows and gives up the frames that are due at `now`.
     pub(crate) fn run(&mut self, now: Time, out: &mut dyn Driver) {
         loop {
             match self.next() {
-                Some((at, Act::Show(index))) if at <= now => {
+                Some((time, Action::Show(index))) if time <= now => {
                     for _ in 0..index {
                         self.give_up_front(now, out);
                     }
                     self.show_front(now, out);
                 }
-                Some((at, Act::GiveUp(index))) if at <= now => {
+                Some((time, Action::GiveUp(index))) if time <= now => {
                     for _ in 0..=index {
                         self.give_up_front(now, out);
                     }
                 }
                 next => {
-                    self.due = next.map_or(Time::MAX, |(at, _)| at);
+                    self.due = next.map_or(Time::MAX, |(time, _)| time);
                     return;
                 }
             }
         }
     }
 
-    /// What happens next: the first whole frame is shown at its time, or given up if it was whole only
-    /// after its deadline; with a fixed delay, a frame that is not whole at its time is given up.
-    fn next(&self) -> Option<(Time, Act)> {
+    /// The next action and its time. The first complete frame is shown at its time, or given up if it was complete only
+    /// after its deadline; with a fixed delay, a frame that is not complete at its time is given up.
+    fn next(&self) -> Option<(Time, Action)> {
         let adaptive = matches!(self.mode, Playout::Adaptive { .. });
-        let hoped = self.hope.filter(|_| adaptive).map(|first| first.saturating_sub(self.base) as usize);
-        let mut waits = None;
+        let repairable =
+            self.first_repairable.filter(|_| adaptive).map(|first| first.saturating_sub(self.base) as usize);
+        let mut waiting_for = None;
         for (index, slot) in self.slots.iter().enumerate() {
-            if slot.complete.is_none() && waits.is_none() && hoped.is_some_and(|first| index >= first) {
-                waits = Some(index);
+            if slot.complete.is_none()
+                && waiting_for.is_none()
+                && repairable.is_some_and(|first| index >= first)
+            {
+                waiting_for = Some(index);
             }
             let Some(media) = slot.media else { continue };
-            if let (Some(first), Some(deadline)) = (waits, self.clock.deadline(media, &self.mode)) {
-                // what comes later waits as long as this may be repaired, and no longer than anything
-                return Some((deadline + Span::from_nanos(1), Act::GiveUp(first)));
+            if let (Some(first), Some(deadline)) = (waiting_for, self.clock.deadline(media, &self.mode)) {
+                // later frames wait as long as this one may be repaired, and no longer than any frame may wait
+                return Some((deadline + Span::from_nanos(1), Action::GiveUp(first)));
             }
-            match (slot.complete, self.clock.shown(media), self.clock.deadline(media, &self.mode)) {
+            match (slot.complete, self.clock.show_time(media), self.clock.deadline(media, &self.mode)) {
                 (Some(complete), Some(_), Some(deadline)) if complete > deadline => {
-                    return Some((complete, Act::GiveUp(index)));
+                    return Some((complete, Action::GiveUp(index)));
                 }
-                (Some(_), Some(at), _) => return Some((at, Act::Show(index))),
+                (Some(_), Some(time), _) => return Some((time, Action::Show(index))),
                 (None, _, Some(deadline)) if matches!(self.mode, Playout::Fixed { .. }) => {
-                    // at the deadline itself it may still become whole
-                    return Some((deadline + Span::from_nanos(1), Act::GiveUp(index)));
+                    // at the deadline itself it may still become complete
+                    return Some((deadline + Span::from_nanos(1), Action::GiveUp(index)));
                 }
                 _ => {}
             }
@@ -257,7 +261,7 @@ impl PlayoutBuffer {
             },
         );
         if self.video
-            && let Some(length) = self.freeze.shown(now, number, slot.media.unwrap_or_default())
+            && let Some(length) = self.freeze.frame_shown(now, number, slot.media.unwrap_or_default())
         {
             out.record().freeze(now, self.flow, length);
         }
@@ -279,8 +283,8 @@ impl PlayoutBuffer {
         out.record().frame(now, &frame);
     }
 
-    /// The run ends: what is open stays unseen, and if the picture stands still until the stream ends, at `end`, or
-    /// there never was one, that is a freeze, too.
+    /// Ends the run: open frames are given up. If the picture stands still until the stream ends at `end`, or there
+    /// never was one, that is a freeze, too.
     pub(crate) fn finish(&mut self, now: Time, end: Time, out: &mut dyn Driver) {
         while !self.slots.is_empty() {
             self.give_up_front(now, out);
@@ -294,28 +298,28 @@ impl PlayoutBuffer {
     }
 }
 
-/// What is to be done with the frame at an index.
+/// Action on the frame at an index.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum Action {
     Show(usize),
     GiveUp(usize),
 }
 
-/// When frames are shown: at `media + offset`.
+/// Computes the times at which frames are shown: `media + offset`.
 #[derive(Debug, Default)]
 struct DelayClock {
-    /// Local time less media time of what is shown.
+    /// Local time less media time of the frames that are shown.
     offset: Option<Span>,
     /// The transit (local time less media time) of the fastest frame.
     fastest: Span,
     /// Transits of the last frames.
     recent: VecDeque<Span>,
-    /// Media time of the newest whole frame.
+    /// Media time of the newest complete frame.
     newest: Span,
 }
 
 impl DelayClock {
-    /// A frame captured at `media` is whole at `now`.
+    /// Notes that a frame captured at `media` is complete at `now`.
     fn complete(&mut self, now: Time, media: Span, mode: &Playout) {
         let transit = now - Time::ZERO - media;
         let Some(offset) = self.offset else {
@@ -330,29 +334,29 @@ impl DelayClock {
         };
         self.fastest = self.fastest.min(transit);
         let Playout::Adaptive { min, max, shrink } = *mode else { return };
-        if self.recent.len() == RECENT {
+        if self.recent.len() == RECENT_FRAMES {
             self.recent.pop_front();
         }
         self.recent.push_back(transit);
         let passed = (media - self.newest).max(Span::ZERO);
         self.newest = self.newest.max(media);
         let slowest = self.recent.iter().copied().max().unwrap_or(transit);
-        let most = self.fastest + max;
-        let aim = (slowest + min).min(most);
+        let offset_max = self.fastest + max;
+        let aim = (slowest + min).min(offset_max);
         let slowly = if aim > offset { aim } else { offset - (offset - aim).min(passed.scaled(shrink)) };
-        // a faster frame than any before lowers the most at once: what waits for longer is shown at once, or late
-        self.offset = Some(slowly.min(most));
+        // a faster frame than any before lowers the maximum at once: frames that wait longer are shown at once, or late
+        self.offset = Some(slowly.min(offset_max));
     }
 
     /// When a frame captured at `media` is shown.
-    fn shown(&self, media: Span) -> Option<Time> {
+    fn show_time(&self, media: Span) -> Option<Time> {
         self.offset.map(|offset| Time::ZERO + (media + offset))
     }
 
-    /// By when it has to be whole.
+    /// Deadline by which a frame captured at `media` has to be complete.
     fn deadline(&self, media: Span, mode: &Playout) -> Option<Time> {
         match *mode {
-            Playout::Fixed { .. } => self.shown(media),
+            Playout::Fixed { .. } => self.show_time(media),
             Playout::Adaptive { max, .. } => self.offset.map(|_| Time::ZERO + (media + self.fastest + max)),
         }
     }

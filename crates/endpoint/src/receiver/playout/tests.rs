@@ -5,29 +5,29 @@ use tidegate_core::{About, Datagram};
 
 /// (frame, complete, rendered) in ms, and frames of late packets.
 #[derive(Default)]
-struct Told {
+struct Recorded {
     frames: Vec<(u32, Option<i64>, Option<i64>)>,
     late: Vec<u32>,
     freezes: Vec<i64>,
 }
 
-struct Log(Arc<Mutex<Told>>);
+struct Log(Arc<Mutex<Recorded>>);
 
 impl Recorder for Log {
     fn frame(&mut self, _now: Time, frame: &FrameRecord) {
-        let millis = |at: Option<Time>| at.map(|at| at.as_nanos() / 1_000_000);
-        self.0.lock().expect("told").frames.push((
+        let millis = |time: Option<Time>| time.map(|time| time.as_nanos() / 1_000_000);
+        self.0.lock().expect("the log").frames.push((
             frame.frame,
             millis(frame.complete),
             millis(frame.rendered),
         ));
     }
     fn freeze(&mut self, _now: Time, _flow: FlowId, length: Span) {
-        self.0.lock().expect("told").freezes.push(length.as_nanos() / 1_000_000);
+        self.0.lock().expect("the log").freezes.push(length.as_nanos() / 1_000_000);
     }
 }
 
-/// Who drives a playout buffer: it sends nothing, and what is late is the packet of this frame.
+/// The driver of a playout buffer, which sends nothing; late packets belong to the frame with this number.
 struct Listener(Log, u32);
 
 impl Driver for Listener {
@@ -38,7 +38,7 @@ impl Driver for Listener {
         panic!("sent {datagram:?}");
     }
     fn late(&mut self, _now: Time, _flow: FlowId) {
-        self.0.0.lock().expect("told").late.push(self.1);
+        self.0.0.lock().expect("the log").late.push(self.1);
     }
     fn true_delay(&self, _now: Time) -> Span {
         Span::ZERO
@@ -57,23 +57,23 @@ impl Driver for Listener {
 struct Bench {
     buffer: PlayoutBuffer,
     out: Listener,
-    told: Arc<Mutex<Told>>,
+    recorded: Arc<Mutex<Recorded>>,
 }
 
 impl Bench {
     fn new(mode: Playout) -> Self {
-        let told = Arc::new(Mutex::new(Told::default()));
+        let recorded = Arc::new(Mutex::new(Recorded::default()));
         Self {
             buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000, Time::ZERO),
-            out: Listener(Log(told.clone()), 0),
-            told,
+            out: Listener(Log(recorded.clone()), 0),
+            recorded,
         }
     }
 
-    /// A packet of `frame`, which was captured `40 * frame` ms after the start, arrives at `at` ms;
-    /// `part` is 0, 1 or 2 of the frame's three packets.
-    fn part(&mut self, at: i64, frame: u32, part: u16) -> &mut Self {
-        let now = Time::from_millis(at);
+    /// Delivers a packet of `frame`, which was captured `40 * frame` ms after the start, at `millis` ms; `part`: 0, 1
+    /// or 2, of the frame's three packets.
+    fn part(&mut self, millis: i64, frame: u32, part: u16) -> &mut Self {
+        let now = Time::from_millis(millis);
         while self.buffer.due() < now {
             self.buffer.run(self.buffer.due(), &mut self.out);
         }
@@ -81,28 +81,34 @@ impl Bench {
         let sequence = 3 * frame as i64 + i64::from(part);
         self.out.1 = frame;
         let timestamp = (40 * frame).wrapping_add(u32::MAX - 100);
-        let place = Frame { number: frame, flags };
-        self.buffer.packet(now, place, timestamp, sequence, &mut self.out);
+        let position = Frame { number: frame, flags };
+        self.buffer.packet(now, position, timestamp, sequence, &mut self.out);
         self
     }
 
-    fn whole(&mut self, at: i64, frame: u32) -> &mut Self {
-        self.part(at, frame, 0).part(at, frame, 1).part(at, frame, 2)
+    fn complete_frame(&mut self, millis: i64, frame: u32) -> &mut Self {
+        self.part(millis, frame, 0).part(millis, frame, 1).part(millis, frame, 2)
     }
 
-    fn until(&mut self, at: i64) -> Vec<(u32, Option<i64>, Option<i64>)> {
-        while self.buffer.due() <= Time::from_millis(at) {
+    fn until(&mut self, millis: i64) -> Vec<(u32, Option<i64>, Option<i64>)> {
+        while self.buffer.due() <= Time::from_millis(millis) {
             self.buffer.run(self.buffer.due(), &mut self.out);
         }
-        self.told.lock().expect("told").frames.clone()
+        self.recorded.lock().expect("the log").frames.clone()
     }
 }
 
 #[test]
-fn a_fixed_delay_shows_in_step_and_gives_up_what_is_late() {
+fn a_fixed_delay_shows_in_step_and_gives_up_late_frames() {
     let mut bench = Bench::new(Playout::Fixed { delay: Span::from_millis(50) });
-    // frame 0 is whole at 100 ms, so that frame k is shown at 150 + 40 k
-    bench.whole(100, 0).whole(140, 1).whole(230, 2).part(220, 3, 0).whole(265, 4).part(290, 3, 1);
+    // frame 0 is complete at 100 ms, so that frame k is shown at 150 + 40 k
+    bench
+        .complete_frame(100, 0)
+        .complete_frame(140, 1)
+        .complete_frame(230, 2)
+        .part(220, 3, 0)
+        .complete_frame(265, 4)
+        .part(290, 3, 1);
     bench.part(300, 3, 2);
     let frames = bench.until(400);
     assert_eq!(
@@ -115,15 +121,15 @@ fn a_fixed_delay_shows_in_step_and_gives_up_what_is_late() {
             (4, Some(265), Some(310)),
         ]
     );
-    assert_eq!(bench.told.lock().expect("told").late, [3, 3]);
+    assert_eq!(bench.recorded.lock().expect("the log").late, [3, 3]);
 }
 
 #[test]
 fn an_adaptive_delay_grows_at_once_and_shrinks_slowly() {
     let mut bench = Bench::new(Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.1 });
-    bench.whole(100, 0).whole(140, 1);
+    bench.complete_frame(100, 0).complete_frame(140, 1);
     // 60 ms late: shown at once, and the delay is 60 ms from now on
-    bench.whole(240, 2).whole(220 + 21, 3);
+    bench.complete_frame(240, 2).complete_frame(220 + 21, 3);
     let frames = bench.until(5000);
     assert_eq!(
         frames[..3],
@@ -132,7 +138,7 @@ fn an_adaptive_delay_grows_at_once_and_shrinks_slowly() {
     assert_eq!(frames[3], (3, Some(241), Some(280)), "100 + 3 x 40 + 60");
     // the slow frame is among the 100 recent ones up to frame 101; from 102 on 4 ms less a frame
     for k in 4..=120u32 {
-        bench.whole(100 + 40 * i64::from(k), k);
+        bench.complete_frame(100 + 40 * i64::from(k), k);
     }
     let frames = bench.until(10_000);
     let delay = |k: usize| frames[k].2.expect("shown") - frames[k].1.expect("whole");
@@ -143,11 +149,11 @@ fn an_adaptive_delay_grows_at_once_and_shrinks_slowly() {
 }
 
 #[test]
-fn the_adaptive_delay_has_a_margin_and_a_most() {
+fn the_adaptive_delay_has_a_margin_and_a_maximum() {
     let mode = Playout::Adaptive { min: Span::from_millis(10), max: Span::from_millis(100), shrink: 0.1 };
     let mut bench = Bench::new(mode);
     // frame 1 comes 80 ms late, frame 2 150 ms late
-    bench.whole(100, 0).whole(220, 1).whole(330, 2).whole(331, 3);
+    bench.complete_frame(100, 0).complete_frame(220, 1).complete_frame(330, 2).complete_frame(331, 3);
     assert_eq!(
         bench.until(2000),
         [
@@ -157,65 +163,73 @@ fn the_adaptive_delay_has_a_margin_and_a_most() {
             (3, Some(331), None), // and this one's 100 + 120 + 100
         ]
     );
-    // what comes in time again is shown with the most delay
-    bench.whole(300, 4);
+    // a frame that comes in time again is shown with the maximal delay
+    bench.complete_frame(300, 4);
     assert_eq!(bench.until(2000)[4], (4, Some(300), Some(360)));
 }
 
 #[test]
-fn lost_frames_are_told_when_a_later_one_is_shown() {
+fn lost_frames_are_recorded_when_a_later_one_is_shown() {
     let mut bench = Bench::new(Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.0 });
     // frame 1 lacks a packet, of frame 2 nothing comes
-    bench.whole(100, 0).part(140, 1, 0).part(141, 1, 2).whole(220, 3).part(221, 1, 1).part(300, 2, 0);
+    bench
+        .complete_frame(100, 0)
+        .part(140, 1, 0)
+        .part(141, 1, 2)
+        .complete_frame(220, 3)
+        .part(221, 1, 1)
+        .part(300, 2, 0);
     assert_eq!(
         bench.until(1000),
         [(0, Some(100), Some(100)), (1, None, None), (2, None, None), (3, Some(220), Some(220))]
     );
-    assert_eq!(bench.told.lock().expect("told").late, [1, 2]);
-    // at the end what is open is told, and the picture has stood still
+    assert_eq!(bench.recorded.lock().expect("the log").late, [1, 2]);
+    // at the end open frames are recorded, and the picture has stood still
     for k in 4..20u32 {
-        bench.whole(100 + 40 * i64::from(k), k);
+        bench.complete_frame(100 + 40 * i64::from(k), k);
     }
     bench.part(901, 21, 0);
     bench.buffer.finish(Time::from_millis(1860), Time::from_millis(1860), &mut bench.out);
-    let told = bench.told.lock().expect("told");
-    assert_eq!(told.frames[20..], [(20, None, None), (21, None, None)]);
-    assert_eq!(told.freezes, [1000]);
+    let recorded = bench.recorded.lock().expect("the log");
+    assert_eq!(recorded.frames[20..], [(20, None, None), (21, None, None)]);
+    assert_eq!(recorded.freezes, [1000]);
 }
 
 #[test]
 fn a_jump_over_many_frames_loses_them_all() {
     let mut bench = Bench::new(Playout::default());
-    bench.whole(100, 0).whole(100 + 40 * 10_000, 10_000);
+    bench.complete_frame(100, 0).complete_frame(100 + 40 * 10_000, 10_000);
     let frames = bench.until(1_000_000);
     assert_eq!(frames.len(), 10_001);
-    assert!(frames[1..10_000].iter().all(|&(_, complete, shown)| complete.is_none() && shown.is_none()));
+    assert!(
+        frames[1..10_000].iter().all(|&(_, complete, rendered)| complete.is_none() && rendered.is_none())
+    );
     assert_eq!(frames[10_000], (10_000, Some(400_100), Some(400_100)));
 }
 
 #[test]
-fn the_most_delay_holds_from_the_first_fast_frame_on() {
+fn the_maximal_delay_holds_from_the_first_fast_frame_on() {
     let mode = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.1 };
     let mut bench = Bench::new(mode);
     // 150 frames come at once after 6 s, one a millisecond; all later ones take 200 ms
     for k in 0..150u32 {
-        bench.whole(6000 + i64::from(k), k);
+        bench.complete_frame(6000 + i64::from(k), k);
     }
     for k in 150..300u32 {
-        bench.whole(40 * i64::from(k) + 200, k);
+        bench.complete_frame(40 * i64::from(k) + 200, k);
     }
     let frames = bench.until(20_000);
-    let shown: Vec<i64> = frames.iter().map(|frame| frame.2.expect("shown")).collect();
-    assert_eq!(shown.len(), 300);
-    // With frame k the fastest took 6000 - 39 k, and nothing waits for longer than a second more. So frame j, due
-    // at 40 j + 7000 - 39 k, is shown when frame k = j + 25 comes, as long as there are such.
-    assert_eq!(shown[0], 6000);
-    assert!((1..=124).all(|j| shown[j] == 6025 + j as i64));
+    let rendered: Vec<i64> = frames.iter().map(|frame| frame.2.expect("shown")).collect();
+    assert_eq!(rendered.len(), 300);
+    // With frame k the fastest took 6000 - 39 k, and no frame waits for longer than a second more. So frame j, due at
+    // 40 j + 7000 - 39 k, is shown when frame k = j + 25 comes, as long as there is one.
+    assert_eq!(rendered[0], 6000);
+    assert!((1..=124).all(|j| rendered[j] == 6025 + j as i64));
     // from then on the fastest is frame 149 with 189 ms
-    assert!((125..300).all(|j| shown[j] - 40 * j as i64 <= 1189), "{shown:?}");
-    assert_eq!(shown[125], 40 * 125 + 1189);
+    assert!((125..300).all(|j| rendered[j] - 40 * j as i64 <= 1189), "{rendered:?}");
+    assert_eq!(rendered[125], 40 * 125 + 1189);
     // no picture for six seconds
-    assert_eq!(bench.told.lock().expect("told").freezes, [6000]);
+    assert_eq!(bench.recorded.lock().expect("the log").freezes, [6000]);
 }
 
 #[test]
@@ -224,11 +238,11 @@ fn no_picture_at_all_and_none_until_the_goodbye_are_freezes() {
     let freezes = |frames: u32, end: i64| {
         let mut bench = Bench::new(mode);
         for k in 0..frames {
-            bench.whole(100 + 40 * i64::from(k), k);
+            bench.complete_frame(100 + 40 * i64::from(k), k);
         }
         bench.buffer.finish(Time::from_secs(20), Time::from_millis(end), &mut bench.out);
-        let told = bench.told.lock().expect("told");
-        told.freezes.clone()
+        let recorded = bench.recorded.lock().expect("the log");
+        recorded.freezes.clone()
     };
     assert_eq!(freezes(0, 20_000), [20_000]);
     // the last of 100 is shown at 4060 ms; the stream ends at 10 s or with its last picture

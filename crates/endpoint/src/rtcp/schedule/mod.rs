@@ -8,25 +8,25 @@ use tidegate_core::{Rate, Span, Time};
 
 /// The part of the session bandwidth that is RTCP's (RFC 3550 section 6.2).
 pub const BANDWIDTH_PART: f64 = 0.05;
-/// The part of RTCP's bandwidth that senders share while they are few (section 6.2).
-const SENDER_PART: f64 = 0.25;
-/// What timer reconsideration makes of the mean interval is undone by this: e - 3/2 (section 6.3.1; the
-/// code of appendix A.7 has 2.71828 for e).
+/// The part of RTCP's bandwidth that senders share while they are few (section 6.2; named as in appendix A.7).
+const RTCP_SENDER_BW_FRACTION: f64 = 0.25;
+/// Divisor that undoes the effect of timer reconsideration on the mean interval: e - 3/2 (section 6.3.1; the code of
+/// appendix A.7 has 2.71828 for e).
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
-/// Up to so many members, a BYE needs no back-off (section 6.3.7).
-const BYE_AT_ONCE: u32 = 50;
-/// Intervals of silence after which a member is gone (section 6.3.5).
+/// Largest number of members with which a BYE needs no back-off (section 6.3.7).
+const BYE_MEMBERS_AT_ONCE: u32 = 50;
+/// Intervals of silence after which a member is removed (section 6.3.5).
 const MEMBER_TIMEOUT: i64 = 5;
-/// Intervals without RTP after which a sender is none any more (section 6.3.5).
+/// Intervals without RTP after which a member is no longer a sender (section 6.3.5).
 const SENDER_TIMEOUT: i64 = 2;
 /// AVPF's Tmin before the first regular packet, in sessions of more than two (RFC 4585 section 3.4).
 const FIRST_MULTIPARTY: Span = Span::from_secs(1);
-/// Tmin for time-outs, whatever the profile: RFC 3550 section 6.2 wants the fixed minimum for that purpose even
-/// where a reduced one is in use, and RFC 8108 section 7.1.4 wants it of RFC 4585, too, whose section 3.5.4 had
-/// T_rr_interval in its place: members under AVP, who speak every 5 s, would go and come with every packet.
+/// Tmin for time-outs, whatever the profile. RFC 3550 section 6.2 wants the fixed minimum for that purpose even where a
+/// reduced one is in use. RFC 8108 section 7.1.4 wants it under RFC 4585, too. Section 3.5.4 of the latter had
+/// T_rr_interval in its place: members under AVP, which report every 5 s, would time out and return with every packet.
 const TIMEOUT_MINIMUM: Span = Span::from_secs(5);
 
-/// Under which profile a participant sends.
+/// RTP profile under which a participant sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profile {
     /// RFC 3551: feedback waits for the next regular packet.
@@ -35,21 +35,20 @@ pub enum Profile {
     Avpf(Avpf),
 }
 
-/// What RFC 4585 leaves to a session.
+/// Parameters that RFC 4585 leaves to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Avpf {
     /// l: in sessions of more than two, feedback is delayed by up to `l * T_rr` (section 3.5.2: 0.5).
     pub l: f64,
-    /// k: who knows the round-trip time delays by up to `k * RTT / 2 * members` instead
+    /// k: a participant that knows the round-trip time delays by up to `k * RTT / 2 * members` instead
     /// (draft-ietf-avt-rtcp-feedback-00: 1). RFC 4585 has no such rule: `None`.
     pub k: Option<f64>,
-    /// Whether T_rr of `l * T_rr` is drawn for each feedback, instead of that of the interval under way.
+    /// Whether T_rr in `l * T_rr` is drawn anew for each feedback, instead of taken from the current interval.
     pub redraw: bool,
-    /// Feedback that cannot go within this time is not worth sending (T_max_fb_delay, section 3.5.2).
+    /// Time after which feedback is not worth sending any more (T_max_fb_delay, section 3.5.2).
     pub max_feedback_delay: Span,
-    /// The least time between full regular packets, before its randomisation (T_rr_interval, section
-    /// 3.5.3); zero: none.
+    /// Minimum time between full regular packets, before its randomisation (T_rr_interval, section 3.5.3); zero: none.
     pub rr_interval: Span,
 }
 
@@ -66,39 +65,39 @@ impl Default for Avpf {
     }
 }
 
-/// What a schedule goes by.
+/// Parameters of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
     /// The profile.
     pub profile: Profile,
     /// The session bandwidth, of which RTCP may use 5 %.
     pub session: Rate,
-    /// AVP's least interval before randomisation, half of it for the first one.
+    /// AVP's minimum interval before randomisation; half of it for the first one.
     pub minimum: Span,
     /// The probable size of the first packet in bytes, IP and UDP headers included (section 6.3.2).
     pub first_size: u32,
 }
 
-/// What is to be done when the timer has gone off.
+/// Action to take when the timer has gone off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
-    /// Nothing: it was set anew.
+    /// Nothing: the timer was set anew.
     Nothing,
-    /// Send a regular packet, feedback that waits included; then [`Schedule::sent`].
+    /// Send a regular packet, pending feedback included; then call [`Schedule::sent`].
     Regular,
-    /// T_rr_interval forbids a full packet: send a minimal one with the feedback that waits; then
+    /// T_rr_interval forbids a full packet: send a minimal one with the pending feedback; then call
     /// [`Schedule::sent`].
     Minimal,
-    /// Send the feedback that waits as an early packet; then [`Schedule::sent_early`].
+    /// Send the pending feedback as an early packet; then call [`Schedule::sent_early`].
     Early,
     /// Send the goodbye; after that the timer does not go off any more.
     Goodbye,
 }
 
-/// What becomes of feedback (RFC 4585 section 3.5.2).
+/// Way in which feedback is sent, if it is (RFC 4585 section 3.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chance {
-    /// It goes with an early packet, at the time given unless another's feedback makes it needless.
+    /// It goes with an early packet at this time, unless another member's feedback makes it needless.
     Early(Time),
     /// It goes with the next regular packet.
     Regular,
@@ -135,7 +134,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Of a participant that has not joined.
+    /// The schedule of a participant that has not joined.
     #[must_use]
     pub fn new(timing: &Timing) -> Self {
         Self {
@@ -159,7 +158,7 @@ impl Schedule {
         }
     }
 
-    /// Joins the session (section 6.3.2); for one that has joined already, nothing.
+    /// Joins the session (section 6.3.2); does nothing after the first time.
     pub fn join(&mut self, now: Time, members: u32, uniform: impl FnMut() -> f64) {
         if self.next == Time::MAX && self.initial {
             (self.members, self.members_before) = (members.max(1), members.max(1));
@@ -168,16 +167,16 @@ impl Schedule {
         }
     }
 
-    /// Is silent from now on.
+    /// Leaves the session: the timer does not go off any more.
     pub fn leave(&mut self) {
         (self.next, self.early, self.stored, self.initial) = (Time::MAX, None, false, false);
     }
 
-    /// Wants to say goodbye with a packet of `size` bytes: whether it may at once. If not,
-    /// [`Schedule::expire`] will say when (section 6.3.7).
+    /// Whether a goodbye of `size` bytes may be sent at once. If not, [`Schedule::expire`] tells when it is due
+    /// (section 6.3.7).
     pub fn goodbye(&mut self, now: Time, size: u32, uniform: impl FnMut() -> f64) -> bool {
         self.cancel_early();
-        if self.members <= BYE_AT_ONCE {
+        if self.members <= BYE_MEMBERS_AT_ONCE {
             return true;
         }
         (self.members, self.members_before, self.senders) = (1, 1, 0);
@@ -188,7 +187,7 @@ impl Schedule {
         false
     }
 
-    /// When the timer goes off; [`Time::MAX`] for never.
+    /// When the timer goes off; [`Time::MAX`]: never.
     #[must_use]
     pub fn due(&self) -> Time {
         self.early.map_or(self.next, |early| early.min(self.next))
@@ -212,15 +211,15 @@ impl Schedule {
         self.average_size
     }
 
-    /// Sets how many senders there are, and whether this participant is one. Who waits with its goodbye
-    /// counts nobody.
+    /// Sets the number of senders, and whether this participant is one of them. While its goodbye waits, it counts no
+    /// senders.
     pub fn set_senders(&mut self, senders: u32, we_sent: bool) {
         if !self.leaving {
             (self.senders, self.we_sent) = (senders, we_sent);
         }
     }
 
-    /// The timer has gone off: what to do now. `waiting`: whether there is feedback that a packet would carry.
+    /// Returns the action that is due after the timer has gone off. `waiting`: whether feedback is pending.
     pub fn expire(&mut self, now: Time, waiting: bool, mut uniform: impl FnMut() -> f64) -> Due {
         if let Some(early) = self.early
             && early < self.next
@@ -230,7 +229,7 @@ impl Schedule {
         if now < self.next {
             return Due::Nothing;
         }
-        // section 6.3.6: with a new interval, it may be too early yet
+        // section 6.3.6: with a new interval, the packet may not be due yet
         let scheduled = self.next;
         self.interval = self.draw(&mut uniform);
         self.next = self.previous + self.interval;
@@ -257,25 +256,25 @@ impl Schedule {
         Due::Regular
     }
 
-    /// A packet of `size` bytes was sent after [`Schedule::expire`] had said so, other than an early one.
+    /// Notes that a packet of `size` bytes, not an early one, was sent as [`Schedule::expire`] demanded.
     pub fn sent(&mut self, now: Time, size: u32, uniform: impl FnMut() -> f64) {
-        self.average(size);
+        self.update_average_size(size);
         self.restart(now, uniform);
     }
 
-    /// An interval begins (section 6.3.6; RFC 4585 section 3.5.3).
+    /// Begins an interval (section 6.3.6; RFC 4585 section 3.5.3).
     fn restart(&mut self, now: Time, uniform: impl FnMut() -> f64) {
         self.previous = now;
         self.initial = false;
         self.allow_early = true;
         self.cancel_early();
-        // drawn anew, as section 6.3.6 has it
+        // the interval is drawn anew, as section 6.3.6 has it
         self.set_next(now, uniform);
     }
 
-    /// An early packet of `size` bytes was sent: the next regular one is left out (RFC 4585 section 3.5.2).
+    /// Notes that an early packet of `size` bytes was sent; skips the next regular one (RFC 4585 section 3.5.2).
     pub fn sent_early(&mut self, size: u32) {
-        self.average(size);
+        self.update_average_size(size);
         self.allow_early = false;
         self.cancel_early();
         let skipped = self.next;
@@ -283,22 +282,22 @@ impl Schedule {
         self.previous = skipped;
     }
 
-    /// Wants to send feedback on what was seen at `now`. `rtt`: the round-trip time to the sender of what it
-    /// is about, if known.
+    /// Schedules feedback on an event at `now`. `rtt`: the round-trip time to the sender that the feedback is about, if
+    /// known.
     pub fn feedback(&mut self, now: Time, rtt: Option<Span>, mut uniform: impl FnMut() -> f64) -> Chance {
         let Profile::Avpf(avpf) = self.profile else { return Chance::Regular };
         if self.next == Time::MAX || self.leaving {
             return Chance::No;
         }
-        // it joins what is scheduled already (step 2a)
+        // it joins the feedback that is scheduled already (step 2a)
         if let Some(early) = self.early {
             return Chance::Early(early);
         }
         if self.stored {
             return Chance::Regular;
         }
-        let most = self.dither(&avpf, rtt, &mut uniform);
-        if now + most > self.next {
+        let dither_max = self.dither(&avpf, rtt, &mut uniform);
+        if now + dither_max > self.next {
             self.stored = true;
             return Chance::Regular;
         }
@@ -306,7 +305,7 @@ impl Schedule {
             self.stored = self.next - now < avpf.max_feedback_delay;
             return if self.stored { Chance::Regular } else { Chance::No };
         }
-        let early = now + most.scaled(uniform());
+        let early = now + dither_max.scaled(uniform());
         self.early = Some(early);
         Chance::Early(early)
     }
@@ -323,34 +322,35 @@ impl Schedule {
         }
     }
 
-    /// Whether the session is point to point (RFC 4585 section 3.4): who knows only itself cannot tell yet.
+    /// Whether the session is point to point (RFC 4585 section 3.4). A participant that has heard no other cannot tell
+    /// yet.
     fn is_pair(&self) -> bool {
         self.members == 2 && !self.leaving
     }
 
-    /// Others have said all the feedback that waits: it needs no early packet any more, and the next feedback
-    /// is scheduled afresh (RFC 4585 section 3.5.2, step 5a).
+    /// Drops the pending feedback, since other members have sent all of it: it needs no early packet any more, and the
+    /// next feedback is scheduled afresh (RFC 4585 section 3.5.2, step 5a).
     pub fn cancel_early(&mut self) {
         (self.early, self.stored) = (None, false);
     }
 
-    /// A packet of `size` bytes was received (section 6.3.3). Who waits with its goodbye hears other goodbyes
-    /// only: [`Schedule::heard_goodbye`].
+    /// Notes a received packet of `size` bytes (section 6.3.3). While this participant's goodbye waits, only other
+    /// goodbyes count: [`Schedule::heard_goodbye`].
     pub fn received(&mut self, size: u32) {
         if !self.leaving {
-            self.average(size);
+            self.update_average_size(size);
         }
     }
 
-    /// A goodbye in a packet of `size` bytes was received while waiting with one's own (section 6.3.7).
+    /// Notes a goodbye in a packet of `size` bytes, received while this participant's own waits (section 6.3.7).
     pub fn heard_goodbye(&mut self, size: u32) {
         if self.leaving {
             self.members += 1;
-            self.average(size);
+            self.update_average_size(size);
         }
     }
 
-    /// The number of members has changed; with fewer, the timer is brought forward (section 6.3.4).
+    /// Sets the number of members; with fewer, the timer is brought forward (section 6.3.4).
     pub fn set_members(&mut self, now: Time, members: u32) {
         if self.leaving {
             return;
@@ -359,13 +359,13 @@ impl Schedule {
         if self.members < self.members_before && self.next != Time::MAX {
             let ratio = f64::from(self.members) / f64::from(self.members_before);
             self.next = now + self.next.saturating_since(now).scaled(ratio);
-            // after an early packet tp is still to come
+            // after an early packet, tp is still in the future
             self.previous = now - (now - self.previous).scaled(ratio);
             self.members_before = self.members;
         }
     }
 
-    fn average(&mut self, size: u32) {
+    fn update_average_size(&mut self, size: u32) {
         // section 6.3.3: a gain of 1/16
         self.average_size += (f64::from(size) - self.average_size) / 16.0;
         debug_assert!(self.average_size >= 0.0, "packets of {} bytes on average", self.average_size);
@@ -374,11 +374,11 @@ impl Schedule {
     /// Td of section 6.3.1: the interval without randomisation.
     #[must_use]
     pub fn deterministic(&self) -> Span {
-        self.mean(self.we_sent, self.least())
+        self.deterministic_interval(self.we_sent, self.minimum_interval())
     }
 
-    /// Tmin.
-    fn least(&self) -> Span {
+    /// Tmin of section 6.3.1.
+    fn minimum_interval(&self) -> Span {
         match self.profile {
             Profile::Avp if self.initial => self.minimum / 2,
             Profile::Avp => self.minimum,
@@ -387,13 +387,14 @@ impl Schedule {
         }
     }
 
-    fn mean(&self, we_sent: bool, minimum: Span) -> Span {
+    /// Td for a sender or a receiver, with `minimum` as Tmin.
+    fn deterministic_interval(&self, we_sent: bool, minimum: Span) -> Span {
         let (members, senders) = (f64::from(self.members), f64::from(self.senders));
-        let (count, bandwidth) = if senders <= SENDER_PART * members {
+        let (count, bandwidth) = if senders <= RTCP_SENDER_BW_FRACTION * members {
             if we_sent {
-                (senders, self.bandwidth * SENDER_PART)
+                (senders, self.bandwidth * RTCP_SENDER_BW_FRACTION)
             } else {
-                (members - senders, self.bandwidth * (1.0 - SENDER_PART))
+                (members - senders, self.bandwidth * (1.0 - RTCP_SENDER_BW_FRACTION))
             }
         } else {
             (members, self.bandwidth)
@@ -401,20 +402,20 @@ impl Schedule {
         Span::from_secs_f64(count * self.average_size / bandwidth).max(minimum)
     }
 
-    /// A member that was silent for this long is gone: five times the interval of a receiver, without
-    /// randomisation (section 6.3.5).
+    /// Silence after which a member is removed: five times the interval of a receiver, without randomisation (section
+    /// 6.3.5).
     #[must_use]
     pub fn member_timeout(&self) -> Span {
         self.timeout_interval() * MEMBER_TIMEOUT
     }
 
-    /// Td of a receiver with the fixed minimum that time-outs go by.
+    /// Td of a receiver with the fixed minimum that time-outs use.
     #[must_use]
     pub fn timeout_interval(&self) -> Span {
-        self.mean(false, TIMEOUT_MINIMUM)
+        self.deterministic_interval(false, TIMEOUT_MINIMUM)
     }
 
-    /// The mean time between full packets of another member of a session of two, whose Td is the same: under AVPF no less than
+    /// Mean time between full packets of the peer in a session of two. Its Td is the same: under AVPF no less than
     /// T_rr_interval.
     #[must_use]
     pub fn peer_interval(&self) -> Span {
@@ -424,7 +425,7 @@ impl Schedule {
         }
     }
 
-    /// A sender that sent no RTP for this long is one no more (section 6.3.5).
+    /// Time without RTP after which a member is no longer a sender (section 6.3.5).
     #[must_use]
     pub fn sender_timeout(&self) -> Span {
         self.timeout_interval() * SENDER_TIMEOUT

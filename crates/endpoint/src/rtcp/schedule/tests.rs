@@ -6,19 +6,19 @@ fn schedule(minimum: Span) -> Schedule {
     Schedule::new(&Timing { profile: Profile::Avp, session, minimum, first_size: 128 })
 }
 
-fn luck() -> impl FnMut() -> f64 {
+fn uniforms() -> impl FnMut() -> f64 {
     let mut stream = Stream::new(1, "endpoint", "rtcp");
     move || stream.uniform()
 }
 
 /// Runs `count` intervals and gives the times of sending.
-fn run(schedule: &mut Schedule, count: usize, mut luck: impl FnMut() -> f64) -> Vec<Time> {
+fn run(schedule: &mut Schedule, count: usize, mut uniforms: impl FnMut() -> f64) -> Vec<Time> {
     let mut times = Vec::new();
     while times.len() < count {
         let now = schedule.due();
-        if schedule.expire(now, false, &mut luck) == Due::Regular {
+        if schedule.expire(now, false, &mut uniforms) == Due::Regular {
             times.push(now);
-            schedule.sent(now, 128, &mut luck);
+            schedule.sent(now, 128, &mut uniforms);
         }
     }
     times
@@ -27,17 +27,17 @@ fn run(schedule: &mut Schedule, count: usize, mut luck: impl FnMut() -> f64) -> 
 #[test]
 fn intervals_have_the_mean_of_section_6_3() {
     let mut schedule = schedule(Span::from_secs(5));
-    let mut luck = luck();
-    schedule.join(Time::ZERO, 2, &mut luck);
+    let mut uniforms = uniforms();
+    schedule.join(Time::ZERO, 2, &mut uniforms);
     schedule.set_senders(1, false);
-    let times = run(&mut schedule, 20_001, luck);
+    let times = run(&mut schedule, 20_001, uniforms);
     let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     // reconsideration and compensation cancel: the mean is Td
     assert!((mean - 5.0).abs() < 0.05, "{mean}");
-    let (least, most) = gaps.iter().fold((f64::MAX, 0.0f64), |(l, m), &g| (l.min(g), m.max(g)));
-    assert!((2.5 / 1.218_29..2.3).contains(&least), "{least}");
-    assert!((6.0..=7.5 / 1.218_28).contains(&most), "{most}");
+    let (min, max) = gaps.iter().fold((f64::MAX, 0.0f64), |(l, m), &g| (l.min(g), m.max(g)));
+    assert!((2.5 / 1.218_29..2.3).contains(&min), "{min}");
+    assert!((6.0..=7.5 / 1.218_28).contains(&max), "{max}");
     // the first one comes after half the minimum in the mean
     assert!((1.02..=3.08).contains(&times[0].as_secs_f64()), "{}", times[0]);
 }
@@ -46,7 +46,7 @@ fn intervals_have_the_mean_of_section_6_3() {
 fn the_deterministic_interval_is_as_by_hand() {
     // 1 Mb/s: 6250 bytes a second for RTCP
     let mut schedule = schedule(Span::from_millis(100));
-    schedule.join(Time::ZERO, 100, luck());
+    schedule.join(Time::ZERO, 100, uniforms());
     schedule.initial = false;
     schedule.set_senders(10, true);
     // 10 of 100 are senders and share a quarter: 10 * 128 / 1562.5
@@ -67,13 +67,13 @@ fn the_deterministic_interval_is_as_by_hand() {
 #[test]
 fn fewer_members_bring_the_timer_forward() {
     let mut schedule = schedule(Span::from_secs(5));
-    schedule.join(Time::ZERO, 4, luck());
+    schedule.join(Time::ZERO, 4, uniforms());
     (schedule.previous, schedule.next) = (Time::from_secs(2), Time::from_secs(10));
     schedule.set_members(Time::from_secs(6), 2);
     assert_eq!((schedule.previous, schedule.next), (Time::from_secs(4), Time::from_secs(8)));
     schedule.leave();
-    schedule.join(Time::from_secs(7), 2, luck());
-    assert_eq!(schedule.due(), Time::MAX, "who has left does not come back");
+    schedule.join(Time::from_secs(7), 2, uniforms());
+    assert_eq!(schedule.due(), Time::MAX, "a participant that has left does not come back");
 }
 
 fn avpf(avpf: Avpf) -> Schedule {
@@ -86,14 +86,14 @@ fn avpf(avpf: Avpf) -> Schedule {
 fn compare(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> (f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
-    let distance = values.iter().enumerate().map(|(place, &value)| {
+    let distance = values.iter().enumerate().map(|(index, &value)| {
         let expected = cdf(value);
-        (expected - place as f64 / count).abs().max((expected - (place + 1) as f64 / count).abs())
+        (expected - index as f64 / count).abs().max((expected - (index + 1) as f64 / count).abs())
     });
     (values.iter().sum::<f64>() / count, distance.fold(0.0, f64::max))
 }
 
-/// What timer reconsideration makes of uniform numbers: the first of a sequence whose successor is smaller.
+/// Distribution of the number that timer reconsideration picks from uniform ones: the first whose successor is smaller.
 /// Its density at x is `x + x^2 + x^3 / 2! + ... = x e^x`.
 fn first_descent(x: f64) -> f64 {
     let x = x.clamp(0.0, 1.0);
@@ -107,10 +107,10 @@ fn intervals_have_the_distribution_that_reconsideration_gives_them() {
     let critical = 1.95 / f64::from(count).sqrt();
     // AVP with its minimum; AVPF, whose Td is 2 * 128 / 6250 s
     for (mut schedule, td) in [(schedule(Span::from_secs(5)), 5.0), (avpf(Avpf::default()), 0.040_96)] {
-        let mut luck = luck();
-        schedule.join(Time::ZERO, 2, &mut luck);
+        let mut uniforms = uniforms();
+        schedule.join(Time::ZERO, 2, &mut uniforms);
         schedule.set_senders(1, false);
-        let times = run(&mut schedule, count as usize + 1, luck);
+        let times = run(&mut schedule, count as usize + 1, uniforms);
         let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64() / td).collect();
         let (mean, distance) = compare(gaps, |gap| first_descent(gap * COMPENSATION - 0.5));
         // 0.5 + (e - 2), compensated: Td; the deviation of one gap is 0.179 Td
@@ -122,14 +122,14 @@ fn intervals_have_the_distribution_that_reconsideration_gives_them() {
 #[test]
 fn full_packets_are_thinned_by_t_rr_interval() {
     let mut schedule = avpf(Avpf { rr_interval: Span::from_secs(4), ..Avpf::default() });
-    let mut luck = luck();
-    schedule.join(Time::ZERO, 2, &mut luck);
+    let mut uniforms = uniforms();
+    schedule.join(Time::ZERO, 2, &mut uniforms);
     schedule.set_senders(1, false);
-    let times = run(&mut schedule, 5001, luck);
+    let times = run(&mut schedule, 5001, uniforms);
     let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     // there is a slot every 41 ms, and one at s * 4 s after the last packet is taken with probability s - 1/2:
-    // nearly a Rayleigh distribution; what is left is the slot in which it falls
+    // nearly a Rayleigh distribution; the tolerance is the slot in which it falls
     let slot = 0.040_96;
     let expected = 2.0 + 4.0 * (core::f64::consts::PI * slot / 4.0 / 2.0).sqrt();
     assert!((mean - expected).abs() < slot, "{mean}, not {expected}");
@@ -139,19 +139,19 @@ fn full_packets_are_thinned_by_t_rr_interval() {
 #[test]
 fn a_waiting_message_goes_in_a_minimal_packet_where_a_full_one_may_not() {
     let mut schedule = avpf(Avpf { rr_interval: Span::from_secs(4), ..Avpf::default() });
-    let mut luck = luck();
-    schedule.join(Time::ZERO, 2, &mut luck);
+    let mut uniforms = uniforms();
+    schedule.join(Time::ZERO, 2, &mut uniforms);
     schedule.set_senders(1, false);
     let (mut full, mut minimal) = (Vec::new(), 0);
     while full.len() < 500 {
         let now = schedule.due();
-        match schedule.expire(now, true, &mut luck) {
+        match schedule.expire(now, true, &mut uniforms) {
             Due::Regular => full.push(now),
             Due::Minimal => minimal += 1,
             Due::Nothing => continue,
             due => panic!("{due:?}"),
         }
-        schedule.sent(now, 128, &mut luck);
+        schedule.sent(now, 128, &mut uniforms);
     }
     // every slot is used now
     let slots = (full[499] - full[0]).as_secs_f64() / 0.040_96;
@@ -161,15 +161,15 @@ fn a_waiting_message_goes_in_a_minimal_packet_where_a_full_one_may_not() {
 #[test]
 fn continuous_feedback_goes_early_every_second_time() {
     let mut schedule = avpf(Avpf::default());
-    let mut luck = luck();
-    schedule.join(Time::ZERO, 2, &mut luck);
+    let mut uniforms = uniforms();
+    schedule.join(Time::ZERO, 2, &mut uniforms);
     schedule.set_senders(1, false);
     let (mut packets, mut last_early, mut now) = (0, false, Time::ZERO);
     while packets < 20_000 {
-        // there is always something to say
-        let early = match schedule.feedback(now, None, &mut luck) {
-            Chance::Early(at) => {
-                assert_eq!(at, now, "between two there is nobody to wait for");
+        // there is always something to report
+        let early = match schedule.feedback(now, None, &mut uniforms) {
+            Chance::Early(time) => {
+                assert_eq!(time, now, "between two there is no other member to wait for");
                 assert!(!last_early, "no two early packets without a regular one between");
                 let (_, next, interval) = schedule.state();
                 let previous = schedule.previous;
@@ -179,10 +179,10 @@ fn continuous_feedback_goes_early_every_second_time() {
             }
             Chance::Regular | Chance::No => {
                 now = schedule.due();
-                if schedule.expire(now, true, &mut luck) == Due::Nothing {
+                if schedule.expire(now, true, &mut uniforms) == Due::Nothing {
                     continue;
                 }
-                schedule.sent(now, 128, &mut luck);
+                schedule.sent(now, 128, &mut uniforms);
                 false
             }
         };
@@ -190,8 +190,8 @@ fn continuous_feedback_goes_early_every_second_time() {
         last_early = early;
         packets += 1;
     }
-    // an early packet takes T, which nobody reconsiders and whose mean is Td / (e - 3/2), and then the regular
-    // one comes after the time that it takes otherwise: RFC 4585 lets 9.8 % more through than its share
+    // an early packet takes T, which is not reconsidered and whose mean is Td / (e - 3/2); then the regular one comes
+    // after its usual time: RFC 4585 lets 9.8 % more through than its share
     let pace = f64::from(packets) * 0.040_96 / now.as_secs_f64();
     let expected = 2.0 / (1.0 + 1.0 / COMPENSATION);
     assert!((expected - 1.0984).abs() < 1e-4);
@@ -202,7 +202,7 @@ fn continuous_feedback_goes_early_every_second_time() {
 fn early_packets_of_many_are_spread_over_t_dither_max() {
     let rtt = Span::from_millis(80);
     for (k, l, rtt) in [(None, 0.5, None), (None, 0.25, Some(rtt)), (Some(1.0), 0.5, Some(rtt))] {
-        let mut places = Vec::new();
+        let mut delays = Vec::new();
         let mut stream = Stream::new(2, "endpoint", "dither");
         for _ in 0..10_000 {
             let mut schedule = avpf(Avpf { k, l, ..Avpf::default() });
@@ -212,10 +212,10 @@ fn early_packets_of_many_are_spread_over_t_dither_max() {
                 panic!("nothing is in its way")
             };
             // k * RTT / 2 * members of the draft: 320 ms
-            let most = if k.is_some() { Span::from_millis(320) } else { schedule.interval.scaled(l) };
-            places.push((te - t0).as_secs_f64() / most.as_secs_f64());
+            let dither_max = if k.is_some() { Span::from_millis(320) } else { schedule.interval.scaled(l) };
+            delays.push((te - t0).as_secs_f64() / dither_max.as_secs_f64());
         }
-        let (mean, distance) = compare(places, |place| place.clamp(0.0, 1.0));
+        let (mean, distance) = compare(delays, |delay| delay.clamp(0.0, 1.0));
         assert!((mean - 0.5).abs() < 0.01, "{mean}");
         assert!(distance < 1.95 / 100.0, "{distance}");
     }
@@ -241,10 +241,10 @@ fn a_dither_of_an_interval_drawn_anew_ends_at_three_times_the_interval() {
 }
 
 #[test]
-fn feedback_finds_its_way_step_by_step() {
+fn feedback_follows_the_steps_of_rfc_4585() {
     let half = || 0.5;
     let mut schedule = avpf(Avpf { max_feedback_delay: Span::from_millis(900), ..Avpf::default() });
-    assert_eq!(schedule.feedback(Time::ZERO, None, half), Chance::No, "nobody has joined");
+    assert_eq!(schedule.feedback(Time::ZERO, None, half), Chance::No, "it has not joined");
     schedule.join(Time::ZERO, 4, half);
     // Tmin is 1 s: T = 1 / 1.218 s, the dither at most half of it
     let t_rr = Span::from_secs(1).scaled(1.0 / COMPENSATION);
@@ -279,7 +279,7 @@ fn feedback_finds_its_way_step_by_step() {
 }
 
 #[test]
-fn a_regular_packet_takes_along_what_would_have_gone_early() {
+fn a_regular_packet_carries_feedback_that_waited_for_an_early_one() {
     let mut schedule = avpf(Avpf::default());
     schedule.join(Time::ZERO, 8, || 0.5);
     let Chance::Early(te) = schedule.feedback(Time::ZERO, None, || 0.9) else { panic!() };
@@ -293,13 +293,13 @@ fn a_regular_packet_takes_along_what_would_have_gone_early() {
 }
 
 #[test]
-fn one_alone_is_no_pair_yet() {
+fn a_single_member_is_no_pair_yet() {
     let first = |members| {
         let mut schedule = avpf(Avpf::default());
         schedule.join(Time::ZERO, members, || 0.5);
         schedule.deterministic()
     };
-    assert_eq!([first(1), first(3)], [Span::from_secs(1); 2], "time to hear of the others");
+    assert_eq!([first(1), first(3)], [Span::from_secs(1); 2], "time to hear of other members");
     assert_eq!(first(2), Span::from_secs_f64(2.0 * 128.0 / 4687.5));
 }
 
@@ -317,7 +317,7 @@ fn reverse_reconsideration_scales_a_tp_that_is_still_to_come() {
 
 #[test]
 fn a_goodbye_backs_off_among_more_than_fifty() {
-    let at = Time::from_secs(100);
+    let leaving_at = Time::from_secs(100);
     for profile in [Profile::Avp, Profile::Avpf(Avpf::default())] {
         let session = Rate::from_mbps(1);
         let timing = Timing { profile, session, minimum: Span::from_secs(5), first_size: 128 };
@@ -327,16 +327,16 @@ fn a_goodbye_backs_off_among_more_than_fifty() {
             schedule.set_senders(3, true);
             schedule
         };
-        assert!(joined(50).goodbye(at, 100, || 0.5), "at once");
+        assert!(joined(50).goodbye(leaving_at, 100, || 0.5), "at once");
         let mut schedule = joined(51);
-        assert!(!schedule.goodbye(at, 100, || 0.5));
-        // as if it came anew: alone, with the first interval of its profile
+        assert!(!schedule.goodbye(leaving_at, 100, || 0.5));
+        // as if it joined anew: alone, with the first interval of its profile
         let first = if profile == Profile::Avp { Span::from_millis(2500) } else { Span::from_secs(1) };
         assert_eq!(schedule.deterministic(), first);
-        assert_eq!(schedule.due(), at + first.scaled(1.0 / COMPENSATION));
-        // reports and members that are heard do not count, goodbyes do
+        assert_eq!(schedule.due(), leaving_at + first.scaled(1.0 / COMPENSATION));
+        // reports and new members do not count, goodbyes do
         schedule.received(5000);
-        schedule.set_members(at, 1000);
+        schedule.set_members(leaving_at, 1000);
         schedule.set_senders(500, false);
         assert_eq!(schedule.deterministic(), first);
         for _ in 0..999 {
@@ -344,10 +344,10 @@ fn a_goodbye_backs_off_among_more_than_fifty() {
         }
         let crowded = Span::from_secs_f64(1000.0 * 100.0 / 4687.5);
         assert_eq!(schedule.deterministic(), crowded);
-        assert_eq!(schedule.feedback(at, None, || 0.5) == Chance::No, profile != Profile::Avp);
+        assert_eq!(schedule.feedback(leaving_at, None, || 0.5) == Chance::No, profile != Profile::Avp);
         let now = schedule.due();
         assert_eq!(schedule.expire(now, false, || 0.5), Due::Nothing, "reconsidered");
-        assert_eq!(schedule.due(), at + crowded.scaled(1.0 / COMPENSATION));
+        assert_eq!(schedule.due(), leaving_at + crowded.scaled(1.0 / COMPENSATION));
         let now = schedule.due();
         assert_eq!(schedule.expire(now, false, || 0.5), Due::Goodbye);
         assert_eq!(schedule.due(), Time::MAX, "silent for ever");
@@ -355,15 +355,15 @@ fn a_goodbye_backs_off_among_more_than_fifty() {
 }
 
 #[test]
-fn time_outs_know_no_profile() {
+fn time_outs_do_not_depend_on_the_profile() {
     // RFC 8108 section 7.1.4: 5 s, also where AVPF has T_rr_interval or AVP a reduced minimum
     let rr_interval = Span::from_secs(1);
     for mut schedule in [schedule(Span::from_millis(360)), avpf(Avpf { rr_interval, ..Avpf::default() })] {
-        schedule.join(Time::ZERO, 100, luck());
+        schedule.join(Time::ZERO, 100, uniforms());
         schedule.set_senders(10, true);
         assert_eq!(schedule.member_timeout(), Span::from_secs(25));
         assert_eq!(schedule.sender_timeout(), Span::from_secs(10));
-        // and the interval of a receiver where that is longer, whatever this participant is
+        // and the interval of a receiver where that is longer, whether this participant sends or not
         schedule.set_members(Time::ZERO, 1000);
         let receiver = Span::from_secs_f64(990.0 * 128.0 / 4687.5);
         assert_eq!(schedule.member_timeout(), receiver * 5);
@@ -379,7 +379,7 @@ fn numbers_are_drawn_where_the_rfcs_draw_them() {
         0.5
     };
     let mut schedule = avpf(Avpf { rr_interval: Span::from_secs(9), ..Avpf::default() });
-    let expect = |what: &str, numbers: i32| assert_eq!(drawn.take(), numbers, "{what}");
+    let expect = |draws: &str, count: i32| assert_eq!(drawn.take(), count, "{draws}");
     schedule.join(Time::ZERO, 2, count);
     expect("T", 1);
     let now = schedule.due();

@@ -1,20 +1,21 @@
-//! When packets leave: the queues, and what a decision allows them (rate, window, gap, padding, heartbeats, probes).
+//! The pacer: queues of packets, and the times at which a decision lets them leave (rate, window, gap, padding,
+//! heartbeats, probes).
 
 mod probe;
 mod waiting;
 
 use crate::packetizer::Queued;
-use probe::Prober;
+use probe::BitrateProber;
 use std::collections::VecDeque;
 use tidegate_core::{Decision, Rate, Size, Span, Time};
-use waiting::Waiting;
+use waiting::QueueAges;
 
-/// What may leave now.
+/// A packet that may leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
-    /// This packet, as part of a probe or not.
+    /// A queued packet, and the id of the probe that it is part of, if any.
     Media(Queued, Option<u32>),
-    /// A packet of padding, as part of a probe or not.
+    /// A packet of padding, and the id of the probe that it is part of, if any.
     Padding(Option<u32>),
     /// The smallest packet of padding, against silence.
     Heartbeat,
@@ -24,23 +25,23 @@ pub(crate) enum Turn {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     audio: VecDeque<Queued>,
-    /// Retransmissions: before video, as in libwebrtc (`prioritized_packet_queue.cc`), and paced like it.
+    /// Retransmissions, which go before video, as in libwebrtc (`prioritized_packet_queue.cc`), and are paced like it.
     resent: VecDeque<Queued>,
     resent_backlog: Size,
     video: VecDeque<Queued>,
-    /// Bytes that wait, as rates count them.
+    /// Bytes of the queued packets, as rates count them.
     backlog: Size,
-    waiting: Waiting,
-    /// For how long a packet may wait where a decision says that the queue is to be drained.
+    ages: QueueAges,
+    /// Time that a packet may wait if the decision drains the queue.
     queue_limit: Span,
-    /// What each packet weighs beyond its payload, without its marks.
+    /// Bytes that rates count for a packet beyond its payload and its marks.
     header: u32,
-    /// What a packet of padding weighs.
+    /// Bytes that rates count for a packet of padding.
     padding_size: u32,
-    /// How long a burst may leave whenever media comes to an empty queue; `None`: groups of [`GROUP`] leave.
+    /// Length of the burst that may leave whenever media comes to an empty queue; `None`: [`BURST_TIME`].
     burst: Option<Span>,
     pacing: Rate,
-    /// What is sent at: `pacing`, or more where what waits would otherwise wait for too long.
+    /// Sending rate: `pacing`, or more where packets would otherwise wait for too long.
     rate: Rate,
     padding: Rate,
     pace_audio: bool,
@@ -48,26 +49,28 @@ pub(crate) struct Pacer {
     min_gap: Option<Span>,
     window: Option<Size>,
     heartbeat: Option<Span>,
-    /// When the present group of packets began, and when all that was sent is paid off.
+    /// When the current group of packets began.
     opened: Time,
+    /// When the sending rate has paid off all bytes sent.
     drained: Time,
+    /// When the padding rate has paid off all bytes sent.
     padded: Time,
     /// When the last packet left.
     last: Option<Time>,
-    probes: Prober,
+    probes: BitrateProber,
 }
 
-/// What leaves at once where a decision says nothing of bursts (draft-ietf-rmcat-gcc-02 section 4).
-const GROUP: Span = Span::from_millis(5);
+/// Time whose bytes leave at once where a decision sets no burst (draft-ietf-rmcat-gcc-02 section 4: `burst_time`).
+const BURST_TIME: Span = Span::from_millis(5);
 
-/// No burst has more (libwebrtc's `pacing_controller.h`: `kMaxBurstSize`).
-const BURST_MOST: Size = Size::from_bytes(63_000);
+/// Largest size of a burst (libwebrtc's `pacing_controller.h`).
+const MAX_BURST_SIZE: Size = Size::from_bytes(63_000);
 
-/// Heartbeats are no faster, whatever a controller asks for: of none at all a run would never end.
-const HEARTBEAT_LEAST: Span = Span::from_millis(1);
+/// Smallest time between heartbeats, whatever a controller wants: with no time between them a run would never end.
+const HEARTBEAT_INTERVAL_MIN: Span = Span::from_millis(1);
 
 impl Pacer {
-    /// `header` and `padding_size` as rates count bytes.
+    /// An empty pacer; `header` and `padding_size` in bytes as rates count them.
     pub(crate) fn new(queue_limit: Span, header: u32, padding_size: u32) -> Self {
         Self {
             audio: VecDeque::new(),
@@ -75,7 +78,7 @@ impl Pacer {
             resent_backlog: Size::ZERO,
             video: VecDeque::new(),
             backlog: Size::ZERO,
-            waiting: Waiting::default(),
+            ages: QueueAges::default(),
             queue_limit,
             header,
             padding_size,
@@ -92,11 +95,11 @@ impl Pacer {
             drained: Time::ZERO,
             padded: Time::ZERO,
             last: None,
-            probes: Prober::default(),
+            probes: BitrateProber::default(),
         }
     }
 
-    /// Takes up a decision.
+    /// Applies a decision.
     pub(crate) fn decide(&mut self, now: Time, decision: &Decision) {
         (self.pacing, self.drain_queue) = (decision.pacing, decision.drain_queue);
         self.set_rate(now);
@@ -107,17 +110,17 @@ impl Pacer {
         (self.pace_audio, self.burst) = (decision.pace_audio, decision.burst);
         self.min_gap = decision.min_gap;
         self.window = decision.window;
-        self.heartbeat = decision.heartbeat.map(|most| most.max(HEARTBEAT_LEAST));
+        self.heartbeat = decision.heartbeat.map(|interval| interval.max(HEARTBEAT_INTERVAL_MIN));
         for &probe in decision.probes.iter() {
-            self.probes.ask(now, probe);
+            self.probes.create_probe_cluster(now, probe);
         }
     }
 
-    /// Sends at the pacing rate, and faster where the queue is too long for it.
+    /// Sets the sending rate: the pacing rate, or more where the queue is too long for it.
     fn set_rate(&mut self, now: Time) {
         let mut rate = self.pacing;
         if self.drain_queue && self.backlog > Size::ZERO {
-            rate = rate.max(self.waiting.rate(now, self.backlog, self.queue_limit));
+            rate = rate.max(self.ages.rate(now, self.backlog, self.queue_limit));
         }
         if rate != self.rate {
             self.drained = rescale(now, self.drained, self.rate, rate);
@@ -125,7 +128,7 @@ impl Pacer {
         }
     }
 
-    /// From now on a packet weighs `header` beyond its payload, one of padding `padding_size`.
+    /// Sets the bytes that rates count for a packet beyond its payload, and for a packet of padding.
     pub(crate) fn set_header(&mut self, header: u32, padding_size: u32) {
         let waiting = (self.audio.len() + self.resent.len() + self.video.len()) as u64;
         let bytes = |header: u32| Size::from_bytes(waiting * u64::from(header));
@@ -134,7 +137,7 @@ impl Pacer {
         self.check();
     }
 
-    /// Holds that bytes are counted for as long as packets wait, and no longer.
+    /// Asserts that bytes are counted as long as packets wait, and no longer.
     fn check(&self) {
         let waits = !(self.audio.is_empty() && self.resent.is_empty() && self.video.is_empty());
         debug_assert!(waits || self.backlog == Size::ZERO, "{} wait in no packet", self.backlog);
@@ -150,81 +153,82 @@ impl Pacer {
         );
     }
 
-    /// What a packet weighs.
-    fn weight(&self, packet: &Queued) -> Size {
+    /// Bytes that rates count for a packet.
+    fn counted_size(&self, packet: &Queued) -> Size {
         Size::from_bytes(u64::from(packet.payload) + u64::from(self.header) + u64::from(packet.marks))
     }
 
-    fn came(&mut self, packet: &Queued) {
-        let weight = self.weight(packet);
-        self.backlog += weight;
-        self.waiting.came(packet);
-        self.probes.came(weight);
+    fn enqueue(&mut self, packet: &Queued) {
+        let counted_size = self.counted_size(packet);
+        self.backlog += counted_size;
+        self.ages.enqueued(packet);
+        self.probes.incoming_packet(counted_size);
         if self.drain_queue {
             self.set_rate(packet.since);
         }
     }
 
     pub(crate) fn push(&mut self, audio: bool, packet: Queued) {
-        // what is paid off by now makes room for another burst (`PacingController::EnqueuePacket`), also when audio passes
+        // the bytes paid off by now make room for another burst (`PacingController::EnqueuePacket`), also when audio
+        // passes
         let unpaced = audio && !self.pace_audio;
         if self.burst.is_some() && (unpaced || self.backlog == Size::ZERO) {
             self.opened = packet.since;
         }
-        self.came(&packet);
+        self.enqueue(&packet);
         if audio { self.audio.push_back(packet) } else { self.video.push_back(packet) }
     }
 
     pub(crate) fn push_resent(&mut self, packet: Queued) {
-        self.came(&packet);
+        self.enqueue(&packet);
         self.resent_backlog += payload(&packet);
         self.resent.push_back(packet);
     }
 
-    /// Bytes of payload that wait to be sent once more.
+    /// Bytes of payload in the queue of retransmissions.
     pub(crate) fn resent_backlog(&self) -> Size {
         self.resent_backlog
     }
 
-    /// Bytes that wait, as rates count them.
+    /// Bytes of the queued packets, as rates count them.
     pub(crate) fn backlog(&self) -> Size {
         self.backlog
     }
 
-    /// How long it will take until all that waits has left (`ExpectedQueueTime`).
-    pub(crate) fn expected(&self) -> Span {
+    /// Time until all queued packets have left (libwebrtc: `ExpectedQueueTime`).
+    pub(crate) fn expected_queue_time(&self) -> Span {
         if self.backlog == Size::ZERO { Span::ZERO } else { self.rate.time_for(self.backlog) }
     }
 
-    /// How long the packet of media that has waited longest has waited by `now`; zero if none waits.
+    /// Time that the oldest queued packet of media has waited by `now`; zero if there is none.
     pub(crate) fn delay(&self, now: Time) -> Span {
         let oldest =
             self.audio.front().into_iter().chain(self.video.front()).map(|packet| packet.since).min();
         oldest.map_or(Span::ZERO, |since| now - since)
     }
 
-    /// Throws away all that waits.
+    /// Drops all queued packets and probes.
     pub(crate) fn clear(&mut self) {
         self.audio.clear();
         self.resent.clear();
         self.video.clear();
         self.probes.clear();
         (self.backlog, self.resent_backlog) = (Size::ZERO, Size::ZERO);
-        self.waiting = Waiting::default();
+        self.ages = QueueAges::default();
     }
 
-    /// When [`Pacer::turn`] gives something next, with `in_flight` bytes on their way; the past for at
-    /// once, [`Time::MAX`] for not before something changes.
+    /// When [`Pacer::turn`] returns a packet next, with `in_flight` bytes on their way. A time in the past: at once;
+    /// [`Time::MAX`]: not before a change.
     pub(crate) fn due(&self, in_flight: Size) -> Time {
-        self.packet_due(in_flight).min(self.beat())
+        self.packet_due(in_flight).min(self.heartbeat_due())
     }
 
-    /// When there has been enough silence; at once if nothing was ever sent.
-    fn beat(&self) -> Time {
+    /// When a heartbeat is due; at once if nothing was ever sent.
+    fn heartbeat_due(&self) -> Time {
         match (self.heartbeat, self.last) {
             (None, _) => Time::MAX,
             (Some(_), None) => Time::ZERO,
-            (Some(most), Some(last)) => last + most,
+            (Some(interval), Some(last)) => last + interval,
         }
     }
 
@@ -243,48 +247,49 @@ impl Pacer {
             (None, Some(video)) => Some((self.media_due(), video)),
             (None, None) => None,
         };
-        let (at, size) = match head {
-            Some((at, packet)) => (at, self.weight(packet)),
+        let (due, size) = match head {
+            Some((due, packet)) => (due, self.counted_size(packet)),
             None if self.padding > Rate::ZERO => {
                 (self.padded, Size::from_bytes(u64::from(self.padding_size)))
             }
             None => return Time::MAX,
         };
-        // with nothing in flight one packet may always go, unless it is for heartbeats to open the window again
+        // with nothing in flight one packet may always go, unless heartbeats are there to open the window again
         let bound = in_flight > Size::ZERO || self.heartbeat.is_some();
         let shut = self.window.is_some_and(|window| bound && in_flight + size > window);
-        if shut { Time::MAX } else { at.max(gap) }
+        if shut { Time::MAX } else { due.max(gap) }
     }
 
-    /// When the next paced packet may go: at once while the present group has room, else when all that
-    /// was sent is paid off. A group is what the pacing rate carries in a burst, and at a low rate one packet.
+    /// When the next paced packet may go: at once while the current group has room, else when all bytes sent are paid
+    /// off. A group has the bytes that the pacing rate carries in a burst, and at a low rate one packet.
     fn media_due(&self) -> Time {
         if self.rate == Rate::ZERO {
             return Time::MAX;
         }
-        let burst = self.burst.map_or(GROUP, |burst| burst.min(self.rate.time_for(BURST_MOST)));
+        let burst = self.burst.map_or(BURST_TIME, |burst| burst.min(self.rate.time_for(MAX_BURST_SIZE)));
         if self.drained < self.opened + burst { Time::ZERO } else { self.drained }
     }
 
-    /// What leaves at `now`, if anything does; to be followed by [`Pacer::sent`].
+    /// The packet that leaves at `now`, if one does; [`Pacer::sent`] has to follow.
     pub(crate) fn turn(&mut self, now: Time, in_flight: Size) -> Option<Turn> {
         if self.packet_due(in_flight) > now {
-            return (self.beat() <= now).then_some(Turn::Heartbeat);
+            return (self.heartbeat_due() <= now).then_some(Turn::Heartbeat);
         }
         let cluster = self.probes.present();
         let probe = cluster.map(|cluster| cluster.probe.id);
-        // a probe begins with padding, so that what it is measured from is the same each time (`pacing_controller.cc`)
+        // a probe begins with padding, so that its measurement begins with the same packet each time
+        // (`pacing_controller.cc`)
         if cluster.is_some_and(|cluster| !cluster.started()) {
             return Some(Turn::Padding(probe));
         }
         let packet = self.audio.pop_front().or_else(|| self.pop_resent()).or_else(|| self.video.pop_front());
         let Some(packet) = packet else {
-            // libwebrtc puts padding into the queue, too, and what comes there may begin a probe
-            self.probes.came(Size::from_bytes(u64::from(self.padding_size)));
+            // libwebrtc puts padding into the queue, too, and a queued packet may begin a probe
+            self.probes.incoming_packet(Size::from_bytes(u64::from(self.padding_size)));
             return Some(Turn::Padding(probe));
         };
-        self.backlog -= self.weight(&packet);
-        self.waiting.left(&packet);
+        self.backlog -= self.counted_size(&packet);
+        self.ages.dequeued(&packet);
         self.check();
         Some(Turn::Media(packet, probe))
     }
@@ -295,8 +300,8 @@ impl Pacer {
         Some(packet)
     }
 
-    /// Charges `size` bytes that have left at `now`. Audio and probes are charged like all else, so that
-    /// what is paced makes room for them. `probe`: it was part of one.
+    /// Charges `size` bytes that have left at `now`. Audio and probes are charged, too, so that paced packets make room
+    /// for them. `probe`: whether the packet was part of a probe.
     pub(crate) fn sent(&mut self, now: Time, size: Size, probe: bool) {
         debug_assert!(self.last <= Some(now), "a packet leaves at {now}, after one at {:?}", self.last);
         self.last = Some(now);
@@ -318,12 +323,12 @@ impl Pacer {
     }
 }
 
-/// What waits of a packet to be sent once more.
+/// Payload bytes of a packet.
 fn payload(packet: &Queued) -> Size {
     Size::from_bytes(u64::from(packet.payload))
 }
 
-/// The instant at which what was owed until `until` at the rate `old` is paid off at the rate `new`.
+/// The instant at which the rate `new` pays off the debt that the rate `old` would have paid off by `until`.
 fn rescale(now: Time, until: Time, old: Rate, new: Rate) -> Time {
     if until <= now {
         until

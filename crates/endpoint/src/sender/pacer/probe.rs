@@ -1,63 +1,63 @@
-//! Probes: when their packets leave, and when they have had enough of them (libwebrtc's
-//! `modules/pacing/bitrate_prober.cc`).
+//! Probes: the times at which their packets leave, and their ends (libwebrtc's `modules/pacing/bitrate_prober.cc`).
 
 use std::collections::VecDeque;
 use tidegate_core::control::Probe;
 use tidegate_core::{Size, Span, Time};
 
-/// More probes than this do not wait: the oldest give way to new ones (`kMaxPendingProbeClusters`; libwebrtc lets one more
-/// in before it looks).
-const MOST: usize = 5;
+/// Probes that may wait: the oldest give way to new ones (libwebrtc adds one before it checks).
+const MAX_PENDING_PROBE_CLUSTERS: usize = 5;
 
-/// Nor does one that has waited longer than this when a new one comes (`kProbeClusterTimeout`).
-const WAITS: Span = Span::from_secs(5);
+/// Wait after which a probe is dropped when a new one comes.
+const PROBE_CLUSTER_TIMEOUT: Span = Span::from_secs(5);
 
-/// A packet of this size begins a probe whatever its rate (`min_packet_size`).
-const BEGINS: Size = Size::from_bytes(200);
+/// Size of a packet that begins a probe whatever its rate (libwebrtc: `BitrateProberConfig::min_packet_size`).
+const MIN_PACKET_SIZE: Size = Size::from_bytes(200);
 
-/// The probes that were asked for, one after the other. Where there is no media there is none: the first waits until a
-/// packet comes in that is large enough, and those behind it follow.
+/// The requested probes, which are sent one after the other. Without media there are none: the first one waits for a
+/// packet that is large enough, and the next ones follow it.
 #[derive(Debug, Default)]
-pub(super) struct Prober {
-    waiting: VecDeque<Cluster>,
-    begun: bool,
-    /// When the next one may begin: once the rate of the one before has carried all that it was.
+pub(super) struct BitrateProber {
+    waiting: VecDeque<ProbeCluster>,
+    active: bool,
+    /// When the next probe may begin: once the rate of the one before has carried all its bytes.
     next: Time,
 }
 
-impl Prober {
-    pub(super) fn ask(&mut self, now: Time, probe: Probe) {
-        while self.waiting.front().is_some_and(|one| now - one.asked > WAITS || self.waiting.len() > MOST) {
+impl BitrateProber {
+    pub(super) fn create_probe_cluster(&mut self, now: Time, probe: Probe) {
+        while self.waiting.front().is_some_and(|cluster| {
+            now - cluster.requested > PROBE_CLUSTER_TIMEOUT || self.waiting.len() > MAX_PENDING_PROBE_CLUSTERS
+        }) {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Cluster::new(probe, now));
+        self.waiting.push_back(ProbeCluster::new(probe, now));
     }
 
-    /// A packet has come in that weighs so much.
-    pub(super) fn came(&mut self, weight: Size) {
-        if !self.begun && self.waiting.front().is_some_and(|one| weight >= one.least()) {
-            (self.begun, self.next) = (true, Time::ZERO);
+    /// Begins the first probe if a queued packet of `size` bytes is large enough.
+    pub(super) fn incoming_packet(&mut self, size: Size) {
+        if !self.active && self.waiting.front().is_some_and(|cluster| size >= cluster.min_start_size()) {
+            (self.active, self.next) = (true, Time::ZERO);
         }
     }
 
-    /// The probe at work.
-    pub(super) fn present(&self) -> Option<&Cluster> {
-        self.waiting.front().filter(|_| self.begun)
+    /// The probe that is being sent.
+    pub(super) fn present(&self) -> Option<&ProbeCluster> {
+        self.waiting.front().filter(|_| self.active)
     }
 
     /// When its next packet is due.
     pub(super) fn due(&self) -> Option<Time> {
-        self.present().map(|one| if one.started() { one.due() } else { self.next })
+        self.present().map(|cluster| if cluster.started() { cluster.due() } else { self.next })
     }
 
-    /// Takes note of `size` bytes that leave.
+    /// Counts `size` bytes that leave for the current probe.
     pub(super) fn sent(&mut self, now: Time, size: Size) {
-        if let Some(cluster) = self.waiting.front_mut().filter(|_| self.begun) {
+        if let Some(cluster) = self.waiting.front_mut().filter(|_| self.active) {
             cluster.take(now, size);
             if cluster.done() {
                 self.next = cluster.carried();
                 self.waiting.pop_front();
-                self.begun = !self.waiting.is_empty();
+                self.active = !self.waiting.is_empty();
             }
         }
     }
@@ -69,26 +69,26 @@ impl Prober {
 
 /// A probe (libwebrtc calls it a cluster).
 #[derive(Debug)]
-pub(super) struct Cluster {
+pub(super) struct ProbeCluster {
     pub(super) probe: Probe,
-    asked: Time,
+    requested: Time,
     started: Option<Time>,
     sent: Size,
     groups: u32,
-    /// When the present group of packets began to leave, and what had left before it.
+    /// When the current group of packets began to leave, and the bytes that had left before it.
     group: Time,
-    before: Size,
+    sent_before: Size,
 }
 
-impl Cluster {
-    fn new(probe: Probe, asked: Time) -> Self {
+impl ProbeCluster {
+    fn new(probe: Probe, requested: Time) -> Self {
         let (sent, group) = (Size::ZERO, Time::ZERO);
-        Self { probe, asked, started: None, sent, groups: 0, group, before: sent }
+        Self { probe, requested, started: None, sent, groups: 0, group, sent_before: sent }
     }
 
     /// The smallest packet that may begin it.
-    fn least(&self) -> Size {
-        self.probe.rate.bytes_in(self.probe.spacing).min(BEGINS)
+    fn min_start_size(&self) -> Size {
+        self.probe.rate.bytes_in(self.probe.spacing).min(MIN_PACKET_SIZE)
     }
 
     /// Whether a packet of it has left.
@@ -96,31 +96,31 @@ impl Cluster {
         self.started.is_some()
     }
 
-    /// Whether the present group of packets has not yet what the rate carries until the next one may leave.
+    /// Whether the current group of packets lacks bytes that the rate carries until the next group.
     fn open(&self) -> bool {
-        self.probe.rate.time_for(self.sent - self.before) < self.probe.spacing
+        self.probe.rate.time_for(self.sent - self.sent_before) < self.probe.spacing
     }
 
-    /// When its next packet is due: by what was sent so far.
+    /// When its next packet is due, by the bytes sent so far.
     fn due(&self) -> Time {
         if self.open() { self.group } else { self.carried().max(self.group + self.probe.spacing) }
     }
 
-    /// When its rate has carried what was sent so far.
+    /// When its rate has carried the bytes sent so far.
     fn carried(&self) -> Time {
         self.started.map_or(Time::ZERO, |started| started + self.probe.rate.time_for(self.sent))
     }
 
     fn take(&mut self, now: Time, size: Size) {
         if self.started.is_none() || !self.open() {
-            (self.group, self.before) = (now, self.sent);
+            (self.group, self.sent_before) = (now, self.sent);
             self.groups += 1;
         }
         self.started.get_or_insert(now);
         self.sent += size;
     }
 
-    /// Whether it has had its length and its packets. What leaves at once counts as one packet, and is not broken off.
+    /// Whether it has had its length and its packets. A group counts as one packet, and is not broken off.
     fn done(&self) -> bool {
         !self.open()
             && self.groups >= self.probe.min_packets.max(1)

@@ -26,7 +26,7 @@ fn pacer(decision: Decision) -> Pacer {
     pacer
 }
 
-/// Sends all that may leave up to `until` and gives the times.
+/// Sends all packets that may leave up to `until`, and returns them with their times.
 fn drive(pacer: &mut Pacer, until: Time) -> Vec<(Time, Turn)> {
     drive_from(pacer, Time::ZERO, until)
 }
@@ -38,7 +38,7 @@ fn drive_from(pacer: &mut Pacer, mut now: Time, until: Time) -> Vec<(Time, Turn)
         if now > until {
             return sent;
         }
-        let turn = pacer.turn(now, Size::ZERO).expect("it said that something is due");
+        let turn = pacer.turn(now, Size::ZERO).expect("a packet is due");
         let (size, probe) = match turn {
             Turn::Media(_, probe) => (SIZE, probe),
             Turn::Padding(probe) => (Size::from_bytes(248), probe),
@@ -69,38 +69,38 @@ fn bursts_of_40_ms_leave_whenever_media_comes_to_an_empty_queue_or_audio_passes(
     // 1000 bytes are 8 ms at 1 Mb/s: the fifth packet makes the 40 ms
     let burst = Some(Span::from_millis(40));
     let decision = Decision { burst, ..Decision::rate(Rate::from_mbps(1)) };
-    let at = |millis: i64| Queued { since: Time::from_millis(millis), ..PACKET };
+    let queued = |millis: i64| Queued { since: Time::from_millis(millis), ..PACKET };
     let times = |pacer: &mut Pacer, from: i64, until: i64| -> Vec<i64> {
         let sent = drive_from(pacer, Time::from_millis(from), Time::from_millis(until));
-        sent.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect()
+        sent.iter().map(|(time, _)| time.as_nanos() / 1_000_000).collect()
     };
     let mut even = pacer(decision);
-    (0..12).for_each(|_| even.push(false, at(0)));
+    (0..12).for_each(|_| even.push(false, queued(0)));
     assert_eq!(times(&mut even, 0, 200), [0, 0, 0, 0, 0, 40, 40, 40, 40, 40, 80, 80]);
-    // 96 ms are paid off at 96 ms. What comes before that, to an empty queue, has 40 ms more
-    (0..6).for_each(|_| even.push(false, at(90)));
+    // 96 ms are paid off at 96 ms. Packets that come before that, to an empty queue, have 40 ms more
+    (0..6).for_each(|_| even.push(false, queued(90)));
     assert_eq!(times(&mut even, 90, 200), [90, 90, 90, 90, 90, 136]);
-    // what comes behind others waits with them, until audio passes: then there is room for what is paid off by then
+    // packets behind others wait with them, until audio passes: then there is room for the bytes paid off by then
     let mut mixed = pacer(decision);
-    (0..6).for_each(|_| mixed.push(false, at(0)));
+    (0..6).for_each(|_| mixed.push(false, queued(0)));
     assert_eq!(times(&mut mixed, 0, 10), [0; 5]);
-    mixed.push(false, at(10));
+    mixed.push(false, queued(10));
     assert_eq!(times(&mut mixed, 10, 19), [0; 0]);
-    mixed.push(true, at(20));
+    mixed.push(true, queued(20));
     assert_eq!(
         times(&mut mixed, 20, 30),
         [20, 20, 20],
-        "20 ms are left of 40, and 8 of audio: 12 for two more"
+        "20 ms remain of 40, and audio takes 8: 12 for two more"
     );
     // no burst has more than 63 kB, which at 100 Mb/s are 5 ms
     let mut fast = pacer(Decision { burst, ..Decision::rate(Rate::from_mbps(100)) });
-    (0..200).for_each(|_| fast.push(false, at(0)));
+    (0..200).for_each(|_| fast.push(false, queued(0)));
     assert_eq!(times(&mut fast, 0, 4).len(), 63);
-    // without it what is paid off makes room only when all is
+    // without a burst, paid-off bytes make room only when all are paid off
     let mut groups = pacer(Decision::rate(Rate::from_mbps(4)));
-    (0..2).for_each(|_| groups.push(false, at(0)));
+    (0..2).for_each(|_| groups.push(false, queued(0)));
     assert_eq!(times(&mut groups, 0, 2), [0, 0]);
-    (0..2).for_each(|_| groups.push(false, at(3)));
+    (0..2).for_each(|_| groups.push(false, queued(3)));
     assert_eq!(times(&mut groups, 3, 20), [3, 6]);
 }
 
@@ -116,19 +116,19 @@ fn audio_goes_first_and_is_paid_for() {
 }
 
 #[test]
-fn audio_waits_where_it_is_told_to() {
+fn audio_waits_if_the_decision_paces_it() {
     let mut pacer = pacer(Decision { pace_audio: true, ..Decision::rate(Rate::from_mbps(1)) });
     (0..2).for_each(|_| pacer.push(false, PACKET));
     (0..2).for_each(|_| pacer.push(true, Queued { stream: 1, ..PACKET }));
     let sent = drive(&mut pacer, Time::from_secs(1));
-    let times: Vec<Time> = sent.iter().map(|(at, _)| *at).collect();
+    let times: Vec<Time> = sent.iter().map(|(time, _)| *time).collect();
     assert_eq!(times, [0, 8, 16, 24].map(Time::from_millis), "1000 bytes each");
     let audio = |turn: &Turn| matches!(turn, Turn::Media(Queued { stream: 1, .. }, None));
     assert!(audio(&sent[0].1) && audio(&sent[1].1) && !audio(&sent[2].1), "but it goes first");
 }
 
 #[test]
-fn a_new_rate_pays_off_what_is_owed() {
+fn a_new_rate_pays_off_the_debt() {
     let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
     (0..2).for_each(|_| pacer.push(false, PACKET));
     assert_eq!(drive(&mut pacer, Time::ZERO).len(), 1);
@@ -160,7 +160,7 @@ fn window_and_gap_hold_packets_back() {
 }
 
 #[test]
-fn another_header_weighs_on_what_waits() {
+fn a_new_header_counts_for_queued_packets() {
     let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
     (0..3).for_each(|_| pacer.push(false, PACKET));
     assert_eq!(pacer.backlog(), SIZE * 3);
@@ -171,7 +171,7 @@ fn another_header_weighs_on_what_waits() {
 }
 
 #[test]
-fn padding_fills_what_media_leaves() {
+fn padding_fills_the_gaps_of_media() {
     let padded = Decision { padding: Rate::from_kbps(248), ..Decision::rate(Rate::from_mbps(1)) };
     let mut pacer = pacer(padded);
     let sent = drive(&mut pacer, Time::from_millis(1000));
@@ -211,12 +211,12 @@ fn a_probe_with_a_spacing_leaves_in_groups_at_the_same_rate() {
     assert_eq!(sent.len(), 32);
     assert_eq!(sent[0], (Time::ZERO, Turn::Padding(Some(7))));
     assert_eq!(sent[1], (Time::ZERO, Turn::Media(PACKET, Some(7))));
-    for (place, (at, turn)) in sent[2..].iter().enumerate() {
+    for (index, (time, turn)) in sent[2..].iter().enumerate() {
         assert_eq!(*turn, Turn::Padding(Some(7)));
-        assert_eq!(*at, Time::from_micros(2496 + 2480 * (place as i64 / 5)), "packet {place}");
+        assert_eq!(*time, Time::from_micros(2496 + 2480 * (index as i64 / 5)), "packet {index}");
     }
     // a packet that takes longer than the spacing goes by itself, at its own time
-    let begun = |probe: Probe| {
+    let times = |probe: Probe| {
         let mut pacer =
             super::tests::pacer(Decision { probes: probe.into(), ..Decision::rate(Rate::from_kbps(100)) });
         pacer.push(false, PACKET);
@@ -224,74 +224,75 @@ fn a_probe_with_a_spacing_leaves_in_groups_at_the_same_rate() {
         sent.iter().map(|s| s.0).collect::<Vec<_>>()
     };
     let slow = Probe { rate: Rate::from_kbps(500), ..probe };
-    assert_eq!(begun(slow), [0, 3968, 19_968, 23_936, 27_904].map(Time::from_micros));
+    assert_eq!(times(slow), [0, 3968, 19_968, 23_936, 27_904].map(Time::from_micros));
     // the rate alone would have each packet by itself
     let fast =
         Probe { rate: Rate::from_mbps(32), spacing: Span::from_micros(62) + Span::from_nanos(1), ..probe };
-    assert_eq!(begun(fast)[..6], [0, 0, 312, 312, 436, 436].map(Time::from_micros));
+    assert_eq!(times(fast)[..6], [0, 0, 312, 312, 436, 436].map(Time::from_micros));
 }
 
 #[test]
 fn a_probe_waits_for_media_that_is_large_enough_and_not_for_ever() {
-    let at = Time::from_millis;
+    let ms = Time::from_millis;
     let probe = Probe { rate: Rate::from_kbps(900), spacing: Span::from_millis(2), ..PROBE };
-    let asked = |id| Decision { probes: Probe { id, ..probe }.into(), ..Decision::rate(Rate::from_mbps(1)) };
-    let mut pacer = pacer(asked(1));
+    let requested =
+        |id| Decision { probes: Probe { id, ..probe }.into(), ..Decision::rate(Rate::from_mbps(1)) };
+    let mut pacer = pacer(requested(1));
     // 900 kbit/s carry 225 bytes in 2 ms, and 200 are enough: 175 of payload are one byte too few
     pacer.push(true, Queued { payload: 175, stream: 1, ..PACKET });
-    assert!(matches!(pacer.turn(at(0), Size::ZERO), Some(Turn::Media(_, None))));
+    assert!(matches!(pacer.turn(ms(0), Size::ZERO), Some(Turn::Media(_, None))));
     assert_eq!(pacer.due(Size::ZERO), Time::MAX);
     pacer.push(true, Queued { payload: 176, stream: 1, ..PACKET });
-    assert_eq!(pacer.turn(at(0), Size::ZERO), Some(Turn::Padding(Some(1))));
+    assert_eq!(pacer.turn(ms(0), Size::ZERO), Some(Turn::Padding(Some(1))));
     pacer.clear();
     // one that has waited for more than five seconds when the next one comes is not sent any more
-    pacer.decide(at(0), &asked(2));
-    pacer.decide(at(5000), &asked(3));
-    pacer.decide(at(5001), &asked(4));
+    pacer.decide(ms(0), &requested(2));
+    pacer.decide(ms(5000), &requested(3));
+    pacer.decide(ms(5001), &requested(4));
     pacer.push(false, PACKET);
-    assert_eq!(pacer.turn(at(5001), Size::ZERO), Some(Turn::Padding(Some(3))));
+    assert_eq!(pacer.turn(ms(5001), Size::ZERO), Some(Turn::Padding(Some(3))));
     // and once the last one is over, the next needs media again
-    let sent = drive(&mut pacer, at(9000));
+    let sent = drive(&mut pacer, ms(9000));
     assert!(sent.iter().any(|(_, turn)| *turn == Turn::Padding(Some(4))));
-    pacer.decide(at(9000), &asked(5));
+    pacer.decide(ms(9000), &requested(5));
     assert_eq!(pacer.due(Size::ZERO), Time::MAX);
 }
 
 #[test]
-fn probes_of_one_decision_follow_each_other_and_each_has_its_least() {
+fn probes_of_one_decision_follow_each_other_and_each_has_its_minimum() {
     let first = Probe { length: Span::ZERO, ..PROBE };
     let second = Probe { id: 8, rate: Rate::from_mbps(8), ..PROBE };
     let both = Probes::try_from(&[first, second][..]).expect("two fit");
     let mut pacer = pacer(Decision { probes: both, ..Decision::rate(Rate::from_kbps(100)) });
     pacer.push(false, PACKET);
     let sent = drive(&mut pacer, Time::from_millis(100));
-    let of = |id| {
+    let times_of = |id| {
         sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(id))).map(|s| s.0).collect::<Vec<_>>()
     };
-    // no length: five packets and no more, 496 us apart, but for the one of media, which takes 2 ms
-    assert_eq!(of(7), [0, 2496, 2992, 3488].map(Time::from_micros));
+    // no length: five packets and no more, 496 us apart, except that of media, which takes 2 ms
+    assert_eq!(times_of(7), [0, 2496, 2992, 3488].map(Time::from_micros));
     // 15 ms of 8 Mb/s are 15000 bytes: 61 packets of 248 and no more, 248 us apart, the first once 4 Mb/s have carried the
     // 1992 bytes of the first probe
     let second: Vec<Time> = (0..61).map(|k| Time::from_micros(3984 + 248 * k)).collect();
-    assert_eq!(of(8), second);
+    assert_eq!(times_of(8), second);
     assert_eq!(sent.len(), 66);
 }
 
 #[test]
 fn the_delay_is_that_of_the_media_that_has_waited_longest() {
-    let at = Time::from_millis;
+    let ms = Time::from_millis;
     let mut pacer = pacer(Decision::rate(Rate::from_mbps(1)));
-    assert_eq!(pacer.delay(at(100)), Span::ZERO, "nothing waits");
-    pacer.push_resent(Queued { since: at(10), ..PACKET });
-    assert_eq!(pacer.delay(at(100)), Span::ZERO, "a retransmission is no media");
-    pacer.push(false, Queued { since: at(40), ..PACKET });
-    pacer.push(false, Queued { since: at(73), ..PACKET });
-    pacer.push(true, Queued { since: at(60), ..PACKET });
-    assert_eq!(pacer.delay(at(100)), Span::from_millis(60));
+    assert_eq!(pacer.delay(ms(100)), Span::ZERO, "nothing waits");
+    pacer.push_resent(Queued { since: ms(10), ..PACKET });
+    assert_eq!(pacer.delay(ms(100)), Span::ZERO, "a retransmission is no media");
+    pacer.push(false, Queued { since: ms(40), ..PACKET });
+    pacer.push(false, Queued { since: ms(73), ..PACKET });
+    pacer.push(true, Queued { since: ms(60), ..PACKET });
+    assert_eq!(pacer.delay(ms(100)), Span::from_millis(60));
     // audio goes first, then the retransmission, then the older video
-    for left in [60, 60, 27] {
+    for millis in [60, 60, 27] {
         let _ = pacer.turn(Time::from_secs(1), Size::ZERO).expect("it may leave");
-        assert_eq!(pacer.delay(at(100)), Span::from_millis(left));
+        assert_eq!(pacer.delay(ms(100)), Span::from_millis(millis));
     }
 }
 
@@ -303,14 +304,14 @@ fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
     pacer.push(false, PACKET);
     // nothing in flight lets nothing through; the first heartbeat is due at once, the next after 50 ms
     let times: Vec<(Time, Turn)> = drive(&mut pacer, Time::from_millis(120));
-    let expected = [0, 50, 100].map(|at| (Time::from_millis(at), Turn::Heartbeat));
+    let expected = [0, 50, 100].map(|millis| (Time::from_millis(millis), Turn::Heartbeat));
     assert_eq!(times, expected);
-    // what is sent for other reasons puts it off
+    // packets that are sent for other reasons put it off
     pacer.decide(Time::from_millis(120), &Decision { window: Some(SIZE), ..shut });
     assert_eq!(pacer.turn(Time::from_millis(120), Size::ZERO), Some(Turn::Media(PACKET, None)));
     pacer.sent(Time::from_millis(120), SIZE, false);
     assert_eq!(pacer.due(SIZE), Time::from_millis(170));
-    // none at all is not a pace
+    // zero is no interval
     pacer.decide(Time::from_millis(120), &Decision { heartbeat: Some(Span::ZERO), ..shut });
     assert_eq!(pacer.due(SIZE), Time::from_millis(121));
 }
@@ -318,8 +319,8 @@ fn heartbeats_break_a_silence_and_a_shut_window_stays_shut() {
 const DRAINED: Decision = Decision { drain_queue: true, ..Decision::rate(Rate::from_kbps(800)) };
 
 #[test]
-fn what_comes_at_once_is_out_within_the_limit_at_an_even_rate() {
-    // all packets wait for the same time t, so that the rate is (what is left) / (2 s - t): that of everything over 2 s
+fn a_burst_is_out_within_the_limit_at_an_even_rate() {
+    // all packets wait for the same time t, so that the rate is (backlog) / (2 s - t): that of all bytes over 2 s
     let last = |decision, count: usize| {
         let mut pacer = pacer(decision);
         (0..count).for_each(|_| pacer.push(false, PACKET));
@@ -332,7 +333,7 @@ fn what_comes_at_once_is_out_within_the_limit_at_an_even_rate() {
     let within = |decision, count: usize, seconds: f64| {
         let (halfway, last) = last(decision, count);
         // packets of 5 ms leave at once, and a byte of each is lost to rounding
-        let near = |at: Time, due: f64| (due - at.as_secs_f64()).abs() < 0.008;
+        let near = |time: Time, due: f64| (due - time.as_secs_f64()).abs() < 0.008;
         let behind = seconds * (count - 1) as f64 / count as f64;
         assert!(near(halfway, seconds / 2.0) && near(last, behind), "{halfway} {last}, not {seconds} s");
     };
@@ -343,24 +344,24 @@ fn what_comes_at_once_is_out_within_the_limit_at_an_even_rate() {
 }
 
 #[test]
-fn what_comes_for_good_waits_for_two_thirds_of_the_limit() {
-    // 1 Mbit/s comes and 0.8 may leave: a queue of W s that goes at 1 Mbit/s has waited W / 2 on average, and
+fn lasting_overload_waits_for_two_thirds_of_the_limit() {
+    // 1 Mbit/s comes and 0.8 may leave: a queue of W s that leaves at 1 Mbit/s has waited W / 2 on average, and
     // W * 1 Mbit / (2 s - W / 2) = 1 Mbit/s
     let mut pacer = pacer(DRAINED);
-    let (mut now, mut come, mut waited, mut left) = (Time::ZERO, 0, Span::ZERO, 0);
+    let (mut now, mut count, mut waited, mut departed) = (Time::ZERO, 0, Span::ZERO, 0);
     while now < Time::from_secs(60) {
-        let next = Time::from_millis(8 * come);
+        let next = Time::from_millis(8 * count);
         now = pacer.due(Size::ZERO).max(now).min(next);
         if now == next {
             pacer.push(false, Queued { since: now, ..PACKET });
-            come += 1;
+            count += 1;
         } else if let Some(Turn::Media(packet, None)) = pacer.turn(now, Size::ZERO) {
             pacer.sent(now, SIZE, false);
-            (waited, left) = (now - packet.since, left + 1);
+            (waited, departed) = (now - packet.since, departed + 1);
         }
     }
     assert!((waited.as_secs_f64() - 4.0 / 3.0).abs() < 0.01, "{waited}");
-    assert!((f64::from(left) - 60.0 / 0.008 + 4.0 / 3.0 / 0.008).abs() < 3.0, "{left} of {come}");
+    assert!((f64::from(departed) - 60.0 / 0.008 + 4.0 / 3.0 / 0.008).abs() < 3.0, "{departed} of {count}");
 }
 
 #[test]
@@ -378,12 +379,15 @@ fn a_queue_that_is_too_old_goes_within_a_millisecond() {
 #[test]
 fn padding_begins_a_probe_and_is_no_part_of_it() {
     let mut pacer = pacer(Decision { padding: Rate::from_kbps(198), ..Decision::rate(Rate::from_mbps(1)) });
-    pacer.probes.ask(Time::ZERO, Probe { rate: Rate::from_mbps(4), length: Span::from_millis(2), ..PROBE });
+    pacer.probes.create_probe_cluster(
+        Time::ZERO,
+        Probe { rate: Rate::from_mbps(4), length: Span::from_millis(2), ..PROBE },
+    );
     // 248 bytes at 198.4 kbit/s; the probe of 5 packets of 248 bytes, 496 us each, begins behind the first
     let sent = drive(&mut pacer, Time::from_millis(9));
     assert_eq!(sent[0], (Time::ZERO, Turn::Padding(None)));
     let probe: Vec<Time> =
-        sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(7))).map(|(at, _)| *at).collect();
+        sent.iter().filter(|(_, turn)| *turn == Turn::Padding(Some(7))).map(|(time, _)| *time).collect();
     assert_eq!(probe, [0, 496, 992, 1488, 1984].map(Time::from_micros));
     assert_eq!(sent.len(), 6);
 }
@@ -393,13 +397,13 @@ fn a_heartbeat_is_no_part_of_a_probe() {
     let beat = Decision { heartbeat: Some(Span::from_millis(1)), ..Decision::rate(Rate::from_mbps(1)) };
     let mut pacer = pacer(beat);
     // five packets at 400 kbit/s: 5 ms after padding, 20 ms after media, whatever goes in between
-    pacer.probes.ask(Time::ZERO, Probe { rate: Rate::from_kbps(400), ..PROBE });
+    pacer.probes.create_probe_cluster(Time::ZERO, Probe { rate: Rate::from_kbps(400), ..PROBE });
     (0..2).for_each(|_| pacer.push(false, PACKET));
     let sent = drive(&mut pacer, Time::from_millis(60));
     let of_probe: Vec<Time> = sent
         .iter()
         .filter(|(_, turn)| matches!(turn, Turn::Media(_, Some(7)) | Turn::Padding(Some(7))))
-        .map(|(at, _)| *at)
+        .map(|(time, _)| *time)
         .collect();
     assert_eq!(of_probe, [0, 4960, 24_960, 44_960, 49_920].map(Time::from_micros));
     assert!(sent.len() > 40, "and there are heartbeats in between: {}", sent.len());

@@ -13,14 +13,14 @@ use tidegate_core::{Rate, Span, Stream, math};
 pub struct BrownianSettings {
     /// Standard deviation that the rate gains in one second (per square root of a second).
     pub sigma: f64,
-    /// The rate is reflected here.
+    /// Largest rate, at which the rate is reflected.
     pub max: f64,
-    /// How often per second an outage ends; 0: never.
+    /// Rate at which an outage ends, per second; 0: never.
     pub escape: f64,
     /// The rate at the beginning; `None`: drawn uniformly up to the maximum.
     pub initial: Option<f64>,
-    /// The rate changes once in this time. It belongs to the model: an outage begins when a step ends
-    /// at or below zero, and how often that happens depends on the length of a step.
+    /// Time between changes of the rate. It belongs to the model: an outage begins when a step ends
+    /// at or below zero, and the frequency of that depends on the length of a step.
     pub step: Span,
     /// Bytes of one opportunity.
     pub bytes: u32,
@@ -42,7 +42,7 @@ impl Default for BrownianSettings {
 }
 
 impl BrownianSettings {
-    /// Fails where a setting is out of its range.
+    /// Checks that each setting is in its range.
     ///
     /// # Errors
     /// With the setting and its range. The lower bounds keep the expected time to the next opportunity
@@ -74,12 +74,12 @@ impl BrownianSettings {
         ensure(bytes > 0, || Refusal::new("capacity.bytes", bytes, "at least 1"))
     }
 
-    /// The mean capacity in the long run, in closed form and within a few per cent.
+    /// The mean capacity in the long run, in closed form and accurate within a few per cent.
     ///
     /// Away from zero reflected Brownian motion is uniform, with a density `c`. In each step outages
     /// gain the flow through zero, `c * s / sqrt(2 pi)` with `s = sigma * sqrt(step)`, and lose a share
-    /// `1 - exp(-escape * step)`; in balance that gives their probability, and `c` follows because all
-    /// probabilities sum to one.
+    /// `1 - exp(-escape * step)`. The balance of both gives the probability of an outage, and `c` follows
+    /// because all probabilities sum to one.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         let packets = if self.sigma == 0.0 {
@@ -97,7 +97,7 @@ impl BrownianSettings {
     }
 }
 
-/// The process itself, in time order, whatever the traffic does.
+/// The process itself, in time order, independent of the traffic.
 #[derive(Clone, Debug)]
 pub struct Brownian {
     settings: BrownianSettings,
@@ -110,7 +110,7 @@ pub struct Brownian {
     /// Deviation of one step, and the probability that an outage outlasts it.
     deviation: f64,
     stay: f64,
-    /// Nothing will ever happen any more.
+    /// Whether there will be no more opportunities.
     ended: bool,
 }
 
@@ -139,7 +139,7 @@ impl Brownian {
         &self.settings
     }
 
-    /// Begins the next step; false if from now on nothing will ever happen.
+    /// Begins the next step; false if there will be no more opportunities.
     fn enter_next_step(&mut self) -> bool {
         let settings = &self.settings;
         if self.rate > 0.0 {
@@ -156,7 +156,7 @@ impl Brownian {
     }
 }
 
-/// `rate`, mirrored at `max`; a step that is wider than the range ends at zero, the other wall.
+/// Mirrors `rate` at `max`; a step that is wider than the range ends at zero, the other wall.
 fn reflected(rate: f64, max: f64) -> f64 {
     if rate > max { (2.0 * max - rate).max(0.0) } else { rate }
 }
@@ -170,12 +170,12 @@ impl Instants for Brownian {
         // a unit exponential is used up at the present rate: exact for a rate that is constant in each step
         let mut budget = self.luck.exponential(1.0);
         loop {
-            let here = self.rate * (length - self.passed) * 1e-9;
-            if self.rate > 0.0 && budget <= here {
+            let available = self.rate * (length - self.passed) * 1e-9;
+            if self.rate > 0.0 && budget <= available {
                 self.passed = (self.passed + budget / self.rate * 1e9).min(length);
                 return self.begin.saturating_add(math::ceil(self.passed) as i64);
             }
-            budget -= here;
+            budget -= available;
             if !self.enter_next_step() {
                 self.ended = true;
                 return i64::MAX;
@@ -185,9 +185,9 @@ impl Instants for Brownian {
 
     fn next_after(&mut self, now: i64) -> i64 {
         loop {
-            let at = self.next();
-            if at > now {
-                return at;
+            let time = self.next();
+            if time > now {
+                return time;
             }
         }
     }
@@ -231,8 +231,8 @@ mod tests {
                 }
             }
             for (cell, entry) in next.iter_mut().enumerate().take(reach) {
-                let (left, right) = (cell as f64 * width, (cell + 1) as f64 * width);
-                *entry += outage * leave * 2.0 * (below(right) - below(left));
+                let (lower, upper) = (cell as f64 * width, (cell + 1) as f64 * width);
+                *entry += outage * leave * 2.0 * (below(upper) - below(lower));
             }
             let total: f64 = stuck + next.iter().sum::<f64>();
             outage = stuck / total;
@@ -261,9 +261,9 @@ mod tests {
             dead += u64::from(process.rate == 0.0);
             outages += u64::from(before > 0.0 && process.rate == 0.0);
         }
-        let seen = (dead as f64 / steps as f64, sum / steps as f64);
-        assert!((seen.0 / outage - 1.0).abs() < 0.03, "outage {} against {outage}", seen.0);
-        assert!((seen.1 / mean - 1.0).abs() < 0.03, "mean {} against {mean}", seen.1);
+        let simulated = (dead as f64 / steps as f64, sum / steps as f64);
+        assert!((simulated.0 / outage - 1.0).abs() < 0.03, "outage {} against {outage}", simulated.0);
+        assert!((simulated.1 / mean - 1.0).abs() < 0.03, "mean {} against {mean}", simulated.1);
         // geometric in steps: 0.02 / (1 - exp(-0.02)) = 1.01003 s
         let length = dead as f64 / outages as f64 * 0.02;
         assert!((length / 1.010_033 - 1.0).abs() < 0.01, "an outage lasts {length} s");
@@ -277,9 +277,9 @@ mod tests {
         let mut last = 0;
         let gaps: Vec<f64> = (0..n)
             .map(|_| {
-                let at = process.next();
-                let gap = (at - last) as f64 * 1e-9;
-                last = at;
+                let time = process.next();
+                let gap = (time - last) as f64 * 1e-9;
+                last = time;
                 gap
             })
             .collect();

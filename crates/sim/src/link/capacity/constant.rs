@@ -1,23 +1,23 @@
-//! Service at one rate for ever, without drift.
+//! Service at one constant rate, without drift.
 
 use super::{Served, WORK_PER_BYTE};
 use tidegate_core::{Rate, Time};
 
 /// A transmitter of constant rate.
 ///
-/// The time at which it is done is kept as whole nanoseconds and a fraction in units of 1/rate, so
+/// The end of the last service is stored as whole nanoseconds and a fraction in units of 1/rate, so
 /// that a million packets take exactly a million times `size * 8 / rate`.
 #[derive(Clone, Debug)]
 pub struct Constant {
     rate: u64,
     /// Whole nanoseconds of the exact end of the last service.
     done: i64,
-    /// Its fraction: `part / rate` nanoseconds.
+    /// Fraction of that end: `part / rate` nanoseconds.
     part: u64,
-    /// The size of the last packet and what it takes (whole nanoseconds, fraction): packets mostly
-    /// come in one size, and this spares them the division.
+    /// The size of the last packet and its service time (whole nanoseconds, fraction): most packets
+    /// have the same size, and need no division then.
     size: u32,
-    whole: i64,
+    nanos: i64,
     rest: u64,
 }
 
@@ -28,22 +28,22 @@ impl Constant {
         Self::idle_until(rate, Time::from_nanos(i64::MIN))
     }
 
-    /// A transmitter of `rate` that begins nothing before `start`.
+    /// A transmitter of `rate` that begins no service before `start`.
     #[must_use]
     pub const fn idle_until(rate: Rate, start: Time) -> Self {
         let rate = rate.as_bps();
-        // at rate zero nothing ever begins
+        // at rate zero no service ever begins
         let done = if rate == 0 { i64::MAX } else { start.as_nanos() };
-        Self { rate, done, part: 0, size: 0, whole: 0, rest: 0 }
+        Self { rate, done, part: 0, size: 0, nanos: 0, rest: 0 }
     }
 
-    /// The rate.
+    /// The rate of the transmitter.
     #[must_use]
     pub const fn rate(&self) -> Rate {
         Rate::from_bps(self.rate)
     }
 
-    /// Serves `size` bytes that came at `now`, after all that came before.
+    /// Serves a packet of `size` bytes that came at `now`, after all earlier packets.
     #[inline]
     pub fn serve(&mut self, now: Time, size: u32) -> Served {
         if size != self.size {
@@ -54,10 +54,10 @@ impl Constant {
             self.part = 0;
         }
         let start = self.rounded();
-        self.done = self.done.saturating_add(self.whole);
-        // part and rest are both below rate, so that the sum passes it at most once
-        let (part, over) = self.part.overflowing_add(self.rest);
-        if over || part >= self.rate {
+        self.done = self.done.saturating_add(self.nanos);
+        // part and rest are both below rate, so their sum exceeds it at most once
+        let (part, overflow) = self.part.overflowing_add(self.rest);
+        if overflow || part >= self.rate {
             self.part = part.wrapping_sub(self.rate);
             self.done = self.done.saturating_add(1);
         } else {
@@ -66,7 +66,7 @@ impl Constant {
         Served { start, finish: self.rounded() }
     }
 
-    /// When the service of a packet would begin that has been there since `from`.
+    /// The time at which the service of a packet would begin that has waited since `from`.
     #[must_use]
     pub fn begins(&self, from: Time) -> Time {
         from.max(self.rounded())
@@ -81,7 +81,7 @@ impl Constant {
     fn measure(&mut self, size: u32) {
         self.size = size;
         let work = u128::from(size) * WORK_PER_BYTE;
-        (self.whole, self.rest) = match u128::from(self.rate) {
+        (self.nanos, self.rest) = match u128::from(self.rate) {
             0 => (i64::MAX, 0),
             rate => (i64::try_from(work / rate).unwrap_or(i64::MAX), (work % rate) as u64),
         };
@@ -99,7 +99,7 @@ mod tests {
             let mut last = Time::ZERO;
             for count in 1..=1_000_000_u128 {
                 let served = service.serve(Time::ZERO, size);
-                assert_eq!(served.start, last, "each begins when the one before is done");
+                assert_eq!(served.start, last, "each begins when the previous one ends");
                 last = served.finish;
                 if count % 99_991 == 0 || count == 1_000_000 {
                     let exact = (count * u128::from(size) * WORK_PER_BYTE).div_ceil(u128::from(rate));
@@ -112,11 +112,14 @@ mod tests {
     #[test]
     fn idle_time_is_not_saved_up_and_sizes_may_change() {
         let mut service = Constant::new(Rate::from_mbps(8));
-        let at = Time::from_micros;
-        assert_eq!(service.serve(at(0), 1000), Served { start: at(0), finish: at(1000) });
-        assert_eq!(service.serve(at(500), 500), Served { start: at(1000), finish: at(1500) });
-        assert_eq!(service.serve(at(9000), 1000), Served { start: at(9000), finish: at(10_000) });
-        assert_eq!(service.serve(at(10_000), 1), Served { start: at(10_000), finish: at(10_001) });
+        let micros = Time::from_micros;
+        assert_eq!(service.serve(micros(0), 1000), Served { start: micros(0), finish: micros(1000) });
+        assert_eq!(service.serve(micros(500), 500), Served { start: micros(1000), finish: micros(1500) });
+        assert_eq!(service.serve(micros(9000), 1000), Served { start: micros(9000), finish: micros(10_000) });
+        assert_eq!(
+            service.serve(micros(10_000), 1),
+            Served { start: micros(10_000), finish: micros(10_001) }
+        );
     }
 
     #[test]

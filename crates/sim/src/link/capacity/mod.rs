@@ -1,8 +1,8 @@
-//! How fast a link puts packets on the medium.
+//! The transmitters of links, which put packets on the medium.
 //!
-//! Every service is first come, first served and lazily evaluated: when it is handed a packet (at arrival by
-//! `fifo`, at the beginning of service by `managed`), the time at which that will have been served is computed
-//! at once from where the service of the one before ended.
+//! Every service is first come, first served and lazily evaluated: when a transmitter is handed a packet (at arrival by
+//! `fifo`, at the beginning of service by `managed`), it computes the end of the packet's service at once, from the end
+//! of the previous service.
 
 mod brownian;
 mod constant;
@@ -28,48 +28,48 @@ use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
 use variable::Variable;
 
-/// Work is counted in bit times nanosecond per second, so that a rate in bit/s does `rate` of it in
-/// each nanosecond and everything stays an integer.
+/// Work of sending a byte. The unit of work is bit times nanosecond per second: a rate in bit/s does `rate` of it in
+/// each nanosecond, and all values are integers.
 pub(crate) const WORK_PER_BYTE: u128 = 8_000_000_000;
 
-/// When a packet is served.
+/// Beginning and end of the service of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
-    /// When its first byte is served, in whole nanoseconds rounded up: it has waited until then.
+    /// Beginning of the service of its first byte, in whole nanoseconds rounded up: the end of its waiting.
     pub start: Time,
-    /// When its last byte has been served, in whole nanoseconds rounded up; [`Time::MAX`] for never.
+    /// End of the service of its last byte, in whole nanoseconds rounded up; [`Time::MAX`] for never.
     pub finish: Time,
 }
 
 /// The transmitter of a link.
 #[derive(Clone, Debug, Default)]
 pub enum Server {
-    /// Every packet takes no time at all.
+    /// No packet takes any time.
     #[default]
     Infinite,
-    /// One rate; [`Rate::ZERO`] serves nothing, ever.
+    /// One rate; [`Rate::ZERO`] never serves a packet.
     Constant(Constant),
-    /// One rate, until the driver says otherwise.
+    /// One rate, until the driver changes it.
     Variable(Box<Variable>),
-    /// A schedule, a trace or a random process, and the rate that the driver has set in its place.
+    /// A rate that the driver has set, and the schedule, trace or random process before it.
     Replaced(Box<Replaced>),
     /// A rate that changes at given times.
     Schedule(Box<Schedule>),
     /// Recorded opportunities.
     Opportunities(Box<Opportunities<Playback>>),
-    /// The rate process of the Sprout paper, twice: once to tell the record the capacity, once for the packets.
+    /// The rate process of the Sprout paper, in two copies: one for the capacity in the record, one for the packets.
     Brownian {
-        /// For the record.
+        /// Copy for the record.
         replay: Box<Replay>,
-        /// For the packets.
+        /// Copy for the packets.
         now: Box<Opportunities<Brownian>>,
     },
-    /// One of several capacities at a time. Packets take no time and never wait: what is too much is lost.
+    /// One of several capacities at a time. Packets take no time and never wait: those beyond the capacity are lost.
     Statuses(Box<StatusReplay>),
 }
 
 impl Server {
-    /// Service at `rate`; [`Rate::MAX`] means that it takes no time.
+    /// Service at `rate`; at [`Rate::MAX`] it takes no time.
     #[must_use]
     pub const fn constant(rate: Rate) -> Self {
         if rate.as_bps() == Rate::MAX.as_bps() { Self::Infinite } else { Self::Constant(Constant::new(rate)) }
@@ -108,12 +108,16 @@ impl Server {
     pub fn statuses(settings: Statuses, seed: u64, name: &str) -> Result<Self, Refusal> {
         settings.check()?;
         let start = StatusProcess::new(settings, Stream::new(seed, name, "status"));
-        Ok(Self::Statuses(Box::new(StatusReplay { process: start.clone(), start, asked: Time::ZERO })))
+        Ok(Self::Statuses(Box::new(StatusReplay {
+            process: start.clone(),
+            start,
+            measured_until: Time::ZERO,
+        })))
     }
 
-    /// The rate that a queue limit in time is computed from: the constant rate, the mean of one round of
-    /// what repeats, the first rate that is not zero of a schedule that does not, the mean of a random
-    /// process ([`BrownianSettings::mean_rate`], [`Statuses::mean_rate`]).
+    /// The rate from which a queue limit in time is computed: the constant rate, the mean over the period of a
+    /// repeating schedule or trace, the first rate above zero of a schedule that does not repeat, or the mean of a
+    /// random process ([`BrownianSettings::mean_rate`], [`Statuses::mean_rate`]).
     #[must_use]
     pub fn nominal_rate(&self) -> Rate {
         match self {
@@ -128,7 +132,7 @@ impl Server {
         }
     }
 
-    /// Serves a packet of `size` bytes that came at `now`, after all that came before.
+    /// Serves a packet of `size` bytes that came at `now`, after all earlier packets.
     #[inline]
     pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
         match self {
@@ -138,8 +142,8 @@ impl Server {
         }
     }
 
-    /// [`Server::serve`] for capacities that change: a function of its own, so that the common ones stay small enough
-    /// to be inlined.
+    /// Serves as [`Server::serve`], for changing capacities. It is a separate function, so that the common case is
+    /// small enough to be inlined.
     fn serve_changing(&mut self, now: Time, size: u32) -> Served {
         match self {
             Self::Constant(service) => service.serve(now, size),
@@ -152,17 +156,17 @@ impl Server {
         }
     }
 
-    /// The same transmitter; one of constant rate becomes one whose rate can be changed.
+    /// The same transmitter, with a rate that can be changed where it was constant.
     pub(crate) fn variable(self) -> Self {
         match self {
             Self::Infinite => Self::Variable(Box::new(Variable::new(Rate::MAX))),
             Self::Constant(service) => Self::Variable(Box::new(Variable::new(service.rate()))),
-            other => other,
+            unchanged => unchanged,
         }
     }
 
-    /// Sets the rate from `now` on, whatever it was before. `serving` is the packet in service, if its service does
-    /// not end before `now`: when it is served, and its bytes. Gives the new end of that service.
+    /// Sets the rate from `now` on. `serving` is the packet in service, if its service does not end before `now`: its
+    /// service times and its bytes. Returns the new end of that service.
     pub(crate) fn set_rate(
         &mut self,
         now: Time,
@@ -182,12 +186,12 @@ impl Server {
         })
     }
 
-    /// Whether [`Server::set_rate`] can set one.
+    /// Checks that [`Server::set_rate`] can set a rate.
     pub(crate) fn changeable(&self) -> Result<(), Refusal> {
-        ensure(!matches!(self, Self::Statuses(_)), || super::lossless("capacity"))
+        ensure(!matches!(self, Self::Statuses(_)), || super::beside_statuses("capacity"))
     }
 
-    /// When the service of a packet would begin that has waited since `from`, after all that came before it.
+    /// The time at which the service of a packet that has waited since `from` would begin, after all earlier packets.
     /// [`Server::serve`] with the same `from` begins then.
     pub(crate) fn begins(&mut self, from: Time) -> Time {
         match self {
@@ -201,8 +205,8 @@ impl Server {
         }
     }
 
-    /// The mean capacity over `[from, to)`, as it was, or as it will be if nobody changes it: exact means of a
-    /// rate, opportunities that fall into it times their bytes over its length. Cheapest in order of time.
+    /// The mean capacity over `[from, to)`, as it was, or as it will be if the driver does not change it: the exact
+    /// mean of a rate, or the bytes of the opportunities in the interval over its length. Cheapest in order of time.
     pub(crate) fn mean_rate(&mut self, from: Time, to: Time) -> Rate {
         if to <= from {
             return Rate::ZERO;
@@ -223,7 +227,7 @@ impl Server {
         }
     }
 
-    /// [`Server::mean_rate`] in each `bin` from `from` until `to`; the last one may be shorter.
+    /// The mean capacity in each `bin` from `from` until `to`; the last bin may be shorter.
     pub(crate) fn capacity_series(&mut self, from: Time, to: Time, bin: Span) -> Vec<(Time, Rate)> {
         let mut series = Vec::new();
         let mut begin = from;
@@ -235,8 +239,7 @@ impl Server {
         series
     }
 
-    /// The capacities, from the beginning, of a link that loses what it cannot carry; `None` for one that lets
-    /// packets wait.
+    /// The process of a link with statuses, from its beginning; `None` for other links, where packets wait.
     pub(crate) fn status_process(&self) -> Option<StatusProcess> {
         match self {
             Self::Statuses(replay) => Some(replay.start.clone()),
@@ -244,7 +247,7 @@ impl Server {
         }
     }
 
-    /// Shows what the random substream gave out, if there is one.
+    /// Visits the draws of the random substream, if there is one.
     pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         match self {
             Self::Brownian { now, .. } => visit(now.instants.luck().draws()),
@@ -254,28 +257,28 @@ impl Server {
     }
 }
 
-/// A second copy of a Brownian process, which runs from the beginning to tell its capacity.
+/// A second copy of a Brownian process, which runs from the beginning for the capacity in the record.
 #[derive(Clone, Debug)]
 pub struct Replay {
     start: Brownian,
     process: Brownian,
-    /// The next opportunity, and up to where it has been asked.
+    /// The next opportunity, and the end of the last measured interval.
     pending: i64,
-    asked: Time,
+    measured_until: Time,
 }
 
 impl Replay {
     fn new(start: Brownian) -> Self {
         let mut process = start.clone();
         let pending = process.next();
-        Self { start, process, pending, asked: Time::ZERO }
+        Self { start, process, pending, measured_until: Time::ZERO }
     }
 
     fn bytes_between(&mut self, begin: Time, end: Time) -> Size {
-        if begin < self.asked {
+        if begin < self.measured_until {
             *self = Self::new(self.start.clone());
         }
-        self.asked = end;
+        self.measured_until = end;
         let mut bytes = 0;
         while self.pending < end.as_nanos() {
             if self.pending >= begin.as_nanos() {
@@ -287,21 +290,21 @@ impl Replay {
     }
 }
 
-/// A second copy of the statuses, which runs from the first one to tell the capacity; packets meet the copy of the
-/// medium.
+/// A second copy of the statuses, which runs from the first one for the capacity in the record; the medium has the
+/// copy for packets.
 #[derive(Clone, Debug)]
 pub struct StatusReplay {
     start: StatusProcess,
     process: StatusProcess,
-    asked: Time,
+    measured_until: Time,
 }
 
 impl StatusReplay {
     fn mean_rate(&mut self, begin: Time, end: Time) -> Rate {
-        if begin < self.asked {
+        if begin < self.measured_until {
             self.process = self.start.clone();
         }
-        self.asked = end;
+        self.measured_until = end;
         self.process.mean_rate(begin, end)
     }
 }

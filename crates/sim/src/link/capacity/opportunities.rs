@@ -1,9 +1,9 @@
-//! Service at given instants, in portions: recorded and generated cellular links.
+//! Service at delivery opportunities: recorded and generated cellular links.
 //!
-//! The rules are mahimahi's (`link_queue.cc`, `rationalize`): at each opportunity up to so many bytes
-//! leave. A packet may need several opportunities and leaves at the one that completes it; what is left
-//! of an opportunity serves the packets that wait at that instant; an opportunity that finds nobody
-//! waiting is lost, and a packet that comes at the very instant of an opportunity comes too late for it.
+//! The rules are mahimahi's (`link_queue.cc`, `rationalize`): at each opportunity a number of bytes can
+//! leave. A packet may need several opportunities and leaves at the one that completes it. The remaining bytes
+//! of an opportunity serve the packets that wait at that instant. An opportunity without a waiting packet is
+//! lost, and a packet that comes at the very instant of an opportunity comes too late for it.
 
 use super::Served;
 use crate::refusal::{Refusal, ensure};
@@ -16,11 +16,11 @@ pub const MAHIMAHI_BYTES: u32 = 1504;
 
 const MILLI: i64 = 1_000_000;
 
-/// Instants of service in time order, each given out once.
+/// Instants of service in time order, each returned once.
 pub trait Instants {
-    /// The next one not given out, in nanoseconds; `i64::MAX` if there is none.
+    /// Returns the next instant, in nanoseconds; `i64::MAX` if there is none.
     fn next(&mut self) -> i64;
-    /// The first one not given out that is later than `now`; those before it are lost.
+    /// Returns the first instant later than `now`, and skips those before it.
     fn next_after(&mut self, now: i64) -> i64;
 }
 
@@ -29,37 +29,37 @@ pub trait Instants {
 pub struct Opportunities<I> {
     pub(crate) instants: I,
     bytes: u32,
-    /// The opportunity in use, and how much of it is left.
-    at: i64,
-    left: u32,
+    /// The opportunity in use, and its remaining bytes.
+    instant: i64,
+    remaining: u32,
 }
 
 impl<I: Instants> Opportunities<I> {
     /// A transmitter with `bytes` bytes at each opportunity; not zero.
     pub(crate) const fn new(instants: I, bytes: u32) -> Self {
-        Self { instants, bytes, at: i64::MIN, left: 0 }
+        Self { instants, bytes, instant: i64::MIN, remaining: 0 }
     }
 
-    /// When the service of a packet would begin that has been there since `from`.
+    /// The time at which the service of a packet would begin that has waited since `from`.
     pub(crate) fn begins(&mut self, from: Time) -> Time {
-        if self.left == 0 || self.at <= from.as_nanos() {
-            self.at = self.instants.next_after(from.as_nanos());
-            self.left = self.bytes;
+        if self.remaining == 0 || self.instant <= from.as_nanos() {
+            self.instant = self.instants.next_after(from.as_nanos());
+            self.remaining = self.bytes;
         }
-        Time::from_nanos(self.at)
+        Time::from_nanos(self.instant)
     }
 
-    /// Serves `size` bytes that came at `now`, after all that came before.
+    /// Serves a packet of `size` bytes that came at `now`, after all earlier packets.
     pub(crate) fn serve(&mut self, now: Time, size: u32) -> Served {
         let start = self.begins(now);
         let mut need = size;
-        while need > self.left && self.at != i64::MAX {
-            need -= self.left;
-            self.at = self.instants.next();
-            self.left = self.bytes;
+        while need > self.remaining && self.instant != i64::MAX {
+            need -= self.remaining;
+            self.instant = self.instants.next();
+            self.remaining = self.bytes;
         }
-        self.left = self.left.saturating_sub(need);
-        Served { start, finish: Time::from_nanos(self.at) }
+        self.remaining = self.remaining.saturating_sub(need);
+        Served { start, finish: Time::from_nanos(self.instant) }
     }
 }
 
@@ -72,10 +72,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Opportunities of `bytes` bytes at `millis` milliseconds, over again after the last one.
+    /// Opportunities of `bytes` bytes at `millis` milliseconds, repeated after the last one.
     ///
     /// # Errors
-    /// Unless there is one, they are in order, and the last is later than zero.
+    /// Unless there is an opportunity, they are in order, and the last is later than zero.
     pub fn new(millis: impl Into<Arc<[u32]>>, bytes: u32) -> Result<Self, Refusal> {
         let millis = millis.into();
         ensure(bytes > 0, || Refusal::new("capacity.bytes", bytes, "at least 1"))?;
@@ -84,17 +84,17 @@ impl Recorded {
             || "a trace of opportunities must have one later than 0 ms: it repeats at its last timestamp",
         )?;
         match millis.windows(2).position(|pair| pair[1] < pair[0]) {
-            Some(place) => Err(Refusal::from(format!(
+            Some(index) => Err(Refusal::from(format!(
                 "opportunity {} at {} ms follows one at {} ms: they must be in order",
-                place + 2,
-                millis[place + 1],
-                millis[place]
+                index + 2,
+                millis[index + 1],
+                millis[index]
             ))),
             None => Ok(Self { millis, bytes }),
         }
     }
 
-    /// The opportunities of one round, in milliseconds.
+    /// The opportunities of one period, in milliseconds.
     #[must_use]
     pub fn millis(&self) -> &[u32] {
         &self.millis
@@ -106,19 +106,19 @@ impl Recorded {
         self.bytes
     }
 
-    /// After how long it repeats: its last timestamp.
+    /// Time after which it repeats: its last timestamp.
     #[must_use]
     pub fn period(&self) -> Span {
         Span::from_millis(i64::from(self.millis[self.millis.len() - 1]))
     }
 
-    /// What one round carries, over its length.
+    /// Mean rate over a period.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         Size::from_bytes(self.millis.len() as u64 * u64::from(self.bytes)).per(self.period())
     }
 
-    /// How many opportunities come before `now`.
+    /// Number of opportunities before `now`.
     #[must_use]
     pub fn count_before(&self, now: Time) -> u64 {
         let last = now.as_nanos() - 1;
@@ -132,7 +132,7 @@ impl Recorded {
     }
 }
 
-/// A recorded list as it is played, and how far it has got.
+/// A recorded list and the position of its playback.
 #[derive(Clone, Debug)]
 pub struct Playback {
     pub(crate) list: Recorded,
@@ -163,11 +163,11 @@ impl Instants for Playback {
     }
 
     fn next_after(&mut self, now: i64) -> i64 {
-        // a busy or nearly busy link finds it within a few steps
+        // on a link that is nearly always busy this takes only a few steps
         for _ in 0..8 {
-            let at = self.next();
-            if at > now {
-                return at;
+            let time = self.next();
+            if time > now {
+                return time;
             }
         }
         if now - self.origin >= self.period {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_spans_opportunities_and_what_is_left_serves_the_next() {
+    fn a_packet_spans_opportunities_and_the_remaining_bytes_serve_the_next() {
         let mut link = link(&[2, 5, 9, 20]);
         // 2000 B: 1504 at 2 ms, 496 at 5 ms; 1008 B are left at 5 ms
         assert_eq!(link.serve(at(0), 2000), served(2, 5));

@@ -24,23 +24,23 @@ struct Step {
 }
 
 impl Steps {
-    /// Each rate from its time on. With a `period` they begin again after it, else the last one stays.
+    /// Rates that hold from their times on. After `period` they begin again; without one the last rate stays.
     ///
     /// # Errors
     /// Unless the times begin at zero and increase, and the period ends later than the last begins.
     pub fn new(rates: &[(Time, Rate)], period: Option<Span>) -> Result<Self, Refusal> {
-        ensure(rates.first().is_some_and(|&(at, _)| at == Time::ZERO), || {
+        ensure(rates.first().is_some_and(|&(time, _)| time == Time::ZERO), || {
             Refusal::new("capacity.schedule", "no rate from 0 s on", "one that begins at 0 s")
         })?;
         let mut steps: Vec<Step> = Vec::with_capacity(rates.len());
-        for &(at, rate) in rates {
-            let begin = at.as_nanos();
+        for &(time, rate) in rates {
+            let begin = time.as_nanos();
             let before = match steps.last() {
                 None => 0,
                 Some(last) => {
                     ensure(begin > last.begin, || {
                         format!(
-                            "a rate at {at} follows one at {}: times must increase",
+                            "a rate at {time} follows one at {}: times must increase",
                             Time::from_nanos(last.begin)
                         )
                     })?;
@@ -59,12 +59,12 @@ impl Steps {
         Ok(Self { steps: steps.into(), period, per_period })
     }
 
-    /// The rates and since when they hold.
+    /// The rates, each with the time from which it holds.
     pub fn rates(&self) -> impl ExactSizeIterator<Item = (Time, Rate)> + '_ {
         self.steps.iter().map(|step| (Time::from_nanos(step.begin), Rate::from_bps(step.rate)))
     }
 
-    /// After how long they repeat.
+    /// Time after which they repeat.
     #[must_use]
     pub fn period(&self) -> Option<Span> {
         self.period.map(Span::from_nanos)
@@ -88,7 +88,7 @@ impl Steps {
         Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// The mean rate over a period, or the first rate that is not zero where nothing repeats.
+    /// The mean rate over a period; without a period the first rate above zero.
     #[must_use]
     pub fn nominal_rate(&self) -> Rate {
         match self.period {
@@ -99,7 +99,7 @@ impl Steps {
         }
     }
 
-    /// How many periods have passed, and the time within the present one.
+    /// Number of past periods, and the time within the present one.
     const fn split(&self, now: i64) -> (i64, i64) {
         match self.period {
             Some(period) => (now.div_euclid(period), now.rem_euclid(period)),
@@ -108,8 +108,8 @@ impl Steps {
     }
 
     fn step_at(&self, within: i64) -> &Step {
-        let behind = self.steps.partition_point(|step| step.begin <= within);
-        &self.steps[behind.saturating_sub(1)]
+        let steps_begun = self.steps.partition_point(|step| step.begin <= within);
+        &self.steps[steps_begun.saturating_sub(1)]
     }
 
     /// Work that can be done in `[from, to)`.
@@ -128,17 +128,17 @@ impl Steps {
 
 /// A transmitter whose rate follows a schedule.
 ///
-/// Its state is exact, as libwebrtc's `bits_left` is: the work that a packet still needs is carried
+/// Its state is exact, as libwebrtc's `bits_left`: the remaining work of a packet is carried
 /// over each change of rate as an integer.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     steps: Steps,
-    /// Beginning of the present period, and the step of it in which `done` lies or will lie.
+    /// Beginning of the present period, and index of the step in which `done` lies or will lie.
     origin: i64,
     index: usize,
     /// Whole nanoseconds of the exact end of the last service; `i64::MAX` for never.
     done: i64,
-    /// Work done in the nanosecond that follows: less than the rate.
+    /// Work done in the nanosecond after `done`: less than the rate.
     spent: u128,
 }
 
@@ -149,13 +149,13 @@ impl Schedule {
         Self { steps, origin: 0, index: 0, done: 0, spent: 0 }
     }
 
-    /// What it follows.
+    /// The schedule of rates.
     #[must_use]
     pub const fn steps(&self) -> &Steps {
         &self.steps
     }
 
-    /// When the service of a packet would begin that has been there since `from`; [`Time::MAX`] for never.
+    /// The time at which the service of a packet would begin that has waited since `from`; [`Time::MAX`] for never.
     pub fn begins(&mut self, from: Time) -> Time {
         if self.done < from.as_nanos() {
             self.done = from.as_nanos();
@@ -164,7 +164,7 @@ impl Schedule {
         if self.seek_capacity() { self.rounded() } else { Time::MAX }
     }
 
-    /// Serves `size` bytes that came at `now`, after all that came before.
+    /// Serves a packet of `size` bytes that came at `now`, after all earlier packets.
     pub fn serve(&mut self, now: Time, size: u32) -> Served {
         let start = self.begins(now);
         if start == Time::MAX {
@@ -187,10 +187,10 @@ impl Schedule {
             work -= room;
             self.enter_next_step(end);
             if self.index == 0 && self.steps.per_period > 0 {
-                // so that some work stays: it ends where the last bit is served, not at the period's end
-                let whole = (work - 1) / self.steps.per_period;
-                self.skip_periods(whole);
-                work -= whole * self.steps.per_period;
+                // keeps some work: the service ends where the last bit is served, not at the period's end
+                let periods = (work - 1) / self.steps.per_period;
+                self.skip_periods(periods);
+                work -= periods * self.steps.per_period;
             }
         }
         Served { start, finish: self.rounded() }
@@ -201,7 +201,7 @@ impl Schedule {
         Time::from_nanos(self.done.saturating_add(i64::from(self.spent > 0)))
     }
 
-    /// Moves to where work can go on at or after `done`; false if there is no such time.
+    /// Moves to the first time at or after `done` with a rate above zero; false if there is no such time.
     fn seek_capacity(&mut self) -> bool {
         if self.done == i64::MAX {
             return false;
@@ -233,7 +233,7 @@ impl Schedule {
         }
     }
 
-    /// When the present step ends; `i64::MAX` for never.
+    /// The end of the present step; `i64::MAX` for never.
     fn end_of_step(&self) -> i64 {
         match self.steps.steps.get(self.index + 1) {
             Some(next) => self.origin.saturating_add(next.begin),
@@ -241,13 +241,13 @@ impl Schedule {
         }
     }
 
-    fn enter_next_step(&mut self, at: i64) {
-        self.done = at;
+    fn enter_next_step(&mut self, now: i64) {
+        self.done = now;
         self.spent = 0;
         self.index += 1;
         if self.index == self.steps.steps.len() {
             self.index = 0;
-            self.origin = at;
+            self.origin = now;
         }
     }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn schedule(rates: &[(i64, u64)], period: Option<i64>) -> Schedule {
-        let rates: Vec<_> = rates.iter().map(|&(at, kbps)| (ms(at), Rate::from_kbps(kbps))).collect();
+        let rates: Vec<_> = rates.iter().map(|&(millis, kbps)| (ms(millis), Rate::from_kbps(kbps))).collect();
         Schedule::new(Steps::new(&rates, period.map(Span::from_millis)).unwrap())
     }
 

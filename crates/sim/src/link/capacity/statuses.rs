@@ -1,8 +1,8 @@
 //! A capacity that is one of several statuses, drawn anew at the end of each interval.
 //!
 //! The network of Hoang's thesis (2017), section 3.4.2: "It has some statuses ... Each status occurs with
-//! different probability ... Network updates its status each an interval time." What this does to packets is
-//! in [`crate::link::overload`].
+//! different probability ... Network updates its status each an interval time." The losses of packets that it
+//! causes are in [`crate::link::overload`].
 
 use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
@@ -14,32 +14,32 @@ use tidegate_core::{Rate, Span, Stream, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What the link can carry in it; [`Rate::ZERO`]: nothing.
+    /// The link's capacity in this status.
     pub capacity: Rate,
     /// The probability that it is drawn.
     pub probability: f64,
 }
 
-/// The settings of a link of statuses.
+/// The settings of a link with statuses.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statuses {
-    /// How long a status lasts; the first one is drawn at time 0.
+    /// Duration of a status; the first one is drawn at time 0.
     pub interval: Span,
-    /// Over how long the offered rate is measured; zero: since the last earlier instant at which a packet came.
+    /// Window over which the offered rate is measured; zero: since the last earlier instant at which a packet came.
     #[serde(default)]
     pub rate_window: Span,
     /// The statuses.
     pub statuses: Vec<Status>,
 }
 
-/// How far the probabilities may sum to something else than 1: the rounding of decimal fractions.
+/// Largest deviation of the probabilities' sum from 1: the rounding of decimal fractions.
 const ROUNDING: f64 = 1e-9;
 
 impl Statuses {
-    /// Fails where a setting is out of its range.
+    /// Checks that each setting is in its range.
     ///
     /// # Errors
     /// With the setting and its range. The bounds keep the work for a second of simulated time, and the
@@ -54,8 +54,8 @@ impl Statuses {
         ensure(!self.statuses.is_empty(), || Refusal::new("capacity.statuses", "none", "at least one"))?;
         for (index, status) in self.statuses.iter().enumerate() {
             ensure_probability(&format!("capacity.statuses.{index}.probability"), status.probability)?;
-            let known = self.statuses[..index].iter().any(|other| other.name == status.name);
-            ensure(!known, || {
+            let duplicate = self.statuses[..index].iter().any(|earlier| earlier.name == status.name);
+            ensure(!duplicate, || {
                 Refusal::new(format!("capacity.statuses.{index}.name"), &status.name, "a name of its own")
             })?;
         }
@@ -72,9 +72,9 @@ impl Statuses {
         Rate::from_bps_f64(mean)
     }
 
-    /// The capacity that `u`, uniform in [0, 1), stands for. What rounding leaves at the top belongs to the
+    /// The capacity for a draw `u`, uniform in [0, 1). If rounding leaves a gap below 1, it belongs to the
     /// last status that can occur.
-    fn drawn(&self, u: f64) -> Rate {
+    fn capacity_at(&self, u: f64) -> Rate {
         let mut below = 0.0;
         let mut capacity = Rate::ZERO;
         for status in self.statuses.iter().filter(|status| status.probability > 0.0) {
@@ -88,14 +88,14 @@ impl Statuses {
     }
 }
 
-/// The statuses one after the other: one number an interval, whatever the traffic does, so that the same
+/// The sequence of statuses. It draws one number an interval, independent of the traffic, so that the same
 /// seed gives every sender the same network.
 #[derive(Clone, Debug)]
 pub(crate) struct StatusProcess {
     settings: Arc<Statuses>,
     luck: Stream,
     capacity: Rate,
-    /// When the present status ends.
+    /// The end of the present status.
     until: Time,
 }
 
@@ -112,20 +112,20 @@ impl StatusProcess {
     /// The capacity at `now`, which must not be earlier than at the last call.
     pub(crate) fn at(&mut self, now: Time) -> Rate {
         while self.until <= now {
-            self.capacity = self.settings.drawn(self.luck.uniform());
+            self.capacity = self.settings.capacity_at(self.luck.uniform());
             self.until += self.settings.interval;
         }
         self.capacity
     }
 
-    /// The exact mean over `[begin, end)`, in whole bit/s; to be asked in order of time.
+    /// The exact mean over `[begin, end)`, in whole bit/s; to be called in order of time.
     pub(crate) fn mean_rate(&mut self, begin: Time, end: Time) -> Rate {
-        let (mut work, mut at) = (0, begin);
-        while at < end {
-            let rate = u128::from(self.at(at).as_bps());
+        let (mut work, mut time) = (0, begin);
+        while time < end {
+            let rate = u128::from(self.at(time).as_bps());
             let next = self.until.min(end);
-            work += rate * (next - at).as_nanos() as u128;
-            at = next;
+            work += rate * (next - time).as_nanos() as u128;
+            time = next;
         }
         let mean = work / (end - begin).as_nanos().max(1) as u128;
         Rate::from_bps(u64::try_from(mean).unwrap_or(u64::MAX))
@@ -165,16 +165,16 @@ mod tests {
         settings.check().unwrap();
         let mut process = StatusProcess::new(settings.clone(), Stream::new(1, "network", "status"));
         let n = 100_000;
-        let mut seen = vec![0; settings.statuses.len()];
+        let mut counts = vec![0; settings.statuses.len()];
         for k in 0..n {
             let (begin, end) = (Time::from_secs(2 * k), Time::from_secs(2 * k + 2));
             let rate = process.at(begin);
             assert_eq!(process.at(end - Span::from_nanos(1)), rate, "it stays for the whole interval");
-            let which = settings.statuses.iter().position(|status| status.capacity == rate).unwrap();
-            seen[which] += 1;
+            let index = settings.statuses.iter().position(|status| status.capacity == rate).unwrap();
+            counts[index] += 1;
         }
         assert_eq!(process.draws().count, n as u64, "one number an interval");
-        for (status, count) in settings.statuses.iter().zip(seen) {
+        for (status, count) in settings.statuses.iter().zip(counts) {
             let p = status.probability;
             let error = tidegate_core::math::sqrt(p * (1.0 - p) / n as f64);
             let share = f64::from(count) / n as f64;
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn means_are_exact_whatever_the_bins() {
-        let mut whole = StatusProcess::new(thesis(), Stream::new(2, "network", "status"));
-        let mut parts = whole.clone();
-        let rates: Vec<u64> = (0..50).map(|k| whole.at(Time::from_secs(2 * k)).as_bps()).collect();
-        // bins of 3 s: the whole of one interval and half of another, in turn
+        let mut process = StatusProcess::new(thesis(), Stream::new(2, "network", "status"));
+        let mut parts = process.clone();
+        let rates: Vec<u64> = (0..50).map(|k| process.at(Time::from_secs(2 * k)).as_bps()).collect();
+        // bins of 3 s: one whole interval and half of another, in turn
         for k in 0..33 {
             let (begin, end) = (Time::from_secs(3 * k), Time::from_secs(3 * k + 3));
             let expected: u64 = (3 * k..3 * k + 3).map(|second| rates[second as usize / 2]).sum();
@@ -199,18 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_occur_never_does_and_the_rest_has_no_gap() {
+    fn an_impossible_status_never_occurs_and_the_others_leave_no_gap() {
         let mut settings = thesis();
         settings.statuses[3].probability = 0.0;
         settings.statuses[0].probability = 0.75;
         settings.check().unwrap();
-        assert_eq!(settings.drawn(0.0), Rate::from_bps(5_760_000));
-        assert_eq!(settings.drawn(0.75), Rate::from_bps(4_320_000));
-        assert_eq!(settings.drawn(1.0 - f64::EPSILON / 2.0), Rate::from_bps(2_880_000));
+        assert_eq!(settings.capacity_at(0.0), Rate::from_bps(5_760_000));
+        assert_eq!(settings.capacity_at(0.75), Rate::from_bps(4_320_000));
+        assert_eq!(settings.capacity_at(1.0 - f64::EPSILON / 2.0), Rate::from_bps(2_880_000));
         // a sum that rounding leaves below 1
         settings.statuses[2].probability -= 1e-10;
         settings.check().unwrap();
-        assert_eq!(settings.drawn(1.0 - f64::EPSILON / 2.0), Rate::from_bps(2_880_000));
+        assert_eq!(settings.capacity_at(1.0 - f64::EPSILON / 2.0), Rate::from_bps(2_880_000));
     }
 
     #[test]

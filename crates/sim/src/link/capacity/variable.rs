@@ -1,21 +1,21 @@
-//! Service at a rate that whoever drives the world may change at any time, also in the middle of a packet.
+//! Service at a rate that the driver may change at any time, also in the middle of a packet.
 
 use super::{Served, WORK_PER_BYTE};
 use tidegate_core::{Rate, Time};
 
-/// A transmitter whose rate can be changed. The bits that a packet has left go at the new rate.
+/// A transmitter whose rate can be changed. The remaining bits of a packet go at the new rate.
 ///
-/// Exact, as [`super::Constant`] is: whole nanoseconds and the work of the one that has begun.
+/// It is exact, as [`super::Constant`]: whole nanoseconds, and the work done in the one that has begun.
 #[derive(Clone, Debug)]
 pub struct Variable {
     rate: u64,
     /// Whole nanoseconds of the exact end of the last service; `i64::MAX` for never.
     done: i64,
-    /// Work done in the nanosecond that follows: less than the rate.
+    /// Work done in the nanosecond after `done`: less than the rate.
     spent: u128,
-    /// Work that was left of the packet in service when the rate became zero.
+    /// Remaining work of the packet in service when the rate became zero.
     stuck: u128,
-    /// Since when it has had which rate.
+    /// All rates, each with the time from which it held.
     history: Vec<(Time, Rate)>,
 }
 
@@ -26,7 +26,7 @@ impl Variable {
         Self { rate: rate.as_bps(), done: i64::MIN, spent: 0, stuck: 0, history }
     }
 
-    /// A transmitter that has had `rate` since `now`, when nothing of its own was going on.
+    /// A transmitter of `rate` that is idle from `now` on.
     pub(super) fn since(now: Time, rate: Rate) -> Self {
         Self { done: now.as_nanos(), ..Self::new(rate) }
     }
@@ -36,18 +36,18 @@ impl Variable {
         Rate::from_bps(self.rate)
     }
 
-    /// Takes over `work` that is left of a packet from the transmitter before; says when it is done.
+    /// Takes over the remaining `work` of a packet from the previous transmitter; returns its end.
     pub(super) fn resume(&mut self, work: u128) -> Time {
         self.take(work);
         self.rounded()
     }
 
-    /// When the service of a packet would begin that has been there since `from`.
+    /// The time at which the service of a packet would begin that has waited since `from`.
     pub(crate) fn begins(&self, from: Time) -> Time {
         if self.rate == 0 { Time::MAX } else { from.max(self.rounded()) }
     }
 
-    /// Serves `size` bytes that have been there since `from`, after all that came before. The rate must not
+    /// Serves a packet of `size` bytes that has waited since `from`, after all earlier packets. The rate must not
     /// be zero.
     pub(crate) fn serve(&mut self, from: Time, size: u32) -> Served {
         if self.done < from.as_nanos() {
@@ -58,36 +58,36 @@ impl Variable {
         Served { start, finish: self.rounded() }
     }
 
-    /// From `now` on it has `rate`. The new end of the service that is going on and does not end before `now`, if
-    /// `serving` says that there is one.
+    /// Sets the rate from `now` on. Returns the new end of the service under way, if there is one (`serving`); it must
+    /// not end before `now`.
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate, serving: bool) -> Option<Time> {
-        let old = std::mem::replace(&mut self.rate, rate.as_bps());
+        let old_rate = std::mem::replace(&mut self.rate, rate.as_bps());
         self.history.push((now, rate));
         let finish = serving.then(|| {
-            let left = match old {
+            let remaining = match old_rate {
                 0 => self.stuck,
-                _ => u128::from(old) * (self.done - now.as_nanos()) as u128 + self.spent,
+                _ => u128::from(old_rate) * (self.done - now.as_nanos()) as u128 + self.spent,
             };
             (self.done, self.spent) = (now.as_nanos(), 0);
-            self.take(left);
+            self.take(remaining);
             self.rounded()
         });
         if !serving {
-            // nothing begins in the past, and what has been used of a nanosecond is used
+            // no service begins in the past, and the used part of a nanosecond is not available again
             (self.done, self.spent) = (self.rounded().max(now).as_nanos(), 0);
         }
         finish
     }
 
-    /// The mean rate over `[from, to)`, as it was and, as long as nobody changes it, will be.
+    /// The mean rate over `[from, to)`, as it was, or as it will be if the driver does not change it.
     pub(crate) fn mean_rate(&self, from: Time, to: Time) -> Rate {
         if to <= from {
             return Rate::ZERO;
         }
         let mut work = 0;
-        for (place, &(at, rate)) in self.history.iter().enumerate() {
-            let until = self.history.get(place + 1).map_or(to, |&(next, _)| next.min(to));
-            let since = at.max(from);
+        for (index, &(begin, rate)) in self.history.iter().enumerate() {
+            let until = self.history.get(index + 1).map_or(to, |&(next, _)| next.min(to));
+            let since = begin.max(from);
             if since < until {
                 if rate == Rate::MAX {
                     return Rate::MAX;
@@ -104,8 +104,8 @@ impl Variable {
             _ if self.rate == u64::MAX => self.spent = 0,
             0 => (self.done, self.spent, self.stuck) = (i64::MAX, 0, work),
             rate => {
-                let whole = i64::try_from(work / rate).unwrap_or(i64::MAX);
-                (self.done, self.spent) = (self.done.saturating_add(whole), work % rate);
+                let nanos = i64::try_from(work / rate).unwrap_or(i64::MAX);
+                (self.done, self.spent) = (self.done.saturating_add(nanos), work % rate);
             }
         }
     }
@@ -138,20 +138,20 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_that_are_left_go_at_the_new_rate() {
-        let at = Time::from_micros;
+    fn the_remaining_bits_go_at_the_new_rate() {
+        let micros = Time::from_micros;
         let mut service = Variable::new(Rate::from_mbps(8));
         // 1000 bytes: 1 ms; after 400 us 600 bytes are left, 2400 us at a quarter of the rate
-        assert_eq!(service.serve(at(0), 1000), Served { start: at(0), finish: at(1000) });
-        assert_eq!(service.set_rate(at(400), Rate::from_mbps(2), true), Some(at(2800)));
-        assert_eq!(service.begins(at(500)), at(2800));
-        // 100 bytes later nothing goes for a while
-        assert_eq!(service.set_rate(at(800), Rate::ZERO, true), Some(Time::MAX));
-        assert_eq!(service.begins(at(900)), Time::MAX);
-        assert_eq!(service.set_rate(at(5000), Rate::from_mbps(4), true), Some(at(6000)));
-        assert_eq!(service.serve(at(1000), 1000), Served { start: at(6000), finish: at(8000) });
+        assert_eq!(service.serve(micros(0), 1000), Served { start: micros(0), finish: micros(1000) });
+        assert_eq!(service.set_rate(micros(400), Rate::from_mbps(2), true), Some(micros(2800)));
+        assert_eq!(service.begins(micros(500)), micros(2800));
+        // after 100 more bytes the rate is zero for a while
+        assert_eq!(service.set_rate(micros(800), Rate::ZERO, true), Some(Time::MAX));
+        assert_eq!(service.begins(micros(900)), Time::MAX);
+        assert_eq!(service.set_rate(micros(5000), Rate::from_mbps(4), true), Some(micros(6000)));
+        assert_eq!(service.serve(micros(1000), 1000), Served { start: micros(6000), finish: micros(8000) });
         // 8 for 400, 2 for 400, 0 for 4200, 4 for 5000 us, of 10 ms
-        assert_eq!(service.mean_rate(at(0), at(10_000)), Rate::from_bps(2_400_000));
-        assert_eq!(service.mean_rate(at(400), at(800)), Rate::from_mbps(2));
+        assert_eq!(service.mean_rate(micros(0), micros(10_000)), Rate::from_bps(2_400_000));
+        assert_eq!(service.mean_rate(micros(400), micros(800)), Rate::from_mbps(2));
     }
 }

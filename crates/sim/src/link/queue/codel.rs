@@ -1,4 +1,4 @@
-//! CoDel (RFC 8289): drops or marks at the head while packets have waited too long for too long.
+//! CoDel (RFC 8289): drops or marks at the head while waits have exceeded the target for an interval.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::{Room, Tail};
@@ -12,16 +12,16 @@ use tidegate_core::{Size, Span, Time, math};
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodelSettings {
-    /// TARGET: how long packets may wait (section 4.4; 5 ms in section 5.3).
+    /// TARGET: the acceptable wait of packets (section 4.4; 5 ms in section 5.3).
     pub target: Span,
-    /// INTERVAL: for how long the shortest wait must be above the target before anything is dropped (section 4.3;
+    /// INTERVAL: the time for which the shortest wait must be above the target before a packet is dropped (section 4.3;
     /// 100 ms in section 5.3).
     pub interval: Span,
-    /// With at most so many bytes behind the packet that goes nothing is dropped (section 5.3: it should be the MTU).
+    /// No packet is dropped if at most this many bytes remain in the queue (section 5.3: it should be the MTU).
     pub maxpacket: Size,
     /// Whether packets of ECN-capable transports are marked instead of dropped (RFC 8290 section 5.2.6).
     pub ecn: bool,
-    /// Whoever has waited longer is marked in any case, if its transport is ECN-capable (RFC 8290 section 5.2.7).
+    /// Wait beyond which a packet of an ECN-capable transport is marked in any case (RFC 8290 section 5.2.7).
     #[serde(default)]
     pub ce_threshold: Option<Span>,
 }
@@ -50,26 +50,26 @@ impl CodelSettings {
     }
 }
 
-/// The state of CoDel for one queue (section 5.2), under the names that it has there.
+/// The state of CoDel for one queue, with the names of section 5.2.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Control {
-    /// When the wait will have been above the target for an interval; `None` while it is below.
+    /// Time at which the wait will have been above the target for an interval; `None` while it is below.
     first_above_time: Option<Time>,
-    /// When the next packet is to be dropped.
+    /// Time at which the next packet is to be dropped.
     drop_next: Time,
-    /// Packets dropped or marked since the drop state began, or what the last one ended with.
+    /// Packets dropped or marked in the present drop state, or in the last one.
     count: u32,
-    /// What `count` began with.
+    /// Value of `count` at the beginning of the drop state.
     lastcount: u32,
     /// Whether it is in the drop state.
     dropping: bool,
 }
 
 impl Control {
-    /// The packet of `queue` that goes now, after those that were dropped before it (section 5.5).
+    /// Takes the next packet of `queue`, after dropping those before it that have to be dropped (section 5.5).
     ///
-    /// Where a packet is marked instead of dropped, it goes, with the state that a drop would have left behind: RFC
-    /// 8289 says nothing of it, and this is what Linux does (`codel_dequeue` in `include/net/codel_impl.h`).
+    /// A packet that is marked instead of dropped goes, and the state is as after a drop: RFC
+    /// 8289 does not define it, and Linux does this (`codel_dequeue` in `include/net/codel_impl.h`).
     pub(crate) fn dequeue(
         &mut self,
         settings: &CodelSettings,
@@ -111,7 +111,7 @@ impl Control {
         }
         if ok_to_drop {
             self.dropping = true;
-            // close to the last drop state the rate of drops that controlled the queue then is a good one to begin with
+            // soon after the last drop state, begin with the rate of drops that controlled the queue then
             let delta = self.count - self.lastcount;
             let is_recent = now - self.drop_next < settings.interval.scaled(16.0);
             self.count = if delta > 1 && is_recent { delta } else { 1 };
@@ -125,8 +125,8 @@ impl Control {
         Some(going)
     }
 
-    /// Takes a packet off the queue, and says whether it may be dropped: whether the wait has been above the target for
-    /// an interval (`dodequeue` of section 5.6).
+    /// Takes a packet off the queue, and returns whether it may be dropped, because the wait has been above the target
+    /// for an interval (`dodequeue` of section 5.6).
     fn next(&mut self, settings: &CodelSettings, queue: &mut Fifo, now: Time) -> Option<(Waiting, bool)> {
         let Some(going) = queue.pop() else {
             // an empty queue is not above the target, and ends the drop state
@@ -144,22 +144,22 @@ impl Control {
                 self.first_above_time = Some(now + settings.interval);
                 false
             }
-            Some(at) => now >= at,
+            Some(time) => now >= time,
         };
         Some((going, ok_to_drop))
     }
 }
 
-/// When the drop after the `count`-th is due (`control_law` of section 5.6).
+/// Time of the drop after the `count`-th (`control_law` of section 5.6).
 fn control_law(last: Time, interval: Span, count: u32) -> Time {
     last + interval.scaled(1.0 / math::sqrt(f64::from(count)))
 }
 
-/// One queue that CoDel manages.
+/// A queue managed by CoDel.
 #[derive(Clone, Debug)]
 pub(crate) struct Codel {
     settings: CodelSettings,
-    /// Section 5.4: what comes to a full buffer is dropped, and does not count.
+    /// The buffer; packets that come while it is full are dropped, and do not count (section 5.4).
     waiting: Tail,
     control: Control,
 }
@@ -184,8 +184,8 @@ impl QueueDiscipline for Codel {
         self.waiting.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
-        self.waiting.each(visit);
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.waiting.for_each(visit);
     }
 
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
@@ -196,7 +196,7 @@ impl QueueDiscipline for Codel {
 #[cfg(test)]
 mod tests {
     use super::super::DropTail;
-    use super::super::desk::{Desk, Told};
+    use super::super::desk::{Desk, QueueEvents};
     use super::*;
     use tidegate_core::{Ecn, Rate};
 
@@ -207,8 +207,9 @@ mod tests {
         Desk::new(Codel::new(settings, room).unwrap())
     }
 
-    /// From `from` on, for `length`, a packet is asked for at every step, when four wait that have waited for `waited`.
-    fn serve(desk: &mut Desk<Codel>, from: Time, length: Span, waited: Span, ecn: Ecn) -> Told {
+    /// Takes a packet at every step from `from` on, for `length`, while there are four packets that have waited for
+    /// `waited`; returns the drops and marks.
+    fn serve(desk: &mut Desk<Codel>, from: Time, length: Span, waited: Span, ecn: Ecn) -> QueueEvents {
         let mut now = from;
         while now < from + length {
             desk.queue.waiting.queue = Fifo::default();
@@ -216,11 +217,11 @@ mod tests {
             assert!(desk.take(now).is_some());
             now += STEP;
         }
-        desk.told()
+        desk.take_events()
     }
 
-    /// The drops of a drop state that began with `count` at `first` and goes on until `end`: interval / sqrt(count) after
-    /// one another.
+    /// The times of drops of a drop state that began with `count` at `first` and lasts until `end`: they are
+    /// interval / sqrt(count) apart.
     fn spaced(first: Time, mut count: u32, interval: Span, end: Time) -> Vec<Time> {
         let mut times = vec![first];
         let mut next = first;
@@ -234,10 +235,13 @@ mod tests {
         }
     }
 
-    fn assert_at(told: &Told, expected: &[Time], dropped: bool) {
-        assert_eq!(told.len(), expected.len());
-        for (&(at, _, died), &expected) in told.iter().zip(expected) {
-            assert!(at >= expected && at < expected + STEP && died == dropped, "{at} instead of {expected}");
+    fn assert_at(events: &QueueEvents, expected: &[Time], dropped: bool) {
+        assert_eq!(events.len(), expected.len());
+        for (&(time, _, died), &expected) in events.iter().zip(expected) {
+            assert!(
+                time >= expected && time < expected + STEP && died == dropped,
+                "{time} instead of {expected}"
+            );
         }
     }
 
@@ -251,13 +255,13 @@ mod tests {
             let end = Time::from_secs(2);
             for (ecn, dropped) in [(Ecn::NotEct, true), (Ecn::Ect0, false), (Ecn::Ect1, false)] {
                 let mut desk = codel(settings);
-                let told = serve(&mut desk, Time::ZERO, end - Time::ZERO, LONG, ecn);
-                assert_at(&told, &spaced(Time::ZERO + interval, 1, interval, end), dropped);
-                assert!(told.len() > 30, "{}", told.len());
+                let events = serve(&mut desk, Time::ZERO, end - Time::ZERO, LONG, ecn);
+                assert_at(&events, &spaced(Time::ZERO + interval, 1, interval, end), dropped);
+                assert!(events.len() > 30, "{}", events.len());
             }
             let mut desk = codel(CodelSettings { ecn: false, ..settings });
-            let told = serve(&mut desk, Time::ZERO, end - Time::ZERO, LONG, Ecn::Ect0);
-            assert_at(&told, &spaced(Time::ZERO + interval, 1, interval, end), true);
+            let events = serve(&mut desk, Time::ZERO, end - Time::ZERO, LONG, Ecn::Ect0);
+            assert_at(&events, &spaced(Time::ZERO + interval, 1, interval, end), true);
         }
     }
 
@@ -268,17 +272,21 @@ mod tests {
         for (pause, recent) in [(150, true), (1590, true), (1610, false)] {
             let mut desk = codel(CodelSettings::RFC_8289);
             let first = serve(&mut desk, Time::ZERO, until - Time::ZERO, LONG, Ecn::NotEct).len() as u32;
-            // `drop_next` is that of the drop that was due next when the wait fell
+            // `drop_next` is the time of the drop that was due next when the wait fell
             let due = *spaced(Time::ZERO + interval, 1, interval, until + interval)
                 .iter()
-                .find(|&&at| at >= until)
+                .find(|&&drop| drop >= until)
                 .unwrap();
-            let again = due + Span::from_millis(pause) - interval;
-            assert!(serve(&mut desk, until, again - until, SHORT, Ecn::NotEct).is_empty());
-            let told = serve(&mut desk, again, Span::from_secs(1), LONG, Ecn::NotEct);
-            // of `first` drops the state's count began with 1: delta is their number less one
+            let resumed = due + Span::from_millis(pause) - interval;
+            assert!(serve(&mut desk, until, resumed - until, SHORT, Ecn::NotEct).is_empty());
+            let events = serve(&mut desk, resumed, Span::from_secs(1), LONG, Ecn::NotEct);
+            // the count of the first drop state began with 1 and ended with `first`: delta is one less
             let count = if recent { first - 1 } else { 1 };
-            assert_at(&told, &spaced(again + interval, count, interval, again + Span::from_secs(1)), true);
+            assert_at(
+                &events,
+                &spaced(resumed + interval, count, interval, resumed + Span::from_secs(1)),
+                true,
+            );
         }
     }
 
@@ -289,18 +297,18 @@ mod tests {
         let mut desk = codel(CodelSettings::RFC_8289);
         let short = target - Span::from_nanos(1);
         assert!(serve(&mut desk, Time::ZERO, second, short, Ecn::NotEct).is_empty());
-        // the target itself is too much (section 5.6: below it is below)
+        // a wait of exactly the target counts as above (section 5.6)
         assert!(!serve(&mut desk, Time::ZERO + second, second, target, Ecn::NotEct).is_empty());
         // an interval with one shorter wait in it does not count
         let mut desk = codel(CodelSettings::RFC_8289);
         let mut now = Time::ZERO;
         for _ in 0..20 {
-            let most = CodelSettings::RFC_8289.interval;
-            assert!(serve(&mut desk, now, most, LONG, Ecn::NotEct).is_empty());
-            assert!(serve(&mut desk, now + most, STEP, SHORT, Ecn::NotEct).is_empty());
-            now += most + STEP;
+            let interval = CodelSettings::RFC_8289.interval;
+            assert!(serve(&mut desk, now, interval, LONG, Ecn::NotEct).is_empty());
+            assert!(serve(&mut desk, now + interval, STEP, SHORT, Ecn::NotEct).is_empty());
+            now += interval + STEP;
         }
-        // at most one packet behind the one that goes
+        // at most one packet remains in the queue
         let room = DropTail::UNLIMITED.resolve(Rate::from_mbps(10));
         for (size, drops) in [(1500, false), (1501, true)] {
             let mut desk = Desk::new(Codel::new(CodelSettings::RFC_8289, room).unwrap());
@@ -312,12 +320,12 @@ mod tests {
                     desk.take(now);
                 }
             }
-            assert_eq!(!desk.told().is_empty(), drops, "{size} bytes");
+            assert_eq!(!desk.take_events().is_empty(), drops, "{size} bytes");
         }
     }
 
     #[test]
-    fn what_waits_longer_than_a_threshold_is_marked_and_nothing_else() {
+    fn packets_that_wait_longer_than_the_threshold_are_marked_and_no_others() {
         let settings = CodelSettings { ce_threshold: Some(SHORT), ..CodelSettings::RFC_8289 };
         let mut desk = codel(settings);
         let over = SHORT + Span::from_nanos(1);

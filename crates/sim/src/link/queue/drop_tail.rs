@@ -1,4 +1,4 @@
-//! The limits of a queue, and drop-tail: what fits is kept in order, what does not fit is dropped.
+//! The limits of a queue, and drop-tail: packets that fit are kept in order, the others are dropped.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::fifo::Fifo;
@@ -6,39 +6,39 @@ use serde::Deserialize;
 use tidegate_core::record::Backlog;
 use tidegate_core::{Rate, Size, Span};
 
-/// The limits of a queue. Several may be given: a packet must fit all of them. Drop-tail has nothing else; to any other
-/// discipline they are the size of its buffer.
+/// The limits of a queue. If there are several, a packet must fit all of them. Drop-tail has nothing else; for any
+/// other discipline they are the size of its buffer.
 ///
-/// What the limits count: everything that has not fully left, as in libwebrtc's and str0m's link models, so that
-/// no packet waits longer than limit / rate. Without [`DropTail::counts_in_service`] only packets that wait: that
-/// is the way of a device queue in ns-3 and of ns-2, where a packet in transmission has left the queue object. (ns-2's
-/// `DropTail::enque` drops when `length + 1 >= limit`: with its limit of 50 there wait 49 beside the one in service,
+/// The limits count all packets that have not fully left, as in libwebrtc's and str0m's link models, so that
+/// no packet waits longer than limit / rate. Without [`DropTail::counts_in_service`] they count only waiting packets,
+/// as a device queue in ns-3 and ns-2, where a packet in transmission has left the queue object. (ns-2's
+/// `DropTail::enque` drops when `length + 1 >= limit`: with its limit of 50, 49 packets wait beside the one in service,
 /// as with 50 here.)
 ///
-/// A packet that finds nothing in the link is taken in whatever its size, as every real buffer holds at least one packet:
-/// limits in bytes or time that are too small for it would lose everything on an idle link. The link tells of
-/// such packets when the run ends ([`tidegate_core::Node::warnings`]).
+/// A packet that comes to an empty link is accepted in any size, because every real buffer holds at least one packet:
+/// limits in bytes or time that are too small for it would lose all packets on an idle link. The link warns about
+/// such packets at the end of the run ([`tidegate_core::Node::warnings`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DropTail {
-    /// At most so many packets.
+    /// Largest number of packets.
     pub packets: Option<u32>,
-    /// At most so many bytes.
+    /// Largest number of bytes.
     pub bytes: Option<Size>,
-    /// At most as many bytes as the link's nominal rate carries in this time (RFC 8868 section 4.3:
+    /// Limit in bytes as the time in which the link's nominal rate carries them (RFC 8868 section 4.3:
     /// seconds times bit/s over 8).
     pub time: Option<Span>,
     /// Whether the packet in service counts.
     pub counts_in_service: bool,
 }
 
-/// The limits of a [`DropTail`] on a link of known rate, as plain numbers.
+/// The limits of a [`DropTail`] on a link of known rate, in packets and bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     packets: u64,
     bytes: u64,
     pub(crate) counts_in_service: bool,
-    /// The size of the largest packet that was taken in only because nothing was there; 0: there was none.
+    /// Size of the largest packet that was accepted only because the link was empty; 0: there was none.
     oversized: u32,
 }
 
@@ -58,20 +58,20 @@ impl DropTail {
         Self { bytes: Some(bytes), ..Self::UNLIMITED }
     }
 
-    /// At most what the link's nominal rate carries in `time`.
+    /// At most the bytes that the link's nominal rate carries in `time`.
     #[must_use]
     pub const fn time(time: Span) -> Self {
         Self { time: Some(time), ..Self::UNLIMITED }
     }
 
-    /// This, for packets that wait alone: the one in service does not count.
+    /// Excludes the packet in service from the limits.
     #[must_use]
     pub const fn of_waiting(mut self) -> Self {
         self.counts_in_service = false;
         self
     }
 
-    /// As numbers, on a link of `nominal` rate.
+    /// Computes the limits on a link of `nominal` rate.
     pub(crate) fn resolve(&self, nominal: Rate) -> Room {
         let bytes = self.bytes.map_or(u64::MAX, Size::as_bytes);
         let timed = self.time.filter(|_| nominal != Rate::MAX);
@@ -98,14 +98,14 @@ impl Room {
         packets < self.packets && bytes.saturating_add(size as u64) <= self.bytes
     }
 
-    /// Whether so many waiting packets of so many bytes are no more than there is room for. None always are, and one that
-    /// is alone.
+    /// Whether the limits allow so many waiting packets of so many bytes. They always allow none, and a single packet
+    /// in an otherwise empty link.
     pub(crate) fn holds(&self, moment: &Moment<'_>, packets: u64, bytes: u64) -> bool {
         if packets == 0 || packets == 1 && moment.in_service.is_none() {
             return true;
         }
-        let (more, length) = self.in_service(moment);
-        packets + more <= self.packets && bytes + length <= self.bytes
+        let (packets_served, bytes_served) = self.in_service(moment);
+        packets + packets_served <= self.packets && bytes + bytes_served <= self.bytes
     }
 
     /// Packets and bytes in service, as far as they count.
@@ -114,7 +114,7 @@ impl Room {
         counted.map_or((0, 0), |size| (1, u64::from(size)))
     }
 
-    /// Takes note of a packet of `size` that is taken in because nothing is there.
+    /// Remembers a packet of `size` that is accepted because the link is empty, if it exceeds the limit.
     #[inline]
     pub(crate) fn takes_one(&mut self, size: u32) {
         if u64::from(size) > self.bytes {
@@ -122,35 +122,35 @@ impl Room {
         }
     }
 
-    /// What is to be told of packets that were larger than all there is room for.
+    /// Warns about packets that were larger than the limit.
     pub(crate) fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
         if self.oversized > 0 {
             let (bytes, size) = (self.bytes, self.oversized);
-            let told = format!(
-                "its {bytes} bytes hold no packet of {size}: one goes in where nothing else is, and nothing beside it"
+            let warning = format!(
+                "its {bytes} bytes are too few for a packet of {size}: one is accepted only while the link is empty"
             );
-            tell("queue", told);
+            tell("queue", warning);
         }
     }
 
-    /// Whether a packet of `size` is taken in where `packets` packets of `bytes` bytes wait.
+    /// Whether a packet of `size` is accepted while `packets` packets of `bytes` bytes wait.
     pub(crate) fn admits(&mut self, moment: &Moment<'_>, packets: u64, bytes: u64, size: u32) -> bool {
         if packets == 0 && moment.in_service.is_none() {
             self.takes_one(size);
             return true;
         }
-        let (more, length) = self.in_service(moment);
-        self.fits(packets + more, bytes + length, size)
+        let (packets_served, bytes_served) = self.in_service(moment);
+        self.fits(packets + packets_served, bytes + bytes_served, size)
     }
 
-    /// Whether everything fits always.
+    /// Whether there is no limit.
     #[inline]
     pub(crate) const fn is_unlimited(&self) -> bool {
         self.packets == u64::MAX && self.bytes == u64::MAX
     }
 }
 
-/// First in, first out, and what does not fit is dropped: a [`DropTail`] at work, as a discipline.
+/// A drop-tail queue as a discipline: first in, first out, and packets that do not fit are dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     room: Room,
@@ -180,8 +180,8 @@ impl QueueDiscipline for Tail {
         self.queue.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
-        self.queue.each(visit);
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.queue.for_each(visit);
     }
 
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {

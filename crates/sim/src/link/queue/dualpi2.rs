@@ -1,4 +1,5 @@
-//! DualPI2 (RFC 9332, appendix A): a queue for L4S and one for all others, coupled so that their flows get equal shares.
+//! DualPI2 (RFC 9332, appendix A): a queue for L4S and one for classic traffic, coupled so that their flows get equal
+//! shares.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
@@ -13,19 +14,20 @@ use tidegate_core::{Ecn, Size, Span, Time};
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Settings {
-    /// k: how much stronger marks are for L4S than the square root of classic drops (2).
+    /// k: the coupling factor, by which marks for L4S exceed the square root of classic drops (2).
     pub k: f64,
-    /// The wait that the PI controller aims at (15 ms).
+    /// The target wait of the PI controller (15 ms).
     pub target: Span,
-    /// `RTT_max`: the longest round trip that it is stable with, from which its gains follow (100 ms).
+    /// `RTT_max`: the longest round trip with which it is stable; its gains follow from it (100 ms).
     pub rtt_max: Span,
     /// `minTh`: the wait in the L4S queue from which on packets are marked (800 us).
     pub min_th: Span,
-    /// Over how much more of it the probability rises to one; zero makes a step of it (400 us).
+    /// Additional wait over which the probability rises to one; zero makes it a step (400 us).
     pub range: Span,
-    /// `Th_len`: with no more packets in the L4S queue, the one that goes among them, it marks none for their wait (1).
+    /// `Th_len`: with at most this many packets in the L4S queue, including the one that goes, none is marked for its
+    /// wait (1).
     pub th_len: u32,
-    /// Which share of the link the classic queue has for certain while both have packets (section 4.2.2: 1/16).
+    /// Guaranteed share of the classic queue while both queues have packets (section 4.2.2: 1/16).
     pub classic_weight: f64,
 }
 
@@ -54,7 +56,7 @@ impl DualPi2Settings {
         })
     }
 
-    /// Tupdate (line 12): how often the base probability is computed.
+    /// Tupdate (line 12): the time between updates of the base probability.
     fn t_update(&self) -> Span {
         self.target.min(self.rtt_max / 3)
     }
@@ -64,7 +66,7 @@ impl DualPi2Settings {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     packets: Fifo,
-    /// Likelihoods that have not come to a whole yet.
+    /// Sum of likelihoods, less a whole one at each event.
     count: f64,
 }
 
@@ -79,31 +81,32 @@ impl Queue {
         is_whole
     }
 
-    /// How long its head has waited; zero without any.
+    /// Wait of the packet at the head; zero if the queue is empty.
     fn time(&self, now: Time) -> Span {
         self.packets.head().map_or(Span::ZERO, |head| now - head.since)
     }
 }
 
-/// DualPI2 at work.
+/// The two queues of DualPI2 and their controller.
 #[derive(Clone, Debug)]
 pub(crate) struct DualPi2 {
     settings: DualPi2Settings,
     room: Room,
     l4s: Queue,
     classic: Queue,
-    /// Who goes first while both have packets: the L4S queue unless it is positive. In parts of a byte.
+    /// Credit of the scheduler, in parts of a byte: while both queues have packets, the L4S queue goes first unless it
+    /// is positive.
     credit: i64,
-    /// What a byte of L4S adds to it, and what a byte of the classic queue takes off it.
+    /// Credit that a byte of the L4S queue adds, and credit that a byte of the classic queue takes.
     weights: (i64, i64),
     /// p', the base probability.
     base: f64,
-    /// prevq: what the queue was at the last update.
+    /// prevq: the wait at the last update.
     before: Span,
     updates: Ticks,
 }
 
-/// Of so many parts of a byte the weights are whole numbers.
+/// Parts of a byte in which weights are whole numbers.
 const PARTS: i64 = 1 << 16;
 
 impl DualPi2 {
@@ -128,12 +131,12 @@ impl DualPi2 {
         self.base * self.base
     }
 
-    /// p_CL, what is coupled from there to the L4S queue.
+    /// p_CL, the probability coupled from the classic queue to the L4S queue.
     fn coupled_probability(&self) -> f64 {
         self.settings.k * self.base
     }
 
-    /// The probability that the L4S queue itself gives (`laqm`, figure 5).
+    /// The native probability of the L4S queue (`laqm`, figure 5).
     fn native_probability(&self, qdelay: Span) -> f64 {
         let DualPi2Settings { min_th, range, .. } = self.settings;
         if qdelay >= min_th + range {
@@ -156,17 +159,17 @@ impl DualPi2 {
         self.before = current;
     }
 
-    /// Which queue the next packet comes from: whether that is the L4S queue. Weighted round robin by bytes, whose
-    /// credit moves only while both have packets, as in Linux (appendix A.1).
+    /// Whether the next packet comes from the L4S queue: weighted round robin by bytes, with a
+    /// credit that moves only while both queues have packets, as in Linux (appendix A.1).
     fn schedules_l4s(&self) -> bool {
         let (l4s, classic) = (self.l4s.packets.packets(), self.classic.packets.packets());
         l4s > 0 && (classic == 0 || self.credit <= 0)
     }
 
-    /// Takes note of what goes, for the credit.
+    /// Updates the credit for a packet that goes.
     fn charge(&mut self, size: u32, is_l4s: bool) {
-        let other = if is_l4s { &self.classic } else { &self.l4s };
-        if other.packets.packets() > 0 {
+        let opposite = if is_l4s { &self.classic } else { &self.l4s };
+        if opposite.packets.packets() > 0 {
             let (adds, takes) = self.weights;
             self.credit += i64::from(size) * if is_l4s { adds } else { -takes };
         }
@@ -174,8 +177,8 @@ impl DualPi2 {
 
     /// The next packet of the L4S queue (lines 4a to 8j of figure 7); `None` if it was dropped.
     ///
-    /// In saturation all that is not dropped is marked, as the text says. Line 8h adds p_CL to the same count for that,
-    /// and where k p' is above one, what is left of it there would make line 8c drop more than p_C.
+    /// In saturation all packets that are not dropped are marked, as the text says. Line 8h adds p_CL to the same
+    /// count for that; where k p' is above one, the remainder in the count would make line 8c drop more than p_C.
     fn next_l4s(&mut self, moment: &mut Moment<'_>) -> Option<Waiting> {
         let packets = self.l4s.packets.packets();
         let mut going = self.l4s.packets.pop()?;
@@ -214,7 +217,7 @@ impl DualPi2 {
 
 impl QueueDiscipline for DualPi2 {
     fn enqueue(&mut self, moment: &mut Moment<'_>, waiting: Waiting) {
-        self.updates.go_on(moment.now);
+        self.updates.resume(moment.now);
         let Backlog { packets, bytes } = self.backlog();
         if packets == 0 && moment.in_service.is_none() {
             self.credit = 0;
@@ -255,9 +258,9 @@ impl QueueDiscipline for DualPi2 {
         Backlog { packets: l4s.packets + classic.packets, bytes: Size::from_bytes(bytes) }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
-        self.l4s.packets.each(visit);
-        self.classic.packets.each(visit);
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.l4s.packets.for_each(visit);
+        self.classic.packets.for_each(visit);
     }
 
     fn warnings(&self, tell: &mut dyn FnMut(&'static str, String)) {
@@ -279,15 +282,15 @@ mod tests {
         Desk::new(DualPi2::new(settings, room).unwrap())
     }
 
-    /// Of `count` packets of `ecn` that wait for less than any threshold: (dropped, marked).
-    fn told(base: f64, ecn: Ecn, count: u32) -> (u32, u32) {
+    /// The numbers of dropped and marked packets, of `count` packets of `ecn` that wait for less than any threshold.
+    fn losses_and_marks(base: f64, ecn: Ecn, count: u32) -> (u32, u32) {
         let mut desk = desk(DualPi2Settings::RFC_9332);
         desk.queue.base = base;
         (0..count).for_each(|_| desk.put(NOW, Span::ZERO, 0, 1000, ecn));
         while desk.take(NOW).is_some() {}
-        let told = desk.told();
-        let dropped = told.iter().filter(|(_, _, died)| *died).count() as u32;
-        (dropped, told.len() as u32 - dropped)
+        let events = desk.take_events();
+        let dropped = events.iter().filter(|(_, _, died)| *died).count() as u32;
+        (dropped, events.len() as u32 - dropped)
     }
 
     #[test]
@@ -302,28 +305,29 @@ mod tests {
         assert_eq!(refused(us(10), us(29)).as_deref(), Some("rtt_max"));
     }
 
-    /// p_C = p'^2 and p_CL = k p', so that p_C = (p_CL / k)^2: to one packet, because `recur` spaces them evenly.
+    /// p_C = p'^2 and p_CL = k p', so p_C = (p_CL / k)^2; the counts agree to one packet, because `recur` spaces them
+    /// evenly.
     #[test]
     fn the_classic_probability_is_the_square_of_half_the_coupled_one() {
         let count = 100_000;
         let near =
-            |found: u32, expected: f64| (f64::from(found) - f64::from(count) * expected).abs() <= 1.001;
+            |events: u32, expected: f64| (f64::from(events) - f64::from(count) * expected).abs() <= 1.001;
         for base in [0.0, 0.001, 0.01, 0.1, 0.3, 0.49] {
-            let coupled = f64::from(told(base, Ecn::Ect1, count).1) / f64::from(count);
+            let coupled = f64::from(losses_and_marks(base, Ecn::Ect1, count).1) / f64::from(count);
             assert!((coupled - 2.0 * base).abs() <= 1.1e-5, "{base}: {coupled}");
             let expected = (coupled / 2.0) * (coupled / 2.0);
-            let (dropped, none) = told(base, Ecn::NotEct, count);
-            assert!(near(dropped, expected) && none == 0, "{base}: {dropped}");
-            assert_eq!(told(base, Ecn::Ect0, count), (0, dropped), "marks for drops");
-            assert_eq!(told(base, Ecn::Ect1, count).0, 0);
+            let (dropped, marked) = losses_and_marks(base, Ecn::NotEct, count);
+            assert!(near(dropped, expected) && marked == 0, "{base}: {dropped}");
+            assert_eq!(losses_and_marks(base, Ecn::Ect0, count), (0, dropped), "marks for drops");
+            assert_eq!(losses_and_marks(base, Ecn::Ect1, count).0, 0);
         }
-        // from p_C = 1/4 on ECN spares nobody: all lose as many, and what is left of L4S is marked
+        // from p_C = 1/4 on ECN does not protect: all traffic has the same loss, and the rest of L4S is marked
         for base in [0.5, 0.7] {
             for ecn in [Ecn::NotEct, Ecn::Ect0] {
-                let (dropped, marked) = told(base, ecn, count);
+                let (dropped, marked) = losses_and_marks(base, ecn, count);
                 assert!(near(dropped, base * base) && marked == 0, "{base}: {dropped}");
             }
-            let (dropped, marked) = told(base, Ecn::Ect1, count);
+            let (dropped, marked) = losses_and_marks(base, Ecn::Ect1, count);
             assert!(near(dropped, base * base) && dropped + marked == count, "{base}: {dropped}, {marked}");
         }
     }
@@ -361,10 +365,10 @@ mod tests {
             let mut desk = desk(DualPi2Settings { range: us(range), ..DualPi2Settings::RFC_9332 });
             (0..1001).for_each(|_| desk.put(NOW, us(waited), 0, 1000, Ecn::Ect1));
             while desk.take(NOW).is_some() {}
-            let marks = desk.told().len() as f64;
-            // the last one is alone
+            let marks = desk.take_events().len() as f64;
+            // the last packet is alone
             assert!((marks - 1000.0 * expected).abs() <= 1.0, "{range}, {waited}: {marks}");
-            // CE stays with L4S, and what bears the mark is not told of again
+            // a packet with CE stays in the L4S queue, and is not reported as marked again
             desk.put(NOW, us(waited), 0, 1000, Ecn::Ce);
             assert_eq!((desk.queue.l4s.packets.packets(), desk.queue.classic.packets.packets()), (1, 0));
         }
@@ -378,12 +382,12 @@ mod tests {
                 desk.put(NOW, Span::ZERO, 0, 1500, Ecn::NotEct);
                 desk.put(NOW, Span::ZERO, 1, 700, Ecn::Ect1);
             }
-            let (mut classic, mut all) = (0.0, 0.0);
+            let (mut classic, mut total) = (0.0, 0.0);
             while desk.queue.l4s.packets.packets() > 1 {
                 let (flow, _, size) = desk.take(NOW).unwrap();
-                all += f64::from(size);
+                total += f64::from(size);
                 classic += if flow == 0 { f64::from(size) } else { 0.0 };
-                assert!((classic - weight * all).abs() <= 1500.0, "{classic} of {all}");
+                assert!((classic - weight * total).abs() <= 1500.0, "{classic} of {total}");
             }
             while desk.take(NOW).is_some() {}
             assert_eq!(desk.queue.backlog().packets, 0);

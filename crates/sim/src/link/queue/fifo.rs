@@ -1,4 +1,4 @@
-//! First in, first out: packets that wait in order, and how many bytes they are.
+//! A first-in, first-out queue that counts its bytes.
 
 use super::discipline::Waiting;
 use crate::counts::take_away;
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tidegate_core::Size;
 use tidegate_core::record::Backlog;
 
-/// A queue without limits and without opinions: what disciplines are made of.
+/// A queue without limits, the building block of disciplines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fifo {
     waiting: VecDeque<Waiting>,
@@ -14,7 +14,7 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
-    /// Puts a packet behind all others.
+    /// Adds a packet at the tail.
     pub(crate) fn push(&mut self, waiting: Waiting) {
         self.bytes += u64::from(waiting.packet.size);
         self.waiting.push_back(waiting);
@@ -24,7 +24,11 @@ impl Fifo {
     pub(crate) fn pop(&mut self) -> Option<Waiting> {
         let first = self.waiting.pop_front()?;
         take_away(&mut self.bytes, u64::from(first.packet.size), "bytes of a queue");
-        debug_assert!(!self.waiting.is_empty() || self.bytes == 0, "{} bytes of nothing", self.bytes);
+        debug_assert!(
+            !self.waiting.is_empty() || self.bytes == 0,
+            "{} bytes counted in an empty queue",
+            self.bytes
+        );
         Some(first)
     }
 
@@ -33,24 +37,24 @@ impl Fifo {
         self.waiting.front()
     }
 
-    /// How many packets wait.
+    /// Number of waiting packets.
     pub(crate) fn packets(&self) -> u64 {
         self.waiting.len() as u64
     }
 
-    /// How many bytes wait.
+    /// Number of waiting bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Both, for the record.
+    /// Waiting packets and bytes, for the record.
     pub(crate) fn backlog(&self) -> Backlog {
         let packets = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
         Backlog { packets, bytes: Size::from_bytes(self.bytes) }
     }
 
-    /// Shows each packet, the oldest first.
-    pub(crate) fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+    /// Visits each packet, the oldest first.
+    pub(crate) fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.waiting.iter().for_each(visit);
     }
 }

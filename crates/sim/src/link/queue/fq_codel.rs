@@ -1,4 +1,5 @@
-//! FQ-CoDel (RFC 8290): a queue for each flow, served in turns by bytes, with CoDel in each; flows that build no queue go first.
+//! FQ-CoDel (RFC 8290): a queue for each flow, served in turns by bytes, with CoDel in each; flows that build no queue
+//! go first.
 
 use super::codel::{CodelSettings, Control};
 use super::discipline::{Moment, QueueDiscipline, Waiting};
@@ -20,16 +21,16 @@ pub struct FqCodelSettings {
     pub target: Span,
     /// CoDel's interval (section 5.2.1).
     pub interval: Span,
-    /// CoDel drops nothing with at most so many bytes behind the packet that goes (RFC 8289 section 5.3).
+    /// CoDel drops no packet if at most this many bytes remain in the queue (RFC 8289 section 5.3).
     pub maxpacket: Size,
     /// Whether packets of ECN-capable transports are marked instead of dropped (section 5.2.6).
     pub ecn: bool,
-    /// Whoever has waited longer is marked in any case, if its transport is ECN-capable (section 5.2.7).
+    /// Wait beyond which a packet of an ECN-capable transport is marked in any case (section 5.2.7).
     #[serde(default)]
     pub ce_threshold: Option<Span>,
-    /// How many bytes a queue sends in a turn (section 5.2.4).
+    /// Bytes that a queue sends in a turn (section 5.2.4).
     pub quantum: Size,
-    /// How many queues there are (section 5.2.5).
+    /// Number of queues (section 5.2.5).
     pub flows: u32,
 }
 
@@ -60,9 +61,9 @@ impl FqCodelSettings {
     }
 }
 
-/// Where a queue is.
+/// The list that a queue is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Place {
+enum ListPlace {
     /// In neither list.
     #[default]
     Empty,
@@ -76,12 +77,12 @@ enum Place {
 struct Queue {
     packets: Fifo,
     control: Control,
-    /// Bytes that it may send in this turn; it may go below zero by less than a packet.
+    /// Bytes that it may send in this turn; may fall below zero by less than a packet.
     credits: i64,
-    place: Place,
+    list: ListPlace,
 }
 
-/// FQ-CoDel at work.
+/// The queues of FQ-CoDel and their scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct FqCodel {
     codel: CodelSettings,
@@ -96,7 +97,7 @@ pub(crate) struct FqCodel {
     luck: Stream,
 }
 
-/// The most packets that are dropped at once (section 4.1).
+/// Largest number of packets that are dropped at once (section 4.1).
 const BATCH: u64 = 64;
 
 impl FqCodel {
@@ -118,14 +119,14 @@ impl FqCodel {
         })
     }
 
-    /// Takes all queues out of both lists: what the transmitter does when it asks again and nothing is there.
+    /// Takes all queues out of both lists, as calls of the transmitter to empty queues would do.
     fn rest(&mut self) {
-        for at in self.new.drain(..).chain(self.old.drain(..)) {
-            self.queues[at as usize].place = Place::Empty;
+        for index in self.new.drain(..).chain(self.old.drain(..)) {
+            self.queues[index as usize].list = ListPlace::Empty;
         }
     }
 
-    /// Whether more waits than there is room for.
+    /// Whether the waiting packets exceed the limits.
     fn is_over(&self, moment: &Moment<'_>) -> bool {
         !self.room.holds(moment, u64::from(self.packets), self.bytes)
     }
@@ -143,17 +144,17 @@ impl FqCodel {
     }
 }
 
-/// A hash of who sends to whom: addresses, ports and protocol, with a salt.
+/// A hash of the five-tuple (addresses, ports and protocol), with a salt.
 fn hash(datagram: &Datagram, salt: u64) -> u64 {
     let (from, to) = datagram.hosts.addresses();
     let hosts = u64::from(u32::from_be_bytes(from)) << 32 | u64::from(u32::from_be_bytes(to));
     let (from, to) = datagram.ports;
     let rest = u64::from(from) << 32 | u64::from(to) << 16 | datagram.protocol() as u64;
-    mixed(mixed(hosts.wrapping_add(salt)) ^ rest)
+    mix_bits(mix_bits(hosts.wrapping_add(salt)) ^ rest)
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) in place of Jenkins' hash, which section 4.1 has.
-const fn mixed(mut z: u64) -> u64 {
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), in place of Jenkins' hash of section 4.1.
+const fn mix_bits(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -165,15 +166,15 @@ impl QueueDiscipline for FqCodel {
             self.rest();
             self.room.takes_one(waiting.packet.size);
         }
-        let at = (hash(&waiting.packet, self.salt) % self.queues.len() as u64) as u32;
-        let queue = &mut self.queues[at as usize];
+        let index = (hash(&waiting.packet, self.salt) % self.queues.len() as u64) as u32;
+        let queue = &mut self.queues[index as usize];
         self.packets += 1;
         self.bytes += u64::from(waiting.packet.size);
         queue.packets.push(waiting);
-        if queue.place == Place::Empty {
-            queue.place = Place::New;
+        if queue.list == ListPlace::Empty {
+            queue.list = ListPlace::New;
             queue.credits = self.quantum;
-            self.new.push_back(at);
+            self.new.push_back(index);
         }
         while self.is_over(moment) {
             self.shed(moment);
@@ -184,14 +185,14 @@ impl QueueDiscipline for FqCodel {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
-            let &at = list.front()?;
-            let queue = &mut self.queues[at as usize];
-            // "has already dequeued at least a quantum of bytes": at zero, too, as in Linux
+            let &index = list.front()?;
+            let queue = &mut self.queues[index as usize];
+            // "has already dequeued at least a quantum of bytes": this includes zero credits, as in Linux
             if queue.credits <= 0 {
                 queue.credits += self.quantum;
-                queue.place = Place::Old;
+                queue.list = ListPlace::Old;
                 list.pop_front();
-                self.old.push_back(at);
+                self.old.push_back(index);
                 continue;
             }
             let (packets, bytes) = (queue.packets.packets(), queue.packets.bytes());
@@ -204,11 +205,12 @@ impl QueueDiscipline for FqCodel {
             }
             list.pop_front();
             if is_new {
-                // behind all old ones, or a queue that comes again just now would be served before them for ever
-                queue.place = Place::Old;
-                self.old.push_back(at);
+                // at the tail of the old ones; otherwise a queue that fills again at once would be served before them
+                // for ever
+                queue.list = ListPlace::Old;
+                self.old.push_back(index);
             } else {
-                queue.place = Place::Empty;
+                queue.list = ListPlace::Empty;
             }
         }
     }
@@ -217,8 +219,8 @@ impl QueueDiscipline for FqCodel {
         Backlog { packets: self.packets, bytes: Size::from_bytes(self.bytes) }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
-        self.queues.iter().for_each(|queue| queue.packets.each(visit));
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.queues.iter().for_each(|queue| queue.packets.for_each(visit));
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
@@ -258,65 +260,66 @@ mod tests {
         for _ in 0..4000 {
             let (flow, _, size) = desk.take(NOW).unwrap();
             sent[flow as usize] += i64::from(size);
-            // m turns are worth m quanta, and one may go over by less than a packet
-            for (one, &largest) in sent.iter().zip(&sizes) {
-                for other in &sent {
-                    assert!(one - other <= quantum + i64::from(largest), "{sent:?}");
+            // m turns are worth m quanta, and a queue may exceed them by less than a packet
+            for (sent_bytes, &largest) in sent.iter().zip(&sizes) {
+                for peer_bytes in &sent {
+                    assert!(sent_bytes - peer_bytes <= quantum + i64::from(largest), "{sent:?}");
                 }
             }
         }
         assert!(sent.iter().all(|&bytes| bytes > 100 * quantum), "{sent:?}");
-        assert!(desk.told().is_empty());
+        assert!(desk.take_events().is_empty());
     }
 
     #[test]
-    fn a_flow_that_builds_no_queue_goes_first_and_one_that_only_seems_so_gets_no_more_than_its_share() {
+    fn a_flow_that_builds_no_queue_goes_first_and_one_that_only_appears_sparse_gets_no_more_than_its_share() {
         let mut desk = desk(1, DropTail::UNLIMITED);
         (0..9000).for_each(|turn| desk.put(NOW, Span::ZERO, turn % 3, 1500, Ecn::NotEct));
         for _ in 0..7 {
             desk.take(NOW);
         }
         desk.put(NOW, Span::ZERO, 7, 200, Ecn::NotEct);
-        assert_eq!(desk.take(NOW).unwrap().0, 7, "the sparse one first");
+        assert_eq!(desk.take(NOW).unwrap().0, 7, "the sparse flow goes first");
         assert_ne!(desk.take(NOW).unwrap().0, 7);
-        // one that has a packet whenever another flow has just been served, so that its queue is found empty each time
-        let (mut own, mut last) = (0, 7);
+        // a flow that sends a packet whenever another flow has just been served, so that its queue is found empty each
+        // time
+        let (mut sparse_turns, mut last) = (0, 7);
         for _ in 0..3000 {
             if last != 8 {
                 desk.put(NOW, Span::ZERO, 8, 1400, Ecn::NotEct);
             }
             last = desk.take(NOW).unwrap().0;
-            own += u32::from(last == 8);
+            sparse_turns += u32::from(last == 8);
         }
-        let share = f64::from(own) / 3000.0;
+        let share = f64::from(sparse_turns) / 3000.0;
         assert!((0.2..=0.27).contains(&share), "{share} of four");
     }
 
     #[test]
     fn a_full_buffer_takes_half_of_the_longest_queue_or_a_batch_from_its_head() {
-        for (already, dropped) in [(40, 20), (128, 64), (400, 64)] {
-            let limit = already + 10;
+        for (waiting, dropped) in [(40, 20), (128, 64), (400, 64)] {
+            let limit = waiting + 10;
             let mut desk = desk(1, DropTail::packets(limit).of_waiting());
-            (0..already).for_each(|_| desk.put(NOW, Span::ZERO, 7, 1000, Ecn::NotEct));
-            // many packets, few bytes: the longest is by bytes
+            (0..waiting).for_each(|_| desk.put(NOW, Span::ZERO, 7, 1000, Ecn::NotEct));
+            // many packets, few bytes: the longest queue is the one with most bytes
             (0..10).for_each(|_| desk.put(NOW, Span::ZERO, 8, 50, Ecn::Ect0));
-            assert!(desk.told().is_empty());
+            assert!(desk.take_events().is_empty());
             desk.put(NOW, Span::ZERO, 9, 1500, Ecn::Ect0);
-            let numbers: Vec<u32> = desk.told().into_iter().map(|(_, number, _)| number).collect();
+            let numbers: Vec<u32> = desk.take_events().into_iter().map(|(_, number, _)| number).collect();
             assert_eq!(numbers, (0..dropped).collect::<Vec<_>>());
-            assert_eq!(desk.queue.backlog().packets, already + 11 - dropped);
+            assert_eq!(desk.queue.backlog().packets, waiting + 11 - dropped);
         }
-        // as little as has to go where it is bytes that are limited, and never what there is room for
+        // with a limit in bytes it drops no more packets than necessary
         let mut desk = desk(1, DropTail::bytes(Size::from_bytes(5000)).of_waiting());
         for (flow, size) in [(1, 1500), (2, 1500), (3, 1500), (4, 1500)] {
             desk.put(NOW, Span::ZERO, flow, size, Ecn::NotEct);
         }
-        assert_eq!(desk.told().len(), 1);
+        assert_eq!(desk.take_events().len(), 1);
         assert_eq!(desk.queue.backlog().bytes.as_bytes(), 4500);
-        // where the packet in service alone is more than there is room for, nothing waits behind it
+        // if the packet in service alone exceeds the limit, no packet waits behind it
         let mut desk = self::desk(1, DropTail::bytes(Size::from_bytes(900)));
         desk.put(NOW, Span::ZERO, 1, 100, Ecn::NotEct);
-        assert_eq!((desk.told().len(), desk.queue.backlog().packets), (1, 0));
+        assert_eq!((desk.take_events().len(), desk.queue.backlog().packets), (1, 0));
     }
 
     /// Of n flows thrown into m queues, m (1 - (1 - 1/m)^n) queues are hit in the mean.
@@ -325,28 +328,28 @@ mod tests {
         let (flows, queues) = (100, 1024_f64);
         let expected = queues * (1.0 - math::pow(1.0 - 1.0 / queues, f64::from(flows)));
         let mut hit = 0;
-        let mut places: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
         let seeds = 400;
         for seed in 0..seeds {
             let salt = desk(seed, DropTail::UNLIMITED).queue.salt;
-            let mut seen: Vec<u64> = (0..flows as u32)
+            let mut occupied: Vec<u64> = (0..flows as u32)
                 .map(|flow| Datagram::default().between(FlowId(flow), Way::There, Service::Rtp))
                 .map(|datagram| hash(&datagram, salt) % 1024)
                 .collect();
-            *places.entry(seen[0]).or_default() += 1;
-            seen.sort_unstable();
-            seen.dedup();
-            hit += seen.len();
+            *counts.entry(occupied[0]).or_default() += 1;
+            occupied.sort_unstable();
+            occupied.dedup();
+            hit += occupied.len();
         }
         let mean = hit as f64 / seeds as f64;
         // the standard deviation of one seed's number is 2.1: of the mean of 400 it is 0.1
         assert!((mean - expected).abs() < 0.4, "{mean} instead of {expected}");
-        assert!(places.len() > 300, "one flow is in {} of 1024 places over 400 seeds", places.len());
+        assert!(counts.len() > 300, "one flow is in {} of 1024 places over 400 seeds", counts.len());
         // RTP and RTCP of one flow, and its two directions, are different flows
         let salt = desk(1, DropTail::UNLIMITED).queue.salt;
-        let ways = [(Way::There, Service::Rtp), (Way::There, Service::Rtcp), (Way::Back, Service::Rtp)];
-        let mut hashes =
-            ways.map(|(way, service)| hash(&Datagram::default().between(FlowId(3), way, service), salt));
+        let directions = [(Way::There, Service::Rtp), (Way::There, Service::Rtcp), (Way::Back, Service::Rtp)];
+        let mut hashes = directions
+            .map(|(way, service)| hash(&Datagram::default().between(FlowId(3), way, service), salt));
         hashes.sort_unstable();
         assert!(hashes.windows(2).all(|two| two[0] != two[1]));
     }
@@ -362,10 +365,10 @@ mod tests {
             desk.take(now);
             desk.take(now);
         }
-        let told = desk.told();
+        let events = desk.take_events();
         // the wait reaches 5 ms at 6 ms, and the number of drops in 360 ms is that of the control law
-        assert_eq!(told[0].0, Time::from_millis(106));
-        assert!((4..=8).contains(&told.len()), "{} until {now}", told.len());
-        assert!(told.iter().all(|&(_, number, died)| number < 200 && died));
+        assert_eq!(events[0].0, Time::from_millis(106));
+        assert!((4..=8).contains(&events.len()), "{} until {now}", events.len());
+        assert!(events.iter().all(|&(_, number, died)| number < 200 && died));
     }
 }

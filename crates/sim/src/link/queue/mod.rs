@@ -1,4 +1,4 @@
-//! What waits in a link, and who goes next or is dropped.
+//! Queues of links and their disciplines.
 
 mod bucket;
 mod codel;
@@ -35,11 +35,11 @@ use serde::Deserialize;
 use shaper::Shaper;
 use tidegate_core::Rate;
 
-/// The queue disciplines that there are, with their parameters.
+/// A queue discipline, with its parameters.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discipline {
-    /// First in, first out; what does not fit is dropped.
+    /// First in, first out; packets that do not fit are dropped.
     #[default]
     DropTail,
     /// CoDel (RFC 8289).
@@ -50,14 +50,14 @@ pub enum Discipline {
     Pie(PieSettings),
     /// DualPI2 (RFC 9332).
     Dualpi2(DualPi2Settings),
-    /// A token bucket that drops what finds no tokens.
+    /// A token bucket that drops packets without tokens.
     Policer(BucketSettings),
-    /// A token bucket that lets wait what finds no tokens.
+    /// A token bucket that delays packets without tokens.
     Shaper(BucketSettings),
 }
 
 impl Discipline {
-    /// What people call it.
+    /// Its name for people.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -71,16 +71,16 @@ impl Discipline {
         }
     }
 
-    /// The rate at which packets go in the long run, if the link has more.
-    pub(crate) const fn most(&self) -> Rate {
+    /// Largest rate that it lets pass in the long run.
+    pub(crate) const fn max_rate(&self) -> Rate {
         match self {
             Self::Policer(bucket) | Self::Shaper(bucket) => bucket.rate,
             _ => Rate::MAX,
         }
     }
 
-    /// The rate at which a queue on a link of `nominal` rate is emptied: what limits in time are computed from.
-    pub(crate) fn drains(&self, nominal: Rate) -> Rate {
+    /// The rate at which a queue on a link of `nominal` rate is emptied, from which limits in time are computed.
+    pub(crate) fn drain_rate(&self, nominal: Rate) -> Rate {
         match self {
             Self::Shaper(bucket) => nominal.min(bucket.rate),
             _ => nominal,

@@ -1,4 +1,4 @@
-//! PIE (RFC 8033): drops or marks what comes in at random, with a probability that holds the wait at a target.
+//! PIE (RFC 8033): drops or marks incoming packets at random, with a probability that holds the wait at a target.
 
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
@@ -14,31 +14,31 @@ use tidegate_core::{Size, Span, Stream, Time};
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PieSettings {
-    /// `QDELAY_REF`: the wait that it aims at (section 4.2: 15 ms).
+    /// `QDELAY_REF`: the target wait (section 4.2: 15 ms).
     pub qdelay_ref: Span,
-    /// `T_UPDATE`: how often the probability is computed (section 4.2: 15 ms).
+    /// `T_UPDATE`: the time between updates of the probability (section 4.2: 15 ms).
     pub t_update: Span,
-    /// `MAX_BURST`: for how long after a time without congestion nothing is dropped (section 4.4: 150 ms).
+    /// `MAX_BURST`: the time after a calm period for which no packet is dropped (section 4.4: 150 ms).
     pub max_burst: Span,
-    /// How strongly the distance from the target changes the probability, hertz (appendix A: 1/8).
+    /// Gain of the distance from the target, in hertz (appendix A: 1/8).
     pub alpha: f64,
-    /// How strongly a change of the wait does, hertz (appendix A: 1 1/4).
+    /// Gain of a change of the wait, in hertz (appendix A: 1 1/4).
     pub beta: f64,
-    /// `MEAN_PKTSIZE`: with at most twice so many bytes waiting nothing is dropped (section 4.1, which has no value; this
-    /// is that of ns-3's `PieQueueDisc`).
+    /// `MEAN_PKTSIZE`: with at most twice this many bytes waiting no packet is dropped (section 4.1, which has no
+    /// value; the default is that of ns-3's `PieQueueDisc`).
     pub mean_pktsize: Size,
     /// Whether packets of ECN-capable transports are marked instead of dropped (section 5.1).
     pub ecn: bool,
-    /// `mark_ecnth`: from this probability on they are dropped, too (section 5.1: 0.1).
+    /// `mark_ecnth`: the probability from which these packets are dropped, too (section 5.1: 0.1).
     pub mark_ecnth: f64,
-    /// Whether drops are neither too close to each other nor too far apart (section 5.4).
+    /// Whether drops are kept from being too close to each other or too far apart (section 5.4).
     pub derandomize: bool,
-    /// Whether the probability, once it is 10 %, grows by 2 % an update at most (section 5.5).
+    /// Whether the probability, from 10 % on, grows by at most 2 % an update (section 5.5).
     pub cap_drop: bool,
 }
 
 impl PieSettings {
-    /// The values of RFC 8033, with its optional parts but 5.2 and 5.3.
+    /// The values of RFC 8033, with its optional parts except 5.2 and 5.3.
     pub const RFC_8033: Self = Self {
         qdelay_ref: Span::from_millis(15),
         t_update: Span::from_millis(15),
@@ -64,14 +64,15 @@ impl PieSettings {
     }
 }
 
-/// Below the first of these probabilities a step is divided by the second number (section 4.2).
+/// Divisors of a step (second) below each probability (first) (section 4.2).
 const TUNING: [(f64, f64); 6] =
     [(0.000_001, 2048.0), (0.000_01, 512.0), (0.000_1, 128.0), (0.001, 32.0), (0.01, 8.0), (0.1, 2.0)];
 
-/// Between these sums of probabilities chance decides (section 5.4).
+/// Bounds of the accumulated probability: below there is no drop, above a certain one, between a random one (section
+/// 5.4).
 const ACCUMULATED: (f64, f64) = (0.85, 8.5);
 
-/// The probability and what it is computed from (appendix A), under the names that they have there.
+/// The probability and the state from which it is computed, with the names of appendix A.
 #[derive(Clone, Debug)]
 struct Probability {
     settings: PieSettings,
@@ -94,18 +95,19 @@ impl Probability {
         }
     }
 
-    /// `calculate_drop_prob` (section 4.2 with 5.5).
+    /// Updates the probability: `calculate_drop_prob` (section 4.2 with 5.5).
     fn update(&mut self) {
         let PieSettings { qdelay_ref, alpha, beta, t_update, cap_drop, .. } = self.settings;
-        let (current, old) = (self.current_qdelay, self.qdelay_old);
-        let mut step = alpha * (current - qdelay_ref).as_secs_f64() + beta * (current - old).as_secs_f64();
-        let scale = TUNING.iter().find(|(below, _)| self.drop_prob < *below);
+        let (current, previous) = (self.current_qdelay, self.qdelay_old);
+        let mut step =
+            alpha * (current - qdelay_ref).as_secs_f64() + beta * (current - previous).as_secs_f64();
+        let scale = TUNING.iter().find(|(upper, _)| self.drop_prob < *upper);
         step /= scale.map_or(1.0, |(_, divisor)| *divisor);
         if cap_drop && self.drop_prob >= 0.1 {
             step = step.min(0.02);
         }
         self.drop_prob += step;
-        if current == Span::ZERO && old == Span::ZERO {
+        if current == Span::ZERO && previous == Span::ZERO {
             self.drop_prob *= 0.98;
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
@@ -113,18 +115,19 @@ impl Probability {
         self.burst_allowance = (self.burst_allowance - t_update).max(Span::ZERO);
     }
 
-    /// Whether there is no congestion: then the next burst is allowed again (section 4.4).
+    /// Whether there is no congestion, so that the next burst is allowed again (section 4.4).
     fn is_calm(&self) -> bool {
         let half = self.settings.qdelay_ref.scaled(0.5);
         self.drop_prob == 0.0 && self.current_qdelay < half && self.qdelay_old < half
     }
 
-    /// Whether updates change nothing until a packet comes.
+    /// Whether updates have no effect until a packet comes.
     fn rests(&self) -> bool {
         self.drop_prob == 0.0 && self.current_qdelay == Span::ZERO && self.qdelay_old == Span::ZERO
     }
 
-    /// Whether a packet that comes to `bytes` is to be dropped or marked (`drop_early` of appendices A and B).
+    /// Whether a packet that comes to a queue of `bytes` is to be dropped or marked (`drop_early` of appendices A and
+    /// B).
     fn drops(&mut self, bytes: u64, luck: &mut Stream) -> bool {
         if self.is_calm() {
             self.burst_allowance = self.settings.max_burst;
@@ -132,16 +135,16 @@ impl Probability {
         if self.burst_allowance > Span::ZERO {
             return false;
         }
-        let few = bytes <= self.settings.mean_pktsize.as_bytes().saturating_mul(2);
-        if few || self.qdelay_old < self.settings.qdelay_ref.scaled(0.5) && self.drop_prob < 0.2 {
+        let is_short = bytes <= self.settings.mean_pktsize.as_bytes().saturating_mul(2);
+        if is_short || self.qdelay_old < self.settings.qdelay_ref.scaled(0.5) && self.drop_prob < 0.2 {
             return false;
         }
         if !self.settings.derandomize {
             return luck.chance(self.drop_prob);
         }
         self.accu_prob = if self.drop_prob == 0.0 { 0.0 } else { self.accu_prob + self.drop_prob };
-        let (least, most) = ACCUMULATED;
-        let drops = self.accu_prob >= least && (self.accu_prob >= most || luck.chance(self.drop_prob));
+        let (lower, upper) = ACCUMULATED;
+        let drops = self.accu_prob >= lower && (self.accu_prob >= upper || luck.chance(self.drop_prob));
         if drops {
             self.accu_prob = 0.0;
         }
@@ -149,7 +152,7 @@ impl Probability {
     }
 }
 
-/// One queue that PIE manages.
+/// A queue managed by PIE.
 #[derive(Clone, Debug)]
 pub(crate) struct Pie {
     probability: Probability,
@@ -175,7 +178,7 @@ impl Pie {
 
 impl QueueDiscipline for Pie {
     fn enqueue(&mut self, moment: &mut Moment<'_>, mut waiting: Waiting) {
-        self.updates.go_on(moment.now);
+        self.updates.resume(moment.now);
         let (packets, bytes) = (self.queue.packets(), self.queue.bytes());
         if !self.room.admits(moment, packets, bytes, waiting.packet.size) {
             self.probability.accu_prob = 0.0;
@@ -193,7 +196,8 @@ impl QueueDiscipline for Pie {
 
     fn dequeue(&mut self, moment: &mut Moment<'_>) -> Option<Waiting> {
         let going = self.queue.pop()?;
-        // behind the last one nobody waits: as in Linux (`pie_process_dequeue`), or its wait would stand for ever
+        // after the last packet the wait is zero, as in Linux (`pie_process_dequeue`); otherwise its wait would stay
+        // for ever
         let is_last = self.queue.packets() == 0;
         self.probability.current_qdelay = if is_last { Span::ZERO } else { moment.now - going.since };
         Some(going)
@@ -213,8 +217,8 @@ impl QueueDiscipline for Pie {
         self.queue.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
-        self.queue.each(visit);
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.queue.for_each(visit);
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
@@ -236,12 +240,12 @@ mod tests {
     fn pie(settings: PieSettings) -> Desk<Pie> {
         let room = DropTail::UNLIMITED.resolve(Rate::from_mbps(10));
         let mut desk = Desk::new(Pie::new(settings, room, 1, "link").unwrap());
-        // enough that the queue is not spared for being short
+        // enough packets that the queue does not count as short
         (0..10).for_each(|_| desk.put(Time::ZERO, Span::ZERO, 0, 1000, Ecn::NotEct));
         desk
     }
 
-    /// The same, congested for long, with this probability.
+    /// A queue that has been congested for long, with this probability.
     fn congested(settings: PieSettings, drop_prob: f64) -> Desk<Pie> {
         let mut desk = pie(settings);
         let state = &mut desk.queue.probability;
@@ -250,11 +254,11 @@ mod tests {
         desk
     }
 
-    /// Which of `count` packets were dropped or marked.
+    /// The dropped or marked packets of `count`: number, and whether it was dropped.
     fn put(desk: &mut Desk<Pie>, count: u32, ecn: Ecn) -> Vec<(u32, bool)> {
         let first = desk.sent;
         (0..count).for_each(|_| desk.put(Time::ZERO, Span::ZERO, 0, 1000, ecn));
-        desk.told().into_iter().map(|(_, number, died)| (number - first, died)).collect()
+        desk.take_events().into_iter().map(|(_, number, died)| (number - first, died)).collect()
     }
 
     #[test]
@@ -268,10 +272,10 @@ mod tests {
     #[test]
     fn updates_are_so_far_apart_that_a_run_ends() {
         let room = DropTail::UNLIMITED.resolve(Rate::from_mbps(10));
-        let of =
+        let refusal_for =
             |t_update| Pie::new(PieSettings { t_update, ..PieSettings::RFC_8033 }, room, 1, "link").err();
-        assert_eq!(of(Span::from_micros(10)), None);
-        let refused = of(Span::from_nanos(9999)).unwrap();
+        assert_eq!(refusal_for(Span::from_micros(10)), None);
+        let refused = refusal_for(Span::from_nanos(9999)).unwrap();
         assert_eq!((&*refused.place, &*refused.expected), ("t_update", "at least 0.010000ms"));
     }
 
@@ -312,7 +316,7 @@ mod tests {
         (state.drop_prob, state.current_qdelay, state.qdelay_old) = (0.5, ms(0), ms(100));
         state.update();
         assert!((state.drop_prob - (0.5 - 0.001_875 - 0.125)).abs() < 1e-12);
-        // nobody waits: by 2 % each time
+        // without waiting packets it decays by 2 % each time
         let before = state.drop_prob;
         state.update();
         assert!((state.drop_prob - (before - 0.001_875) * 0.98).abs() < 1e-12);
@@ -331,20 +335,23 @@ mod tests {
         }
     }
 
-    /// After each drop nothing is dropped until 0.85 is accumulated, and then each with probability p, but for the one
-    /// at which 8.5 is: a drop in about 1.85 / p packets.
+    /// After each drop no packet is dropped until 0.85 is accumulated, and then each with probability p, or for
+    /// certain at 8.5: a drop in about 1.85 / p packets.
     #[test]
     fn drops_keep_their_distance() {
         for p in [0.01, 0.1] {
             let count = 100_000;
             let drops = put(&mut congested(PieSettings::RFC_8033, p), count, Ecn::NotEct);
             let gaps: Vec<u32> = drops.windows(2).map(|two| two[1].0 - two[0].0).collect();
-            let (least, most) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
-            assert!(f64::from(least) >= 0.85 / p && f64::from(most) <= 8.5 / p + 1.0, "{least} to {most}");
+            let (smallest, largest) = (*gaps.iter().min().unwrap(), *gaps.iter().max().unwrap());
+            assert!(
+                f64::from(smallest) >= 0.85 / p && f64::from(largest) <= 8.5 / p + 1.0,
+                "{smallest} to {largest}"
+            );
             let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
             assert!((0.93..=1.07).contains(&(mean * p / 1.85)), "{mean}");
         }
-        // whoever comes to a sum of 8.5 is dropped for certain
+        // a packet that comes at a sum of 8.5 is dropped for certain
         let mut desk = congested(PieSettings::RFC_8033, 1e-9);
         desk.queue.probability.accu_prob = 8.5;
         assert_eq!(put(&mut desk, 3, Ecn::NotEct), [(0, true)]);
@@ -353,8 +360,8 @@ mod tests {
     #[test]
     fn marks_stand_for_drops_while_the_probability_is_low() {
         for (p, ecn, dies) in [(0.09, Ecn::Ect0, false), (0.09, Ecn::NotEct, true), (0.1, Ecn::Ect1, true)] {
-            let told = put(&mut congested(PieSettings::RFC_8033, p), 1000, ecn);
-            assert!(told.len() > 30 && told.iter().all(|&(_, died)| died == dies), "{p}, {ecn:?}");
+            let events = put(&mut congested(PieSettings::RFC_8033, p), 1000, ecn);
+            assert!(events.len() > 30 && events.iter().all(|&(_, died)| died == dies), "{p}, {ecn:?}");
         }
         let without = PieSettings { ecn: false, ..PieSettings::RFC_8033 };
         assert!(put(&mut congested(without, 0.05), 1000, Ecn::Ect0).iter().all(|&(_, died)| died));
@@ -363,7 +370,7 @@ mod tests {
     #[test]
     fn short_queues_and_low_waits_and_bursts_are_spared() {
         let high = PieSettings { derandomize: false, ..PieSettings::RFC_8033 };
-        // at most two packets: of those that come each finds at most 2000 bytes
+        // the first three packets find at most 2000 bytes in the queue
         let mut desk = congested(high, 1.0);
         while desk.take(Time::ZERO).is_some() {}
         desk.queue.probability.current_qdelay = Span::from_millis(30);

@@ -1,4 +1,4 @@
-//! A policer: what finds no tokens is dropped at once, so that nothing waits for them.
+//! A policer: packets without tokens are dropped at once instead of waiting.
 
 use super::bucket::Tokens;
 use super::discipline::{Moment, QueueDiscipline, Waiting};
@@ -45,8 +45,8 @@ impl QueueDiscipline for Policer {
         self.queue.backlog()
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
-        self.queue.each(visit);
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
+        self.queue.for_each(visit);
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

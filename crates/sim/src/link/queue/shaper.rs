@@ -1,4 +1,4 @@
-//! A shaper: what finds no tokens waits for them, in a queue of any discipline.
+//! A shaper: packets without tokens wait for them, in a queue of any discipline.
 
 use super::bucket::Tokens;
 use super::discipline::{Moment, QueueDiscipline, Waiting};
@@ -8,17 +8,17 @@ use tidegate_core::{Size, Span, Time};
 
 /// Token buckets behind a queue; see [`super::bucket`].
 ///
-/// Tokens are for a packet of a size, and which one is next only the queue knows. So the next one is taken off the queue as
-/// soon as the transmitter is free, and waits for its tokens by itself, as in Linux (`tbf_dequeue` of
-/// net/sched/sch_tbf.c, `qdisc_peek_dequeued`): what the queue thinks of it, it has thought then.
+/// The tokens needed depend on the size of the next packet, which only the queue knows. So the next packet is taken off
+/// the queue as soon as the transmitter is free, and waits for its tokens separately, as in Linux (`tbf_dequeue` of
+/// net/sched/sch_tbf.c, `qdisc_peek_dequeued`). The queue decides on a drop or mark at that time.
 pub(super) struct Shaper {
     tokens: Tokens,
     queue: Box<dyn QueueDiscipline>,
-    /// The packet that goes next, and when there will be tokens for it.
+    /// The packet that goes next, and the time at which there will be tokens for it.
     next: Option<(Waiting, Time)>,
-    /// Whether there were none when it was taken off the queue.
+    /// Whether there were no tokens when it was taken off the queue.
     is_awaited: bool,
-    /// When the link is to ask for it; nothing once it knows.
+    /// Time at which the link is to be woken for it; `None` after that.
     wakeup: Option<Time>,
 }
 
@@ -33,7 +33,7 @@ impl QueueDiscipline for Shaper {
         if !self.tokens.can_pass(waiting.packet.size) {
             return moment.drop(waiting.packet);
         }
-        // to the queue, one that waits for tokens is like one in service
+        // for the queue, a packet that waits for tokens is like one in service
         let next = self.next.as_ref().map(|(next, _)| next.packet.size);
         let mut moment = Moment { in_service: moment.in_service.or(next), out: &mut *moment.out, ..*moment };
         self.queue.enqueue(&mut moment, waiting);
@@ -43,17 +43,17 @@ impl QueueDiscipline for Shaper {
         let now = moment.now;
         if self.next.is_none() {
             let waiting = self.queue.dequeue(moment)?;
-            let at = now + self.tokens.wait(now, waiting.packet.size);
-            self.next = Some((waiting, at));
-            self.is_awaited = at > now;
-            self.wakeup = Some(at).filter(|_| self.is_awaited);
+            let ready = now + self.tokens.wait(now, waiting.packet.size);
+            self.next = Some((waiting, ready));
+            self.is_awaited = ready > now;
+            self.wakeup = Some(ready).filter(|_| self.is_awaited);
         }
-        let (going, at) = self.next.take_if(|(_, at)| *at <= now)?;
+        let (going, ready) = self.next.take_if(|(_, ready)| *ready <= now)?;
         let size = going.packet.size;
-        if at == now && self.is_awaited {
+        if ready == now && self.is_awaited {
             self.tokens.take_awaited(now, size);
         } else {
-            // the transmitter was not ready when the tokens were there, which wait in the buckets
+            // the transmitter was not free when the tokens were there; they wait in the buckets
             let wait = self.tokens.wait(now, size);
             assert!(wait == Span::ZERO, "the next packet goes {wait} before its tokens are there");
             self.tokens.take(size);
@@ -66,9 +66,9 @@ impl QueueDiscipline for Shaper {
     }
 
     fn wake(&mut self, moment: &mut Moment<'_>) {
-        // the link asks for what waits after each call
-        self.wakeup = self.wakeup.filter(|&at| at > moment.now);
-        if self.queue.next_wakeup().is_some_and(|at| at <= moment.now) {
+        // the link calls `dequeue` after each call
+        self.wakeup = self.wakeup.filter(|&time| time > moment.now);
+        if self.queue.next_wakeup().is_some_and(|time| time <= moment.now) {
             self.queue.wake(moment);
         }
     }
@@ -82,9 +82,9 @@ impl QueueDiscipline for Shaper {
         backlog
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&Waiting)) {
+    fn for_each(&self, visit: &mut dyn FnMut(&Waiting)) {
         self.next.iter().for_each(|(next, _)| visit(next));
-        self.queue.each(visit);
+        self.queue.for_each(visit);
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

@@ -1,15 +1,15 @@
-//! When a discipline that computes something again and again does so.
+//! Periodic updates of disciplines.
 
 use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
 
-/// The shortest period: with ticks in each nanosecond a second would never end.
-const LEAST: Span = Span::from_micros(10);
+/// The shortest period; with a tick in each nanosecond a second would take too long.
+const MIN_PERIOD: Span = Span::from_micros(10);
 
-/// Whether `value`, which makes `parts` periods, is not too short; its key is `key`.
+/// Checks that `value`, the setting `key`, which makes `parts` periods, is long enough.
 pub(super) fn ensure_period(key: &'static str, value: Span, parts: i64) -> Result<(), Refusal> {
-    let least = LEAST * parts;
-    ensure(value >= least, || Refusal::new(key, value, format!("at least {least}")))
+    let minimum = MIN_PERIOD * parts;
+    ensure(value >= minimum, || Refusal::new(key, value, format!("at least {minimum}")))
 }
 
 /// Ticks at the multiples of a period, which pause while they would change nothing.
@@ -20,24 +20,24 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// They pause at first.
+    /// Ticks that pause at first.
     pub(super) const fn new(period: Span) -> Self {
         Self { period, next: None }
     }
 
-    /// The next one, unless they pause.
+    /// The next tick, unless they pause.
     pub(super) const fn next(&self) -> Option<Time> {
         self.next
     }
 
-    /// There is something to do from now on.
-    pub(super) fn go_on(&mut self, now: Time) {
+    /// Resumes the ticks after a pause, because there is something to update.
+    pub(super) fn resume(&mut self, now: Time) {
         if self.next.is_none() {
             self.next = Some(self.after(now));
         }
     }
 
-    /// The one that is due at `now` is done; whether the next one would change something.
+    /// Ends the tick that is due at `now`; `goes_on` is false if the next one would change nothing.
     pub(super) fn done(&mut self, now: Time, goes_on: bool) {
         self.next = goes_on.then(|| self.after(now));
     }

@@ -1,11 +1,11 @@
-//! Reading traces that are tables with a header line.
+//! Parsers of traces that are tables with a header line.
 
 use super::{
     Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, span_of, stretches,
 };
 use tidegate_core::Span;
 
-/// A table of comma-separated values; none of the known files quotes any.
+/// A table of comma-separated values, without quoting: none of the known files has any.
 struct Table<'a> {
     names: Vec<&'a str>,
     rows: Vec<(usize, Vec<&'a str>)>,
@@ -32,11 +32,11 @@ impl<'a> Table<'a> {
     }
 
     fn find(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|&known| known == name)
+        self.names.iter().position(|&column| column == name)
     }
 
-    /// Its header, for an error: names of others are not repeated, see `line_error`.
-    fn shown(&self) -> String {
+    /// A description of the header for an error, without its names: see `line_error`.
+    fn describe_header(&self) -> String {
         match self.names.as_slice() {
             [_] => "a first line without a comma".to_owned(),
             names => format!("a header line with {} names", names.len()),
@@ -44,7 +44,7 @@ impl<'a> Table<'a> {
     }
 
     fn column(&self, file: &File<'_>, name: &str) -> Result<usize, TraceError> {
-        self.find(name).ok_or_else(|| file.error(None, self.shown(), format!("a column {name}")))
+        self.find(name).ok_or_else(|| file.error(None, self.describe_header(), format!("a column {name}")))
     }
 }
 
@@ -54,7 +54,7 @@ fn header<'a>(file: &File<'a>) -> Option<Vec<&'a str>> {
     first.contains(',').then(|| first.split(',').map(str::trim).collect())
 }
 
-/// Tells the tables apart; nothing where there is no header line.
+/// Detects the format of a table; `None` without a header line.
 pub(crate) fn sniff(file: &File<'_>) -> Option<Format> {
     let names = header(file)?;
     let has = |name: &str| names.contains(&name);
@@ -76,8 +76,8 @@ fn timestamp(text: &str) -> Option<i64> {
     let (date, clock) = text.split_once('_')?;
     let numbers = |text: &str| -> Option<[i64; 3]> {
         let mut parts = text.split('.').map(|part| part.parse::<u16>().ok().map(i64::from));
-        let all = [parts.next()??, parts.next()??, parts.next()??];
-        parts.next().is_none().then_some(all)
+        let fields = [parts.next()??, parts.next()??, parts.next()??];
+        parts.next().is_none().then_some(fields)
     };
     let ([year, month, day], [hour, minute, second]) = (numbers(date)?, numbers(clock)?);
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
@@ -93,7 +93,7 @@ fn timestamp(text: &str) -> Option<i64> {
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
-/// Reads [`Format::Raca`].
+/// Parses [`Format::Raca`].
 pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
     let table = Table::new(file)?;
     let time = table.column(file, "Timestamp")?;
@@ -104,13 +104,13 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
             Some(Direction::Down) | None => "DL_bitrate",
         },
     )?;
-    // a few pings every 13 s or so, and "-" between; files without the column are read, too. The least round trip counts:
-    // the others waited in queues that the phone's own downloads filled
+    // a few pings every 13 s or so, and "-" between; files without the column are valid, too. The smallest round trip
+    // counts: the others waited in queues that the phone's own downloads filled
     let pings = table.column(file, "PINGMIN").ok();
     let mut rows: Vec<Row> = Vec::with_capacity(table.rows.len());
     let (mut origin, mut delay) = (None, None);
     for (line, cells) in &table.rows {
-        if let Some(cell) = pings.map(|place| cells[place]).filter(|&cell| cell != "-") {
+        if let Some(cell) = pings.map(|column| cells[column]).filter(|&cell| cell != "-") {
             let millis = span_of(cell, Span::from_millis(1));
             let round =
                 millis.ok_or_else(|| file.line_error(*line, cell, "milliseconds, or - for missing"))?;
@@ -124,23 +124,23 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
         let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
         let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for missing"))?;
         let since = second - *origin.get_or_insert(second);
-        let at = span(since as f64, 1.0).ok_or_else(|| {
+        let time = span(since as f64, 1.0).ok_or_else(|| {
             let expected = "a time not before that of the first row, and within 31 years";
             file.line_error(*line, cells[time], expected)
         })?;
-        rows.push(Row { line: *line, at, rate, loss: None, delay });
+        rows.push(Row { line: *line, time, rate, loss: None, delay });
     }
-    // before the first ping it was as at the first one
+    // before the first ping the delay is that of the first ping
     let first = rows.iter().find_map(|row| row.delay);
     rows.iter_mut().take_while(|row| row.delay.is_none()).for_each(|row| row.delay = first);
     Trace::from_stretches(file, &stretches(file, &rows, None)?)
 }
 
-/// Reads [`Format::Lumos`].
+/// Parses [`Format::Lumos`].
 pub(crate) fn lumos(file: &File<'_>) -> Result<Trace, TraceError> {
     let table = Table::new(file)?;
     let (rates, times) = (table.column(file, "app_throughput")?, table.column(file, "delivery_time")?);
-    let all: Result<Vec<Stretch>, _> = table
+    let stretches: Result<Vec<Stretch>, _> = table
         .rows
         .iter()
         .map(|(line, cells)| {
@@ -151,18 +151,18 @@ pub(crate) fn lumos(file: &File<'_>) -> Result<Trace, TraceError> {
             Ok(Stretch { length, rate, loss: None, delay: None })
         })
         .collect();
-    Trace::from_stretches(file, &all?)
+    Trace::from_stretches(file, &stretches?)
 }
 
-/// Reads [`Format::Csv`].
+/// Parses [`Format::Csv`].
 pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
     let table = Table::new(file)?;
     let one_of = |names: &[(&str, f64)]| {
-        let found = names.iter().find_map(|&(name, unit)| table.find(name).map(|column| (column, unit)));
+        let column = names.iter().find_map(|&(name, unit)| table.find(name).map(|column| (column, unit)));
         let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
-        found.ok_or_else(|| {
+        column.ok_or_else(|| {
             let expected = format!("one of {}", names.join(", "));
-            file.error(None, table.shown(), expected)
+            file.error(None, table.describe_header(), expected)
         })
     };
     let (times, of_time) = one_of(&[("time_s", 1.0), ("time_ms", 1e-3)])?;
@@ -172,7 +172,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
     for (line, cells) in &table.rows {
         let wrong = |column: usize, expected: &str| file.line_error(*line, cells[column], expected);
         let number = |column: usize| cells[column].parse::<f64>().ok();
-        let at = span_of(cells[times], Span::from_secs_f64(of_time));
+        let time = span_of(cells[times], Span::from_secs_f64(of_time));
         let bits = number(rates).and_then(|value| rate(value, of_rate));
         let lost = |column| {
             let value = number(column).filter(|value| (0.0..=1.0).contains(value));
@@ -184,14 +184,14 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         };
         rows.push(Row {
             line: *line,
-            at: at.ok_or_else(|| wrong(times, "a time that is not negative"))?,
+            time: time.ok_or_else(|| wrong(times, "a time that is not negative"))?,
             rate: bits.ok_or_else(|| wrong(rates, "a rate that is not negative"))?,
             loss: losses.map(lost).transpose()?,
             delay: delays.map(delayed).transpose()?,
         });
     }
-    if let Some(first) = rows.first().filter(|first| first.at > Span::ZERO) {
-        let found = format!("a first row at {} s", first.at.as_secs_f64());
+    if let Some(first) = rows.first().filter(|first| first.time > Span::ZERO) {
+        let found = format!("a first row at {} s", first.time.as_secs_f64());
         return Err(file.error(Some(format!("line {}", first.line)), found, "a first row at time 0"));
     }
     let end = match duration(file) {

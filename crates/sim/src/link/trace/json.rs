@@ -1,4 +1,4 @@
-//! Reading traces in JSON.
+//! Parsers of traces in JSON.
 
 use super::{Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use tidegate_core::{Rate, Span};
 const NOT_A_TRACE: &str = "\"uplink\" with a \"trace_pattern\" (OpenNetLab), \"timestamps\" and \"bandwidths\" \
                            (Genet), or a list of phases with \"CapacityRatio\" (pion)";
 
-/// Tells the JSON formats apart.
+/// Detects the JSON format.
 pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
     let value: serde_json::Value = parse(file, "JSON")?;
     let has = |key: &str| value.get(key).is_some();
@@ -26,37 +26,37 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
 
 fn parse<T: DeserializeOwned>(file: &File<'_>, expected: &str) -> Result<T, TraceError> {
     serde_json::from_str(file.text).map_err(|error| {
-        let place = (error.line() > 0).then(|| format!("line {}", error.line()));
-        file.error(place, shown(&error), expected)
+        let line = (error.line() > 0).then(|| format!("line {}", error.line()));
+        file.error(line, describe(&error), expected)
     })
 }
 
-/// What is wrong with JSON, without what it holds: serde repeats the text that it met.
-fn shown(error: &serde_json::Error) -> String {
+/// The error without the file's text, which serde's messages repeat.
+fn describe(error: &serde_json::Error) -> String {
     match error.classify() {
         serde_json::error::Category::Data => {
-            let said = error.to_string();
-            let said = said.split(" at line ").next().unwrap_or_default();
-            match (said.split_once(" \""), said.rsplit_once(", expected ")) {
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            match (message.split_once(" \""), message.rsplit_once(", expected ")) {
                 // invalid type: string "...", expected f64
                 (Some((begin, _)), Some((_, expected))) => format!("{begin}, where {expected} is expected"),
                 (Some((begin, _)), None) => begin.to_owned(),
-                (None, _) => said.to_owned(),
+                (None, _) => message.to_owned(),
             }
         }
         serde_json::error::Category::Eof => "JSON that is cut short".to_owned(),
-        _ => format!("what is no JSON, at column {}", error.column()),
+        _ => format!("invalid JSON at column {}", error.column()),
     }
 }
 
-/// A fraction, or what is wrong with it.
-fn fraction(file: &File<'_>, place: &str, value: f64, unit: f64) -> Result<f64, TraceError> {
+/// Checks that a loss, given in `unit`, is a fraction.
+fn fraction(file: &File<'_>, key: &str, value: f64, unit: f64) -> Result<f64, TraceError> {
     let fraction = value * unit;
     if (0.0..=1.0).contains(&fraction) {
         return Ok(fraction);
     }
     let expected = format!("a loss of 0 to {}", 1.0 / unit);
-    Err(file.error(Some(place.to_owned()), format!("a loss of {value}"), expected))
+    Err(file.error(Some(key.to_owned()), format!("a loss of {value}"), expected))
 }
 
 #[derive(Deserialize)]
@@ -82,41 +82,41 @@ struct Pattern {
     jitter: Option<f64>,
 }
 
-/// Reads [`Format::OpenNetLab`].
+/// Parses [`Format::OpenNetLab`].
 pub(crate) fn opennetlab(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
     let expected =
         "trace_pattern entries with duration (ms), capacity (kbit/s), and perhaps loss and rtt (ms)";
     let paths: Paths = parse(file, expected)?;
-    let (way, path) = match options.direction {
+    let (key, path) = match options.direction {
         Some(Direction::Down) => ("downlink", paths.downlink),
         Some(Direction::Up) | None => ("uplink", paths.uplink),
     };
-    let mut all = Vec::with_capacity(path.trace_pattern.len());
+    let mut stretches = Vec::with_capacity(path.trace_pattern.len());
     for (index, pattern) in path.trace_pattern.iter().enumerate() {
-        let place = format!("{way}.trace_pattern[{index}]");
-        let wrong = |found: String, expected: &str| file.error(Some(place.clone()), found, expected);
+        let entry = format!("{key}.trace_pattern[{index}]");
+        let wrong = |found: String, expected: &str| file.error(Some(entry.clone()), found, expected);
         let length = span(pattern.duration, 1e-3)
             .ok_or_else(|| wrong(format!("a duration of {}", pattern.duration), "milliseconds"))?;
         let rate = rate(pattern.capacity, 1e3)
             .ok_or_else(|| wrong(format!("a capacity of {}", pattern.capacity), "kbit/s"))?;
-        let loss = pattern.loss.map(|loss| fraction(file, &place, loss, 1.0)).transpose()?;
+        let loss = pattern.loss.map(|loss| fraction(file, &entry, loss, 1.0)).transpose()?;
         let delay = match pattern.rtt {
             None => None,
             Some(rtt) => {
-                // half a round trip each way
+                // half a round trip in each direction
                 Some(span(rtt, 0.5e-3).ok_or_else(|| wrong(format!("an rtt of {rtt}"), "milliseconds"))?)
             }
         };
         if let Some(jitter) = pattern.jitter.filter(|&jitter| jitter != 0.0) {
-            let expected = "0: what jitter means in this format is written nowhere, and its gym ignores it";
+            let expected = "0: the format does not define jitter, and its gym ignores it";
             return Err(wrong(format!("a jitter of {jitter}"), expected));
         }
-        all.push(Stretch { length, rate, loss, delay });
+        stretches.push(Stretch { length, rate, loss, delay });
     }
-    if all.is_empty() {
-        return Err(file.error(Some(way.to_owned()), "no trace_pattern", expected));
+    if stretches.is_empty() {
+        return Err(file.error(Some(key.to_owned()), "no trace_pattern", expected));
     }
-    Trace::from_stretches(file, &all)
+    Trace::from_stretches(file, &stretches)
 }
 
 #[derive(Deserialize)]
@@ -129,7 +129,7 @@ struct PantheonPath {
     loss: f64,
 }
 
-/// Reads [`Format::PantheonPath`]. Its queue, `delay_noise` and `T_s` describe a simulator and not the path.
+/// Parses [`Format::PantheonPath`]. Its queue, `delay_noise` and `T_s` describe a simulator and not the path.
 pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
     let expected =
         "timestamps (s) and as many bandwidths (Mbit/s), delays (ms; one or as many), loss (fraction)";
@@ -149,15 +149,15 @@ pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
             };
             Some((span(seconds, 1.0)?, rate(mbps, 1e6)?, delay))
         };
-        let Some((at, rate, delay)) = row() else {
+        let Some((time, rate, delay)) = row() else {
             let found = format!("{seconds} s, {mbps} Mbit/s");
             let expected = "a time, a bandwidth and a delay that are not negative";
             return Err(file.error(Some(format!("entry {index}")), found, expected));
         };
-        rows.push(Row { line: index, at, rate, loss: Some(loss), delay });
+        rows.push(Row { line: index, time, rate, loss: Some(loss), delay });
     }
-    let origin = rows[0].at;
-    rows.iter_mut().for_each(|row| row.at -= origin.min(row.at));
+    let origin = rows[0].time;
+    rows.iter_mut().for_each(|row| row.time -= origin.min(row.time));
     Trace::from_stretches(file, &stretches(file, &rows, None)?)
 }
 
@@ -171,7 +171,7 @@ struct Phase {
     loss: f64,
 }
 
-/// Reads [`Format::PionPhases`]. Its `MaxBurstKbps` describes a token bucket, which a link is not.
+/// Parses [`Format::PionPhases`]. Its `MaxBurstKbps` describes a token bucket, which a link is not.
 pub(crate) fn pion_phases(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
     let phases: Vec<Phase> =
         parse(file, "phases with DurationSeconds, CapacityRatio and DataLossRate (per cent)")?;
@@ -179,17 +179,17 @@ pub(crate) fn pion_phases(file: &File<'_>, options: &ReadOptions) -> Result<Trac
         .reference
         .filter(|&reference| reference > Rate::ZERO)
         .ok_or_else(|| file.error(None, "capacities as ratios", "the reference capacity as an option"))?;
-    let mut all = Vec::with_capacity(phases.len());
+    let mut stretches = Vec::with_capacity(phases.len());
     for (index, phase) in phases.iter().enumerate() {
-        let place = format!("phase {index}");
+        let entry = format!("phase {index}");
         let length: Option<Span> = span(phase.seconds, 1.0);
         let rate = rate(phase.ratio, reference.as_bps_f64());
         let (Some(length), Some(rate)) = (length, rate) else {
             let found = format!("{} s at ratio {}", phase.seconds, phase.ratio);
-            return Err(file.error(Some(place), found, "a duration and a ratio that are not negative"));
+            return Err(file.error(Some(entry), found, "a duration and a ratio that are not negative"));
         };
-        let loss = Some(fraction(file, &place, phase.loss, 0.01)?);
-        all.push(Stretch { length, rate, loss, delay: None });
+        let loss = Some(fraction(file, &entry, phase.loss, 0.01)?);
+        stretches.push(Stretch { length, rate, loss, delay: None });
     }
-    Trace::from_stretches(file, &all)
+    Trace::from_stretches(file, &stretches)
 }

@@ -1,7 +1,7 @@
-//! Recorded and generated networks that a link plays: readers and writers for the formats in use.
+//! Recorded and generated networks that a link plays: parsers and writers for the formats in use.
 //!
-//! A reader takes the bytes of a file and its name, and says in every error where it stands, what it
-//! found and what would be right. Whatever the format, a trace repeats at its end.
+//! A parser takes the bytes of a file and its name. Each of its errors has the position, the value found there and
+//! the expected one. In every format a trace repeats at its end.
 
 mod csv;
 mod json;
@@ -17,16 +17,16 @@ use crate::link::phases::Phases;
 use crate::refusal::Refusal;
 use tidegate_core::{Rate, Span, Stream, Time};
 
-/// A file that cannot be read as a trace.
+/// An error of a file that is not a valid trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     /// The name of the file.
     pub file: String,
-    /// The line or entry, if the trouble has one.
+    /// The line or entry, if the error has one.
     pub place: Option<String>,
-    /// What was found there.
+    /// The value found there.
     pub found: String,
-    /// What would be right.
+    /// A description of the right values.
     pub expected: String,
 }
 
@@ -45,7 +45,7 @@ impl std::error::Error for TraceError {}
 /// A file format of traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// One opportunity a line, in milliseconds (mahimahi, Pantheon, NYC LTE).
+    /// One delivery opportunity a line, in milliseconds (mahimahi, Pantheon, NYC LTE).
     Mahimahi,
     /// Two columns, seconds and Mbit/s (Pensieve, Genet, SIGCOMM 2021 5G). A rate holds from its time on
     /// until the next one; times count from the first row.
@@ -67,13 +67,13 @@ pub enum Format {
     Raca,
     /// CSV with one row a video chunk, `app_throughput` in kbit/s over `delivery_time` in s (Lumos).
     Lumos,
-    /// CSV with `time_s` or `time_ms` and `rate_bps`, `rate_kbps` or `rate_mbps`, and if wanted `loss` (a
-    /// fraction) and `delay_ms` (one way). A comment `# duration_s=...` tells the length.
+    /// CSV with `time_s` or `time_ms` and `rate_bps`, `rate_kbps` or `rate_mbps`, and optionally `loss` (a
+    /// fraction) and `delay_ms` (one way). A comment `# duration_s=...` gives the length.
     Csv,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 9] = [
         Self::Mahimahi,
         Self::SecondsMbps,
@@ -103,7 +103,7 @@ impl Format {
     }
 }
 
-/// Which way of a path.
+/// A direction of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Towards the user.
@@ -112,31 +112,31 @@ pub enum Direction {
     Up,
 }
 
-/// What a file leaves open.
+/// Options for properties that a file leaves open.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ReadOptions {
-    /// Samples per second of a data rate pattern that does not say itself.
+    /// Samples per second of a data rate pattern that does not give them.
     pub frequency: Option<f64>,
-    /// What ratios refer to.
+    /// Rate to which capacity ratios refer.
     pub reference: Option<Rate>,
-    /// Which way to take of a file with two; `None`: what the format's own users take (downlink for
+    /// Direction to take of a file with two; `None`: the one that the format's own users take (downlink for
     /// [`Format::Raca`], uplink for [`Format::OpenNetLab`]).
     pub direction: Option<Direction>,
 }
 
-/// What a trace says of the capacity.
+/// The capacity of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// Instants at which so many bytes can leave.
+    /// Delivery opportunities: instants at which a number of bytes can leave.
     Opportunities(Recorded),
-    /// A rate that changes; always with a period.
+    /// A changing rate; always with a period.
     Rates(Steps),
 }
 
-/// A capacity over time, with what else a file may tell of the path. It repeats at its end.
+/// A capacity over time, with losses and delays if the file has them. It repeats at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// Where it comes from.
+    /// The name of its file, or of its generator.
     pub name: String,
     /// The capacity.
     pub capacity: Capacity,
@@ -146,7 +146,7 @@ pub struct Trace {
     pub delay: Option<Phases<Span>>,
 }
 
-/// A stretch of time in which nothing changes.
+/// A stretch of time with constant properties.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
     pub(crate) length: Span,
@@ -156,10 +156,10 @@ pub(crate) struct Stretch {
 }
 
 impl Trace {
-    /// What format the file `name` with these `bytes` is in.
+    /// Detects the format of the file `name` with these `bytes`.
     ///
     /// # Errors
-    /// When it is none that is known.
+    /// When the format is unknown.
     pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, TraceError> {
         let file = File::new(name, bytes)?;
         match file.text.trim_start().as_bytes().first() {
@@ -168,18 +168,18 @@ impl Trace {
         }
     }
 
-    /// Reads the file `name` with these `bytes` in whatever format it is.
+    /// Parses the file `name` with these `bytes`, and detects its format.
     ///
     /// # Errors
-    /// When it is in no known format, or is wrong in it.
+    /// When the format is unknown, or the file is invalid in it.
     pub fn read(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Self, TraceError> {
         Self::read_as(Self::sniff(name, bytes)?, name, bytes, options)
     }
 
-    /// Reads the file `name` with these `bytes` as `format`.
+    /// Parses the file `name` with these `bytes` as `format`.
     ///
     /// # Errors
-    /// When it is wrong in this format.
+    /// When the file is invalid in this format.
     pub fn read_as(
         format: Format,
         name: &str,
@@ -200,12 +200,12 @@ impl Trace {
         }
     }
 
-    /// A recording of `duration` of the Brownian rate process of `settings`, in whole milliseconds rounded
-    /// up; its last opportunity is moved to its end, because that is where a recording repeats.
+    /// Generates a trace of `duration` from the Brownian rate process of `settings`, in whole milliseconds rounded
+    /// up. The last opportunity is moved to the end, because a recording repeats at its last opportunity.
     ///
     /// # Errors
-    /// When a setting is out of its range, the duration is not between 1 ms and 49 days, or there is no
-    /// opportunity at all in it.
+    /// When a setting is out of its range, the duration is not between 1 ms and 49 days, or it has no
+    /// opportunity.
     pub fn generate_brownian(settings: BrownianSettings, seed: u64, duration: Span) -> Result<Self, Refusal> {
         settings.check()?;
         let end = u32::try_from(duration.as_nanos() / 1_000_000).unwrap_or(0);
@@ -213,27 +213,27 @@ impl Trace {
         let mut process = Brownian::new(settings, Stream::new(seed, "trace", "service"));
         let mut millis = Vec::new();
         loop {
-            let at = process.next();
-            if at > i64::from(end) * 1_000_000 {
+            let nanos = process.next();
+            if nanos > i64::from(end) * 1_000_000 {
                 break;
             }
-            millis.push(((at + 999_999) / 1_000_000) as u32);
+            millis.push(((nanos + 999_999) / 1_000_000) as u32);
         }
         let last = millis.last_mut();
-        *last.ok_or_else(|| format!("one outage of {duration}: nothing can be sent"))? = end;
+        *last.ok_or_else(|| format!("one outage of {duration}: no packet can be sent"))? = end;
         Self::of_opportunities(format!("brownian, seed {seed}"), millis, settings.bytes)
     }
 
-    /// Opportunities of `bytes` at these milliseconds, the last of which ends the trace.
+    /// A trace of opportunities of `bytes` at these milliseconds, the last of which ends the trace.
     ///
     /// # Errors
-    /// When there is none, or they are not in order of time.
+    /// When there is no opportunity, or they are not in order of time.
     pub fn of_opportunities(name: String, millis: Vec<u32>, bytes: u32) -> Result<Self, Refusal> {
         let capacity = Capacity::Opportunities(Recorded::new(millis, bytes)?);
         Ok(Self { name, capacity, loss: None, delay: None })
     }
 
-    /// After how long it repeats.
+    /// Time after which it repeats.
     #[must_use]
     pub fn duration(&self) -> Span {
         match &self.capacity {
@@ -251,7 +251,7 @@ impl Trace {
         }
     }
 
-    /// The transmitter of a link that follows it.
+    /// The transmitter of a link that follows the trace.
     #[must_use]
     pub fn server(&self) -> Server {
         match &self.capacity {
@@ -260,55 +260,55 @@ impl Trace {
         }
     }
 
-    /// A link that follows it and is `plain` otherwise: delays that the trace tells come on top of the link's, losses
-    /// hold where the link has none of its own.
+    /// The settings of a link that follows the trace, from its `base` settings: delays of the trace are added to those
+    /// of `base`, losses apply where `base` has none.
     ///
     /// # Errors
-    /// If the trace tells delays and those of the link change, too.
-    pub fn link(&self, plain: LinkSettings) -> Result<LinkSettings, Refusal> {
-        let delay = match (&self.delay, plain.delay.phases()) {
-            (None, _) => plain.delay,
-            (Some(told), &[(_, own)]) => told.map(|&more| own + more),
-            _ => return Err("delays that change beside a trace that tells delays".into()),
+    /// If the trace has delays and those of `base` change over time, too.
+    pub fn link(&self, base: LinkSettings) -> Result<LinkSettings, Refusal> {
+        let delay = match (&self.delay, base.delay.phases()) {
+            (None, _) => base.delay,
+            (Some(traced), &[(_, base_delay)]) => traced.map(|&extra| base_delay + extra),
+            _ => return Err("delays that change, beside a trace that has delays".into()),
         };
         let loss = match &self.loss {
-            Some(told) if plain.loss == Phases::default() => told.clone(),
-            _ => plain.loss,
+            Some(traced) if base.loss == Phases::default() => traced.clone(),
+            _ => base.loss,
         };
-        Ok(LinkSettings { server: self.server(), delay, loss, ..plain })
+        Ok(LinkSettings { server: self.server(), delay, loss, ..base })
     }
 
-    /// One stretch after the other. Losses and delays count as told if any stretch tells them.
+    /// A trace of successive stretches. It has losses or delays if any stretch has them.
     fn from_stretches(file: &File<'_>, stretches: &[Stretch]) -> Result<Self, TraceError> {
-        let mut at = Time::ZERO;
+        let mut begin = Time::ZERO;
         let (mut rates, mut losses, mut delays) = (Vec::new(), Vec::new(), Vec::new());
         for stretch in stretches.iter().filter(|stretch| stretch.length > Span::ZERO) {
-            // each stretch may be that long, and a sum of them would not fit into nanoseconds, nor be read again
-            if LONGEST - (at - Time::ZERO) < stretch.length {
+            // each stretch may be that long, but a sum of them would not fit into nanoseconds, nor be parsed again
+            if LONGEST - (begin - Time::ZERO) < stretch.length {
                 let found = "rows that last more than 10^9 s together";
                 return Err(file.error(
                     None,
                     found,
-                    "at most 10^9 s, which are 31 years; are the times in another unit?",
+                    "at most 10^9 s, which is 31 years; are the times in another unit?",
                 ));
             }
-            rates.push((at, stretch.rate));
-            losses.push((at, stretch.loss.filter(|&p| p > 0.0).map_or(Loss::None, Loss::Bernoulli)));
-            delays.push((at, stretch.delay.unwrap_or_default()));
-            at += stretch.length;
+            rates.push((begin, stretch.rate));
+            losses.push((begin, stretch.loss.filter(|&p| p > 0.0).map_or(Loss::None, Loss::Bernoulli)));
+            delays.push((begin, stretch.delay.unwrap_or_default()));
+            begin += stretch.length;
         }
-        let period = Some(at - Time::ZERO);
+        let period = Some(begin - Time::ZERO);
         let wrong =
             |wrong: Refusal| file.error(None, wrong.to_string(), "a trace with at least one stretch of time");
-        let told = |tells: fn(&Stretch) -> bool| stretches.iter().any(tells);
+        let any_stretch = |has: fn(&Stretch) -> bool| stretches.iter().any(has);
         Ok(Self {
             name: file.name.to_owned(),
             capacity: Capacity::Rates(Steps::new(&rates, period).map_err(wrong)?),
-            loss: told(|stretch| stretch.loss.is_some())
+            loss: any_stretch(|stretch| stretch.loss.is_some())
                 .then(|| Phases::new(losses, period))
                 .transpose()
                 .map_err(wrong)?,
-            delay: told(|stretch| stretch.delay.is_some())
+            delay: any_stretch(|stretch| stretch.delay.is_some())
                 .then(|| Phases::new(delays, period))
                 .transpose()
                 .map_err(wrong)?,
@@ -316,7 +316,7 @@ impl Trace {
     }
 }
 
-/// A file on its way to become a trace.
+/// A file to be parsed as a trace.
 pub(crate) struct File<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
@@ -329,7 +329,7 @@ impl<'a> File<'a> {
             Err(error) => Err(TraceError {
                 file: name.to_owned(),
                 place: Some(format!("byte {}", error.valid_up_to() + 1)),
-                found: "what is not UTF-8".to_owned(),
+                found: "a byte that is not UTF-8".to_owned(),
                 expected: "a text file (unpacked, if it was compressed)".to_owned(),
             }),
         }
@@ -344,20 +344,20 @@ impl<'a> File<'a> {
         TraceError { file: self.name.to_owned(), place, found: found.into(), expected: expected.into() }
     }
 
-    /// Lines that are not empty, with their numbers from 1.
+    /// The lines that are not empty, with their numbers from 1.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
-        let lines = self.text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
+        let lines = self.text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         lines.filter(|(_, line)| !line.is_empty())
     }
 
     pub(crate) fn line_error(&self, line: usize, found: &str, expected: impl Into<String>) -> TraceError {
-        self.error(Some(format!("line {line}")), shown(found), expected)
+        self.error(Some(format!("line {line}")), describe(found), expected)
     }
 }
 
-/// What was found, for an error. A file that somebody took for a trace may hold anything, a password or a key, and
-/// an error goes to logs and screens: so only what a trace is made of is repeated, numbers and what stands between them.
-fn shown(found: &str) -> String {
+/// A description of the text found, for an error. A file that was mistaken for a trace may hold anything, a password or
+/// a key, and errors go to logs and screens. So only the text of a trace is repeated: numbers and their separators.
+fn describe(found: &str) -> String {
     const LONGEST: usize = 40;
     let numeric = |c: char| {
         c.is_ascii_digit() || matches!(c, ' ' | '\t' | '.' | ',' | '-' | '+' | 'e' | 'E' | '_' | ':')
@@ -375,13 +375,13 @@ fn shown(found: &str) -> String {
     format!("{count} characters that are no numbers")
 }
 
-/// A rate of `value` times `unit` bit/s, if that is a rate a link may have.
+/// A rate of `value` times `unit` bit/s, if a link may have that rate.
 pub(crate) fn rate(value: f64, unit: f64) -> Option<Rate> {
     // 10 Tbit/s: more is a wrong unit
     (value >= 0.0 && value * unit <= 1e13).then(|| Rate::from_bps_f64(value * unit))
 }
 
-/// The longest trace: 31 years. More is a wrong unit.
+/// Length of the longest trace: 31 years. A longer one has a wrong unit.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
 /// A length of `value` times `unit` seconds, if it is not negative and no longer than the longest trace.
@@ -389,18 +389,19 @@ pub(crate) fn span(value: f64, unit: f64) -> Option<Span> {
     (value >= 0.0 && value * unit <= LONGEST.as_secs_f64()).then(|| Span::from_secs_f64(value * unit))
 }
 
-/// A length written as a decimal number of `unit`, to the nearest nanosecond, within the bounds of [`span`]. What stands
-/// before the point is read by itself: one floating-point number has no room for the nanoseconds of 104 days.
+/// A length written as a decimal number of `unit`, to the nearest nanosecond, within the bounds of [`span`]. The digits
+/// before the point are parsed separately: a floating-point number is not precise enough for the nanoseconds of 104
+/// days.
 pub(crate) fn span_of(text: &str, unit: Span) -> Option<Span> {
     let parts = text.split_once('.').unwrap_or((text, "0"));
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if parts.0.is_empty() || !all_digits(parts.0) || !all_digits(parts.1) {
-        // an exponent, a sign, nothing before the point, or no number
+        // an exponent, a sign, no digit before the point, or no number
         return span(text.parse().ok()?, unit.as_secs_f64());
     }
-    let whole = parts.0.parse::<i64>().ok()?.checked_mul(unit.as_nanos())?;
+    let whole_nanos = parts.0.parse::<i64>().ok()?.checked_mul(unit.as_nanos())?;
     let fraction = format!("0.{}", parts.1).parse::<f64>().ok()? * unit.as_nanos() as f64;
-    let nanos = whole.checked_add(fraction.round() as i64)?;
+    let nanos = whole_nanos.checked_add(fraction.round() as i64)?;
     (nanos <= LONGEST.as_nanos()).then(|| Span::from_nanos(nanos))
 }
 
@@ -408,14 +409,14 @@ pub(crate) fn span_of(text: &str, unit: Span) -> Option<Span> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) line: usize,
-    pub(crate) at: Span,
+    pub(crate) time: Span,
     pub(crate) rate: Rate,
     pub(crate) loss: Option<f64>,
     pub(crate) delay: Option<Span>,
 }
 
-/// Rows as stretches. Rows of the same time are averaged in rate (their last loss and delay count); the
-/// last one lasts until `end`, or else as long as the median one.
+/// Converts rows to stretches. Rates of rows with the same time are averaged (the last loss and delay count); the
+/// last row lasts until `end`, or as long as the median row.
 pub(crate) fn stretches(
     file: &File<'_>,
     rows: &[Row],
@@ -424,34 +425,34 @@ pub(crate) fn stretches(
     let mut merged: Vec<(Row, u64)> = Vec::with_capacity(rows.len());
     for row in rows {
         match merged.last_mut() {
-            Some((last, _)) if row.at < last.at => {
-                let found = format!("{} s", row.at.as_secs_f64());
+            Some((last, _)) if row.time < last.time => {
+                let found = format!("{} s", row.time.as_secs_f64());
                 let expected =
-                    format!("a time not before {} s, that of the row above", last.at.as_secs_f64());
+                    format!("a time not before {} s, that of the row above", last.time.as_secs_f64());
                 return Err(file.error(Some(format!("line {}", row.line)), found, expected));
             }
-            Some((last, count)) if row.at == last.at => {
+            Some((last, count)) if row.time == last.time => {
                 *last = Row { rate: last.rate + row.rate, ..*row };
                 *count += 1;
             }
             _ => merged.push((*row, 1)),
         }
     }
-    let mut gaps: Vec<Span> = merged.windows(2).map(|pair| pair[1].0.at - pair[0].0.at).collect();
+    let mut gaps: Vec<Span> = merged.windows(2).map(|pair| pair[1].0.time - pair[0].0.time).collect();
     let lengths = gaps.clone();
     gaps.sort_unstable();
     let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(Span::from_secs(1));
     merged
         .iter()
         .enumerate()
-        .map(|(place, (row, count))| {
-            let length = match (lengths.get(place), end) {
+        .map(|(index, (row, count))| {
+            let length = match (lengths.get(index), end) {
                 (Some(&length), _) => length,
                 (None, None) => usual,
-                (None, Some(end)) if end > row.at => end - row.at,
+                (None, Some(end)) if end > row.time => end - row.time,
                 (None, Some(end)) => {
                     let found = format!("a duration of {} s", end.as_secs_f64());
-                    return Err(file.error(None, found, format!("more than {} s", row.at.as_secs_f64())));
+                    return Err(file.error(None, found, format!("more than {} s", row.time.as_secs_f64())));
                 }
             };
             let rate = Rate::from_bps(row.rate.as_bps() / count);

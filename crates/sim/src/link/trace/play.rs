@@ -1,4 +1,4 @@
-//! Playing a trace from another beginning, or with its capacity scaled.
+//! Traces played from an offset, or with scaled capacity.
 
 use super::{Capacity, Trace};
 use crate::link::capacity::{Recorded, Steps};
@@ -7,11 +7,11 @@ use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
 
 impl Trace {
-    /// This trace begun at `offset`, with its capacity multiplied by `scale`. Opportunities keep their
+    /// This trace played from `offset`, with its capacity multiplied by `scale`. Opportunities keep their
     /// instants and change their size.
     ///
     /// # Errors
-    /// When the offset is negative, or the scale not a positive number or too small for an opportunity of
+    /// When the offset is negative, or the scale is not positive, or it is too small for an opportunity of
     /// one byte.
     pub fn played(&self, offset: Span, scale: f64) -> Result<Self, Refusal> {
         ensure(!offset.is_negative(), || Refusal::new("capacity.offset", offset, "zero or more"))?;
@@ -35,18 +35,26 @@ impl Trace {
                 })?;
                 let begin = (offset.as_nanos() / 1_000_000) as u32;
                 let length = (period.as_nanos() / 1_000_000) as u32;
-                let later = list.millis().iter().filter(|&&at| at > begin).map(|at| at - begin);
-                let earlier = list.millis().iter().filter(|&&at| at <= begin).map(|at| at + length - begin);
+                let later = list
+                    .millis()
+                    .iter()
+                    .filter(|&&millis_at| millis_at > begin)
+                    .map(|millis_at| millis_at - begin);
+                let earlier = list
+                    .millis()
+                    .iter()
+                    .filter(|&&millis_at| millis_at <= begin)
+                    .map(|millis_at| millis_at + length - begin);
                 let mut millis: Vec<u32> = later.chain(earlier).collect();
                 // a recording repeats at its last opportunity: the one nearest to the end moves there, so
-                // that the period stays what it was
+                // that the period does not change
                 if let Some(last) = millis.last_mut() {
                     *last = length;
                 }
                 Capacity::Opportunities(Recorded::new(millis, bytes as u32)?)
             }
             Capacity::Rates(steps) => {
-                let rates: Vec<_> = steps.rates().map(|(at, rate)| (at, rate.scaled(scale))).collect();
+                let rates: Vec<_> = steps.rates().map(|(time, rate)| (time, rate.scaled(scale))).collect();
                 Capacity::Rates(Steps::new(&rotated(&rates, offset, period), Some(period))?)
             }
         };
@@ -62,18 +70,18 @@ impl Trace {
     }
 }
 
-/// Phases that repeat after `period`, begun at `offset`.
+/// Phases that repeat after `period`, played from `offset`.
 fn rotated<T: Copy>(phases: &[(Time, T)], offset: Span, period: Span) -> Vec<(Time, T)> {
     let begin = Time::ZERO + offset;
     let mut out = Vec::with_capacity(phases.len() + 1);
-    if let Some(&(_, now)) = phases.iter().rev().find(|(at, _)| *at <= begin) {
+    if let Some(&(_, now)) = phases.iter().rev().find(|(time, _)| *time <= begin) {
         out.push((Time::ZERO, now));
     }
-    out.extend(phases.iter().filter(|(at, _)| *at > begin).map(|&(at, value)| (at - offset, value)));
+    out.extend(phases.iter().filter(|(time, _)| *time > begin).map(|&(time, value)| (time - offset, value)));
     let wrapped =
-        phases.iter().filter(|(at, _)| *at < begin).map(|&(at, value)| (at + period - offset, value));
+        phases.iter().filter(|(time, _)| *time < begin).map(|&(time, value)| (time + period - offset, value));
     out.extend(wrapped);
-    // without an offset nothing wraps; with one the first phase comes again where the round begins anew
+    // without an offset no phase wraps; with one the first phase comes again where the period begins anew
     out
 }
 
@@ -84,14 +92,14 @@ mod tests {
 
     fn rates(list: &[(i64, u64)], period: i64) -> Trace {
         let steps: Vec<_> =
-            list.iter().map(|&(at, kbps)| (Time::from_millis(at), Rate::from_kbps(kbps))).collect();
+            list.iter().map(|&(millis, kbps)| (Time::from_millis(millis), Rate::from_kbps(kbps))).collect();
         let steps = Steps::new(&steps, Some(Span::from_millis(period))).unwrap();
         Trace { name: "x".into(), capacity: Capacity::Rates(steps), loss: None, delay: None }
     }
 
     fn capacity(trace: &Trace) -> Vec<(i64, u64)> {
         let Capacity::Rates(steps) = &trace.capacity else { panic!("rates") };
-        steps.rates().map(|(at, rate)| (at.as_nanos() / 1_000_000, rate.as_bps() / 1000)).collect()
+        steps.rates().map(|(time, rate)| (time.as_nanos() / 1_000_000, rate.as_bps() / 1000)).collect()
     }
 
     #[test]
@@ -105,9 +113,9 @@ mod tests {
             capacity(&trace.played(Span::from_millis(50), 2.0).unwrap()),
             [(0, 200), (10, 400), (30, 600)]
         );
-        let whole = trace.played(Span::from_millis(17), 0.5).unwrap();
-        assert_eq!(whole.mean_rate().as_bps() * 2, trace.mean_rate().as_bps());
-        assert_eq!(whole.duration(), trace.duration());
+        let played = trace.played(Span::from_millis(17), 0.5).unwrap();
+        assert_eq!(played.mean_rate().as_bps() * 2, trace.mean_rate().as_bps());
+        assert_eq!(played.duration(), trace.duration());
     }
 
     #[test]

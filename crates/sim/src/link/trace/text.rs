@@ -1,4 +1,4 @@
-//! Reading traces that are columns of numbers: mahimahi's, seconds and Mbit/s, data rate patterns.
+//! Parsers of traces that are columns of numbers: mahimahi's, seconds and Mbit/s, data rate patterns.
 
 use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span_of, stretches};
 use crate::link::capacity::{MAHIMAHI_BYTES, Recorded};
@@ -12,7 +12,7 @@ fn samples<'a>(file: &File<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<
     file.lines().filter(|(_, line)| !line.starts_with('#'))
 }
 
-/// Tells the columns of numbers apart.
+/// Detects the format of columns of numbers.
 pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
     let Some((number, first)) = samples(file).next() else {
         return Err(file.error(None, "an empty file", NOT_A_TRACE));
@@ -24,7 +24,7 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
     if columns.len() == 2 {
         return Ok(Format::SecondsMbps);
     }
-    // both are one number a line; milliseconds are whole and never go back, and have no comments
+    // both formats have one number a line; milliseconds are whole, never decrease, and have no comments
     let base = file.name.rsplit(['/', '\\']).next().unwrap_or(file.name);
     let pattern = base.starts_with("drp")
         || file.text.trim_start().starts_with('#')
@@ -35,17 +35,17 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
     Ok(if pattern { Format::DataRatePattern } else { Format::Mahimahi })
 }
 
-/// Reads [`Format::Mahimahi`].
+/// Parses [`Format::Mahimahi`].
 pub(crate) fn mahimahi(file: &File<'_>) -> Result<Trace, TraceError> {
     let mut millis: Vec<u32> = Vec::new();
     for (number, line) in file.lines() {
         let expected = "whole milliseconds since the beginning, below 2^32";
-        let at = line.parse().map_err(|_| file.line_error(number, line, expected))?;
-        if let Some(&last) = millis.last().filter(|&&last| at < last) {
+        let millis_at = line.parse().map_err(|_| file.line_error(number, line, expected))?;
+        if let Some(&last) = millis.last().filter(|&&last| millis_at < last) {
             let expected = format!("at least {last}, the value of the line before: times never go back");
             return Err(file.line_error(number, line, expected));
         }
-        millis.push(at);
+        millis.push(millis_at);
     }
     let capacity = Recorded::new(millis, MAHIMAHI_BYTES)
         .map_err(|error| file.error(None, error.found, "at least one opportunity later than 0 ms"))?;
@@ -57,7 +57,7 @@ pub(crate) fn mahimahi(file: &File<'_>) -> Result<Trace, TraceError> {
     })
 }
 
-/// Reads [`Format::SecondsMbps`].
+/// Parses [`Format::SecondsMbps`].
 pub(crate) fn seconds_mbps(file: &File<'_>) -> Result<Trace, TraceError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut origin = Span::ZERO;
@@ -65,15 +65,15 @@ pub(crate) fn seconds_mbps(file: &File<'_>) -> Result<Trace, TraceError> {
         let expected = "two numbers that are not negative: seconds and Mbit/s";
         let row = || {
             let mut columns = text.split_whitespace();
-            let at = span_of(columns.next()?, Span::from_secs(1))?;
+            let time = span_of(columns.next()?, Span::from_secs(1))?;
             let rate = rate(columns.next()?.parse().ok()?, 1e6)?;
-            columns.next().is_none().then_some((at, rate))
+            columns.next().is_none().then_some((time, rate))
         };
-        let (at, rate) = row().ok_or_else(|| file.line_error(line, text, expected))?;
+        let (time, rate) = row().ok_or_else(|| file.line_error(line, text, expected))?;
         if rows.is_empty() {
-            origin = at;
+            origin = time;
         }
-        rows.push(Row { line, at: at - origin, rate, loss: None, delay: None });
+        rows.push(Row { line, time: time - origin, rate, loss: None, delay: None });
     }
     Trace::from_stretches(file, &stretches(file, &rows, None)?)
 }
@@ -86,9 +86,9 @@ fn comment<'a>(file: &File<'a>, prefix: &str) -> Option<(usize, &'a str)> {
     })
 }
 
-/// Reads [`Format::DataRatePattern`].
+/// Parses [`Format::DataRatePattern`].
 pub(crate) fn data_rate_pattern(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
-    // the key of the bundle is spelt "recommended_freqeuncy": what comes before the slip is enough
+    // the key in the published files is spelt "recommended_freqeuncy": the part before the misspelling is enough
     let frequency = match (comment(file, "recommended_freq"), options.frequency) {
         (Some((number, value)), _) => {
             value.parse().ok().filter(|hz| (1e-3..=1e6).contains(hz)).ok_or_else(|| {
@@ -96,20 +96,21 @@ pub(crate) fn data_rate_pattern(file: &File<'_>, options: &ReadOptions) -> Resul
             })?
         }
         (None, Some(hz)) if (1e-3..=1e6).contains(&hz) => hz,
-        (None, other) => {
-            let found = other.map_or("no frequency".to_owned(), |hz| format!("a frequency of {hz} Hz"));
+        (None, out_of_range) => {
+            let found =
+                out_of_range.map_or("no frequency".to_owned(), |hz| format!("a frequency of {hz} Hz"));
             let expected = "a comment \"# :recommended_freqeuncy=10\", or a frequency of 0.001 to a million \
                             samples/s as an option";
             return Err(file.error(None, found, expected));
         }
     };
     let length = Span::from_secs_f64(1.0 / frequency);
-    let all: Result<Vec<Stretch>, _> = samples(file)
+    let stretches: Result<Vec<Stretch>, _> = samples(file)
         .map(|(number, line)| {
             let rate = line.parse().ok().and_then(|kbps| rate(kbps, 1e3));
             let rate = rate.ok_or_else(|| file.line_error(number, line, "a capacity in kbit/s"))?;
             Ok(Stretch { length, rate, loss: None, delay: None })
         })
         .collect();
-    Trace::from_stretches(file, &all?)
+    Trace::from_stretches(file, &stretches?)
 }

@@ -1,4 +1,4 @@
-//! Writing traces: mahimahi's format and CSV.
+//! Writers of traces: mahimahi's format and CSV.
 
 use super::{Capacity, Trace};
 use crate::link::capacity::{MAHIMAHI_BYTES, Schedule};
@@ -7,13 +7,13 @@ use crate::refusal::{Refusal, ensure};
 use std::fmt::Write as _;
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// So many opportunities make a file of about a gigabyte.
-const MOST_OPPORTUNITIES: u64 = 100_000_000;
+/// Largest number of opportunities in a file, which then has about a gigabyte.
+const MAX_OPPORTUNITIES: u64 = 100_000_000;
 
 const SECOND: Span = Span::from_secs(1);
 
-/// A length of time that is not negative as a decimal number of `unit`, which is a power of ten of nanoseconds: exact and
-/// without trailing zeros.
+/// Formats a length of time, which must not be negative, as a decimal number of `unit`, a power of ten of nanoseconds:
+/// exact and without trailing zeros.
 fn decimal(length: Span, unit: Span) -> String {
     let (nanos, unit) = (length.as_nanos(), unit.as_nanos());
     let text = format!("{}.{:0places$}", nanos / unit, nanos % unit, places = unit.ilog10() as usize);
@@ -21,13 +21,13 @@ fn decimal(length: Span, unit: Span) -> String {
 }
 
 impl Trace {
-    /// As a mahimahi file: one opportunity of 1504 bytes a line, in milliseconds rounded up. A rate gives an
-    /// opportunity whenever enough for one has come together; the last one is put at the end of the trace,
-    /// because that is where mahimahi repeats it. The mean rate changes by at most one opportunity and the
-    /// rounding of the duration. Losses and delays have no place in the format.
+    /// Writes the trace as a mahimahi file: one opportunity of 1504 bytes a line, in milliseconds rounded up. A rate
+    /// gives an opportunity whenever its bytes have accumulated; the last one is put at the end of the trace,
+    /// because mahimahi repeats it there. The mean rate changes by at most one opportunity and the
+    /// rounding of the duration. The format has no losses and delays.
     ///
     /// # Errors
-    /// When its opportunities are not of 1504 bytes, it carries less than half of one, or more than 100
+    /// When its opportunities are not of 1504 bytes, or it carries less than half an opportunity or more than 100
     /// million of them.
     pub fn to_mahimahi(&self) -> Result<String, Refusal> {
         let mut text = String::new();
@@ -41,10 +41,11 @@ impl Trace {
                 }
             }
             Capacity::Rates(steps) => {
-                let each = Size::from_bytes(u64::from(MAHIMAHI_BYTES));
+                let opportunity = Size::from_bytes(u64::from(MAHIMAHI_BYTES));
                 let total = self.mean_rate().bytes_in(self.duration());
-                let count = (total + Size::from_bytes(each.as_bytes() / 2)).as_bytes() / each.as_bytes();
-                ensure((1..=MOST_OPPORTUNITIES).contains(&count), || {
+                let count = (total + Size::from_bytes(opportunity.as_bytes() / 2)).as_bytes()
+                    / opportunity.as_bytes();
+                ensure((1..=MAX_OPPORTUNITIES).contains(&count), || {
                     format!(
                         "{}: {total} are {count} opportunities: 1 to 100 million can be written",
                         self.name
@@ -53,8 +54,8 @@ impl Trace {
                 let mut link = Schedule::new(steps.clone());
                 let end = (self.duration().as_nanos() + 999_999) / 1_000_000;
                 for _ in 1..count {
-                    let at = link.serve(Time::ZERO, MAHIMAHI_BYTES).finish.as_nanos();
-                    _ = writeln!(text, "{}", ((at + 999_999) / 1_000_000).min(end));
+                    let nanos = link.serve(Time::ZERO, MAHIMAHI_BYTES).finish.as_nanos();
+                    _ = writeln!(text, "{}", ((nanos + 999_999) / 1_000_000).min(end));
                 }
                 _ = writeln!(text, "{end}");
             }
@@ -62,8 +63,8 @@ impl Trace {
         Ok(text)
     }
 
-    /// As CSV with `time_s`, `rate_bps`, and `loss` and `delay_ms` where the trace tells them. A schedule of
-    /// rates is written exactly; opportunities as the mean rate in each `bin`.
+    /// Writes the trace as CSV with `time_s`, `rate_bps`, and `loss` and `delay_ms` where the trace has them. A
+    /// schedule of rates is written exactly; opportunities as the mean rate in each `bin`.
     ///
     /// # Errors
     /// When the bin is not positive, or a loss model has no single probability.
@@ -87,10 +88,10 @@ impl Trace {
                 rates
             }
         };
-        // a row wherever anything changes
-        let mut times: Vec<Time> = rates.iter().map(|&(at, _)| at).collect();
-        times.extend(self.loss.iter().flat_map(|loss| loss.phases()).map(|(at, _)| *at));
-        times.extend(self.delay.iter().flat_map(|delay| delay.phases()).map(|(at, _)| *at));
+        // a row at every change
+        let mut times: Vec<Time> = rates.iter().map(|&(time, _)| time).collect();
+        times.extend(self.loss.iter().flat_map(|loss| loss.phases()).map(|(time, _)| *time));
+        times.extend(self.delay.iter().flat_map(|delay| delay.phases()).map(|(time, _)| *time));
         times.sort_unstable();
         times.dedup();
 
@@ -103,14 +104,14 @@ impl Trace {
         text.push_str("time_s,rate_bps");
         text.push_str(if loss.is_some() { ",loss" } else { "" });
         text.push_str(if delay.is_some() { ",delay_ms\n" } else { "\n" });
-        let mut place = 0;
-        for at in times {
-            while rates.get(place + 1).is_some_and(|&(next, _)| next <= at) {
-                place += 1;
+        let mut index = 0;
+        for time in times {
+            while rates.get(index + 1).is_some_and(|&(next, _)| next <= time) {
+                index += 1;
             }
-            _ = write!(text, "{},{}", decimal(at - Time::ZERO, SECOND), rates[place].1.as_bps());
+            _ = write!(text, "{},{}", decimal(time - Time::ZERO, SECOND), rates[index].1.as_bps());
             if let Some(loss) = &mut loss {
-                let probability = match *loss.at(at) {
+                let probability = match *loss.at(time) {
                     Loss::None => 0.0,
                     Loss::Bernoulli(p) => p,
                     Loss::GilbertElliott(_) => {
@@ -120,7 +121,7 @@ impl Trace {
                 _ = write!(text, ",{probability}");
             }
             if let Some(delay) = &mut delay {
-                _ = write!(text, ",{}", decimal(*delay.at(at), Span::from_millis(1)));
+                _ = write!(text, ",{}", decimal(*delay.at(time), Span::from_millis(1)));
             }
             text.push('\n');
         }

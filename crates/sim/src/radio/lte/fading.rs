@@ -3,24 +3,24 @@
 //! A tap is a sum of plane waves of random directions and phases (Clarke 1968; Zheng and Xiao, IEEE Trans.
 //! Commun. 51(6), 2003, for the directions: one in each of equal sectors, so that few waves do). Over the
 //! ensemble its autocorrelation is J0(2 pi fD t), its envelope Rayleigh. The delays make it frequency-selective.
-//! The channel is a function of time alone: nothing has to be carried on while nobody looks.
+//! The channel is a function of time alone: it needs no updates while it is not used.
 
 use serde::Deserialize;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
 
-/// Plane waves of a tap.
+/// Number of plane waves of a tap.
 const WAVES: usize = 8;
-/// The most subbands of a carrier, and what is computed of them at once: a whole number of vector registers.
+/// Largest number of subbands of a carrier.
 pub const SUBBANDS: usize = 10;
-/// Width of the arrays over subbands.
+/// Width of the arrays over subbands: a whole number of vector registers.
 pub const WIDTH: usize = 12;
-/// The most antenna pairs.
+/// Largest number of antenna pairs.
 pub const BRANCHES: usize = 4;
-/// The most taps.
+/// Largest number of taps.
 const TAPS: usize = 9;
 
-/// A value for each subband; those behind the last subband mean nothing.
+/// A value for each subband; values after the last subband are undefined.
 pub type Band = [f32; WIDTH];
 
 /// Delays in seconds and mean powers in dB of the taps.
@@ -70,28 +70,28 @@ impl Profile {
     }
 }
 
-/// Entries of the table of a turn.
-const TURN: usize = 1024;
+/// Entries of the table of cosines and sines over a turn.
+const TURN_STEPS: usize = 1024;
 
-/// What all channels of a radio network share.
+/// The common parameters of all channels of a radio network.
 #[derive(Clone, Debug)]
 pub struct Model {
     taps: usize,
     branches: usize,
     /// Cosine and sine over a turn.
-    turn: Box<[(f32, f32); TURN]>,
-    /// For each tap its amplitude times how its delay turns each subband: real and imaginary parts.
+    turn: Box<[(f32, f32); TURN_STEPS]>,
+    /// For each tap its amplitude times the rotation of each subband by its delay: real and imaginary parts.
     delays: [(Band, Band); TAPS],
     /// The largest Doppler shift in turns a TTI.
     doppler: f64,
-    /// Whether nothing fades.
+    /// Whether there is no fading.
     steady: bool,
 }
 
-/// What a channel is at an instant: for each antenna pair the real and imaginary parts over the subbands.
+/// The response of a channel at an instant: for each antenna pair the real and imaginary parts over the subbands.
 pub type Response = [(Band, Band); BRANCHES];
 
-/// One channel: where its waves come from. Phases and speeds are 32-bit fractions of a turn.
+/// One channel: the phases and speeds of its waves, as 32-bit fractions of a turn.
 #[derive(Clone, Debug)]
 pub struct Channel {
     waves: [[[(u32, u32); WAVES]; TAPS]; BRANCHES],
@@ -109,22 +109,22 @@ impl Model {
     #[must_use]
     pub fn new(profile: Profile, branches: usize, subbands: usize, spacing: f64, doppler: f64) -> Self {
         let taps = profile.taps();
-        let full: f64 = taps.iter().map(|&(_, power)| math::pow(10.0, power / 10.0)).sum();
-        let whole = 2.0 * std::f64::consts::PI;
+        let total_power: f64 = taps.iter().map(|&(_, power)| math::pow(10.0, power / 10.0)).sum();
+        let two_pi = 2.0 * std::f64::consts::PI;
         let mut delays = [([0.0; WIDTH], [0.0; WIDTH]); TAPS];
         for (&(delay, power), (real, imaginary)) in taps.iter().zip(&mut delays) {
             // the waves of a tap have unit amplitude: their sum has power WAVES
-            let amplitude = math::sqrt(math::pow(10.0, power / 10.0) / full / WAVES as f64);
+            let amplitude = math::sqrt(math::pow(10.0, power / 10.0) / total_power / WAVES as f64);
             for subband in 0..WIDTH {
                 let frequency = (subband as f64 - (subbands as f64 - 1.0) / 2.0) * spacing;
-                let angle = -whole * frequency * delay;
+                let angle = -two_pi * frequency * delay;
                 real[subband] = (amplitude * math::cos(angle)) as f32;
                 imaginary[subband] = (amplitude * math::sin(angle)) as f32;
             }
         }
-        let mut turn = Box::new([(0.0, 0.0); TURN]);
-        for (at, value) in turn.iter_mut().enumerate() {
-            let angle = whole * (at as f64 + 0.5) / TURN as f64;
+        let mut turn = Box::new([(0.0, 0.0); TURN_STEPS]);
+        for (step, value) in turn.iter_mut().enumerate() {
+            let angle = two_pi * (step as f64 + 0.5) / TURN_STEPS as f64;
             *value = (math::cos(angle) as f32, math::sin(angle) as f32);
         }
         Self {
@@ -137,15 +137,15 @@ impl Model {
         }
     }
 
-    /// How many antenna pairs there are.
+    /// Number of antenna pairs.
     #[must_use]
     pub fn branches(&self) -> usize {
         self.branches
     }
 
     /// Draws a channel.
-    pub fn draw(&self, luck: &mut Stream, into: &mut Channel) {
-        for branch in &mut into.waves[..self.branches] {
+    pub fn draw(&self, luck: &mut Stream, output: &mut Channel) {
+        for branch in &mut output.waves[..self.branches] {
             for tap in &mut branch[..self.taps] {
                 for (number, (phase, speed)) in tap.iter_mut().enumerate() {
                     let direction =
@@ -160,16 +160,17 @@ impl Model {
 
     /// The channel at a TTI.
     #[inline]
-    pub fn at(&self, channel: &Channel, tti: i64, into: &mut Response) {
+    pub fn at(&self, channel: &Channel, tti: i64, output: &mut Response) {
         let time = tti as u32;
-        for (branch, (real, imaginary)) in channel.waves[..self.branches].iter().zip(into.iter_mut()) {
+        for (branch, (real, imaginary)) in channel.waves[..self.branches].iter().zip(output.iter_mut()) {
             *real = [0.0; WIDTH];
             *imaginary = [0.0; WIDTH];
             for (tap, (cosines, sines)) in branch[..self.taps].iter().zip(&self.delays) {
                 let (mut a, mut b) = (0.0_f32, 0.0_f32);
                 for &(phase, speed) in tap {
-                    let place = phase.wrapping_add(speed.wrapping_mul(time)) >> (32 - TURN.trailing_zeros());
-                    let (cosine, sine) = self.turn[place as usize];
+                    let index =
+                        phase.wrapping_add(speed.wrapping_mul(time)) >> (32 - TURN_STEPS.trailing_zeros());
+                    let (cosine, sine) = self.turn[index as usize];
                     a += cosine;
                     b += sine;
                 }
@@ -181,36 +182,36 @@ impl Model {
         }
     }
 
-    /// What maximum-ratio combining makes of the antenna pairs: the sum of their powers, 1 on average for each.
+    /// The power after maximum-ratio combining of the antenna pairs: the sum of their powers, 1 on average for each.
     #[inline]
-    pub fn combined(&self, response: &Response, into: &mut Band) {
-        *into = [if self.steady { self.branches as f32 } else { 0.0 }; WIDTH];
+    pub fn combined(&self, response: &Response, output: &mut Band) {
+        *output = [if self.steady { self.branches as f32 } else { 0.0 }; WIDTH];
         if self.steady {
             return;
         }
         for (real, imaginary) in &response[..self.branches] {
             for subband in 0..WIDTH {
-                into[subband] += real[subband] * real[subband] + imaginary[subband] * imaginary[subband];
+                output[subband] += real[subband] * real[subband] + imaginary[subband] * imaginary[subband];
             }
         }
     }
 
-    /// What maximum-ratio combining for `own` lets through of `other`: |own^H other|^2 / |own|^2, 1 on average.
+    /// The power of `interferer` after maximum-ratio combining for `serving`: |s^H i|^2 / |s|^2, 1 on average.
     #[inline]
-    pub fn leaked(&self, own: &Response, power: &Band, other: &Response, into: &mut Band) {
+    pub fn leaked(&self, serving: &Response, power: &Band, interferer: &Response, output: &mut Band) {
         if self.steady {
-            *into = [1.0; WIDTH];
+            *output = [1.0; WIDTH];
             return;
         }
         let (mut along, mut across) = ([0.0_f32; WIDTH], [0.0_f32; WIDTH]);
-        for ((a, b), (c, d)) in own[..self.branches].iter().zip(other) {
+        for ((a, b), (c, d)) in serving[..self.branches].iter().zip(interferer) {
             for subband in 0..WIDTH {
                 along[subband] += a[subband] * c[subband] + b[subband] * d[subband];
                 across[subband] += a[subband] * d[subband] - b[subband] * c[subband];
             }
         }
         for subband in 0..WIDTH {
-            into[subband] = (along[subband] * along[subband] + across[subband] * across[subband])
+            output[subband] = (along[subband] * along[subband] + across[subband] * across[subband])
                 / power[subband].max(1e-9);
         }
     }
@@ -253,26 +254,26 @@ mod tests {
     fn the_autocorrelation_is_clarkes() {
         for profile in [Profile::Tu6, Profile::Flat] {
             let model = model(profile, 1, 30.0);
-            let all = channels(&model);
+            let channels = channels(&model);
             let mut response = Response::default();
-            let mut read = |channel: &Channel, tti| {
+            let mut sample = |channel: &Channel, tti| {
                 model.at(channel, tti, &mut response);
                 (f64::from(response[0].0[4]), f64::from(response[0].1[4]))
             };
             for lag in [0, 2, 4, 7, 10, 13, 20] {
                 let mut sum = 0.0;
                 let starts = 40;
-                for channel in &all {
+                for channel in &channels {
                     for start in 0..starts {
-                        let (a, b) = read(channel, start * 1000);
-                        let (c, d) = read(channel, start * 1000 + lag);
+                        let (a, b) = sample(channel, start * 1000);
+                        let (c, d) = sample(channel, start * 1000 + lag);
                         sum += a * c + b * d;
                     }
                 }
-                let found = sum / (CHANNELS * starts as u64) as f64;
+                let actual = sum / (CHANNELS * starts as u64) as f64;
                 let expected = bessel(2.0 * std::f64::consts::PI * doppler(30.0 / 3.6) * lag as f64 / 1000.0);
                 // 24 000 products of deviation 1, at most: 4 deviations are 0.026
-                assert!((found - expected).abs() < 0.026, "{profile:?} lag {lag}: {found} {expected}");
+                assert!((actual - expected).abs() < 0.026, "{profile:?} lag {lag}: {actual} {expected}");
             }
         }
     }
@@ -283,20 +284,20 @@ mod tests {
     fn level_crossings_and_fades_are_rayleighs() {
         let model = model(Profile::Tu6, 1, 3.0);
         let shift = doppler(3.0 / 3.6);
-        let all = channels(&model);
+        let channels = channels(&model);
         let mut response = Response::default();
         for level in [0.3, 0.7, 1.0, 1.5] {
             let (mut up, mut below, mut count) = (0_u32, 0_u32, 0_u32);
-            for channel in &all[..200] {
+            for channel in &channels[..200] {
                 let mut last = None;
                 for tti in 0..10_000 {
                     model.at(channel, tti, &mut response);
                     let (a, b) = (f64::from(response[0].0[5]), f64::from(response[0].1[5]));
-                    let here = a * a + b * b >= level * level;
-                    up += u32::from(here && last == Some(false));
-                    below += u32::from(!here);
+                    let is_above = a * a + b * b >= level * level;
+                    up += u32::from(is_above && last == Some(false));
+                    below += u32::from(!is_above);
                     count += 1;
-                    last = Some(here);
+                    last = Some(is_above);
                 }
             }
             let rate = f64::from(up) / (200.0 * 10.0);
@@ -309,23 +310,24 @@ mod tests {
         }
     }
 
-    /// Over frequency the correlation is the transform of the delay profile.
+    /// The correlation over frequency is the Fourier transform of the delay profile.
     #[test]
     fn subbands_fade_apart_as_the_delays_say() {
         for profile in [Profile::Tu6, Profile::Epa, Profile::Eva] {
             let model = model(profile, 1, 3.0);
-            let all = channels(&model);
-            let full: f64 = profile.taps().iter().map(|&(_, power)| math::pow(10.0, power / 10.0)).sum();
+            let channels = channels(&model);
+            let total_power: f64 =
+                profile.taps().iter().map(|&(_, power)| math::pow(10.0, power / 10.0)).sum();
             let mut response = Response::default();
-            for apart in [0_usize, 1, 3] {
+            for distance in [0_usize, 1, 3] {
                 let (mut real, mut imaginary) = (0.0, 0.0);
-                for channel in &all {
+                for channel in &channels {
                     for start in 0..30 {
                         model.at(channel, start * 2000, &mut response);
-                        let at = |subband: usize| {
+                        let sample = |subband: usize| {
                             (f64::from(response[0].0[subband]), f64::from(response[0].1[subband]))
                         };
-                        let ((a, b), (c, d)) = (at(2), at(2 + apart));
+                        let ((a, b), (c, d)) = (sample(2), sample(2 + distance));
                         real += a * c + b * d;
                         imaginary += a * d - b * c;
                     }
@@ -333,35 +335,35 @@ mod tests {
                 let count = (CHANNELS * 30) as f64;
                 let (mut x, mut y) = (0.0, 0.0);
                 for &(delay, power) in profile.taps() {
-                    let angle = -2.0 * std::f64::consts::PI * apart as f64 * 900e3 * delay;
-                    x += math::pow(10.0, power / 10.0) / full * math::cos(angle);
-                    y += math::pow(10.0, power / 10.0) / full * math::sin(angle);
+                    let angle = -2.0 * std::f64::consts::PI * distance as f64 * 900e3 * delay;
+                    x += math::pow(10.0, power / 10.0) / total_power * math::cos(angle);
+                    y += math::pow(10.0, power / 10.0) / total_power * math::sin(angle);
                 }
-                assert!((real / count - x).abs() < 0.03, "{profile:?} {apart}: {} {x}", real / count);
+                assert!((real / count - x).abs() < 0.03, "{profile:?} {distance}: {} {x}", real / count);
                 assert!(
                     (imaginary / count - y).abs() < 0.03,
-                    "{profile:?} {apart}: {} {y}",
+                    "{profile:?} {distance}: {} {y}",
                     imaginary / count
                 );
             }
         }
     }
 
-    /// Two antennas: a chi-square of four degrees of freedom; what leaks through is exponential of mean 1.
+    /// With two antennas the power is chi-square with four degrees of freedom; the leakage is exponential with mean 1.
     #[test]
     fn combining_adds_powers_and_lets_one_share_through() {
         let model = model(Profile::Tu6, 2, 3.0);
-        let all = channels(&model);
-        let (mut own, mut other) = (Response::default(), Response::default());
+        let channels = channels(&model);
+        let (mut serving, mut interferer) = (Response::default(), Response::default());
         let (mut power, mut leak) = (Band::default(), Band::default());
         let (mut first, mut second, mut leaked, mut squared) = (0.0, 0.0, 0.0, 0.0);
-        let half = all.len() / 2;
-        for (one, two) in all[..half].iter().zip(&all[half..]) {
+        let half = channels.len() / 2;
+        for (serving_channel, interfering_channel) in channels[..half].iter().zip(&channels[half..]) {
             for start in 0..60 {
-                model.at(one, start * 2000, &mut own);
-                model.at(two, start * 2000, &mut other);
-                model.combined(&own, &mut power);
-                model.leaked(&own, &power, &other, &mut leak);
+                model.at(serving_channel, start * 2000, &mut serving);
+                model.at(interfering_channel, start * 2000, &mut interferer);
+                model.combined(&serving, &mut power);
+                model.leaked(&serving, &power, &interferer, &mut leak);
                 let (x, y) = (f64::from(power[0]), f64::from(leak[0]));
                 first += x;
                 second += x * x;
@@ -370,7 +372,7 @@ mod tests {
             }
         }
         let count = (half * 60) as f64;
-        // means 2, 4 + 2, 1, 2 from 18 000 looks at 300 channels
+        // means 2, 4 + 2, 1, 2 from 18 000 samples of 300 channels
         assert!((first / count - 2.0).abs() < 0.05, "{}", first / count);
         assert!((second / count - 6.0).abs() < 0.35, "{}", second / count);
         assert!((leaked / count - 1.0).abs() < 0.04, "{}", leaked / count);

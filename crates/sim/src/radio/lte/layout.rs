@@ -1,7 +1,7 @@
-//! Where the sites are, and what lies outside: hexagons of sites, with three sectors each.
+//! The layout of sites: hexagons with three sectors each.
 //!
-//! A site's three cells form a clover-leaf: each cell is a hexagon whose corner is the site and whose antenna
-//! looks at the opposite corner, so that the sites are three cell radii apart and each antenna points at a
+//! A site's three cells form a clover-leaf: each cell is a hexagon with the site at a corner and its antenna
+//! pointing at the opposite corner. So the sites are three cell radii apart and each antenna points at a
 //! neighbouring site (TR 36.814 annex A.2.1.1, figure 5.3 of TR 25.996).
 
 use crate::radio::Point;
@@ -13,10 +13,10 @@ use tidegate_core::rng::Stream;
 /// Sectors of a site.
 pub const SECTORS: usize = 3;
 
-/// Where a site's antennas look, in degrees from east.
+/// Directions of a site's antennas, in degrees from east.
 pub const BORESIGHTS: [f64; SECTORS] = [30.0, 150.0, 270.0];
 
-/// How many rings of sites lie around the one in the middle.
+/// Number of rings of sites around the one in the middle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "u32")]
 pub enum Rings {
@@ -33,7 +33,7 @@ impl TryFrom<u32> for Rings {
         match sites {
             7 => Ok(Self::One),
             19 => Ok(Self::Two),
-            other => Err(Refusal::new("sites", other, "7 or 19")),
+            sites => Err(Refusal::new("sites", sites, "7 or 19")),
         }
     }
 }
@@ -43,21 +43,21 @@ impl TryFrom<u32> for Rings {
 pub struct Layout {
     distance: f64,
     sites: Vec<Point>,
-    /// Displacements of the copies of the whole layout around it, the first of them none; alone without
+    /// Displacements of the layout and of its surrounding copies; the first one is zero, and the only one without
     /// wrap-around.
     copies: Vec<Point>,
 }
 
-/// The two directions in which the sites of a hexagonal grid follow each other.
+/// The position of a site of the hexagonal grid, `i` and `j` steps along its two axes.
 fn grid(distance: f64, i: i32, j: i32) -> Point {
-    // 30 and 90 degrees: where the antennas look, neighbours stand
+    // axes at 30 and 90 degrees: the antennas point at neighbours
     let (i, j) = (f64::from(i), f64::from(j));
     let half = math::sqrt(3.0) / 2.0;
     Point { x: distance * half * i, y: distance * (0.5 * i + j) }
 }
 
-/// A sixth of a turn.
-fn turned(point: Point) -> Point {
+/// Rotates a point by a sixth of a turn.
+fn rotated(point: Point) -> Point {
     let half = math::sqrt(3.0) / 2.0;
     Point { x: 0.5 * point.x - half * point.y, y: half * point.x + 0.5 * point.y }
 }
@@ -66,16 +66,16 @@ impl Layout {
     /// Sites `distance` metres apart; with `wrap` the layout is surrounded by copies of itself.
     #[must_use]
     pub fn new(rings: Rings, distance: f64, wrap: bool) -> Self {
-        let far = match rings {
+        let ring_count = match rings {
             Rings::One => 1,
             Rings::Two => 2,
         };
         let mut sites = vec![Point::default()];
-        for ring in 1..=far {
+        for ring in 1..=ring_count {
             // six sides of the ring, from one corner to the next
             let mut corner = grid(distance, ring, 0);
             for _ in 0..6 {
-                let next = turned(corner);
+                let next = rotated(corner);
                 for step in 0..ring {
                     let share = f64::from(step) / f64::from(ring);
                     let along = next.minus(corner);
@@ -87,22 +87,22 @@ impl Layout {
         let mut copies = vec![Point::default()];
         if wrap {
             // a cluster of n^2 + n m + m^2 sites repeats after n and m steps: 7 = (2, 1), 19 = (3, 2)
-            let mut shift = grid(distance, far + 1, far);
+            let mut shift = grid(distance, ring_count + 1, ring_count);
             for _ in 0..6 {
                 copies.push(shift);
-                shift = turned(shift);
+                shift = rotated(shift);
             }
         }
         Self { distance, sites, copies }
     }
 
-    /// The sites' places.
+    /// The positions of the sites.
     #[must_use]
     pub fn sites(&self) -> &[Point] {
         &self.sites
     }
 
-    /// How many cells there are: three a site, in the order of the sites.
+    /// Number of cells: three a site, in the order of the sites.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.sites.len() * SECTORS
@@ -114,65 +114,66 @@ impl Layout {
         self.copies.len() > 1
     }
 
-    /// The displacement from `site` to a user at `place`: from the nearest of the site's copies.
+    /// The displacement to a user at `position` from the nearest copy of `site`.
     #[must_use]
-    pub fn from_site(&self, site: usize, place: Point) -> Point {
-        let direct = place.minus(self.sites[site]);
+    pub fn from_site(&self, site: usize, position: Point) -> Point {
+        let direct = position.minus(self.sites[site]);
         let mut nearest = direct;
         for copy in &self.copies[1..] {
-            let other = direct.minus(*copy);
-            if other.squared() < nearest.squared() {
-                nearest = other;
+            let displacement = direct.minus(*copy);
+            if displacement.squared() < nearest.squared() {
+                nearest = displacement;
             }
         }
         nearest
     }
 
-    /// The same place in the middle copy of the layout.
+    /// The equivalent position in the middle copy of the layout.
     #[must_use]
-    pub fn home(&self, mut place: Point) -> Point {
+    pub fn home(&self, mut position: Point) -> Point {
         loop {
-            let mut best = place;
+            let mut best = position;
             for copy in &self.copies[1..] {
-                let other = place.minus(*copy);
-                // the margin keeps a place on the border from going back and forth
-                if other.squared() < best.squared() - 1e-6 {
-                    best = other;
+                let equivalent = position.minus(*copy);
+                // the margin prevents positions on the border from alternating
+                if equivalent.squared() < best.squared() - 1e-6 {
+                    best = equivalent;
                 }
             }
-            if best == place {
-                return place;
+            if best == position {
+                return position;
             }
-            place = best;
+            position = best;
         }
     }
 
-    /// Whether `place` is nearer to one of the layout's sites than to any other of the endless grid.
+    /// Whether `position` is nearer to a site of the layout than to any other site of the infinite grid.
     #[must_use]
-    pub fn covers(&self, place: Point) -> bool {
-        // a site's hexagon: the projection on the way to each neighbour is at most half of it
+    pub fn covers(&self, position: Point) -> bool {
+        // a site's hexagon: the projection on the direction to each neighbour is at most half the distance
         let mut direction = grid(1.0, 1, 0);
-        let mut ways = [Point::default(); 6];
-        for way in &mut ways {
-            *way = direction;
-            direction = turned(direction);
+        let mut directions = [Point::default(); 6];
+        for side in &mut directions {
+            *side = direction;
+            direction = rotated(direction);
         }
         self.sites.iter().any(|site| {
-            let to = place.minus(*site);
-            ways.iter().all(|way| to.x * way.x + to.y * way.y <= self.distance / 2.0)
+            let to = position.minus(*site);
+            directions.iter().all(|side| to.x * side.x + to.y * side.y <= self.distance / 2.0)
         })
     }
 
-    /// A place somewhere in the layout, with equal chances everywhere but nearer than `least` metres to a site.
-    pub fn somewhere(&self, luck: &mut Stream, least: f64) -> Point {
+    /// Draws a position, uniform over the layout except nearer than `min_distance` metres to a site.
+    pub fn random_position(&self, luck: &mut Stream, min_distance: f64) -> Point {
         let reach = self.sites.iter().map(|site| site.squared()).fold(0.0, f64::max);
         let side = math::sqrt(reach) + self.distance;
         loop {
-            let place =
+            let position =
                 Point { x: side * (2.0 * luck.uniform() - 1.0), y: side * (2.0 * luck.uniform() - 1.0) };
-            let far = self.sites.iter().all(|site| place.minus(*site).squared() >= least * least);
-            if far && self.covers(place) {
-                return self.home(place);
+            let is_far_enough =
+                self.sites.iter().all(|site| position.minus(*site).squared() >= min_distance * min_distance);
+            if is_far_enough && self.covers(position) {
+                return self.home(position);
             }
         }
     }
@@ -188,15 +189,18 @@ mod tests {
             let layout = Layout::new(rings, 500.0, true);
             assert_eq!((layout.sites().len(), layout.cells()), (count, 3 * count));
             // every site, copies included, has six neighbours at exactly the distance
-            for (at, site) in layout.sites().iter().enumerate() {
-                let near = (0..count)
-                    .filter(|&other| {
-                        let away = math::sqrt(layout.from_site(other, *site).squared());
-                        assert!(other == at || away > 499.999, "{other} is {away} m from {at}");
-                        (away - 500.0).abs() < 1e-6
+            for (index, site) in layout.sites().iter().enumerate() {
+                let neighbours = (0..count)
+                    .filter(|&neighbour| {
+                        let distance = math::sqrt(layout.from_site(neighbour, *site).squared());
+                        assert!(
+                            neighbour == index || distance > 499.999,
+                            "{neighbour} is {distance} m from {index}"
+                        );
+                        (distance - 500.0).abs() < 1e-6
                     })
                     .count();
-                assert_eq!(near, 6, "site {at}");
+                assert_eq!(neighbours, 6, "site {index}");
             }
         }
     }
@@ -206,15 +210,16 @@ mod tests {
         let layout = Layout::new(Rings::One, 1732.0, true);
         let mut luck = Stream::new(1, "layout", "test");
         for _ in 0..2000 {
-            let place = layout.somewhere(&mut luck, 35.0);
-            assert_eq!(layout.home(place), place);
-            // a full copy away is the same place
+            let position = layout.random_position(&mut luck, 35.0);
+            assert_eq!(layout.home(position), position);
+            // a displacement to a copy gives the same position
             for copy in &layout.copies[1..] {
-                let back = layout.home(place.plus(*copy)).minus(place);
+                let back = layout.home(position.plus(*copy)).minus(position);
                 assert!(back.squared() < 1e-12);
             }
             // the nearest site is at most a cell's corner away: the distance over the square root of 3
-            let nearest = (0..7).map(|site| layout.from_site(site, place).squared()).fold(f64::MAX, f64::min);
+            let nearest =
+                (0..7).map(|site| layout.from_site(site, position).squared()).fold(f64::MAX, f64::min);
             assert!(math::sqrt(nearest) <= 1732.0 / math::sqrt(3.0) + 1e-6);
         }
     }
@@ -225,11 +230,11 @@ mod tests {
         let mut luck = Stream::new(2, "layout", "test");
         let mut counts = [0_u32; 7];
         for _ in 0..14_000 {
-            let place = layout.somewhere(&mut luck, 35.0);
+            let position = layout.random_position(&mut luck, 35.0);
             let nearest = (0..7)
                 .min_by(|&a, &b| {
-                    let far = |site| layout.from_site(site, place).squared();
-                    far(a).total_cmp(&far(b))
+                    let distance = |site| layout.from_site(site, position).squared();
+                    distance(a).total_cmp(&distance(b))
                 })
                 .unwrap();
             counts[nearest] += 1;

@@ -1,7 +1,7 @@
-//! From SINR to bytes: mutual information, block errors, CQI and modulation and coding schemes.
+//! Link adaptation: mutual information, block errors, CQI, and modulation and coding schemes.
 //!
-//! The SINR of a transport block's subbands become one effective SINR through the mutual information of the
-//! block's modulation (MIESM; IEEE 802.16m-08/004r5 section 4.3.2.1, tables 24 and 29); a block error rate follows
+//! The SINRs of a transport block's subbands are mapped to one effective SINR by the mutual information of the
+//! block's modulation (MIESM; IEEE 802.16m-08/004r5 section 4.3.2.1, tables 24 and 29); the block error rate follows
 //! from curves over white noise.
 
 use super::fading::{Band, WIDTH};
@@ -25,35 +25,36 @@ const THRESHOLD: [f64; 16] = [
 /// from 90 % to 10 % within 1 dB, as the curves over white noise do.
 const STEEPNESS: f64 = 0.39;
 
-/// The way to mutual information and back loses less than so many dB: equal CQI choose their own scheme.
+/// Largest error in dB of the conversion to mutual information and back; added so that equal CQI choose the scheme of
+/// their efficiency.
 const ROUNDING: f32 = 0.02;
 
 /// The error rate at which a CQI is chosen (TS 36.213 section 7.2.3).
 pub const TARGET: f64 = 0.1;
-/// Where the tail of a standard normal distribution is [`TARGET`].
-const TENTH: f64 = 1.281_551_565_545;
+/// The value at which the tail of a standard normal distribution is [`TARGET`].
+const TARGET_DEVIATIONS: f64 = 1.281_551_565_545;
 
-/// How many modulation and coding schemes there are (TS 36.213 table 7.1.7.1-1: 0 to 28).
+/// Number of modulation and coding schemes (TS 36.213 table 7.1.7.1-1: 0 to 28).
 pub const SCHEMES: usize = 29;
 
-/// Least and largest binary exponent of a tabulated SINR, and steps an octave.
+/// Smallest and largest binary exponent of a tabulated SINR, and steps an octave.
 const OCTAVES: (i32, i32) = (-12, 15);
 const STEPS: usize = 32;
 const ENTRIES: usize = (OCTAVES.1 - OCTAVES.0) as usize * STEPS;
-/// Entries of the way back from mutual information.
-const BACK: usize = 2048;
+/// Entries of the inverse of mutual information.
+const INVERSE_ENTRIES: usize = 2048;
 /// Entries of block error rates, from -4 to 4 dB.
 const ERRORS: usize = 512;
 /// Entries of factors, from -40 to 45 dB.
 const FACTORS: usize = 850;
-const LEAST: f32 = -40.0;
+const FACTORS_MIN: f32 = -40.0;
 
 /// A modulation and coding scheme.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scheme {
     /// Bits a resource element.
     pub efficiency: f64,
-    /// Which modulation: 0 for QPSK, 1 for 16-QAM, 2 for 64-QAM.
+    /// Modulation: 0 for QPSK, 1 for 16-QAM, 2 for 64-QAM.
     pub modulation: usize,
     /// SINR in dB at which its block error rate is 10 %.
     pub threshold: f32,
@@ -67,7 +68,7 @@ pub struct Tables {
     /// For each modulation the mutual information over the SINR, in steps of its binary logarithm.
     information: [Box<[f32; ENTRIES]>; 3],
     /// For each modulation the SINR in dB over the mutual information.
-    back: [Box<[f32; BACK + 1]>; 3],
+    inverse: [Box<[f32; INVERSE_ENTRIES + 1]>; 3],
     /// For each modulation the mutual information at each CQI's threshold.
     reported: [[f32; 16]; 3],
     /// The dB of the steps, and the CQI.
@@ -93,7 +94,7 @@ fn binary(x: f64) -> f64 {
 /// Mutual information a bit of a modulation at a SINR given as a factor (IEEE 802.16m-08/004r5 table 29).
 #[must_use]
 pub fn mutual_information(modulation: usize, sinr: f64) -> f64 {
-    // beyond 35 dB the fitted polynomial turns round
+    // beyond 35 dB the fitted polynomial decreases
     let root = math::sqrt(sinr);
     let j = |scale: f64| binary((scale * root).min(38.0));
     match modulation {
@@ -106,15 +107,15 @@ pub fn mutual_information(modulation: usize, sinr: f64) -> f64 {
 /// Block error rate of a block `margin` dB above the SINR at which it is 10 %.
 #[must_use]
 pub fn block_errors(margin: f64) -> f64 {
-    let deviations = margin / STEEPNESS + TENTH;
+    let deviations = margin / STEEPNESS + TARGET_DEVIATIONS;
     0.5 - 0.5 * math::erf(deviations / std::f64::consts::SQRT_2)
 }
 
 /// The entry of a SINR in the tables: sign, exponent and the first five bits of the mantissa.
 #[inline]
 fn entry(sinr: f32) -> usize {
-    let place = (sinr.to_bits() >> 18) as i32 - ((OCTAVES.0 + 127) << 5);
-    place.clamp(0, ENTRIES as i32 - 1) as usize
+    let position = (sinr.to_bits() >> 18) as i32 - ((OCTAVES.0 + 127) << 5);
+    position.clamp(0, ENTRIES as i32 - 1) as usize
 }
 
 /// The SINR in the middle of an entry.
@@ -131,12 +132,12 @@ impl Default for Tables {
 }
 
 impl Tables {
-    /// Computes them.
+    /// Computes the tables.
     #[must_use]
     pub fn new() -> Self {
         let mut schemes = [Scheme::default(); SCHEMES];
         for (index, scheme) in schemes.iter_mut().enumerate() {
-            // even ones are the CQI's, odd ones lie half way (R1-081483)
+            // even schemes are those of a CQI, odd ones lie half way between (R1-081483)
             let (low, high) = (1 + index / 2, (1 + index.div_ceil(2)).min(15));
             scheme.efficiency = (CQI[low] + CQI[high]) / 2.0;
             scheme.threshold = ((THRESHOLD[low] + THRESHOLD[high]) / 2.0) as f32;
@@ -148,25 +149,25 @@ impl Tables {
             };
         }
         let mut information = [(); 3].map(|()| Box::new([0.0; ENTRIES]));
-        let mut back = [(); 3].map(|()| Box::new([0.0; BACK + 1]));
+        let mut inverse = [(); 3].map(|()| Box::new([0.0; INVERSE_ENTRIES + 1]));
         let mut reported = [[0.0; 16]; 3];
         let mut decibels = Box::new([0.0; ENTRIES]);
         for modulation in 0..3 {
-            for at in 0..ENTRIES {
-                information[modulation][at] = mutual_information(modulation, value(at)) as f32;
-                decibels[at] = (10.0 * math::log10(value(at))) as f32;
+            for index in 0..ENTRIES {
+                information[modulation][index] = mutual_information(modulation, value(index)) as f32;
+                decibels[index] = (10.0 * math::log10(value(index))) as f32;
             }
             for (cqi, entry) in reported[modulation].iter_mut().enumerate() {
                 let sinr = math::pow(10.0, THRESHOLD[cqi] / 10.0);
                 *entry = mutual_information(modulation, sinr) as f32;
             }
-            // the SINR at which the information is what an entry says, by halving
-            for (at, entry) in back[modulation].iter_mut().enumerate() {
-                let wanted = at as f64 / BACK as f64;
+            // the SINR at which the information is that of the entry, by bisection
+            for (index, entry) in inverse[modulation].iter_mut().enumerate() {
+                let information_level = index as f64 / INVERSE_ENTRIES as f64;
                 let (mut low, mut high) = (-36.0, 40.0);
                 for _ in 0..50 {
                     let middle = (low + high) / 2.0;
-                    if mutual_information(modulation, math::pow(10.0, middle / 10.0)) < wanted {
+                    if mutual_information(modulation, math::pow(10.0, middle / 10.0)) < information_level {
                         low = middle;
                     } else {
                         high = middle;
@@ -177,37 +178,38 @@ impl Tables {
         }
         let mut cqi = Box::new([0; ENTRIES]);
         for (cqi, &decibels) in cqi.iter_mut().zip(decibels.iter()) {
-            *cqi = THRESHOLD.iter().rposition(|&least| f64::from(decibels) >= least).unwrap_or(0) as u8;
+            *cqi =
+                THRESHOLD.iter().rposition(|&threshold| f64::from(decibels) >= threshold).unwrap_or(0) as u8;
         }
         let mut errors = Box::new([0.0; ERRORS]);
-        for (at, rate) in errors.iter_mut().enumerate() {
-            *rate = block_errors((at as f64 + 0.5) * 8.0 / ERRORS as f64 - 4.0) as f32;
+        for (index, rate) in errors.iter_mut().enumerate() {
+            *rate = block_errors((index as f64 + 0.5) * 8.0 / ERRORS as f64 - 4.0) as f32;
         }
         let mut factors = Box::new([0.0; FACTORS + 1]);
-        for (at, factor) in factors.iter_mut().enumerate() {
-            *factor = math::pow(10.0, (f64::from(LEAST) + at as f64 / 10.0) / 10.0) as f32;
+        for (index, factor) in factors.iter_mut().enumerate() {
+            *factor = math::pow(10.0, (f64::from(FACTORS_MIN) + index as f64 / 10.0) / 10.0) as f32;
         }
-        Self { schemes, information, back, reported, decibels, cqi, errors, factors }
+        Self { schemes, information, inverse, reported, decibels, cqi, errors, factors }
     }
 
-    /// [`block_errors`], to within a hundredth of a dB.
+    /// The block error rate by [`block_errors`], for a margin accurate to a hundredth of a dB.
     #[inline]
     #[must_use]
     pub fn block_errors(&self, margin: f32) -> f64 {
-        let place = (margin + 4.0) * (ERRORS as f32 / 8.0);
-        f64::from(self.errors[(place.max(0.0) as usize).min(ERRORS - 1)])
+        let position = (margin + 4.0) * (ERRORS as f32 / 8.0);
+        f64::from(self.errors[(position.max(0.0) as usize).min(ERRORS - 1)])
     }
 
-    /// dB as a factor, between -40 and 45 dB.
+    /// Converts dB to a factor, between -40 and 45 dB.
     #[inline]
     #[must_use]
     pub fn factor(&self, decibels: f32) -> f32 {
-        let place = ((decibels - LEAST) * 10.0).clamp(0.0, FACTORS as f32 - 0.5);
-        let at = place as usize;
-        self.factors[at] + (self.factors[at + 1] - self.factors[at]) * (place - at as f32)
+        let position = ((decibels - FACTORS_MIN) * 10.0).clamp(0.0, FACTORS as f32 - 0.5);
+        let index = position as usize;
+        self.factors[index] + (self.factors[index + 1] - self.factors[index]) * (position - index as f32)
     }
 
-    /// A SINR in dB, to within 0.07 dB.
+    /// Converts a SINR to dB, accurate to 0.07 dB.
     #[inline]
     #[must_use]
     pub fn decibels(&self, sinr: f32) -> f32 {
@@ -217,10 +219,10 @@ impl Tables {
     /// The effective SINR in dB of mean mutual information.
     #[inline]
     fn effective(&self, modulation: usize, information: f32) -> f32 {
-        let place = information.clamp(0.0, 1.0) * BACK as f32;
-        let at = (place as usize).min(BACK - 1);
-        let table = &self.back[modulation];
-        table[at] + (table[at + 1] - table[at]) * (place - at as f32)
+        let position = information.clamp(0.0, 1.0) * INVERSE_ENTRIES as f32;
+        let index = (position as usize).min(INVERSE_ENTRIES - 1);
+        let table = &self.inverse[modulation];
+        table[index] + (table[index + 1] - table[index]) * (position - index as f32)
     }
 
     /// The effective SINR in dB of a block of `modulation` over the subbands of `mask`.
@@ -237,14 +239,14 @@ impl Tables {
         self.effective(modulation, sum / count)
     }
 
-    /// The CQI of a SINR: the largest one whose block would arrive nine times in ten.
+    /// The CQI of a SINR: the largest one for which nine of ten blocks would arrive.
     #[inline]
     #[must_use]
     pub fn cqi(&self, sinr: f32) -> u8 {
         self.cqi[entry(sinr)]
     }
 
-    /// The scheme for the subbands of `mask` with these CQI, after `offset` dB are added to what they say.
+    /// The scheme for the subbands of `mask` with these CQI, whose SINR is corrected by `offset` dB.
     #[must_use]
     pub fn scheme(&self, cqi: &[u8; WIDTH], mask: u32, offset: f32) -> usize {
         let mut means = [0.0_f32; 3];
@@ -257,36 +259,37 @@ impl Tables {
                 count += 1.0;
             }
         }
-        let reach: [f32; 3] =
-            std::array::from_fn(|at| self.effective(at, means[at] / count) + offset + ROUNDING);
+        let reach: [f32; 3] = std::array::from_fn(|modulation| {
+            self.effective(modulation, means[modulation] / count) + offset + ROUNDING
+        });
         self.schemes.iter().rposition(|scheme| reach[scheme.modulation] >= scheme.threshold).unwrap_or(0)
     }
 }
 
-/// The outer loop: moves what CQI say until blocks fail at the rate that is wanted.
+/// The outer loop: corrects the SINR of CQI until blocks fail at the target rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OuterLoop {
     offset: f32,
 }
 
 impl OuterLoop {
-    /// Step down after a failed block in dB; that up makes failures as rare as [`TARGET`] (Pedersen et al., VTC
+    /// Step down after a failed block in dB; the step up follows from the error rate [`TARGET`] (Pedersen et al., VTC
     /// Fall 2007).
     const DOWN: f32 = 0.5;
     const UP: f32 = Self::DOWN * (TARGET / (1.0 - TARGET)) as f32;
-    /// It stays within so many dB.
-    const MOST: f32 = 6.0;
+    /// Largest absolute offset in dB.
+    const MAX_OFFSET: f32 = 6.0;
 
-    /// What is to be added to a reported SINR in dB.
+    /// The correction of a reported SINR in dB.
     #[must_use]
     pub fn offset(self) -> f32 {
         self.offset
     }
 
-    /// Learns what became of a block's first transmission.
+    /// Updates the offset with the result of a block's first transmission.
     pub fn learn(&mut self, decoded: bool) {
         let step = if decoded { Self::UP } else { -Self::DOWN };
-        self.offset = (self.offset + step).clamp(-Self::MOST, Self::MOST);
+        self.offset = (self.offset + step).clamp(-Self::MAX_OFFSET, Self::MAX_OFFSET);
     }
 }
 
@@ -305,12 +308,12 @@ mod tests {
             assert!(scheme.efficiency < shannon, "{scheme:?}");
             // and than what its own modulation can carry, but by less than 3 dB
             let bits = [2.0, 4.0, 6.0][scheme.modulation];
-            let at = |decibels: f64| {
+            let capacity = |decibels: f64| {
                 bits * mutual_information(scheme.modulation, math::pow(10.0, decibels / 10.0))
             };
             let threshold = f64::from(scheme.threshold);
             assert!(
-                at(threshold) > scheme.efficiency && at(threshold - 3.0) < scheme.efficiency,
+                capacity(threshold) > scheme.efficiency && capacity(threshold - 3.0) < scheme.efficiency,
                 "{scheme:?}"
             );
         }
@@ -319,21 +322,21 @@ mod tests {
     }
 
     #[test]
-    fn mutual_information_rises_to_one_and_its_way_back_is_exact() {
+    fn mutual_information_rises_to_one_and_its_inverse_is_exact() {
         let tables = Tables::new();
         for modulation in 0..3 {
             let mut last = 0.0;
             for tenth in -250..350 {
                 let sinr = math::pow(10.0, f64::from(tenth) / 100.0);
-                let here = mutual_information(modulation, sinr);
-                assert!(here >= last - 1e-12 && here <= 1.0, "{modulation} {tenth}");
-                last = here;
+                let information = mutual_information(modulation, sinr);
+                assert!(information >= last - 1e-12 && information <= 1.0, "{modulation} {tenth}");
+                last = information;
                 // equal subbands: the effective SINR is theirs, within the step of the table
-                if here > 0.002 && here < 0.98 {
-                    let found = tables.over(modulation, &[sinr as f32; WIDTH], 0b11);
+                if information > 0.002 && information < 0.98 {
+                    let effective = tables.over(modulation, &[sinr as f32; WIDTH], 0b11);
                     assert!(
-                        (f64::from(found) - f64::from(tenth) / 10.0).abs() < 0.12,
-                        "{modulation} {tenth} {found}"
+                        (f64::from(effective) - f64::from(tenth) / 10.0).abs() < 0.12,
+                        "{modulation} {tenth} {effective}"
                     );
                 }
             }
@@ -346,12 +349,12 @@ mod tests {
     #[test]
     fn errors_are_a_tenth_at_the_threshold_and_fall_fast() {
         assert!((block_errors(0.0) - 0.1).abs() < 1e-9);
-        assert!((block_errors(-2.0 * TENTH * STEEPNESS) - 0.9).abs() < 1e-9);
+        assert!((block_errors(-2.0 * TARGET_DEVIATIONS * STEEPNESS) - 0.9).abs() < 1e-9);
         assert!(block_errors(1.5) < 1e-6 && block_errors(-3.0) > 0.999_999);
     }
 
     #[test]
-    fn tables_are_what_they_tabulate() {
+    fn tables_agree_with_their_functions() {
         let tables = Tables::new();
         for tenth in -390..440 {
             let decibels = tenth as f32 / 10.0 + 0.03;
@@ -386,7 +389,7 @@ mod tests {
     #[test]
     fn the_outer_loop_balances_at_its_target() {
         let mut outer = OuterLoop::default();
-        // nine good blocks for each bad one leave it where it is
+        // nine decoded blocks for each failed one leave the offset unchanged
         for _ in 0..50 {
             outer.learn(false);
             (0..9).for_each(|_| outer.learn(true));

@@ -1,4 +1,4 @@
-//! Where a user is: it walks straight on; in a layout without wrap-around it turns at the border.
+//! Positions of users: a user walks straight on; in a layout without wrap-around it turns at the border.
 
 use super::layout::Layout;
 use super::propagation::NEAREST;
@@ -6,14 +6,14 @@ use crate::radio::Point;
 use tidegate_core::math;
 use tidegate_core::rng::Stream;
 
-/// So often, in seconds, a walk is looked at.
+/// Interval between updates of a walk, in seconds.
 const TICK: f64 = 0.1;
 
-/// One user's way.
+/// The walk of one user.
 #[derive(Clone, Debug)]
 pub struct Walk {
     luck: Stream,
-    place: Point,
+    position: Point,
     /// Metres a second, and direction.
     speed: f64,
     heading: Point,
@@ -26,33 +26,33 @@ fn heading(luck: &mut Stream) -> Point {
 }
 
 impl Walk {
-    /// Begins somewhere in the layout, or at a given place, at `speed` metres a second.
+    /// A walk that begins at `position`, or at a random one in the layout, at `speed` metres a second.
     #[must_use]
-    pub fn new(mut luck: Stream, layout: &Layout, place: Option<Point>, speed: f64) -> Self {
-        let drawn = layout.somewhere(&mut luck, NEAREST);
+    pub fn new(mut luck: Stream, layout: &Layout, position: Option<Point>, speed: f64) -> Self {
+        let drawn = layout.random_position(&mut luck, NEAREST);
         let heading = heading(&mut luck);
-        Self { luck, place: place.unwrap_or(drawn), speed, heading, ticks: 0 }
+        Self { luck, position: position.unwrap_or(drawn), speed, heading, ticks: 0 }
     }
 
-    /// The place after `ticks` tenths of a second, which must not fall from call to call.
+    /// The position after `ticks` tenths of a second, which must not decrease from call to call.
     pub fn at(&mut self, layout: &Layout, ticks: i64) -> Point {
         let step = self.speed * TICK;
         if layout.wraps() {
-            let far = step * (ticks - self.ticks) as f64;
-            let moved = Point { x: self.heading.x * far, y: self.heading.y * far };
-            self.place = layout.home(self.place.plus(moved));
+            let distance = step * (ticks - self.ticks) as f64;
+            let moved = Point { x: self.heading.x * distance, y: self.heading.y * distance };
+            self.position = layout.home(self.position.plus(moved));
         } else if step > 0.0 {
             for _ in self.ticks..ticks {
-                let ahead = self.place.plus(Point { x: self.heading.x * step, y: self.heading.y * step });
+                let ahead = self.position.plus(Point { x: self.heading.x * step, y: self.heading.y * step });
                 if layout.covers(ahead) {
-                    self.place = ahead;
+                    self.position = ahead;
                 } else {
                     self.heading = heading(&mut self.luck);
                 }
             }
         }
         self.ticks = ticks;
-        self.place
+        self.position
     }
 
     /// Metres walked after `ticks` tenths of a second.
@@ -61,7 +61,7 @@ impl Walk {
         self.speed * TICK * ticks as f64
     }
 
-    /// What was drawn.
+    /// The stream of random numbers.
     #[must_use]
     pub fn luck(&self) -> &Stream {
         &self.luck
@@ -74,20 +74,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_is_the_same_however_often_it_is_looked_at() {
+    fn a_walk_is_the_same_however_often_it_is_updated() {
         for wrap in [true, false] {
             let layout = Layout::new(Rings::One, 500.0, wrap);
             for user in 0..20 {
                 let start = Walk::new(Stream::new(user, "lte", "walk"), &layout, None, 30.0 / 3.6);
                 let (mut often, mut once) = (start.clone(), start);
                 for tick in 0..6000 {
-                    let place = often.at(&layout, tick);
-                    assert!(layout.covers(place) || layout.wraps());
-                    assert_eq!(layout.home(place), place);
+                    let position = often.at(&layout, tick);
+                    assert!(layout.covers(position) || layout.wraps());
+                    assert_eq!(layout.home(position), position);
                 }
-                let (one, other) = (often.at(&layout, 6000), once.at(&layout, 6000));
-                // 5 km; what is left is rounding
-                assert!(one.minus(other).squared() < 1e-12, "{one:?} {other:?}");
+                let (often_position, once_position) = (often.at(&layout, 6000), once.at(&layout, 6000));
+                // 5 km; the rest is rounding
+                assert!(
+                    often_position.minus(once_position).squared() < 1e-12,
+                    "{often_position:?} {once_position:?}"
+                );
             }
         }
     }

@@ -1,10 +1,10 @@
 //! LTE at system level: many cells, many users, both directions, in TTIs of 1 ms.
 //!
 //! The whole radio network is one [`Network`], a node with a port for each user and direction. Users walk through
-//! a hexagonal layout ([`layout`], [`mobility`]); what of a cell's power reaches them follows from [`propagation`]
-//! and [`fading`]; every TTI each cell gives its subbands to those who have something queued ([`scheduler`]);
-//! what was sent at the same time in other cells disturbs, and [`link_adaptation`] says what arrives. HARQ and
-//! [`rlc`] see to the rest. Nothing is computed for users and cells that have nothing to send.
+//! a hexagonal layout ([`layout`], [`mobility`]); the power that they receive from each cell follows from
+//! [`propagation`] and [`fading`]; every TTI each cell assigns its subbands to users with queued data ([`scheduler`]);
+//! simultaneous transmissions in other cells interfere, and [`link_adaptation`] determines which blocks arrive. HARQ
+//! and [`rlc`] send lost data again. Users and cells without data to send cost no computation.
 
 pub mod fading;
 mod frame;

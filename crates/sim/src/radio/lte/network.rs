@@ -9,7 +9,7 @@ use super::scheduler::Candidate;
 use super::settings::{BLOCKS, Scheduler, Settings};
 use super::uplink;
 use super::user::{REPORT_PERIOD, Radio, TICK};
-use crate::radio::{Access, MOST_USERS, User};
+use crate::radio::{Access, MAX_USERS, User};
 use crate::refusal::{Refusal, ensure};
 use std::collections::VecDeque;
 use tidegate_core::record::Backlog;
@@ -25,16 +25,16 @@ pub(super) const UP: usize = 1;
 pub(super) const DECODING: i64 = 4;
 /// Slots of the calendar of transmissions that are being decoded.
 pub(super) const SLOTS: usize = 8;
-/// How fast the mean use of a subband by a cell follows what happens, a TTI: what the receivers of CQI measure as
-/// interference is a mean over some 10 ms.
-const MEMORY: f32 = 0.1;
+/// Weight of a TTI in the mean use of a subband by a cell: the interference that CQI are measured with is a mean over
+/// some 10 ms.
+const MEAN_WEIGHT: f32 = 0.1;
 /// Bandwidth of a resource block in hertz.
 const BLOCK: f64 = 180e3;
 /// Noise of a user's receiver in dBm for each resource block: -174 dBm/Hz and a noise figure of 9 dB (TR 25.814
 /// table A.2.1.1-2).
 const NOISE: f64 = -174.0 + 52.552_725_051 + 9.0;
 
-/// A transport block on its way.
+/// A transport block under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Block {
     pub(super) user: u32,
@@ -48,7 +48,7 @@ pub(super) struct Block {
     /// Effective SINR collected by chase combining.
     pub(super) sinr: f32,
     pub(super) decoded: bool,
-    /// Its user has left its cell: nobody waits for it any more.
+    /// Whether its user has left its cell, so that it is discarded.
     pub(super) void: bool,
 }
 
@@ -57,9 +57,9 @@ pub(super) struct Block {
 pub(super) struct Cell {
     /// Users whose bearer is active.
     pub(super) users: Vec<u32>,
-    /// Blocks that wait for another transmission, and from which TTI on they may be sent.
-    pub(super) again: VecDeque<(i64, usize)>,
-    /// Subband-TTIs used since they were told last.
+    /// Blocks that wait for another transmission, each with the TTI from which it may be sent.
+    pub(super) retransmissions: VecDeque<(i64, usize)>,
+    /// Subband-TTIs used since the last record.
     pub(super) used: u64,
     pub(super) bytes: u64,
 }
@@ -70,21 +70,21 @@ pub(super) struct Direction {
     pub(super) cells: Vec<Cell>,
     pub(super) blocks: Vec<Block>,
     pub(super) free: Vec<usize>,
-    /// By the TTI in which they are decoded.
+    /// Blocks by the TTI in which they are decoded.
     pub(super) calendar: [Vec<usize>; SLOTS],
-    /// What is sent in this TTI.
+    /// Blocks that are sent in this TTI.
     pub(super) sent: Vec<usize>,
     /// For each cell and subband: downlink whether it is used, uplink the interference that comes in.
     pub(super) now: Vec<Band>,
-    /// The same on average.
+    /// The mean of `now`.
     pub(super) mean: Vec<Band>,
-    /// Whether nothing is used now, and on average.
+    /// Whether each cell has no use or interference now, and on average.
     pub(super) silent: Vec<bool>,
     pub(super) quiet: Vec<bool>,
 }
 
-/// A radio network of many cells and users, both directions, with the ports of [`crate::radio::port`]. It sleeps while
-/// nothing is queued.
+/// A radio network of many cells and users, in both directions, with the ports of [`crate::radio::port`]. It sleeps
+/// while no data is queued.
 pub struct Network {
     pub(super) name: String,
     pub(super) seed: u64,
@@ -95,32 +95,32 @@ pub struct Network {
     pub(super) users: Vec<User>,
     pub(super) radios: Vec<Option<Box<Radio>>>,
     pub(super) bearers: [Vec<Bearer>; 2],
-    pub(super) ways: [Direction; 2],
-    /// Users of whom something is under way.
+    pub(super) directions: [Direction; 2],
+    /// Users with data queued or under way.
     pub(super) awake: Vec<u32>,
     pub(super) is_awake: Vec<bool>,
-    /// When full buffers begin and users leave, the next one last.
+    /// Beginnings of full buffers, and departures of users, in reverse order of time.
     pub(super) arrivals: Vec<(i64, u32)>,
     pub(super) departures: Vec<(i64, u32)>,
-    pub(super) gone: Vec<bool>,
-    /// The next TTI, while anybody is awake, and the last one.
+    pub(super) departed: Vec<bool>,
+    /// The next TTI, while a user is awake, and the last one.
     next: i64,
     last: i64,
-    pub(super) told: i64,
+    pub(super) recorded_tick: i64,
     /// Noise of a user relative to a cell's power for each resource block, and of a cell in milliwatts.
     pub(super) noise: [f32; 2],
     pub(super) subbands: usize,
-    /// TTIs between two looks at the fading.
+    /// TTIs between updates of the fading.
     pub(super) step: i64,
     pub(super) candidates: Vec<Candidate>,
-    pub(super) most: Vec<usize>,
+    pub(super) max_subbands: Vec<usize>,
 }
 
-fn tti_of(at: Time) -> i64 {
-    at.as_nanos().div_euclid(1_000_000)
+fn tti_of(time: Time) -> i64 {
+    time.as_nanos().div_euclid(1_000_000)
 }
 
-/// When a TTI begins.
+/// The beginning of a TTI.
 pub(super) fn time_of(tti: i64) -> Time {
     Time::ZERO + Span::from_millis(tti)
 }
@@ -138,13 +138,13 @@ impl Network {
     ) -> Result<Self, Refusal> {
         let name = name.into();
         settings.check()?;
-        ensure(users.len() <= MOST_USERS, || {
-            Refusal::new("users", users.len(), format!("at most {MOST_USERS}"))
+        ensure(users.len() <= MAX_USERS, || {
+            Refusal::new("users", users.len(), format!("at most {MAX_USERS}"))
         })?;
-        for User { name: who, start, stop, .. } in &users {
+        for User { name: user_name, start, stop, .. } in &users {
             let stop = stop.unwrap_or(Time::MAX);
             ensure(stop > *start, || {
-                Refusal::new(format!("users.{who}.stop"), stop, format!("after the start ({start})"))
+                Refusal::new(format!("users.{user_name}.stop"), stop, format!("after the start ({start})"))
             })?;
         }
         let layout = Layout::new(settings.sites, settings.case.distance(), settings.wrap);
@@ -154,7 +154,7 @@ impl Network {
         // a cell receives with as many antennas as a user does
         let models = [model(settings.antennas.branches()), model(settings.antennas.branches().min(2))];
         let cells = layout.cells();
-        let way = Direction {
+        let direction = Direction {
             cells: vec![Cell::default(); cells],
             now: vec![[0.0; WIDTH]; cells],
             mean: vec![[0.0; WIDTH]; cells],
@@ -170,7 +170,7 @@ impl Network {
             (0..users.len()).filter_map(|k| users[k].stop.map(|stop| (tti_of(stop), k as u32))).collect();
         arrivals.sort_unstable_by(|a, b| b.cmp(a));
         departures.sort_unstable_by(|a, b| b.cmp(a));
-        // the phase of the fastest wave turns by a ninth of a turn at most between two looks
+        // the phase of the fastest wave turns by at most a ninth of a turn between updates
         let step = if shift > 0.0 { (30.0 / shift) as i64 } else { REPORT_PERIOD };
         let bearers = vec![Bearer::new(settings.queue); users.len()];
         Ok(Self {
@@ -179,20 +179,20 @@ impl Network {
             models,
             radios: vec![None; users.len()],
             bearers: [bearers.clone(), bearers],
-            ways: [way.clone(), way],
+            directions: [direction.clone(), direction],
             awake: Vec::with_capacity(users.len()),
             is_awake: vec![false; users.len()],
             arrivals,
             departures,
-            gone: vec![false; users.len()],
+            departed: vec![false; users.len()],
             next: 0,
             last: -1,
-            told: 0,
+            recorded_tick: 0,
             noise: [(propagation::linear(NOISE) / sent) as f32, uplink::noise()],
             subbands,
             step: step.clamp(1, REPORT_PERIOD),
             candidates: Vec::new(),
-            most: Vec::new(),
+            max_subbands: Vec::new(),
             name,
             settings,
             layout,
@@ -201,16 +201,16 @@ impl Network {
     }
 
     /// Each user's cell, geometry in dB and coupling loss in dB after `tick` tenths of a second, of a network that has
-    /// not carried anything yet.
+    /// not carried data yet.
     pub fn survey(&mut self, tick: i64) -> Vec<(usize, f64, f64)> {
         (0..self.users.len())
             .map(|user| {
                 let (noise, layout, settings) = (self.noise[DOWN], &self.layout, &self.settings);
-                let make =
+                let new_radio =
                     || Box::new(Radio::new(self.seed, &self.name, &self.users[user], layout, settings));
-                let radio = self.radios[user].get_or_insert_with(make);
+                let radio = self.radios[user].get_or_insert_with(new_radio);
                 if radio.tick() < tick
-                    && let Some(cell) = radio.look(tick, layout, settings)
+                    && let Some(cell) = radio.update_position(tick, layout, settings)
                     && radio.serving >= layout.cells()
                 {
                     radio.serve(cell);
@@ -231,10 +231,10 @@ impl Network {
         self.radios[user].as_ref().map_or_else(Vec::new, |radio| radio.gains_db())
     }
 
-    /// Bytes of transport blocks that have reached each user since it was told last.
+    /// Bytes of transport blocks that have reached the user since its last record.
     #[must_use]
     pub fn served(&self, user: usize) -> u64 {
-        self.radios[user].as_ref().map_or(0, |radio| radio.ways[DOWN].told.bytes)
+        self.radios[user].as_ref().map_or(0, |radio| radio.links[DOWN].tally.bytes)
     }
 
     fn wake(&mut self, user: u32, tti: i64) {
@@ -246,134 +246,136 @@ impl Network {
             self.is_awake[k] = true;
             self.awake.push(user);
             let (layout, settings) = (&self.layout, &self.settings);
-            let make = || Box::new(Radio::new(self.seed, &self.name, &self.users[k], layout, settings));
-            let radio = self.radios[k].get_or_insert_with(make);
+            let new_radio = || Box::new(Radio::new(self.seed, &self.name, &self.users[k], layout, settings));
+            let radio = self.radios[k].get_or_insert_with(new_radio);
             let tick = tti.div_euclid(TICK);
             if radio.tick() < tick
-                && let Some(cell) = radio.look(tick, layout, settings)
+                && let Some(cell) = radio.update_position(tick, layout, settings)
             {
                 radio.serve(cell);
             }
-            radio.follow(&self.models[DOWN]);
+            radio.follow_strongest(&self.models[DOWN]);
         }
     }
 
-    /// Wakes the user of a bearer that has something to send, and tells its cell.
-    fn activate(&mut self, user: u32, way: usize, tti: i64) {
+    /// Wakes the user of a bearer with data to send, and adds it to its cell.
+    fn activate(&mut self, user: u32, dir: usize, tti: i64) {
         let k = user as usize;
         self.wake(user, tti);
         let Some(radio) = &mut self.radios[k] else { return };
-        if radio.ways[way].active {
+        if radio.links[dir].active {
             return;
         }
-        radio.ways[way].active = true;
-        self.ways[way].cells[radio.serving].users.push(user);
-        // what was reported before is as old as a report in use
+        radio.links[dir].active = true;
+        self.directions[dir].cells[radio.serving].users.push(user);
+        // the first report is as old as a report in use
         let measured = (tti - REPORT_PERIOD).max(0);
-        if way == UP {
-            radio.ways[UP].ready = radio.ways[UP].ready.max(uplink::first_grant(user, tti));
+        if dir == UP {
+            radio.links[UP].ready = radio.links[UP].ready.max(uplink::first_grant(user, tti));
             radio.fade_up(measured, &self.models[UP]);
         } else {
             radio.fade(measured, &self.models[DOWN], self.settings.antennas.share());
         }
-        let report = self.measure(user, way);
+        let report = self.measure(user, dir);
         let Some(radio) = &mut self.radios[k] else { return };
-        radio.ways[way].begin(report);
-        if way == UP {
+        radio.links[dir].begin(report);
+        if dir == UP {
             radio.fade_up(tti, &self.models[UP]);
         } else {
             radio.fade(tti, &self.models[DOWN], self.settings.antennas.share());
         }
     }
 
-    /// What a user would report now.
-    pub(super) fn measure(&self, user: u32, way: usize) -> [u8; WIDTH] {
+    /// The report that a user would send now.
+    pub(super) fn measure(&self, user: u32, dir: usize) -> [u8; WIDTH] {
         let Some(radio) = &self.radios[user as usize] else { return [0; WIDTH] };
-        let direction = &self.ways[way];
-        let sinr = if way == DOWN {
+        let direction = &self.directions[dir];
+        let sinr = if dir == DOWN {
             radio.sinr(&direction.mean, &direction.quiet, self.noise[DOWN])
         } else {
             self.sinr_up(radio, &direction.mean[radio.serving])
         };
-        if way == DOWN && self.settings.scheduler == Scheduler::RoundRobin {
-            let all = (1 << self.subbands) - 1;
-            // what all of the carrier is worth is said by the modulation in the middle
-            let mean = propagation::linear(f64::from(self.tables.over(1, &sinr, all)));
+        if dir == DOWN && self.settings.scheduler == Scheduler::RoundRobin {
+            let all_subbands = (1 << self.subbands) - 1;
+            // the effective SINR of the whole carrier is that of the middle modulation
+            let mean = propagation::linear(f64::from(self.tables.over(1, &sinr, all_subbands)));
             return [self.tables.cqi(mean as f32); WIDTH];
         }
         Radio::report(&self.tables, &sinr, self.subbands)
     }
 
-    /// SINR uplink over the subbands with that much interference.
+    /// Uplink SINR over the subbands with this interference.
     pub(super) fn sinr_up(&self, radio: &Radio, interference: &Band) -> Band {
         let gain = radio.gains[radio.serving];
         let (power, _) = uplink::power(gain, self.subbands);
-        let signal = &radio.ways[UP].signal;
-        std::array::from_fn(|at| power * gain * signal[at] / (interference[at] + self.noise[UP]))
+        let signal = &radio.links[UP].signal;
+        std::array::from_fn(|subband| {
+            power * gain * signal[subband] / (interference[subband] + self.noise[UP])
+        })
     }
 
-    /// Everything that is due in a TTI.
+    /// Runs one TTI.
     fn tti(&mut self, tti: i64, out: &mut Outbox) {
-        self.forget(tti - self.last - 1);
+        self.decay_means(tti - self.last - 1);
         self.last = tti;
         let now = time_of(tti);
-        while self.arrivals.last().is_some_and(|&(at, _)| at <= tti) {
+        while self.arrivals.last().is_some_and(|&(tti_due, _)| tti_due <= tti) {
             if let Some((_, user)) = self.arrivals.pop() {
                 self.activate(user, DOWN, tti);
             }
         }
-        while self.departures.last().is_some_and(|&(at, _)| at <= tti) {
+        while self.departures.last().is_some_and(|&(tti_due, _)| tti_due <= tti) {
             if let Some((_, user)) = self.departures.pop() {
                 self.depart(user, now, out);
             }
         }
-        if tti.div_euclid(TICK) != self.told {
+        if tti.div_euclid(TICK) != self.recorded_tick {
             self.tick(tti, now, out);
         }
-        for way in [DOWN, UP] {
-            self.decode(way, tti, out);
+        for dir in [DOWN, UP] {
+            self.decode(dir, tti, out);
         }
-        self.follow(tti);
-        for way in [DOWN, UP] {
-            self.schedule(way, tti, now, out);
-            self.transmit(way, tti);
+        self.update_channels(tti);
+        for dir in [DOWN, UP] {
+            self.schedule(dir, tti, now, out);
+            self.transmit(dir, tti);
         }
-        self.remember();
-        self.retire(now, out);
+        self.update_means();
+        self.put_to_sleep(now, out);
     }
 
-    /// Lets `ttis` TTIs pass in which nobody sends anything.
-    fn forget(&mut self, ttis: i64) {
+    /// Lets the means decay over `ttis` TTIs without transmissions.
+    fn decay_means(&mut self, ttis: i64) {
         if ttis <= 0 {
             return;
         }
-        let left = tidegate_core::math::pow(f64::from(1.0 - MEMORY), ttis as f64) as f32;
-        for direction in &mut self.ways {
+        let factor = tidegate_core::math::pow(f64::from(1.0 - MEAN_WEIGHT), ttis as f64) as f32;
+        for direction in &mut self.directions {
             for (mean, quiet) in direction.mean.iter_mut().zip(&mut direction.quiet) {
-                mean.iter_mut().for_each(|mean| *mean *= left);
-                *quiet |= left < 1e-4;
+                mean.iter_mut().for_each(|mean| *mean *= factor);
+                *quiet |= factor < 1e-4;
             }
         }
     }
 
-    /// Takes what was sent in this TTI into the means.
-    fn remember(&mut self) {
-        for (way, direction) in self.ways.iter_mut().enumerate() {
+    /// Updates the means with the transmissions of this TTI.
+    fn update_means(&mut self) {
+        for (dir, direction) in self.directions.iter_mut().enumerate() {
             for cell in 0..direction.now.len() {
                 if direction.silent[cell] && direction.quiet[cell] {
                     continue;
                 }
                 let (mean, now) = (&mut direction.mean[cell], &mut direction.now[cell]);
-                let mut most = 0.0_f32;
+                let mut max_mean = 0.0_f32;
                 for (mean, now) in mean.iter_mut().zip(now.iter_mut()) {
-                    *mean += MEMORY * (*now - *mean);
-                    most = most.max(*mean);
+                    *mean += MEAN_WEIGHT * (*now - *mean);
+                    max_mean = max_mean.max(*mean);
                     *now = 0.0;
                 }
                 direction.silent[cell] = true;
                 // a thousandth of a cell's power, or of the noise
-                let least = if way == DOWN { 1e-3 } else { 1e-3 * self.noise[UP] };
-                direction.quiet[cell] = most < least;
+                let threshold = if dir == DOWN { 1e-3 } else { 1e-3 * self.noise[UP] };
+                direction.quiet[cell] = max_mean < threshold;
                 if direction.quiet[cell] {
                     *mean = [0.0; WIDTH];
                 }
@@ -381,40 +383,40 @@ impl Network {
         }
     }
 
-    pub(super) fn tell(&mut self, user: u32, now: Time, out: &mut Outbox) {
+    pub(super) fn record_user(&mut self, user: u32, now: Time, out: &mut Outbox) {
         if out.record.level() < Level::Series {
             return;
         }
         let Some(radio) = &mut self.radios[user as usize] else { return };
-        for way in [DOWN, UP] {
-            let told = std::mem::take(&mut radio.ways[way].told);
-            if told.blocks == 0 && told.bytes == 0 {
+        for dir in [DOWN, UP] {
+            let tally = std::mem::take(&mut radio.links[dir].tally);
+            if tally.blocks == 0 && tally.bytes == 0 {
                 continue;
             }
             let record = RadioRecord {
                 network: out.node(),
                 user,
-                up: way == UP,
+                up: dir == UP,
                 cell: radio.serving as u32,
-                bytes: told.bytes,
-                blocks: told.blocks,
-                failed: told.failed,
-                sinr_db: told.sinr / f64::from(told.blocks),
-                rate_index: radio.ways[way].mean_cqi(self.subbands),
+                bytes: tally.bytes,
+                blocks: tally.blocks,
+                failed: tally.failed,
+                sinr_db: tally.sinr / f64::from(tally.blocks),
+                rate_index: radio.links[dir].mean_cqi(self.subbands),
             };
             out.record.radio(now, &record);
         }
     }
 
-    pub(super) fn tell_cells(&mut self, now: Time, out: &mut Outbox) {
-        for (way, direction) in self.ways.iter_mut().enumerate() {
+    pub(super) fn record_cells(&mut self, now: Time, out: &mut Outbox) {
+        for (dir, direction) in self.directions.iter_mut().enumerate() {
             for (number, cell) in direction.cells.iter_mut().enumerate() {
                 let (used, bytes) = (std::mem::take(&mut cell.used), std::mem::take(&mut cell.bytes));
                 if used > 0 || bytes > 0 {
                     let record = CellRecord {
                         network: out.node(),
                         cell: number as u32,
-                        up: way == UP,
+                        up: dir == UP,
                         resources: used,
                         bytes,
                     };
@@ -438,34 +440,34 @@ impl Node for Network {
 
     fn next_wakeup(&self) -> Option<Time> {
         let awake = (!self.awake.is_empty()).then_some(self.next);
-        let arrival = self.arrivals.last().map(|&(at, _)| at.max(self.next));
+        let arrival = self.arrivals.last().map(|&(tti, _)| tti.max(self.next));
         awake.into_iter().chain(arrival).min().map(time_of)
     }
 
     fn advance(&mut self, now: Time, out: &mut Outbox) {
-        let due = self.next_wakeup().filter(|&at| at <= now);
-        if let Some(at) = due {
-            let tti = tti_of(at);
+        let due = self.next_wakeup().filter(|&time| time <= now);
+        if let Some(time) = due {
+            let tti = tti_of(time);
             self.next = tti + 1;
             self.tti(tti, out);
         }
     }
 
     fn receive(&mut self, now: Time, port: Port, packet: Box<Packet>, out: &mut Outbox) {
-        let (user, way) = (u32::from(port.0) / 2, usize::from(port.0) % 2);
+        let (user, dir) = (u32::from(port.0) / 2, usize::from(port.0) % 2);
         let k = user as usize;
-        let here = self
+        let is_present = self
             .users
             .get(k)
             .is_some_and(|user| user.start <= now && user.stop.is_none_or(|stop| now < stop));
-        if !here {
+        if !is_present {
             out.discard(now, &packet, Cause::Outage);
             out.recycle(packet);
             return;
         }
-        self.bearers[way][k].push(now, packet, out);
-        if !self.bearers[way][k].is_empty() {
-            self.activate(user, way, tti_of(now));
+        self.bearers[dir][k].push(now, packet, out);
+        if !self.bearers[dir][k].is_empty() {
+            self.activate(user, dir, tti_of(now));
         }
     }
 
@@ -474,15 +476,15 @@ impl Node for Network {
     }
 
     fn backlog(&self, _now: Time) -> Option<Backlog> {
-        let mut all = Backlog::default();
+        let mut total = Backlog::default();
         for &user in &self.awake {
-            for way in [DOWN, UP] {
-                let here = self.bearers[way][user as usize].backlog();
-                all.packets += here.packets;
-                all.bytes += here.bytes;
+            for dir in [DOWN, UP] {
+                let backlog = self.bearers[dir][user as usize].backlog();
+                total.packets += backlog.packets;
+                total.bytes += backlog.bytes;
             }
         }
-        Some(all)
+        Some(total)
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {
@@ -491,8 +493,8 @@ impl Node for Network {
 
     fn finish(&mut self, now: Time, out: &mut Outbox) {
         for user in 0..self.users.len() {
-            self.tell(user as u32, now, out);
+            self.record_user(user as u32, now, out);
         }
-        self.tell_cells(now, out);
+        self.record_cells(now, out);
     }
 }

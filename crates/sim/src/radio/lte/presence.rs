@@ -1,75 +1,75 @@
-//! Which users are there, which are awake, and which cell serves each.
+//! Presence of users: departures, sleep, serving cells and handovers.
 
 use super::network::{DOWN, Network, UP};
 use super::user::{REPORT_PERIOD, TICK};
 use tidegate_core::{Outbox, Time};
 
 impl Network {
-    /// Fading and reports of those who are awake.
-    pub(super) fn follow(&mut self, tti: i64) {
-        for at in 0..self.awake.len() {
-            let user = self.awake[at];
+    /// Updates fading and reports of users that are awake.
+    pub(super) fn update_channels(&mut self, tti: i64) {
+        for index in 0..self.awake.len() {
+            let user = self.awake[index];
             let phase = tti + i64::from(user);
             let (fading, report) = (phase % self.step == 0, phase % REPORT_PERIOD == 0);
             if !fading && !report {
                 continue;
             }
-            for way in [DOWN, UP] {
+            for dir in [DOWN, UP] {
                 let Some(radio) = &mut self.radios[user as usize] else { continue };
-                if !radio.ways[way].active {
+                if !radio.links[dir].active {
                     continue;
                 }
-                if way == DOWN {
+                if dir == DOWN {
                     radio.fade(tti, &self.models[DOWN], self.settings.antennas.share());
                 } else {
                     radio.fade_up(tti, &self.models[UP]);
                 }
                 if report {
-                    let report = self.measure(user, way);
+                    let report = self.measure(user, dir);
                     if let Some(radio) = &mut self.radios[user as usize] {
-                        radio.ways[way].measured(tti, report);
+                        radio.links[dir].measured(tti, report);
                     }
                 }
             }
         }
     }
 
-    /// Places, shadows, handovers, and the record.
+    /// Updates positions, shadowing and serving cells, and writes the record.
     pub(super) fn tick(&mut self, tti: i64, now: Time, out: &mut Outbox) {
-        self.told = tti.div_euclid(TICK);
-        for at in 0..self.awake.len() {
-            let user = self.awake[at];
-            self.tell(user, now, out);
+        self.recorded_tick = tti.div_euclid(TICK);
+        for index in 0..self.awake.len() {
+            let user = self.awake[index];
+            self.record_user(user, now, out);
             let Some(radio) = &mut self.radios[user as usize] else { continue };
-            if radio.tick() < self.told {
+            if radio.tick() < self.recorded_tick {
                 let before = radio.serving;
-                if let Some(cell) = radio.look(self.told, &self.layout, &self.settings) {
+                if let Some(cell) = radio.update_position(self.recorded_tick, &self.layout, &self.settings) {
                     radio.serve(cell);
                     self.hand_over(user, before, tti);
                 }
                 if let Some(radio) = &mut self.radios[user as usize] {
-                    radio.follow(&self.models[DOWN]);
+                    radio.follow_strongest(&self.models[DOWN]);
                 }
             }
         }
-        self.tell_cells(now, out);
+        self.record_cells(now, out);
     }
 
-    /// Moves what a user has in its old cell to the one that serves it now.
+    /// Moves a user's state from its old cell to the serving one.
     fn hand_over(&mut self, user: u32, before: usize, tti: i64) {
         let until = tti + self.settings.handover.interruption.as_nanos() / 1_000_000;
-        for way in [DOWN, UP] {
-            self.bearers[way][user as usize].lose_all(until);
-            let direction = &mut self.ways[way];
+        for dir in [DOWN, UP] {
+            self.bearers[dir][user as usize].lose_all(until);
+            let direction = &mut self.directions[dir];
             let Some(radio) = &mut self.radios[user as usize] else { return };
-            let state = &mut radio.ways[way];
+            let state = &mut radio.links[dir];
             state.ready = state.ready.max(until);
             state.blocks = 0;
             for block in &mut direction.blocks {
                 block.void |= block.user == user;
             }
             if state.active {
-                direction.cells[before].users.retain(|&other| other != user);
+                direction.cells[before].users.retain(|&active_user| active_user != user);
                 direction.cells[radio.serving].users.push(user);
             }
         }
@@ -77,14 +77,14 @@ impl Network {
 
     pub(super) fn depart(&mut self, user: u32, now: Time, out: &mut Outbox) {
         let k = user as usize;
-        self.gone[k] = true;
-        for way in [DOWN, UP] {
-            self.bearers[way][k].clear(now, out);
-            for block in &mut self.ways[way].blocks {
+        self.departed[k] = true;
+        for dir in [DOWN, UP] {
+            self.bearers[dir][k].clear(now, out);
+            for block in &mut self.directions[dir].blocks {
                 block.void |= block.user == user;
             }
             if let Some(radio) = &mut self.radios[k] {
-                radio.ways[way].blocks = 0;
+                radio.links[dir].blocks = 0;
             }
         }
         if !self.is_awake[k]
@@ -94,36 +94,38 @@ impl Network {
         }
     }
 
-    /// Lets those sleep who have nothing under way any more.
-    pub(super) fn retire(&mut self, now: Time, out: &mut Outbox) {
-        let mut at = 0;
-        while at < self.awake.len() {
-            let user = self.awake[at];
+    /// Puts users without data under way to sleep.
+    pub(super) fn put_to_sleep(&mut self, now: Time, out: &mut Outbox) {
+        let mut index = 0;
+        while index < self.awake.len() {
+            let user = self.awake[index];
             let k = user as usize;
             let mut busy = false;
-            for way in [DOWN, UP] {
-                let full = way == DOWN && self.users[k].full && !self.gone[k];
+            for dir in [DOWN, UP] {
+                let has_full_buffer = dir == DOWN && self.users[k].full && !self.departed[k];
                 let Some(radio) = &mut self.radios[k] else { continue };
-                let state = &mut radio.ways[way];
-                let more = full || !self.bearers[way][k].is_empty();
-                if state.active && !more {
+                let state = &mut radio.links[dir];
+                let has_data = has_full_buffer || !self.bearers[dir][k].is_empty();
+                if state.active && !has_data {
                     state.active = false;
-                    self.ways[way].cells[radio.serving].users.retain(|&other| other != user);
+                    self.directions[dir].cells[radio.serving]
+                        .users
+                        .retain(|&active_user| active_user != user);
                 }
-                busy |= more || radio.ways[way].blocks > 0;
+                busy |= has_data || radio.links[dir].blocks > 0;
             }
             if busy {
-                at += 1;
+                index += 1;
                 continue;
             }
-            self.tell(user, now, out);
-            if self.gone[k]
+            self.record_user(user, now, out);
+            if self.departed[k]
                 && let Some(radio) = &mut self.radios[k]
             {
                 radio.leave();
             }
             self.is_awake[k] = false;
-            self.awake.swap_remove(at);
+            self.awake.swap_remove(index);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What of a cell's power reaches a user on average: path loss, antenna pattern, penetration, shadowing.
+//! The mean power of a cell that reaches a user: path loss, antenna pattern, penetration, shadowing.
 //!
 //! The cases are those of TR 25.814 table A.2.1.1-1; the values of macro cells those of its tables A.2.1.1-2
 //! and A.2.1.1-3 and of TR 36.814 tables A.2.1.1-1 and A.2.1.1-2.
@@ -13,23 +13,23 @@ use tidegate_core::rng::Stream;
 /// Carrier frequency in hertz (TR 25.814 table A.2.1.1-1).
 pub const CARRIER: f64 = 2e9;
 /// Speed of light in metres a second.
-const LIGHT: f64 = 299_792_458.0;
+const SPEED_OF_LIGHT: f64 = 299_792_458.0;
 /// Loss of the walls around a user in dB, in cases 1 and 3.
 const PENETRATION: f64 = 20.0;
 /// Antenna gain of a sector with its cable loss, in dBi (TR 25.814 table A.2.1.1-2).
 const GAIN: f64 = 14.0;
 /// Width of the horizontal pattern at -3 dB in degrees.
 const WIDTH: f64 = 70.0;
-/// How far it falls off in dB: alone (TR 25.814), and with a vertical pattern (TR 36.814).
+/// Largest attenuation of the pattern in dB: alone (TR 25.814), and with a vertical pattern (TR 36.814).
 const FLOOR: (f64, f64) = (20.0, 25.0);
-/// Width of the vertical pattern in degrees, and how far it falls off (TR 36.814 table A.2.1.1-2).
+/// Width of the vertical pattern in degrees, and its largest attenuation in dB (TR 36.814 table A.2.1.1-2).
 const VERTICAL: (f64, f64) = (10.0, 20.0);
 /// Height of a site's antennas above a user's in metres: 32 and 1.5.
 const HEIGHT: f64 = 30.5;
-/// A user is never nearer to a site, in metres.
+/// Smallest distance of a user from a site, in metres.
 pub const NEAREST: f64 = 35.0;
-/// Standard deviation of the shadowing in dB, how much of it all sites share, and over how many metres it
-/// falls to 1/e.
+/// Standard deviation of the shadowing in dB, its share common to all sites, and the distance in metres over which its
+/// correlation falls to 1/e.
 const SHADOWING: (f64, f64, f64) = (8.0, 0.5, 50.0);
 
 /// The simulation cases of TR 25.814 with macro cells.
@@ -49,7 +49,7 @@ impl TryFrom<u32> for Case {
         match case {
             1 => Ok(Self::One),
             3 => Ok(Self::Three),
-            other => Err(Refusal::new("case", other, "1 or 3")),
+            case => Err(Refusal::new("case", case, "1 or 3")),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Case {
         }
     }
 
-    /// How far the antennas look down, in degrees, where they have a vertical pattern (TR 36.814 table
+    /// Tilt of the antennas in degrees, if they have a vertical pattern (TR 36.814 table
     /// A.2.1.1-2).
     #[must_use]
     pub const fn tilt(self) -> f64 {
@@ -75,13 +75,13 @@ impl Case {
     }
 }
 
-/// A speed in m/s as the largest Doppler shift in hertz.
+/// The largest Doppler shift in hertz at a speed in m/s.
 #[must_use]
 pub fn doppler(speed: f64) -> f64 {
-    speed * CARRIER / LIGHT
+    speed * CARRIER / SPEED_OF_LIGHT
 }
 
-/// dB as a factor.
+/// Converts dB to a factor.
 #[must_use]
 pub fn linear(decibels: f64) -> f64 {
     math::pow(10.0, decibels / 10.0)
@@ -93,22 +93,22 @@ pub fn path_loss(distance: f64) -> f64 {
     128.1 + 37.6 * math::log10(distance.max(NEAREST) / 1000.0)
 }
 
-/// Loss of a sector's antenna towards a user, in dB below its gain: `angle` degrees beside where it looks, at
-/// `distance` metres; where it looks down by `tilt` degrees the vertical pattern counts as well.
+/// Loss of a sector's antenna towards a user, in dB below its gain: `angle` degrees off its boresight, at
+/// `distance` metres; with a `tilt` in degrees the vertical pattern counts as well.
 #[must_use]
 pub fn pattern(angle: f64, distance: f64, tilt: Option<f64>) -> f64 {
     let horizontal = 12.0 * (angle / WIDTH) * (angle / WIDTH);
     let Some(tilt) = tilt else { return horizontal.min(FLOOR.0) };
-    let (width, most) = VERTICAL;
-    let below = math::atan2(HEIGHT, distance).to_degrees() - tilt;
-    let vertical = (12.0 * (below / width) * (below / width)).min(most);
+    let (width, max_loss) = VERTICAL;
+    let elevation = math::atan2(HEIGHT, distance).to_degrees() - tilt;
+    let vertical = (12.0 * (elevation / width) * (elevation / width)).min(max_loss);
     (horizontal.min(FLOOR.1) + vertical).min(FLOOR.1)
 }
 
-/// Writes for each cell the share of its power that a user at `place` would get without shadowing, in dB.
-pub fn gains(layout: &Layout, place: Point, tilt: Option<f64>, into: &mut [f32]) {
+/// Writes for each cell the share of its power that a user at `position` would receive without shadowing, in dB.
+pub fn gains(layout: &Layout, position: Point, tilt: Option<f64>, into: &mut [f32]) {
     for site in 0..layout.sites().len() {
-        let away = layout.from_site(site, place);
+        let away = layout.from_site(site, position);
         let distance = math::sqrt(away.squared());
         let direction = math::atan2(away.y, away.x).to_degrees();
         let common = GAIN - PENETRATION - path_loss(distance);
@@ -122,19 +122,19 @@ pub fn gains(layout: &Layout, place: Point, tilt: Option<f64>, into: &mut [f32])
     }
 }
 
-/// Metres between two drawn values of the shadowing: a tenth of the distance over which it fades.
+/// Metres between two drawn values of the shadowing: a tenth of its correlation distance.
 const STEP: f64 = 5.0;
 
-/// One user's shadowing: a Gauss-Markov process along its way for all sites together and one for each.
+/// One user's shadowing: along its walk a Gauss-Markov process common to all sites, and one for each site.
 ///
-/// It is a function of how far the user has come, whatever was asked before, so that a user that sleeps and one
-/// that is served walk through the same shadows.
+/// It is a function of the distance walked, independent of earlier calls, so that a user that sleeps and one
+/// that is served have the same shadowing.
 #[derive(Clone, Debug)]
 pub struct Shadowing {
     luck: Stream,
-    /// How many steps `after` lies ahead of the start.
+    /// Number of steps from the start to `after`.
     steps: u64,
-    /// Standard normal values before and after the present place: all sites', then each one's.
+    /// Standard normal values before and after the present position: that common to all sites, then one for each site.
     before: Vec<f64>,
     after: Vec<f64>,
 }
@@ -144,41 +144,48 @@ impl Shadowing {
     #[must_use]
     pub fn new(mut luck: Stream, sites: usize) -> Self {
         let before: Vec<f64> = (0..=sites).map(|_| luck.normal()).collect();
-        let mut made = Self { luck, steps: 0, after: before.clone(), before };
-        made.step();
-        made
+        let mut shadowing = Self { luck, steps: 0, after: before.clone(), before };
+        shadowing.step();
+        shadowing
     }
 
     fn step(&mut self) {
-        let kept = math::exp(-STEP / SHADOWING.2);
-        let new = math::sqrt(1.0 - kept * kept);
+        let correlation = math::exp(-STEP / SHADOWING.2);
+        let innovation = math::sqrt(1.0 - correlation * correlation);
         for (before, after) in self.before.iter_mut().zip(&mut self.after) {
             *before = *after;
-            *after = kept * *after + new * self.luck.normal();
+            *after = correlation * *after + innovation * self.luck.normal();
         }
         self.steps += 1;
     }
 
-    /// Adds the shadowing after `metres`, which must not fall from call to call, to the gains of all cells in dB.
+    /// Adds the shadowing after `metres`, which must not decrease from call to call, to the gains of all cells in dB.
     pub fn add(&mut self, metres: f64, gains: &mut [f32]) {
         while metres >= self.steps as f64 * STEP {
             self.step();
         }
         let share = 1.0 - (self.steps as f64 * STEP - metres) / STEP;
-        let kept = math::exp(-STEP / SHADOWING.2);
-        // between two values of a known correlation: weighted so that the variance stays
-        let (old, new) = (1.0 - share, share);
-        let norm = 1.0 / math::sqrt(old * old + new * new + 2.0 * old * new * kept);
+        let correlation = math::exp(-STEP / SHADOWING.2);
+        // interpolates between two values of a known correlation, with weights that keep the variance
+        let (weight_before, weight_after) = (1.0 - share, share);
+        let norm = 1.0
+            / math::sqrt(
+                weight_before * weight_before
+                    + weight_after * weight_after
+                    + 2.0 * weight_before * weight_after * correlation,
+            );
         let (deviation, shared, _) = SHADOWING;
-        let value = |at: usize| (old * self.before[at] + new * self.after[at]) * norm * deviation;
-        let all = math::sqrt(shared) * value(0);
+        let value = |index: usize| {
+            (weight_before * self.before[index] + weight_after * self.after[index]) * norm * deviation
+        };
+        let common = math::sqrt(shared) * value(0);
         for (site, cells) in gains.chunks_mut(SECTORS).enumerate() {
-            let here = all + math::sqrt(1.0 - shared) * value(site + 1);
-            cells.iter_mut().for_each(|gain| *gain += here as f32);
+            let shadow = common + math::sqrt(1.0 - shared) * value(site + 1);
+            cells.iter_mut().for_each(|gain| *gain += shadow as f32);
         }
     }
 
-    /// What was drawn.
+    /// The stream of random numbers.
     #[must_use]
     pub fn luck(&self) -> &Stream {
         &self.luck
@@ -198,46 +205,46 @@ mod tests {
         assert_eq!(path_loss(1.0), path_loss(NEAREST));
         assert!((pattern(35.0, 200.0, None) - 3.0).abs() < 1e-12, "-3 dB at half the width");
         assert_eq!(pattern(180.0, 200.0, None), 20.0);
-        // 30.5 m below the beam's axis at 113.8 m: 15 degrees
-        let there = HEIGHT / math::sin(15_f64.to_radians()) * math::cos(15_f64.to_radians());
-        assert!(pattern(0.0, there, Some(15.0)) < 1e-9);
-        // 1.7 degrees below the horizon at 1 km, 13.3 beside the axis: the vertical floor
+        // the beam's axis, 15 degrees down, reaches the user at 113.8 m
+        let distance = HEIGHT / math::sin(15_f64.to_radians()) * math::cos(15_f64.to_radians());
+        assert!(pattern(0.0, distance, Some(15.0)) < 1e-9);
+        // 1.7 degrees below the horizon at 1 km, 13.3 off the axis: the largest vertical attenuation
         assert_eq!(pattern(0.0, 1000.0, Some(15.0)), 20.0);
         assert_eq!(pattern(180.0, 35.0, Some(15.0)), 25.0);
         let layout = Layout::new(Rings::One, 500.0, true);
-        let mut found = vec![0.0; 21];
+        let mut cells = vec![0.0; 21];
         let (x, y) = (250.0 * math::cos(30_f64.to_radians()), 125.0);
-        gains(&layout, Point { x, y }, None, &mut found);
+        gains(&layout, Point { x, y }, None, &mut cells);
         let expected = 14.0 - 20.0 - (128.1 + 37.6 * math::log10(0.25));
-        assert!((f64::from(found[0]) - expected).abs() < 1e-3, "{} {expected}", found[0]);
-        // the site's other antennas look away
-        assert!((f64::from(found[1]) - (expected - 20.0)).abs() < 1e-3);
+        assert!((f64::from(cells[0]) - expected).abs() < 1e-3, "{} {expected}", cells[0]);
+        // the site's other antennas point away
+        assert!((f64::from(cells[1]) - (expected - 20.0)).abs() < 1e-3);
         assert!((doppler(3.0 / 3.6) - 5.559).abs() < 1e-3);
     }
 
     #[test]
     fn shadowing_has_its_deviation_and_correlations() {
         let (users, sites) = (4000, 7);
-        let (mut own, mut sites_two, mut far, mut near) = (0.0, 0.0, 0.0, 0.0);
+        let (mut squares, mut across_sites, mut far, mut near) = (0.0, 0.0, 0.0, 0.0);
         for user in 0..users {
             let mut shadowing =
                 Shadowing::new(Stream::new(1, "lte", &format!("user {user} shadowing")), sites);
-            let mut read = |metres: f64| {
+            let mut sample = |metres: f64| {
                 let mut gains = vec![0.0_f32; sites * SECTORS];
                 shadowing.add(metres, &mut gains);
                 assert_eq!(gains[0], gains[2], "one site, one shadow");
                 (f64::from(gains[0]), f64::from(gains[3]))
             };
-            let (here, other) = read(2.5);
-            let (later, _) = read(52.5);
-            let (end, _) = read(302.5);
-            own += here * here;
-            sites_two += here * other;
-            near += here * later;
-            far += here * end;
+            let (first, second_site) = sample(2.5);
+            let (later, _) = sample(52.5);
+            let (end, _) = sample(302.5);
+            squares += first * first;
+            across_sites += first * second_site;
+            near += first * later;
+            far += first * end;
         }
         let count = f64::from(users);
-        let (variance, shared) = (own / count, sites_two / count);
+        let (variance, shared) = (squares / count, across_sites / count);
         // 64 dB^2; four deviations of a mean of squares of 4000 normals: 64 * sqrt(2/4000) * 4 = 5.7
         assert!((variance - 64.0).abs() < 5.7, "{variance}");
         assert!((shared - 32.0).abs() < 5.0, "{shared}");

@@ -1,7 +1,7 @@
 //! A bearer: the packets of one user in one direction, from the queue to in-order delivery.
 //!
-//! RLC in acknowledged mode (TS 36.322): packets are cut and joined into whatever a transport block holds, what
-//! HARQ could not bring over is sent again after a status report, and the receiver hands packets over in order.
+//! RLC in acknowledged mode (TS 36.322): packets are cut and joined to fill transport blocks, segments that HARQ could
+//! not deliver are sent again after a status report, and the receiver delivers packets in order.
 //! Offsets count the bytes of started packets with their PDCP header; a segment is a stretch of them.
 
 use crate::counts::take_away;
@@ -15,15 +15,15 @@ pub const BLOCK_HEADER: u64 = 5;
 /// Bytes of the PDCP header of a packet (TS 36.323 section 6.2.4, 12-bit sequence numbers).
 const PACKET_HEADER: u64 = 2;
 
-/// The limits of a bearer's queue, which counts packets of which nothing has been sent yet.
+/// The limits of a bearer's queue, which counts packets of which no part has been sent yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueLimit {
-    /// At most so many packets.
+    /// Largest number of packets.
     pub packets: Option<u32>,
-    /// At most so many bytes.
+    /// Largest number of bytes.
     pub bytes: Option<u64>,
-    /// A packet that has waited longer is dropped (PDCP's discard timer, TS 36.323 section 5.4).
+    /// Wait after which a packet is dropped (PDCP's discard timer, TS 36.323 section 5.4).
     pub age: Option<Span>,
 }
 
@@ -35,12 +35,12 @@ struct Waiting {
 
 #[derive(Clone, Debug)]
 struct Flying {
-    /// Where its last byte ends.
+    /// Offset of the end of its last byte.
     end: u64,
     packet: Box<Packet>,
 }
 
-/// What became of a segment so far.
+/// The state of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// In a transport block.
@@ -62,7 +62,7 @@ struct Piece {
 pub struct Segment {
     /// Its first byte.
     pub start: u64,
-    /// The byte behind its last.
+    /// One past its last byte.
     pub end: u64,
 }
 
@@ -73,7 +73,7 @@ impl Segment {
         self.end - self.start
     }
 
-    /// Whether it holds nothing.
+    /// Whether it has no bytes.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.end == self.start
@@ -87,7 +87,8 @@ pub struct Bearer {
     queue: VecDeque<Waiting>,
     queued: u64,
     flight: VecDeque<Flying>,
-    /// Where the last started packet ends, how far has been sent once, how far the receiver has everything.
+    /// Offsets: end of the last started packet, end of the bytes sent at least once, and end of the bytes that the
+    /// receiver has completely.
     started: u64,
     sent: u64,
     delivered: u64,
@@ -97,17 +98,17 @@ pub struct Bearer {
 }
 
 impl Bearer {
-    /// An empty one.
+    /// An empty bearer.
     #[must_use]
     pub fn new(limit: QueueLimit) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// Takes a packet in, or drops it.
+    /// Enqueues a packet, or drops it.
     pub fn push(&mut self, now: Time, packet: Box<Packet>, out: &mut Outbox) {
         let size = u64::from(packet.size);
-        let full = self.limit.packets.is_some_and(|most| self.queue.len() >= most as usize)
-            || self.limit.bytes.is_some_and(|most| self.queued + size > most);
+        let full = self.limit.packets.is_some_and(|limit| self.queue.len() >= limit as usize)
+            || self.limit.bytes.is_some_and(|limit| self.queued + size > limit);
         if full {
             out.discard(now, &packet, Cause::Queue);
             out.recycle(packet);
@@ -117,7 +118,7 @@ impl Bearer {
         self.queue.push_back(Waiting { since: now, packet });
     }
 
-    /// Drops what has waited too long.
+    /// Drops packets that have waited too long.
     pub fn expire(&mut self, now: Time, out: &mut Outbox) {
         let Some(age) = self.limit.age else { return };
         while self.queue.front().is_some_and(|front| now - front.since > age) {
@@ -128,13 +129,13 @@ impl Bearer {
         }
     }
 
-    /// Whether nothing at all is inside.
+    /// Whether there is no packet inside.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.flight.is_empty()
     }
 
-    /// Bytes that wait for a transport block at `tti`, those to be sent again included.
+    /// Bytes that wait for a transport block at `tti`, including those to be sent again.
     #[must_use]
     pub fn need(&self, tti: i64) -> u64 {
         let headers = self.queue.len() as u64 * PACKET_HEADER;
@@ -151,18 +152,18 @@ impl Bearer {
         need
     }
 
-    /// The next segment, of at most `most` bytes, marked as sent; empty if there is nothing to send. What is lost
-    /// goes first.
-    pub fn take(&mut self, now: Time, tti: i64, most: u64) -> Segment {
-        if most == 0 {
+    /// Takes the next segment, of at most `max_bytes`, and marks it as sent; empty if there is no data to send. Lost
+    /// segments go first.
+    pub fn take(&mut self, now: Time, tti: i64, max_bytes: u64) -> Segment {
+        if max_bytes == 0 {
             return Segment::default();
         }
         if self.lost > 0
-            && let Some(segment) = self.again(tti, most)
+            && let Some(segment) = self.retransmit(tti, max_bytes)
         {
             return segment;
         }
-        let goal = self.sent + most;
+        let goal = self.sent + max_bytes;
         while self.started < goal {
             let Some(Waiting { since, mut packet }) = self.queue.pop_front() else { break };
             let size = u64::from(packet.size);
@@ -179,23 +180,27 @@ impl Bearer {
             self.sent,
             self.started
         );
-        debug_assert!(!self.queue.is_empty() || self.queued == 0, "{} bytes of nothing", self.queued);
+        debug_assert!(
+            !self.queue.is_empty() || self.queued == 0,
+            "{} bytes counted in an empty queue",
+            self.queued
+        );
         if self.sent > start {
             self.pieces.push_back(Piece { end: self.sent, state: State::Sent });
         }
         Segment { start, end: self.sent }
     }
 
-    fn again(&mut self, tti: i64, most: u64) -> Option<Segment> {
+    fn retransmit(&mut self, tti: i64, max_bytes: u64) -> Option<Segment> {
         let mut start = self.delivered;
-        for at in 0..self.pieces.len() {
-            let piece = self.pieces[at];
+        for index in 0..self.pieces.len() {
+            let piece = self.pieces[index];
             if matches!(piece.state, State::Lost(from) if from <= tti) {
-                let end = piece.end.min(start + most);
-                self.pieces[at] = Piece { end, state: State::Sent };
+                let end = piece.end.min(start + max_bytes);
+                self.pieces[index] = Piece { end, state: State::Sent };
                 if end < piece.end {
-                    // the block is smaller than the lost one was: the rest stays lost
-                    self.pieces.insert(at + 1, piece);
+                    // the block is smaller than the lost one: the rest stays lost
+                    self.pieces.insert(index + 1, piece);
                 } else {
                     self.lost -= 1;
                 }
@@ -207,18 +212,21 @@ impl Bearer {
     }
 
     fn find(&self, segment: Segment) -> Option<usize> {
-        let at = self.pieces.partition_point(|piece| piece.end < segment.end);
-        self.pieces.get(at).filter(|piece| piece.end == segment.end).map(|_| at)
+        let index = self.pieces.partition_point(|piece| piece.end < segment.end);
+        self.pieces.get(index).filter(|piece| piece.end == segment.end).map(|_| index)
     }
 
-    /// A segment is at the receiver: whatever is complete and in order leaves through `port`. Returns how many
-    /// bytes of packets left.
+    /// Marks a segment as received: packets that are complete and in order leave through `port`. Returns the bytes of
+    /// these packets.
     pub fn receive(&mut self, segment: Segment, port: Port, out: &mut Outbox) -> u64 {
-        let Some(at) = self.find(segment) else { return 0 };
-        self.pieces[at].state = State::Received;
+        let Some(index) = self.find(segment) else { return 0 };
+        self.pieces[index].state = State::Received;
         while self.pieces.front().is_some_and(|front| front.state == State::Received) {
             let Some(front) = self.pieces.pop_front() else { break };
-            assert!(self.delivered < front.end && front.end <= self.sent, "received what was not sent");
+            assert!(
+                self.delivered < front.end && front.end <= self.sent,
+                "received bytes that were not sent"
+            );
             self.delivered = front.end;
         }
         let mut bytes = 0;
@@ -230,27 +238,27 @@ impl Bearer {
         bytes
     }
 
-    /// HARQ has given up a segment; it may be sent again from TTI `again` on.
-    pub fn lose(&mut self, segment: Segment, again: i64) {
-        if let Some(at) = self.find(segment)
-            && self.pieces[at].state == State::Sent
+    /// Marks a segment as given up by HARQ; it may be sent again from TTI `from_tti` on.
+    pub fn lose(&mut self, segment: Segment, from_tti: i64) {
+        if let Some(index) = self.find(segment)
+            && self.pieces[index].state == State::Sent
         {
-            self.pieces[at].state = State::Lost(again);
+            self.pieces[index].state = State::Lost(from_tti);
             self.lost += 1;
         }
     }
 
-    /// All that is in transport blocks is lost with them (a handover); it may be sent again from TTI `again` on.
-    pub fn lose_all(&mut self, again: i64) {
+    /// Marks all segments in transport blocks as lost (a handover); they may be sent again from TTI `from_tti` on.
+    pub fn lose_all(&mut self, from_tti: i64) {
         for piece in &mut self.pieces {
             if piece.state == State::Sent {
-                piece.state = State::Lost(again);
+                piece.state = State::Lost(from_tti);
                 self.lost += 1;
             }
         }
     }
 
-    /// Drops everything: the user has left.
+    /// Drops all packets, because the user has left.
     pub fn clear(&mut self, now: Time, out: &mut Outbox) {
         let flying = self.flight.drain(..).map(|flying| flying.packet);
         for packet in flying.chain(self.queue.drain(..).map(|waiting| waiting.packet)) {
@@ -264,18 +272,18 @@ impl Bearer {
         self.delivered = self.started;
     }
 
-    /// Shows every packet inside.
+    /// Visits every packet inside.
     pub fn contents(&self, visit: &mut dyn FnMut(&Packet)) {
         self.queue.iter().for_each(|waiting| visit(&waiting.packet));
         self.flight.iter().for_each(|flying| visit(&flying.packet));
     }
 
-    /// What waits, all of it or in part.
+    /// Packets that wait completely or in part, and their waiting bytes.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        let begun = u32::from(self.started > self.sent);
+        let partly_sent = u32::from(self.started > self.sent);
         Backlog {
-            packets: self.queue.len() as u32 + begun,
+            packets: self.queue.len() as u32 + partly_sent,
             bytes: Size::from_bytes(self.queued + (self.started - self.sent)),
         }
     }
@@ -310,29 +318,29 @@ mod tests {
     fn packets_are_cut_joined_and_handed_over_in_order() {
         let mut out = Outbox::new(1, Box::new(Nothing));
         let mut bearer = Bearer::new(QueueLimit::default());
-        let at = Time::from_millis;
-        bearer.push(at(0), packet(0, 998), &mut out);
-        bearer.push(at(0), packet(1, 498), &mut out);
+        let millis = Time::from_millis;
+        bearer.push(millis(0), packet(0, 998), &mut out);
+        bearer.push(millis(0), packet(1, 498), &mut out);
         assert_eq!(bearer.need(0), 1500);
-        let first = bearer.take(at(3), 3, 600);
-        let second = bearer.take(at(4), 4, 600);
-        let third = bearer.take(at(5), 5, 600);
+        let first = bearer.take(millis(3), 3, 600);
+        let second = bearer.take(millis(4), 4, 600);
+        let third = bearer.take(millis(5), 5, 600);
         assert_eq!([first.len(), second.len(), third.len()], [600, 600, 300]);
-        assert!(bearer.take(at(6), 6, 600).is_empty());
+        assert!(bearer.take(millis(6), 6, 600).is_empty());
         // the second block brings the end of the first packet, but its beginning is missing
         assert_eq!(bearer.receive(second, Port(7), &mut out), 0);
         bearer.lose(first, 50);
         assert_eq!((bearer.need(49), bearer.need(50)), (0, 600));
-        assert!(bearer.take(at(49), 49, 600).is_empty());
+        assert!(bearer.take(millis(49), 49, 600).is_empty());
         // a smaller block takes a part
-        let part = bearer.take(at(50), 50, 250);
-        let rest = bearer.take(at(51), 51, 5000);
+        let part = bearer.take(millis(50), 50, 250);
+        let rest = bearer.take(millis(51), 51, 5000);
         assert_eq!((part, rest), (Segment { start: 0, end: 250 }, Segment { start: 250, end: 600 }));
         assert_eq!(bearer.receive(rest, Port(7), &mut out), 0);
         assert_eq!(bearer.receive(third, Port(7), &mut out), 0);
         assert_eq!(bearer.receive(part, Port(7), &mut out), 998 + 498);
-        let left: Vec<_> = out.packets.iter().map(|(port, packet)| (*port, packet.sequence)).collect();
-        assert_eq!(left, [(Port(7), 0), (Port(7), 1)]);
+        let delivered: Vec<_> = out.packets.iter().map(|(port, packet)| (*port, packet.sequence)).collect();
+        assert_eq!(delivered, [(Port(7), 0), (Port(7), 1)]);
         assert_eq!(out.packets[0].1.queued, Span::from_millis(3));
         assert_eq!(out.packets[1].1.queued, Span::from_millis(4));
         assert!(bearer.is_empty());
@@ -344,24 +352,24 @@ mod tests {
         let mut out = Outbox::new(1, Box::new(Nothing));
         let limit = QueueLimit { packets: Some(3), bytes: Some(2500), age: Some(Span::from_millis(100)) };
         let mut bearer = Bearer::new(limit);
-        let at = Time::from_millis;
+        let millis = Time::from_millis;
         for number in 0..3 {
-            bearer.push(at(10 * number), packet(number as u32, 1000), &mut out);
+            bearer.push(millis(10 * number), packet(number as u32, 1000), &mut out);
         }
         assert_eq!((bearer.backlog().packets, out.accounts[0].dropped), (2, 1), "2500 bytes");
-        (0..3).for_each(|number| bearer.push(at(30), packet(number, 100), &mut out));
+        (0..3).for_each(|number| bearer.push(millis(30), packet(number, 100), &mut out));
         assert_eq!((bearer.backlog().packets, out.accounts[0].dropped), (3, 3), "3 packets");
-        // one that is under way stays, however old; the next one is too old at 110.1 ms
-        bearer.take(at(100), 100, 10);
+        // a packet that is under way stays at any age; the next one is too old at 110.1 ms
+        bearer.take(millis(100), 100, 10);
         bearer.expire(Time::from_micros(110_000), &mut out);
         assert_eq!(bearer.backlog().packets, 3);
         bearer.expire(Time::from_micros(110_001), &mut out);
         assert_eq!((bearer.backlog().packets, out.accounts[0].dropped), (2, 4));
-        bearer.clear(at(120), &mut out);
+        bearer.clear(millis(120), &mut out);
         assert_eq!((inside(&bearer), out.accounts[0].dropped), (Inside::default(), 6));
     }
 
-    /// Whatever happens to blocks, no byte is lost or doubled, and the order stays.
+    /// With any fate of blocks no byte is lost or doubled, and the order is kept.
     #[test]
     fn every_byte_is_conserved_under_random_operations() {
         let mut luck = Stream::new(5, "rlc", "test");
@@ -399,7 +407,7 @@ mod tests {
                 }
                 if luck.chance(0.001) {
                     bearer.lose_all(tti + 30);
-                    // what the old cell still has comes too late or not at all
+                    // blocks of the old cell come too late or not at all
                     open.clear();
                 }
                 for (_, packet) in out.packets.drain(..) {

@@ -1,35 +1,35 @@
-//! Who gets which subband in a TTI: proportional fair, in turn, or in runs of neighbours.
+//! Assignment of subbands in a TTI: proportional fair, in turn, or in runs of neighbours.
 
 use super::fading::{SUBBANDS, WIDTH};
 
-/// A user with something to send in a TTI.
+/// A user with data to send in a TTI.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Whose bearer.
+    /// Number of the user.
     pub bearer: u32,
     /// Bytes that it has to send.
     pub need: u64,
-    /// The reciprocal of what it was given on average, in bytes a TTI.
+    /// The reciprocal of its average rate, in bytes a TTI.
     pub scarce: f32,
-    /// The last TTI in which it sent something.
+    /// The last TTI in which it sent data.
     pub last: i64,
     /// Bytes that each subband would carry for it.
     pub bytes: [f32; WIDTH],
-    /// The subbands that it gets.
+    /// The subbands that it is assigned.
     pub mask: u32,
 }
 
-/// Gives each subband of `free` to the candidate to whom it is worth most, compared to what that one has had
-/// (Jalali, Padovani, Pankaj, VTC Spring 2000), as long as it has something to send.
+/// Assigns each subband of `free` to the candidate with the largest rate in it relative to its average rate
+/// (Jalali, Padovani, Pankaj, VTC Spring 2000), as long as that has data to send.
 pub fn share(candidates: &mut [Candidate], mut free: u32) {
     while free != 0 {
         let subband = free.trailing_zeros() as usize;
         free &= free - 1;
-        let (mut most, mut best) = (0.0, usize::MAX);
-        for (at, candidate) in candidates.iter().enumerate() {
+        let (mut best_worth, mut best) = (0.0, usize::MAX);
+        for (index, candidate) in candidates.iter().enumerate() {
             let worth = candidate.bytes[subband] * candidate.scarce;
-            if worth > most && candidate.need > 0 {
-                (most, best) = (worth, at);
+            if worth > best_worth && candidate.need > 0 {
+                (best_worth, best) = (worth, index);
             }
         }
         let Some(candidate) = candidates.get_mut(best) else { continue };
@@ -38,48 +38,48 @@ pub fn share(candidates: &mut [Candidate], mut free: u32) {
     }
 }
 
-/// Gives all of `free` to one candidate: the one that has waited longest.
+/// Assigns all of `free` to the candidate that has waited longest.
 pub fn in_turn(candidates: &mut [Candidate], free: u32) {
     if let Some(next) = candidates.iter_mut().min_by_key(|candidate| candidate.last) {
         next.mask = free;
     }
 }
 
-/// Gives neighbouring subbands to one candidate after the other, as single-carrier transmission needs: to the one
-/// first to whom all of them are worth most compared to what it has had, and to nobody more than `most` at a time.
-pub fn share_in_runs(candidates: &mut [Candidate], mut free: u32, subbands: usize, most: &[usize]) {
+/// Assigns runs of neighbouring subbands to the candidates, as single-carrier transmission needs: first to the one
+/// with the largest rate over all subbands relative to its average rate; a run has at most `max_run` subbands.
+pub fn share_in_runs(candidates: &mut [Candidate], mut free: u32, subbands: usize, max_run: &[usize]) {
     loop {
         let mut best: Option<(f32, usize)> = None;
-        for (at, candidate) in candidates.iter().enumerate() {
+        for (index, candidate) in candidates.iter().enumerate() {
             let bytes: f32 = candidate.bytes[..subbands].iter().sum();
             if candidate.need == 0 || candidate.mask != 0 || bytes <= 0.0 {
                 continue;
             }
             let worth = bytes * candidate.scarce;
-            if best.is_none_or(|(most, _)| worth > most) {
-                best = Some((worth, at));
+            if best.is_none_or(|(best_worth, _)| worth > best_worth) {
+                best = Some((worth, index));
             }
         }
-        let Some((_, at)) = best else { return };
+        let Some((_, index)) = best else { return };
         if free == 0 {
             return;
         }
-        let candidate = &mut candidates[at];
+        let candidate = &mut candidates[index];
         let mut subband = free.trailing_zeros() as usize;
         let mut need = candidate.need as f32;
-        let mut given = 0;
-        while subband < subbands && free >> subband & 1 == 1 && need > 0.0 && given < most[at] {
+        let mut granted = 0;
+        while subband < subbands && free >> subband & 1 == 1 && need > 0.0 && granted < max_run[index] {
             candidate.mask |= 1 << subband;
             free &= !(1 << subband);
             need -= candidate.bytes[subband];
             subband += 1;
-            given += 1;
+            granted += 1;
         }
         candidate.need = need.max(0.0) as u64;
     }
 }
 
-/// The subbands of `free` that are best by `worth`, as many as `count`; none if there are not so many.
+/// The `count` subbands of `free` that are best by `worth`; none if `free` has fewer.
 #[must_use]
 pub fn best(free: u32, worth: &[u8; WIDTH], count: u32) -> u32 {
     if free.count_ones() < count {
@@ -87,19 +87,20 @@ pub fn best(free: u32, worth: &[u8; WIDTH], count: u32) -> u32 {
     }
     let mut mask = 0;
     for _ in 0..count {
-        let left = free & !mask;
-        let next =
-            (0..SUBBANDS).filter(|at| left >> at & 1 == 1).max_by_key(|&at| (worth[at], SUBBANDS - at));
-        mask |= next.map_or(0, |at| 1 << at);
+        let available = free & !mask;
+        let next = (0..SUBBANDS)
+            .filter(|subband| available >> subband & 1 == 1)
+            .max_by_key(|&subband| (worth[subband], SUBBANDS - subband));
+        mask |= next.map_or(0, |subband| 1 << subband);
     }
     mask
 }
 
-/// The first `count` neighbouring subbands of `free`; none if there are not so many.
+/// The first `count` neighbouring subbands of `free`; none if there is no such run.
 #[must_use]
 pub fn run(free: u32, count: u32) -> u32 {
     let block = (1_u32 << count) - 1;
-    (0..SUBBANDS as u32).map(|at| block << at).find(|mask| mask & free == *mask).unwrap_or(0)
+    (0..SUBBANDS as u32).map(|subband| block << subband).find(|mask| mask & free == *mask).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -111,33 +112,34 @@ mod tests {
     }
 
     #[test]
-    fn subbands_go_to_whom_they_are_worth_most() {
-        let mut all = [candidate(0, 10_000, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
-        all[1].bytes[3] = 120.0;
-        share(&mut all, 0b11111);
-        assert_eq!((all[0].mask, all[1].mask), (0b10111, 0b01000));
-        // whoever has enough gets no more
-        let mut all = [candidate(0, 60, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
-        share(&mut all, 0b11111);
-        assert_eq!((all[0].mask, all[1].mask), (0b00011, 0b11100));
-        let mut none = [candidate(0, 0, 1.0, 1.0), candidate(1, 9, 1.0, 0.0)];
-        share(&mut none, 0b111);
-        assert_eq!((none[0].mask, none[1].mask), (0, 0));
+    fn subbands_go_to_the_candidate_with_the_largest_relative_rate() {
+        let mut candidates = [candidate(0, 10_000, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
+        candidates[1].bytes[3] = 120.0;
+        share(&mut candidates, 0b11111);
+        assert_eq!((candidates[0].mask, candidates[1].mask), (0b10111, 0b01000));
+        // a candidate whose need is met gets no more
+        let mut candidates = [candidate(0, 60, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
+        share(&mut candidates, 0b11111);
+        assert_eq!((candidates[0].mask, candidates[1].mask), (0b00011, 0b11100));
+        let mut candidates = [candidate(0, 0, 1.0, 1.0), candidate(1, 9, 1.0, 0.0)];
+        share(&mut candidates, 0b111);
+        assert_eq!((candidates[0].mask, candidates[1].mask), (0, 0));
     }
 
     #[test]
-    fn turns_go_to_who_has_waited_longest() {
-        let mut all = [candidate(0, 9, 1.0, 1.0), candidate(1, 9, 1.0, 1.0), candidate(2, 9, 1.0, 1.0)];
-        (all[0].last, all[1].last, all[2].last) = (7, 3, 3);
-        in_turn(&mut all, 0b1011);
-        assert_eq!(all.map(|candidate| candidate.mask), [0, 0b1011, 0]);
+    fn turns_go_to_the_candidate_that_has_waited_longest() {
+        let mut candidates =
+            [candidate(0, 9, 1.0, 1.0), candidate(1, 9, 1.0, 1.0), candidate(2, 9, 1.0, 1.0)];
+        (candidates[0].last, candidates[1].last, candidates[2].last) = (7, 3, 3);
+        in_turn(&mut candidates, 0b1011);
+        assert_eq!(candidates.map(|candidate| candidate.mask), [0, 0b1011, 0]);
     }
 
     #[test]
     fn runs_are_neighbours() {
-        let mut all = [candidate(0, 90, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
-        share_in_runs(&mut all, 0b11111, 5, &[5, 2]);
-        assert_eq!((all[0].mask, all[1].mask), (0b00011, 0b01100));
+        let mut candidates = [candidate(0, 90, 100.0, 50.0), candidate(1, 10_000, 200.0, 80.0)];
+        share_in_runs(&mut candidates, 0b11111, 5, &[5, 2]);
+        assert_eq!((candidates[0].mask, candidates[1].mask), (0b00011, 0b01100));
         assert_eq!(run(0b1011_1011, 3), 0b0011_1000);
         assert_eq!(run(0b1011_0011, 3), 0);
         let mut worth = [0; WIDTH];

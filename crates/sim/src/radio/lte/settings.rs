@@ -1,4 +1,4 @@
-//! What an LTE network is made of.
+//! The settings of an LTE network.
 
 use super::fading::{Profile, WIDTH};
 use super::layout::Rings;
@@ -23,7 +23,7 @@ pub enum Bandwidth {
 pub const BLOCKS: usize = 5;
 
 impl Bandwidth {
-    /// How many subbands of [`BLOCKS`] resource blocks there are (TS 36.101 table 5.6-1).
+    /// Number of subbands of [`BLOCKS`] resource blocks (TS 36.101 table 5.6-1).
     #[must_use]
     pub const fn subbands(self) -> usize {
         match self {
@@ -41,7 +41,7 @@ impl Bandwidth {
         }
     }
 
-    /// In hertz.
+    /// The bandwidth in hertz.
     #[must_use]
     pub const fn hertz(self) -> f64 {
         match self {
@@ -76,7 +76,7 @@ impl Antennas {
         }
     }
 
-    /// Each of a cell's antennas sends this share of its power.
+    /// Share of a cell's power that each of its antennas sends.
     #[must_use]
     pub const fn share(self) -> f32 {
         match self {
@@ -85,7 +85,7 @@ impl Antennas {
         }
     }
 
-    /// Resource elements of a resource block pair for data downlink: 168 without three control symbols and the
+    /// Resource elements of a resource block pair for downlink data: 168 without three control symbols and the
     /// reference symbols of one or two antenna ports outside of them (TS 36.211 sections 6.7 and 6.10.1).
     #[must_use]
     pub const fn elements(self) -> f64 {
@@ -96,13 +96,13 @@ impl Antennas {
     }
 }
 
-/// How a cell shares its subbands downlink.
+/// The downlink scheduler of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 pub enum Scheduler {
     /// Proportional fair over subbands.
     #[serde(rename = "pf")]
     ProportionalFair,
-    /// The whole carrier to one user after the other, whose CQI are one for the whole carrier (the calibration of TR
+    /// The whole carrier for one user after the other, with one CQI for the whole carrier (the calibration of TR
     /// 36.814 table A.2.2-1).
     #[serde(rename = "rr")]
     RoundRobin,
@@ -112,13 +112,13 @@ pub enum Scheduler {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// How many sites.
+    /// Number of sites.
     pub sites: Rings,
     /// Whether the layout is surrounded by copies of itself.
     pub wrap: bool,
-    /// How far the sites are apart.
+    /// Simulation case, which sets the distance of the sites.
     pub case: Case,
-    /// Whether the antennas have a vertical pattern and look down.
+    /// Whether the antennas have a vertical pattern and are tilted down.
     pub tilt: bool,
     /// The carrier.
     pub bandwidth: Bandwidth,
@@ -128,33 +128,33 @@ pub struct Settings {
     pub fading: Profile,
     /// Speed of users in metres a second.
     pub speed: f64,
-    /// How many of a user's strongest interferers fade; the others disturb with their mean.
+    /// Number of a user's strongest interferers that fade; the others have their mean power.
     pub interferers: usize,
-    /// How a cell shares its subbands downlink.
+    /// The downlink scheduler.
     pub scheduler: Scheduler,
-    /// Whether an outer loop moves what CQI say until first transmissions fail one time in ten.
+    /// Whether an outer loop corrects the SINR of CQI until one in ten first transmissions fails.
     pub outer_loop: bool,
     /// Window of the proportional-fair average in TTIs.
     pub window: u32,
     /// Limits of each user's queue, downlink and uplink.
     pub queue: QueueLimit,
-    /// When a user changes its cell.
+    /// Conditions and duration of handovers.
     pub handover: Handover,
 }
 
-/// When a user changes its cell (event A3 of TS 36.331).
+/// Conditions and duration of a handover (event A3 of TS 36.331).
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
-    /// A neighbour must be so many dB better (A3 offset and hysteresis, TS 36.331 section 5.5.4.4) ...
+    /// Excess in dB that a neighbour must have (A3 offset and hysteresis, TS 36.331 section 5.5.4.4).
     pub hysteresis: f64,
-    /// ... for so long ...
+    /// Time for which it must have it.
     pub trigger: Span,
-    /// ... and the handover stops transmission for so long.
+    /// Interruption of transmission by the handover.
     pub interruption: Span,
 }
 
-/// The most interferers that may fade.
+/// Largest number of interferers that may fade.
 pub const INTERFERERS: usize = 6;
 
 impl Default for Settings {
@@ -183,12 +183,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether every value is within its range.
+    /// Checks that every setting is in its range.
     ///
     /// # Errors
-    /// When one is not: which, and what would be right.
+    /// With the setting and its range.
     pub fn check(&self) -> Result<(), Refusal> {
-        let within = |value: f64, most: f64| value.is_finite() && (0.0..=most).contains(&value);
+        let within = |value: f64, max: f64| value.is_finite() && (0.0..=max).contains(&value);
         ensure(within(self.speed, 140.0), || {
             Refusal::new("speed", format!("{} m/s", self.speed), "0 to 140 m/s (500 km/h)")
         })?;
@@ -201,13 +201,13 @@ impl Settings {
         ensure((1..=1_000_000).contains(&self.window), || {
             Refusal::new("window", self.window, "1 to 1000000 TTIs")
         })?;
-        let long = Span::from_secs(60);
+        let longest = Span::from_secs(60);
         for (name, span) in [
             ("handover.trigger", self.handover.trigger),
             ("handover.interruption", self.handover.interruption),
         ] {
-            ensure(!span.is_negative() && span <= long, || {
-                Refusal::new(name, span, format!("zero to {long}"))
+            ensure(!span.is_negative() && span <= longest, || {
+                Refusal::new(name, span, format!("zero to {longest}"))
             })?;
         }
         ensure(self.queue.age.is_none_or(|age| age > Span::ZERO), || {

@@ -1,4 +1,4 @@
-//! An LTE network without packets: how well each user hears each cell, and what full buffers get.
+//! Surveys of an LTE network without packets: gains between users and cells, and throughput of full buffers.
 
 use super::{Network, Settings};
 use crate::link::trace::Trace;
@@ -7,17 +7,17 @@ use crate::refusal::Refusal;
 use tidegate_core::record::Nothing;
 use tidegate_core::{Node, Outbox, Time};
 
-/// A network: its name, its settings, its users.
+/// A network: name, settings, users.
 pub type Described<'a> = (&'a str, &'a Settings, &'a [User]);
 
-/// What users were at the beginning, and what those with a full buffer got.
+/// The state of users at the beginning, and the throughput of those with a full buffer.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// For each user the cell that serves it at the beginning.
+    /// For each user its serving cell at the beginning.
     pub serving: Vec<u32>,
-    /// Its mean SINR in dB if all cells send, without fast fading.
+    /// For each user its mean SINR in dB if all cells send, without fast fading.
     pub geometry_db: Vec<f64>,
-    /// For each user and cell the share of the cell's power that reaches it, in dB; users follow each other.
+    /// For each user and cell the share of the cell's power that reaches the user, in dB, user by user.
     pub gains_db: Vec<f64>,
     /// Bytes of transport blocks that arrived after the warm-up, without headers.
     pub served_bytes: Vec<u64>,
@@ -49,16 +49,16 @@ pub fn survey(
 }
 
 fn run(network: &mut Network, end: Time, out: &mut Outbox) {
-    while let Some(at) = network.next_wakeup().filter(|&at| at < end) {
-        network.advance(at, out);
+    while let Some(time) = network.next_wakeup().filter(|&time| time < end) {
+        network.advance(time, out);
     }
 }
 
-/// What the first user of a network, who needs a full buffer, gets from `begin` to `end`: opportunities of 1504 bytes,
-/// as in a mahimahi file.
+/// The throughput of the first user of a network from `begin` to `end`, as a trace with opportunities of 1504 bytes, as
+/// in a mahimahi file. The user needs a full buffer.
 ///
 /// # Errors
-/// When a setting is out of its range, or the user gets nothing at all.
+/// When a setting is out of its range, or the user gets no data at all.
 pub fn trace(
     (name, settings, users): Described<'_>,
     seed: u64,
@@ -69,18 +69,18 @@ pub fn trace(
     let mut network = Network::new(name, seed, settings.clone(), users.to_vec())?;
     let mut out = Outbox::new(1, Box::new(Nothing));
     run(&mut network, begin, &mut out);
-    let mut counted = network.served(0);
+    let mut counted_bytes = network.served(0);
     let mut millis = Vec::new();
-    while let Some(at) = network.next_wakeup().filter(|&at| at < end) {
-        network.advance(at, &mut out);
-        while network.served(0) - counted >= OPPORTUNITY {
-            counted += OPPORTUNITY;
-            // what comes in during a millisecond can be used at its end
-            millis.push(((at - begin).as_nanos() / 1_000_000) as u32 + 1);
+    while let Some(time) = network.next_wakeup().filter(|&time| time < end) {
+        network.advance(time, &mut out);
+        while network.served(0) - counted_bytes >= OPPORTUNITY {
+            counted_bytes += OPPORTUNITY;
+            // bytes that come in during a millisecond can be used at its end
+            millis.push(((time - begin).as_nanos() / 1_000_000) as u32 + 1);
         }
     }
-    let whole = ((end - begin).as_nanos() / 1_000_000) as u32;
+    let duration_ms = ((end - begin).as_nanos() / 1_000_000) as u32;
     let last = millis.last_mut();
-    *last.ok_or_else(|| format!("the user gets nothing in {}", end - begin))? = whole;
+    *last.ok_or_else(|| format!("the user gets no data in {}", end - begin))? = duration_ms;
     Trace::of_opportunities(format!("lte, seed {seed}"), millis, OPPORTUNITY as u32)
 }

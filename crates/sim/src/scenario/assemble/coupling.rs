@@ -1,4 +1,4 @@
-//! Which endpoints share a node: those whose flows are coupled; each of the others has one to itself.
+//! Nodes of endpoints: endpoints whose flows are coupled share a node; each of the others has its own.
 
 use super::Refusal;
 use crate::engine::coupled::Coupled;
@@ -8,26 +8,26 @@ use tidegate_core::{FlowId, Node, Port};
 use tidegate_endpoint::coupling::Algorithm;
 use tidegate_endpoint::{Endpoint, EndpointSettings};
 
-/// Flows that are coupled, with a priority each.
+/// Coupled flows, with their priorities.
 struct Group {
     flows: Vec<(FlowId, f64)>,
     algorithm: Algorithm,
 }
 
-/// A node to be: an endpoint, or those of a group with their priorities.
+/// The plan of a node: one endpoint, or the endpoints of a group, with their priorities.
 struct NodePlan {
     endpoints: Vec<(Host<Endpoint>, f64)>,
     group: Option<usize>,
 }
 
-/// The nodes of all calls, in order.
+/// The planned nodes of all calls, in order.
 pub(super) struct Plans {
     groups: Vec<Group>,
     nodes: Vec<NodePlan>,
 }
 
 impl Plans {
-    /// No nodes yet, and the couplings of a scenario.
+    /// Plans for the couplings of a scenario, without nodes yet.
     pub(super) fn new(scenario: &Scenario) -> Result<Self, Refusal> {
         Ok(Self { groups: groups(scenario)?, nodes: Vec::new() })
     }
@@ -39,29 +39,29 @@ impl Plans {
         self.groups.iter().enumerate().find_map(|(index, group)| Some((index, within(group)?)))
     }
 
-    /// The priority of a flow among those that it is coupled with, if it is.
+    /// The priority of a flow in its group, if it is coupled.
     pub(super) fn priority(&self, flow: FlowId) -> Option<f64> {
         self.group(flow).map(|(_, priority)| priority)
     }
 
-    /// Where an endpoint will be: which node, and which of its ports.
-    pub(super) fn place(&mut self, settings: &EndpointSettings) -> (usize, Port) {
+    /// Reserves the place of an endpoint: the index of its node, and its port there.
+    pub(super) fn reserve(&mut self, settings: &EndpointSettings) -> (usize, Port) {
         let sends = settings.send.as_ref().map(|send| send.flow);
         let group = sends.and_then(|flow| self.group(flow)).map(|(group, _)| group);
-        let known = group.and_then(|_| self.nodes.iter().position(|node| node.group == group));
-        let node = known.unwrap_or_else(|| {
+        let existing = group.and_then(|_| self.nodes.iter().position(|node| node.group == group));
+        let node = existing.unwrap_or_else(|| {
             self.nodes.push(NodePlan { endpoints: Vec::new(), group });
             self.nodes.len() - 1
         });
         (node, Port(self.nodes[node].endpoints.len() as u16))
     }
 
-    /// Puts an endpoint where its place is.
+    /// Adds an endpoint to its node.
     pub(super) fn put(&mut self, node: usize, host: Host<Endpoint>, priority: f64) {
         self.nodes[node].endpoints.push((host, priority));
     }
 
-    /// The nodes.
+    /// Makes the nodes.
     pub(super) fn nodes(self) -> Vec<Box<dyn Node>> {
         let mut nodes: Vec<Box<dyn Node>> = Vec::with_capacity(self.nodes.len());
         for NodePlan { endpoints, group } in self.nodes {
@@ -78,29 +78,29 @@ impl Plans {
 
 /// The couplings of a scenario.
 fn groups(scenario: &Scenario) -> Result<Vec<Group>, Refusal> {
-    let mut known = Vec::new();
+    let mut coupled = Vec::new();
     let mut groups = Vec::new();
-    for (index, spec) in scenario.couplings.iter().enumerate() {
+    for (number, spec) in scenario.couplings.iter().enumerate() {
         let mut flows = Vec::with_capacity(spec.flows.len());
         let mut from = None;
         for (name, priority) in &spec.flows {
             let refuse =
-                |expected: &str| Refusal::new("flows", name, expected).at(&format!("couplings.{index}"));
-            let found = scenario.flows.iter().position(|flow| &flow.name == name);
-            let found = found
-                .filter(|&found| matches!(scenario.flows[found].kind, FlowKind::Media(_)))
+                |expected: &str| Refusal::new("flows", name, expected).at(&format!("couplings.{number}"));
+            let index = scenario.flows.iter().position(|flow| &flow.name == name);
+            let index = index
+                .filter(|&index| matches!(scenario.flows[index].kind, FlowKind::Media(_)))
                 .ok_or_else(|| refuse("a media flow"))?;
-            if known.contains(&found) {
+            if coupled.contains(&index) {
                 return Err(refuse("a flow that is coupled once"));
             }
-            if *from.get_or_insert(&scenario.flows[found].from) != &scenario.flows[found].from {
+            if *from.get_or_insert(&scenario.flows[index].from) != &scenario.flows[index].from {
                 return Err(refuse("a flow of the same sender"));
             }
             if !(priority.is_finite() && *priority > 0.0) {
                 return Err(refuse("a flow with a priority above zero"));
             }
-            known.push(found);
-            flows.push((FlowId(found as u32), *priority));
+            coupled.push(index);
+            flows.push((FlowId(index as u32), *priority));
         }
         groups.push(Group { flows, algorithm: spec.algorithm });
     }

@@ -17,7 +17,7 @@ pub(super) struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     /// # Errors
-    /// When two users have one name: flows say by it where they go.
+    /// When two users have the same name: flows name their ends by it.
     pub(super) fn new(scenario: &'a Scenario) -> Result<Self, Refusal> {
         let mut users = BTreeMap::new();
         for (network, radio) in scenario.radios.iter().enumerate() {
@@ -36,12 +36,12 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The nodes and ports of the path: see [`Routes`]. Empty between a node and itself; `None` where there is no path.
+    /// The nodes and ports of a path: see [`Routes`]. Empty between a node and itself; `None` where there is no path.
     pub(super) fn path(&self, from: &str, to: &str) -> Option<Vec<(NodeId, Port)>> {
         let (up, down) = (self.users.get(from), self.users.get(to));
         let core = |&(network, _): &(usize, usize)| self.radios[network].core.as_str();
         let (begin, end) = (up.map_or(from, core), down.map_or(to, core));
-        // radio networks are the nodes behind those of the links
+        // the nodes of radio networks follow those of the links
         let air =
             |&(network, user): &(usize, usize), up| (NodeId((self.links + network) as u32), port(user, up));
         let mut hops: Vec<_> = up.map(|user| air(user, true)).into_iter().collect();

@@ -14,8 +14,8 @@ impl Builder<'_> {
     pub(super) fn link(&self, spec: &LinkSpec) -> Result<Box<dyn Node>, Refusal> {
         let settings = self.link_settings(spec).map_err(|refusal| refusal.at(&spec.name).at("links"))?;
         let (name, seed) = (&spec.name, self.seed(&spec.name));
-        // what is changed while packets wait is computed packet by packet
-        let moved = self.scenario.moves.iter().any(|one| one.link.as_ref() == Some(name));
+        // a link that is changed while packets wait has to be computed packet by packet
+        let moved = self.scenario.moves.iter().any(|move_spec| move_spec.link.as_ref() == Some(name));
         let service = if moved { LinkService::Managed } else { spec.service };
         let link: Result<Box<dyn Node>, Refusal> = match (&spec.capacity, service) {
             (Capacity::External, _) => Ok(Box::new(ExternalLink::new(name))),
@@ -53,41 +53,41 @@ impl Builder<'_> {
         trace.ok_or_else(|| format!("trace number {index} was not handed over").into())
     }
 
-    /// Where in its trace a link begins.
+    /// The time in its trace at which a link begins.
     ///
-    /// Chance chooses a whole millisecond from which the run fits into the recording, if it does, each alike: no run then
-    /// goes over the seam where the recording begins again. Both ways of a cable were recorded at the same time, and
-    /// begin at the same place, which the shorter one must have.
+    /// A random offset is a whole millisecond, with equal probability, such that the run fits into the recording, if
+    /// it can: then no run crosses the seam where the recording begins again. Both directions of a cable were recorded
+    /// at the same time and begin at the same offset, which the shorter recording limits.
     fn offset(&self, offset: &Offset) -> Result<Span, Refusal> {
-        let wanted = match offset {
+        let cable = match offset {
             Offset::At(offset) => return Ok(*offset),
             Offset::Random { random } => random,
         };
         let mut shortest = Span::MAX;
         for spec in &self.scenario.links {
             if let Capacity::Trace { index, offset: Offset::Random { random }, .. } = &spec.capacity
-                && random == wanted
+                && random == cable
             {
                 shortest = shortest.min(self.trace(*index)?.duration());
             }
         }
         const MILLI: i64 = 1_000_000;
         let spare = shortest - self.scenario.duration;
-        let places =
+        let positions =
             if spare.is_negative() { shortest.as_nanos() / MILLI } else { spare.as_nanos() / MILLI + 1 };
-        let mut luck = Stream::new(self.seed(wanted), wanted, "offset");
-        Ok(Span::from_nanos(luck.below(places.max(1) as u64) as i64 * MILLI))
+        let mut luck = Stream::new(self.seed(cable), cable, "offset");
+        Ok(Span::from_nanos(luck.below(positions.max(1) as u64) as i64 * MILLI))
     }
 
-    /// What is played of each recorded network, as if the run lasted as long as planned.
+    /// The part of each recorded network that is played if the run lasts as long as planned.
     pub(super) fn recordings(&self) -> Result<Vec<Recorded>, Refusal> {
-        let mut found = Vec::new();
+        let mut recordings = Vec::new();
         for spec in &self.scenario.links {
             if let Capacity::Trace { index, offset, .. } = &spec.capacity {
                 let trace = self.trace(*index)?;
                 let (from, length) = (self.offset(offset)?, trace.duration());
                 let name = trace.name.rsplit(['/', '\\']).next().unwrap_or_default();
-                found.push(Recorded {
+                recordings.push(Recorded {
                     link: spec.name.clone(),
                     trace: name.to_owned(),
                     from_s: Span::from_nanos(from.as_nanos() % length.as_nanos().max(1)).as_secs_f64(),
@@ -96,11 +96,11 @@ impl Builder<'_> {
                 });
             }
         }
-        Ok(found)
+        Ok(recordings)
     }
 }
 
-/// The transmitter of the link called `name` in the run with `seed`, which does not follow a trace.
+/// The transmitter of a link without a trace, for its name and seed.
 fn server(capacity: &Capacity, seed: u64, name: &str) -> Result<Server, Refusal> {
     Ok(match capacity {
         Capacity::Infinite | Capacity::External | Capacity::Trace { .. } | Capacity::Leo(_) => {

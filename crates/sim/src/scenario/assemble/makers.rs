@@ -1,4 +1,4 @@
-//! Where a world gets what no scenario can hold as data: its controllers, and its encoders in the loop.
+//! Makers of the parts of a world that a scenario cannot hold as data: controllers, and encoders in the loop.
 
 use crate::refusal::Refusal;
 use crate::scenario::{ControllerSpec, EncoderSpec};
@@ -8,7 +8,7 @@ use tidegate_endpoint::media::live;
 /// The two halves of a congestion control scheme.
 pub type Halves = (Box<dyn Controller>, Option<Box<dyn ReceiverHalf>>);
 
-/// Makes controllers by name: the registry, or whoever hands over objects of its own.
+/// Makes controllers by name: from the registry, or objects that the caller hands over.
 pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, Refusal> + 'a;
 
 /// An encoder in the loop that a flow needs.
@@ -16,7 +16,7 @@ pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, Refusal> + 'a;
 pub struct Wanted<'a> {
     /// The flow's name.
     pub flow: &'a str,
-    /// What the scenario says.
+    /// The scenario's specification of the encoder.
     pub spec: &'a EncoderSpec,
     /// Pictures per second.
     pub fps: f64,
@@ -24,15 +24,15 @@ pub struct Wanted<'a> {
     pub payload: u32,
 }
 
-/// Finds the encoder that a flow wants: answers with the function that makes one for each of its streams, or says why
-/// there is none.
+/// Finds the encoder of a flow: returns the function that makes one for each of the flow's streams, or the reason for
+/// which there is none.
 pub type EncoderMaker<'a> = dyn FnMut(&Wanted<'_>) -> Result<live::Make, String> + 'a;
 
-/// Where a world gets what is not data.
+/// Makers of the parts of a world that are not data.
 pub struct Makers<'a> {
-    /// Controllers.
+    /// Maker of controllers.
     pub controller: &'a mut Maker<'a>,
-    /// Encoders in the loop.
+    /// Maker of encoders in the loop.
     pub encoder: &'a mut EncoderMaker<'a>,
 }
 
@@ -44,7 +44,7 @@ pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::Make, String> {
     Err(format!("{}: there is no encoder in the loop here", wanted.spec.codec))
 }
 
-/// Makes a controller of the registry, as a call has it.
+/// Makes a controller of the registry, with the settings for a call.
 ///
 /// # Errors
 /// When there is none of that name or its settings are wrong.
@@ -55,8 +55,8 @@ pub fn from_registry(spec: &ControllerSpec) -> Result<Halves, Refusal> {
     };
     let preset = if spec.preset.is_empty() { entry.default_preset() } else { &spec.preset };
     let mut overrides = (entry.in_call)(preset, spec.content);
-    if let Some(known) = overrides.as_object_mut() {
-        known.extend(spec.settings.clone());
+    if let Some(settings) = overrides.as_object_mut() {
+        settings.extend(spec.settings.clone());
     }
     let sender = (entry.build)(preset, &overrides)?;
     let receiver = match entry.receiver {

@@ -2,7 +2,7 @@
 
 use super::coupling::Plans;
 use super::{Builder, Makers, Refusal, Wanted, label, seed_of};
-use crate::engine::host::{Host, Talks};
+use crate::engine::host::{Destination, Host};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
     Scenario, SpurtsSpec, VideoSource,
@@ -28,32 +28,32 @@ impl Builder<'_> {
             if built[index] {
                 continue;
             }
-            let place = format!("flows.{}", flow.name);
+            let key = format!("flows.{}", flow.name);
             let pair = match &media.pair {
                 None => None,
                 Some(name) => {
-                    let found = scenario.flows.iter().position(|other| &other.name == name);
-                    let opposite = found.filter(|&other| {
-                        let other = &scenario.flows[other];
-                        other.from == flow.to
-                            && other.to == flow.from
-                            && matches!(other.kind, FlowKind::Media(_))
+                    let position = scenario.flows.iter().position(|peer| &peer.name == name);
+                    let opposite = position.filter(|&peer| {
+                        let peer = &scenario.flows[peer];
+                        peer.from == flow.to
+                            && peer.to == flow.from
+                            && matches!(peer.kind, FlowKind::Media(_))
                     });
                     match opposite {
-                        Some(other) if !built[other] && other != index => Some(other),
+                        Some(peer) if !built[peer] && peer != index => Some(peer),
                         _ => {
                             let refusal =
                                 Refusal::new("media.pair", name, "a media flow in the other direction");
-                            return Err(refusal.at(&place));
+                            return Err(refusal.at(&key));
                         }
                     }
                 }
             };
             built[index] = true;
-            if let Some(other) = pair {
-                built[other] = true;
+            if let Some(peer) = pair {
+                built[peer] = true;
             }
-            self.call(index, pair, &mut plans, make).map_err(|refusal| refusal.at(&place))?;
+            self.call(index, pair, &mut plans, make).map_err(|refusal| refusal.at(&key))?;
         }
         self.nodes.extend(plans.nodes());
         Ok(())
@@ -68,20 +68,20 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
-        let path = self.graph.path(&flow.from, &flow.to).ok_or("no way")?;
+        let path = self.graph.path(&flow.from, &flow.to).ok_or("no path")?;
         let back = self.way_back(flow)?;
         let seed = self.seed(&flow.name);
         let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
         let mut callee = EndpointSettings::new(format!("{}.receiver", flow.name), seed);
         connect(&mut caller, &mut callee, flow, index, make)?;
-        if let Some(other) = pair {
-            connect(&mut callee, &mut caller, &scenario.flows[other], other, make)?;
+        if let Some(peer) = pair {
+            connect(&mut callee, &mut caller, &scenario.flows[peer], peer, make)?;
         }
         let first = self.next_node(0);
-        let places = [&caller, &callee].map(|settings| plans.place(settings));
-        let [here, far] = places.map(|(node, port)| (NodeId(first.0 + node as u32), port));
-        let (there, home) = (self.route_to(&path, far), self.route_to(&back, here));
-        for (settings, route, (node, _)) in [(caller, there, places[0]), (callee, home, places[1])] {
+        let slots = [&caller, &callee].map(|settings| plans.reserve(settings));
+        let [caller_port, callee_port] = slots.map(|(node, port)| (NodeId(first.0 + node as u32), port));
+        let (forward, backward) = (self.route_to(&path, callee_port), self.route_to(&back, caller_port));
+        for (settings, route, (node, _)) in [(caller, forward, slots[0]), (callee, backward, slots[1])] {
             let flow = settings.send.as_ref().map(|send| send.flow);
             let priority = flow.and_then(|flow| plans.priority(flow));
             if let (Some(_), Some(send)) = (priority, &settings.send)
@@ -94,17 +94,18 @@ impl Builder<'_> {
                     expected,
                 ));
             }
-            let host = Host::new(Endpoint::new(settings)?, route, Talks::Call(flow));
+            let host = Host::new(Endpoint::new(settings)?, route, Destination::Call(flow));
             plans.put(node, host, priority.unwrap_or(1.0));
         }
         Ok(())
     }
 }
 
-/// The settings of the two ends, sender and receiver, of the only flow of `scenario`: for whoever drives them himself.
+/// The settings of the two ends, sender and receiver, of the only flow of `scenario`, for callers that drive them
+/// without a world.
 ///
 /// # Errors
-/// When it is not one flow of media, one way, or its settings make no sense.
+/// When it is not one media flow in one direction, or its settings are invalid.
 pub fn ends(scenario: &Scenario, make: &mut Makers<'_>) -> Result<[EndpointSettings; 2], Refusal> {
     let [flow] = scenario.flows.as_slice() else {
         return Err(Refusal::new("flows", format!("{} of them", scenario.flows.len()), "one, of media"));
@@ -115,14 +116,14 @@ pub fn ends(scenario: &Scenario, make: &mut Makers<'_>) -> Result<[EndpointSetti
         return Err(Refusal::new("media.pair", name, "a flow one way").at(&format!("flows.{}", flow.name)));
     }
     let seed = seed_of(scenario, &flow.name);
-    let end = |end: &str| EndpointSettings::new(format!("{}.{end}", flow.name), seed);
-    let (mut sender, mut receiver) = (end("sender"), end("receiver"));
+    let settings = |role: &str| EndpointSettings::new(format!("{}.{role}", flow.name), seed);
+    let (mut sender, mut receiver) = (settings("sender"), settings("receiver"));
     connect(&mut sender, &mut receiver, flow, 0, make)
         .map_err(|refusal| refusal.at(&format!("flows.{}", flow.name)))?;
     Ok([sender, receiver])
 }
 
-/// Lets `sender` send `flow` to `receiver`.
+/// Sets up `sender` to send `flow` to `receiver`.
 fn connect(
     sender: &mut EndpointSettings,
     receiver: &mut EndpointSettings,
@@ -265,9 +266,9 @@ fn streams(
     Ok(streams)
 }
 
-/// The steps of a schedule, by how long after the flow's start they come.
+/// The steps of a schedule, with the time since the flow's start.
 fn since_start(schedule: &[(Time, Rate)]) -> Vec<(Span, Rate)> {
-    schedule.iter().map(|&(at, rate)| (at - Time::ZERO, rate)).collect()
+    schedule.iter().map(|&(time, rate)| (time - Time::ZERO, rate)).collect()
 }
 
 fn ladder_of(rungs: &[(Rate, Vec<u32>)]) -> Result<ladder::Ladder, String> {

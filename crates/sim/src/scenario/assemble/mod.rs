@@ -1,4 +1,4 @@
-//! From a [`Scenario`] to a [`Run`]: nodes, routes, and what the recording has to know of them.
+//! Assembles a [`Run`] from a [`Scenario`]: nodes, routes, and their descriptions for the recording.
 
 mod coupling;
 mod graph;
@@ -30,15 +30,15 @@ use tidegate_core::RouteId;
 use tidegate_core::wire::ip::UDP_HEADERS;
 use tidegate_core::{FlowId, Level, Node, NodeId, Port, Rate, Size, Span, Time};
 
-fn refused<T>(place: &str, value: Span, expected: &str) -> Result<T, Refusal> {
-    Err(Refusal::new(place, value, expected))
+fn refused<T>(key: &str, value: Span, expected: &str) -> Result<T, Refusal> {
+    Err(Refusal::new(key, value, expected))
 }
 
 impl Run {
     /// Builds the world of `scenario`.
     ///
     /// # Errors
-    /// With the place and the problem, when the scenario does not make sense.
+    /// With the key and the problem, when the scenario is invalid.
     pub fn new<'a>(
         scenario: &Scenario,
         traces: &[Arc<Trace>],
@@ -57,7 +57,7 @@ impl Run {
     }
 }
 
-/// What has been assembled so far of the world of a scenario.
+/// The parts of a scenario's world assembled so far.
 struct Builder<'a> {
     scenario: &'a Scenario,
     traces: &'a [Arc<Trace>],
@@ -115,14 +115,14 @@ impl<'a> Builder<'a> {
         let mut infos = Vec::with_capacity(scenario.flows.len());
         for (index, flow) in scenario.flows.iter().enumerate() {
             let id = FlowId(index as u32);
-            let place = format!("flows.{}", flow.name);
+            let key = format!("flows.{}", flow.name);
             let Some(path) = self.graph.path(&flow.from, &flow.to) else {
-                return Err(Refusal::from(format!("no way from {} to {}", flow.from, flow.to)).at(&place));
+                return Err(Refusal::from(format!("no path from {} to {}", flow.from, flow.to)).at(&key));
             };
             let stop = flow.stop.unwrap_or(Time::MAX);
             if stop <= flow.start {
                 let expected = format!("after the start ({})", flow.start);
-                return Err(Refusal::new("stop", stop, expected).at(&place));
+                return Err(Refusal::new("stop", stop, expected).at(&key));
             }
             infos.push(FlowInfo {
                 name: flow.name.clone(),
@@ -152,19 +152,23 @@ impl<'a> Builder<'a> {
                 }
                 FlowKind::Media(_) => Ok(()),
             }
-            .map_err(|refusal| refusal.at(&place))?;
+            .map_err(|refusal| refusal.at(&key))?;
         }
         self.media(make)?;
         let members = self.sessions(&mut infos)?;
         self.finish(infos, members)
     }
 
-    /// A packet counts its hops, and no way may have more than it can count.
+    /// Checks that no path has more nodes than a packet can count hops.
     fn check_lengths(&self) -> Result<(), Refusal> {
         let nodes = self.routes.iter().map(Vec::len).max().unwrap_or(0);
         ensure(nodes <= World::LONGEST_ROUTE, || {
-            let most = World::LONGEST_ROUTE - 1;
-            Refusal::new("links", format!("a way over {} of them", nodes - 1), format!("at most {most}"))
+            let max_links = World::LONGEST_ROUTE - 1;
+            Refusal::new(
+                "links",
+                format!("a path over {} of them", nodes - 1),
+                format!("at most {max_links}"),
+            )
         })
     }
 
@@ -176,10 +180,10 @@ impl<'a> Builder<'a> {
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
             node: NodeId(index as u32),
             name: spec.name.clone(),
-            // known when the run is over, which may be early
+            // set at the end of the run, which may be early
             capacity: None,
         });
-        // a radio network has no capacity of its own: it depends on who is where
+        // a radio network has no capacity of its own: it depends on the positions of its users
         let radios = || (scenario.links.len() as u32..).map(NodeId).zip(&scenario.radios);
         let air = radios().map(|(node, radio)| LinkInfo { node, name: radio.name.clone(), capacity: None });
         let links = links.chain(air).collect();
@@ -191,7 +195,7 @@ impl<'a> Builder<'a> {
         let bin = scenario.record.bin;
         let names = self.nodes.iter().map(|node| node.name().to_owned()).collect();
         if scenario.bytes {
-            self.go_through_bytes(&infos);
+            self.wrap_in_bytes(&infos);
         }
         let mut recording = Recording::new(level, bin, begin, infos, links, names)
             .with_members(members)
@@ -209,8 +213,8 @@ impl<'a> Builder<'a> {
             .with_moves(&scenario.moves)
     }
 
-    /// Wraps the nodes at the ends of routes, so that they are handed what is read from bytes.
-    fn go_through_bytes(&mut self, infos: &[FlowInfo]) {
+    /// Wraps the nodes at the ends of routes, so that their packets are encoded to bytes and decoded.
+    fn wrap_in_bytes(&mut self, infos: &[FlowInfo]) {
         let overheads: Arc<[u32]> = infos.iter().map(|info| info.overhead).collect();
         let ends = self.nodes.split_off(self.scenario.links.len() + self.scenario.radios.len());
         let around = |node| -> Box<dyn Node> { Box::new(InBytes::around(node, overheads.clone())) };
@@ -234,7 +238,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A route over the links of `path` to the node that will be added as `end`.
+    /// Adds a route over the links of `path` to the node that will be added as `end`.
     fn route(&mut self, path: &[(NodeId, Port)], end: NodeId) -> RouteId {
         self.route_to(path, (end, Port::ZERO))
     }
@@ -250,24 +254,24 @@ impl<'a> Builder<'a> {
 
     fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, Refusal> {
         let back = self.graph.path(&flow.to, &flow.from);
-        back.ok_or_else(|| format!("no way back from {} to {}", flow.to, flow.from).into())
+        back.ok_or_else(|| format!("no path back from {} to {}", flow.to, flow.from).into())
     }
 }
 
-/// The seed of a component: one of its own, or the run's.
+/// The seed of a component: its own one if the scenario gives it, or the run's.
 fn seed_of(scenario: &Scenario, component: &str) -> u64 {
     let special = scenario.seeds.iter().find(|(name, _)| name == component);
     special.map_or(scenario.seed, |&(_, seed)| seed)
 }
 
-/// What makes the network of a kind.
+/// The maker of radio networks of the kind.
 fn access(spec: &AccessSpec) -> &dyn Access {
     match spec {
         AccessSpec::Lte(settings) => settings,
     }
 }
 
-/// What a flow is called by what controls it: the controller and its preset, the TCP algorithm, the UDP pattern.
+/// The label of a flow in tables: the controller and its preset, the TCP algorithm, or the UDP pattern.
 #[must_use]
 pub fn label(kind: &FlowKind) -> String {
     match kind {

@@ -2,7 +2,7 @@
 
 use super::trees::{Leaf, Trees};
 use super::{Builder, Refusal};
-use crate::engine::host::{Host, Talks};
+use crate::engine::host::{Destination, Host};
 use crate::engine::replicator::Replicator;
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
@@ -24,22 +24,22 @@ impl Builder<'_> {
     /// The participants of all sessions, and the trees between them.
     pub(super) fn sessions(&mut self, infos: &mut Vec<FlowInfo>) -> Result<Vec<MemberInfo>, Refusal> {
         let scenario = self.scenario;
-        let places = Routes::of(&scenario.links);
-        let mut named = Vec::new();
+        let points = Routes::of(&scenario.links);
+        let mut member_infos = Vec::new();
         for (index, session) in scenario.sessions.iter().enumerate() {
-            self.session(index, session, &places, infos, &mut named)
+            self.session(index, session, &points, infos, &mut member_infos)
                 .map_err(|refusal| refusal.at(&format!("sessions.{}", session.name)))?;
         }
-        Ok(named)
+        Ok(member_infos)
     }
 
     fn session(
         &mut self,
         index: usize,
         session: &SessionSpec,
-        places: &Routes,
+        points: &Routes,
         infos: &mut Vec<FlowInfo>,
-        named: &mut Vec<MemberInfo>,
+        member_infos: &mut Vec<MemberInfo>,
     ) -> Result<(), Refusal> {
         if session.members.len() < 2 {
             return Err(Refusal::new("members", session.members.len(), "at least 2"));
@@ -48,26 +48,26 @@ impl Builder<'_> {
         let mut members = Vec::with_capacity(session.members.len());
         let mut leaves = Vec::with_capacity(session.members.len());
         for (number, spec) in session.members.iter().enumerate() {
-            let place = places.number(&spec.node);
-            let place = place.ok_or_else(|| {
+            let point = points.number(&spec.node);
+            let point = point.ok_or_else(|| {
                 format!("member {}: no link begins or ends at its node {}", spec.name, spec.node)
             })?;
             let name = format!("{}.{}", session.name, spec.name);
             let (node, flow) = (self.next_node(number), FlowId((first + number) as u32));
-            leaves.push(Leaf { at: &spec.node, place, node });
+            leaves.push(Leaf { name: &spec.node, point, node });
             members.push(Member { spec, name, flow });
         }
         let first_replicator = self.next_node(members.len()).0;
-        let mut trees = Trees::new(&leaves, places, &mut self.routes, first_replicator);
+        let mut trees = Trees::new(&leaves, points, &mut self.routes, first_replicator);
         let routes: Vec<RouteId> =
-            (0..leaves.len()).map(|source| trees.plant(source, places)).collect::<Result<_, _>>()?;
+            (0..leaves.len()).map(|source| trees.plant(source, points)).collect::<Result<_, _>>()?;
         let replicators = trees.into_branches();
         for (member, route) in members.iter().zip(routes) {
             let settings = settings(self.seed(&member.name), session, member);
             let participant = Participant::new(settings)?;
-            self.nodes.push(Box::new(Host::new(participant, route, Talks::Group(index as u16))));
+            self.nodes.push(Box::new(Host::new(participant, route, Destination::Group(index as u16))));
             infos.push(info(member, session.overhead, self.scenario.duration));
-            named.push(MemberInfo {
+            member_infos.push(MemberInfo {
                 flow: member.flow,
                 session: index as u32,
                 name: member.spec.name.clone(),
@@ -95,7 +95,7 @@ fn info(member: &Member<'_>, overhead: u32, duration: tidegate_core::Span) -> Fl
         }
         .to_owned(),
         start: member.spec.join,
-        stop: member.spec.leave.map_or(end, |at| at.min(end)),
+        stop: member.spec.leave.map_or(end, |time| time.min(end)),
         tightest: None,
         links: Vec::new(),
         overhead,
@@ -128,7 +128,7 @@ fn settings(seed: u64, session: &SessionSpec, member: &Member<'_>) -> Participan
         declared_senders: session.members.iter().any(|member| member.declared_sender),
         reports_losses: spec.reports_losses,
         join: spec.join,
-        leave: spec.leave.map(|at| (at, if spec.crashes { Leave::Crash } else { Leave::Goodbye })),
+        leave: spec.leave.map(|time| (time, if spec.crashes { Leave::Crash } else { Leave::Goodbye })),
         ..ParticipantSettings::new(&member.name, seed, member.flow)
     }
 }

@@ -1,5 +1,4 @@
-//! The trees of a multicast session: for each source the routes to all other members, which share what they have in
-//! common.
+//! The trees of a multicast session: for each source the routes to all other members, with shared common parts.
 
 use crate::engine::replicator::Branches;
 use crate::refusal::Refusal;
@@ -7,17 +6,17 @@ use crate::scenario::Routes;
 use std::collections::BTreeMap;
 use tidegate_core::{NodeId, Port, RouteId};
 
-/// Where a session has a member.
+/// The nodes of a session's member.
 pub(super) struct Leaf<'a> {
     /// Its node in the graph of the scenario: name and number.
-    pub(super) at: &'a str,
-    pub(super) place: usize,
+    pub(super) name: &'a str,
+    pub(super) point: usize,
     /// Its node in the world.
     pub(super) node: NodeId,
 }
 
-/// A stretch of a tree: the nodes of the world up to a participant, or up to the replicator at a place, from where
-/// the branches go on.
+/// A stretch of a tree: the nodes of the world up to a participant, or up to the replicator at a point, where the
+/// branches begin.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Stretch {
     nodes: Vec<NodeId>,
@@ -25,37 +24,37 @@ struct Stretch {
     branches: Vec<RouteId>,
 }
 
-/// The trees of all sources of a session, whose common stretches are there once.
+/// The trees of all sources of a session; their common stretches are stored once.
 pub(super) struct Trees<'a> {
     members: &'a [Leaf<'a>],
-    /// The members at each place.
-    at: Vec<Vec<usize>>,
-    /// For each place, the links on the present source's tree that begin there, and where they lead.
+    /// The members at each point.
+    members_at: Vec<Vec<usize>>,
+    /// For each point, the links of the present source's tree that begin there, and the points where they end.
     onward: Vec<Vec<(usize, usize)>>,
     routes: &'a mut Vec<Vec<(NodeId, Port)>>,
-    known: BTreeMap<Stretch, RouteId>,
-    /// The replicators so far: node and branches, by place.
+    routes_of: BTreeMap<Stretch, RouteId>,
+    /// The replicators so far: node and branches, by point.
     replicators: BTreeMap<usize, (NodeId, Branches)>,
     /// The node of the first replicator.
     first_replicator: u32,
 }
 
 impl<'a> Trees<'a> {
-    /// No tree yet, between `members` in the graph of `places`. New routes go into `routes`; the first replicator will be
-    /// the node `first_replicator`, and others follow it.
+    /// An empty set of trees between `members` in the graph of `points`. New routes go into `routes`; the first
+    /// replicator will be the node `first_replicator`, and the others follow it.
     pub(super) fn new(
         members: &'a [Leaf<'a>],
-        places: &Routes,
+        points: &Routes,
         routes: &'a mut Vec<Vec<(NodeId, Port)>>,
         first_replicator: u32,
     ) -> Self {
-        let mut at = vec![Vec::new(); places.points()];
+        let mut members_at = vec![Vec::new(); points.points()];
         for (number, member) in members.iter().enumerate() {
-            at[member.place].push(number);
+            members_at[member.point].push(number);
         }
-        let onward = vec![Vec::new(); places.points()];
-        let (known, replicators) = (BTreeMap::new(), BTreeMap::new());
-        Self { members, at, onward, routes, known, replicators, first_replicator }
+        let onward = vec![Vec::new(); points.points()];
+        let (routes_of, replicators) = (BTreeMap::new(), BTreeMap::new());
+        Self { members, members_at, onward, routes, routes_of, replicators, first_replicator }
     }
 
     /// The branches at each replicator, in the order of their nodes.
@@ -65,23 +64,23 @@ impl<'a> Trees<'a> {
         replicators.into_iter().map(|(_, branches)| branches).collect()
     }
 
-    /// The route from `source` to all other members.
-    pub(super) fn plant(&mut self, source: usize, places: &Routes) -> Result<RouteId, Refusal> {
-        let root = self.members[source].place;
-        let before = places.tree(root);
+    /// Adds the tree of `source`, and returns the route from it to all other members.
+    pub(super) fn plant(&mut self, source: usize, points: &Routes) -> Result<RouteId, Refusal> {
+        let root = self.members[source].point;
+        let before = points.tree(root);
         self.onward.iter_mut().for_each(Vec::clear);
-        let mut reached = vec![false; places.points()];
+        let mut reached = vec![false; points.points()];
         reached[root] = true;
         for member in self.members {
-            let mut place = member.place;
-            while !reached[place] {
-                let Some((from, link)) = before[place] else {
-                    let (from, to) = (self.members[source].at, member.at);
-                    return Err(format!("no way from {from} to {to}").into());
+            let mut point = member.point;
+            while !reached[point] {
+                let Some((from, link)) = before[point] else {
+                    let (from, to) = (self.members[source].name, member.name);
+                    return Err(format!("no path from {from} to {to}").into());
                 };
-                reached[place] = true;
-                self.onward[from].push((link, place));
-                place = from;
+                reached[point] = true;
+                self.onward[from].push((link, point));
+                point = from;
             }
         }
         // in the order of the scenario's links
@@ -91,52 +90,52 @@ impl<'a> Trees<'a> {
     }
 
     fn route(&mut self, stretch: Stretch) -> RouteId {
-        if let Some(&route) = self.known.get(&stretch) {
+        if let Some(&route) = self.routes_of.get(&stretch) {
             return route;
         }
         let route = RouteId(self.routes.len() as u32);
         self.routes.push(stretch.nodes.iter().map(|&node| (node, Port::ZERO)).collect());
-        if let Some((_, branches)) = stretch.replicator.and_then(|place| self.replicators.get_mut(&place)) {
+        if let Some((_, branches)) = stretch.replicator.and_then(|point| self.replicators.get_mut(&point)) {
             branches.insert(route, stretch.branches.clone().into());
         }
-        self.known.insert(stretch, route);
+        self.routes_of.insert(stretch, route);
         route
     }
 
-    /// The way of a packet of `source` from `place` on.
-    fn stretch(&mut self, place: usize, source: usize) -> Stretch {
+    /// The path of a packet of `source` from `point` on.
+    fn stretch(&mut self, point: usize, source: usize) -> Stretch {
         let mut nodes = Vec::new();
-        let mut place = place;
+        let mut point = point;
         loop {
-            let here: Vec<usize> =
-                self.at[place].iter().copied().filter(|&member| member != source).collect();
-            match (&here[..], &self.onward[place][..]) {
+            let local_members: Vec<usize> =
+                self.members_at[point].iter().copied().filter(|&member| member != source).collect();
+            match (&local_members[..], &self.onward[point][..]) {
                 (&[member], []) => {
                     nodes.push(self.members[member].node);
                     return Stretch { nodes, replicator: None, branches: Vec::new() };
                 }
                 ([], &[(link, to)]) => {
                     nodes.push(NodeId(link as u32));
-                    place = to;
+                    point = to;
                 }
                 _ => {
-                    let branches = self.branches(place, &here, source);
+                    let branches = self.branches(point, &local_members, source);
                     let next = NodeId(self.first_replicator + self.replicators.len() as u32);
-                    let (replicator, _) = self.replicators.entry(place).or_insert((next, BTreeMap::new()));
+                    let (replicator, _) = self.replicators.entry(point).or_insert((next, BTreeMap::new()));
                     nodes.push(*replicator);
-                    return Stretch { nodes, replicator: Some(place), branches };
+                    return Stretch { nodes, replicator: Some(point), branches };
                 }
             }
         }
     }
 
-    fn branches(&mut self, place: usize, here: &[usize], source: usize) -> Vec<RouteId> {
-        let mut branches = Vec::with_capacity(here.len() + self.onward[place].len());
-        for &member in here {
+    fn branches(&mut self, point: usize, local_members: &[usize], source: usize) -> Vec<RouteId> {
+        let mut branches = Vec::with_capacity(local_members.len() + self.onward[point].len());
+        for &member in local_members {
             let nodes = vec![self.members[member].node];
             branches.push(self.route(Stretch { nodes, replicator: None, branches: Vec::new() }));
         }
-        for (link, to) in self.onward[place].clone() {
+        for (link, to) in self.onward[point].clone() {
             let mut behind = self.stretch(to, source);
             behind.nodes.insert(0, NodeId(link as u32));
             branches.push(self.route(behind));

@@ -8,28 +8,29 @@ use super::window::CongestionControl;
 use super::{TcpSettings, Variant};
 use tidegate_core::{Ecn, Time};
 
-/// How losses are repaired.
+/// A way to repair losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Recovery {
     /// Slow start from one segment.
     Tahoe,
     /// Fast recovery that ends with the first new acknowledgement (RFC 5681).
     Reno,
-    /// Fast recovery that lasts until all that was in flight is acknowledged (RFC 6582).
+    /// Fast recovery that lasts until all data then in flight is acknowledged (RFC 6582).
     NewReno,
     /// Guided by selective acknowledgements (RFC 6675).
     Sack,
 }
 
-/// Makes the control of a connection that begins at a time.
+/// Makes the congestion control of a connection that begins at a time.
 pub(super) type Start = fn(&TcpSettings, Time) -> Box<dyn CongestionControl>;
 
-/// An algorithm: what the two ends have to know of it, and what moves its window.
+/// An algorithm: its properties for the two ends, and its congestion control.
 pub(super) struct Algorithm {
     pub(super) recovery: Recovery,
-    /// The ECN field of its data, for one that answers the share of marks, so that the receiver has to tell of each.
+    /// The ECN field of its data, for an algorithm that responds to the share of marks; the receiver has to echo each
+    /// mark.
     pub(super) scalable: Option<Ecn>,
-    /// Why its data cannot be ECN-capable.
+    /// The reason for which its data cannot be ECN-capable.
     pub(super) no_ecn: Option<&'static str>,
     pub(super) control: Start,
 }
@@ -41,7 +42,7 @@ impl Algorithm {
 }
 
 impl Variant {
-    /// The registry.
+    /// The algorithm of the variant.
     pub(super) fn algorithm(self) -> Algorithm {
         fn reno(settings: &TcpSettings, _: Time) -> Box<dyn CongestionControl> {
             Box::new(Reno::new(settings.increase))

@@ -4,24 +4,24 @@ use super::hystart::HyStart;
 use super::window::{CongestionControl, Window};
 use tidegate_core::{Span, Time, math};
 
-/// How aggressive the curve is, in segments/s^3 (RFC 9438 section 5).
+/// Aggressiveness of the curve, in segments/s^3 (RFC 9438 section 5).
 const C: f64 = 0.4;
-/// What is left of the window after a loss (RFC 9438 section 4.6).
-const BETA: f64 = 0.7;
-/// The Reno-friendly increase that makes up for the smaller decrease, alpha_cubic (RFC 9438 section 4.3).
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+/// Share of the window that is kept after a loss (RFC 9438 section 4.6).
+const BETA_CUBIC: f64 = 0.7;
+/// The Reno-friendly increase, which is smaller because of the smaller decrease (RFC 9438 section 4.3).
+const ALPHA_CUBIC: f64 = 3.0 * (1.0 - BETA_CUBIC) / (1.0 + BETA_CUBIC);
 
-/// One congestion avoidance stage.
+/// A congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// t_epoch, later by the times in which the window was not in use.
+    /// t_epoch, moved on by the times in which the window was not in use.
     start: Time,
-    /// K in seconds: when the curve is back at `plateau`.
+    /// K in seconds: the time at which the curve reaches `plateau` again.
     k: f64,
     /// W_max of the curve.
     plateau: f64,
-    /// W_est: what Reno would have.
-    reno: f64,
+    /// W_est: the window that Reno would have.
+    w_est: f64,
 }
 
 /// CUBIC's window, with the end of slow start by HyStart.
@@ -40,7 +40,7 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn beta(&self) -> f64 {
-        BETA
+        BETA_CUBIC
     }
 
     fn avoid(&mut self, window: &mut Window, now: Time, acked: f64, srtt: Option<Span>) {
@@ -84,12 +84,12 @@ impl CongestionControl for Cubic {
 /// The state of RFC 9438, in segments.
 #[derive(Clone, Debug, Default)]
 struct Curve {
-    /// W_max, with fast convergence applied; `None` where there was no loss since the start or a timeout.
+    /// W_max, with fast convergence applied; `None` if there was no loss since the start or a timeout.
     w_max: Option<f64>,
     /// cwnd_prior: the window before the last reduction.
-    prior: f64,
+    cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// The last time the window grew, and since when it is not in use.
+    /// The last time at which the window grew, and the time since which it is not in use.
     last: Time,
     idle_since: Option<Time>,
 }
@@ -103,19 +103,19 @@ impl Curve {
         self.last = now;
         let w_max = &mut self.w_max;
         let epoch = self.epoch.get_or_insert_with(|| {
-            // a stage without a loss before it starts on the plateau: K = 0 (sections 4.8 and 4.10)
+            // a stage without a loss before it starts at the plateau: K = 0 (sections 4.8 and 4.10)
             let plateau = w_max.get_or_insert(cwnd).max(cwnd);
-            Epoch { start: now, k: math::cbrt((plateau - cwnd) / C), plateau, reno: cwnd }
+            Epoch { start: now, k: math::cbrt((plateau - cwnd) / C), plateau, w_est: cwnd }
         });
         if let Some(idle) = idle {
             epoch.start = if epoch.start + idle > now { now } else { epoch.start + idle };
         }
         let t = (now - epoch.start).as_secs_f64();
-        // equation 4; above the window of the last loss it grows as Reno does
-        let alpha = if epoch.reno >= self.prior { 1.0 } else { ALPHA };
-        epoch.reno += alpha * acked / cwnd;
-        if epoch.curve(t) < epoch.reno {
-            return cwnd.max(epoch.reno);
+        // equation 4; above the window of the last loss it grows like Reno
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA_CUBIC };
+        epoch.w_est += alpha * acked / cwnd;
+        if epoch.curve(t) < epoch.w_est {
+            return cwnd.max(epoch.w_est);
         }
         let target = epoch.curve(t + rtt).min(1.5 * cwnd).max(cwnd);
         cwnd + (target - cwnd) / cwnd * acked
@@ -127,29 +127,29 @@ impl Curve {
         self.epoch.is_some_and(|epoch| now.saturating_since(epoch.start) < Span::from_secs(1))
     }
 
-    /// A loss is repaired: the next stage aims for the window of now, or lower if that keeps falling
+    /// Ends the stage at a loss: the next one aims for the present window, or lower if it keeps falling
     /// (fast convergence, section 4.7).
     fn reduce(&mut self, cwnd: f64, fast_convergence: bool) {
         let falling =
             fast_convergence && self.w_max.is_some_and(|w_max| math::floor(cwnd) < math::floor(w_max));
-        self.w_max = Some(if falling { cwnd * (1.0 + BETA) / 2.0 } else { cwnd });
-        self.prior = cwnd;
+        self.w_max = Some(if falling { cwnd * (1.0 + BETA_CUBIC) / 2.0 } else { cwnd });
+        self.cwnd_prior = cwnd;
         self.epoch = None;
     }
 
-    /// A timeout: the next stage starts on its plateau (section 4.8).
+    /// Ends the stage at a timeout: the next one starts at its plateau (section 4.8).
     fn timeout(&mut self, cwnd: f64) {
-        self.prior = cwnd;
+        self.cwnd_prior = cwnd;
         self.w_max = None;
         self.epoch = None;
     }
 
-    /// The connection was idle and slow-starts again: the next stage begins when that is over.
+    /// Ends the stage after idle time: the next one begins after slow start.
     fn restart(&mut self) {
         self.epoch = None;
     }
 
-    /// An acknowledgement came while the window was not in use: that time does not count (section 5.8).
+    /// Stops the clock of the stage while the window is not in use (section 5.8).
     fn not_in_use(&mut self) {
         self.idle_since.get_or_insert(self.last);
     }
@@ -174,10 +174,10 @@ mod tests {
         let (w_max, rtt) = (1000.0, 0.1);
         let mut cubic = Curve::default();
         cubic.reduce(w_max, true);
-        let k = math::cbrt(w_max * (1.0 - BETA) / C);
+        let k = math::cbrt(w_max * (1.0 - BETA_CUBIC) / C);
         assert!((k - 9.0856).abs() < 1e-4, "{k}");
         let form = |t: f64| C * (t - k) * (t - k) * (t - k) + w_max;
-        let (mut cwnd, mut now) = (w_max * BETA, Time::from_secs(5));
+        let (mut cwnd, mut now) = (w_max * BETA_CUBIC, Time::from_secs(5));
         let begin = now;
         while now - begin < Span::from_secs(15) {
             let acks = math::floor(cwnd) as i64;
@@ -211,8 +211,8 @@ mod tests {
             }
             cwnd
         };
-        let (each, second) = (after(1.0), after(2.0));
-        assert!((each / second - 1.0).abs() < 0.01, "{each} {second}");
+        let (per_segment, per_two) = (after(1.0), after(2.0));
+        assert!((per_segment / per_two - 1.0).abs() < 0.01, "{per_segment} {per_two}");
     }
 
     /// On a short path with a small window Reno would be faster, and CUBIC grows as it does: by alpha a
@@ -232,7 +232,7 @@ mod tests {
             windows.push(cwnd);
         }
         let growth = |from: usize, to: usize| (windows[to] - windows[from]) / (to - from) as f64;
-        assert!((growth(1, 10) / ALPHA - 1.0).abs() < 0.05, "{windows:?}");
+        assert!((growth(1, 10) / ALPHA_CUBIC - 1.0).abs() < 0.05, "{windows:?}");
         assert!((growth(13, 15) - 1.0).abs() < 0.06, "{windows:?}");
     }
 
@@ -269,8 +269,8 @@ mod tests {
         let soon = grown(false, Time::from_millis(100));
         let late = grown(false, Time::from_secs(8));
         let unused = grown(true, Time::from_secs(8));
-        // eight seconds of use lift the curve by nearly 300 segments, of which 100 acknowledgements see a
-        // part; eight seconds without use lift it by nothing
+        // eight seconds of use lift the curve by nearly 300 segments, and 100 acknowledgements reach a
+        // part of that; eight seconds without use do not lift it
         assert!(unused > 700.0 && unused <= soon && late > soon + 20.0, "{unused} {soon} {late}");
     }
 }

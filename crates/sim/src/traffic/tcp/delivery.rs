@@ -1,52 +1,53 @@
-//! How fast data arrive, as the sender sees it (draft-cheng-iccrg-delivery-rate-estimation-00, Linux's `net/ipv4/tcp_rate.c`).
+//! Delivery rates as measured by the sender (draft-cheng-iccrg-delivery-rate-estimation-00, Linux's
+//! `net/ipv4/tcp_rate.c`).
 
 use super::flight::Segment;
 use tidegate_core::{Span, Time};
 
-/// What is remembered of the connection with each segment that leaves (draft section 3.2).
+/// The state of the connection that is stored with each segment that leaves (draft section 3.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Snapshot {
-    /// Bytes delivered until then, and when the last of them were acknowledged (P.delivered, P.delivered_time).
+    /// Bytes delivered by then, and the time of their last acknowledgement (P.delivered, P.delivered_time).
     delivered: u64,
     delivered_at: Time,
-    /// When the first segment of the flight that it belongs to left (P.first_sent_time).
+    /// Departure of the first segment of its flight (P.first_sent_time).
     first_sent: Time,
-    /// Whether the application had less to send than the window held then (P.is_app_limited).
+    /// Whether the application had less to send than the window allowed then (P.is_app_limited).
     app_limited: bool,
 }
 
-/// The state of one connection (draft section 3.1).
+/// The delivery state of one connection (draft section 3.1).
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
     delivered: u64,
     delivered_at: Time,
     first_sent: Time,
-    /// Until so much is delivered, samples are of what the application offered; zero if they are not.
+    /// Delivered bytes up to which samples are limited by the application; zero if they are not.
     app_limited: u64,
-    /// Of this acknowledgement: bytes that it delivered, and of the segment among them that left last its snapshot and
-    /// when it left.
+    /// Of this acknowledgement: bytes that it delivered, and the snapshot and departure of the delivered segment that
+    /// left last.
     acked: u64,
     latest: Option<(Snapshot, Time)>,
 }
 
-/// What was delivered over how long, and how much before that (draft section 2).
+/// Bytes delivered over an interval, and bytes delivered before it (draft section 2).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct RateSample {
     pub(super) delivered: u64,
     pub(super) interval: Span,
-    pub(super) before: u64,
+    pub(super) prior_delivered: u64,
     pub(super) app_limited: bool,
 }
 
-impl Sample {
-    /// In bytes a second.
+impl RateSample {
+    /// The rate in bytes a second.
     pub(super) fn rate(&self) -> f64 {
         self.delivered as f64 / self.interval.as_secs_f64()
     }
 }
 
 impl Delivery {
-    /// All bytes delivered.
+    /// Bytes delivered since the connection began.
     pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }
@@ -55,7 +56,7 @@ impl Delivery {
         self.app_limited > 0
     }
 
-    /// A segment leaves at `sent`; `idle` if nothing else is under way.
+    /// Takes the snapshot for a segment that leaves at `sent`; `idle` if no other segment is under way.
     pub(super) fn sent(&mut self, sent: Time, idle: bool) -> Snapshot {
         if idle {
             (self.first_sent, self.delivered_at) = (sent, sent);
@@ -68,7 +69,7 @@ impl Delivery {
         }
     }
 
-    /// A segment was acknowledged or SACKed for the first time.
+    /// Counts a segment that was acknowledged or SACKed for the first time.
     pub(super) fn arrived(&mut self, now: Time, segment: &Segment) {
         let length = u64::from(segment.length);
         self.delivered += length;
@@ -80,22 +81,29 @@ impl Delivery {
         }
     }
 
-    /// The acknowledgement is read to its end: the bytes that it delivered, and a rate. Intervals shorter than the least
-    /// round trip are of acknowledgements that were bunched, and give none (draft section 3.3).
-    pub(super) fn told(&mut self, least: Option<Span>) -> (u64, Option<Sample>) {
+    /// Returns the bytes that the acknowledgement delivered, and a rate, after all of its segments are counted.
+    /// Intervals shorter than the smallest round trip come from bunched acknowledgements, and give no rate (draft
+    /// section 3.3).
+    pub(super) fn take_rate_sample(&mut self, min_rtt: Option<Span>) -> (u64, Option<RateSample>) {
         if self.delivered > self.app_limited {
             self.app_limited = 0;
         }
         let sample = self.latest.take().and_then(|(snapshot, sent)| {
             let interval = (sent - snapshot.first_sent).max(self.delivered_at - snapshot.delivered_at);
-            let (before, app_limited) = (snapshot.delivered, snapshot.app_limited);
-            let valid = interval > Span::ZERO && least.is_none_or(|least| interval >= least);
-            valid.then_some(Sample { delivered: self.delivered - before, interval, before, app_limited })
+            let (prior_delivered, app_limited) = (snapshot.delivered, snapshot.app_limited);
+            let valid = interval > Span::ZERO && min_rtt.is_none_or(|min_rtt| interval >= min_rtt);
+            valid.then_some(RateSample {
+                delivered: self.delivered - prior_delivered,
+                interval,
+                prior_delivered,
+                app_limited,
+            })
         });
         (std::mem::take(&mut self.acked), sample)
     }
 
-    /// With `in_flight` bytes under way there is less to send than the window holds, or less is sent on purpose.
+    /// Marks the next samples as limited: with `in_flight` bytes under way there is less to send than the window
+    /// allows, or less is sent on purpose.
     pub(super) fn limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
@@ -109,14 +117,14 @@ mod tests {
     const SIZE: u64 = 100;
     const SERVICE: Span = Span::from_millis(3);
 
-    /// When the n-th acknowledgement would come: ten segments leave at once, one more with each acknowledgement.
+    /// Time of the n-th acknowledgement: ten segments leave at once, one more with each acknowledgement.
     fn due(n: u64) -> Time {
         Time::from_millis(120) + SERVICE * n as i64
     }
 
-    /// Sends ten segments at once and one for each acknowledgement; those from `held` on wait for the tenth after it. The
-    /// rates, without those of the first two windows: the path was empty.
-    fn rates(held: u64) -> Vec<f64> {
+    /// Sends ten segments at once and one for each acknowledgement; the ten acknowledgements from `first_delayed` on
+    /// come together. Returns the rates, without those of the first two windows, when the path was empty.
+    fn rates(first_delayed: u64) -> Vec<f64> {
         let (mut delivery, mut flight) = (Delivery::default(), Flight::new());
         let send = |delivery: &mut Delivery, flight: &mut Flight, now| {
             let snapshot = delivery.sent(now, flight.is_empty());
@@ -124,9 +132,13 @@ mod tests {
         };
         (0..10).for_each(|_| send(&mut delivery, &mut flight, Time::from_millis(100)));
         let rates = (0..100).map(|n| {
-            let now = if (held..held + 10).contains(&n) { due(held + 9) } else { due(n) };
+            let now = if (first_delayed..first_delayed + 10).contains(&n) {
+                due(first_delayed + 9)
+            } else {
+                due(n)
+            };
             flight.acknowledge(SIZE * (n + 1), |segment| delivery.arrived(now, segment));
-            let (acked, sample) = delivery.told(None);
+            let (acked, sample) = delivery.take_rate_sample(None);
             assert_eq!((acked, delivery.delivered()), (SIZE, SIZE * (n + 1)));
             send(&mut delivery, &mut flight, now);
             sample.unwrap().rate()
@@ -153,11 +165,14 @@ mod tests {
             flight.push(ms(n), SIZE as u32, snapshot);
         }
         flight.acknowledge(SIZE, |segment| delivery.arrived(ms(10), segment));
-        assert!(delivery.told(Some(Span::from_millis(11))).1.is_none());
+        assert!(delivery.take_rate_sample(Some(Span::from_millis(11))).1.is_none());
         flight.acknowledge(2 * SIZE, |segment| delivery.arrived(ms(12), segment));
-        let sample = delivery.told(Some(Span::from_millis(11))).1.unwrap();
-        assert_eq!((sample.delivered, sample.interval, sample.before), (2 * SIZE, Span::from_millis(12), 0));
-        assert!(sample.app_limited, "it left while there was less to send");
-        assert!(!delivery.sent(ms(12), false).app_limited, "and this one after that was delivered");
+        let sample = delivery.take_rate_sample(Some(Span::from_millis(11))).1.unwrap();
+        assert_eq!(
+            (sample.delivered, sample.interval, sample.prior_delivered),
+            (2 * SIZE, Span::from_millis(12), 0)
+        );
+        assert!(sample.app_limited, "the segment left while there was less to send");
+        assert!(!delivery.sent(ms(12), false).app_limited, "and this segment left after that was delivered");
     }
 }

@@ -1,27 +1,27 @@
-//! The segments that were sent and are not yet acknowledged: a ring in order of sequence.
+//! The flight: segments that were sent and are not yet acknowledged, in order of sequence.
 
 use super::delivery::Snapshot;
 use std::collections::VecDeque;
 use tidegate_core::Time;
 
-/// One segment on its way.
+/// A segment under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     /// Position of its first byte.
     pub(super) start: u64,
-    /// When it left last.
+    /// Last time at which it left.
     pub(super) sent: Time,
     /// Bytes of data.
     pub(super) length: u32,
-    /// The receiver said that it has it.
+    /// Whether the receiver has SACKed it.
     pub(super) sacked: bool,
-    /// Taken for lost.
+    /// Whether it counts as lost.
     pub(super) lost: bool,
-    /// Sent again since it was taken for lost (or to be on the safe side), and that copy is under way.
-    pub(super) again: bool,
-    /// Sent more than once: no round trip can be measured with it (Karn).
+    /// Whether it was sent again since it counts as lost (or as a precaution), and that copy is under way.
+    pub(super) resent: bool,
+    /// Whether it was sent more than once: no round trip can be measured with it (Karn).
     pub(super) repeated: bool,
-    /// What was delivered when it left last, where delivery rates are measured.
+    /// The delivery state when it left last, where delivery rates are measured.
     pub(super) snapshot: Snapshot,
 }
 
@@ -31,13 +31,13 @@ impl Segment {
         self.start + u64::from(self.length)
     }
 
-    /// What it adds to the pipe of RFC 6675 section 4: one copy unless it is lost, one if it was sent again.
+    /// Bytes that it adds to the pipe of RFC 6675 section 4: one copy unless it is lost, and one if it was sent again.
     #[inline]
     pub(super) fn in_pipe(&self) -> u64 {
         if self.sacked {
             return 0;
         }
-        u64::from(self.length) * (u64::from(!self.lost) + u64::from(self.again))
+        u64::from(self.length) * (u64::from(!self.lost) + u64::from(self.resent))
     }
 }
 
@@ -49,14 +49,14 @@ pub(super) struct Flight {
     una: u64,
     /// One past the highest byte ever sent.
     max: u64,
-    /// How many of the segments went out since the last go-back; the others are to be sent again.
-    /// Equal to their number unless a variant without SACK went back.
-    gone: usize,
+    /// Number of segments sent since the last go-back; the others are to be sent again.
+    /// Equal to the number of segments unless a variant without SACK went back.
+    sent_count: usize,
 }
 
 impl Flight {
     pub(super) fn new() -> Self {
-        Self { segments: VecDeque::with_capacity(64), una: 0, max: 0, gone: 0 }
+        Self { segments: VecDeque::with_capacity(64), una: 0, max: 0, sent_count: 0 }
     }
 
     #[inline]
@@ -74,7 +74,7 @@ impl Flight {
         self.segments.is_empty()
     }
 
-    /// Bytes sent and not acknowledged, the part that a go-back took back included.
+    /// Bytes sent and not acknowledged, including those that are to be sent again after a go-back.
     #[inline]
     pub(super) fn unacknowledged(&self) -> u64 {
         self.max - self.una
@@ -83,7 +83,7 @@ impl Flight {
     /// Bytes sent since the last go-back and not acknowledged (FlightSize of RFC 5681).
     #[inline]
     pub(super) fn outstanding(&self) -> u64 {
-        self.segments.get(self.gone).map_or(self.max, |segment| segment.start) - self.una
+        self.segments.get(self.sent_count).map_or(self.max, |segment| segment.start) - self.una
     }
 
     #[inline]
@@ -108,53 +108,53 @@ impl Flight {
     /// The segment that is to be sent again next after a go-back.
     #[inline]
     pub(super) fn to_repeat(&self) -> Option<usize> {
-        (self.gone < self.segments.len()).then_some(self.gone)
+        (self.sent_count < self.segments.len()).then_some(self.sent_count)
     }
 
-    /// That one has been sent.
+    /// Takes note that the segment of [`Flight::to_repeat`] has been sent.
     pub(super) fn repeated(&mut self) {
-        self.gone += 1;
-        assert!(self.gone <= self.segments.len(), "more sent again than was under way");
+        self.sent_count += 1;
+        assert!(self.sent_count <= self.segments.len(), "more sent again than was under way");
     }
 
-    /// Everything unacknowledged is to be sent again, in order.
+    /// Begins to send all unacknowledged data again, in order.
     pub(super) fn go_back(&mut self) {
-        self.gone = 0;
+        self.sent_count = 0;
     }
 
-    /// New data leaves at `sent`.
+    /// Adds new data that leaves at `sent`.
     #[inline]
     pub(super) fn push(&mut self, sent: Time, length: u32, snapshot: Snapshot) {
-        let fresh = Segment {
+        let segment = Segment {
             start: self.max,
             sent,
             length,
             sacked: false,
             lost: false,
-            again: false,
+            resent: false,
             repeated: false,
             snapshot,
         };
-        self.gone += usize::from(self.gone == self.segments.len());
-        self.segments.push_back(fresh);
+        self.sent_count += usize::from(self.sent_count == self.segments.len());
+        self.segments.push_back(segment);
         self.max += u64::from(length);
     }
 
-    /// A SYN takes one number of the sequence space and carries nothing.
+    /// Skips one sequence number for a SYN, which carries no data.
     pub(super) fn skip_one(&mut self) {
         debug_assert!(self.is_empty(), "a SYN while data are under way");
         self.max += 1;
         self.una = self.max;
     }
 
-    /// Forgets the segments that end at `ack` or before, showing each to `each`.
+    /// Removes the segments that end at `ack` or before, and calls `visit` for each of them.
     #[inline]
-    pub(super) fn acknowledge(&mut self, ack: u64, mut each: impl FnMut(&Segment)) {
+    pub(super) fn acknowledge(&mut self, ack: u64, mut visit: impl FnMut(&Segment)) {
         assert!(self.una <= ack && ack <= self.max, "{ack} acknowledged of {} to {}", self.una, self.max);
         while let Some(first) = self.segments.front().filter(|first| first.end() <= ack) {
-            each(first);
+            visit(first);
             self.segments.pop_front();
-            self.gone = self.gone.saturating_sub(1);
+            self.sent_count = self.sent_count.saturating_sub(1);
         }
         self.una = self.segments.front().map_or(self.max, |first| first.start);
     }
@@ -173,12 +173,12 @@ mod tests {
         assert_eq!((flight.outstanding(), flight.unacknowledged(), flight.to_repeat()), (0, 500, Some(0)));
         flight.repeated();
         assert_eq!((flight.outstanding(), flight.to_repeat()), (100, Some(1)));
-        // the receiver had two more than it could say
-        let mut seen = Vec::new();
-        flight.acknowledge(300, |segment| seen.push(segment.start));
-        assert_eq!(seen, [0, 100, 200]);
+        // the receiver had two more segments, beyond the hole
+        let mut starts = Vec::new();
+        flight.acknowledge(300, |segment| starts.push(segment.start));
+        assert_eq!(starts, [0, 100, 200]);
         assert_eq!((flight.una(), flight.outstanding(), flight.to_repeat()), (300, 0, Some(0)));
-        // half a segment is none
+        // half a segment does not count
         flight.acknowledge(350, |_| panic!("no segment ends there"));
         assert_eq!(flight.una(), 300);
         flight.acknowledge(500, |_| {});

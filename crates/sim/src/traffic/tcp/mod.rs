@@ -2,7 +2,7 @@
 //! and Prague.
 //!
 //! A connection is two nodes, a [`TcpSender`] and a [`TcpReceiver`], joined by any path of other nodes.
-//! Data flows one way. What is built:
+//! Data flows in one direction. It has:
 //!
 //! - congestion control of RFC 5681 (slow start, congestion avoidance, fast retransmit and recovery,
 //!   restart after idle), NewReno of RFC 6582 (its check of `recover` guards Tahoe and Reno as well, as
@@ -10,16 +10,16 @@
 //!   RFC 6675; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
 //! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing, on top of RFC 6675;
-//! - DCTCP of RFC 8257, and Prague as far as `scalable.rs` says, on top of RFC 6675; the receiver's echo is DCTCP's for both:
-//!   with an acknowledgement for each packet it tells as much as AccECN's counters would;
-//! - ECN of RFC 3168, where both ends want it;
+//! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`, on top of RFC 6675; the receiver's echo is
+//!   DCTCP's for both: with an acknowledgement for each packet it is as exact as AccECN's counters;
+//! - ECN of RFC 3168, if both ends use it;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
-//! - a window that was not in use does not grow (RFC 7661 section 4.3, in its simplest form).
+//! - no growth of a window that was not in use (RFC 7661 section 4.3, in its simplest form).
 //!
-//! What is not: FIN, urgent data, D-SACK, F-RTO, PRR, RACK, and timestamps.
+//! It does not have FIN, urgent data, D-SACK, F-RTO, PRR, RACK, and timestamps.
 //!
-//! Each download of [`Workload::Web`] is a new connection as far as congestion control goes. Its bytes
-//! continue the sequence numbers of the last one, so that the receiver needs no notice.
+//! For congestion control each download of [`Workload::Web`] is a new connection. Its bytes
+//! continue the sequence numbers of the last one, so that the receiver does not notice.
 
 mod algorithm;
 mod bbr;
@@ -50,7 +50,7 @@ use tidegate_core::datagram::{Ecn, Opening};
 use tidegate_core::wire::tcp::MOST_SCALE;
 use tidegate_core::{Span, Time};
 
-/// How a sender finds and repairs loss, and how its window grows.
+/// A TCP variant: detection and repair of losses, and growth of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
@@ -58,43 +58,43 @@ pub enum Variant {
     Tahoe,
     /// RFC 5681: fast recovery that ends with the first new acknowledgement.
     Reno,
-    /// RFC 6582: fast recovery that lasts until all that was in flight is acknowledged.
+    /// RFC 6582: fast recovery that lasts until all data then in flight is acknowledged.
     #[default]
     NewReno,
     /// RFC 6675: recovery guided by selective acknowledgements; Reno's window.
     Sack,
     /// RFC 9438: CUBIC's window; recovery as with [`Variant::Sack`].
     Cubic,
-    /// BBR version 1: paces by a model of the path; finds losses as with [`Variant::Sack`].
+    /// BBR version 1: paces by a model of the path; detects losses as with [`Variant::Sack`].
     Bbr,
-    /// RFC 8257: answers the share of marks; losses as with [`Variant::Sack`].
+    /// RFC 8257: responds to the share of marks; losses as with [`Variant::Sack`].
     Dctcp,
     /// DCTCP for L4S (RFC 9331): ECT(1), less dependence on the round trip, pacing.
     Prague,
 }
 
-/// What an acknowledgement is worth to Reno's congestion avoidance (RFC 5681 section 3.1).
+/// The growth of the window for an acknowledgement in Reno's congestion avoidance (RFC 5681 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Increase {
     /// Equation (3), SMSS * SMSS / cwnd for each acknowledgement of new data, however much it covers:
-    /// half a segment a round trip where acknowledgements are delayed. What ns-2 and ns-3 do.
+    /// half a segment a round trip with delayed acknowledgements. As in ns-2 and ns-3.
     #[default]
     PerAck,
     /// One segment for each window of bytes acknowledged, delayed or not.
     PerByte,
 }
 
-/// When the sender measures a round trip.
+/// The times at which the sender measures a round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RttSampling {
-    /// With each acknowledgement of data that was sent only once (what timestamps give, with Karn's rule).
+    /// With each acknowledgement of data that was sent only once (as with timestamps, and Karn's rule).
     #[default]
     PerAck,
     /// One segment at a time, without timestamps (RFC 6298 section 3).
     OneAtATime,
 }
 
-/// All settings of one connection. Both ends take the same.
+/// All settings of one connection, the same for both ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpSettings {
     /// Loss recovery and growth.
@@ -103,43 +103,45 @@ pub struct TcpSettings {
     pub segment: u16,
     /// Initial window in segments: 10 (RFC 6928), 2 to 4 (RFC 5681), 1 (RFC 2001).
     pub initial_window: u32,
-    /// What the receiver advertises, in bytes; rounded down to what the header can say (RFC 7323 section 2.3).
+    /// The window that the receiver advertises, in bytes; rounded down to a value that fits the header (RFC 7323
+    /// section 2.3).
     pub receive_window: u32,
-    /// Whether the first two duplicates let a new segment go (RFC 3042).
+    /// Whether each of the first two duplicates allows a new segment (RFC 3042).
     pub limited_transmit: bool,
     /// Reno's increase.
     pub increase: Increase,
-    /// Whether CUBIC aims lower when its window at a loss has fallen (RFC 9438 section 4.7).
+    /// Whether CUBIC lowers its W_max when its window at a loss has fallen (RFC 9438 section 4.7).
     pub fast_convergence: bool,
-    /// Whether CUBIC looks for the end of slow start (HyStart), as Linux's does.
+    /// Whether CUBIC detects the end of slow start (HyStart), as Linux's does.
     pub hystart: bool,
-    /// By which share BBR paces below the bandwidth: Linux's 1 % (`bbr_pacing_margin_percent`); the draft and ns-3.37 have
-    /// none.
+    /// Share by which BBR paces below the bandwidth: Linux's 1 % (`bbr_pacing_margin_percent`); the draft and ns-3.37
+    /// have no margin.
     pub pacing_margin: f64,
-    /// Whether data are sent ECN-capable, and the receiver tells of marks (RFC 3168); DCTCP's and Prague's always are.
+    /// Whether data are sent ECN-capable, and the receiver echoes marks (RFC 3168); always with DCTCP and Prague.
     pub ecn: bool,
-    /// When round trips are measured.
+    /// The times at which round trips are measured.
     pub rtt_sampling: RttSampling,
-    /// The retransmission timer never waits for less (RFC 6298 section 2.4).
+    /// Minimum of the retransmission timeout (RFC 6298 section 2.4).
     pub min_rto: Span,
-    /// Nor for more (RFC 6298 section 2.5: at least 60 s).
+    /// Maximum of the retransmission timeout (RFC 6298 section 2.5: at least 60 s).
     pub max_rto: Span,
     /// Clock granularity G (RFC 6298 section 2).
     pub granularity: Span,
-    /// The longest delay of an acknowledgement of every second segment; `None`: each is acknowledged at once.
+    /// The longest delay of an acknowledgement, which every second segment gets at once; `None`: each segment is
+    /// acknowledged at once.
     pub delayed_ack: Option<Span>,
-    /// Whether a connection begins with SYN and its answer (RFC 9293 section 3.5), which make the first
-    /// round-trip sample; else it is established from the start.
+    /// Whether a connection begins with SYN and SYN-ACK (RFC 9293 section 3.5), which give the first
+    /// round-trip sample; otherwise it is established from the start.
     pub handshake: bool,
-    /// Whether SYNs carry options; without them window scale and SACK are agreed on beforehand.
+    /// Whether SYN segments carry options; without them window scale and SACK are agreed on beforehand.
     pub options: bool,
     /// Sequence number of the first byte (of the SYN with a handshake).
     pub initial_sequence: u32,
-    /// What there is to send.
+    /// The data to send.
     pub workload: Workload,
-    /// When the application begins.
+    /// Time at which the application begins.
     pub start: Time,
-    /// When the application stops writing: what was sent is still repaired.
+    /// Time at which the application stops writing; data sent before is still repaired.
     pub stop: Option<Time>,
 }
 
@@ -149,8 +151,8 @@ impl Default for TcpSettings {
             variant: Variant::default(),
             segment: 1460,
             initial_window: 10,
-            // never in the way
-            receive_window: MOST_WINDOW,
+            // never a limit
+            receive_window: MAX_WINDOW,
             limited_transmit: true,
             increase: Increase::default(),
             fast_convergence: true,
@@ -172,49 +174,49 @@ impl Default for TcpSettings {
     }
 }
 
-/// The widest window: 16 bits, shifted as far as may be (RFC 7323 section 2.3).
-const MOST_WINDOW: u32 = (u16::MAX as u32) << MOST_SCALE;
+/// The largest window: 16 bits with the largest shift (RFC 7323 section 2.3).
+const MAX_WINDOW: u32 = (u16::MAX as u32) << MOST_SCALE;
 
 impl TcpSettings {
-    /// By how many bits the receiver's window is shifted: no more than it needs.
+    /// Window scale of the receiver, in bits: the smallest that its window needs.
     fn scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS) as u8
     }
 
-    /// The ECN field of packets with data, where both ends agree on ECN.
+    /// The ECN field of packets with data, if both ends agree on ECN.
     fn codepoint(&self) -> Ecn {
         let fallback = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         self.variant.algorithm().scalable.unwrap_or(fallback)
     }
 
-    /// The options of a SYN of an end that shifts its window by `scale`.
+    /// The options of a SYN of an end with the window scale `scale`.
     fn opening(&self, scale: u8) -> Option<Opening> {
         let opening =
             Opening { segment: Some(self.segment), scale: Some(scale), sack: self.variant.uses_sack() };
         self.options.then_some(opening)
     }
 
-    /// Whether a connection can work with these.
+    /// Checks that a connection can work with these settings.
     ///
     /// # Errors
-    /// With the key of the setting, what was found, and what would be right.
+    /// With the key of the setting, the value found, and the expected one.
     pub fn check(&self) -> Result<(), Refusal> {
         let Self { segment, initial_window, receive_window, granularity, min_rto, max_rto, .. } = *self;
         ensure(segment > 0, || Refusal::new("packet_size", "no data", "at least 1 byte of data"))?;
         ensure(initial_window > 0, || Refusal::new("initial_window", initial_window, "at least 1 segment"))?;
-        ensure((u32::from(segment)..=MOST_WINDOW).contains(&receive_window), || {
+        ensure((u32::from(segment)..=MAX_WINDOW).contains(&receive_window), || {
             let expected =
-                format!("from one segment ({segment} bytes) to {MOST_WINDOW} bytes (RFC 7323 section 2.3)");
+                format!("from one segment ({segment} bytes) to {MAX_WINDOW} bytes (RFC 7323 section 2.3)");
             Refusal::new("receive_window", receive_window, expected)
         })?;
         ensure(granularity >= Span::ZERO, || Refusal::new("granularity", granularity, "zero or more"))?;
         ensure(min_rto > Span::ZERO && min_rto <= max_rto, || {
             Refusal::new("min_rto", min_rto, format!("more than zero, and at most {max_rto}"))
         })?;
-        if let (true, Some(why)) = (self.ecn, self.variant.algorithm().no_ecn) {
+        if let (true, Some(reason)) = (self.ecn, self.variant.algorithm().no_ecn) {
             let name = format!("{:?}", self.variant).to_lowercase();
-            return Err(Refusal::new("ecn", format!("ECN with {name}"), format!("none: {why}")));
+            return Err(Refusal::new("ecn", format!("ECN with {name}"), format!("none: {reason}")));
         }
         if let Some(delay) = self.delayed_ack.filter(|&delay| delay <= Span::ZERO) {
             return Err(Refusal::new("delayed_ack", delay, "more than zero, or none at all"));
@@ -243,7 +245,7 @@ mod tests {
         assert!(spoilt(|s| s.receive_window = 1459).starts_with("receive_window: found 1459"));
         assert!(spoilt(|s| s.receive_window = u32::MAX).starts_with("receive_window: found 4294967295"));
         let scale = |receive_window| TcpSettings { receive_window, ..TcpSettings::default() }.scale();
-        assert_eq!([1460, 65_535, 65_536, 1 << 29, MOST_WINDOW].map(scale), [0, 0, 1, 14, 14]);
+        assert_eq!([1460, 65_535, 65_536, 1 << 29, MAX_WINDOW].map(scale), [0, 0, 1, 14, 14]);
         assert!(spoilt(|s| s.granularity = Span::from_nanos(-1)).starts_with("granularity"));
         assert!(spoilt(|s| s.min_rto = Span::ZERO).starts_with("min_rto"));
         assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));

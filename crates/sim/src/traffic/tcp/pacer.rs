@@ -1,25 +1,25 @@
-//! When the next segment may leave a sender that paces: segments are spaced by their own time at the pacing rate, and time in
-//! which nothing was sent is not made up for (as Linux's `tcp_update_skb_after_send` and `sch_fq`).
+//! Pacing of segments: they are spaced by their transmission time at the pacing rate, and idle time is not made up for
+//! (as in Linux's `tcp_update_skb_after_send` and `sch_fq`).
 
 use tidegate_core::{Span, Time};
 
-/// The state of one sender.
+/// The pacing state of one sender.
 #[derive(Debug, Default)]
 pub(super) struct Pacer {
     next: Time,
-    /// Something waits for `next`.
-    waits: bool,
+    /// Whether a segment waits for `next`.
+    is_waiting: bool,
 }
 
 impl Pacer {
-    /// Whether a segment has to wait; if so, [`Pacer::next_wakeup`] says until when.
+    /// Whether a segment has to wait; if so, until [`Pacer::next_wakeup`].
     #[inline]
     pub(super) fn holds(&mut self, now: Time) -> bool {
-        self.waits = now < self.next;
-        self.waits
+        self.is_waiting = now < self.next;
+        self.is_waiting
     }
 
-    /// `bytes` of data leave at `now`, at a pacing rate in bytes a second.
+    /// Takes note of `bytes` of data that leave at `now`, at a pacing rate in bytes a second.
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64) {
         // at less than a byte a second there would be years between two segments
         self.next = self.next.max(now) + Span::from_secs_f64(f64::from(bytes) / rate.max(1.0));
@@ -27,13 +27,13 @@ impl Pacer {
 
     #[inline]
     pub(super) fn next_wakeup(&self) -> Option<Time> {
-        self.waits.then_some(self.next)
+        self.is_waiting.then_some(self.next)
     }
 
-    /// Whether what waited may leave. It is said once: by then nothing may be left that waits.
+    /// Whether the waiting segment may leave. It is true only once: afterwards perhaps no segment waits.
     pub(super) fn releases(&mut self, now: Time) -> bool {
-        let releases = self.waits && self.next <= now;
-        self.waits &= !releases;
+        let releases = self.is_waiting && self.next <= now;
+        self.is_waiting &= !releases;
         releases
     }
 }
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(
             pacer.next_wakeup(),
             None,
-            "also where nobody asks whether to hold, because all has been acknowledged"
+            "also if `holds` is not called, because all data has been acknowledged"
         );
         assert!(!pacer.releases(ms(6)) && !pacer.holds(ms(6)));
         pacer.sent(ms(6), 1000, 0.5e6);

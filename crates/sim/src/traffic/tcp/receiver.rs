@@ -1,4 +1,4 @@
-//! The receiving end: order, delayed acknowledgements, SACK blocks.
+//! The receiving end: reordering, delayed acknowledgements, SACK blocks.
 
 use super::TcpSettings;
 use super::ecn::Echo;
@@ -12,13 +12,13 @@ use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Ro
 
 /// The receiving end of a connection, with an application that reads at once.
 ///
-/// Acknowledgements leave by [`Port::ZERO`] on the route it was given, as soon as they are due. Records
-/// the acknowledgements as sent, and as goodput each byte once, when it is there in order.
+/// Acknowledgements leave by [`Port::ZERO`] on the given route, as soon as they are due. It records
+/// the acknowledgements as sent, and each byte once as goodput, when it has arrived in order.
 pub struct TcpReceiver {
     name: String,
     flow: FlowId,
     route: RouteId,
-    /// What it advertises, in bytes, and by how many bits that is shifted.
+    /// The advertised window in bytes, and its scale in bits.
     window: u32,
     scale: u8,
     /// The options of its answer to a SYN.
@@ -28,16 +28,16 @@ pub struct TcpReceiver {
     echo: Echo,
     numbering: Numbering,
     /// The next byte expected (RCV.NXT).
-    next: u64,
-    /// The next number of its own, of which only SYNs take any (SND.NXT).
-    own: u32,
-    /// Runs of bytes beyond the hole, the one that grew last in front (RFC 2018 section 4).
+    rcv_nxt: u64,
+    /// The next number to send (SND.NXT); only SYNs use numbers.
+    snd_nxt: u32,
+    /// Runs of bytes beyond the hole, the most recently changed one first (RFC 2018 section 4).
     runs: Vec<(u64, u64)>,
-    /// Segments that came in order and are not acknowledged.
-    owed: u32,
-    /// When the one acknowledgement that waits must leave.
+    /// Number of segments that came in order and are not acknowledged.
+    unacknowledged: u32,
+    /// Time at which the delayed acknowledgement must leave.
     deadline: Option<Time>,
-    /// When to look at the deadline; not later than it.
+    /// Time of the next check of the deadline; not later than the deadline.
     check: Option<Time>,
     number: u32,
 }
@@ -66,10 +66,10 @@ impl TcpReceiver {
             sack: settings.variant.uses_sack(),
             echo: Echo::new(settings),
             numbering: Numbering::new(settings.initial_sequence),
-            next: 0,
-            own: 0,
+            rcv_nxt: 0,
+            snd_nxt: 0,
             runs: Vec::new(),
-            owed: 0,
+            unacknowledged: 0,
             deadline: None,
             check: None,
             number: 0,
@@ -80,25 +80,25 @@ impl TcpReceiver {
     #[inline]
     fn segment(&mut self, now: Time, start: u64, length: u16, at_once: bool, out: &mut Outbox) {
         let end = start + u64::from(length);
-        if end <= self.next || start > self.next {
-            // old or beyond a hole: say at once where the hole is (RFC 5681 section 4.2)
-            if start > self.next {
+        if end <= self.rcv_nxt || start > self.rcv_nxt {
+            // old or beyond a hole: report the hole at once (RFC 5681 section 4.2)
+            if start > self.rcv_nxt {
                 self.keep(start, end);
             }
             self.acknowledge(now, None, out);
             return;
         }
-        let before = self.next;
-        self.next = end;
-        let filled = !self.runs.is_empty();
-        if filled {
+        let before = self.rcv_nxt;
+        self.rcv_nxt = end;
+        let fills_hole = !self.runs.is_empty();
+        if fills_hole {
             self.join();
         }
-        out.record.goodput(now, self.flow, Size::from_bytes(self.next - before));
-        self.owed += 1;
+        out.record.goodput(now, self.flow, Size::from_bytes(self.rcv_nxt - before));
+        self.unacknowledged += 1;
         match self.delay {
             // a segment that fills a hole, or part of one, is acknowledged at once, as is every second one
-            Some(delay) if !filled && !at_once && self.owed < 2 => {
+            Some(delay) if !fills_hole && !at_once && self.unacknowledged < 2 => {
                 let deadline = now + delay;
                 self.deadline = Some(deadline);
                 self.check.get_or_insert(deadline);
@@ -107,35 +107,35 @@ impl TcpReceiver {
         }
     }
 
-    /// Remembers bytes beyond the hole.
+    /// Adds bytes beyond the hole to the runs.
     fn keep(&mut self, start: u64, end: u64) {
         let mut union = (start, end);
         self.runs.retain(|&(run_start, run_end)| {
-            let apart = run_end < union.0 || run_start > union.1;
-            if !apart {
+            let is_apart = run_end < union.0 || run_start > union.1;
+            if !is_apart {
                 union = (union.0.min(run_start), union.1.max(run_end));
             }
-            apart
+            is_apart
         });
         self.runs.insert(0, union);
     }
 
-    /// Moves up over the run that the hole was before, if it is full.
+    /// Moves up over the runs that the filled hole preceded.
     fn join(&mut self) {
         // runs neither overlap nor touch, but a segment may reach into several
-        while let Some(index) = self.runs.iter().position(|&(start, _)| start <= self.next) {
-            self.next = self.next.max(self.runs.remove(index).1);
+        while let Some(index) = self.runs.iter().position(|&(start, _)| start <= self.rcv_nxt) {
+            self.rcv_nxt = self.rcv_nxt.max(self.runs.remove(index).1);
         }
     }
 
-    /// Acknowledges all that there is in order; as the answer to a SYN with those flags beside its own.
+    /// Acknowledges all data in order; `syn` are the ECN flags of an answer to a SYN.
     fn acknowledge(&mut self, now: Time, syn: Option<u8>, out: &mut Outbox) {
         debug_assert!(
-            self.runs.iter().all(|&(start, end)| self.next < start && start < end),
+            self.runs.iter().all(|&(start, end)| self.rcv_nxt < start && start < end),
             "{:?}",
             self.runs
         );
-        self.owed = 0;
+        self.unacknowledged = 0;
         self.deadline = None;
         let mut options = Options::default();
         let mut attachment = None;
@@ -150,8 +150,8 @@ impl TcpReceiver {
         }
         let size = tcp::HEADERS + options.len() as u32;
         let body = TcpBody {
-            sequence: self.own.wrapping_sub(u32::from(syn.is_some())),
-            ack: self.numbering.wire(self.next),
+            sequence: self.snd_nxt.wrapping_sub(u32::from(syn.is_some())),
+            ack: self.numbering.wire(self.rcv_nxt),
             // RFC 7323 section 2.2: the window of a SYN is not shifted
             window: match syn {
                 Some(_) => self.window.min(u16::MAX.into()) as u16,
@@ -210,18 +210,18 @@ impl Node for TcpReceiver {
         out.deliver(now, &packet);
         let ecn = packet.ecn;
         out.recycle(packet);
-        let Some(start) = self.numbering.position(body.sequence, self.next) else { return };
+        let Some(start) = self.numbering.position(body.sequence, self.rcv_nxt) else { return };
         if body.flags & TcpBody::SYN != 0 {
             // a SYN takes one number; the answer to a repeated one is the same
-            if start == self.next {
-                self.next += 1;
-                self.own = self.own.wrapping_add(1);
+            if start == self.rcv_nxt {
+                self.rcv_nxt += 1;
+                self.snd_nxt = self.snd_nxt.wrapping_add(1);
             }
             let flags = self.echo.opened(body.flags);
             self.acknowledge(now, Some(flags), out);
         } else if body.length > 0 {
             let turns = self.echo.turns(ecn);
-            if turns && self.owed > 0 {
+            if turns && self.unacknowledged > 0 {
                 self.acknowledge(now, None, out);
             }
             self.echo.data(ecn, body.flags);

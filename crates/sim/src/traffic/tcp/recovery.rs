@@ -1,12 +1,12 @@
-//! What an acknowledgement does: round trips, duplicates, recovery of each variant, and the timeout.
+//! The sender's reaction to acknowledgements: round trips, duplicates, recovery of each variant, and the timeout.
 //!
-//! The sender of `sender.rs` is one idea in two files: that one says what may leave and when, this one what it learns.
+//! The sender is in two files: `sender.rs` decides which segments leave and when, this one handles acknowledgements.
 
 use super::RttSampling;
 use super::algorithm::Recovery;
-use super::bbr::Acked;
+use super::bbr::AckEvent;
 use super::flight::Segment;
-use super::sack::{DUP_THRESH, Next, Scoreboard};
+use super::sack::{DUP_THRESH, NextSeg, Scoreboard};
 use super::sender::{Opening, Phase, TcpSender};
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Datagram, Outbox, Span, Time};
@@ -21,39 +21,40 @@ impl TcpSender {
         out: &mut Outbox,
     ) {
         let Some(ack) = self.numbering.position(body.ack, self.flight.una()) else { return };
-        // an acknowledgement of what was never sent, or one that others overtook, says nothing (RFC 9293
+        // an acknowledgement of data that was never sent, or one that others overtook, is ignored (RFC 9293
         // section 3.10.7.4)
         if ack > self.flight.max() || ack < self.flight.una() {
             return;
         }
         if let Some(opening) = self.opening {
             if body.flags & TcpBody::SYN != 0 {
-                self.far = body.sequence.wrapping_add(1);
+                self.rcv_nxt = body.sequence.wrapping_add(1);
                 if self.settings.options {
-                    // both must say so (RFC 7323 section 2.2), and our SYN did; the window of a SYN is not shifted
+                    // both ends must send the option (RFC 7323 section 2.2), and our SYN had it; the window of a SYN
+                    // is not shifted
                     self.scale = datagram.opening().scale.unwrap_or(0);
                     self.receive_window = u64::from(body.window);
                 }
-                self.marking.answer(body.flags);
+                self.marking.accept(body.flags);
                 self.opened(now, opening, out);
             }
             return;
         }
         if body.flags & TcpBody::SYN != 0 {
-            // the answer to a SYN that was sent twice: it says nothing new, and its window is not shifted
+            // the answer to a SYN that was sent twice: it has no new information, and its window is not shifted
             return;
         }
         let window = u64::from(body.window) << self.scale;
         let same_window = self.receive_window == window;
         self.receive_window = window;
         let prior_in_flight = self.board.as_ref().map_or(0, Scoreboard::pipe);
-        let mut news = false;
+        let mut newly_sacked = false;
         if let (Some(board), Some(blocks)) = (&mut self.board, datagram.sack()) {
             let (numbering, una) = (self.numbering, self.flight.una());
             let blocks = blocks.iter().filter(|(start, end)| start != end).filter_map(|&(start, end)| {
                 Some((numbering.position(start, una)?, numbering.position(end, una)?))
             });
-            news = board.update(&mut self.flight, blocks, |segment| {
+            newly_sacked = board.update(&mut self.flight, blocks, |segment| {
                 if let Some(delivery) = &mut self.delivery {
                     delivery.arrived(now, segment);
                 }
@@ -61,18 +62,18 @@ impl TcpSender {
         }
         let echo = self.marking.is_on() && body.flags & TcpBody::ECE != 0;
         if ack > self.flight.una() {
-            // RFC 8257 section 3.3: the estimate is brought up to date first (steps 1 to 8), then the window falls by it
+            // RFC 8257 section 3.3: the estimate is updated first (steps 1 to 8), then the window falls by it
             self.control.echoed(now, ack - self.flight.una(), ack, self.flight.max(), echo);
         }
-        if echo && self.phase == Phase::Open && self.marking.is_news(ack) {
+        if echo && self.phase == Phase::Open && self.marking.needs_response(ack) {
             self.marked(now);
         }
         let mut rtt = None;
         if ack > self.flight.una() {
             rtt = self.advanced(now, ack, echo, out);
         } else if self.board.is_some() {
-            // RFC 6675 section 2: a duplicate is what tells of new data beyond the hole
-            if news {
+            // RFC 6675 section 2: a duplicate is an acknowledgement that SACKs new data beyond the hole
+            if newly_sacked {
                 self.duplicate(now, out);
             }
         } else if same_window
@@ -87,12 +88,12 @@ impl TcpSender {
         self.fill(now, out);
     }
 
-    /// Tells the model of the path, if there is one, what this acknowledgement told.
+    /// Updates the model of the path, if there is one, with this acknowledgement.
     fn model(&mut self, now: Time, prior_in_flight: u64, rtt: Option<Span>) {
         let (Some(delivery), Some(board)) = (&mut self.delivery, &self.board) else { return };
         let Some(model) = self.control.model() else { return };
-        let (acked, sample) = delivery.told(model.least());
-        let told = Acked {
+        let (acked, sample) = delivery.take_rate_sample(model.min_rtt());
+        let ack_event = AckEvent {
             now,
             acked,
             delivered: delivery.delivered(),
@@ -103,7 +104,7 @@ impl TcpSender {
             rtt,
             phase: self.phase,
         };
-        model.acked(&told, &mut self.window.cwnd, &mut self.luck);
+        model.acked(&ack_event, &mut self.window.cwnd, &mut self.luck);
         if model.is_probing_rtt() {
             delivery.limited(board.pipe());
         }
@@ -125,7 +126,7 @@ impl TcpSender {
         self.fill(now, out);
     }
 
-    /// The receiver tells of a mark: as for a loss, but that nothing has to be sent again (RFC 3168 section 6.1.2).
+    /// Responds to a mark as to a loss, except that no segment has to be sent again (RFC 3168 section 6.1.2).
     fn marked(&mut self, now: Time) {
         let flight = self.flight_size();
         if self.control.marked(&mut self.window, now, flight) {
@@ -133,12 +134,12 @@ impl TcpSender {
         }
     }
 
-    /// New data was acknowledged, up to `ack`; `echo`: together with a mark, so that the window does not grow by it.
+    /// Handles an acknowledgement of new data up to `ack`; with a mark (`echo`) the window does not grow by it.
     /// Returns the round trip that it measured.
     fn advanced(&mut self, now: Time, ack: u64, echo: bool, out: &mut Outbox) -> Option<Span> {
         let before = self.flight.una();
         let flight = self.flight_size();
-        // no room for another segment: the window was what held the sender back
+        // no room for another segment: the window limited the sender
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
         let rtt = self.measure(now, ack);
         let acked = self.flight.una() - before;
@@ -189,24 +190,24 @@ impl TcpSender {
         }
     }
 
-    /// Takes the acknowledged segments off the flight, and a round trip from the last of them unless one
+    /// Takes the acknowledged segments off the flight, and measures a round trip from the last of them unless one
     /// was sent twice (Karn) or waited behind a hole.
     fn measure(&mut self, now: Time, ack: u64) -> Option<Span> {
         let mut last = None;
-        let mut clean = true;
-        let each = |segment: &Segment| {
-            clean &= !segment.repeated && !segment.sacked;
+        let mut unambiguous = true;
+        let visit = |segment: &Segment| {
+            unambiguous &= !segment.repeated && !segment.sacked;
             if let (Some(delivery), false) = (&mut self.delivery, segment.sacked) {
                 delivery.arrived(now, segment);
             }
             last = Some(segment.sent);
         };
         match &mut self.board {
-            Some(board) => board.acknowledge(&mut self.flight, ack, each),
-            None => self.flight.acknowledge(ack, each),
+            Some(board) => board.acknowledge(&mut self.flight, ack, visit),
+            None => self.flight.acknowledge(ack, visit),
         }
         let sent = match self.settings.rtt_sampling {
-            RttSampling::PerAck => last.filter(|_| clean),
+            RttSampling::PerAck => last.filter(|_| unambiguous),
             RttSampling::OneAtATime => self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| sent),
         };
         let rtt = sent.map(|sent| now - sent);
@@ -217,20 +218,20 @@ impl TcpSender {
         rtt
     }
 
-    /// NewReno: the next hole (RFC 6582 section 3.2 step 3, partial acknowledgement).
+    /// Handles NewReno's partial acknowledgement: repairs the next hole (RFC 6582 section 3.2 step 3).
     fn partial(&mut self, now: Time, acked: u64, out: &mut Outbox) {
         let segment = u64::from(self.settings.segment);
         self.repeat(now, 0, out);
-        // deflate by what left the network, but for the segment that was just sent
-        let left = if acked >= segment { acked - segment } else { acked };
-        self.window.cwnd = (self.window.cwnd - left as f64).max(segment as f64);
+        // deflate by the bytes that left the network, except for the segment that was just sent
+        let deflation = if acked >= segment { acked - segment } else { acked };
+        self.window.cwnd = (self.window.cwnd - deflation as f64).max(segment as f64);
         // the impatient variant: only the first partial acknowledgement restarts the timer (section 4)
         if !std::mem::replace(&mut self.partial_seen, true) {
             self.arm(now);
         }
     }
 
-    /// Everything that was under way when recovery began has arrived.
+    /// Ends recovery: all data under way at its beginning has arrived.
     fn recovered(&mut self) {
         self.phase = Phase::Open;
         self.control.fall(&mut self.window);
@@ -255,11 +256,11 @@ impl TcpSender {
         let una = self.flight.una();
         let lost = match &self.board {
             Some(board) => {
-                let may = self.recover.is_none_or(|recover| una >= recover);
-                may && (self.duplicates >= DUP_THRESH || board.first_is_lost(&self.flight))
+                let may_enter = self.recover.is_none_or(|recover| una >= recover);
+                may_enter && (self.duplicates >= DUP_THRESH || board.first_is_lost(&self.flight))
             }
-            // RFC 6582 section 3.2 step 2: the acknowledgement must cover more than `recover`, or the
-            // duplicates may come from segments that were sent again without need
+            // RFC 6582 section 3.2 step 2: the acknowledgement must cover more than `recover`; otherwise the
+            // duplicates may come from segments that were sent again needlessly
             None => self.duplicates == DUP_THRESH && self.recover.is_none_or(|recover| una > recover),
         };
         if lost {
@@ -270,14 +271,14 @@ impl TcpSender {
     fn fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
         let segment = f64::from(self.settings.segment);
         let flight = self.flight_size();
-        // marks and losses of one window are one sign of congestion (RFC 3168 section 6.1.2)
-        if !self.marking.has_answered(self.flight.una()) {
+        // marks and losses of one window are one congestion event (RFC 3168 section 6.1.2)
+        if !self.marking.has_responded(self.flight.una()) {
             self.control.loss(&mut self.window, flight);
             self.marking.reduced(self.flight.max());
         }
         self.recover = Some(self.flight.max());
         self.partial_seen = false;
-        // a full timeout for what is sent now (RFC 6675 section 6 allows it; ns-2 does it)
+        // a full timeout for the segments sent now (RFC 6675 section 6 allows it; ns-2 does it)
         self.arm(now);
         if self.recovery == Recovery::Tahoe {
             self.window.cwnd = segment;
@@ -289,7 +290,7 @@ impl TcpSender {
             Some(board) => {
                 self.control.fall(&mut self.window);
                 board.begin_recovery(&mut self.flight);
-                board.repeated(&mut self.flight, Next::Lost(0), 0);
+                board.repeated(&mut self.flight, NextSeg::Lost(0), 0);
             }
             // the three duplicates are three segments that have left the network
             None => self.window.cwnd = self.window.ssthresh + f64::from(DUP_THRESH) * segment,
@@ -297,7 +298,7 @@ impl TcpSender {
         self.repeat(now, 0, out);
     }
 
-    /// The retransmission timer went off (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1).
+    /// Handles the retransmission timer (RFC 6298 section 5.4 to 5.6, RFC 5681 section 3.1).
     pub(super) fn timeout(&mut self, now: Time, out: &mut Outbox) {
         self.disarm();
         self.rtt.back_off();
@@ -307,14 +308,14 @@ impl TcpSender {
             return;
         }
         let una = self.flight.una();
-        let again = self.timed_out_at.replace(una) == Some(una);
-        // in recovery most of what is not acknowledged has left the network, as the duplicates said: the
-        // inflated window is no measure of it, the one that recovery aims for is
+        let repeated = self.timed_out_at.replace(una) == Some(una);
+        // in recovery most of the unacknowledged data has left the network, as the duplicates indicate: the
+        // inflated window does not measure the rest, but ssthresh does
         if self.phase == Phase::Recovery {
             self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
         }
         let flight = self.flight_size();
-        self.control.timeout(&mut self.window, now, (!again).then_some(flight), self.flight.max());
+        self.control.timeout(&mut self.window, now, (!repeated).then_some(flight), self.flight.max());
         self.marking.reduced(self.flight.max());
         self.recover = Some(self.flight.max());
         self.duplicates = 0;

@@ -4,11 +4,11 @@ use super::Increase;
 use super::window::{CongestionControl, Window};
 use tidegate_core::{Span, Time};
 
-/// A segment more in each round trip.
+/// Reno: the window grows by a segment in each round trip.
 #[derive(Debug)]
 pub(super) struct Reno {
     increase: Increase,
-    /// Bytes acknowledged since the window grew last, where these count.
+    /// Bytes acknowledged since the window grew last, with [`Increase::PerByte`].
     acked: f64,
 }
 

@@ -15,22 +15,22 @@ pub(super) struct RoundTrip {
 
 impl RoundTrip {
     /// The timeout before any measurement (RFC 6298 section 2.1).
-    pub(super) const INITIAL: Span = Span::from_secs(1);
+    pub(super) const INITIAL_RTO: Span = Span::from_secs(1);
     /// The timeout after a SYN had to be repeated (RFC 6298 section 5.7).
     pub(super) const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
-    /// Nothing measured yet; `min`, `max` and clock `granularity` as in RFC 6298 section 2.
+    /// An estimator without measurements; `min`, `max` and clock `granularity` as in RFC 6298 section 2.
     pub(super) fn new(min: Span, max: Span, granularity: Span) -> Self {
-        let mut this = Self { smoothed: None, base: Span::ZERO, backoff: 0, min, max, granularity };
-        this.base = this.bounded(Self::INITIAL);
-        this
+        let mut estimator = Self { smoothed: None, base: Span::ZERO, backoff: 0, min, max, granularity };
+        estimator.base = estimator.bounded(Self::INITIAL_RTO);
+        estimator
     }
 
-    /// Takes one measurement (RFC 6298 sections 2.2 and 2.3) and ends the backoff.
+    /// Takes in one measurement (RFC 6298 sections 2.2 and 2.3) and ends the backoff.
     pub(super) fn sample(&mut self, rtt: Span) {
         let (srtt, variation) = match self.smoothed {
             None => (rtt, rtt / 2),
-            // alpha = 1/8, beta = 1/4; the variation takes the smoothed value from before
+            // alpha = 1/8, beta = 1/4; the variation uses the old smoothed value
             Some((srtt, variation)) => {
                 (srtt + (rtt - srtt) / 8, variation + ((srtt - rtt).abs() - variation) / 4)
             }
@@ -57,13 +57,13 @@ impl RoundTrip {
         self.smoothed.map(|(srtt, _)| srtt)
     }
 
-    /// The timeout as it is now, backoff included.
+    /// The present timeout, backoff included.
     pub(super) fn timeout(&self) -> Span {
-        // 2^40 nanoseconds are 18 minutes, beyond any maximum that makes sense, and nothing overflows
+        // 2^40 nanoseconds are 18 minutes, more than any sensible maximum, and there is no overflow
         self.bounded(self.base * (1 << self.backoff.min(40)))
     }
 
-    /// The timer went off: the next timeout is twice as long (RFC 6298 section 5.5). It stays so until
+    /// Doubles the next timeout after the timer went off (RFC 6298 section 5.5). The backoff lasts until
     /// the next measurement, which by Karn's rule is of data sent only once.
     pub(super) fn back_off(&mut self) {
         if self.timeout() < self.max {
@@ -71,7 +71,7 @@ impl RoundTrip {
         }
     }
 
-    /// A SYN had to be repeated: what was measured from it does not count (RFC 6298 section 5.7).
+    /// Sets the timeout after a repeated SYN, whose round trip does not count (RFC 6298 section 5.7).
     pub(super) fn lost_syn(&mut self) {
         self.backoff = 0;
         self.base = self.bounded(Self::AFTER_LOST_SYN);

@@ -1,14 +1,14 @@
-//! The sender's scoreboard: what the receiver has beyond the hole, what is lost, what is in the pipe (RFC 6675).
+//! The sender's scoreboard: SACKed data, lost data, and the pipe (RFC 6675).
 
 use super::flight::{Flight, Segment};
 use crate::counts::take_away;
 
-/// So many duplicates, or SACKed runs above a byte, mean that it is lost (RFC 6675 section 2).
+/// DupThresh: number of duplicates, or of SACKed runs above a byte, by which it counts as lost (RFC 6675 section 2).
 pub(super) const DUP_THRESH: u32 = 3;
 
-/// What may be sent next (NextSeg of RFC 6675 section 4).
+/// The segment that may be sent next (RFC 6675 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Next {
+pub(super) enum NextSeg {
     /// Rule 1: the segment at this index is lost.
     Lost(usize),
     /// Rule 2: data that was not sent before.
@@ -19,20 +19,20 @@ pub(super) enum Next {
     Rescue(usize),
 }
 
-/// The state of RFC 6675, kept up to date with every acknowledgement instead of computed from all octets.
+/// The state of RFC 6675, updated with every acknowledgement instead of computed from all octets.
 #[derive(Debug)]
 pub(super) struct Scoreboard {
     /// SACKed runs above the cumulative acknowledgement: disjoint, not touching, in order.
     runs: Vec<(u64, u64)>,
-    /// Bytes that are believed to be in the network.
+    /// Estimated bytes in the network.
     pipe: u64,
-    /// Whatever is not SACKed below this is lost. It only moves up.
+    /// Position below which all data that is not SACKed counts as lost. It only moves up.
     lost_below: u64,
     /// One past the highest byte sent again by rules 1 and 3 in this recovery (HighRxt).
     high_rxt: u64,
-    /// No rescue before everything up to here is acknowledged (RescueRxt).
-    rescued: u64,
-    /// Bytes that were taken for lost since the connection began, SACKed later or not.
+    /// RescueRxt: no rescue retransmission before all data below this is acknowledged.
+    rescue_rxt: u64,
+    /// Bytes counted as lost since the connection began, whether SACKed later or not.
     lost: u64,
     segment: u64,
 }
@@ -44,7 +44,7 @@ impl Scoreboard {
             pipe: 0,
             lost_below: 0,
             high_rxt: 0,
-            rescued: 0,
+            rescue_rxt: 0,
             lost: 0,
             segment: u64::from(segment),
         }
@@ -55,97 +55,97 @@ impl Scoreboard {
         self.pipe
     }
 
-    /// Bytes taken for lost since the connection began.
+    /// Bytes counted as lost since the connection began.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// New data has left.
+    /// Adds new data that has left.
     #[inline]
     pub(super) fn sent(&mut self, length: u32) {
         self.pipe += u64::from(length);
     }
 
-    /// The cumulative acknowledgement moves up to `ack`: takes the segments off the flight.
+    /// Moves the cumulative acknowledgement up to `ack`: takes the segments off the flight.
     #[inline]
-    pub(super) fn acknowledge(&mut self, flight: &mut Flight, ack: u64, mut each: impl FnMut(&Segment)) {
+    pub(super) fn acknowledge(&mut self, flight: &mut Flight, ack: u64, mut visit: impl FnMut(&Segment)) {
         flight.acknowledge(ack, |segment| {
             take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
-            each(segment);
+            visit(segment);
         });
         if !self.runs.is_empty() {
             self.runs.retain(|&(_, end)| end > ack);
         }
         assert!(
             !flight.is_empty() || self.pipe == 0,
-            "{} bytes in the pipe, and nothing under way",
+            "{} bytes in the pipe, and no segment under way",
             self.pipe
         );
         self.lost_below = self.lost_below.max(ack);
         self.high_rxt = self.high_rxt.max(ack);
     }
 
-    /// Takes in the blocks of an acknowledgement, shows each segment that they SACK for the first time to `each`, and says
-    /// whether they told anything new.
+    /// Takes in the blocks of an acknowledgement, calls `visit` for each segment that they SACK for the first time, and
+    /// returns whether they SACK new data.
     pub(super) fn update(
         &mut self,
         flight: &mut Flight,
         blocks: impl Iterator<Item = (u64, u64)>,
-        mut each: impl FnMut(&Segment),
+        mut visit: impl FnMut(&Segment),
     ) -> bool {
-        let mut news = false;
+        let mut is_new = false;
         for (start, end) in blocks {
-            // what lies outside of what was sent is stale or wrong
+            // positions outside of the flight are stale or wrong
             let (start, end) = (start.max(flight.una()), end.min(flight.max()));
             if start < end {
-                news |= self.cover(flight, start, end, &mut each);
+                is_new |= self.cover(flight, start, end, &mut visit);
             }
         }
-        if news {
+        if is_new {
             self.find_lost(flight);
-            debug_assert_eq!(self.pipe, Self::recount(flight), "the pipe is what the segments say");
+            debug_assert_eq!(self.pipe, Self::recount(flight), "the pipe agrees with the segments");
         }
-        news
+        is_new
     }
 
     /// Adds one block to the runs; true if a byte of it was not yet covered.
-    fn cover(&mut self, flight: &mut Flight, start: u64, end: u64, each: &mut impl FnMut(&Segment)) -> bool {
+    fn cover(&mut self, flight: &mut Flight, start: u64, end: u64, visit: &mut impl FnMut(&Segment)) -> bool {
         let first = self.runs.partition_point(|&(_, run_end)| run_end < start);
         let mut last = first;
         let (mut from, mut union) = (start, (start, end));
-        let mut news = false;
+        let mut is_new = false;
         while let Some(&(run_start, run_end)) = self.runs.get(last).filter(|run| run.0 <= end) {
             if from < run_start {
-                self.mark_sacked(flight, from, run_start, each);
-                news = true;
+                self.mark_sacked(flight, from, run_start, visit);
+                is_new = true;
             }
             from = from.max(run_end);
             union = (union.0.min(run_start), union.1.max(run_end));
             last += 1;
         }
         if from < end {
-            self.mark_sacked(flight, from, end, each);
-            news = true;
+            self.mark_sacked(flight, from, end, visit);
+            is_new = true;
         }
-        if news {
+        if is_new {
             self.runs.splice(first..last, [union]);
             debug_assert!(self.runs.windows(2).all(|two| two[0].1 < two[1].0), "runs touch: {:?}", self.runs);
         }
-        news
+        is_new
     }
 
-    fn mark_sacked(&mut self, flight: &mut Flight, from: u64, to: u64, each: &mut impl FnMut(&Segment)) {
+    fn mark_sacked(&mut self, flight: &mut Flight, from: u64, to: u64, visit: &mut impl FnMut(&Segment)) {
         let mut index = flight.index_from(from);
         while let Some(segment) = flight.get_mut(index).filter(|segment| segment.end() <= to) {
             take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
             segment.sacked = true;
-            each(segment);
+            visit(segment);
             index += 1;
         }
     }
 
-    /// IsLost of RFC 6675 section 4 for all segments at once: three runs above, or more than two
-    /// segments' worth of SACKed bytes, and whatever lies below is lost.
+    /// Applies IsLost of RFC 6675 section 4 to all segments at once: data below three runs, or below more than
+    /// two segments' worth of SACKed bytes, is lost.
     fn find_lost(&mut self, flight: &mut Flight) {
         let (mut runs, mut bytes) = (0, 0);
         for &(start, end) in self.runs.iter().rev() {
@@ -182,18 +182,18 @@ impl Scoreboard {
         flight.una() < self.lost_below
     }
 
-    /// Recovery begins: rules 1 and 3 start from the first hole.
+    /// Begins recovery: rules 1 and 3 start from the first hole.
     pub(super) fn begin_recovery(&mut self, flight: &mut Flight) {
-        // three duplicates say so even where the SACKed bytes do not yet (RFC 6675 section 5 step 4)
+        // by three duplicates it is lost even if the SACKed bytes do not show it yet (RFC 6675 section 5 step 4)
         if let Some(end) = flight.get(0).map(Segment::end) {
             self.mark_lost(flight, end);
         }
         self.high_rxt = flight.una();
-        self.rescued = 0;
+        self.rescue_rxt = 0;
     }
 
-    /// The timer went off: what is not SACKed is lost and nothing is in the pipe (RFC 6675 section 5.1;
-    /// the SACK information is kept, as the simulated receiver never takes any back).
+    /// Handles a timeout: all data that is not SACKed is lost, and the pipe is empty (RFC 6675 section 5.1;
+    /// the SACK information is kept, because the simulated receiver never discards SACKed data).
     pub(super) fn timeout(&mut self, flight: &mut Flight) {
         for index in 0..flight.len() {
             if let Some(segment) = flight.get_mut(index) {
@@ -201,7 +201,7 @@ impl Scoreboard {
                     self.lost += u64::from(segment.length);
                 }
                 segment.lost = true;
-                segment.again = false;
+                segment.resent = false;
             }
         }
         self.pipe = 0;
@@ -209,44 +209,46 @@ impl Scoreboard {
         self.high_rxt = flight.una();
     }
 
-    /// What to send next. `recovery` allows rules 3 and 4, `new_data` says whether rule 2 has any data.
-    pub(super) fn next(&self, flight: &Flight, recovery: bool, new_data: bool) -> Option<Next> {
+    /// The segment to send next. `recovery` allows rules 3 and 4; `new_data` tells whether rule 2 has any data.
+    pub(super) fn next_seg(&self, flight: &Flight, recovery: bool, new_data: bool) -> Option<NextSeg> {
         let mut index = flight.index_from(self.high_rxt);
         while let Some(segment) = flight.get(index).filter(|segment| segment.start < self.lost_below) {
-            if segment.lost && !segment.sacked && !segment.again {
-                return Some(Next::Lost(index));
+            if segment.lost && !segment.sacked && !segment.resent {
+                return Some(NextSeg::Lost(index));
             }
             index += 1;
         }
         if new_data {
-            return Some(Next::New);
+            return Some(NextSeg::New);
         }
         if !recovery {
             return None;
         }
         let highest = self.runs.last().map_or(0, |&(_, end)| end);
         while let Some(segment) = flight.get(index).filter(|segment| segment.start < highest) {
-            if !segment.sacked && !segment.again {
-                return Some(Next::MayBeLost(index));
+            if !segment.sacked && !segment.resent {
+                return Some(NextSeg::MayBeLost(index));
             }
             index += 1;
         }
-        if flight.una() >= self.rescued {
+        if flight.una() >= self.rescue_rxt {
             let last = (0..flight.len()).rev().find(|&i| flight.get(i).is_some_and(|s| !s.sacked));
-            return last.map(Next::Rescue);
+            return last.map(NextSeg::Rescue);
         }
         None
     }
 
-    /// What [`Scoreboard::next`] proposed has been sent again.
-    pub(super) fn repeated(&mut self, flight: &mut Flight, next: Next, recovery_point: u64) {
-        let (Next::Lost(index) | Next::MayBeLost(index) | Next::Rescue(index)) = next else { return };
+    /// Updates the state after sending the segment that [`Scoreboard::next_seg`] proposed.
+    pub(super) fn repeated(&mut self, flight: &mut Flight, next: NextSeg, recovery_point: u64) {
+        let (NextSeg::Lost(index) | NextSeg::MayBeLost(index) | NextSeg::Rescue(index)) = next else {
+            return;
+        };
         let Some(segment) = flight.get_mut(index) else { return };
         let before = segment.in_pipe();
-        segment.again = true;
+        segment.resent = true;
         self.pipe += segment.in_pipe() - before;
         match next {
-            Next::Rescue(_) => self.rescued = recovery_point,
+            NextSeg::Rescue(_) => self.rescue_rxt = recovery_point,
             _ => self.high_rxt = self.high_rxt.max(segment.end()),
         }
     }
@@ -274,8 +276,8 @@ mod tests {
         (flight, board)
     }
 
-    /// Segments `from` to `to` are reported.
-    fn told(flight: &mut Flight, board: &mut Scoreboard, from: u64, to: u64) -> bool {
+    /// Reports segments `from` to `to` as SACKed.
+    fn report(flight: &mut Flight, board: &mut Scoreboard, from: u64, to: u64) -> bool {
         board.update(flight, [(from * SIZE, to * SIZE)].into_iter(), |_| {})
     }
 
@@ -288,16 +290,16 @@ mod tests {
     #[test]
     fn three_runs_or_three_segments_above_mean_lost() {
         let (mut flight, mut board) = under_way(10);
-        assert!(told(&mut flight, &mut board, 1, 2));
-        assert!(told(&mut flight, &mut board, 3, 4));
+        assert!(report(&mut flight, &mut board, 1, 2));
+        assert!(report(&mut flight, &mut board, 3, 4));
         assert!(lost(&flight).is_empty());
-        assert!(told(&mut flight, &mut board, 5, 6));
+        assert!(report(&mut flight, &mut board, 5, 6));
         assert_eq!(lost(&flight), [0], "three runs");
         assert!(board.first_is_lost(&flight));
         let (mut flight, mut board) = under_way(10);
-        told(&mut flight, &mut board, 4, 6);
+        report(&mut flight, &mut board, 4, 6);
         assert!(lost(&flight).is_empty(), "two segments are not more than two");
-        told(&mut flight, &mut board, 6, 7);
+        report(&mut flight, &mut board, 6, 7);
         assert_eq!(lost(&flight), [0, 1, 2, 3]);
         assert_eq!(board.pipe(), 3 * SIZE, "7, 8 and 9");
     }
@@ -305,16 +307,16 @@ mod tests {
     #[test]
     fn blocks_join_and_say_something_new_only_once() {
         let (mut flight, mut board) = under_way(20);
-        assert!(told(&mut flight, &mut board, 2, 4));
-        assert!(!told(&mut flight, &mut board, 2, 4));
-        assert!(!told(&mut flight, &mut board, 3, 4));
-        assert!(told(&mut flight, &mut board, 8, 10));
-        assert!(told(&mut flight, &mut board, 4, 8));
+        assert!(report(&mut flight, &mut board, 2, 4));
+        assert!(!report(&mut flight, &mut board, 2, 4));
+        assert!(!report(&mut flight, &mut board, 3, 4));
+        assert!(report(&mut flight, &mut board, 8, 10));
+        assert!(report(&mut flight, &mut board, 4, 8));
         assert_eq!(board.runs, [(200, 1000)]);
-        assert!(told(&mut flight, &mut board, 12, 13));
-        assert!(told(&mut flight, &mut board, 1, 15), "over all of them");
+        assert!(report(&mut flight, &mut board, 12, 13));
+        assert!(report(&mut flight, &mut board, 1, 15), "over all of them");
         assert_eq!(board.runs, [(100, 1500)]);
-        assert!(!told(&mut flight, &mut board, 30, 40), "beyond what was sent");
+        assert!(!report(&mut flight, &mut board, 30, 40), "beyond what was sent");
         assert!(!board.update(&mut flight, [(500, 300)].into_iter(), |_| {}), "backwards");
         board.acknowledge(&mut flight, 1500, |_| {});
         assert_eq!((board.runs.len(), board.pipe()), (0, 500));
@@ -324,24 +326,24 @@ mod tests {
     #[test]
     fn the_pipe_counts_copies() {
         let (mut flight, mut board) = under_way(6);
-        told(&mut flight, &mut board, 1, 4);
+        report(&mut flight, &mut board, 1, 4);
         assert_eq!(board.pipe(), 200);
         board.begin_recovery(&mut flight);
-        assert_eq!(board.next(&flight, true, true), Some(Next::Lost(0)));
-        board.repeated(&mut flight, Next::Lost(0), 600);
+        assert_eq!(board.next_seg(&flight, true, true), Some(NextSeg::Lost(0)));
+        board.repeated(&mut flight, NextSeg::Lost(0), 600);
         assert_eq!(board.pipe(), 300);
-        assert_eq!(board.next(&flight, true, true), Some(Next::New));
-        // nothing new, nothing below the highest block: the last one, once
-        assert_eq!(board.next(&flight, true, false), Some(Next::Rescue(5)));
-        board.repeated(&mut flight, Next::Rescue(5), 600);
+        assert_eq!(board.next_seg(&flight, true, true), Some(NextSeg::New));
+        // no new data, and no hole below the highest block: the last segment, once
+        assert_eq!(board.next_seg(&flight, true, false), Some(NextSeg::Rescue(5)));
+        board.repeated(&mut flight, NextSeg::Rescue(5), 600);
         assert_eq!(board.pipe(), 400, "4, 5 twice, and 0");
-        assert_eq!(board.next(&flight, true, false), None);
+        assert_eq!(board.next_seg(&flight, true, false), None);
         board.timeout(&mut flight);
         assert_eq!((board.pipe(), lost(&flight)), (0, vec![0, 4, 5]));
-        assert_eq!(board.next(&flight, false, true), Some(Next::Lost(0)));
+        assert_eq!(board.next_seg(&flight, false, true), Some(NextSeg::Lost(0)));
     }
 
-    /// The running counts and marks against what RFC 6675 defines, computed from scratch octet by octet.
+    /// Compares the running counts and marks with the definitions of RFC 6675, computed anew octet by octet.
     #[test]
     fn the_running_state_is_that_of_the_definitions() {
         for seed in 0..300 {
@@ -361,7 +363,7 @@ mod tests {
                     4..=6 if max > una + 1 => {
                         let from = una + 1 + luck.below(max - una - 1);
                         let to = from + 1 + luck.below((max - from).min(4));
-                        told(&mut flight, &mut board, from, to);
+                        report(&mut flight, &mut board, from, to);
                         sacked[from as usize..to.min(max) as usize].fill(true);
                     }
                     7 => {
@@ -372,8 +374,8 @@ mod tests {
                         board.acknowledge(&mut flight, ack * SIZE, |_| {});
                     }
                     8 => {
-                        if let Some(next) = board.next(&flight, true, false) {
-                            board.repeated(&mut flight, next, max * SIZE);
+                        if let Some(segment) = board.next_seg(&flight, true, false) {
+                            board.repeated(&mut flight, segment, max * SIZE);
                         }
                     }
                     _ if luck.chance(0.1) => {
@@ -387,7 +389,7 @@ mod tests {
                 for (index, position) in (una..sacked.len()).enumerate() {
                     let above = &sacked[position + 1..];
                     let runs = (0..above.len()).filter(|&i| above[i] && (i == 0 || !above[i - 1])).count();
-                    let bytes = above.iter().filter(|&&there| there).count();
+                    let bytes = above.iter().filter(|&&is_sacked| is_sacked).count();
                     let is_lost = (position as u64) < timed_out_below || runs >= 3 || bytes > 2;
                     let segment = flight.get(index).unwrap();
                     assert_eq!(segment.sacked, sacked[position], "seed {seed}");

@@ -1,4 +1,4 @@
-//! The sending end: what may leave, when, and the timer.
+//! The sending end: the segments that may leave, their times, and the retransmission timer.
 
 use super::algorithm::{Algorithm, Recovery};
 use super::delivery::{Delivery, Snapshot};
@@ -6,7 +6,7 @@ use super::ecn::Marking;
 use super::flight::Flight;
 use super::pacer::Pacer;
 use super::rto::RoundTrip;
-use super::sack::{Next, Scoreboard};
+use super::sack::{NextSeg, Scoreboard};
 use super::sequence::Numbering;
 use super::window::{CongestionControl, Window};
 use super::workload::{Act, Application};
@@ -23,23 +23,23 @@ use tidegate_core::{
     Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
 };
 
-/// Where a connection is between two losses.
+/// The state of loss recovery of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Nothing is being repaired, or a variant without SACK slow-starts after a timeout.
+    /// No repair is under way, or a variant without SACK slow-starts after a timeout.
     Open,
     /// Fast recovery after duplicates.
     Recovery,
-    /// With SACK: after a timeout, until all that was under way then is acknowledged.
+    /// With SACK: after a timeout, until all data then under way is acknowledged.
     Timeout,
 }
 
 /// The sending end of a connection.
 ///
-/// Data packets leave by [`Port::ZERO`] on the route it was given; acknowledgements may come in at any
-/// port. Records the data as sent, and from [`Level::Series`] on, whenever they change, the internals
+/// Data packets leave by [`Port::ZERO`] on the given route; acknowledgements may come in at any
+/// port. It records the data as sent. From [`Level::Series`] on it records, whenever they change, the internals
 /// `cwnd` and `ssthresh` (bytes), `srtt_ms` and `rto_ms`, and at the end of each download `download_ms`,
-/// the time from its beginning (its SYN, with a handshake) until the sender knows that all has arrived.
+/// the time from its beginning (its SYN, with a handshake) until the sender knows that all data has arrived.
 pub struct TcpSender {
     pub(super) name: String,
     pub(super) flow: FlowId,
@@ -47,14 +47,14 @@ pub struct TcpSender {
     pub(super) settings: TcpSettings,
     pub(super) numbering: Numbering,
     pub(super) flight: Flight,
-    /// With the variants that use SACK.
+    /// The scoreboard of variants that use SACK.
     pub(super) board: Option<Scoreboard>,
     pub(super) window: Window,
     pub(super) control: Box<dyn CongestionControl>,
     pub(super) recovery: Recovery,
     pub(super) rtt: RoundTrip,
     pub(super) marking: Marking,
-    /// Delivery rates, where the window is set by a model of the path, and what such a model draws.
+    /// Delivery rates and random numbers, for variants whose window is set by a model of the path.
     pub(super) delivery: Option<Delivery>,
     pub(super) luck: Stream,
     pacer: Pacer,
@@ -68,18 +68,18 @@ pub struct TcpSender {
     pub(super) partial_seen: bool,
     /// The first unacknowledged byte at the last timeout.
     pub(super) timed_out_at: Option<u64>,
-    /// What the receiver advertised last, in bytes, and by how many bits it shifts that.
+    /// The window that the receiver advertised last, in bytes, and its window scale in bits.
     pub(super) receive_window: u64,
     pub(super) scale: u8,
-    /// The next byte expected from the receiver, which sends none but SYNs.
-    pub(super) far: u32,
-    /// With [`RttSampling::OneAtATime`]: the end of the segment that is timed, and when it left.
+    /// RCV.NXT: the next byte expected from the receiver, which sends only SYNs.
+    pub(super) rcv_nxt: u32,
+    /// With [`RttSampling::OneAtATime`]: the end of the segment that is timed, and its departure.
     pub(super) timed: Option<(u64, Time)>,
-    /// Whether a SYN is under way, and whether it was repeated.
+    /// The SYN under way, if there is one.
     pub(super) opening: Option<Opening>,
-    /// The timer, where it runs.
+    /// The end of the retransmission timer, if it runs.
     deadline: Option<Time>,
-    /// When the timer is looked at next: not later than the deadline, but often earlier, so that moving
+    /// Time of the next check of the timer: not later than the deadline, but often earlier, so that moving
     /// the deadline with every acknowledgement costs nothing.
     check: Option<Time>,
     /// One past the last byte that the application has written.
@@ -87,11 +87,11 @@ pub struct TcpSender {
     began: Time,
     pub(super) application: Application,
     last_sent: Time,
-    /// Packets on their way out of a host that needs a moment for each.
+    /// Packets that wait for their departure after sending jitter.
     departures: VecDeque<Packet>,
     jitter: Option<SendingJitter>,
     number: u32,
-    noted: Noted,
+    recorded: Internals,
 }
 
 /// A SYN under way.
@@ -103,7 +103,7 @@ pub(super) struct Opening {
 
 /// The internals as they were last recorded.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-struct Noted {
+struct Internals {
     cwnd: f64,
     ssthresh: f64,
     srtt: Span,
@@ -151,7 +151,7 @@ impl TcpSender {
             timed_out_at: None,
             receive_window: u64::from(settings.receive_window >> settings.scale() << settings.scale()),
             scale: settings.scale(),
-            far: 0,
+            rcv_nxt: 0,
             timed: None,
             opening: None,
             deadline: None,
@@ -161,15 +161,15 @@ impl TcpSender {
             application,
             last_sent: settings.start,
             departures: VecDeque::new(),
-            jitter: jitter.map(|most| SendingJitter::new(most, Stream::new(seed, &name, "jitter"))),
+            jitter: jitter.map(|max| SendingJitter::new(max, Stream::new(seed, &name, "jitter"))),
             number: 0,
-            noted: Noted::default(),
+            recorded: Internals::default(),
             name,
             settings,
         })
     }
 
-    /// A new connection, as far as congestion control is concerned, with so many bytes to send.
+    /// Begins a connection (a new one for congestion control) with this many bytes to send.
     fn begin(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
         let settings = &self.settings;
         self.window = Window::new(settings.segment, settings.initial_window);
@@ -195,7 +195,7 @@ impl TcpSender {
         self.fill(now, out);
     }
 
-    /// Sends what window and application allow.
+    /// Sends as much as window and application allow.
     pub(super) fn fill(&mut self, now: Time, out: &mut Outbox) {
         if self.opening.is_some() {
             return;
@@ -222,19 +222,19 @@ impl TcpSender {
         }
     }
 
-    /// The application has nothing more to send for now, and nothing is to be sent again: what is delivered from here on
-    /// says nothing of the path (draft-cheng-iccrg-delivery-rate-estimation-00 section 3.4).
+    /// Marks the delivery rate as limited by the application, if it has no more data to send for now and no segment is
+    /// to be sent again (draft-cheng-iccrg-delivery-rate-estimation-00 section 3.4).
     fn check_limited(&mut self) {
         if let (Some(delivery), Some(board)) = (&mut self.delivery, &self.board)
             && self.flight.max() == self.written
-            && board.next(&self.flight, self.phase == Phase::Recovery, false).is_none()
+            && board.next_seg(&self.flight, self.phase == Phase::Recovery, false).is_none()
             && (board.pipe() as f64) < self.window.cwnd
         {
             delivery.limited(board.pipe());
         }
     }
 
-    /// The next segment with new data that the receiver's window has room for.
+    /// Length of the next segment with new data, if the receiver's window has room for it.
     #[inline]
     fn new_segment(&self) -> Option<u32> {
         let length = u64::from(self.settings.segment).min(self.written - self.flight.max());
@@ -242,7 +242,7 @@ impl TcpSender {
         (length > 0 && fits).then_some(length as u32)
     }
 
-    /// Without SACK: the window counts from the first unacknowledged byte.
+    /// Sends a segment of a variant without SACK: the window counts from the first unacknowledged byte.
     #[inline]
     fn send_in_order(&mut self, now: Time, out: &mut Outbox) -> bool {
         let room = self.window.cwnd - self.flight.outstanding() as f64;
@@ -256,11 +256,11 @@ impl TcpSender {
             return true;
         }
         // RFC 3042: one more segment for each of the first two duplicates
-        let limited = match self.phase {
+        let extra = match self.phase {
             Phase::Open if self.settings.limited_transmit => self.duplicates.min(2),
             _ => 0,
         };
-        let room = room + f64::from(limited) * f64::from(self.settings.segment);
+        let room = room + f64::from(extra) * f64::from(self.settings.segment);
         match self.new_segment() {
             Some(length) if f64::from(length) <= room => {
                 self.send_new(now, length, out);
@@ -270,7 +270,7 @@ impl TcpSender {
         }
     }
 
-    /// With SACK: the window counts what is in the pipe (RFC 6675).
+    /// Sends a segment of a variant with SACK: the window counts the pipe (RFC 6675).
     #[inline]
     fn send_by_scoreboard(&mut self, now: Time, out: &mut Outbox) -> bool {
         let Some(board) = &mut self.board else { return false };
@@ -278,18 +278,18 @@ impl TcpSender {
         if room < 1.0 {
             return false;
         }
-        let fresh = self.new_segment();
+        let new_length = self.new_segment();
         let Some(board) = &mut self.board else { return false };
         let next = match self.phase {
-            Phase::Open => fresh.map(|_| Next::New),
+            Phase::Open => new_length.map(|_| NextSeg::New),
             Phase::Recovery | Phase::Timeout => {
-                board.next(&self.flight, self.phase == Phase::Recovery, fresh.is_some())
+                board.next_seg(&self.flight, self.phase == Phase::Recovery, new_length.is_some())
             }
         };
         let (length, index) = match next {
             None => return false,
-            Some(Next::New) => (fresh.unwrap_or(0), None),
-            Some(Next::Lost(index) | Next::MayBeLost(index) | Next::Rescue(index)) => {
+            Some(NextSeg::New) => (new_length.unwrap_or(0), None),
+            Some(NextSeg::Lost(index) | NextSeg::MayBeLost(index) | NextSeg::Rescue(index)) => {
                 (self.flight.get(index).map_or(0, |segment| segment.length), Some(index))
             }
         };
@@ -339,7 +339,7 @@ impl TcpSender {
         self.timed = None;
     }
 
-    /// What is remembered with a segment that leaves at `sent`.
+    /// The delivery state to store with a segment that leaves at `sent`.
     #[inline]
     fn snapshot(&mut self, sent: Time) -> Snapshot {
         let idle = self.flight.is_empty();
@@ -354,7 +354,7 @@ impl TcpSender {
         if let Some(rate) = self.control.pacing_rate(&self.window, self.rtt.srtt()) {
             self.pacer.sent(now, length, rate);
         }
-        let (sequence, ack, length) = (self.numbering.wire(start), self.far, length as u16);
+        let (sequence, ack, length) = (self.numbering.wire(start), self.rcv_nxt, length as u16);
         let (ecn, flags) = self.marking.of_data(start, again);
         let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK | flags };
         let size = tcp::HEADERS + u32::from(length);
@@ -377,10 +377,10 @@ impl TcpSender {
         self.depart(now, datagram, out);
     }
 
-    /// Its window in all headers: nobody sends data back, and any will do.
+    /// The sender's own window in all headers: the receiver sends no data, so any value will do.
     const WINDOW: u16 = u16::MAX;
 
-    /// Puts a segment on the wire, now or after the host's delay, and says when.
+    /// Puts a segment on the wire, now or after the sending jitter, and returns its departure.
     #[inline]
     fn depart(&mut self, now: Time, segment: Datagram, out: &mut Outbox) -> Time {
         let sent = self.jitter.as_mut().map_or(now, |jitter| jitter.depart(now));
@@ -425,12 +425,12 @@ impl TcpSender {
     fn act(&mut self, now: Time, out: &mut Outbox) {
         loop {
             match self.application.act(now) {
-                Act::Nothing => return,
+                Act::Idle => return,
                 Act::Begin(bytes) => self.begin(now, bytes, out),
                 Act::Stop => {
                     self.written = self.flight.max();
                     if self.opening.take().is_some() {
-                        // whoever closes before the answer to its SYN has no connection (RFC 9293 section 3.10.4)
+                        // an end that closes before the answer to its SYN has no connection (RFC 9293 section 3.10.4)
                         self.disarm();
                     }
                 }
@@ -438,36 +438,36 @@ impl TcpSender {
         }
     }
 
-    /// All that the application wrote has arrived.
+    /// Ends the download if all data of the application has arrived.
     #[inline]
     pub(super) fn check_completed(&mut self, now: Time, out: &mut Outbox) {
-        let done = self.flight.is_empty() && self.flight.max() == self.written;
-        if done && self.application.completed(now) && out.record.level() >= Level::Series {
-            let took = (now - self.began).as_millis_f64();
-            out.record.internal(now, self.flow, "download_ms", took);
+        let completed = self.flight.is_empty() && self.flight.max() == self.written;
+        if completed && self.application.completed(now) && out.record.level() >= Level::Series {
+            let duration = (now - self.began).as_millis_f64();
+            out.record.internal(now, self.flow, "download_ms", duration);
         }
     }
 
-    fn note(&mut self, now: Time, out: &mut Outbox) {
+    fn record_internals(&mut self, now: Time, out: &mut Outbox) {
         if out.record.level() < Level::Series {
             return;
         }
-        let new = Noted {
+        let new = Internals {
             cwnd: self.window.cwnd,
             ssthresh: self.window.ssthresh,
             srtt: self.rtt.srtt().unwrap_or_default(),
             rto: self.rtt.timeout(),
         };
-        let old = std::mem::replace(&mut self.noted, new);
-        let mut say = |changed: bool, name: &str, value: f64| {
+        let old = std::mem::replace(&mut self.recorded, new);
+        let mut record = |changed: bool, name: &str, value: f64| {
             if changed && value.is_finite() {
                 out.record.internal(now, self.flow, name, value);
             }
         };
-        say(old.cwnd != new.cwnd, "cwnd", new.cwnd);
-        say(old.ssthresh != new.ssthresh, "ssthresh", new.ssthresh);
-        say(old.srtt != new.srtt, "srtt_ms", new.srtt.as_millis_f64());
-        say(old.rto != new.rto, "rto_ms", new.rto.as_millis_f64());
+        record(old.cwnd != new.cwnd, "cwnd", new.cwnd);
+        record(old.ssthresh != new.ssthresh, "ssthresh", new.ssthresh);
+        record(old.srtt != new.srtt, "srtt_ms", new.srtt.as_millis_f64());
+        record(old.rto != new.rto, "rto_ms", new.rto.as_millis_f64());
     }
 }
 
@@ -495,7 +495,7 @@ impl Node for TcpSender {
         if self.pacer.releases(now) {
             self.fill(now, out);
         }
-        self.note(now, out);
+        self.record_internals(now, out);
     }
 
     #[inline]
@@ -511,7 +511,7 @@ impl Node for TcpSender {
         out.deliver(now, &packet);
         self.acknowledgement(now, body, &packet, out);
         out.recycle(packet);
-        self.note(now, out);
+        self.record_internals(now, out);
     }
 
     fn draws(&self, visit: &mut dyn FnMut(Draws)) {

@@ -1,6 +1,6 @@
-//! Sequence numbers: 32 bits that wrap on the wire, a plain count of bytes inside.
+//! Sequence numbers: 32 bits that wrap on the wire, and 64-bit positions in the stream.
 
-/// Between the stream position of a byte and its number on the wire.
+/// Converter between the stream position of a byte and its number on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbering {
     initial: u32,
@@ -17,11 +17,11 @@ impl Numbering {
         self.initial.wrapping_add(position as u32)
     }
 
-    /// The position nearest to `about` that has this number on the wire; `None` for one before the first byte.
+    /// The position nearest to `near` that has this number on the wire; `None` if it is before the first byte.
     #[inline]
-    pub(super) fn position(self, number: u32, about: u64) -> Option<u64> {
-        let ahead = number.wrapping_sub(self.wire(about)) as i32;
-        about.checked_add_signed(i64::from(ahead))
+    pub(super) fn position(self, number: u32, near: u64) -> Option<u64> {
+        let ahead = number.wrapping_sub(self.wire(near)) as i32;
+        near.checked_add_signed(i64::from(ahead))
     }
 }
 
@@ -34,8 +34,8 @@ mod tests {
         for initial in [0, 1, u32::MAX - 5, u32::MAX, 1 << 31] {
             let numbering = Numbering::new(initial);
             for position in [0u64, 3, 10, 1 << 31, (1 << 32) - 1, 1 << 32, (5 << 32) + 17] {
-                for about in [position, position + 1_000_000, position.saturating_sub(1_000_000)] {
-                    assert_eq!(numbering.position(numbering.wire(position), about), Some(position));
+                for near in [position, position + 1_000_000, position.saturating_sub(1_000_000)] {
+                    assert_eq!(numbering.position(numbering.wire(position), near), Some(position));
                 }
             }
             assert_eq!(numbering.position(initial.wrapping_sub(1), 0), None);

@@ -1,4 +1,4 @@
-//! The congestion window, and what moves it: slow start, and the algorithm that follows it.
+//! The congestion window, and the interface of algorithms of congestion control.
 
 use super::bbr::Bbr;
 use std::fmt::Debug;
@@ -9,14 +9,14 @@ use tidegate_core::{Span, Time};
 pub(super) struct Window {
     /// The congestion window.
     pub(super) cwnd: f64,
-    /// Slow start below this.
+    /// The slow start threshold.
     pub(super) ssthresh: f64,
     pub(super) segment: f64,
     pub(super) initial: f64,
 }
 
 impl Window {
-    /// The initial window of so many segments.
+    /// A window with an initial size in segments.
     pub(super) fn new(segment: u16, initial_window: u32) -> Self {
         let segment = f64::from(segment);
         let initial = segment * f64::from(initial_window);
@@ -34,27 +34,28 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Sets the threshold to a share of the `flight` (RFC 5681 equation 4; RFC 9438 section 4.6).
+    /// Lowers the threshold to a share of the `flight` (RFC 5681 equation 4; RFC 9438 section 4.6).
     fn lower(&mut self, flight: u64, share: f64) {
-        // what limited transmit sent beyond cwnd is not to count (RFC 5681 section 3.2 step 2)
+        // segments that limited transmit sent beyond cwnd do not count (RFC 5681 section 3.2 step 2)
         let flight = (flight as f64).min(self.cwnd);
         self.ssthresh = (flight * share).max(2.0 * self.segment);
     }
 }
 
-/// An algorithm of congestion control: how the window grows in congestion avoidance, and how far it falls.
+/// An algorithm of congestion control: growth and reduction of the window.
 ///
-/// What is the same for most is here: slow start, and what RFC 5681 does after a loss, a timeout and an idle time.
+/// The default methods are common to most algorithms: slow start, and the rules of RFC 5681 after a loss, a timeout and
+/// an idle time.
 pub(super) trait CongestionControl: Debug + Send {
-    /// `acked` bytes of new data were acknowledged in congestion avoidance, while the window was in use.
+    /// Grows the window in congestion avoidance for `acked` bytes of new data, while the window was in use.
     fn avoid(&mut self, window: &mut Window, now: Time, acked: f64, srtt: Option<Span>);
 
-    /// The share of the flight that a loss leaves.
+    /// The share of the flight that the window keeps after a loss.
     fn beta(&self) -> f64 {
         0.5
     }
 
-    /// `acked` bytes of new data were acknowledged while the window was in use.
+    /// Grows the window for `acked` bytes of new data, while the window was in use.
     #[inline]
     fn grow(&mut self, window: &mut Window, now: Time, acked: u64, srtt: Option<Span>) {
         let acked = acked as f64;
@@ -65,22 +66,22 @@ pub(super) trait CongestionControl: Debug + Send {
         }
     }
 
-    /// New data was acknowledged, but the window was not in use: it stays.
+    /// Handles an acknowledgement of new data while the window was not in use; it does not grow.
     fn not_in_use(&mut self) {}
 
-    /// `bytes` up to `una` were acknowledged, with those up to `max` sent; with a mark or without.
+    /// Counts `bytes` up to `una` that were acknowledged with a mark or without; bytes up to `max` had been sent.
     fn echoed(&mut self, now: Time, bytes: u64, una: u64, max: u64, marked: bool) {
         let _ = (now, bytes, una, max, marked);
     }
 
-    /// An acknowledgement of the bytes up to `una`, with those up to `max` sent, measured a round trip; to be called
-    /// before the window grows by it.
+    /// Takes in a round trip measured by an acknowledgement of the bytes up to `una`, with bytes up to `max` sent; to
+    /// be called before the window grows by it.
     fn measured(&mut self, window: &mut Window, now: Time, rtt: Span, una: u64, max: u64) {
         let _ = (window, now, rtt, una, max);
     }
 
-    /// The receiver tells of a mark, with `flight` bytes under way. Says whether the window was reduced: as after a loss
-    /// (RFC 3168 section 6.1.2).
+    /// Responds to a mark with `flight` bytes under way. Returns whether the window was reduced, by default as after a
+    /// loss (RFC 3168 section 6.1.2).
     fn marked(&mut self, window: &mut Window, now: Time, flight: u64) -> bool {
         let _ = now;
         self.loss(window, flight);
@@ -88,25 +89,24 @@ pub(super) trait CongestionControl: Debug + Send {
         true
     }
 
-    /// Duplicates said that a segment is lost, or the receiver that one was marked, with `flight` bytes under way: sets
-    /// ssthresh. What becomes of cwnd is up to the recovery.
+    /// Sets ssthresh after a loss or a mark with `flight` bytes under way. Recovery sets cwnd.
     fn loss(&mut self, window: &mut Window, flight: u64) {
         window.lower(flight, self.beta());
         self.reduced(window);
     }
 
-    /// A loss lowered the threshold.
+    /// Takes note that a loss lowered the threshold.
     fn reduced(&mut self, window: &Window) {
         let _ = window;
     }
 
-    /// The window falls to what a loss or a mark leaves of it.
+    /// Reduces the window after a loss or a mark.
     fn fall(&self, window: &mut Window) {
         window.cwnd = window.ssthresh;
     }
 
-    /// The timer went off with `flight` bytes under way; `None` where it did so before for the same
-    /// segment, and ssthresh stays as it is (RFC 5681 section 3.1). Bytes up to `max` had been sent.
+    /// Handles a timeout with `flight` bytes under way, and bytes up to `max` sent. `None` if there was a timeout of
+    /// the same segment before; then ssthresh does not change (RFC 5681 section 3.1).
     fn timeout(&mut self, window: &mut Window, now: Time, flight: Option<u64>, max: u64) {
         self.timer(now, max);
         if let Some(flight) = flight {
@@ -116,17 +116,17 @@ pub(super) trait CongestionControl: Debug + Send {
         window.cwnd = window.segment;
     }
 
-    /// The timer went off, with bytes up to `max` sent.
+    /// Takes note of a timeout, with bytes up to `max` sent.
     fn timer(&mut self, now: Time, max: u64) {
         let _ = (now, max);
     }
 
-    /// A timeout lowered the threshold.
+    /// Takes note that a timeout lowered the threshold.
     fn collapsed(&mut self, window: &Window) {
         self.reduced(window);
     }
 
-    /// Nothing was sent for longer than a timeout (RFC 5681 section 4.1).
+    /// Reduces the window after idle time longer than a timeout (RFC 5681 section 4.1).
     fn restart(&mut self, window: &mut Window) {
         window.cwnd = window.cwnd.min(window.initial);
     }
@@ -137,7 +137,7 @@ pub(super) trait CongestionControl: Debug + Send {
         None
     }
 
-    /// The model of the path that sets the window, where there is one.
+    /// The model of the path that sets the window, if there is one.
     fn model(&mut self) -> Option<&mut Bbr> {
         None
     }

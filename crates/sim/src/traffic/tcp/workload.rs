@@ -1,24 +1,24 @@
-//! What the application above a connection wants to send, and when.
+//! The application above a connection: its downloads and their times.
 
 use super::TcpSettings;
 use crate::refusal::Refusal;
 use serde::Deserialize;
 use tidegate_core::{Span, Stream, Time};
 
-/// What there is to send.
+/// The data that a connection sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
-    /// Always data.
+    /// Endless data.
     #[default]
     Long,
-    /// One download of so many bytes.
+    /// One download of this many bytes.
     File(u64),
     /// Short downloads with idle times between them (RFC 8868 section 5.1: 30 to 50 kB, 10 s).
     Web {
-        /// No download is smaller, in bytes; sizes are uniform.
+        /// Size of the smallest download, in bytes; sizes are uniform.
         min: u64,
-        /// No download is larger, in bytes.
+        /// Size of the largest download, in bytes.
         max: u64,
         /// Mean of the exponential idle time from the end of one download to the start of the next.
         idle: Span,
@@ -46,29 +46,29 @@ impl Workload {
     }
 }
 
-/// The application: tells when a download begins and how large it is.
+/// The application, which begins downloads.
 #[derive(Debug)]
 pub(super) struct Application {
     workload: Workload,
-    /// When the next download begins.
+    /// Beginning of the next download.
     next: Option<Time>,
     stop: Option<Time>,
     stopped: bool,
     luck: Stream,
 }
 
-/// What the application does at a time it asked for.
+/// An action of the application at its wakeup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
-    /// Nothing is due.
-    Nothing,
-    /// Begins a download of so many bytes.
+    /// No action is due.
+    Idle,
+    /// Begins a download of this many bytes.
     Begin(u64),
-    /// Writes nothing more.
+    /// Stops writing.
     Stop,
 }
 
-/// More than any run sends, and far from overflow when added to a position.
+/// Bytes of endless data: more than any run sends, and far from overflow when added to a position.
 const ENDLESS: u64 = 1 << 62;
 
 impl Application {
@@ -88,7 +88,7 @@ impl Application {
         }
     }
 
-    /// What is due at `now`; to be asked until it is [`Act::Nothing`].
+    /// The action due at `now`; to be called until it is [`Act::Idle`].
     pub(super) fn act(&mut self, now: Time) -> Act {
         if self.stop.is_some_and(|stop| stop <= now) {
             self.stop = None;
@@ -97,7 +97,7 @@ impl Application {
             return Act::Stop;
         }
         if self.next.is_none_or(|next| next > now) {
-            return Act::Nothing;
+            return Act::Idle;
         }
         self.next = None;
         Act::Begin(match self.workload {
@@ -107,7 +107,7 @@ impl Application {
         })
     }
 
-    /// All that was written has arrived; says whether that was a whole download.
+    /// Takes note that all written data has arrived; returns whether it was a whole download.
     pub(super) fn completed(&mut self, now: Time) -> bool {
         if let (Workload::Web { idle, .. }, false) = (self.workload, self.stopped) {
             self.next = Some(now + Span::from_secs_f64(self.luck.exponential(idle.as_secs_f64())));
@@ -132,30 +132,30 @@ mod tests {
         let mut application = Application::new(&settings, "web", 1);
         let mut now = application.next_wakeup().unwrap();
         assert_eq!(now, Time::ZERO);
-        let (mut bytes, mut waited, n) = (0, 0.0, 20_000);
+        let (mut bytes, mut idle_seconds, n) = (0, 0.0, 20_000);
         for _ in 0..n {
             let Act::Begin(size) = application.act(now) else { panic!("a download is due") };
             assert!((30_000..=50_000).contains(&size));
-            assert_eq!(application.act(now), Act::Nothing);
+            assert_eq!(application.act(now), Act::Idle);
             assert_eq!(application.next_wakeup(), None);
             bytes += size;
             assert!(application.completed(now));
             let next = application.next_wakeup().unwrap();
-            waited += (next - now).as_secs_f64();
+            idle_seconds += (next - now).as_secs_f64();
             now = next;
         }
         let mean = bytes as f64 / f64::from(n);
         assert!((mean - 40_000.0).abs() < 150.0, "{mean}");
-        let mean = waited / f64::from(n);
+        let mean = idle_seconds / f64::from(n);
         assert!((mean - 10.0).abs() < 0.25, "{mean}");
     }
 
     #[test]
-    fn a_stop_comes_before_what_would_begin_at_the_same_time() {
+    fn a_stop_comes_before_a_download_that_would_begin_at_the_same_time() {
         let settings = TcpSettings { stop: Some(Time::ZERO), ..TcpSettings::default() };
         let mut application = Application::new(&settings, "x", 1);
         assert_eq!(application.act(Time::ZERO), Act::Stop);
-        assert_eq!(application.act(Time::ZERO), Act::Nothing);
+        assert_eq!(application.act(Time::ZERO), Act::Idle);
         assert_eq!(application.next_wakeup(), None);
     }
 }

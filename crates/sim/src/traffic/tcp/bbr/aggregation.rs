@@ -1,14 +1,16 @@
-//! How much more is acknowledged at times than the bandwidth explains (`bbr_update_ack_aggregation` of Linux's
-//! `net/ipv4/tcp_bbr.c`): the window holds that, too, so that the sender goes on while acknowledgements are held back.
+//! Aggregation of acknowledgements: the data acknowledged in excess of the bandwidth (`bbr_update_ack_aggregation` of
+//! Linux's `net/ipv4/tcp_bbr.c`). The window allows for it, so that the sender goes on while acknowledgements are
+//! delayed.
 
 use tidegate_core::Time;
 
-/// The largest excess of the last 5 to 10 rounds counts (`bbr_extra_acked_win_rtts`).
-const WINDOW: u32 = 5;
-/// No more than arrives in this time (`bbr_extra_acked_max_us`).
-const MOST: f64 = 0.1;
+/// Rounds of each of the two windows of the largest excess, so that the last 5 to 10 rounds count
+/// (`bbr_extra_acked_win_rtts`).
+const EXTRA_ACKED_WIN_RTTS: u32 = 5;
+/// Limit of the excess, as the time in seconds in which it arrives at the bandwidth (`bbr_extra_acked_max_us`).
+const EXTRA_ACKED_MAX: f64 = 0.1;
 
-/// The state of one connection; sizes in bytes, rates in bytes a second.
+/// The aggregation state of one connection; sizes in bytes, rates in bytes a second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     since: Time,
@@ -19,11 +21,11 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// `acked` bytes were acknowledged at once, where `bandwidth` is expected and `cwnd` is the window.
+    /// Takes in `acked` bytes that were acknowledged at once, with the expected `bandwidth` and the window `cwnd`.
     pub(super) fn acked(&mut self, now: Time, acked: f64, bandwidth: f64, cwnd: f64, round_start: bool) {
         if round_start {
             self.rounds += 1;
-            if self.rounds >= WINDOW {
+            if self.rounds >= EXTRA_ACKED_WIN_RTTS {
                 self.rounds = 0;
                 self.current = 1 - self.current;
                 self.extra[self.current] = 0.0;
@@ -38,12 +40,12 @@ impl Aggregation {
         self.extra[self.current] = self.extra[self.current].max(extra);
     }
 
-    /// What the window holds beyond the rest.
+    /// The excess, which the window allows for.
     pub(super) fn extra(&self, bandwidth: f64) -> f64 {
-        self.extra[0].max(self.extra[1]).min(bandwidth * MOST)
+        self.extra[0].max(self.extra[1]).min(bandwidth * EXTRA_ACKED_MAX)
     }
 
-    /// The sender begins again after it had nothing to send.
+    /// Restarts the measurement after idle time of the sender.
     pub(super) fn restart(&mut self, now: Time) {
         (self.since, self.acked) = (now, 0.0);
     }
@@ -54,8 +56,8 @@ mod tests {
     use super::*;
     use tidegate_core::Span;
 
-    /// 1000 bytes a millisecond, half of what is expected: evenly each is its own excess; in bunches of ten it is the bunch,
-    /// for ten rounds at most.
+    /// Feeds 1000 bytes a millisecond, half of the expected rate: spaced evenly, each acknowledgement is the excess; in
+    /// bunches of ten it is the bunch, for at most ten rounds.
     #[test]
     fn a_bunch_counts_for_five_to_ten_rounds() {
         let mut aggregation = Aggregation::default();

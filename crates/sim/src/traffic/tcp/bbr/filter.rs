@@ -1,31 +1,31 @@
 //! A windowed maximum in constant space (Kathleen Nichols' algorithm, Linux's `lib/win_minmax.c`).
 
-/// A value and the round in which it was seen.
+/// A value and the round of its measurement.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct MinmaxSample {
     round: u64,
     value: f64,
 }
 
-/// The largest value of the last rounds, with the largest since it and the largest since that.
+/// The largest value of the last rounds, with the largest value after it and the largest after that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MaxFilter {
     window: u64,
-    best: [Seen; 3],
+    best: [MinmaxSample; 3],
 }
 
 impl MaxFilter {
     pub(super) fn new(window: u64) -> Self {
-        Self { window, best: [Seen::default(); 3] }
+        Self { window, best: [MinmaxSample::default(); 3] }
     }
 
     pub(super) fn get(&self) -> f64 {
         self.best[0].value
     }
 
-    /// Takes in `value`, seen in `round`.
+    /// Takes in `value`, measured in `round`.
     pub(super) fn update(&mut self, round: u64, value: f64) {
-        let new = Seen { round, value };
+        let new = MinmaxSample { round, value };
         if value >= self.best[0].value || round - self.best[2].round > self.window {
             self.best = [new; 3];
             return;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use tidegate_core::Stream;
 
-    /// It never says less than the largest of the last rounds, nor more than that of a window before; and a maximum is gone
+    /// It is never below the maximum of the last rounds, nor above that of a whole window; and a maximum is forgotten
     /// after its window.
     #[test]
     fn it_is_between_the_maximum_of_one_window_and_of_a_little_more() {
@@ -68,7 +68,7 @@ mod tests {
                 values[round.saturating_sub(rounds) as usize..].iter().fold(0.0, |a: f64, &b| a.max(b))
             };
             assert!(filter.get() <= over(10), "{round}");
-            // it keeps three values, so that the second largest of a window may be one that is forgotten
+            // it keeps three values, so it may have forgotten the second largest of a window
             assert!(filter.get() >= over(2), "{round}");
         }
         let mut filter = MaxFilter::new(10);

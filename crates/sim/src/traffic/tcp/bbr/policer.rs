@@ -1,35 +1,36 @@
-//! BBR's long-term bandwidth: where two intervals in a row lose much and deliver alike, a token bucket polices the path
-//! (`bbr_lt_bw_sampling` of Linux's `net/ipv4/tcp_bbr.c`; the draft leaves it out).
+//! BBR's long-term bandwidth: two successive intervals with high loss and similar rates show that a token bucket
+//! polices the path (`bbr_lt_bw_sampling` of Linux's `net/ipv4/tcp_bbr.c`; the draft does not have it).
 
 use tidegate_core::Time;
 
-/// An interval has so many rounds at least (`bbr_lt_intvl_min_rtts`), and four times as many at most.
-const MIN_ROUNDS: u32 = 4;
-/// It is lossy from so many bytes lost for each delivered on (`bbr_lt_loss_thresh`, 50 of 256).
-const LOSSY: f64 = 50.0 / 256.0;
-/// Two rates are alike within this share (`bbr_lt_bw_ratio`), or within so many bytes a second (`bbr_lt_bw_diff`).
-const ALIKE: f64 = 1.0 / 8.0;
-const ALIKE_BYTES: f64 = 4000.0 / 8.0;
-/// For so many rounds the policed rate is used (`bbr_lt_bw_max_rtts`).
-const USE_ROUNDS: u32 = 48;
+/// Minimum length of an interval in rounds (`bbr_lt_intvl_min_rtts`); the maximum is four times that.
+const LT_INTVL_MIN_RTTS: u32 = 4;
+/// Lost bytes per delivered byte from which an interval is lossy (`bbr_lt_loss_thresh`, 50 of 256).
+const LT_LOSS_THRESH: f64 = 50.0 / 256.0;
+/// Share within which two rates are similar (`bbr_lt_bw_ratio`), and difference in bytes a second within which they are
+/// as well (`bbr_lt_bw_diff`).
+const LT_BW_RATIO: f64 = 1.0 / 8.0;
+const LT_BW_DIFF: f64 = 4000.0 / 8.0;
+/// Rounds for which the policed rate is used (`bbr_lt_bw_max_rtts`).
+const LT_BW_MAX_RTTS: u32 = 48;
 
-/// What is told of an acknowledgement.
+/// Progress by an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     pub(super) now: Time,
-    /// Bytes, since the connection began.
+    /// Bytes delivered and lost since the connection began.
     pub(super) delivered: u64,
     pub(super) lost: u64,
-    /// Whether this acknowledgement told of losses, and began a round.
+    /// Whether this acknowledgement showed losses, and whether it began a round.
     pub(super) losses: bool,
     pub(super) round_start: bool,
     pub(super) app_limited: bool,
 }
 
-/// The state of the search.
+/// The state of the detection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
-    /// Of the last lossy interval, or that of the policer, in bytes a second.
+    /// Rate of the last lossy interval, or that of the policer, in bytes a second.
     rate: Option<f64>,
     in_use: bool,
     sampling: bool,
@@ -39,18 +40,18 @@ pub(super) struct Policer {
     lost: u64,
 }
 
-/// What follows.
+/// The conclusion from an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    Nothing,
-    /// From now on the path is taken for policed.
+    Unchanged,
+    /// From now on the path counts as policed.
     Policed,
-    /// It was for long enough: look for bandwidth again.
+    /// The policed rate was used for long enough: probe for bandwidth again.
     Over,
 }
 
 impl Policer {
-    /// The rate of the policer, while the path is taken for policed.
+    /// The rate of the policer, while the path counts as policed.
     pub(super) fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.in_use)
     }
@@ -58,41 +59,41 @@ impl Policer {
     pub(super) fn acked(&mut self, progress: &Progress, probing: bool) -> Verdict {
         if self.in_use {
             self.rounds += u32::from(probing && progress.round_start);
-            if self.rounds < USE_ROUNDS {
-                return Verdict::Nothing;
+            if self.rounds < LT_BW_MAX_RTTS {
+                return Verdict::Unchanged;
             }
             self.reset(progress);
             return Verdict::Over;
         }
-        // the first loss says that the bucket is empty: what came before was faster than the policer's rate
+        // the first loss shows that the bucket is empty: earlier data was faster than the policer's rate
         if !self.sampling {
             if !progress.losses {
-                return Verdict::Nothing;
+                return Verdict::Unchanged;
             }
             self.begin(progress);
             self.sampling = true;
         }
         if progress.app_limited {
             self.reset(progress);
-            return Verdict::Nothing;
+            return Verdict::Unchanged;
         }
         self.rounds += u32::from(progress.round_start);
-        if self.rounds < MIN_ROUNDS {
-            return Verdict::Nothing;
+        if self.rounds < LT_INTVL_MIN_RTTS {
+            return Verdict::Unchanged;
         }
-        if self.rounds > 4 * MIN_ROUNDS {
+        if self.rounds > 4 * LT_INTVL_MIN_RTTS {
             self.reset(progress);
-            return Verdict::Nothing;
+            return Verdict::Unchanged;
         }
         let delivered = (progress.delivered - self.delivered) as f64;
         let lost = (progress.lost - self.lost) as f64;
-        let took = (progress.now - self.since).as_secs_f64();
-        if !progress.losses || delivered <= 0.0 || lost < LOSSY * delivered || took < 1e-3 {
-            return Verdict::Nothing;
+        let seconds = (progress.now - self.since).as_secs_f64();
+        if !progress.losses || delivered <= 0.0 || lost < LT_LOSS_THRESH * delivered || seconds < 1e-3 {
+            return Verdict::Unchanged;
         }
-        let rate = delivered / took;
+        let rate = delivered / seconds;
         if let Some(last) = self.rate
-            && ((rate - last).abs() <= ALIKE * last || (rate - last).abs() <= ALIKE_BYTES)
+            && ((rate - last).abs() <= LT_BW_RATIO * last || (rate - last).abs() <= LT_BW_DIFF)
         {
             self.rate = Some((rate + last) / 2.0);
             (self.in_use, self.rounds) = (true, 0);
@@ -100,7 +101,7 @@ impl Policer {
         }
         self.rate = Some(rate);
         self.begin(progress);
-        Verdict::Nothing
+        Verdict::Unchanged
     }
 
     fn begin(&mut self, progress: &Progress) {
@@ -119,8 +120,8 @@ mod tests {
     use super::*;
     use tidegate_core::Span;
 
-    /// Rounds of 40 ms in which so many bytes are delivered and lost; after how many rounds the path is taken for policed,
-    /// and at which rate.
+    /// Feeds rounds of 40 ms with these bytes delivered and lost; returns the round after which the path counts as
+    /// policed, and the rate.
     fn after(rounds: impl Fn(u32) -> (u64, u64)) -> Option<(u32, f64)> {
         let mut policer = Policer::default();
         let mut progress = Progress {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn after_48_rounds_bandwidth_is_looked_for_again() {
+    fn after_48_rounds_it_probes_for_bandwidth_again() {
         let mut policer = Policer { rate: Some(1e5), in_use: true, ..Policer::default() };
         let progress = Progress {
             now: Time::from_secs(1),
@@ -169,8 +170,8 @@ mod tests {
             app_limited: false,
         };
         for _ in 0..47 {
-            assert_eq!(policer.acked(&progress, true), Verdict::Nothing);
-            assert_eq!(policer.acked(&Progress { round_start: false, ..progress }, true), Verdict::Nothing);
+            assert_eq!(policer.acked(&progress, true), Verdict::Unchanged);
+            assert_eq!(policer.acked(&Progress { round_start: false, ..progress }, true), Verdict::Unchanged);
         }
         assert_eq!((policer.rate(), policer.acked(&progress, true)), (Some(1e5), Verdict::Over));
         assert_eq!(policer.rate(), None);

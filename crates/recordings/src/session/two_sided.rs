@@ -1,0 +1,238 @@
+//! Builds a call from two capture points, whose clocks are aligned.
+
+use super::{Clocks, Coverage, DIRECTIONS, Direction, Fate, Packet, Session, kind, millis, timed, timed_by};
+use crate::clocks::{self, Clock, Pair};
+use crate::feedback::{self, FeedbackHistory, Outcome};
+use crate::kinds::kinds;
+use crate::point::{MILLI, Nanos, Point, Rtcp, Rtp, Traffic};
+use std::collections::BTreeMap;
+use tidegate_core::{Ecn, Kind};
+
+impl Session {
+    /// Builds a call from the recordings of two capture points.
+    #[must_use]
+    pub fn from_two_points(near: &Point, far: &Point, clocks: Clocks) -> Self {
+        let mut session = Self::default();
+        let outgoing = pairs(&near.sent, &far.received);
+        let incoming: Vec<Pair> =
+            pairs(&far.sent, &near.received).into_iter().map(|(far, near)| (near, far)).collect();
+        let clock = session.align_clocks(clocks, &outgoing, &incoming);
+        let (first, last) = near.span().unwrap_or_default();
+        let far_span = far.span().map(|(from, to)| (clock.near(from), clock.near(to)));
+        let (far_first, far_last) = far_span.unwrap_or((first, last));
+        session.span = (first.min(far_first), last.max(far_last));
+        let streams = [&near.streams[..], &far.streams[..]].concat();
+        let kinds = kinds(&[&near.sent.rtp[..], &near.received.rtp[..]].concat(), &streams);
+        let identity = |time: Nanos| time;
+        let coverage =
+            Coverage { sent: true, arrived: true, delay: true, feedback: !near.encrypted, rtcp: true };
+        if !near.sent.rtp.is_empty() {
+            let (mut packets, unmatched) =
+                match_packets(&near.sent.rtp, &far.received, (identity, |time| clock.near(time)), &kinds);
+            session.remark_on_unmatched(DIRECTIONS[0], unmatched);
+            let readable = !near.encrypted;
+            let none: &[Rtcp] = &[];
+            let (reports, received) =
+                if readable { (&near.sent.rtcp[..], &near.received.rtcp[..]) } else { (none, none) };
+            let history = feedback::join(&near.sent.rtp, reports, received);
+            session.mark_restored_lost(DIRECTIONS[0], far, &history, &mut packets);
+            packets.sort_by_key(|packet| packet.sent);
+            session.directions.push(Direction {
+                name: DIRECTIONS[0].to_owned(),
+                packets,
+                feedback: timed_by(&far.sent.rtcp, |time| clock.near(time)),
+                reports: timed(&near.sent.rtcp),
+                coverage,
+                history,
+            });
+        }
+        if !far.sent.rtp.is_empty() {
+            let (mut packets, unmatched) =
+                match_packets(&far.sent.rtp, &near.received, (|time| clock.near(time), identity), &kinds);
+            session.remark_on_unmatched(DIRECTIONS[1], unmatched);
+            if !far.encrypted {
+                let history = feedback::join(&far.sent.rtp, &far.sent.rtcp, &far.received.rtcp);
+                session.mark_restored_lost(DIRECTIONS[1], near, &history, &mut packets);
+            }
+            packets.sort_by_key(|packet| packet.sent);
+            session.directions.push(Direction {
+                name: DIRECTIONS[1].to_owned(),
+                packets,
+                feedback: timed(&near.sent.rtcp),
+                reports: timed_by(&far.sent.rtcp, |time| clock.near(time)),
+                coverage,
+                history: FeedbackHistory::default(),
+            });
+        }
+        session.cut(last.min(far_last), "the recording of one capture point");
+        // if neither end received anything any more, the path was gone before the recordings ended
+        let last_received =
+            [near.received.span().map(|(_, to)| to), far.received.span().map(|(_, to)| clock.near(to))];
+        if let Some(last_received) = last_received.into_iter().flatten().max() {
+            session.cut(last_received, "all that came to either place");
+        }
+        session
+    }
+
+    /// Whether packets pass the far point before the near one, so that the two are swapped.
+    #[must_use]
+    pub fn is_backwards(near: &Point, far: &Point) -> bool {
+        let outgoing = pairs(&near.sent, &far.received);
+        let incoming = pairs(&far.sent, &near.received);
+        let min_delay = |pairs: &[Pair]| pairs.iter().map(|&(from, to)| to.saturating_sub(from)).min();
+        match (min_delay(&outgoing), min_delay(&incoming)) {
+            // the offset of the clocks cancels out in a round trip, which is never negative
+            (Some(outgoing), Some(incoming)) => outgoing.saturating_add(incoming) < 0,
+            (Some(delay), None) | (None, Some(delay)) => delay < 0,
+            (None, None) => false,
+        }
+    }
+
+    /// Finds the transformation from the far clock to the near one, and remarks on how it was found.
+    fn align_clocks(&mut self, clocks: Clocks, outgoing: &[Pair], incoming: &[Pair]) -> Clock {
+        let alignment = clocks::aligned(outgoing, incoming);
+        let backwards =
+            outgoing.iter().any(|&(near, far)| far < near) || incoming.iter().any(|&(near, far)| near < far);
+        if clocks == Clocks::Same && backwards {
+            self.remarks.push(
+                "packets arrive before they leave, so that the two capture points had separate clocks"
+                    .to_owned(),
+            );
+        }
+        let (clock, remark) = match (clocks, alignment) {
+            (Clocks::Same, _) if !backwards => {
+                (Clock::SAME, "both capture points are taken to have one clock".to_owned())
+            }
+            (_, Some(alignment)) => {
+                let drift = match alignment.drift_ppm {
+                    Some(ppm) if alignment.clock.drift != 0.0 => {
+                        format!("; a drift of {ppm:+.1} ppm is corrected")
+                    }
+                    Some(ppm) => {
+                        let threshold = alignment.threshold / MILLI;
+                        format!(
+                            "; their drift of {ppm:+.1} ppm comes to less than {threshold} ms and is not corrected"
+                        )
+                    }
+                    None => "; the recording is too short to measure their drift".to_owned(),
+                };
+                let round_trip = millis(alignment.round_trip);
+                let offset = millis(alignment.clock.offset);
+                let remark = format!(
+                    "{offset:+.3} ms are added to the far clock, so that the least one-way delay is the same in both \
+                     directions ({:.3} ms){drift}",
+                    round_trip / 2.0
+                );
+                (alignment.clock, remark)
+            }
+            (_, None) => {
+                let outgoing = outgoing.iter().map(|&(near, far)| far.saturating_sub(near)).min();
+                let incoming = incoming.iter().map(|&(near, far)| far.saturating_sub(near)).max();
+                let offset = -outgoing.or(incoming).unwrap_or(0);
+                let remark = "packets passed both capture points in one direction only, so that the offset of their \
+                              clocks cannot be told from the path's delay: the least one-way delay is set to 0";
+                (Clock { offset, drift: 0.0, origin: 0 }, remark.to_owned())
+            }
+        };
+        self.remarks.push(remark);
+        clock
+    }
+
+    /// Marks packets that the receiver restored (FEC) as lost: its log has them among the packets received, but its
+    /// feedback reports them lost. `packets` must be in the order of `history.outcomes`.
+    fn mark_restored_lost(
+        &mut self,
+        name: &str,
+        receiver: &Point,
+        history: &FeedbackHistory,
+        packets: &mut [Packet],
+    ) {
+        if !receiver.restored {
+            return;
+        }
+        let mut count = 0;
+        for (packet, outcome) in packets.iter_mut().zip(&history.outcomes) {
+            if matches!((packet.fate, outcome), (Fate::Arrived(_), Outcome::Lost)) {
+                packet.fate = Fate::Lost;
+                count += 1;
+            }
+        }
+        if count > 0 {
+            self.remarks.push(format!(
+                "{name}: {count} packets are in the receiver's log, but were lost by its feedback: FEC restored them, \
+                 and they count as lost"
+            ));
+        }
+    }
+
+    fn remark_on_unmatched(&mut self, name: &str, count: usize) {
+        if count > 0 {
+            let problem = "packets arrived that are not in the sender's recording, and are left out";
+            self.remarks.push(format!("{name}: {count} {problem}"));
+        }
+    }
+}
+
+/// Fields that identify an RTP packet: SSRC, sequence number and timestamp.
+fn identity(packet: &Rtp) -> (u32, u16, u32) {
+    (packet.ssrc, packet.sequence, packet.timestamp)
+}
+
+/// The times at which packets passed one capture point and the other, each on its own clock. RTCP is matched by its
+/// bytes, if no other datagram has the same ones.
+fn pairs(from: &Traffic, to: &Traffic) -> Vec<Pair> {
+    let arrived: BTreeMap<_, _> = to.rtp.iter().rev().map(|packet| (identity(packet), packet.at)).collect();
+    let rtp = from.rtp.iter().filter_map(|packet| Some((packet.at, *arrived.get(&identity(packet))?)));
+    let unique = |rtcp: &[Rtcp]| -> BTreeMap<Vec<u8>, Option<Nanos>> {
+        let mut times: BTreeMap<Vec<u8>, Option<Nanos>> = BTreeMap::new();
+        for packet in rtcp {
+            times.entry(packet.bytes.clone()).and_modify(|time| *time = None).or_insert(Some(packet.at));
+        }
+        times
+    };
+    let (departures, arrivals) = (unique(&from.rtcp), unique(&to.rtcp));
+    let rtcp = departures.iter().filter_map(|(bytes, time)| Some(((*time)?, (*arrivals.get(bytes)?)?)));
+    rtp.chain(rtcp).collect()
+}
+
+/// Matches the packets sent at one capture point with those received at the other. Returns the packets sent, in the
+/// order of `sent`, with their fates, and the number of packets received that match none.
+fn match_packets(
+    sent: &[Rtp],
+    received: &Traffic,
+    (sender_clock, receiver_clock): (impl Fn(Nanos) -> Nanos, impl Fn(Nanos) -> Nanos),
+    kinds: &BTreeMap<u32, Kind>,
+) -> (Vec<Packet>, usize) {
+    // the first copy counts
+    let mut arrived: BTreeMap<_, _> =
+        received.rtp.iter().rev().map(|packet| (identity(packet), receiver_clock(packet.at))).collect();
+    let mut packets: Vec<Packet> = sent
+        .iter()
+        .map(|rtp| {
+            let sent = sender_clock(rtp.at);
+            let fate = arrived.remove(&identity(rtp)).map_or(Fate::Unknown, Fate::Arrived);
+            Packet { rtp: *rtp, kind: kind(kinds, rtp), sent, fate, ecn: Ecn::NotEct }
+        })
+        .collect();
+    let delays = || {
+        packets.iter().filter_map(|packet| match packet.fate {
+            Fate::Arrived(arrival) => Some(arrival - packet.sent),
+            _ => None,
+        })
+    };
+    // a missing packet is lost if the receiver's recording covers each time at which it could have arrived; else it may
+    // have arrived before that recording began, or after it ended
+    if let (Some(min_delay), Some(max_delay), Some((first, last))) =
+        (delays().min(), delays().max(), received.span())
+    {
+        let (first, last) = (receiver_clock(first), receiver_clock(last));
+        for packet in &mut packets {
+            let covered = packet.sent.saturating_add(min_delay) >= first
+                && packet.sent.saturating_add(max_delay) <= last;
+            if packet.fate == Fate::Unknown && covered {
+                packet.fate = Fate::Lost;
+            }
+        }
+    }
+    (packets, arrived.len())
+}
