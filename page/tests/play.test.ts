@@ -96,7 +96,7 @@ test("queues of FQ-CoDel and DualPI2 are several", () => {
 
 test("controllers have the colours of reports", () => {
   const palette = readFileSync(`${ROOT}/python/tidegate/output/palette.py`, "utf8");
-  const colours = [...palette.matchAll(/^ {4}"(#[0-9a-f]{6})"/gm)].map((found) => found[1]);
+  const colours = [...palette.split("DASHES:")[0]!.matchAll(/"(#[0-9a-f]{6})"/g)].map((found) => found[1]);
   assert.deepEqual(colours, [...HUES, ...HUES_ON_DARK]);
   const known = palette.split("KNOWN:")[1]!.split("}")[0]!;
   const pairs = [...known.matchAll(/"([\w-]+)": \((\d), \d\)/g)];

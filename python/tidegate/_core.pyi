@@ -924,7 +924,7 @@ class Recording:
 
     @property
     def digest(self) -> str:
-        """Hash of all that was recorded, in hex: the same seed gives the same on every machine."""
+        """Hash of all that was recorded, in hex: the same scenario and seed give the same digest on every machine."""
 
     def draws_json(self) -> str:
         """The draws of each random substream, as JSON: {name: {count, checkpoints: [[draws, hash]]}}."""

@@ -133,7 +133,7 @@ impl OpenH264 {
             FrameType::IDR => true,
             FrameType::P | FrameType::I => false,
             FrameType::Skip => return Ok(None),
-            kind => return Err(format!("OpenH264 made a frame of the kind {kind:?}")),
+            kind => return Err(format!("OpenH264 returned an unexpected frame type: {kind:?}")),
         };
         let layers = (0..stream.num_layers()).filter_map(|index| stream.layer(index));
         let (mut header, mut bits, mut slices) = (Vec::new(), Vec::new(), Vec::new());

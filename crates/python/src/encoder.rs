@@ -163,7 +163,7 @@ mod openh264 {
         }
     }
 
-    /// Keeps the exception for the error of the run.
+    /// Stores the first exception, which the error of the run carries, and returns its text.
     fn keep(py: Python<'_>, error: PyErr, raised: &Raised) -> String {
         let reason = exception_text(py, "the clip", &error);
         if let Ok(mut raised) = raised.lock() {
@@ -172,7 +172,7 @@ mod openh264 {
         reason
     }
 
-    /// An encoder with its camera and its tape.
+    /// An encoder in the simulation loop, with its picture source and the record of its output.
     struct InLoop {
         camera: Camera,
         encoder: OpenH264,

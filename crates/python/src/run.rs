@@ -38,7 +38,7 @@ impl Recording {
         serde_json::to_string(&self.outcome.summary).map_err(bad)
     }
 
-    /// Hash of all that was recorded, in hex: the same seed gives the same on every machine.
+    /// Hash of all that was recorded, in hex: the same scenario and seed give the same digest on every machine.
     #[getter]
     fn digest(&self) -> &str {
         &self.outcome.summary.digest
@@ -287,10 +287,10 @@ impl From<Stopped> for RunFailure {
     }
 }
 
-/// Calls `some` with a number of events until it returns true, and `progress` at [`PROGRESS_INTERVAL`].
+/// Calls `advance` with an event budget until it returns true, and `progress` every [`PROGRESS_INTERVAL`].
 pub(crate) fn drive(
     run: &mut Run,
-    mut some: impl FnMut(&mut Run, u64) -> Result<bool, Stopped>,
+    mut advance: impl FnMut(&mut Run, u64) -> Result<bool, Stopped>,
     report_progress: impl Fn(Python<'_>, &Run) -> PyResult<()>,
 ) -> Result<(), RunFailure> {
     let mut last_progress = Instant::now();
@@ -298,7 +298,7 @@ pub(crate) fn drive(
     let mut events = MAX_EVENTS;
     loop {
         let before = Instant::now();
-        if some(run, events)? {
+        if advance(run, events)? {
             return Ok(());
         }
         // a controller in Python may take seconds for one event

@@ -35,7 +35,7 @@ def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iter
         InputError: when the options do not go together, no scheduler answers, or workers have another tidegate.
     """
     if name == "pool" and scheduler is not None:
-        raise InputError(f"--scheduler {scheduler}: goes with --engine dask")
+        raise InputError(f"--scheduler {scheduler}: is only valid with --engine dask")
     if name != "dask" and scheduler is None:
         yield
         return

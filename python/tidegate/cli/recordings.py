@@ -18,21 +18,22 @@ def import_(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Recording of one end, and that of the other end if there is one: an RTC event log of libwebrtc "
-            "(format 2), as Chromium writes it, a capture (pcap, pcapng), or getStats (a dump of webrtc-internals, or "
-            "one report per line). May be compressed by gzip.",
+            help="Recordings of one or both ends of a call: RTC event logs of libwebrtc (format 2, as written by "
+            "Chromium), packet captures (pcap, pcapng), or getStats (a dump of webrtc-internals, or one report per "
+            "line). Files may be gzip-compressed.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the run: run.json and Parquet tables.")],
     far: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Captures of the other end, if an end has several. Repeatable.")
+        list[Path],
+        typer.Option(metavar="FILE", help="Captures of the other end; needed if an end has several."),
     ] = [],  # noqa: B006
     same_clock: Annotated[
         bool,
         typer.Option(
             "--same-clock",
-            help="Take both ends' times as of one clock; by default the far clock is shifted so that the minimum delay "
-            "is the same both ways.",
+            help="Assume that both ends share one clock; by default the far clock is shifted so that the minimum "
+            "delay is the same in both directions.",
         ),
     ] = False,
     replay: Annotated[

@@ -447,7 +447,7 @@ def _brief(error: BaseException, path: Path | None) -> str:
 def _check_class(made_by: type[Any], name: str) -> None:
     for method in ("on_report(now_ns, report)", "on_limits(now_ns, limits)"):
         if not callable(getattr(made_by, method.partition("(")[0], None)):
-            base = "; the base class tidegate.Controller has all methods but on_report"
+            base = "; derive it from tidegate.Controller, which has every method except on_report"
             raise ControllerError(f"{name}: has no method {method}{base}")
     if getattr(made_by, "on_report", None) is Controller.on_report:
         raise ControllerError(f"{name}: does not define on_report(now_ns, report)")

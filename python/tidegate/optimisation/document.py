@@ -154,7 +154,7 @@ def _history_chart(result: SearchResult) -> Chart:
 
 
 def _setting_chart(result: SearchResult, setting: Setting) -> Chart:
-    """The goal of each try over the value of a setting."""
+    """Draws the goal of each try against the value of a setting."""
     if setting.choices:
         positions = {value: float(position) for position, value in enumerate(setting.choices)}
         across = Axis(

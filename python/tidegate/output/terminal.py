@@ -51,13 +51,13 @@ def print_rows(
     folded: Collection[int] = (),
     first: int = 1,
 ) -> None:
-    """Prints a table with all its numbers; on a narrow terminal as several tables, each with some of the columns.
+    """Prints a table without dropping columns; on a narrow terminal it is split into several tables.
 
     Args:
-        heads: The heads of its columns.
+        heads: Column headers.
         rows: Its cells; a row may have fewer cells than there are heads.
-        words: The indices of columns that are aligned to the left, like the first one.
-        folded: The indices of columns that are wrapped where there is no room; with such, the table is never split.
+        words: Indices of left-aligned columns beside the first one.
+        folded: Indices of columns that may wrap; if there are any, the table is never split.
         first: The number of columns that identify a row and are repeated in each part.
     """
     listed = list(rows)

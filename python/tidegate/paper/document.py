@@ -181,7 +181,7 @@ def sentences(result: Result) -> list[str]:
     if mutations is None:
         return [
             *lines,
-            "No runs without the document's mechanism are stored, so that it is unknown which verdicts depend on it.",
+            "No runs with the mechanism switched off are stored, so it is unknown which verdicts depend on it.",
         ]
     claims = [judgement.claim.id for judgement in result.judgements]
     results = [

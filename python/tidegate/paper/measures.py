@@ -28,9 +28,9 @@ class Measure:
     """Why it could not be measured here, and what to install; claims that refer to it are then not run."""
 
     def __post_init__(self) -> None:
-        """Removes a value whose mean is not finite."""
+        """Replaces a value whose mean is not finite by an empty interval."""
         interval = self.value if math.isfinite(self.value.mean) else Interval.of([])
-        # NumPy's numbers become Python's
+        # NumPy scalars become Python numbers
         half = None if interval.half is None else float(interval.half)
         object.__setattr__(self, "value", Interval(float(interval.mean), half, int(interval.count)))
 

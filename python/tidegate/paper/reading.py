@@ -262,7 +262,7 @@ class _Reader:
     def _check_unique(self, names: list[str], path: KeyPath) -> None:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            self._add_problem(path, f"{', '.join(repeated)}: is named twice")
+            self._add_problem(path, f"named more than once: {', '.join(repeated)}")
 
     def _check_names(self, names: list[str] | None, allowed: list[str], path: KeyPath) -> None:
         for name in names or ():

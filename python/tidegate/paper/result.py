@@ -235,7 +235,7 @@ def run(
         results = engine.run_all(list(jobs.values()), workers=workers, progress=progress)
         outcome = experiment.outcome(plan, dict(zip(jobs, results, strict=True)))
         if not isinstance(outcome, Outcome):
-            raise TypeError(f"outcome gave {outcome!r}; expected an Outcome")
+            raise TypeError(f"outcome() returned {outcome!r}; expected an Outcome")
     result = Result(
         document,
         plan,

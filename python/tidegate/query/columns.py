@@ -112,7 +112,7 @@ def column_of(name: str, columns: Collection[str], catalogue: Mapping[str, Metri
     Args:
         name: The name as it was typed.
         columns: Names of the columns.
-        catalogue: Metrics by name of their columns.
+        catalogue: The known metrics, keyed by column name.
 
     Raises:
         InputError: when there is no such column.

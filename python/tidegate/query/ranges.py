@@ -85,7 +85,7 @@ class Range:
         if log:
             parts.remove("log")
         if len(parts) not in {2, 3}:
-            raise InputError(f"{text}: a range has two ends and a count: {RANGE}")
+            raise InputError(f"{text}: expected a range with its ends and a count: {RANGE}")
         low, high = (End.parse(part, text) for part in parts[:2])
         if bool(low.unit) != bool(high.unit):
             bare, unit = (low, high.unit) if high.unit else (high, low.unit)
@@ -111,7 +111,7 @@ class Range:
             InputError: when the range has no count, or an invalid one.
         """
         if self.count is None:
-            raise InputError(f"{self.text}: a range has two ends and a count: {RANGE}")
+            raise InputError(f"{self.text}: expected a range with its ends and a count: {RANGE}")
         if not re.fullmatch(r"\d{1,9}", self.count) or not _MIN_COUNT <= int(self.count) <= _MAX_COUNT:
             expected = f"expected a whole number from {_MIN_COUNT} to {_MAX_COUNT}"
             raise InputError(f"{self.text}: found the count {show(self.count)}; {expected}")

@@ -33,9 +33,9 @@ _SLICES = 100  # of a step; the bar is updated after each
 class LiveWorld:
     """A running scenario: it advances when it is stepped, and its links may be changed at any time.
 
-    A change is a move of the scenario, which comes before all other events of its time. So `scenario` contains all
-    changes, and a run of it equals this one, bit for bit. Any link can be changed except those that are external, have
-    statuses, or are a radio network. Controllers in Python work as usual.
+    Each change is stored in the scenario as one of its `moves`, and is applied before all other events at its time. So
+    `scenario` contains all changes, and running it reproduces this run bit for bit. Any link can be changed except
+    external links, links with a table of statuses, and radio networks. Controllers in Python work as usual.
 
     Created by [live_world][tidegate.runs.world.live_world].
 
@@ -108,19 +108,19 @@ class LiveWorld:
         until: Duration | str | float | None = None,
         progress: Progress | bool | None = None,
     ) -> None:
-        """Advances, at most to the end; events at the time where it stops are not done yet.
+        """Advances the simulation, at most to the end of the scenario; events at the stop time are not yet processed.
 
         Args:
             seconds: Length of the step: seconds, or text with a unit.
-            until: Instead, the time of its end: text with a unit, or seconds as `now` has them.
+            until: The time to stop at, instead of `seconds`: text with a unit, or seconds on the same clock as `now`.
             progress: True for a bar, or a function that is called with the fraction of this step that is done.
 
-        Ctrl-C stops it at the current time, from which it can continue. But while a controller in Python runs,
-        Ctrl-C is an error of that controller, and ends the world.
+        Ctrl-C stops at the current time, from which the simulation can continue. While a controller in Python runs,
+        Ctrl-C is raised inside it, and the simulation cannot continue.
 
         Raises:
-            InputError: when the time is not usable, or it has finished.
-            RunError: when a component fails; which ends the world.
+            InputError: when the time is invalid, or the simulation has finished.
+            RunError: when a component fails; the simulation cannot continue.
         """
         if (seconds is None) == (until is None):
             stated = "neither" if until is None else "both"

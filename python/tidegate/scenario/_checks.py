@@ -93,7 +93,7 @@ def _seeds(scenario: Scenario) -> Iterator[Problem]:
     for name in scenario.seeds:
         if name not in names:
             hint = did_you_mean(name, names) or f"; there are {', '.join(names[:12])}"
-            yield Problem(("seeds", name), f"no link, flow or member has that name{hint}")
+            yield Problem(("seeds", name), f"no link, flow, member or radio network has that name{hint}")
 
 
 def _all_names(entry: Link | Flow | Session) -> list[str]:

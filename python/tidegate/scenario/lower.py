@@ -175,7 +175,7 @@ def _hash(ir: Ir, inputs: Inputs, scenario: Scenario) -> str:
 
 
 def _populated(ir: Ir, scenario: Scenario) -> Ir:
-    """Adds the users of the radio networks, and a flow for each user to flows of user groups."""
+    """Adds the users of the radio networks, and expands each flow of a user group into a flow per user."""
     groups = population.population(scenario, ir["seed"])
     end = int(scenario.duration)
     flows = [flow for template in ir["flows"] for flow in population.flows_of(template, groups, end)]

@@ -208,7 +208,7 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
     [
         (
             NoHooks,
-            r"NoHooks: has no method on_report\(now_ns, report\); the base class tidegate.Controller has all methods",
+            r"NoHooks: has no method on_report\(now_ns, report\); derive it from tidegate.Controller, which has every method",
         ),
         (Half(), r"found an instance of Half; expected the class itself, Half, or with settings: \(Half, "),
         (lambda: None, r'found ".*lambda.*"; expected a name such as "gcc", a class, or one of them with settings'),

@@ -263,7 +263,7 @@ def test_a_policy_as_a_controller_decides_what_it_decided_in_the_environment(tmp
         ("lambda seen: [0.1, 0.2]", "it answered 2 numbers; expected one from -1 to 1"),
         (
             "lambda seen: seen.reshape(7, 11).sum()",
-            r"cannot reshape .*; it is shown an array of shape \(5, 11\), history=5 of its terms .*broken.py, line 4",
+            r"cannot reshape .*; its observation has the shape \(5, 11\), history=5 of its terms .*broken.py, line 4",
         ),
     ],
 )

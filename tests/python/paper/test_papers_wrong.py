@@ -54,7 +54,7 @@ from tidegate.paper.reading import load
         ("1 = [1000, 0]", "1 = [1000]", "30: table.sent.rows.1: found 1 numbers; expected 2, one a column"),
         ("1 = [1000, 0]", '1 = [1000, "x"]', "30: table.sent.rows.1[2]: found"),
         ('rows = ["8"]', 'rows = ["9"]', '35: table.sent.cells[1].rows: found "9"; there are 1, 2, 4, 8'),
-        ('name = "loss"', 'name = "received"', "24: table.sent.columns: received: is named twice"),
+        ('name = "loss"', 'name = "received"', "24: table.sent.columns: named more than once: received"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_named_with_line_and_key(original: str, replaced: str, message: str, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> 
         ('"delays"', '"claims"', r"experiment\.py: two tables are called claims; give each"),
         ("quick_seeds = 2", "quick_seeds = 'x'", r"experiment\.py: TypeError: "),
         ("measures = {}", "raise SystemExit(3)", r"experiment\.py: SystemExit: 3 \(line \d+, in outcome\)$"),
-        ("measures = {}", "return None", r"experiment\.py: TypeError: outcome gave None; expected an Outcome$"),
+        ("measures = {}", "return None", r"experiment\.py: TypeError: outcome\(\) returned None; expected an Outcome$"),
         ("measures = {}", "return Outcome({'a': 1.5})", r"TypeError: measures: found 1\.5; expected a Measure \("),
         ("measures = {}", "return Outcome({}, notes=[3])", r"TypeError: notes: found 3; expected a str \("),
         ("measures = {}", "return Outcome({}, [Table('a', 'b', ['c'], [[{}]])])",

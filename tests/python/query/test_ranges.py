@@ -58,7 +58,7 @@ def test_commas_and_colons_of_the_values_themselves(text: str, expected: list[st
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("2ms:50ms", "2ms:50ms: a range has two ends and a count: 2ms:50ms:5 (five values, evenly)"),
+        ("2ms:50ms", "2ms:50ms: expected a range with its ends and a count: 2ms:50ms:5 (five values, evenly)"),
         ("2ms:50ms:1", 'found the count "1"; expected a whole number from 2 to 1000'),
         ("2ms:50ms:2.5", 'found the count "2.5"'),
         ("2ms:50ms:1001", 'found the count "1001"'),

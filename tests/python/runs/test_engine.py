@@ -207,7 +207,7 @@ def test_what_cannot_be_sent_is_said(tmp_path: Path) -> None:
 
 def test_what_does_not_go_together_is_said(cli: Cli) -> None:
     got = cli("compare", "gcc", "--engine", "pool", "--scheduler", "tcp://127.0.0.1:1")
-    assert (got.code, got.err) == (2, "tidegate: --scheduler tcp://127.0.0.1:1: goes with --engine dask\n")
+    assert (got.code, got.err) == (2, "tidegate: --scheduler tcp://127.0.0.1:1: is only valid with --engine dask\n")
     got = cli("compare", "gcc", "-j", "2", "--scheduler", "tcp://127.0.0.1:1")
     assert got.code == 2
     assert "the cluster decides how many" in got.err

@@ -173,7 +173,7 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
             "flows": [{"name": "f", "from": "a", "to": "b", "media": {}}],
         }
     )
-    with pytest.raises(InputError, match=r"links\.l: is external, .* tidegate\.simpy"):
+    with pytest.raises(InputError, match=r"links\.l: is external and needs a driver; .* tidegate\.simpy"):
         live_world(external)
 
 

@@ -247,8 +247,8 @@ CASES = [
     Case("no class named", ("compare", "python:mine.py"),
          'found "python:mine.py"; expected python:file.py:Class or python:package.module:Class'),
     Case("no method", ("compare", "python:mine.py:Bare"),
-         "python:mine.py:Bare: has no method on_report(now_ns, report); the base class tidegate.Controller has all methods "
-         "but on_report", files=mine("return 1")),
+         "python:mine.py:Bare: has no method on_report(now_ns, report); derive it from tidegate.Controller, which "
+         "has every method except on_report", files=mine("return 1")),
     Case("syntax error", ("compare", "python:mine.py:Mine"),
          "mine.py: cannot be imported: SyntaxError: invalid syntax (line 8)", files=mine("return return")),
     Case("fails to import", ("compare", "python:mine.py:Mine"),

@@ -34,10 +34,10 @@ impl Average {
         }
     }
 
-    /// Forecast of the average in each tick, without caution; fractions of packets are dropped.
+    /// Packets expected by the end of each tick at the average rate, cumulative and rounded down: no cautious percentile.
     #[must_use]
     pub fn forecast(&self) -> Forecast {
-        // `as` rounds down
+        // `as` truncates
         std::array::from_fn(|tick| (self.packets * (tick + 1) as f64) as u32)
             .map(|count| count.min(MAX_COUNT))
     }

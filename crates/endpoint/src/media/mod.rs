@@ -86,10 +86,10 @@ pub trait Source: Send {
     /// [`Source::leaves_out`].
     fn leave_out(&mut self) {}
 
-    /// Sets the rate that the encoder may use from now on, headers not counted.
+    /// Sets the rate that the encoder may use from now on, excluding headers.
     fn set_target(&mut self, now: Time, target: Rate);
 
-    /// The largest rate that it uses at present; [`Rate::MAX`]: unlimited.
+    /// Highest rate that it can use at present; [`Rate::MAX`] if unlimited.
     fn uses(&self) -> Rate {
         self.bounds().max.unwrap_or(Rate::MAX)
     }
@@ -100,7 +100,7 @@ pub trait Source: Send {
     /// Range of rates in which it works.
     fn bounds(&self) -> Bounds;
 
-    /// Nominal frames per second; `None` for a source of full packets without frames.
+    /// Nominal frames per second; `None` for a source that sends full-size packets and has no frames.
     fn frame_rate(&self) -> Option<f64>;
 
     /// Whether it follows its target; a source that does not is served first when a target is shared.

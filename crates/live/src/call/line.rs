@@ -45,7 +45,7 @@ impl Bucket {
     }
 }
 
-/// The driver of an endpoint on a socket.
+/// Runs an endpoint over a UDP socket.
 pub(super) struct SocketDriver {
     pub(super) socket: Socket,
     pub(super) record: Record,
@@ -56,7 +56,7 @@ pub(super) struct SocketDriver {
     sequence: u32,
     /// Time of the last datagram sent.
     pub(super) last_sent: Time,
-    /// Number and frame of the datagram that the endpoint is receiving at the moment.
+    /// Sequence number and media frame of the datagram that the endpoint is receiving.
     pub(super) arrived: Option<(u64, Frame)>,
     pub(super) failure: Option<String>,
     buffer: Vec<u8>,

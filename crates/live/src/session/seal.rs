@@ -44,7 +44,8 @@ impl Opener {
         Self { key, max_length, window: Window::new() }
     }
 
-    /// The sequence number of `datagram`, and its payload. `None` if it is ignored, which is counted.
+    /// Authenticates `datagram`: its sequence number and payload, or `None` for one that is rejected and counted in
+    /// `ignored`.
     pub fn open<'a>(&mut self, datagram: &'a [u8], ignored: &mut Ignored) -> Option<(u64, &'a [u8])> {
         if datagram.len() > self.max_length {
             ignored.oversized += 1;

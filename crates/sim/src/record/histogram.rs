@@ -2,16 +2,16 @@
 
 use tidegate_core::{Span, math};
 
-/// Binary logarithm of the buckets per octave: a bucket is at most 1/256 of its value wide, and its middle is off by at
-/// most half of that.
+/// Binary logarithm of the number of buckets per octave. The relative width of a bucket is at most 1/256, so its midpoint
+/// is within 1/512 of any value in it.
 const SUB_BITS: u32 = 8;
 const SUB: u64 = 1 << SUB_BITS;
 
 /// Buckets in a page. Pages save memory: a flow has several histograms, and its values lie close together.
 const PAGE: usize = 64;
 
-/// Count, moments and a log-linear histogram of non-negative spans (negative ones count as zero). It takes a quarter of
-/// a kilobyte for each quarter of an octave that has samples.
+/// Count, moments and a log-linear histogram of durations; negative ones count as zero. A page of 256 bytes covers a
+/// quarter of an octave, and is allocated with its first sample.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     count: u64,

@@ -113,20 +113,20 @@ rows! {
         marked: u64 => "marked by queues", "packets", neither, 1.0, 0;
         "Packets that came too late for playout (RFC 8868 section 3, metric 5)."
         discarded_late: u64 => "discarded late", "packets", lower, 1.0, 0;
-        "Mean of the time that media packets waited at their sender, from capture to the wire; one-way \
-         delay begins there."
+        "Mean of the time that media packets waited at their sender, from capture to departure, where one-way \
+         delay begins."
         sender_delay_ms_mean: Metric => "delay at the sender, mean", "ms", lower, 1.0, 1;
-        "Median of the time that media packets waited at their sender, from capture to the wire; one-way \
-         delay begins there."
+        "Median of the time that media packets waited at their sender, from capture to departure, where one-way \
+         delay begins."
         sender_delay_ms_p50: Metric => "delay at the sender, median", "ms", lower, 1.0, 1;
-        "95th percentile of the time that media packets waited at their sender, from capture to the wire; \
-         one-way delay begins there."
+        "95th percentile of the time that media packets waited at their sender, from capture to departure, where \
+         one-way delay begins."
         sender_delay_ms_p95: Metric => "delay at the sender, 95th percentile", "ms", lower, 1.0, 1;
-        "99th percentile of the time that media packets waited at their sender, from capture to the wire; \
-         one-way delay begins there."
+        "99th percentile of the time that media packets waited at their sender, from capture to departure, where \
+         one-way delay begins."
         sender_delay_ms_p99: Metric => "delay at the sender, 99th percentile", "ms", lower, 1.0, 1;
-        "Largest time that media packets waited at their sender, from capture to the wire; one-way \
-         delay begins there."
+        "Largest time that media packets waited at their sender, from capture to departure, where one-way \
+         delay begins."
         sender_delay_ms_max: Metric => "delay at the sender, largest", "ms", lower, 1.0, 1;
         "Frames of video and audio that were not sent, because more than `queue_limit` waited at the \
          sender."
@@ -150,32 +150,32 @@ rows! {
         circuit_breaker_s: Metric => "circuit breaker trips at", "s", neither, 1.0, 1;
         "Whether the sender stopped then."
         circuit_breaker_stopped: Option<bool>;
-        "Mean of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
+        "Mean of the time from departure to arrival, over packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_mean: Metric => "one-way delay, mean", "ms", lower, 1.0, 1;
-        "Standard deviation of the time from the wire to arrival of the packets that arrived (RFC 8868 \
+        "Standard deviation of the time from departure to arrival, over packets that arrived (RFC 8868 \
          section 3, metric 4)."
         one_way_delay_ms_std: Metric => "one-way delay, standard deviation", "ms", lower, 1.0, 1;
-        "Smallest time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
+        "Smallest time from departure to arrival, over packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_min: Metric => "one-way delay, least", "ms", lower, 1.0, 1;
-        "Median of the time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
+        "Median of the time from departure to arrival, over packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_p50: Metric => "one-way delay, median", "ms", lower, 1.0, 1;
-        "95th percentile of the time from the wire to arrival of the packets that arrived (RFC 8868 \
+        "95th percentile of the time from departure to arrival, over packets that arrived (RFC 8868 \
          section 3, metric 4)."
         one_way_delay_ms_p95: Metric => "one-way delay, 95th percentile", "ms", lower, 1.0, 1, 4;
-        "99th percentile of the time from the wire to arrival of the packets that arrived (RFC 8868 \
+        "99th percentile of the time from departure to arrival, over packets that arrived (RFC 8868 \
          section 3, metric 4)."
         one_way_delay_ms_p99: Metric => "one-way delay, 99th percentile", "ms", lower, 1.0, 1;
-        "Largest time from the wire to arrival of the packets that arrived (RFC 8868 section 3, \
+        "Largest time from departure to arrival, over packets that arrived (RFC 8868 section 3, \
          metric 4)."
         one_way_delay_ms_max: Metric => "one-way delay, largest", "ms", lower, 1.0, 1;
-        "Mean interarrival jitter (RFC 3550 section 6.4.1) over packets, by the time that they were put on \
-         the wire."
+        "Mean interarrival jitter (RFC 3550 section 6.4.1) over packets, by their times of \
+         departure."
         jitter_ms_mean: Metric => "jitter, mean", "ms", lower, 1.0, 2;
-        "Largest interarrival jitter (RFC 3550 section 6.4.1) over packets, by the time that they were put \
-         on the wire."
+        "Largest interarrival jitter (RFC 3550 section 6.4.1) over packets, by their times of \
+         departure."
         jitter_ms_max: Metric => "jitter, largest", "ms", lower, 1.0, 2;
         "Mean interarrival jitter (RFC 3550 section 6.4.1) over packets of audio and video, each by its \
          RTP timestamps: waiting at the sender, and the spread of a frame's packets, are included."
@@ -187,7 +187,7 @@ rows! {
          (Vardhan and Reddy, section 3), else the exceeded ones: loss, delay, jitter. Includes media that waits \
          or is skipped at the sender."
         quality: Option<String> => "fit for a call", "", neither, 1.0, 1;
-        "The same from the wire to arrival: loss, one-way delay and jitter."
+        "The same from departure to arrival: loss, one-way delay and jitter."
         quality_network: Option<String> => "fit for a call, network alone", "", neither, 1.0, 1;
         "R of the audio by the E-model (ITU-T G.107, default values) as G.711 with the concealment of its \
          appendix I, from the mean time from capture to playout and the share of audio frames that were \
@@ -274,22 +274,22 @@ rows! {
         "The flows compared."
         flows: Vec<String>;
         "Jain's fairness index (Jain, Chiu, Hawe 1984) of the flows' bytes in windows of 1 s, mean: 1 is \
-         equal, 1/n is one that has all (RFC 8868 section 3, metric 7)."
+         equal, 1/n means that one flow has all (RFC 8868 section 3, metric 7)."
         jain_1s: Metric => "Jain's index over 1 s", "", higher, 1.0, 3;
         "Jain's fairness index (Jain, Chiu, Hawe 1984) of the flows' bytes in windows of 5 s, mean: 1 is \
-         equal, 1/n is one that has all (RFC 8868 section 3, metric 7)."
+         equal, 1/n means that one flow has all (RFC 8868 section 3, metric 7)."
         jain_5s: Metric => "Jain's index over 5 s", "", higher, 1.0, 3;
         "Jain's fairness index (Jain, Chiu, Hawe 1984) of the flows' bytes in windows of 20 s, mean: 1 is \
-         equal, 1/n is one that has all (RFC 8868 section 3, metric 7)."
+         equal, 1/n means that one flow has all (RFC 8868 section 3, metric 7)."
         jain_20s: Metric => "Jain's index over 20 s", "", higher, 1.0, 3;
-        "Least over largest of the flows' bytes in windows of 1 s, mean; RFC 8868 section 3, metric 7 \
-         wants at least 0.333."
+        "Smallest divided by largest of the flows' bytes in windows of 1 s, mean; RFC 8868 section 3, metric 7 \
+         requires at least 0.333."
         ratio_1s: Metric => "least over largest share, 1 s", "", higher, 1.0, 3;
-        "Least over largest of the flows' bytes in windows of 5 s, mean; RFC 8868 section 3, metric 7 \
-         wants at least 0.333."
+        "Smallest divided by largest of the flows' bytes in windows of 5 s, mean; RFC 8868 section 3, metric 7 \
+         requires at least 0.333."
         ratio_5s: Metric => "least over largest share, 5 s", "", higher, 1.0, 3;
-        "Least over largest of the flows' bytes in windows of 20 s, mean; RFC 8868 section 3, metric 7 \
-         wants at least 0.333."
+        "Smallest divided by largest of the flows' bytes in windows of 20 s, mean; RFC 8868 section 3, metric 7 \
+         requires at least 0.333."
         ratio_20s: Metric => "least over largest share, 20 s", "", higher, 1.0, 3;
     }
 }
@@ -324,22 +324,22 @@ rows! {
         not_allowed: u64 => "not allowed", "", lower, 1.0, 0;
         "Mean time from the detection of a loss to sending the report, of the reports sent."
         waiting_ms_mean: Option<f64> => "waiting", "ms", lower, 1.0, 1;
-        "Its 95th percentile."
+        "95th percentile of the waiting time, as in `waiting_ms_mean`."
         waiting_ms_p95: Option<f64>;
-        "Its largest value."
+        "Largest waiting time, as in `waiting_ms_mean`."
         waiting_ms_max: Option<f64>;
         "Losses of its own packets that were reported to it."
         losses_heard: u64;
         "Of packets that the member sent: mean time from sending to the first report of a loss."
         loss_report_delay_ms_mean: Option<f64> => "loss report delay", "ms", lower, 1.0, 1;
-        "Its 95th percentile."
+        "95th percentile of the loss report delay, as in `loss_report_delay_ms_mean`."
         loss_report_delay_ms_p95: Option<f64>;
         "Losses whose damage was repaired."
         recovered: u64;
         "NEWPRED: mean time from the detection of a lost segment to one that was coded after the loss was \
          reported."
         recovery_ms_mean: Option<f64> => "recovery", "ms", lower, 1.0, 1;
-        "Its 95th percentile."
+        "95th percentile of the time of recovery, as in `recovery_ms_mean`."
         recovery_ms_p95: Option<f64>;
     }
 }

@@ -163,11 +163,14 @@ impl Run {
         Ok(())
     }
 
-    /// Makes the changes that are due at `time`; all events before that have happened.
-    pub(super) fn make_moves(&mut self, time: Time) {
+    /// Applies the changes that are due at `time`; all earlier events have been processed.
+    pub(super) fn apply_moves(&mut self, time: Time) {
         while let Some((link, change)) = self.moves.take(time) {
             let result = self.change(&link, time, change);
-            assert!(result.is_ok(), "a change of {link} was tried before the run: {result:?}");
+            assert!(
+                result.is_ok(),
+                "changing {link} failed, although it was validated before the run: {result:?}"
+            );
         }
     }
 }

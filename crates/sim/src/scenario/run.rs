@@ -92,7 +92,7 @@ impl Run {
             if warm == Some(time) {
                 self.warm_up_ends();
             }
-            self.make_moves(time);
+            self.apply_moves(time);
         }
     }
 

@@ -140,7 +140,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ramp": ("RFC 9332's ramp instead of Linux's step", {"dualpi2": {}}),
 }
 """Variants at 25 ms, beside 0, 1 and 4 flows: title and changed settings by name."""
-VARIANT_PRAGUE = (0, 1, 4)
+PRAGUE_FLOW_COUNTS = (0, 1, 4)
 TITLES = {"fixed": "as run", **{name: title for name, (title, _) in VARIANTS.items()}}
 """Titles of the rows of the second table."""
 MARKS: Mapping[str, Quantity[RunSummary]] = {
@@ -168,7 +168,7 @@ class Experiment(Base):
         for seed in plan.seeds:
             for (frames, video), rtt, prague in product(FRAMES.items(), RTTS, PRAGUE):
                 jobs[frames, rtt, prague, seed] = Network(rtt, prague, video=video).job(seed)
-            for (name, (_, changes)), prague in product(VARIANTS.items(), VARIANT_PRAGUE):
+            for (name, (_, changes)), prague in product(VARIANTS.items(), PRAGUE_FLOW_COUNTS):
                 jobs[name, 25, prague, seed] = Network(25, prague, **changes).job(seed)
         return jobs
 
@@ -180,7 +180,7 @@ class Experiment(Base):
             f"{frames}/{rtt} ms/{prague} TCP": _rate(runs, f"rate of SCReAM beside {prague} flows")
             for (frames, rtt, prague), runs in cells.items()
         }
-        for (name, title), prague in product(TITLES.items(), VARIANT_PRAGUE):
+        for (name, title), prague in product(TITLES.items(), PRAGUE_FLOW_COUNTS):
             key = "own" if name == "fixed" else name
             measures[f"{key}.{prague}"] = _rate(cells[name, 25, prague], f"{title}, beside {prague} flows")
         for prague, (name, quantity) in product(PRAGUE, MARKS.items()):
@@ -223,7 +223,8 @@ def _shares(cells: Cells) -> Table:
 
 def _variants(cells: Cells) -> Table:
     rows = (
-        {"": title, **{f"{n} TCP": _rate(cells[name, 25, n]) for n in VARIANT_PRAGUE}} for name, title in TITLES.items()
+        {"": title, **{f"{n} TCP": _rate(cells[name, 25, n]) for n in PRAGUE_FLOW_COUNTS}}
+        for name, title in TITLES.items()
     )
     return Table.of("variants", "Variants of algorithm, feedback and queue at 25 ms", rows)
 

@@ -114,7 +114,7 @@ class H264Decoder:
     """ffmpeg's decoder: it fills missing parts of a frame from the frame before, along motion that it guesses."""
 
     def __init__(self, header: bytes) -> None:
-        """With the parameter sets."""
+        """Creates a decoder; `header` holds the parameter sets (SPS and PPS)."""
         import av
 
         self._av = av

@@ -5,18 +5,18 @@ use super::delay::Ticks;
 use std::collections::VecDeque;
 use tidegate_core::control::{Report, Sent};
 
-/// Reordering window: 30 ms (ScreamV2Tx.cpp).
+/// Reordering window: 30 ms, in ticks of 1/65536 s (ScreamV2Tx.cpp).
 const REORDER_TIME: Ticks = 1966;
-/// Distance behind the highest acknowledged sequence number from which packets are lost in any case (`detectLoss`).
+/// Packets at least this far behind the highest acknowledged sequence number are always lost (`detectLoss`).
 const FAR_BEHIND: u64 = 512;
-/// Largest number of packets that one call looks at beyond that distance: as many as the highest number has advanced.
+/// One call checks as many packets beyond `FAR_BEHIND` as the highest number has advanced, but at most this many.
 const FAR_WIDTH: u64 = 32;
 /// Largest number of open packets (ScreamV2Tx.cpp).
 const MAX_TX_PACKETS: usize = 4096;
-/// Largest number of frames in the pacer that are tracked (ours: more than a pacer holds).
+/// Largest number of frames in the pacer that are tracked (our own limit, not in ScreamV2Tx.cpp; a pacer never holds as many).
 const MAX_FRAMES: usize = 512;
 
-/// Packet that was sent and is neither acknowledged nor given up.
+/// Packet that was sent and is neither acknowledged nor declared lost.
 #[derive(Clone, Copy, Debug)]
 struct OpenPacket {
     sequence: u64,

@@ -15,15 +15,15 @@ const RTCP_SENDER_BW_FRACTION: f64 = 0.25;
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 /// Largest number of members with which a BYE needs no back-off (section 6.3.7).
 const BYE_MEMBERS_AT_ONCE: u32 = 50;
-/// Intervals of silence after which a member is removed (section 6.3.5).
+/// Number of RTCP intervals without any packet after which a member is removed (RFC 3550 section 6.3.5).
 const MEMBER_TIMEOUT: i64 = 5;
-/// Intervals without RTP after which a member is no longer a sender (section 6.3.5).
+/// Number of RTCP intervals without RTP after which a member is no longer a sender (RFC 3550 section 6.3.5).
 const SENDER_TIMEOUT: i64 = 2;
-/// AVPF's Tmin before the first regular packet, in sessions of more than two (RFC 4585 section 3.4).
+/// AVPF's Tmin before the first regular packet, with more than two participants (RFC 4585 section 3.4).
 const FIRST_MULTIPARTY: Span = Span::from_secs(1);
-/// Tmin for time-outs, whatever the profile. RFC 3550 section 6.2 wants the fixed minimum for that purpose even where a
-/// reduced one is in use. RFC 8108 section 7.1.4 wants it under RFC 4585, too. Section 3.5.4 of the latter had
-/// T_rr_interval in its place: members under AVP, which report every 5 s, would time out and return with every packet.
+/// Tmin for time-outs, whatever the profile. RFC 3550 section 6.2 requires the fixed minimum for that purpose even where
+/// a reduced one is in use. RFC 4585 section 3.5.4 used T_rr_interval instead; members under AVP, which report only
+/// every 5 s, would then time out between any two reports. So RFC 8108 section 7.1.4 requires the fixed minimum there, too.
 const TIMEOUT_MINIMUM: Span = Span::from_secs(5);
 
 /// RTP profile under which a participant sends.

@@ -54,8 +54,8 @@ fn run(network: &mut Network, end: Time, out: &mut Outbox) {
     }
 }
 
-/// The throughput of the first user of a network from `begin` to `end`, as a trace with opportunities of 1504 bytes, as
-/// in a mahimahi file. The user needs a full buffer.
+/// The throughput of the first user of a network from `begin` to `end`, as a mahimahi trace (delivery opportunities of
+/// 1504 bytes). The user must have full-buffer traffic.
 ///
 /// # Errors
 /// When a setting is out of its range, or the user gets no data at all.
