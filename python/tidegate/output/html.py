@@ -142,9 +142,10 @@ class _Page:
 
     def render(self, document: Document) -> str:
         """Formats the whole page."""
-        body = [_header(document)]
-        remarks = [Paragraph(f"Note: {note}", "soft") for note in document.remarks.brief.notes]
-        for block in (*document.opening, *document.answer, *remarks, *document.more):
+        remarks = document.remarks.brief
+        body = [_header(document, remarks.warnings)]
+        notes = [Paragraph(f"Note: {note}", "soft") for note in remarks.notes]
+        for block in (*document.opening, *document.answer, *notes, *document.more):
             body.append(self.block(block))
             self.card = self.card or (len(body) if self.cells is not None else 0)
         styles = [tag("style", Markup(_asset("page.css")))]
@@ -341,12 +342,12 @@ def _pairs(pairs: Sequence[tuple[Sentence, Sentence]]) -> Markup:
     return tag("dl", *parts)
 
 
-def _header(document: Document) -> Markup:
+def _header(document: Document, warnings: Sequence[str]) -> Markup:
     parts = [tag("h1", document.title)]
     parts += [tag("p", document.about)] if document.about else []
     parts += [tag("p", " · ".join(document.facts), class_="soft")] if document.facts else []
     parts += [tag("p", tag("strong", name), f": {why}") for name, why in document.failures]
-    parts += [tag("p", tag("strong", "Warning"), f": {warning}") for warning in document.remarks.brief.warnings]
+    parts += [tag("p", tag("strong", "Warning"), f": {warning}") for warning in warnings]
     if document.settings:
         parts.append(_pairs(document.settings))
     return tag("header", *parts)

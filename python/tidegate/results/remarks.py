@@ -51,17 +51,21 @@ class Remarks:
     @property
     def brief(self) -> Remarks:
         """The remarks with only the first ones of each kind, and the number of the others of that kind."""
-        kinds: dict[tuple[str, str], list[str]] = {}
-        for sentence in self.sentences:
-            kinds.setdefault(_kind(sentence), []).append(sentence)
-        sentences = []
-        for alike in kinds.values():
-            first = alike[:_EACH] if len(alike) > _EACH + 1 else alike
-            sentences += first
-            if rest := len(alike) - len(first):
-                sentences[-1] += f" (and {rest} more like this)"
-        marked = [sentence for sentence in sentences if sentence.partition(" (and ")[0] in self.marked]
-        return Remarks(sentences, [*self.marked, *marked])
+        notes = _first_of_kinds(self.notes)
+        return Remarks([*_first_of_kinds(self.warnings), *notes], notes)
+
+
+def _first_of_kinds(sentences: Iterable[str]) -> list[str]:
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for sentence in sentences:
+        kinds.setdefault(_kind(sentence), []).append(sentence)
+    shortened: list[str] = []
+    for alike in kinds.values():
+        first = alike[:_EACH] if len(alike) > _EACH + 1 else alike
+        shortened += first
+        if rest := len(alike) - len(first):
+            shortened[-1] += f" (and {rest} more like this)"
+    return shortened
 
 
 def _sentence(remark: Mapping[str, Any] | str) -> str:
@@ -69,7 +73,10 @@ def _sentence(remark: Mapping[str, Any] | str) -> str:
 
 
 def _kind(sentence: str) -> tuple[str, str]:
-    """The part that remarks of a kind share: the last part of the key, and the sentence without its numbers."""
+    """The part that remarks of a kind share: the last part of the key, and the sentence without its numbers.
+
+    A remark without the key of a setting, such as "5.1 was not run: WHY", is a kind of its own.
+    """
     key, _, says = sentence.partition(": ")
-    last = key.rpartition(".")[2]
+    last = key if " " in key else key.rpartition(".")[2]
     return last, "" if last == "circuit_breaker" else re.sub(r"\d+(\.\d+)?", "#", says)

@@ -38,3 +38,11 @@ def test_one_kind_is_shown_once_with_a_count() -> None:
     assert brief.warnings == queues, "three of a kind are no crowd"
     marked = [f"recording: file {number}.log was cut" for number in range(5)]
     assert Remarks(marked, marked).brief.notes == [marked[0], f"{marked[1]} (and 3 more like this)"]
+
+
+def test_what_is_no_setting_is_not_merged_and_a_note_stays_a_note() -> None:
+    cases = [f"{suite}.1 was not run: there is no Wi-Fi node" for suite in range(5)]
+    assert Remarks(cases).brief.warnings == cases, "each case has its name"
+    notes = [f"recording: {at} packets (and {at} more) are left out" for at in range(5)]
+    brief = Remarks(notes, notes).brief
+    assert (brief.warnings, brief.notes) == ([], [notes[0], f"{notes[1]} (and 3 more like this)"])
