@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -43,3 +44,33 @@ def test_ctrl_c_is_the_caller_s_when_they_took_it() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert heard
+
+
+def fails(tick: pool.Tick) -> None:
+    """A job that fails while another one runs."""
+    tick(0.5)
+    raise ValueError("broken")
+
+
+def waits_for_the_stop(tick: pool.Tick) -> None:
+    """A job that ends only when it is stopped at a tick."""
+    while True:
+        tick(0.5)
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_failure_stops_the_others_at_their_next_tick(processes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the means that are for controllers that never return."""
+    monkeypatch.setattr(pool, "_GRACE", 20.0)  # a busy machine is no failure
+    forced: list[int] = []
+    for team in (pool._Team, pool._Processes):
+
+        def force(self: pool._Team, thread: int, then: Callable[..., None] = team._break) -> None:
+            forced.append(thread)
+            then(self, thread)
+
+        monkeypatch.setattr(team, "_break", force)
+    with pytest.raises(ValueError, match="broken"):
+        pool.run_all([waits_for_the_stop, fails], workers=2, processes=processes)
+    assert forced == []
