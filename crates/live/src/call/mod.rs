@@ -6,6 +6,7 @@
 //! other's record, and [`merge`] makes a run of both, as a simulation does.
 
 mod closing;
+mod compression;
 mod handshake;
 mod line;
 mod merge;

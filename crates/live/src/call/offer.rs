@@ -2,7 +2,6 @@
 //! write the same record.
 
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write};
 use tidegate_core::{FlowId, Level, Rate, Span, Time};
 use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackSettings, Playout, ReceiveSettings, Repair, RtcpSettings, Signalled,
@@ -11,6 +10,7 @@ use tidegate_sim::Refusal;
 use tidegate_sim::scenario::assemble::{Maker, Makers, ends, label};
 use tidegate_sim::scenario::{ControllerSpec, FlowKind, Scenario};
 
+use super::compression::{deflate, inflate};
 use crate::session::OVERHEAD;
 use crate::session::message::MAX_SETTINGS;
 
@@ -207,9 +207,7 @@ impl Offer {
     /// With the reason, if they do not fit into one message.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
         let json = serde_json::to_vec(self).map_err(|error| error.to_string())?;
-        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
-        let bytes =
-            encoder.write_all(&json).and_then(|()| encoder.finish()).map_err(|error| error.to_string())?;
+        let bytes = deflate(&json, flate2::Compression::best())?;
         if bytes.len() > MAX_SETTINGS {
             return Err(format!(
                 "the settings take {} bytes; a datagram has room for {MAX_SETTINGS}",
@@ -224,12 +222,7 @@ impl Offer {
     /// # Errors
     /// With the reason, if the bytes are no offer.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let mut json = Vec::new();
-        let mut decoder = flate2::read::DeflateDecoder::new(bytes).take(MAX_UNCOMPRESSED + 1);
-        decoder.read_to_end(&mut json).map_err(|error| error.to_string())?;
-        if json.len() as u64 > MAX_UNCOMPRESSED {
-            return Err(format!("more than {MAX_UNCOMPRESSED} bytes of settings"));
-        }
+        let json = inflate(bytes, MAX_UNCOMPRESSED, "bytes of settings")?;
         serde_json::from_slice(&json).map_err(|error| error.to_string())
     }
 }

@@ -1,7 +1,6 @@
 //! The record of one side of a call: facts with times of its own clock. The other side fetches it at the end.
 
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write};
 use tidegate_core::datagram::RtpBody;
 use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::{
@@ -9,6 +8,7 @@ use tidegate_core::{
     Time,
 };
 
+use super::compression::{deflate, inflate};
 use crate::session::Ignored;
 use crate::session::transfer::MAX_RECORD;
 
@@ -146,8 +146,7 @@ impl Record {
     /// With the reason, when it cannot be written.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
         let uncompressed = postcard::to_stdvec(self).map_err(|error| error.to_string())?;
-        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(&uncompressed).and_then(|()| encoder.finish()).map_err(|error| error.to_string())
+        deflate(&uncompressed, flate2::Compression::default())
     }
 
     /// Reads the bytes that [`Record::to_bytes`] writes.
@@ -155,14 +154,9 @@ impl Record {
     /// # Errors
     /// With the reason, if the bytes are no record, or the record is too long.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        /// Largest uncompressed record: a few bytes must not decompress to fill the memory.
+        /// Largest size of the uncompressed record in bytes.
         const MAX_UNCOMPRESSED: u64 = 8 * MAX_RECORD as u64;
-        let mut uncompressed = Vec::new();
-        let mut decoder = flate2::read::DeflateDecoder::new(bytes).take(MAX_UNCOMPRESSED + 1);
-        decoder.read_to_end(&mut uncompressed).map_err(|error| error.to_string())?;
-        if uncompressed.len() as u64 > MAX_UNCOMPRESSED {
-            return Err(format!("more than {MAX_UNCOMPRESSED} bytes"));
-        }
+        let uncompressed = inflate(bytes, MAX_UNCOMPRESSED, "bytes")?;
         postcard::from_bytes(&uncompressed).map_err(|error| error.to_string())
     }
 }
@@ -254,6 +248,8 @@ mod tests {
 
     #[test]
     fn a_few_bytes_do_not_become_gigabytes() {
+        use std::io::Write;
+
         let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
         for _ in 0..600 {
             encoder.write_all(&[0; 1 << 20]).expect("in memory");

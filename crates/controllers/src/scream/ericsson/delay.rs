@@ -19,7 +19,8 @@ pub fn seconds(ticks: Ticks) -> f64 {
     ticks as f64 / 65_536.0
 }
 
-/// Longest minimum time between two back-offs: 30 ms (ScreamV2Tx.cpp, as are the constants below).
+/// Shortest time between two back-offs, 30 ms; a shorter round trip takes its place (ScreamV2Tx.cpp, as are the
+/// constants below).
 pub const MIN_CONGESTION_BACK_OFF_INTERVAL: Ticks = 1966;
 /// Virtual round-trip time, s.
 pub const SRTT_VIRTUAL: f64 = 0.025;
