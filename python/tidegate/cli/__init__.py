@@ -61,15 +61,31 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 _COMMANDS = (
-    runs.run, runs.compare, play.play, sweeps.sweep, optimise.optimise, gates.check, diffs.diff, recordings.import_,
-    shell.shell, sockets.gap, results.results, reports.report, papers.paper, look.controllers, look.version,
-)  # fmt: skip
+    runs.run,
+    runs.compare,
+    play.play,
+    sweeps.sweep,
+    optimise.optimise,
+    gates.check,
+    diffs.diff,
+    recordings.import_,
+    shell.shell,
+    sockets.gap,
+    results.results,
+    reports.report,
+    papers.paper,
+    look.controllers,
+    look.version,
+)
 for _command in _COMMANDS:
     app.command(_command.__name__.rstrip("_"))(_command)
 _GROUPS = {
-    "suite": suites.suites, "live": sockets.live_app, "media": media.media_app, "scenario": look.scenario_app,
+    "suite": suites.suites,
+    "live": sockets.live_app,
+    "media": media.media_app,
+    "scenario": look.scenario_app,
     "trace": look.trace_app,
-}  # fmt: skip
+}
 for _name, _group in _GROUPS.items():
     app.add_typer(_group, name=_name)
 

@@ -108,9 +108,18 @@ def check(
         loaded = Suite.load(suite, traces=traces)
         with results_only(), stoppable("stopped; no baseline was written"), engine_of(engine, scheduler, jobs):
             saved = checking.write(
-                baseline, controller, loaded, suite_name=suite, rules=fail_if, seeds=seeds or LOOKS[-1], cases=cases,
-                out=out, workers=jobs, progress=bars, force=force,
-            )  # fmt: skip
+                baseline,
+                controller,
+                loaded,
+                suite_name=suite,
+                rules=fail_if,
+                seeds=seeds or LOOKS[-1],
+                cases=cases,
+                out=out,
+                workers=jobs,
+                progress=bars,
+                force=force,
+            )
         counts = f"{len(saved.cases)} cases of {loaded.name}, {saved.seeds} seeds, {controller}"
         console().print(f"written to {baseline}: {counts}", soft_wrap=True)
         return
@@ -122,9 +131,17 @@ def check(
     again = shlex.join(["tidegate", "check", str(baseline), before.controller, "--suite", before.suite, "--write"])
     with results_only(), stoppable("stopped"), engine_of(engine, scheduler, jobs):
         outcome = checking.check(
-            before, Suite.load(suite or before.suite, traces=traces), controller, rules=fail_if, cases=cases,
-            seeds=seeds, out=out, workers=jobs, progress=bars, remake=f": {again}",
-        )  # fmt: skip
+            before,
+            Suite.load(suite or before.suite, traces=traces),
+            controller,
+            rules=fail_if,
+            cases=cases,
+            seeds=seeds,
+            out=out,
+            workers=jobs,
+            progress=bars,
+            remake=f": {again}",
+        )
     document, tests = outcome.document(), outcome.cases(strict=strict)
     if junit is not None:
         write_file(junit, xml("tidegate check", {f"{outcome.suite}: {outcome.controller}": tests}))

@@ -279,9 +279,14 @@ def generate(
             )
         case "lte":
             trace = lte.trace(
-                seed=seed, duration=duration, case=case, bandwidth=bandwidth, antennas=antennas, speed=speed,
+                seed=seed,
+                duration=duration,
+                case=case,
+                bandwidth=bandwidth,
+                antennas=antennas,
+                speed=speed,
                 users=users,
-            )  # fmt: skip
+            )
         case _:
             hint = did_you_mean(model, ["brownian", "lte"])
             raise InputError(f"{model}: no such model; there are brownian and lte{hint}")

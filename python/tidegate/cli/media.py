@@ -33,8 +33,10 @@ def clips(as_json: AsJson = False) -> None:
     if extra.has("av"):
         available += [clip.find(name) for name in clip.named()]
     if as_json:
-        names = ("name", "width", "height")
-        entries = [{**{name: getattr(entry, name) for name in names}, "fps": float(entry.fps)} for entry in available]
+        entries = [
+            {"name": entry.name, "width": entry.width, "height": entry.height, "fps": float(entry.fps)}
+            for entry in available
+        ]
         encoders = [openh264.NAME] if openh264.is_in() else []
         about = {"settings": dict(settings.table()), "encoders_in_the_loop": encoders, "cache": str(cache.cache())}
         print_json({"clips": entries, **about})

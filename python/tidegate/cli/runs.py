@@ -161,9 +161,16 @@ def compare(
     from tidegate.scenario.variants import scenario_for
 
     network = scenario_for(
-        base=scenario, link=link, capacity=capacity, delay=delay, queue=queue, cross=cross, beside=beside,
-        media_source=media_source, changes={**changes(set_, duration=duration), **captured(pcap, out)},
-    )  # fmt: skip
+        base=scenario,
+        link=link,
+        capacity=capacity,
+        delay=delay,
+        queue=queue,
+        cross=cross,
+        beside=beside,
+        media_source=media_source,
+        changes={**changes(set_, duration=duration), **captured(pcap, out)},
+    )
     if out is not None:
         check_folder(out, comparison.COMPARISON_FILE)
     if media is not None:

@@ -187,7 +187,10 @@ def _data(result: SuiteResult) -> dict[str, object]:
 
     cells = [
         {
-            **{key: getattr(cell, key) for key in ("case", "controller", "state", "why")},
+            "case": cell.case,
+            "controller": cell.controller,
+            "state": cell.state,
+            "why": cell.why,
             "checks": [
                 {
                     "rule": check.rule.name,
@@ -201,11 +204,23 @@ def _data(result: SuiteResult) -> dict[str, object]:
         for cell in result.cells
     ]
     noisy = [dict(zip(("case", "controller", "seed", "against"), session, strict=True)) for session in result.noisy]
-    of_score = ("controller", "rank", "passed", "of")
-    ranked = [{**{key: getattr(score, key) for key in of_score}, **score.means} for score in scores(result)]
+    ranked = [
+        {
+            "controller": score.controller,
+            "rank": score.rank,
+            "passed": score.passed,
+            "of": score.of,
+            **score.means,
+        }
+        for score in scores(result)
+    ]
     return {
-        "suite": result.suite.name, "baseline": result.baseline, "cells": cells, "noisy": noisy, "scores": ranked,
-    }  # fmt: skip
+        "suite": result.suite.name,
+        "baseline": result.baseline,
+        "cells": cells,
+        "noisy": noisy,
+        "scores": ranked,
+    }
 
 
 def _print(result: SuiteResult) -> None:

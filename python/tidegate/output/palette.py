@@ -32,8 +32,15 @@ HUES: tuple[str, ...] = (
 
 #: The same hues, lifted to stand on a dark page.
 HUES_ON_DARK: tuple[str, ...] = (
-    "#4ba6e8", "#ff8b4d", "#35c99b", "#e8a6cb", "#f2bb4a", "#9bd6fa", "#c39b8f", "#b5bac2",
-)  # fmt: skip
+    "#4ba6e8",
+    "#ff8b4d",
+    "#35c99b",
+    "#e8a6cb",
+    "#f2bb4a",
+    "#9bd6fa",
+    "#c39b8f",
+    "#b5bac2",
+)
 
 #: Lengths of strokes and gaps, in widths of the line, and the marker that goes with each.
 DASHES: tuple[tuple[float, ...], ...] = ((), (5.0, 1.6), (1.4, 1.4), (6.0, 1.6, 1.4, 1.6), (9.0, 2.5))

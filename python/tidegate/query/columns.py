@@ -21,8 +21,13 @@ Mask = npt.NDArray[np.bool_]
 _Rows: TypeAlias = Callable[[Mapping[str, Column]], Mask]
 
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 _VALUES = {"number", "amount", "text", "sign", "product"}  # `2/s` is a product
 _EXAMPLE = "'controller == \"gcc\" and delay_p95 > 100ms'"
 

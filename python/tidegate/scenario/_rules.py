@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,12 +25,12 @@ MAX_BINS = 10_000_000
 """Largest number of bins of all series together, and of intervals of a generated link in a run."""
 
 
-class Rule:
+class Rule(ABC):
     """A check of a key's value beyond its type, as in `Annotated[Rate, POSITIVE]`; `Model.problems` applies it."""
 
+    @abstractmethod
     def problems(self, path: Path, value: Any) -> Iterator[Problem]:
         """Yields a problem if the value at `path` breaks the rule."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -247,9 +247,13 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
 
 
 _SERIES = {
-    "sending_bps": "sending_rate_bps", "receive_bps": "receive_rate_bps", "delay_ms": "one_way_delay_ms_mean",
-    "delay_max_ms": "one_way_delay_ms_max", "lost": "packets_lost", "arrived": "packets_arrived",
-}  # fmt: skip
+    "sending_bps": "sending_rate_bps",
+    "receive_bps": "receive_rate_bps",
+    "delay_ms": "one_way_delay_ms_mean",
+    "delay_max_ms": "one_way_delay_ms_max",
+    "lost": "packets_lost",
+    "arrived": "packets_arrived",
+}
 """Series of a flow by the columns in which they are recorded."""
 
 

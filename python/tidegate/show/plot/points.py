@@ -92,9 +92,16 @@ def rate_delay_scatter(runs: Runs) -> Figure:
             mean = x.mean(), y.mean()
             ax.scatter(*mean, s=130, color=colour, marker=marker, edgecolors="white", linewidths=1.2, zorder=3)
             ax.annotate(
-                label, mean, xytext=(0, 11), textcoords="offset points", color=colour, ha="center", fontsize=12,
-                fontweight="bold", zorder=4,
-            )  # fmt: skip
+                label,
+                mean,
+                xytext=(0, 11),
+                textcoords="offset points",
+                color=colour,
+                ha="center",
+                fontsize=12,
+                fontweight="bold",
+                zorder=4,
+            )
             all_points.extend(points)
         reversed_delay_axis(ax, [point[0] for point in all_points])
         ax.set_ylim(0, max((point[1] for point in all_points), default=1.0) * 1.18)

@@ -106,9 +106,11 @@ def _percent(value: float) -> str:
 
 
 _FACTS = (
-    ("goodput_bps", _megabits, "goodput"), ("one_way_delay_ms_p95", "{:.0f} ms".format, "delay, 95th pct."),
-    ("loss_fraction", _percent, "packets lost"), ("utilisation", _percent, "of capacity"),
-)  # fmt: skip
+    ("goodput_bps", _megabits, "goodput"),
+    ("one_way_delay_ms_p95", "{:.0f} ms".format, "delay, 95th pct."),
+    ("loss_fraction", _percent, "packets lost"),
+    ("utilisation", _percent, "of capacity"),
+)
 """The means beside a controller's panel: metric, format and label."""
 
 
@@ -182,9 +184,14 @@ def _legend(ax: Axes, looks: dict[str, Look]) -> None:
         Line2D([], [], color=look.colour, linestyle=look.linestyle, label=label) for label, look in looks.items()
     ]
     ax.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=3.2,
-        ncols=1 + (len(looks) > _ONE_COLUMN), fontsize=10 if len(looks) <= _ONE_COLUMN else 8.5,
-    )  # fmt: skip
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0,
+        handlelength=3.2,
+        ncols=1 + (len(looks) > _ONE_COLUMN),
+        fontsize=10 if len(looks) <= _ONE_COLUMN else 8.5,
+    )
 
 
 def comparison(runs: Runs, *, title: str | None = None, link: str | None = None) -> Figure:

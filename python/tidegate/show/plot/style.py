@@ -167,6 +167,12 @@ def loss_axis(ax: Axes, fractions: Sequence[view.Floats]) -> None:
     ax.set_ylim(0, max(1.0, top * 105))
     if not top:
         ax.text(
-            0.5, 0.5, "no packet was lost", transform=ax.transAxes, ha="center", va="center", color="#777777",
+            0.5,
+            0.5,
+            "no packet was lost",
+            transform=ax.transAxes,
+            ha="center",
+            va="center",
+            color="#777777",
             bbox={"facecolor": "white", "edgecolor": "none"},
-        )  # fmt: skip
+        )

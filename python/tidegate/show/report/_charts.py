@@ -21,16 +21,18 @@ _LOG_RATIO = 30.0
 _CDF_POINTS = 240
 
 _QUANTITIES = (
-    ("rate", "Rate against capacity",
-     "The rate at the receiver, the controller's target, and the capacity of the link."),
+    (
+        "rate",
+        "Rate against capacity",
+        "The rate at the receiver, the controller's target, and the capacity of the link.",
+    ),
     ("delay", "One-way delay", "From the sender's wire to arrival: mean and maximum of each bin."),
     ("trip", "Round trip", "Maximum of each bin, according to reports."),
     ("pacer", "Waiting at the sender", "Media in the pacer: maximum of each bin."),
-    ("frame", "Frame delay",
-     "From capture to the screen: maximum of each bin; freezes of the picture are shaded."),
+    ("frame", "Frame delay", "From capture to the screen: maximum of each bin; freezes of the picture are shaded."),
     ("loss", "Packets lost", "As a share of the packets that were received or lost in the bin."),
     ("queue", "Queues", "Bytes waiting at each link."),
-)  # fmt: skip
+)
 _OF_ONE = {"trip", "pacer", "frame"}
 """Quantities that only a report on one controller shows."""
 
