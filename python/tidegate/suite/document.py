@@ -201,7 +201,8 @@ def _scorecard(result: SuiteResult, names: Names, look_of: Mapping[str, Look]) -
     )
     close = "≈: a limit lies within the 95 % interval of the number, so other seeds could change the verdict."
     remarks = notes(
-        "Beside each verdict stands the deciding rule: the one broken by most, or the one kept by least.",
+        "Beside each verdict stands the deciding rule: the one broken by the widest margin, or else the one "
+        "kept by the narrowest.",
         close if any(cell.close for cell in result.cells) else "",
         detail=True,
     )
@@ -232,9 +233,9 @@ def _drawing(result: SuiteResult, ranking: Sequence[Score], look_of: Mapping[str
     trails = [trail for score in ranking if (trail := _trail(result, score, look_of[score.controller])).dots]
     if trails:
         caption = (
-            "Each small mark is a case (means over seeds: receive rate of the calls on average, and the 95th "
-            "percentile of one-way delay of the worst of them), each large one the mean of a controller's cases. The "
-            "ellipse is one standard deviation of its cases in every direction, from their covariance as drawn, as "
+            "Each small mark is a case: the mean receive rate of its calls, and the 95th percentile of one-way delay of "
+            "its worst call, both averaged over seeds. Each large mark is the mean of a controller's cases. The ellipse "
+            "is one standard deviation of the cases in every direction, from their covariance in the chart's scales, as "
             "Pantheon draws it (Yan et al., USENIX ATC 2018). Delay runs from right to left: up and right is better."
         )
         yield Drawing(rate_delay(trails, "wide", legend=True), caption=caption)

@@ -68,7 +68,7 @@ class Cell:
 
     @property
     def deciding(self) -> Check | None:
-        """The deciding rule: the one broken by most, or else the one kept by least."""
+        """The deciding rule: the one broken by the widest margin, or else the one kept by the narrowest."""
         return min(self.broken or self.checks, key=lambda check: check.slack, default=None)
 
     @property
