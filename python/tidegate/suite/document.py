@@ -233,10 +233,11 @@ def _drawing(result: SuiteResult, ranking: Sequence[Score], look_of: Mapping[str
     trails = [trail for score in ranking if (trail := _trail(result, score, look_of[score.controller])).dots]
     if trails:
         caption = (
-            "Each small mark is a case: the mean receive rate of its calls, and the 95th percentile of one-way delay of "
-            "its worst call, both averaged over seeds. Each large mark is the mean of a controller's cases. The ellipse "
-            "is one standard deviation of the cases in every direction, from their covariance in the chart's scales, as "
-            "Pantheon draws it (Yan et al., USENIX ATC 2018). Delay runs from right to left: up and right is better."
+            "Each small mark is a case: the mean receive rate of its calls, and the 95th percentile of one-way delay "
+            "of its worst call, both averaged over seeds. Each large mark is the mean of a controller's cases. The "
+            "ellipse is one standard deviation of the cases in every direction, from their covariance in the chart's "
+            "scales, as Pantheon draws it (Yan et al., USENIX ATC 2018). Delay runs from right to left: up and right "
+            "is better."
         )
         yield Drawing(rate_delay(trails, "wide", legend=True), caption=caption)
 
