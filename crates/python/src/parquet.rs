@@ -8,11 +8,17 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
+/// A table may take this many bytes of memory, or this multiple of the size of its file: a column of equal values packs
+/// without limit, and the columns that tidegate writes pack three to thirty times.
+const FLOOR: u64 = 128_000_000;
+const RATIO: u64 = 100;
+
 /// The table in a Parquet file.
 ///
 /// # Errors
-/// If the file is damaged or not of tidegate. The reader of the `parquet` crate panics on some damaged files.
+/// If the file is damaged, is not of tidegate, or unpacks to far more than its size. The reader of the `parquet` crate panics on some damaged files.
 pub(crate) fn read(file: impl ChunkReader + 'static) -> Result<RecordBatch, String> {
+    let size = file.len();
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
     let schema = builder.schema().clone();
     let metadata = builder.metadata();
@@ -20,6 +26,11 @@ pub(crate) fn read(file: impl ChunkReader + 'static) -> Result<RecordBatch, Stri
     let rows = metadata.file_metadata().num_rows();
     if rows != groups || u32::try_from(rows).is_err() {
         return Err(format!("damaged (says {rows} rows, and {groups} in its parts)"));
+    }
+    // eight bytes a value: times, counts and codes
+    let memory = 8 * rows as u64 * schema.fields().len() as u64;
+    if memory > FLOOR.max(RATIO * size) {
+        return Err(format!("{rows} rows take {} MB, over {RATIO} times its size", memory / 1_000_000));
     }
     let reader =
         builder.with_batch_size((rows as usize).max(1)).build().map_err(|error| error.to_string())?;

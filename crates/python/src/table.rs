@@ -281,6 +281,11 @@ fn write(batch: &RecordBatch, to: impl std::io::Write + Send) -> PyResult<()> {
 /// Reads a Parquet file that `Table.write_parquet` wrote; whatever is in it, a wrong one is an error.
 #[pyfunction]
 pub(crate) fn read_parquet(py: Python<'_>, path: &str) -> PyResult<Table> {
+    // looked at before it is opened, which would wait for the writer of a pipe
+    let is_file = std::fs::metadata(path).map_err(|error| file_error(path, &error))?.is_file();
+    if !is_file {
+        return Err(bad(format!("{path}: not a regular file")));
+    }
     let file = std::fs::File::open(path).map_err(|error| file_error(path, &error))?;
     table(py, file).map_err(|why| bad(format!("{path}: not a Parquet file of tidegate: {why}")))
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli.completing import complete_controllers
-from tidegate.cli.options import AsJson, Force, ScenarioName
+from tidegate.cli.options import AsJson, Force, Limit, ScenarioName
 from tidegate.cli.terminal import print_json, print_names, results_only
 from tidegate.errors import InputError, did_you_mean
 
@@ -128,6 +128,7 @@ def show_trace(
     direction: Direction = None,
     frequency: Frequency = None,
     reference_rate: Reference = None,
+    limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
     """Describe a recorded network.
@@ -136,9 +137,11 @@ def show_trace(
     """
     import numpy as np
 
+    from tidegate._inputs import raise_limit
     from tidegate.output.terminal import console
     from tidegate.units import Duration
 
+    raise_limit(limit)
     trace = _load(file, format_, direction, frequency, reference_rate)
     _, rates = trace.series(10**9)
     dark = float(np.mean(rates == 0)) if len(rates) else 0.0
@@ -189,11 +192,15 @@ def convert(
     direction: Direction = None,
     frequency: Frequency = None,
     reference_rate: Reference = None,
+    limit: Limit = None,
 ) -> None:
     """Write a recorded network in another format.
 
     Example: tidegate trace convert phases.json phases.csv --reference-rate 1Mbps
     """
+    from tidegate._inputs import raise_limit
+
+    raise_limit(limit)
     form = _form(out, to, force=force)
     _write(_load(file, format_, direction, frequency, reference_rate), out, form)
 

@@ -33,6 +33,10 @@ Sets = Annotated[
         help="New value for a key of the scenario, such as links.uplink.delay=50ms. Repeatable.",
     ),
 ]
+Limit = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Read files up to this size, unpacked, such as 2GB; by default docs/limits.md."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON, for programs.")]
 Media = Annotated[
     str | None,

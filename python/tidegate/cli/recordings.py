@@ -9,7 +9,7 @@ import typer
 
 from tidegate._signals import raised
 from tidegate.cli.completing import complete_controllers
-from tidegate.cli.options import AsJson, Force
+from tidegate.cli.options import AsJson, Force, Limit
 from tidegate.cli.terminal import print_json, print_run, say, say_remarks, stoppable
 
 
@@ -61,6 +61,7 @@ def import_(
         ),
     ] = None,
     force: Force = False,
+    limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
     """Import a recorded call as a run, for report, plots and notebooks.
@@ -71,11 +72,13 @@ def import_(
     Example: tidegate import event_log_20261123_1200_77_1.log --out DIR && tidegate report DIR
     """
     from tidegate._files import check_target, write_file
+    from tidegate._inputs import raise_limit
     from tidegate.output.terminal import console, progress
     from tidegate.recordings import agreement, capacity, imported
     from tidegate.results.folders import check_folder
     from tidegate.runs import RUN_FILE
 
+    raise_limit(limit)
     check_folder(out, RUN_FILE)
     if trace is not None:
         check_target(trace, "csv trace", lambda path: path.read_bytes().startswith(b"# duration_s="), force=force)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.options import Force
+from tidegate.cli.options import Force, Limit
 from tidegate.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def report(
         typer.Option(help="File to write, .html, .png, .svg or .pdf; by default report.html in the folder."),
     ] = None,
     force: Force = False,
+    limit: Limit = None,
 ) -> None:
     """Make the HTML report of a run, a comparison, a sweep, a search or a suite again, or its picture.
 
@@ -36,6 +37,7 @@ def report(
     Example: tidegate report my-run --out session.png
     """
     from tidegate._files import check_target
+    from tidegate._inputs import raise_limit
     from tidegate.cli.folders import opened
     from tidegate.optimisation import SearchResult
     from tidegate.output.files import write_page
@@ -44,6 +46,7 @@ def report(
     from tidegate.suite import SuiteResult
     from tidegate.suite.sweeping import SuiteSweep, is_sweep
 
+    raise_limit(limit)
     picture = out is not None and out.suffix.lower() in _PICTURES
     if out is not None and picture:
         check_target(out, "picture", lambda path: path.suffix == out.suffix, force=force)

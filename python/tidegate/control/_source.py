@@ -9,6 +9,8 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 
+from tidegate._inputs import CODE
+from tidegate._inputs import read as read_input
 from tidegate.errors import ControllerError, did_you_mean
 
 
@@ -54,9 +56,7 @@ def names(file: Path | None, label: str) -> list[str] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(file.read_bytes())
-    except OSError as error:
-        raise ControllerError(f"{label}: cannot be read: {error.strerror}") from None
+            tree = ast.parse(read_input(file, CODE, ControllerError).data)
     except SyntaxError as error:
         position = f" (line {error.lineno})" if error.lineno else ""
         raise ControllerError(f"{label}: cannot be imported: {type(error).__name__}: {error.msg}{position}") from None

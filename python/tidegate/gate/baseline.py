@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate._files import check_target, write_file
+from tidegate._inputs import JSON, parse_json
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.gate.rules import Rule
 from tidegate.results.metrics import HEADLINE, Metric, finite
@@ -96,11 +98,11 @@ class Baseline:
             InputError: when there is none, or it is damaged.
         """
         try:
-            data = json.loads(path.read_bytes())
-        except OSError as error:
+            data = parse_json(read_input(path, JSON).data, JSON.limit)
+        except InputError as error:
             hint = f"tidegate check {path} CONTROLLER --suite smoke --write makes one"
-            raise InputError(f"{path}: cannot be read: {error.strerror}; {hint}") from None
-        except (ValueError, RecursionError) as error:
+            raise InputError(f"{error}; {hint}") from None
+        except ValueError as error:
             raise InputError(f"{path}: is not a baseline, or only a part of one: {error}") from None
         found_format = data.get("format") if isinstance(data, dict) else None
         if found_format != _FORMAT or not data.get("cases"):
@@ -125,7 +127,7 @@ def check_file(path: Path, *, force: bool) -> None:
     Raises:
         OutputError: when the file is not a baseline and would be lost.
     """
-    check_target(path, "baseline of tidegate", lambda file: _ABOUT.encode() in file.read_bytes(), force=force)
+    check_target(path, "baseline of tidegate", lambda file: _ABOUT.encode() in read_input(file, JSON).data, force=force)
 
 
 def _values(case: str, data: Mapping[str, Any], seeds: int) -> dict[str, list[float | None]]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from tidegate._core import Trace
 from tidegate._files import readable
+from tidegate._inputs import TRACE, Content
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, TraceError, located
 from tidegate.units import Duration, Quantity, Rate
 
 Q = TypeVar("Q", bound=Quantity)
 
-_LARGEST = 512 * 2**20  # bytes unpacked: hours of full-rate recording, and far below the memory
 _SHORTEST, _LONGEST = 10**6, 49 * 86_400 * 10**9  # ns that can be generated
 
 
@@ -27,7 +26,7 @@ def load(
     direction: Literal["down", "up"] | None = None,
     reference_rate: Rate | str | None = None,
 ) -> Trace:
-    """Loads a recorded network; `.gz` files are unpacked.
+    """Loads a recorded network; a file that gzip packed is unpacked.
 
     Args:
         path: The file.
@@ -41,6 +40,17 @@ def load(
         TraceError: names file, line, what was found and what would be right.
         InputError: when the file cannot be read.
     """
+    return load_with_sha256(path, format, frequency, direction, reference_rate)[0]
+
+
+def load_with_sha256(
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    frequency: float | None = None,
+    direction: Literal["down", "up"] | None = None,
+    reference_rate: Rate | str | None = None,
+) -> tuple[Trace, str]:
+    """Loads a recorded network, and the SHA-256 of its file; arguments and errors are those of `load`."""
     path = Path(path)
     rate = None if reference_rate is None else _parse_quantity("reference_rate", Rate, reference_rate)
     with readable(path):
@@ -56,9 +66,10 @@ def _load(
     frequency: float | None,
     direction: Literal["down", "up"] | None,
     reference_rate: Rate | None,
-) -> Trace:
+) -> tuple[Trace, str]:
     del stamp
-    return parse(path, contents(path), format, frequency, direction, reference_rate)
+    content = contents(path)
+    return parse(path, content.data, format, frequency, direction, reference_rate), content.sha256
 
 
 def parse(
@@ -94,24 +105,13 @@ def _parse_quantity(name: str, kind: type[Q], text: object) -> Q:
         return kind.parse(text)
 
 
-def contents(path: Path) -> bytes:
-    """Reads the file of a recorded network, unpacked.
+def contents(path: Path) -> Content:
+    """Reads the file of a recorded network, unpacked, with the SHA-256 of the file as it was.
 
     Raises:
-        InputError: when it cannot be read, or is too long.
+        InputError: when it cannot be read, or is over the limit of its kind.
     """
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder; expected a file")
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise TraceError(f"{path}: is no gzip file, or is cut short") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise TraceError(f"{path}: is over {_LARGEST // 2**20} MiB long")
-    return data
+    return read_input(path, TRACE, unpack=True)
 
 
 def generate(

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidegate._inputs import JSON, parse_json
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.paper.verdicts import Verdict
 
@@ -66,7 +68,7 @@ def load(folder: Path) -> Mutations | None:
     if not path.is_file():
         return None
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = parse_json(read_input(path, JSON).data, JSON.limit)
         names = [AS_RUN, *data["mutations"]]
         verdicts = {
             claim: {

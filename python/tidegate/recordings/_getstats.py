@@ -23,10 +23,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidegate._inputs import JSON, parse_json
 from tidegate.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 
+STREAMS = ("outbound-rtp", "inbound-rtp")
 FIRST_LINE = b"RTCStatsDump"
 FILE_FORMAT = 3
 """Of rtcstats dumps; versions 1 and 2 are older than what Chromium writes."""
@@ -34,6 +36,10 @@ FILE_FORMAT = 3
 LONGEST_S = 7 * 86_400.0
 _REPORTED = 5
 """Number of broken lines that are reported one by one."""
+_BROKEN = 10_000
+"""Number of broken lines, and of reports without a stream, after which a file is given up."""
+_LINES = 500_000
+"""Largest number of lines: six days of a report a second."""
 
 
 @dataclass
@@ -127,9 +133,7 @@ def read(data: bytes) -> Calls:
         connections_of_file = _lines(text, problems) if dump is None else _internals(dump, problems)
     # an object with nothing but its type is no stream
     connections = [
-        connection
-        for connection in connections_of_file
-        if any(stat.members for stat in connection.of_type("outbound-rtp", "inbound-rtp"))
+        connection for connection in connections_of_file if any(stat.members for stat in connection.of_type(*STREAMS))
     ]
     if not connections:
         first = f" ({problems.first[0]})" if problems.first else ""
@@ -151,6 +155,8 @@ class _Problems:
 
     def add(self, problem: str) -> None:
         self.count += 1
+        if self.count > _BROKEN:
+            raise InputError(f"more than {_BROKEN} lines cannot be parsed, the first: {self.first[0]}")
         if len(self.first) < _REPORTED:
             self.first.append(problem)
 
@@ -160,11 +166,15 @@ class _Problems:
 
 
 def _json(text: str) -> Any:
-    """Parses JSON; raises ValueError for invalid text, at any depth."""
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
+    """Parses JSON; raises ValueError for invalid text, and for one that would need too much memory."""
+    return parse_json(text, JSON.limit)
+
+
+def _split(text: str) -> list[str]:
+    count = text.count("\n")
+    if count > _LINES:
+        raise InputError(f"found {count} lines; expected at most {_LINES}, which is six days of a report a second")
+    return text.splitlines()
 
 
 def _parse_problem(error: ValueError) -> str:
@@ -188,7 +198,8 @@ def _number(value: Any) -> float | None:
 def _lines(text: str, problems: _Problems) -> list[Connection]:
     connection = Connection("the connection")
     last, offsets = -math.inf, []
-    for number, line in enumerate(text.splitlines(), 1):
+    reports = 0
+    for number, line in enumerate(_split(text), 1):
         if not line.strip():
             continue
         try:
@@ -203,6 +214,9 @@ def _lines(text: str, problems: _Problems) -> list[Connection]:
             problems.add(f"line {number}: found a time of {time:g} s after {last:g} s; expected a later one")
         else:
             last = time
+            reports += 1
+            if reports == _BROKEN and not connection.of_type(*STREAMS):
+                break
             offsets += _add_report(connection, time, report)
     connection.unix_s = float(np.median(offsets)) if offsets else None
     return [connection]
@@ -248,9 +262,9 @@ def _short(value: Any) -> str:
 
 def _parse_dump(text: str) -> Mapping[str, Any] | None:
     """Parses a dump of webrtc-internals, one JSON object; returns None for a file with a report a line."""
-    first_line = text.lstrip().partition("\n")[0]
+    first_line, _, rest = text.strip().partition("\n")
     try:
-        first_object = _json(first_line)
+        first_object = _json(first_line) if rest else None
     except ValueError:
         first_object = None
     if isinstance(first_object, dict) and "PeerConnections" not in first_object:
@@ -263,6 +277,8 @@ def _parse_dump(text: str) -> Mapping[str, Any] | None:
                 f"line {error.lineno}: is no JSON: {_parse_problem(error)}; expected a dump that is whole"
             ) from None
         raise InputError(f"is no JSON: {error}") from None
+    if not rest and isinstance(dump, dict) and "PeerConnections" not in dump:
+        return None  # a single report
     if not isinstance(dump, dict) or not isinstance(dump.get("PeerConnections"), dict):
         raise InputError("found JSON without PeerConnections; expected webrtc-internals' dump, or a report a line")
     return dump
@@ -337,7 +353,7 @@ def _moment(value: Any, key: str) -> float:
 
 
 def _rtcstats(text: str, problems: _Problems) -> list[Connection]:
-    _, *lines = text.splitlines()
+    _, *lines = _split(text)
     try:
         about = _json(lines[0]) if lines else None
     except ValueError as error:

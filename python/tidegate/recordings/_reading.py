@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate import _core
+from tidegate._inputs import JSON, RECORDING, too_large
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.recordings._getstats import looks_like
 
 GETSTATS = "getStats"
-_GZIP = b"\x1f\x8b"
-_MOST = 2 << 30
-"""Bytes of a file, unpacked: what is read of it takes several times as much."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +38,10 @@ def read(path: Path) -> File:
     Raises:
         InputError: when it cannot be read, or is none that can be imported.
     """
-    try:
-        with path.open("rb") as file:
-            packed = file.read(len(_GZIP)) == _GZIP
-        with gzip.open(path, "rb") if packed else path.open("rb") as file:
-            data = file.read(_MOST + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: cannot be unpacked by gzip: {error}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(data) > _MOST:
-        raise InputError(f"{path}: is larger than {_MOST >> 30} GiB; cut it into pieces")
+    data = read_input(path, RECORDING, unpack=True).data
     if looks_like(data):
+        if len(data) > JSON.limit:
+            raise InputError(too_large(path, JSON))
         return File(path, data, GETSTATS)
     try:
         return File(path, data, _core.recording_format(data))

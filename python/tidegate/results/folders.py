@@ -29,7 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate._files import TEMPORARY, named, sha256, usual_mode, write_file
-from tidegate.errors import OutputError
+from tidegate._inputs import JSON, parse_json
+from tidegate._inputs import read as read_input
+from tidegate.errors import InputError, OutputError
 
 if sys.platform != "win32":
     import fcntl
@@ -59,9 +61,9 @@ class Manifest:
     def read(cls, folder: Path) -> Manifest | None:
         """Loads the manifest of a folder; `None` if there is none, or it is damaged."""
         try:
-            data = json.loads((folder / MANIFEST).read_bytes())
+            data = parse_json(read_input(folder / MANIFEST, JSON).data, JSON.limit)
             kind, files = data["kind"], data["files"]
-        except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        except (InputError, ValueError, KeyError, TypeError):
             return None
         complete = data.get("format") == _FORMAT and isinstance(kind, str) and isinstance(files, dict)
         return cls(kind, files) if complete and all(isinstance(content, str) for content in files.values()) else None

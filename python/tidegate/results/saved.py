@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tidegate._files import readable
+from tidegate._inputs import JSON, parse_json
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.results.folders import MANIFEST, Manifest
 from tidegate.results.metrics import METRICS
@@ -27,11 +28,10 @@ def read_json(path: Path) -> Any:
     Raises:
         InputError: when it cannot be read or is no JSON.
     """
-    with readable(path):
-        data = path.read_bytes()
+    data = read_input(path, JSON).data
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
+        return parse_json(data, JSON.limit)
+    except ValueError as error:
         raise InputError(f"{path}: is damaged: {error}") from None
 
 

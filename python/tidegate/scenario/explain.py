@@ -16,6 +16,9 @@ from tidegate.units import show
 Path = tuple[str | int, ...]
 """Keys and positions from the top of the file."""
 
+MAX_PROBLEMS = 19
+"""Number of problems that are listed one by one: a screen of text, and each costs a search for similar names."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -54,10 +57,13 @@ def dotted(path: Path, named: Mapping[Path, str] | None = None) -> str:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
     """Yields each problem of a validation error of `model`, in the order of the file."""
-    for detail in error.errors(include_url=False):
+    details = error.errors(include_url=False)
+    for detail in details[:MAX_PROBLEMS]:
         raw = detail["loc"]
         path = tuple(step for step in raw if not (isinstance(step, str) and step.startswith(TAG)))
         yield Problem(path, _message(detail, model), on_key=detail["type"] == "extra_forbidden")
+    if len(details) > MAX_PROBLEMS:
+        yield Problem((), f"{len(details) - MAX_PROBLEMS} more problems")
 
 
 def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidegate._files import readable, sha256
+from tidegate._inputs import CODE
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, TidegateError, TraceError
 from tidegate.net import trace
 
@@ -34,10 +35,10 @@ class Origin:
         Raises:
             InputError: when it cannot be read, or has changed.
         """
-        data = trace.contents(self.path)
-        if digest(self.path) != self.sha256:
+        content = trace.contents(self.path)
+        if content.sha256 != self.sha256:
             raise InputError(f"{self.path}: was changed since it was read; run the same again")
-        return data
+        return content.data
 
     def parse(self, data: bytes) -> trace.Trace:
         """Parses the network from these bytes."""
@@ -104,9 +105,7 @@ class Reading:
         path = self.base / capacity.trace
         key = capacity.model_dump_json(exclude={"offset", "scale", "capacity_only"})
         if key not in self._indices:
-            loaded, self.inputs.files[capacity.trace] = self.files.once(
-                (path, key), lambda: (_load(path, capacity), digest(path))
-            )
+            loaded, self.inputs.files[capacity.trace] = self.files.once((path, key), lambda: _load(path, capacity))
             self._indices[key] = len(self.inputs.traces)
             self.inputs.traces.append(loaded)
             self.inputs.origins.append(Origin(path, self.inputs.files[capacity.trace], capacity))
@@ -124,19 +123,18 @@ class Reading:
                 self.inputs.here[name], self.inputs.files[name] = text, code
 
 
-def _load(path: Path, capacity: TraceCapacity) -> trace.Trace:
+def _load(path: Path, capacity: TraceCapacity) -> tuple[trace.Trace, str]:
     how = {key: getattr(capacity, key) for key in ("format", "frequency", "direction", "reference_rate")}
-    loaded = trace.load(path, **how)
+    loaded, sha256 = trace.load_with_sha256(path, **how)
     if loaded.mean_rate == 0:
         raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
-    return loaded
+    return loaded, sha256
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file.
+    """SHA-256 of a Python file, or of one with the sizes of frames.
 
     Raises:
         TidegateError: when it cannot be read.
     """
-    with readable(path, TidegateError):
-        return sha256(path)
+    return read_input(path, CODE, TidegateError).sha256

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tidegate._files import readable
+from tidegate._inputs import TOML, Kind, check_toml
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, ScenarioError
 
 Key = tuple[str | int, ...]
@@ -22,19 +23,15 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _SCALAR = re.compile(r"[^,\]}\n#]+")
 _LINE = 70  # characters of the longest table on one line
-_LARGEST = 16 * 1024 * 1024  # bytes; a scenario is a page of text
 
 
-def read(path: Path) -> str:
+def read(path: Path, kind: Kind = TOML) -> str:
     """The text of a file.
 
     Raises:
         InputError: when it cannot be read, is not UTF-8, or is far too large.
     """
-    with readable(path), path.open("rb") as file:
-        data = file.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: is over {_LARGEST // 2**20} MiB long; expected a TOML file")
+    data = read_input(path, kind).data
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -49,6 +46,10 @@ def parse(text: str, where: str) -> dict[str, Any]:
     Raises:
         ScenarioError: names `where` and the line of the first error.
     """
+    try:
+        check_toml(text)
+    except ValueError as error:
+        raise ScenarioError(f"{where}: {error}") from None
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidegate._files import sha256
+from tidegate._inputs import CLIP, check_file
 from tidegate.errors import InputError, did_you_mean
 from tidegate.units import show
 from tidegate.video.cache import scratch
@@ -273,8 +274,7 @@ def _opened(path: Path) -> Iterator[Any]:
     """A container with a video stream; errors of PyAV become an InputError."""
     import av
 
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such file")
+    check_file(path, CLIP)
     try:
         with av.open(str(path)) as container:
             if not container.streams.video:

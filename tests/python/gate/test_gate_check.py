@@ -267,7 +267,7 @@ def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> Non
 @pytest.mark.parametrize(
     ("argv", "why"),
     [
-        (["none.json"], "none.json: cannot be read: No such file or directory; tidegate check none.json CONTROLLER"),
+        (["none.json"], "none.json: there is no such file; tidegate check none.json CONTROLLER"),
         (["base.json", "gccc"], "gccc: no such controller; did you mean gcc"),
         (["base.json", "--cases", "5.1"], "found 5.1, which fits none of short"),
         (["base.json", "--fail-if", "rate < -5% in 5.6"], "matches no case; there are steps, tcp"),

@@ -292,14 +292,14 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, cli: Cli, name: st
     (tmp_path / "x.log").write_bytes(data)
     told = cli("import", "x.log", "--out", "call")
     assert told.code == 2
-    assert told.err.startswith("tidegate: x.log: ")
+    assert told.err.startswith("tidegate: x.log")
     assert right in told.err
     assert not (tmp_path / "call").exists()
 
 
 def test_files_that_are_not_there_and_too_many(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "a.log").write_bytes(sender())
-    assert "nowhere.log: cannot be read: No such file" in cli("import", "nowhere.log", "--out", "call").err
+    assert "nowhere.log: there is no such file" in cli("import", "nowhere.log", "--out", "call").err
     (tmp_path / "b.log").write_bytes(receiver())
     (tmp_path / "c.log").write_bytes(sender() + sender())
     told = cli("import", "a.log", "b.log", "c.log", "--out", "call")

@@ -221,7 +221,7 @@ def wrong_files(folder: Path) -> Iterator[tuple[Path, str]]:
     yield film(folder / "slow.mkv", fps=Fraction(1, 2)), "has 0.5 frames a second; expected from 1 to 120"
     yield film(folder / "fast.mkv", fps=Fraction(240)), "has 240 frames a second; expected from 1 to 120"
     yield film(folder / "none.mkv", count=0), "none.mkv"
-    yield folder, f"{folder}: there is no such file"
+    yield folder, f"{folder} is a folder"
 
 
 def test_files_that_are_no_clip_leave_nothing_behind(cli: Cli, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tidegate._files import readable
+from tidegate._inputs import MODEL, check_file
 from tidegate.control import Needs
 from tidegate.control.agent import Terms
 from tidegate.errors import ControllerError
@@ -86,5 +86,4 @@ def look(kind: str, path: Path, label: str) -> None:
 
         _alphartc.look(path, label)
         return
-    with readable(label, ControllerError), path.open("rb"):
-        pass
+    check_file(path, MODEL, ControllerError)

@@ -22,6 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tidegate._inputs import CODE
+from tidegate._inputs import read as read_input
 from tidegate.control import Arrived, Controller, ReceiverHalf, _source
 from tidegate.control.learned._receiving import Estimating, Follower, SendTimes, checked
 from tidegate.errors import ControllerError
@@ -152,7 +154,7 @@ class Maker:
 
     def _line(self) -> str:
         """The line where its class begins, for errors; empty where the class is from another file."""
-        tree = ast.parse(self._path.read_bytes())
+        tree = ast.parse(read_input(self._path, CODE, ControllerError).data)
         lines = [node.lineno for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
         return f" (line {lines[0]})" if lines else ""
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate._files import readable
+from tidegate._inputs import MODEL
+from tidegate._inputs import read as read_input
 from tidegate.errors import ControllerError
 
 Floats = npt.NDArray[np.float32]
@@ -95,9 +96,7 @@ def load(path: Path, label: str) -> Model:
     Raises:
         ControllerError: when there is none in it, or ONNX Runtime cannot run it.
     """
-    with readable(label, ControllerError):
-        content = path.read_bytes()
-    return _load(content, label)
+    return _load(read_input(path, MODEL, ControllerError).data, label)
 
 
 @lru_cache(maxsize=16)

@@ -125,7 +125,7 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
         let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for missing"))?;
         let since = second - *origin.get_or_insert(second);
         let time = span(since as f64, 1.0).ok_or_else(|| {
-            let expected = "a time not before that of the first row, and within 31 years";
+            let expected = "a time not before that of the first row, and within 49 days";
             file.line_error(*line, cells[time], expected)
         })?;
         rows.push(Row { line: *line, time, rate, loss: None, delay });

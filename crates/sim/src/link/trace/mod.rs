@@ -285,11 +285,11 @@ impl Trace {
         for stretch in stretches.iter().filter(|stretch| stretch.length > Span::ZERO) {
             // each stretch may be that long, but a sum of them would not fit into nanoseconds, nor be parsed again
             if LONGEST - (begin - Time::ZERO) < stretch.length {
-                let found = "rows that last more than 10^9 s together";
+                let found = "rows that last more than 49 days together";
                 return Err(file.error(
                     None,
                     found,
-                    "at most 10^9 s, which is 31 years; are the times in another unit?",
+                    "at most 49 days; are the times in another unit?",
                 ));
             }
             rates.push((begin, stretch.rate));
@@ -381,8 +381,9 @@ pub(crate) fn rate(value: f64, unit: f64) -> Option<Rate> {
     (value >= 0.0 && value * unit <= 1e13).then(|| Rate::from_bps_f64(value * unit))
 }
 
-/// Length of the longest trace: 31 years. A longer one has a wrong unit.
-const LONGEST: Span = Span::from_secs(1_000_000_000);
+/// Length of the longest trace, 49 days: the milliseconds of mahimahi's format have 32 bits. A longer one has a wrong
+/// unit, and its series in bins of a second would not fit into memory.
+const LONGEST: Span = Span::from_millis(u32::MAX as i64);
 
 /// A length of `value` times `unit` seconds, if it is not negative and no longer than the longest trace.
 pub(crate) fn span(value: f64, unit: f64) -> Option<Span> {

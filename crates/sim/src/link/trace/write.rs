@@ -7,8 +7,8 @@ use crate::refusal::{Refusal, ensure};
 use std::fmt::Write as _;
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// Largest number of opportunities in a file, which then has about a gigabyte.
-const MAX_OPPORTUNITIES: u64 = 100_000_000;
+/// Largest number of rows of a file, which then has some 200 MB: an hour of opportunities at 60 Mbit/s.
+const MAX_ROWS: u64 = 20_000_000;
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -27,7 +27,7 @@ impl Trace {
     /// rounding of the duration. The format has no losses and delays.
     ///
     /// # Errors
-    /// When its opportunities are not of 1504 bytes, or it carries less than half an opportunity or more than 100
+    /// When its opportunities are not of 1504 bytes, or it carries less than half an opportunity or more than 20
     /// million of them.
     pub fn to_mahimahi(&self) -> Result<String, Refusal> {
         let mut text = String::new();
@@ -45,9 +45,9 @@ impl Trace {
                 let total = self.mean_rate().bytes_in(self.duration());
                 let count = (total + Size::from_bytes(opportunity.as_bytes() / 2)).as_bytes()
                     / opportunity.as_bytes();
-                ensure((1..=MAX_OPPORTUNITIES).contains(&count), || {
+                ensure((1..=MAX_ROWS).contains(&count), || {
                     format!(
-                        "{}: {total} are {count} opportunities: 1 to 100 million can be written",
+                        "{}: {total} are {count} opportunities: 1 to 20 million can be written",
                         self.name
                     )
                 })?;
@@ -67,9 +67,15 @@ impl Trace {
     /// schedule of rates is written exactly; opportunities as the mean rate in each `bin`.
     ///
     /// # Errors
-    /// When the bin is not positive, or a loss model has no single probability.
+    /// When the bin is not positive, the trace has more than 20 million of them, or a loss model has no single
+    /// probability.
     pub fn to_csv(&self, bin: Span) -> Result<String, Refusal> {
         ensure(bin > Span::ZERO, || Refusal::new("bin", bin, "more than zero"))?;
+        let bins = self.duration().as_nanos().unsigned_abs() / bin.as_nanos().unsigned_abs();
+        let binned = matches!(self.capacity, Capacity::Opportunities(_));
+        ensure(!binned || bins <= MAX_ROWS, || {
+            format!("{}: {} has {bins} bins of {bin}: 20 million can be written", self.name, self.duration())
+        })?;
         let rates: Vec<(Time, Rate)> = match &self.capacity {
             Capacity::Rates(steps) => steps.rates().collect(),
             Capacity::Opportunities(list) => {

@@ -1,0 +1,292 @@
+"""Input files: opened in one way for all verbs, and read up to limits.
+
+A file can cost far more than its size: a packed one unpacks to gigabytes, a short text holds a million tables, a device
+never ends, and a pipe without a writer waits for ever. So each kind of file has a limit, and the cost of a text is
+estimated before it is parsed. docs/limits.md lists the limits; `--limit` or TIDEGATE_LIMIT raises them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import select
+import stat
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidegate._files import readable
+from tidegate.errors import InputError, TidegateError, located
+from tidegate.units import Size
+
+VARIABLE = "TIDEGATE_LIMIT"
+"""Name of the environment variable with a larger limit, such as `2GB`; processes that work for a command inherit it."""
+
+PIPE_WAIT_S = 10.0
+"""Time without data after which a pipe is given up; a writer that is alive sends sooner."""
+
+UNPACK_FLOOR, UNPACK_RATIO = 64 * 10**6, 100
+"""A packed file may unpack to this many bytes, or to this multiple of its size. gzip packs zeros 1000 times, and
+getStats, the most repetitive honest kind, 20 to 40 times."""
+
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_CONTAINER_BYTES, _VALUE_BYTES = 96, 40
+"""Memory of an empty list or table, and of a value with its slot, in CPython 3.11 to 3.13 (`sys.getsizeof`)."""
+_BYTES_A_BYTE = 6
+"""Memory of a parsed JSON file for each byte of its limit; honest files need two to five."""
+
+_KEY_PARTS = 32
+"""Parts of a dotted key. `tomllib` needs time and memory by the square of them; the deepest key of ours has six."""
+_TOML_VALUES = 100_000
+"""Values, keys and entries of a TOML file: a schedule of a capacity has some four a row."""
+_TOML_STRINGS = re.compile(
+    r""""{3}(?:[^"\\]|\\.|"(?!""))*+"{3}|'{3}(?:[^']|'(?!''))*+'{3}|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|#[^\n]*+""",
+    re.DOTALL,
+)
+_TOML_KEY = re.compile(r"[^=\[\]{},\n]++")
+
+
+def _placeholder(match: re.Match[str]) -> str:
+    return "" if match[0][0] == "#" else "s" + "\n" * match[0].count("\n")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file, with its limit."""
+
+    noun: str
+    """Such as `a TOML file`."""
+    size: int
+    """Largest size in bytes, unpacked."""
+
+    @property
+    def limit(self) -> int:
+        """Largest size in bytes, after `--limit` or TIDEGATE_LIMIT.
+
+        Raises:
+            InputError: when the variable holds no size.
+        """
+        return max(self.size, raised_limit())
+
+
+# Sizes at which a file that is refused at its end has cost at most 500 MB of memory; tests/python/whole/test_bombs.py
+TOML = Kind("a TOML file", 4 * 10**6)
+JSON = Kind("a JSON file", 32 * 10**6)
+TRACE = Kind("a recorded network", 32 * 10**6)
+RECORDING = Kind("a recorded call", 200 * 10**6)
+CODE = Kind("a Python file", 4 * 10**6)
+MODEL = Kind("a model", 256 * 10**6)
+CLIP = Kind("a video file", 2**62)
+"""Read by ffmpeg piece by piece, so its size costs no memory."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The contents of a file that was read once."""
+
+    data: bytes
+    """Its bytes, unpacked if it was packed by gzip."""
+    sha256: str
+    """SHA-256 of the file as it was, hexadecimal."""
+
+
+def raised_limit() -> int:
+    """The limit in bytes of TIDEGATE_LIMIT; 0 if it is not set.
+
+    Raises:
+        InputError: when it holds no size.
+    """
+    text = os.environ.get(VARIABLE, "")
+    try:
+        return int(Size.parse(text)) if text else 0
+    except InputError as error:
+        raise InputError(f"{VARIABLE}: {error}") from None
+
+
+def raise_limit(size: str | None) -> None:
+    """Sets the limit of this process and of those that it begins, as `--limit` does; None changes nothing.
+
+    Raises:
+        InputError: when it is no size.
+    """
+    if size is not None:
+        with located("--limit"):
+            os.environ[VARIABLE] = str(Size.parse(size))
+
+
+def read(path: Path, kind: Kind, error: type[TidegateError] = InputError, *, unpack: bool = False) -> Content:
+    """Reads a whole file: a regular one, or a pipe.
+
+    Args:
+        path: The file.
+        kind: Its kind, which limits it.
+        error: Type of the errors.
+        unpack: Whether a file that gzip packed is unpacked.
+
+    Raises:
+        InputError: for no such file, a folder, a device, a silent pipe, and a file over its limit; or `error` instead.
+    """
+    limit = kind.limit
+    buffer, hasher = bytearray(), hashlib.sha256()
+    with readable(path, error):
+        for chunk in _chunks(path, kind, limit, error):
+            buffer += chunk
+            hasher.update(chunk)
+            if len(buffer) > limit:
+                raise error(too_large(path, kind))
+    data = bytes(buffer)
+    if unpack and data.startswith(_GZIP):
+        data = _unpacked(path, data, kind, limit, error)
+    elif unpack and path.suffix == ".gz":
+        raise error(f"{path} is not packed by gzip, as its name says; rename it, or pack it again")
+    return Content(data, hasher.hexdigest())
+
+
+def check_file(path: Path, kind: Kind, error: type[TidegateError] = InputError) -> None:
+    """Checks a file that a library will open: it is a regular one, within its limit.
+
+    Raises:
+        InputError: for no such file, anything but a regular one, and a file over its limit; or `error` instead.
+    """
+    with readable(path, error):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise error(f"{path} is {_noun(status.st_mode)}; expected {kind.noun}")
+        if status.st_size > kind.limit:
+            raise error(too_large(path, kind))
+
+
+def too_large(path: Path, kind: Kind) -> str:
+    """Message for a file over the limit of its kind."""
+    return (
+        f"{path} is larger than {Size(kind.limit)}, the limit of {kind.noun}; for a larger one give --limit, "
+        f"or set {VARIABLE}, to its size, such as 2GB"
+    )
+
+
+def _noun(mode: int) -> str:
+    nouns = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFREG: "a file"}
+    return nouns.get(stat.S_IFMT(mode), "a device")
+
+
+def _chunks(path: Path, kind: Kind, limit: int, error: type[TidegateError]) -> Iterator[bytes]:
+    """Yields the bytes of a regular file or a pipe.
+
+    Raises:
+        OSError: when it cannot be opened or read.
+        error: for other files, a regular file over its limit, and a silent pipe.
+    """
+    # looked at before it is opened, because opening a device can act on it
+    _check_mode(path, path.stat().st_mode, kind, error)
+    # without O_NONBLOCK opening a pipe waits for a writer
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(handle)
+        _check_mode(path, status.st_mode, kind, error)
+        if status.st_size > limit:
+            raise error(too_large(path, kind))
+        chunks = _from_pipe(path, handle, error) if stat.S_ISFIFO(status.st_mode) else _from_file(handle)
+        yield from chunks
+    finally:
+        os.close(handle)
+
+
+def _check_mode(path: Path, mode: int, kind: Kind, error: type[TidegateError]) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        raise error(f"{path} is {_noun(mode)}; expected {kind.noun}, or a pipe with its contents")
+
+
+def _from_file(handle: int) -> Iterator[bytes]:
+    while chunk := os.read(handle, _CHUNK):
+        yield chunk
+
+
+def _from_pipe(path: Path, handle: int, error: type[TidegateError]) -> Iterator[bytes]:
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    begun = False
+    deadline = time.monotonic() + PIPE_WAIT_S
+    while True:
+        try:
+            chunk = os.read(handle, _CHUNK)
+        except BlockingIOError:
+            chunk = None
+        if chunk:
+            begun, deadline = True, time.monotonic() + PIPE_WAIT_S
+            yield chunk
+            continue
+        # before the first writer has come, a pipe reads as if it had ended
+        if chunk is not None and begun:
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise error(
+                f"{path}: nothing came out of this pipe for {PIPE_WAIT_S:.0f} s; is there a program that writes to it?"
+            )
+        events = poll.poll(left * 1000)
+        if events and not events[0][1] & select.POLLIN:
+            return
+
+
+def _unpacked(path: Path, packed: bytes, kind: Kind, limit: int, error: type[TidegateError]) -> bytes:
+    allowed = min(limit, max(UNPACK_FLOOR, UNPACK_RATIO * len(packed), raised_limit()))
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            data = file.read(allowed + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
+        raise error(f"{path} cannot be unpacked by gzip: {problem}") from None
+    if len(data) > allowed:
+        if allowed == limit:
+            raise error(too_large(path, kind))
+        raise error(
+            f"{path} unpacks to over {UNPACK_RATIO} times its size; if that is right, give --limit, or set {VARIABLE}, "
+            "to its unpacked size, such as 2GB"
+        )
+    return data
+
+
+def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
+    """Parses JSON whose memory, estimated beforehand, is within a limit.
+
+    Args:
+        data: The text.
+        limit: Size limit of the file that it is from, in bytes.
+
+    Raises:
+        ValueError: for text that is no JSON, is nested too deeply, or would need more memory than files of this limit.
+    """
+    comma, array, table = (b",", b"[", b"{") if isinstance(data, bytes) else (",", "[", "{")
+    containers = data.count(array) + data.count(table)  # type: ignore[arg-type]
+    memory = _CONTAINER_BYTES * containers + _VALUE_BYTES * data.count(comma)  # type: ignore[arg-type]
+    if memory > _BYTES_A_BYTE * limit:
+        raise ValueError(f"it holds so many values that they would take {memory / 1e9:.1f} GB of memory")
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def check_toml(text: str) -> None:
+    """Checks that TOML will be parsed in time and memory that are in proportion to it.
+
+    Raises:
+        ValueError: for a key of too many parts, or too many values.
+    """
+    plain = _TOML_STRINGS.sub(_placeholder, text)
+    values = sum(map(plain.count, "=,["))
+    most = max(_TOML_VALUES, raised_limit() * _TOML_VALUES // TOML.size)
+    if values > most:
+        raise ValueError(f"it has {values} keys and values; expected at most {most}")
+    for match in _TOML_KEY.finditer(plain):
+        parts = match[0].count(".") + 1
+        if parts > _KEY_PARTS:
+            line = plain.count("\n", 0, match.start()) + 1
+            raise ValueError(f"line {line} has a key of {parts} parts; expected at most {_KEY_PARTS}")
