@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from tidegate.output.palette import colours
 from tidegate.paper.measures import Measure
 from tidegate.results.stats import Interval, t_quantile
-from tidegate.show.plot.style import STYLE, plain_log
+from tidegate.show.plot.style import STYLE, finished, plain_log
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Limits: TypeAlias = tuple[float | None, float | None]
@@ -157,6 +157,7 @@ class Sheet:
                 ax.plot(x, y, "o", color=hue[label], label=label, alpha=0.8)
             self._draw_marks(ax, hue)
             self._frame(ax)
+            finished(figure)
         return Drawing(name, self.where, self.title, caption, figure)
 
     @property

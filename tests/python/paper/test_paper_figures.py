@@ -65,6 +65,18 @@ def test_logarithmic_axes_have_plain_numbers() -> None:
     assert [text for text in labels if text] == ["2", "5", "10", "20", "50"]
 
 
+def test_dollar_signs_in_labels_begin_no_formula() -> None:
+    name = r"$\frac$"  # as a formula an error
+    sheet = Sheet(name, name, x=name, y=name).series(name, [0, 1], [1, 2]).points(name, [0], [1])
+    sheet = sheet.bars(name, {name: Measure.exact(1)}).published(name, [name], [1.0])
+    drawing = sheet.drawing("x")
+    drawing.file("svg")
+    (ax,) = drawing.figure.axes
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(legend) == [name, name, name, f"{name}, published"]
+    assert name in [label.get_text() for label in ax.get_xticklabels()]
+
+
 def test_points_have_no_line_between_them() -> None:
     drawn = Sheet("Figure 5", "t", x="x", y="y").points("a", [3, 1, 2], [4.0, 5.0, 6.0]).series("b", [0, 3], [0, 3])
     (ax,) = drawn.drawing("x").figure.axes

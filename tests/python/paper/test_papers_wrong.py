@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,13 @@ def test_code_that_cannot_be_loaded(code: str, message: str, tmp_path: Path) -> 
     with pytest.raises(InputError) as caught:
         paper.run(wrong(tmp_path, code=code))
     assert message in str(caught.value)
+
+
+def test_code_that_cannot_be_loaded_leaves_no_module(tmp_path: Path) -> None:
+    folder = wrong(tmp_path, code="x = 1 / 0").rename(tmp_path / "unfinished")
+    with pytest.raises(InputError, match="division by zero"):
+        paper.run(folder)
+    assert "tidegate_paper_unfinished" not in sys.modules
 
 
 @pytest.mark.parametrize(
