@@ -79,7 +79,8 @@ def load(folder: Path) -> Mutations | None:
         return Mutations(int(data["seeds"]), dict(data["mutations"]), verdicts)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{path}: cannot be used ({type(error).__name__}: {error}); the slow tests write this file"
+            f"{path}: the file cannot be used ({type(error).__name__}: {error}); "
+            "TIDEGATE_BLESS=1 make mutations writes it again"
         ) from None
 
 

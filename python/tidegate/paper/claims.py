@@ -27,7 +27,7 @@ PAPER_TOML = "paper.toml"
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
-Published = Annotated[Pair | Number, OneOf("a number, or [least, largest]")]
+Published = Annotated[Pair | Number, OneOf("a number, or [minimum, maximum]")]
 
 
 class Tolerance(Model):
@@ -124,7 +124,7 @@ class Cells(Judged):
     quick: bool | None = None  # type: ignore[assignment]
 
 
-Cell = Annotated[Literal["-"] | Pair | Number, OneOf('a number, [least, largest], or "-"')]
+Cell = Annotated[Literal["-"] | Pair | Number, OneOf('a number, [minimum, maximum], or "-"')]
 
 
 class PublishedTable(Judged):

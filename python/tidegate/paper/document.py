@@ -59,27 +59,29 @@ class _Meaning(NamedTuple):
 _VERDICTS = {
     Verdict.AGREES: _Meaning(
         "\N{CHECK MARK}", "good", "agree", "agree",
-        "within the stated tolerance; for a statement, its rule holds",
+        "the number is within the stated tolerance, or the statement's rule holds",
     ),
     Verdict.TREND: _Meaning(
         "\N{ALMOST EQUAL TO}", "odd", "same trend", "show the same trend",
-        "outside, but the weaker rule beside it holds",
+        "outside the tolerance, but the claim's weaker rule (its trend) holds",
     ),
-    Verdict.DIFFERS: _Meaning("\N{BALLOT X}", "bad", "differ", "differ", "outside, and no weaker rule holds"),
+    Verdict.DIFFERS: _Meaning(
+        "\N{BALLOT X}", "bad", "differ", "differ", "outside the tolerance, and no weaker rule holds"
+    ),
     Verdict.NOT_RUN: _Meaning(
-        NOTHING, "soft", "not run", "not run", "measured by --full only, or needs a package that is not installed"
+        NOTHING, "soft", "not run", "not run", "only --full measures it, or it needs a package that is not installed"
     ),
 }  # fmt: skip
 _KINDS = {
     Kind.RESULT: ("published results", "results of the document"),
     Kind.FITTED: (
         "published results, in sample",
-        "results of the document, but unstated settings were chosen so that these numbers come out",
+        "results of the document; unstated settings were chosen so that these numbers come out",
     ),
-    Kind.OWN: ("own claims", "claims of ours, which the document does not make"),
+    Kind.OWN: ("own claims", "claims of tidegate, which the document does not make"),
     Kind.SETTING: (
         "settings read back",
-        "stated settings, read back from the runs: they show that the runs had them, and are no results",
+        "settings that the document states, read back from the runs to show that they were used; not results",
     ),
 }
 """Name and meaning of each kind of claims."""
@@ -102,8 +104,8 @@ def document(result: Result) -> Document:
     fitted = [[gap.what, gap.chosen, gap.why] for gap in paper.unstated if gap.fitted]
     unstated = [[gap.what, gap.chosen, gap.why] for gap in paper.unstated]
     sections: dict[str, Sequence[Block]] = {
-        "What was fitted": _table(("chosen so that the numbers come out", "chosen", "why"), fitted, "prose"),
-        "The document beside ours": [*_published(result), *_statements(result)],
+        "What was fitted": _table(("fitted setting", "chosen", "why"), fitted, "prose"),
+        "Published numbers beside ours": [*_published(result), *_statements(result)],
         **_differences(result),
         "Figures": [Beside(list(pictures.values()), "pair")] if pictures else [],
         "What the document leaves unstated": _table(("what", "chosen", "why"), unstated, "prose"),
@@ -135,8 +137,8 @@ def _summary(result: Result) -> Iterator[Block]:
         for setting, phrase in zip(contradicted, result.published.gives, strict=True)
     ]
     yield Items(sentences(result))
-    yield from _table(("setting", "stated", "run", "result with the stated one"), stated, "prose")
-    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "turn")
+    yield from _table(("setting", "stated", "run", "result with the stated setting"), stated, "prose")
+    heads = ("claims", "all", *(meaning.head for meaning in _VERDICTS.values()), "change without mechanism")
     rows = []
     for kind, counts in result.counts_by_kind.items():
         name, meaning = _KINDS[kind]
@@ -145,13 +147,13 @@ def _summary(result: Result) -> Iterator[Block]:
         rows.append(Row([name, sum(counts.values()), *numbers, turn, _prose(meaning)]))
     yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows)
     signs = [_sign_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
-    signs.append(Phrase(f"{RING} stays the same without the document's mechanism", "soft"))
+    signs.append(Phrase(f"{RING} verdict unchanged without the document's mechanism", "soft"))
     yield Paragraph([part for sign in signs for part in (" ", sign)][1:], "legend", detail=True)
     absent = Counter(
         judgement.reason for judgement in result.judgements if judgement.verdict is Verdict.NOT_RUN and judgement.reason
     )
     for reason, count in absent.items():
-        yield Paragraph(f"Not run, {counted(count, 'claim')}: {reason}.", "soft")
+        yield Paragraph(f"{counted(count, 'claim')} not run: {reason}.", "soft")
 
 
 def _of_kind(result: Result, kind: Kind) -> list[Judgement]:
@@ -175,13 +177,17 @@ def sentences(result: Result) -> list[str]:
         needed = [judgement for judgement in holds if mutations.turned_by(judgement.claim.id)]
         lines.append(_quoted("Holds only with the mechanism", needed, "no statement of the text"))
         lines.append(
-            _quoted("Holds with and without it", [judgement for judgement in holds if judgement not in needed], "none")
+            _quoted(
+                "Holds with and without the mechanism",
+                [judgement for judgement in holds if judgement not in needed],
+                "none",
+            )
         )
     lines.append(_quoted("Does not hold", fails, "no statement of the text fails"))
     if mutations is None:
         return [
             *lines,
-            "No runs with the mechanism switched off are stored, so it is unknown which verdicts depend on it.",
+            "No runs without the mechanism are stored, so it is unknown which verdicts depend on the mechanism.",
         ]
     claims = [judgement.claim.id for judgement in result.judgements]
     results = [
@@ -194,7 +200,7 @@ def sentences(result: Result) -> list[str]:
         (turned, judged), (of_held, held) = mutations.count(name, claims), mutations.count(name, results)
         lines.append(
             f"Without the mechanism ({name}: {change}; {seeds}) {turned} of {judged} verdicts "
-            f"turn, and {of_held} of the {held} published numbers and statements that hold."
+            f"change, among them {of_held} of the {held} published numbers and statements that hold."
         )
     return lines
 
@@ -206,7 +212,7 @@ def _counts(result: Result) -> str:
         verdicts = ", ".join(
             f"{counts[verdict]} {_VERDICTS[verdict].verb}" for verdict in _VERDICTS if verdict in counts
         )
-        turned = f" ({result.turned(_of_kind(result, kind))} turn without the mechanism)" if result.mutations else ""
+        turned = f" ({result.turned(_of_kind(result, kind))} change without the mechanism)" if result.mutations else ""
         parts.append(f"{sum(counts.values())} {_KINDS[kind][0]}: {verdicts}{turned}")
     return f"{'; '.join(parts)}."
 
@@ -220,7 +226,7 @@ def _quoted(head: str, statements: Sequence[Judgement], if_none: str) -> str:
     return f"{head}: {'; '.join(quoted) or if_none}{f'; and {more} more' if more > 0 else ''}."
 
 
-# --- the document beside ours ---------------------------------------------------------------------
+# --- published numbers beside ours ----------------------------------------------------------------
 
 
 def _published(result: Result) -> Iterator[Block]:
@@ -292,7 +298,7 @@ def _without(judgement: Judgement, name: str, mutations: Mutations | None) -> Ph
     mutated = mutations.verdicts.get(judgement.claim.id, {}).get(name) if mutations is not None else None
     if mutated is None:
         return _prose(NOTHING)
-    note = " (agrees all the same)" if mutated.verdict is Verdict.AGREES else ""
+    note = " (still agrees)" if mutated.verdict is Verdict.AGREES else ""
     return _prose(f"{_VERDICTS[mutated.verdict].sign} {mutated.ours}{note}")
 
 
@@ -304,7 +310,7 @@ def _differences(result: Result) -> dict[str, list[Block]]:
         key = (claim.cell[0], claim.group, judgement.verdict, judgement.backing) if claim.cell else (claim.id,)
         groups.setdefault(key, []).append(judgement)
     if not groups:
-        return {"Where ours differs": [Paragraph("Nowhere: every claim that was run agrees.")]}
+        return {"Differences": [Paragraph("Nowhere: every claim that was run agrees.")]}
     rows: list[list[Cell]] = []
     for group in groups.values():
         first = group[0]
@@ -312,7 +318,7 @@ def _differences(result: Result) -> dict[str, list[Block]]:
     backed = Counter(judgement.backing for group in groups.values() for judgement in group)
     reasons = "; ".join(f"{backed[backing]} {text}" for backing, text in _BACKING.items() if backing in backed)
     table = _table(("where", "claims", "verdicts", "why"), rows, "prose")
-    return {"Where ours differs, and why": [*table, Paragraph(f"{reasons}.")]}
+    return {"Differences and their reasons": [*table, Paragraph(f"{reasons}.")]}
 
 
 def _claims_of_group(group: Sequence[Judgement]) -> str:
@@ -366,11 +372,11 @@ def _behind(result: Result) -> Iterator[Block]:
 
 def _notes_on_numbers(seeds: int) -> list[str]:
     """Notes on means and intervals for the reader."""
-    sure = "Verdicts are computed from these means; “not sure”: another value inside the intervals would change it."
+    sure = "Verdicts are computed from these means; “not sure”: another value inside the interval changes the verdict."
     if seeds == 1:
         return ["One seed: there are no intervals, and it is unknown how much a number varies between seeds."]
     if seeds < SHOWN_FROM:
-        few = "Two seeds: our numbers are means; intervals would be too wide to help. Run --seeds 5 or --full."
+        few = "Two seeds: our numbers have no intervals, which would be too wide to help. Run --seeds 5 or --full."
         return [few, sure]
     return ["Our numbers are means over seeds ± the half-width of their 95 % interval (Student's t).", sure]
 

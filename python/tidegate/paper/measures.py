@@ -156,7 +156,7 @@ class Table:
         """Checks that each row has a cell for each column, and the types of the cells."""
         for row in self.rows:
             if len(row) != len(self.columns):
-                raise ValueError(f"table {self.name}: found {len(row)} cells; expected {len(self.columns)}")
+                raise ValueError(f"table {self.name}: found a row of {len(row)} cells; expected {len(self.columns)}")
             for cell in row:
                 if not isinstance(cell, str | Real | Interval | Measure | None):
                     raise TypeError(f"table {self.name}: found {cell!r}; expected text, a number or a Measure")

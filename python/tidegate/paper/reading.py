@@ -57,7 +57,7 @@ def load(folder: Path) -> Document:
             places[claim.id] = source.where(path)
     gives = tuple(reader.gives())
     if not paths:
-        reader.problems.append(Problem((), "makes no claim; expected [[claim]] or [[table]]"))
+        reader.problems.append(Problem((), "the file makes no claim; expected [[claim]] or [[table]]"))
     if reader.problems:
         raise source.error(reader.problems)
     return Document(folder.resolve().name, folder, paper, tuple(claims.values()), gives, places)
@@ -118,7 +118,7 @@ class _Reader:
         for row, numbers in table.rows.items():
             row_path = (*path, "rows", row)
             if len(numbers) != len(heads):
-                self._add_problem(row_path, f"found {len(numbers)} numbers; expected {len(heads)}, one a column")
+                self._add_problem(row_path, f"found {len(numbers)} numbers; expected {len(heads)}, one for each column")
                 continue
             for column, (head, number) in enumerate(zip(heads, numbers, strict=True)):
                 if not isinstance(number, str):
@@ -188,7 +188,7 @@ class _Reader:
 
     def _check_reason(self, judged: Judged, path: KeyPath) -> None:
         if judged.because is not None and judged.reason is None:
-            self._add_problem((*path, "because"), "there is no reason that it could back; give reason as well")
+            self._add_problem((*path, "because"), "this rule has no reason to confirm; give reason as well")
 
     def _rule(self, text: str | None, path: KeyPath, **filled: str) -> Expression | None:
         if text is None:
@@ -202,7 +202,7 @@ class _Reader:
             self._add_problem(path, f"found {show(text)}; expected a comparison, such as gcc.loss < 0.1")
         elif not set(rule.names) - _PRINTED:
             self._add_problem(
-                path, f"found {show(text)}; it names no measure, so that its verdict would not depend on a run"
+                path, f"found {show(text)}; the rule names no measure, so that its verdict would not depend on a run"
             )
         return rule
 
@@ -218,7 +218,7 @@ class _Reader:
             return value
         low, high = value
         if low >= high:
-            self._add_problem(path, f"found [{low:g}, {high:g}]; expected [least, largest]")
+            self._add_problem(path, f"found [{low:g}, {high:g}]; expected [minimum, maximum]")
         return low, high
 
     def _bound(
@@ -235,7 +235,7 @@ class _Reader:
                     (*path, "within"), f'found {show(part)}; expected "5%", "0.5 {unit or ""}", "2 sigma" or "count"'
                 )
             elif suffix == "sigma" and sigma is None:
-                self._add_problem((*path, "within"), f"found {show(part)}; the claim gives no sigma")
+                self._add_problem((*path, "within"), f"found {show(part)}; the claim has no sigma")
             elif suffix == "sigma":
                 amount = max(amount, number * (sigma or 0.0))
             elif suffix == "%":
@@ -255,19 +255,19 @@ class _Reader:
         if not low <= 0 <= high and bound.around(low)[0] <= 0 <= bound.around(high)[1]:
             printed = f"{low:g}" if low == high else f"{low:g} to {high:g}"
             self._add_problem(
-                (*path, "within"), f"{show(bound.words)} of {printed}: even 0 would agree; expected a smaller tolerance"
+                (*path, "within"), f"found {show(bound.words)} of {printed}, so that even 0 would agree; expected less"
             )
         return bound
 
     def _check_unique(self, names: list[str], path: KeyPath) -> None:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            self._add_problem(path, f"named more than once: {', '.join(repeated)}")
+            self._add_problem(path, f"found {', '.join(repeated)} more than once; expected unique names")
 
     def _check_names(self, names: list[str] | None, allowed: list[str], path: KeyPath) -> None:
         for name in names or ():
             if name not in allowed:
-                self._add_problem(path, f"found {show(name)}; there are {', '.join(allowed)}")
+                self._add_problem(path, f"found {show(name)}; available: {', '.join(allowed)}")
 
     def _add_problem(self, path: KeyPath, message: str) -> None:
         problem = Problem(path, message)

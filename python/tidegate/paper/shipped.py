@@ -31,15 +31,14 @@ def find(key_or_folder: str | Path) -> Path:
     path = Path(key_or_folder)
     if path.is_dir():
         if not (path / PAPER_TOML).is_file():
-            raise InputError(f"{path}: is not a paper's folder: it has no {PAPER_TOML}")
+            raise InputError(f"{path}: the folder is not a paper's; it has no {PAPER_TOML}")
         return path
     if path.exists():
-        raise InputError(f"{path}: is a file; expected the key of a paper, or a folder with {PAPER_TOML}")
+        raise InputError(f"{path}: found a file; expected the key of a paper, or a folder with {PAPER_TOML}")
     if len(path.parts) > 1:
         raise InputError(f"{path}: there is no such folder")
-    raise InputError(
-        f"{key_or_folder}: no such paper{did_you_mean(str(key_or_folder), names())} (see tidegate paper list)"
-    )
+    hint = did_you_mean(str(key_or_folder), names())
+    raise InputError(f"{key_or_folder}: there is no such paper{hint} (tidegate paper list has all)")
 
 
 def experiment(folder: Path) -> Experiment:
@@ -50,7 +49,7 @@ def experiment(folder: Path) -> Experiment:
     """
     path = folder / CODE
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file; it has to hold the paper's code")
+        raise InputError(f"{path}: there is no such file; expected the paper's code there")
     try:
         defined = getattr(_module(path), "Experiment", None)
         if isinstance(defined, type) and issubclass(defined, Experiment) and defined is not Experiment:
@@ -58,8 +57,8 @@ def experiment(folder: Path) -> Experiment:
     except TidegateError:
         raise
     except (Exception, SystemExit) as error:
-        raise InputError(f"{path}: cannot be loaded: {failure(error, path)}") from error
-    raise InputError(f"{path}: defines no class Experiment(tidegate.paper.Experiment)")
+        raise InputError(f"{path}: the file cannot be loaded: {failure(error, path)}") from error
+    raise InputError(f"{path}: the file defines no class Experiment(tidegate.paper.Experiment)")
 
 
 def _module(path: Path) -> ModuleType:

@@ -79,11 +79,11 @@ def reason(judgement: Judgement) -> str:
         case Backing.REFUTED:
             text += f" (Not confirmed: {rule} does not hold.)"
         case Backing.UNCHECKED:
-            text += " (Not checked.)"
+            text += " (Reason not checked.)"
         case Backing.UNKNOWN:
             text = "No reason known."
     if judgement.verdict is Verdict.TREND and claim.trend is not None:
-        text = f"Same trend: {claim.trend.text}. {text}"
+        text = f"Same trend: {claim.trend.text} holds. {text}"
     return f"{text} [{judgement.undefined}]".strip() if judgement.undefined else text
 
 

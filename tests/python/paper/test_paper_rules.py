@@ -308,7 +308,7 @@ def test_what_backs_a_reason() -> None:
         False, False, False, True, False,
     ]  # fmt: skip
     trend = statement(4, 2, trend=Expression("x.a > 3"))
-    assert words.reason(trend) == "Same trend: x.a > 3. No reason known."
+    assert words.reason(trend) == "Same trend: x.a > 3 holds. No reason known."
     assert (trend.verdict, trend.backing, trend.unexplained) == (Verdict.TREND, Backing.UNKNOWN, False)
 
 

@@ -145,16 +145,16 @@ def test_the_page_has_every_claim_and_asks_for_nothing(quick: Result, tmp_path: 
     # results first, bookkeeping last; of the differences, the worst first
     parts = (
         "In short",
-        "result with the stated one",
+        "result with the stated setting",
         "What was fitted",
-        "The document beside ours",
-        "Where ours differs",
+        "Published numbers beside ours",
+        "Differences",
         "Figures",
     )
     headings = (*parts, "leaves unstated", "Behind the verdicts", "Every claim")
     positions = [text.casefold().index(part.casefold()) for part in headings]
     assert positions == sorted(positions)
-    first = text.index("Where ours differs")
+    first = text.index("Differences and their reasons")
     assert text.index("Nothing is ever lost", first) < text.index("received of 8", first)
     # statements that do not hold are quoted; the result with a stated setting that was not run is there
     assert "Does not hold: “A full queue takes 20 ms” (Section 2); “Nothing is ever lost” (Section 3)." in text
@@ -185,17 +185,17 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     assert stored.turned_by("long") is None, "a claim that was not run was not judged"
     assert stored.count("half", [judgement.claim.id for judgement in result.judgements]) == (1, 12)
     lines = document.sentences(result)
-    assert "(1 turn without the mechanism)" in lines[0]
+    assert "(1 change without the mechanism)" in lines[0]
     assert lines[1].startswith("Holds only with the mechanism: “Twice the capacity offered")
-    assert lines[2].startswith("Holds with and without it: “A packet of 1000 bytes")
+    assert lines[2].startswith("Holds with and without the mechanism: “A packet of 1000 bytes")
     page = result.save(tmp_path / "out") / "index.html"
     text = page.read_text("utf-8")
     # eleven verdicts that do not turn, and the legend
     assert text.count(document.RING) == 11 + 1
-    assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts turn" in text
+    assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts change" in text
     assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
     (folder / mutations.FILE).write_text("{}", "utf-8")
-    with pytest.raises(InputError, match=r"mutations\.json: cannot be used \(KeyError"):
+    with pytest.raises(InputError, match=r"mutations\.json: the file cannot be used \(KeyError"):
         paper.run(folder, seeds=1)
 
 
@@ -282,7 +282,7 @@ def test_any_table_survives_csv_and_markdown(tmp_path: Path) -> None:
     printed = cells(markdown(document.of_table(table)))
     assert [row[0] for row in printed[2:]] == texts
     assert [row[1] for row in printed[2:]] == ["0.300", "7", "0.333 ± 0.125", "no value", "2", "", "yes", "0.000000001"]
-    with pytest.raises(ValueError, match="table odd: found 1 cells; expected 2"):
+    with pytest.raises(ValueError, match="table odd: found a row of 1 cells; expected 2"):
         Table("odd", "odd", ["a", "b"], [[1]])
 
 
@@ -364,7 +364,7 @@ def test_what_is_not_installed_is_said_where_it_is_looked_for(cli: Cli, tmp_path
     folder = wrong(tmp_path, code=CODE.replace(measured, replaced))
     got = cli("paper", str(folder), "--out", "o")
     assert (got.code, got.err) == (0, "")
-    assert "\nNot run, 1 claim: ns-2 is needed: install ns-2.\n" in got.out
+    assert "\n1 claim not run: ns-2 is needed: install ns-2.\n" in got.out
     for page in ("README.md", "index.html"):
         assert (tmp_path / "o" / page).read_text("utf-8").count("ns-2 is needed: install ns-2") == 2
     claims = json.loads((tmp_path / "o" / "paper.json").read_text("utf-8"))["claims"]
@@ -397,12 +397,12 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
     [
         (("x", "--quick", "--full"), 2, "--quick and --full: give one of them\n"),
         (("list", "--out", "x"), 2, "list: runs nothing, so --out has no effect; give the key of a paper\n"),
-        (("nosuch",), 2, "nosuch: no such paper (see tidegate paper list)\n"),
-        (("hoang2071",), 2, "hoang2071: no such paper; did you mean hoang2017? (see tidegate paper list)\n"),
+        (("nosuch",), 2, "nosuch: there is no such paper (tidegate paper list has all)\n"),
+        (("hoang2071",), 2, "hoang2071: there is no such paper; did you mean hoang2017? (tidegate paper list has all)\n"),
         (("a/b",), 2, "a/b: there is no such folder\n"),
-        (("empty",), 2, "empty: is not a paper's folder: it has no paper.toml\n"),
-        (("file",), 2, "file: is a file; expected the key of a paper, or a folder with paper.toml\n"),
-        (("bare",), 2, "bare/experiment.py: there is no such file; it has to hold the paper's code\n"),
+        (("empty",), 2, "empty: the folder is not a paper's; it has no paper.toml\n"),
+        (("file",), 2, "file: found a file; expected the key of a paper, or a folder with paper.toml\n"),
+        (("bare",), 2, "bare/experiment.py: there is no such file; expected the paper's code there\n"),
         ((str(CABLE), "--out", "full"), 1, "full: there is something else in it (no manifest.json of tidegate); choose an empty or a new"),
         ((str(CABLE), "--out", "file"), 1, "file: is a file; expected a folder, or nothing yet\n"),
         ((str(CABLE), "--out", "file/x"), 1, "file/x: "),

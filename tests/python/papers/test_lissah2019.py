@@ -256,7 +256,7 @@ def test_without_the_extra_the_paper_runs_and_says_what_to_install(without_pictu
     assert not_run == dict.fromkeys(WITH_PICTURES, message)
     page = markdown(without_pictures.document())
     assert page.count(message) == len(WITH_PICTURES) + 1
-    assert f"Not run, 7 claims: {message}." in page
+    assert f"7 claims not run: {message}." in page
     assert {figure.name for figure in without_pictures.outcome.figures} == {
         "figure3",
         "figure3-udp",
