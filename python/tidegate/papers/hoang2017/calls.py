@@ -40,7 +40,7 @@ LOSS_WINDOW = 100
 
 CONTROLLER = "gcc:hoang2017"
 
-SECOND_WAY = "gcc-remb"
+SECOND_PLACEMENT = "gcc-remb"
 """The controller with its delay-based part at the receiver, which needs receiver reports."""
 
 
@@ -78,7 +78,7 @@ class Variant:
         return ",".join([self.controller, *(f"{key}={value}" for key, value in settings.items())])
 
 
-THESIS = Variant("thesis", "as in tables 6 to 8", brief="thesis")
+THESIS = Variant("thesis", "values of tables 6 to 8", brief="thesis")
 
 
 @cache
@@ -93,7 +93,7 @@ def scenario(variant: Variant, configuration: str, controller: str | None = None
         for name, rate in zip(STATUSES, CONFIGURATIONS[configuration], strict=True)
     }
     changes["flows.sender.media.controller"] = controller or variant.spec
-    if not changes["flows.sender.media.controller"].startswith(SECOND_WAY):
+    if not changes["flows.sender.media.controller"].startswith(SECOND_PLACEMENT):
         # the thesis's sender sends no reports; each would make the next packet seem to come earlier
         changes["flows.sender.media.feedback.reports"] = "1000s"
     changes["flows.sender.media.payload"] = f"{variant.packet - HEADER}B"

@@ -97,8 +97,8 @@ class Experiment(Base):
             figures=_figures(calls, variants, shared),
             notes=[
                 "Figures 5, 16 and 17 are of the first seed; the other numbers are means over seeds.",
-                f"Runs beside TCP (table 3) are long: they take {_tcp_seeds(plan)} of the {len(plan.seeds)} seeds.",
-                "With the same seed, UDP and RRTCC meet the same statuses: the network has its own random numbers.",
+                f"Runs beside TCP (table 3) are long and use {_tcp_seeds(plan)} of the {len(plan.seeds)} seeds.",
+                "With the same seed UDP and RRTCC have the same network statuses, whose random numbers are separate.",
             ],
             digests={
                 f"{name}, {sender}, configuration 2, seed {seed}": call.digest
@@ -127,11 +127,11 @@ def _configuration(configuration: str, pairs: Pairs) -> Iterator[tuple[str, Meas
         )
         yield f"{sender}.lost.{configuration}", _mean_of(pairs, index, "loss", "", "share of all packets lost")
         yield f"{sender}.rate.{configuration}", _mean_of(pairs, index, "rate", "bit/s", "mean sending rate")
-        yield f"{sender}.goodput.{configuration}", _mean_of(pairs, index, "goodput", "bit/s", "mean rate that arrived")
+        yield f"{sender}.goodput.{configuration}", _mean_of(pairs, index, "goodput", "bit/s", "mean rate received")
 
     # with a mean rate r over a mean capacity C, at least 1 - C / r is lost
     half = [udp.carried / (1 - (1 - udp.carried / UDP_RATE) / 2) for udp, _ in pairs]
-    yield f"bound.rate.{configuration}", Measure.of(half, "bit/s", "highest mean rate with half of UDP's loss")
+    yield f"bound.rate.{configuration}", Measure.of(half, "bit/s", "maximum mean rate with half of UDP's loss")
 
 
 def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
@@ -143,23 +143,34 @@ def _run(pairs: Pairs) -> Iterator[tuple[str, Measure]]:
         yield f"{sender}.below20", Measure.of(below, "", "share of reports with a loss ratio below 20 %")
     for prefix, calls in (("", rrtcc), ("udp.", udp)):
         first, second = zip(*(_deviation_of_halves(call.ratios) for call in calls), strict=True)
-        yield f"{prefix}unrest.first", Measure.of(first, "", "deviation of the loss ratio, first half of a run")
-        yield f"{prefix}unrest.second", Measure.of(second, "", "... second half")
+        yield (
+            f"{prefix}unrest.first",
+            Measure.of(first, "", "deviation of the loss ratio in the first half of a run"),
+        )
+        yield (
+            f"{prefix}unrest.second",
+            Measure.of(second, "", "deviation of the loss ratio in the second half of a run"),
+        )
     steps = [np.abs(np.diff(call.a)) / call.a[:-1] for call in rrtcc]
     yield (
         "steps",
         Measure.of(
-            [float(relative[len(relative) // 2 :].mean()) for relative in steps], "", "mean step of A, second half"
+            [float(relative[len(relative) // 2 :].mean()) for relative in steps],
+            "",
+            "mean relative change of A between reports, second half",
         ),
     )
     # the bound 1 - C / r at the published estimate
     ratio = [(1 - call.carried / UDP_RATE) / (1 - call.carried / PUBLISHED_ESTIMATE) for call in udp]
-    description = "largest ratio of losses at the published estimate, of all seeds"
+    description = "maximum ratio of UDP's loss to that at the published estimate"
     yield "bound.ratio", Measure.exact(max(ratio), "", description)
     idle = CONFIGURATIONS[CONFIGURATION][0]
     at_idle = (1 - idle / UDP_RATE) / (1 - idle / PUBLISHED_ESTIMATE)
-    yield "bound.ratio.idle", Measure.exact(at_idle, "", "the same over a network that is always idle")
-    yield "carried", Measure.of([call.carried for call in udp], "bit/s", "mean capacity that UDP met")
+    yield (
+        "bound.ratio.idle",
+        Measure.exact(at_idle, "", "the same maximum ratio on an idle network"),
+    )
+    yield "carried", Measure.of([call.carried for call in udp], "bit/s", "mean capacity in UDP's runs")
 
 
 def _deviation_of_halves(ratios: npt.NDArray[np.float64]) -> tuple[float, float]:
@@ -175,8 +186,8 @@ def _machine(runs: Sequence[Shared]) -> Iterator[tuple[str, Measure]]:
         counts.update(run.changes)
     allowed = sum(count for change, count in counts.items() if change in TABLE_1)
     share = allowed / counts.total() if counts else float("nan")
-    yield "machine.allowed", Measure.exact(share, "", "share of the changes of state that table 1 has")
-    yield "machine.kinds", Measure.exact(float(len(counts)), "", "different changes of state that were met")
+    yield "machine.allowed", Measure.exact(share, "", "share of the changes of state that are in table 1")
+    yield "machine.kinds", Measure.exact(float(len(counts)), "", "number of different changes of state in the runs")
 
 
 def _formulas(calls: Sequence[Call]) -> Iterator[tuple[str, Measure]]:
@@ -192,13 +203,19 @@ def _formulas(calls: Sequence[Call]) -> Iterator[tuple[str, Measure]]:
             matches += bool(abs(a_s / min(max(expected, MIN_RATE), MAX_RATE) - 1) < 1e-9)  # noqa: PLR2004
             branches[branch] += 1
     share = matches / sum(branches) if controlled else float("nan")
-    yield "formula.loss", Measure.exact(share, "", "share of the reports after which A_s is that of the formula")
-    yield "formula.branches", Measure.exact(float(min(branches)), "", "reports in the rarest of its three cases")
+    yield "formula.loss", Measure.exact(share, "", "share of the reports after which A_s equals the formula")
+    yield (
+        "formula.branches",
+        Measure.exact(float(min(branches)), "", "number of reports in the formula's rarest case"),
+    )
     smaller = [np.clip(np.minimum(call.a_s, call.a_r), MIN_RATE, MAX_RATE) for call in controlled]
     shares = [float(np.mean(np.abs(call.a - minimum) <= 1)) for call, minimum in zip(controlled, smaller, strict=True)]
     yield "formula.min", Measure.of(shares, "", "share of the reports after which A is the smaller of A_s and A_r")
     growth = [float((call.a_r[1:] / call.a_r[:-1]).max()) for call in controlled]
-    yield "formula.growth", Measure.exact(max(growth, default=float("nan")), "", "largest A_r over the one before it")
+    yield (
+        "formula.growth",
+        Measure.exact(max(growth, default=float("nan")), "", "maximum growth factor of A_r"),
+    )
 
 
 def _variant(name: str, pairs: Pairs) -> Iterator[tuple[str, Measure]]:
@@ -211,17 +228,17 @@ def _fairness(delay: str, runs: Sequence[Shared]) -> Iterator[tuple[str, Measure
     def over(name: str, scale: float, unit: str, description: str) -> Measure:
         return Measure.of([getattr(run, name) * scale for run in runs], unit, description)
 
-    yield "goodput", over("goodput", 1e-3, "kbit/s", "of RRTCC")
-    yield "settled", over("settled", 1e-3, "kbit/s", "received of RRTCC in the second half of the run")
-    yield "loss", over("loss", 100, "%", "of RRTCC's packets")
-    yield "tcp", over("tcp", 1e-3, "kbit/s", "of a TCP connection while it is on")
-    yield "tfs", over("tfs", 100, "%", "by the thesis's formula")
-    yield "on", over("on", 100, "%", "of the time a TCP connection is on")
+    yield "goodput", over("goodput", 1e-3, "kbit/s", "goodput of RRTCC")
+    yield "settled", over("settled", 1e-3, "kbit/s", "goodput of RRTCC in the second half of the run")
+    yield "loss", over("loss", 100, "%", "packet loss of RRTCC")
+    yield "tcp", over("tcp", 1e-3, "kbit/s", "throughput of a TCP connection while on")
+    yield "tfs", over("tfs", 100, "%", "TFS by the thesis's formula")
+    yield "on", over("on", 100, "%", "share of the time that a TCP connection is on")
     goodput, tcp = PUBLISHED[delay]
     # the total is at least the goodput of the call
-    bound = Measure.exact(100 * tcp / (goodput / (TCP_FLOWS + 1)), "%", "largest TFS that table 3's own numbers allow")
+    bound = Measure.exact(100 * tcp / (goodput / (TCP_FLOWS + 1)), "%", "maximum TFS that the numbers of table 3 allow")
     yield "tfs.bound", bound
-    yield "delayed", over("delayed", 100, "%", "of RRTCC's packets take more than 400 ms")
+    yield "delayed", over("delayed", 100, "%", "share of RRTCC's packets that take more than 400 ms")
 
 
 def _row(pairs: Pairs) -> dict[str, CellValue]:
@@ -229,7 +246,7 @@ def _row(pairs: Pairs) -> dict[str, CellValue]:
     return {
         "UDP's loss ratio": udp,
         "RRTCC's loss ratio": ratio,
-        "UDP's / RRTCC's": udp.value.mean / ratio.value.mean if ratio.value.mean else None,
+        "ratio of the two": udp.value.mean / ratio.value.mean if ratio.value.mean else None,
         "RRTCC's rate (Mbit/s)": Measure.of([pair[1].rate / 1e6 for pair in pairs]),
         "RRTCC's estimate (Mbit/s)": Measure.of([pair[1].estimate / 1e6 for pair in pairs]),
     }
@@ -238,7 +255,7 @@ def _row(pairs: Pairs) -> dict[str, CellValue]:
 def _tables(variants: Mapping[str, Pairs], calls: Mapping[str, Pairs]) -> Iterator[Table]:
     groups = {
         "readings": ("Other readings of what the thesis leaves open (configuration 2)", READINGS),
-        "recommended": ("gcc-02's values and the second way, with the same seeds (configuration 2)", RECOMMENDED),
+        "recommended": ("gcc-02's values and the second placement, with the same seeds (configuration 2)", RECOMMENDED),
         "decides": ("Effects of packet size and loss window (configuration 2)", figures.DECIDING),
     }
     for name, (title, chosen) in groups.items():
@@ -252,10 +269,10 @@ def _tables(variants: Mapping[str, Pairs], calls: Mapping[str, Pairs]) -> Iterat
         }
         for configuration, pairs in calls.items()
     )
-    yield Table.of("configurations", "Figures 18 to 20 in numbers", rows)
+    yield Table.of("configurations", "Numbers of figures 18 to 20", rows)
     yield Table(
         "late",
-        "Packets that take so much longer than the fastest one, of those that arrive (configuration 2)",
+        "Share of arrived packets that are later than the fastest packet (configuration 2)",
         ["later by (ms)", "share of packets"],
         [[f"{ms:g}", Measure.of([rrtcc.late[ms] for _, rrtcc in variants[THESIS.name]])] for ms in LATE],
     )
@@ -272,14 +289,14 @@ def _fairness_tables(shared: Mapping[Any, Sequence[Shared]]) -> Iterator[Table]:
                     "controller": CONTROLLERS[controller],
                     "download": load.size,
                     "mean pause": load.idle,
-                    "codec's most": load.most,
+                    "codec's maximum": load.most,
                     "goodput of RRTCC (kbit/s)": measures["goodput"],
-                    "in the second half (kbit/s)": measures["settled"],
-                    "its loss (%)": measures["loss"],
-                    "later than 400 ms (%)": measures["delayed"],
-                    "TCP while on (kbit/s)": measures["tcp"],
+                    "goodput in the second half (kbit/s)": measures["settled"],
+                    "loss of RRTCC (%)": measures["loss"],
+                    "packets later than 400 ms (%)": measures["delayed"],
+                    "throughput of TCP while on (kbit/s)": measures["tcp"],
                     "TFS (%)": measures["tfs"],
-                    "TCP on (% of the time)": measures["on"],
+                    "time that TCP is on (%)": measures["on"],
                 }
             )
     yield Table.of("fairness", "A call and five TCP connections on 5 Mbit/s, by controller and by load", rows)

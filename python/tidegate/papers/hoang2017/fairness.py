@@ -56,10 +56,10 @@ ADAPTIVE = "gcc-remb:draft-02"
 
 CONTROLLERS: Mapping[str, str] = {
     FIXED_THRESHOLD: "RRTCC of 2013 (fixed threshold)",
-    ADAPTIVE: "second way, gcc-02's values",
-    "gcc-remb:aiortc": "second way, aiortc's gains",
-    "gcc-remb:hoang2017": "second way, the thesis's values",
-    "gcc:hoang2017": "first way, the thesis's values",
+    ADAPTIVE: "second placement, gcc-02's values",
+    "gcc-remb:aiortc": "second placement, aiortc's gains",
+    "gcc-remb:hoang2017": "second placement, the thesis's values",
+    "gcc:hoang2017": "first placement, the thesis's values",
 }
 """Labels of the controllers; the first is judged."""
 

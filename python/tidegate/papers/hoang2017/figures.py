@@ -21,7 +21,7 @@ def throughput(run: Shared) -> Drawing:
     sheet = Sheet("Figure 5", "Bottleneck 5 Mbit/s, 50 ms", x="Time (s)", y="Throughput (kbit/s)", ylim=(0, None))
     for flow, (times, rates) in run.rates.items():
         sheet.series(flow, times, rates / 1e3)
-    return sheet.drawing("figure-05", "Rate received in each second by the call and by five TCP connections.")
+    return sheet.drawing("figure-05", "Rate received by the call and by five TCP connections, by second.")
 
 
 def estimates(udp: Call, rrtcc: Call) -> Drawing:
@@ -37,7 +37,7 @@ def estimates(udp: Call, rrtcc: Call) -> Drawing:
             sheet.series(label, rrtcc.reports, values)
     sheet.series("A UDP", [0, end], [UDP_RATE, UDP_RATE])
     return sheet.drawing(
-        "figure-16", "One run (the first seed) of configuration 2; A is the smaller of A_s and A_r and covers it."
+        "figure-16", "First seed of configuration 2. A is the minimum of A_s and A_r, and its line covers that one."
     )
 
 
@@ -46,7 +46,7 @@ def ratios(udp: Call, rrtcc: Call) -> Drawing:
     sheet = Sheet("Figure 17", "Loss ratio calculated by the sender", x="Time (s)", y="Loss ratio", ylim=(0, 1))
     sheet.series("Loss ratio (RRTCC)", rrtcc.reports, rrtcc.ratios)
     sheet.series("Loss ratio (UDP)", udp.reports, udp.ratios)
-    return sheet.drawing("figure-17", "The run of figure 16.")
+    return sheet.drawing("figure-17", "First seed of configuration 2, as in figure 16.")
 
 
 _BARS: Sequence[tuple[str, str, str, str, Mapping[str, Callable[[Call], float]]]] = (
@@ -54,7 +54,7 @@ _BARS: Sequence[tuple[str, str, str, str, Mapping[str, Callable[[Call], float]]]
         "18",
         "Average loss ratio",
         "Loss ratio",
-        "Means over seeds of the sender's own loss ratio.",
+        "Means over seeds of the loss ratio that the sender calculates.",
         {"loss ratio": lambda call: call.ratio},
     ),
     (
@@ -97,22 +97,25 @@ def by_packet(variants: Mapping[str, Pairs]) -> Drawing:
     sheet = Sheet("section 4.1", title, axis, "Loss ratio", xlog=True, ylim=(0, None))
     _scan(sheet, [variants[variant.name] for variant in BY_PACKET.values()], [size * 1e-3 for size in BY_PACKET])
     return sheet.drawing(
-        "by-packet", "1000 packets of 1.5 kB are sent before the first report; larger packets leave time to react."
+        "by-packet",
+        "1000 packets of 1.5 kB are sent before the first report; larger packets leave time to react.",
     )
 
 
 def by_window(variants: Mapping[str, Pairs]) -> Drawing:
     """Loss ratio by loss window."""
-    title, axis = "The loss window, RTCP_limit", "Loss window (packets)"
+    title, axis = "Loss ratio by loss window (RTCP_limit)", "Loss window (packets)"
     sheet = Sheet("section 3.4.3.1", title, axis, "Loss ratio", xlog=True, ylim=(0, None))
     _scan(sheet, [variants[variant.name] for variant in BY_WINDOW.values()], list(BY_WINDOW))
     return sheet.drawing("by-window", "Configuration 2, packets of 24 kB.")
 
 
 def by_controller(variants: Mapping[str, Pairs]) -> Drawing:
-    """Loss ratios with the thesis's values, with gcc-02's, and with the second way."""
+    """Loss ratios with the thesis's values, with gcc-02's, and with the second placement."""
     sheet = Sheet("section 5.2", "Values and placements with the same seeds", x="", y="Loss ratio", ylim=(0, None))
     names = {variant.short: variants[variant.name] for variant in RECOMMENDED}
     for index, label in ((1, "RRTCC"), (0, "UDP")):
         sheet.bars(label, {short: Measure.of([pair[index].ratio for pair in pairs]) for short, pairs in names.items()})
-    return sheet.drawing("by-controller", "Configuration 2; the second way has its delay-based part at the receiver.")
+    return sheet.drawing(
+        "by-controller", "Configuration 2. At receiver: second placement, delay-based part at the receiver."
+    )

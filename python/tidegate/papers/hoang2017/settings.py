@@ -32,7 +32,7 @@ def _table_2() -> Iterator[tuple[str, Measure]]:
     yield "table2.queue", Measure.exact(float((link.queue and link.queue.packets) or 0), "packets")
     yield "table2.start", Measure.exact(int(media.first_rate) / 1e3, "kbit/s")
     yield "table2.bottleneck", Measure.exact(int(link.capacity) / 1e6, "Mbit/s")  # type: ignore[arg-type]
-    yield "table2.latest", Measure.exact(fairness.LATEST * 1e3, "ms", "what takes longer is counted as too late")
+    yield "table2.latest", Measure.exact(fairness.LATEST * 1e3, "ms", "delay above which a packet counts as too late")
     yield "table2.interval", Measure.exact(int(media.feedback.reports or 0) / 1e9, "s")
 
 
@@ -62,7 +62,11 @@ def _table_7(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
     ended = [call.ended for pairs in calls.values() for pair in pairs for call in pair]
     yield (
         "session.ended",
-        Measure.of([float(by_bye) for by_bye in ended if by_bye is not None], "", "BYE ends the reports"),
+        Measure.of(
+            [float(by_bye) for by_bye in ended if by_bye is not None],
+            "",
+            "share of sessions that BYE ends",
+        ),
     )
     yield (
         "session.lost",
@@ -77,19 +81,19 @@ def _within(call: Call, media: Media) -> bool:
 
 def _statuses(calls: Mapping[str, Pairs]) -> Iterator[tuple[str, Measure]]:
     same = [_same_network(udp, rrtcc) for pairs in calls.values() for udp, rrtcc in pairs]
-    yield "luck.same", Measure.exact(float(np.mean(same)), "", "networks that were the same for UDP and RRTCC")
+    yield "luck.same", Measure.exact(float(np.mean(same)), "", "share of networks that were the same for UDP and RRTCC")
     for configuration, pairs in calls.items():
         met = {float(capacity) for pair in pairs for capacity in pair[0].capacity}
         for status, capacity in zip(STATUSES, CONFIGURATIONS[configuration], strict=True):
             # a status that no seed meets, which happens with few seeds, has no value
             nearest = [value for value in met if abs(value - capacity) < NEAR]
-            as_met = Measure.of(nearest, "bit/s", "as the record of the network has it")
+            as_met = Measure.of(nearest, "bit/s", "capacity recorded in the runs")
             yield f"table9.{configuration}.{status}", as_met
     idle, first, second, saturated = CONFIGURATIONS["2"]
     per_seed = [_share_by_capacity(udp) for udp, _ in calls["2"]]
     for status, capacities in (("idle", [idle]), ("cross-traffic", [first, second]), ("saturated", [saturated])):
         shares = [100 * sum(shares_of_run[capacity] for capacity in capacities) for shares_of_run in per_seed]
-        yield f"table8.{status}", Measure.of(shares, "%", "share of the intervals")
+        yield f"table8.{status}", Measure.of(shares, "%", "share of the intervals with this status")
 
 
 def _same_network(first: Call, second: Call) -> bool:

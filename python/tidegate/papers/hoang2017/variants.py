@@ -20,7 +20,7 @@ BY_PACKET: Mapping[int, Variant] = {
 BY_WINDOW: Mapping[int, Variant] = {
     packets: THESIS
     if packets == THESIS.window
-    else Variant(f"window.{packets}", f"loss over {packets} packets", window=packets)
+    else Variant(f"window.{packets}", f"loss window of {packets} packets", window=packets)
     for packets in WINDOWS
 }
 
@@ -33,21 +33,21 @@ def _split(first: str, second: str) -> dict[str, str]:
 
 READINGS: Sequence[Variant] = (
     THESIS,
-    Variant("gains.text", "K_u and K_d as the text has them", {"k_up": "0.00018", "k_down": "0.01"}),
+    Variant("gains.text", "K_u = 0.00018 and K_d = 0.01, as in the text", {"k_up": "0.00018", "k_down": "0.01"}),
     Variant(
         "window.time",
-        "T of table 6 as the loss window, 0.5 s",
+        "T of table 6 as a loss window of 0.5 s",
         {"loss_over": "time", "loss_interval": "500ms"},
     ),
-    Variant("deviation", "0.001 s² as a variance: 31.6 ms", changes={"links.network.jitter.normal": "31.6ms"}),
-    Variant("split.first", "25 % all to cross-traffic 1", changes=_split("25%", "0%")),
-    Variant("split.second", "25 % all to cross-traffic 2", changes=_split("0%", "25%")),
-    Variant("offered", "incoming rate over 0.5 s", changes={"links.network.capacity.rate_window": "500ms"}),
+    Variant("deviation", "delay with a variance of 0.001 s²", changes={"links.network.jitter.normal": "31.6ms"}),
+    Variant("split.first", "25 % for cross-traffic 1, 0 % for 2", changes=_split("25%", "0%")),
+    Variant("split.second", "0 % for cross-traffic 1, 25 % for 2", changes=_split("0%", "25%")),
+    Variant("offered", "incoming rate measured over 0.5 s", changes={"links.network.capacity.rate_window": "500ms"}),
     Variant("back", "5 % of the reports lost", changes={"links.network.back.loss": "5%"}),
-    Variant("late.1", "late after 1 ms, counted as lost", {"late_after": "1ms"}),
-    Variant("late.2", "late after 2 ms, counted as lost", {"late_after": "2ms"}),
-    Variant("late.3", "late after 3 ms, counted as lost", {"late_after": "3ms"}),
-    Variant("late.5", "late after 5 ms, counted as lost", {"late_after": "5ms"}),
+    Variant("late.1", "packets later than 1 ms counted as lost", {"late_after": "1ms"}),
+    Variant("late.2", "packets later than 2 ms counted as lost", {"late_after": "2ms"}),
+    Variant("late.3", "packets later than 3 ms counted as lost", {"late_after": "3ms"}),
+    Variant("late.5", "packets later than 5 ms counted as lost", {"late_after": "5ms"}),
     Variant("beta", "beta 0.85, as gcc-02 recommends", {"beta": "0.85"}),
     Variant("often", "a report every 100 ms", changes={"flows.sender.media.feedback.interval": "100ms"}),
 )
@@ -63,12 +63,17 @@ RECOMMENDED: Sequence[Variant] = (
         changes={"flows.sender.media.feedback.interval": "100ms"},
         brief="gcc-02, 100 ms",
     ),
-    Variant("second", "the thesis's values, second way", controller="gcc-remb:hoang2017", brief="thesis,\nsecond way"),
     Variant(
-        "second.gcc-02", "gcc-02's values, second way", controller="gcc-remb:draft-02", brief="gcc-02,\nsecond way"
+        "second", "the thesis's values, second placement", controller="gcc-remb:hoang2017", brief="thesis,\nat receiver"
+    ),
+    Variant(
+        "second.gcc-02",
+        "gcc-02's values, second placement",
+        controller="gcc-remb:draft-02",
+        brief="gcc-02,\nat receiver",
     ),
 )
-"""The thesis's values, gcc-02's recommended values, and the second way, with the same seeds."""
+"""The thesis's values, gcc-02's recommended values, and the second placement, with the same seeds."""
 
 ALL: Mapping[str, Variant] = {
     variant.name: variant for variant in (*READINGS, *BY_PACKET.values(), *BY_WINDOW.values(), *RECOMMENDED)

@@ -65,10 +65,10 @@ UDP_CLIENT: Mapping[str, tuple[str, Setting]] = {
 """Senders for figure 3 that always have a packet and send it after each gap: controller and setting by label."""
 
 NOTES = (
-    """Delays and jitter are those of the network, measured as in EvalVid: from a frame's first packet on the wire to \
-the arrival of its last one, for frames that arrive whole. The time at the sender is a separate number.""",
+    """Delays and jitter are those of the network, measured as in EvalVid: from departure of a frame's first packet to \
+arrival of its last one, for frames that arrive whole. The time at the sender is a separate number.""",
     """There are two kinds of MOS: the document's, from loss, mean delay and mean jitter of packets, by a formula for \
-speech; and EvalVid's, from the PSNR of each frame.""",
+speech, and EvalVid's, from the PSNR of each frame.""",
     f"""The video is {FRAMES} frames of another clip than the document's. In runs without pictures, the sizes of \
 frames are recorded from FFmpeg's mpeg4 (frames/README.txt). In runs with pictures the same clip is encoded by x264 at \
 the same rate, and sent by the same senders over the same network: sizes of single frames differ.""",
@@ -100,7 +100,7 @@ class Experiment(paper.Experiment):
         """Delays, jitter, packets, pictures and scores of the runs."""
         del plan
         viewed = PictureResults(group_seeds(done), pictures.lacking())
-        results = _Results(group_seeds(done), viewed)
+        results = _NetworkResults(group_seeds(done), viewed)
         runs = {key: result.network if isinstance(result, PictureRun) else result for key, result in done.items()}
         return Outcome(
             {**dict(results.measures()), **dict(viewed.measures())},
@@ -133,20 +133,20 @@ def _statistic(function: Callable[[Floats], Any], values: Floats) -> float:
 QUANTITIES: Mapping[str, Quantity[NetworkRun]] = {
     name: Quantity(take, unit, head=head)
     for name, unit, head, take in (
-        ("sent", "packets", "packets in 5 s", lambda run: _statistic(np.mean, run.sent)),
-        ("lost", "%", "lost (%)", lambda run: 100 * run.lost),
-        ("whole", "%", "frames whole (%)", lambda run: 100 * run.share_whole),
+        ("sent", "packets", "packets sent in 5 s", lambda run: _statistic(np.mean, run.sent)),
+        ("lost", "%", "packets lost (%)", lambda run: 100 * run.lost),
+        ("whole", "%", "whole frames (%)", lambda run: 100 * run.share_whole),
         ("one_way", "ms", "packet delay (ms)", lambda run: run.packet_delay),
         ("delay.mean", "ms", "frame delay (ms)", lambda run: _statistic(np.mean, run.delay)),
-        ("delay.most", "ms", "largest frame delay (ms)", lambda run: _statistic(np.max, run.delay)),
-        ("delay.least", "ms", "least (ms)", lambda run: _statistic(np.min, run.delay)),
-        ("delay.first", "ms", "of the first frame (ms)", lambda run: _statistic(itemgetter(0), run.delay)),
+        ("delay.most", "ms", "maximum frame delay (ms)", lambda run: _statistic(np.max, run.delay)),
+        ("delay.least", "ms", "minimum frame delay (ms)", lambda run: _statistic(np.min, run.delay)),
+        ("delay.first", "ms", "delay of the first frame (ms)", lambda run: _statistic(itemgetter(0), run.delay)),
         ("late", "ms", "frame delay from capture (ms)", lambda run: _statistic(np.mean, run.late)),
         ("jitter.mean", "ms", "cumulative jitter (ms)", lambda run: _statistic(np.mean, run.cumulative)),
-        ("jitter.most", "ms", "largest cumulative jitter (ms)", lambda run: _statistic(np.max, run.cumulative)),
+        ("jitter.most", "ms", "maximum cumulative jitter (ms)", lambda run: _statistic(np.max, run.cumulative)),
         ("mos", "", "MOS", lambda run: run.mos),
-        ("video", "Mb/s", "video (Mb/s)", lambda run: run.goodput / 1e6),
-        ("tcp", "Mb/s", "TCP (Mb/s)", lambda run: run.tcp / 1e6),
+        ("video", "Mb/s", "goodput of video (Mb/s)", lambda run: run.goodput / 1e6),
+        ("tcp", "Mb/s", "goodput of TCP (Mb/s)", lambda run: run.tcp / 1e6),
     )
 }
 """Quantities of a run."""
@@ -172,7 +172,7 @@ def loss_for(score: float, delay_ms: float, jitter_ms: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Results:
+class _NetworkResults:
     """Measures, tables and figures of all runs."""
 
     runs: Mapping[Any, list[NetworkRun]]
@@ -204,11 +204,11 @@ class _Results:
             yield f"open.{name}.{quantity}.least", Measure.exact(min(means), unit)
             yield f"open.{name}.{quantity}.most", Measure.exact(max(means), unit)
         gains = [self.open_gain(label) for label in OPEN]
-        yield "open.gain.most", Measure.exact(max(gains), "%", "largest part of the mean delay that the table saves")
+        yield "open.gain.most", Measure.exact(max(gains), "%", "maximum reduction of the mean delay by the table")
         for name, (delay, score) in PUBLISHED_MOS.items():
             needed = [loss_for(score, delay, run.packet_jitter) for run in self.runs["found", name]]
             yield f"needed.{name}", Measure.of(needed, "%", "loss with which the formula gives the printed MOS")
-        yield "packet", Measure.exact(PACKET_MS, "ms", "1200 bytes on 4 Mb/s")
+        yield "packet", Measure.exact(PACKET_MS, "ms", "transmission time of 1200 bytes at 4 Mb/s")
         yield "gap.formula", GAP.over(self.runs["found", "equation"])
         yield "gap.text", GAP.over(self.runs["reading", "10^9"])
         yield "gap.timestamp", GAP.over(self.runs["reading", "10^9, jitter in units of 90 kHz"])
@@ -226,20 +226,20 @@ class _Results:
         """Senders, pictures, and other settings of network and video, of the scheme, and of the sender."""
         runs, quantities = self.runs, list(QUANTITIES.values())
         senders = {LABELS[name]: runs["found", name] for name in CONTROLLERS}
-        yield Table.of_quantities("senders", "The same stored video of 1 Mb/s", "sender", senders, quantities)
+        yield Table.of_quantities("senders", "Senders of one stored video of 1 Mb/s", "sender", senders, quantities)
         yield from self.viewed.tables()
         adapting = {LABELS[name]: runs["adapts", name] for name in CONTROLLERS}
-        title = "Video that follows its controller, 0.15 to 2.5 Mb/s"
+        title = "Senders whose encoder follows the controller, from 0.15 to 2.5 Mb/s"
         yield Table.of_quantities("adapting", title, "sender", adapting, quantities)
         columns = list(product(("delay.mean", "delay.most", "lost", "mos"), COMPARED))
         heads = ["setting", *(f"{LABELS[name]}: {QUANTITIES[quantity].head}" for quantity, name in columns)]
         rows: list[list[CellValue]] = [
             [label, *(self.over_seeds(quantity, "open", label, name) for quantity, name in columns)] for label in OPEN
         ]
-        yield Table("open", "Settings of network and video that the document leaves open", heads, rows)
+        yield Table("open", "Open settings: network and video, with one setting changed (as found: none)", heads, rows)
         readings = {"as found": runs["found", "table"], **{label: runs["reading", label] for label in READINGS}}
         quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "whole", "delay.mean", "mos"))]
-        title = "Settings of the scheme that the document leaves open, with the table"
+        title = "Readings: settings of the scheme that the document leaves open, with the table"
         yield Table.of_quantities("readings", title, "setting", readings, quantities)
         clients = {label: runs["udp", label] for label in UDP_CLIENT}
         quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "tcp"))]
@@ -252,11 +252,11 @@ class _Results:
         flow = Sheet("Figure 3", "UDP flow", x="Time (s)", y="Packets in 5 s", ylim=(0, None))
         for name in SENDERS:
             flow.series(LABELS[name], times, np.vstack([run.sent for run in self.runs["found", name]]))
-        yield flow.drawing("figure3", "Packets that each sender put on the wire; means of seeds with their band.")
+        yield flow.drawing("figure3", "Packets sent by each sender; means over seeds with 95 % intervals.")
         client = Sheet("Figure 3", "A sender that always has a packet", x="Time (s)", y="Packets in 5 s", ylog=True)
         for label in UDP_CLIENT:
             client.series(label, times, np.vstack([run.sent for run in self.runs["udp", label]]))
-        yield client.drawing("figure3-udp", "The default gap for the whole run, and the same with the table.")
+        yield client.drawing("figure3-udp", "The default gap for the whole run, and default gaps with the table.")
         delay = Sheet("Figure 4", "Delay of frames", x="Frame", y="Delay (ms)", ylim=(0, None))
         jitter = Sheet("Figure 5", "Cumulative jitter of frames", x="Frame", y="Cumulative jitter (ms)")
         for name in ("existing", "table"):
@@ -266,9 +266,9 @@ class _Results:
         delay.published(LABELS["existing"], [FRAMES / 2 - 20] * 3, [20.35, 77.7, 147.55])
         delay.published(LABELS["table"], [FRAMES / 2 + 20] * 3, [10.3, 50.1, 136.10])
         yield delay.drawing(
-            "figure4", "One seed; the document's least, mean and largest, read as milliseconds, as marks."
+            "figure4", "First seed. Marks: the document's minimum, mean and maximum, read as milliseconds."
         )
-        yield jitter.drawing("figure5", "One seed; the document has all of its scheme below 150 ms.")
+        yield jitter.drawing("figure5", "First seed. In the document all jitter of its scheme is below 150 ms.")
         if not self.viewed.lacks:
             yield self.viewed.figure6()
         score = Sheet("Figure 7", "Average MOS", x="Sender", y="MOS", ylim=(1, 5))
@@ -278,5 +278,5 @@ class _Results:
         score.published(label, [LABELS[name] for name in printed], list(printed.values()))
         self.viewed.bars(score, senders, printed)
         yield score.drawing(
-            "figure7", "Both kinds of MOS; the document prints one pair, and says that it is the first."
+            "figure7", "Both kinds of MOS; the document prints one pair, as MOS from loss, delay and jitter."
         )

@@ -23,17 +23,17 @@ def _metric(name: str, unit: str, head: str) -> Quantity[PictureRun]:
 
 QUANTITIES: Mapping[str, Quantity[PictureRun]] = {
     "psnr": Quantity(lambda run: float(run.psnr.mean()), "dB", head="PSNR (dB)"),
-    "psnr.encoded": Quantity(lambda run: float(run.encoded.mean()), "dB", head="as encoded (dB)"),
-    "psnr.worst": Quantity(lambda run: run.worst, "dB", head="worst second (dB)"),
+    "psnr.encoded": Quantity(lambda run: float(run.encoded.mean()), "dB", head="PSNR as encoded (dB)"),
+    "psnr.worst": Quantity(lambda run: run.worst, "dB", head="PSNR of the worst second (dB)"),
     "ssim": _metric("ssim", "", "SSIM"),
     "evalvid": _metric("mos", "", "EvalVid's MOS"),
     "harmed": Quantity(
         lambda run: 100 * (run.summary["picture_frames_lost"] + run.summary["picture_frames_damaged"]),
         "%",
-        head="frames not whole in time (%)",
+        head="frames missing, damaged or late (%)",
     ),
     "freezes": _metric("freezes", "", "freezes"),
-    "frozen": _metric("freeze_time_s", "s", "frozen (s)"),
+    "frozen": _metric("freeze_time_s", "s", "time frozen (s)"),
 }
 """Quantities of files and of calls."""
 
@@ -136,8 +136,8 @@ class PictureResults:
         if self.lacks:
             return
         for part, table, title, other_quantities in (
-            ("file", "pictures", "Real pictures of 1 Mb/s, put together as EvalVid does", NETWORK_QUANTITIES.values()),
-            ("call", "call", "The same in a call: frames a second late are not displayed", [LATENCY]),
+            ("file", "pictures", "Pictures of 1 Mb/s, put together as EvalVid does", NETWORK_QUANTITIES.values()),
+            ("call", "call", "Pictures of 1 Mb/s in a call, without frames that are 1 s late", [LATENCY]),
         ):
             senders = {LABELS[name]: self.runs[part, name] for name in CONTROLLERS}
             yield Table.of_quantities(table, title, "sender", senders, [*QUANTITIES.values(), *other_quantities])
@@ -148,13 +148,13 @@ class PictureResults:
             [label, *(self.over_seeds(quantity, *key, sender) for quantity, sender in columns)]
             for label, key in keys.items()
         ]
-        yield Table("open-pictures", "Quality of pictures with settings that the document leaves open", heads, rows)
+        yield Table("open-pictures", "Quality of pictures, with one open setting changed (as found: none)", heads, rows)
         rows = [
             [label, round(encoding.rate / 1e3, 1), float(encoding.psnr.mean()), encoding.grade]
             for label, encoding in zip(RATES, self.encoded, strict=True)
         ]
-        heads = ["asked for", "sent (kb/s)", "PSNR (dB)", "EvalVid's MOS"]
-        yield Table("encoded", "The clip as it is encoded, before any network", heads, rows)
+        heads = ["target rate", "rate as encoded (kb/s)", "PSNR (dB)", "EvalVid's MOS"]
+        yield Table("encoded", "Encodings: quality of the clip before it is sent", heads, rows)
 
     def figure6(self) -> Drawing:
         """PSNR of each frame, with the two senders that the document compares."""
@@ -163,9 +163,7 @@ class PictureResults:
             first = self.runs["file", name][0]
             sheet.series(LABELS[name], first.picture[:FRAMES], first.psnr[:FRAMES])
             sheet.published(LABELS[name], [x], [PUBLISHED_PSNR[name]])
-        return sheet.drawing(
-            "figure6", "One seed; the document's means as marks. Its clip and its rate differ from ours."
-        )
+        return sheet.drawing("figure6", "First seed. Marks: the document's means; its clip and rate differ from ours.")
 
     def bars(self, sheet: Sheet, names: Iterable[str], printed: Mapping[str, float]) -> None:
         """Adds EvalVid's MOS and the printed values to figure 7, if there are pictures."""

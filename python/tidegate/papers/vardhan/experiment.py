@@ -135,9 +135,9 @@ class Experiment(paper.Experiment):
         """Counts, ratios and shares of the runs."""
         del plan
         published = load(Path(__file__).parent).printed
-        results = _Results(done, published)
-        rate_control = tfrc.Results(done, published)
-        rules = improvements.Results(done)
+        results = _TcpAndUdpResults(done, published)
+        rate_control = tfrc.TfrcResults(done, published)
+        rules = improvements.RuleResults(done)
         return Outcome(
             {**results.measures, **dict(rate_control.measures()), **dict(rules.measures())},
             tables=[*results.tables(), *rate_control.tables(), rules.table()],
@@ -149,15 +149,15 @@ class Experiment(paper.Experiment):
                 rules.figure(),
             ],
             notes=[
-                "Runs have no sending jitter unless a table says so: without it they do not depend on the seed.",
-                "Seeds move starts: TCP's in the statements on table 1, TFRC's in table 2.",
+                "Runs have no sending jitter unless a table says so; runs without jitter do not depend on the seed.",
+                "The seed determines starts: of TCP in the statements on table 1, of TFRC in table 2.",
             ],
             digests={", ".join(map(str, key)): run.digest for key, run in done.items()},
         )
 
 
 @dataclass(frozen=True)
-class _Results:
+class _TcpAndUdpResults:
     """Measures, tables and figures without TFRC."""
 
     done: Done
@@ -187,10 +187,10 @@ class _Results:
             for row in RATES
         ]
         measures["udp.steady.least"] = Measure.exact(
-            min(steady), "", "UDP's packets sent over those offered, least row"
+            min(steady), "", "ratio of UDP's sent to its offered packets, minimum over rows"
         )
         measures["udp.steady.most"] = Measure.exact(
-            max(steady), "", "UDP's packets sent over those offered, largest row"
+            max(steady), "", "ratio of UDP's sent to its offered packets, maximum over rows"
         )
         for table, time in _TIMES:
             for name, count in self.done[table, "found", time].counts["all"].packets():
@@ -198,7 +198,7 @@ class _Results:
         for table in ("table3", "table4"):
             stated = self.done[table, "stated", "100"].counts["all"]
             for quantity_name, value in (("sent", stated.sent), ("drop", stated.dropped)):
-                description = "with the settings that are stated"
+                description = "with the stated settings"
                 measures[f"stated{table[-1]}.{quantity_name}"] = Measure.exact(value, "packets", description)
         for jitter in JITTERS:
             measures[f"phases/{jitter}/share"] = Quantity(_share_of_short, "%").over(runs["phases", jitter])
@@ -212,7 +212,7 @@ class _Results:
         measures = self.measures
         received = {label: [self.done["scan", label, row].counts["tcp"].received for row in RATES] for label in SCAN}
         received = {"the document": [int(self.published[f"table1/{row}/tcp.received"]) for row in RATES], **received}
-        title = "TCP packets received beside UDP at each rate, one setting changed at a time"
+        title = "TCP packets received beside UDP at each rate, with one setting changed (as found: with none changed)"
         rows: list[list[CellValue]] = [[label, *counts] for label, counts in received.items()]
         yield Table("sensitivity", title, ["setting", *RATES], rows)
         by_start = (
@@ -225,7 +225,7 @@ class _Results:
             }
             for row in RATES
         )
-        yield Table.of("luck", "Table 1 with TCP starting at any time in the first 200 ms", by_start)
+        yield Table.of("luck", "Table 1 with random starts of TCP in the first 200 ms", by_start)
         counts = [
             ("Table 2, TCP" if flow == "tcp" else "Table 2, UDP in TFRC's place", row, ("table2", row), flow)
             for row, flow in product(tfrc.ROWS, ("tcp", "other"))
@@ -235,17 +235,17 @@ class _Results:
             [title, row, *(_counts_text(self.done[table, name, key].counts[flow]) for name in ("found", "stated"))]
             for title, row, (table, key), flow in counts
         ]
-        title = "Packets sent, received and dropped with the settings found and with those stated"
-        yield Table("stated", title, ["table", "row", "found", "stated"], rows)
+        title = "Packets sent, received and dropped with the fitted and with the stated settings"
+        yield Table("stated", title, ["table", "row", "fitted settings", "stated settings"], rows)
         yield Table(
             "phases",
-            "Two CUBIC flows with round trips of 40 and 120 ms over 10 Mb/s and 33 packets, seconds 20 to 600",
-            ["sending jitter", "goodput of the flow with 40 ms, share (%)"],
+            "Two CUBIC flows with round trips of 40 and 120 ms over 10 Mb/s and a queue of 33 packets, 20 to 600 s",
+            ["sending jitter", "share of the goodput of the flow with 40 ms (%)"],
             [[jitter, measures[f"phases/{jitter}/share"]] for jitter in JITTERS],
         )
         yield Table(
             "twins",
-            "Packets that each of table 4's two UDP flows loses in 100 s",
+            "Losses of each of the two UDP flows of table 4 in 100 s",
             ["sending jitter", "first flow (packets)", "second flow (packets)"],
             [[jitter, *(measures[f"twins/{jitter}/{flow}"] for flow in _TWINS)] for jitter in JITTERS],
         )
@@ -262,20 +262,20 @@ class _Results:
             pdr.series(label, x, [self.measures[f"table1/{row}/{flow}.pdr"].value.mean for row in RATES])
             pdr.published(label, x, [self.published[f"table1/{row}/{flow}.pdr"] for row in RATES])
             delay.series(label, x, [self.done["scan", "as found", row].counts[flow].delay_ms for row in RATES])
-        caption = "The document calls its x axis the bandwidth of the bottleneck, which stays at 2 Mb/s."
-        yield pdr.drawing("figure2", f"Marks: table 1. {caption}")
+        caption = "The document calls the x axis the bandwidth of the bottleneck, but the bottleneck stays at 2 Mb/s."
+        yield pdr.drawing("figure2", f"Marks: table 1 of the document. {caption}")
         yield delay.drawing("figure3", caption)
 
     def figure_of_scan(self) -> Drawing:
         """Table 1 between the extremes of the settings that the document leaves open."""
         x = [float(row.split()[0]) for row in RATES]
-        sheet = Sheet("Table 1", "TCP beside UDP under all settings tried", _X, "TCP packets received", ylog=True)
-        for end in ("least", "most"):
+        sheet = Sheet("Table 1", "TCP beside UDP: range over all settings tried", _X, "TCP packets received", ylog=True)
+        for label, end in (("minimum", "least"), ("maximum", "most")):
             values = [self.measures[f"scan/{row}/tcp.received/{end}"].value.mean for row in RATES]
-            sheet.series(end, x, [value or np.nan for value in values])
-        sheet.series("as found", x, [self.measures[f"table1/{row}/tcp.received"].value.mean for row in RATES])
+            sheet.series(label, x, [value or np.nan for value in values])
+        sheet.series("fitted settings", x, [self.measures[f"table1/{row}/tcp.received"].value.mean for row in RATES])
         sheet.published("table 1", x, [self.published[f"table1/{row}/tcp.received"] for row in RATES])
-        return sheet.drawing("sensitivity", "A line ends where no packet arrives.")
+        return sheet.drawing("sensitivity", "A line ends where TCP receives no packet.")
 
     def figures_of_times(self, tfrc_counts: Mapping[str, Mapping[str, Count]]) -> Iterator[Drawing]:
         """Figures 6 to 9."""
@@ -288,8 +288,11 @@ class _Results:
                 ratio.bars(label, {time: Measure.exact(count.loss_ratio) for time, count in counts.items()})
                 ratio.published(label, times, [self._printed_loss(table, time, label.lower()) for time in times])
                 delay.bars(label, {time: Measure.exact(count.delay_ms) for time, count in counts.items()})
-            yield ratio.drawing(f"figure{first}", "Marks: from the document's table.")
-            yield delay.drawing(f"figure{first + 1}", "From wire to arrival; a table has the time at the sender.")
+            yield ratio.drawing(f"figure{first}", "Marks: values from the document's table.")
+            yield delay.drawing(
+                f"figure{first + 1}",
+                "Delay from departure to arrival; a table has the time at the sender.",
+            )
 
     def _printed_loss(self, table: str, time: str, flow: str) -> float:
         received, dropped = (self.published[f"{table}/{time}/{flow}.{name}"] for name in ("received", "drop"))

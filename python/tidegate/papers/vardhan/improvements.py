@@ -164,7 +164,7 @@ def jobs(seeds: Sequence[int]) -> Mapping[Any, Then[Run, Rates]]:
 
 
 @dataclass(frozen=True)
-class Results:
+class RuleResults:
     """Results of section 2."""
 
     done: Mapping[Any, Any]
@@ -176,14 +176,32 @@ class Results:
             idle = silent.idle()
             halved = idle[1:] / idle[:-1]
             yield f"start.{rules}.window", Measure.exact(silent.begin, "packets")
-            yield f"start.{rules}.delay", Measure.exact(silent.reaches(0.0), "s", "until X is the media's rate")
-            yield f"idle.{rules}.first", Measure.exact(float(halved[0]), "", "X after the first timeout over before")
-            yield f"idle.{rules}.least", Measure.exact(float(idle.min()), "packets", "least X a round trip")
-            yield f"idle.{rules}.back", Measure.exact(silent.reaches(8.0), "s", "until X is the media's rate again")
+            yield (
+                f"start.{rules}.delay",
+                Measure.exact(silent.reaches(0.0), "s", "time until X reaches the media's rate"),
+            )
+            yield (
+                f"idle.{rules}.first",
+                Measure.exact(float(halved[0]), "", "ratio of X after the first timeout to X before"),
+            )
+            yield (
+                f"idle.{rules}.least",
+                Measure.exact(float(idle.min()), "packets", "minimum of X in packets a round trip"),
+            )
+            yield (
+                f"idle.{rules}.back",
+                Measure.exact(silent.reaches(8.0), "s", "time until X reaches the media's rate again"),
+            )
             limited: Rates = self.done["improvements", "limited", rules]
             minimum = limited.minimum(IDLE_S[0] + _LATER_S, IDLE_S[1])
-            yield f"limited.{rules}.least", Measure.exact(minimum / LITTLE, "", "least X over the media's rate of then")
-            yield f"limited.{rules}.back", Measure.exact(limited.recovery_s(), "s", "until X is the media's rate again")
+            yield (
+                f"limited.{rules}.least",
+                Measure.exact(minimum / LITTLE, "", "ratio of the minimum of X to the media's rate while data-limited"),
+            )
+            yield (
+                f"limited.{rules}.back",
+                Measure.exact(limited.recovery_s(), "s", "time until X reaches the media's rate again"),
+            )
         runs = group_seeds(self.done)
         for size in (PACKET, SHORT):
             for name, take in (("rate", _sent), ("equation", _equation(size)), ("printed", _printed(size))):
@@ -195,28 +213,30 @@ class Results:
         rows = (
             {
                 "rules": rules,
-                "first window": measures[f"start.{rules}.window"],
-                "start-up delay": measures[f"start.{rules}.delay"],
-                "first timeout": measures[f"idle.{rules}.first"],
-                "least when idle": measures[f"idle.{rules}.least"],
-                "back after idle": measures[f"idle.{rules}.back"],
-                "least X when data-limited, over the media's rate": measures[f"limited.{rules}.least"],
-                "back after data-limited": measures[f"limited.{rules}.back"],
+                "initial window (packets)": measures[f"start.{rules}.window"],
+                "start-up delay (s)": measures[f"start.{rules}.delay"],
+                "ratio of X after the first timeout to X before": measures[f"idle.{rules}.first"],
+                "minimum of X when idle (packets a round trip)": measures[f"idle.{rules}.least"],
+                "recovery after idle (s)": measures[f"idle.{rules}.back"],
+                "ratio of the minimum of X to the media's rate when data-limited": measures[f"limited.{rules}.least"],
+                "recovery after data-limited (s)": measures[f"limited.{rules}.back"],
             }
             for rules in RULES
         )
-        return Table.of("improvements", "Section 2.1: 1 Mb/s of media, 100 ms", rows)
+        return Table.of(
+            "improvements", "Section 2.1: allowed rate X for media of 1 Mb/s over a round trip of 100 ms", rows
+        )
 
     def figure(self) -> Drawing:
         """X over time with a silence."""
         sheet = Sheet(
-            "Section 2.1", "Allowed rate, silence from 5 to 8 s", "Time (s)", "Allowed rate (bit/s)", ylog=True
+            "Section 2.1", "Allowed rate with silence from 5 to 8 s", "Time (s)", "Allowed rate (bit/s)", ylog=True
         )
         for rules in RULES:
             run = self.done["improvements", "idle", rules]
             sheet.series(rules, run.at, run.x, step=True)
         sheet.series("media", [0, 5, 5, 8, 8, 12], [MEDIA_RATE, MEDIA_RATE, np.nan, np.nan, MEDIA_RATE, MEDIA_RATE])
-        return sheet.drawing("improvements", "1 Mb/s of media in packets of 1000 bytes over a round trip of 100 ms.")
+        return sheet.drawing("improvements", "Media of 1 Mb/s in packets of 1000 bytes, over a round trip of 100 ms.")
 
 
 def _sent(run: Rates) -> float:

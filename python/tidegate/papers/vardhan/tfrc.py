@@ -170,7 +170,7 @@ class Videos:
 
 
 @dataclass(frozen=True)
-class Results:
+class TfrcResults:
     """Measures, tables and figures of TFRC."""
 
     done: Mapping[Any, Any]
@@ -205,7 +205,7 @@ class Results:
             stated = self.column("bottleneck of 2 Mb/s, as stated", row, "tfrc.received", "packets")
             yield f"stated2/{row}/tfrc.received", stated
             smoother = [pair.variation["tcp"] - pair.variation["tfrc"] for pair in as_found]
-            yield f"smooth/{row}", Measure.of(smoother, "", "how much more TCP's rate varies")
+            yield f"smooth/{row}", Measure.of(smoother, "", "variation of TCP's rate less that of TFRC's rate")
             for label in SCAN:
                 yield f"scan2/{label}/{row}/jain", self.over(label, row, _jain)
             yield f"table2/{row}/jain", self.over("as found", row, _jain)
@@ -214,7 +214,10 @@ class Results:
             voice: Voice = self.done["tfrc voice", name, time]
             prefix = f"table3/{time}/tfrc" if name == "found" else f"table3.{name}/{time}/tfrc"
             yield from _count_measures(prefix, voice.count)
-            yield f"{prefix}.jitter", Measure.exact(voice.jitter_ms, "ms", "from when it was made")
+            yield (
+                f"{prefix}.jitter",
+                Measure.exact(voice.jitter_ms, "ms", "interarrival jitter relative to the time of capture"),
+            )
             yield f"{prefix}.data", Measure.exact(voice.data.sent, "packets")
             # over the packets that the application made: 50 a second from 0.1 s on
             yield f"{prefix}.carried", Measure.exact(voice.data.received / (50 * (float(time) - 0.1)))
@@ -236,10 +239,10 @@ class Results:
         received = (
             {"setting": label} | {row: self.column(label, row, "tfrc.received") for row in ROWS} for label in SCAN
         )
-        title = f"TFRC packets received beside TCP, TFRC starting within {LATEST_START_MS:g} ms of it"
+        title = f"TFRC packets received beside TCP, with TFRC starting up to {LATEST_START_MS:g} ms after TCP"
         yield Table.of("sensitivity-tfrc", title, [{"setting": "the document", **printed}, *received])
         shares = ({"setting": label} | {row: self.over(label, row, _jain) for row in ROWS} for label in SCAN)
-        yield Table.of("shares-tfrc", "Jain's index of TCP and TFRC", shares)
+        yield Table.of("shares-tfrc", "Jain's index of TCP and TFRC, with one setting changed", shares)
         jitters = {"no jitter": "as found", "default jitter": "default sending jitter"}
         phases = (
             {"row": row}
@@ -250,29 +253,39 @@ class Results:
             | {f"Jain's index, {jitter}": self.over(label, row, _jain) for jitter, label in jitters.items()}
             for row in ROWS
         )
-        yield Table.of("phases-tfrc", "Table 2's packets received with and without jitter", phases)
+        yield Table.of("phases-tfrc", "Packets received in the rows of table 2 with and without sending jitter", phases)
         waiting = (
             {
                 "row": row,
-                "TFRC's delay in the network": self.column("as found", row, "tfrc.delay_ms"),
-                "time at its sender before": self.column("as found", row, "tfrc.waited_ms"),
-                "TCP: variation of its rate over 1 s": self.over("as found", row, lambda run: run.variation["tcp"]),
-                "TFRC: variation of its rate over 1 s": self.over("as found", row, lambda run: run.variation["tfrc"]),
+                "TFRC's delay in the network (ms)": self.column("as found", row, "tfrc.delay_ms"),
+                "time at TFRC's sender (ms)": self.column("as found", row, "tfrc.waited_ms"),
+                "CoV of TCP's rate over 1 s": self.over("as found", row, lambda run: run.variation["tcp"]),
+                "CoV of TFRC's rate over 1 s": self.over("as found", row, lambda run: run.variation["tfrc"]),
             }
             for row in ROWS
         )
-        yield Table.of("waiting-tfrc", "Delays and variation of rates, which table 2 does not show", waiting)
+        yield Table.of(
+            "waiting-tfrc", "Delays and coefficients of variation (CoV) of rates, which table 2 does not show", waiting
+        )
         voices = [(time, name, self.done["tfrc voice", name, time]) for time, name in product(VOICE_TIMES, _VOICES)]
         heads = ["time", "network", "data sent", "feedback sent", "data received", "data dropped"]
         rows: list[list[CellValue]] = [
             [f"{time} s", _VOICES[name], voice.data.sent, voice.feedback, voice.data.received, voice.data.dropped]
             for time, name, voice in voices
         ]
-        yield Table("voice-tfrc", "TFRC of 64 kb/s voice", heads, rows)
+        yield Table("voice-tfrc", "Packets of TFRC with voice of 64 kb/s", heads, rows)
         videos = [
             (time, name, self.done["tfrc video", name, time].count) for time, name in product(VIDEO_TIMES, _VIDEOS)
         ]
-        heads = ["time", "settings", "sent", "received", "dropped", "network's delay (ms)", "at the sender (ms)"]
+        heads = [
+            "time",
+            "settings",
+            "sent",
+            "received",
+            "dropped",
+            "delay in the network (ms)",
+            "time at the sender (ms)",
+        ]
         rows = [
             [f"{time} s", _VIDEOS[name], count.sent, count.received, count.dropped, count.delay_ms, count.waited_ms]
             for time, name, count in videos
@@ -291,31 +304,35 @@ class Results:
             pdr.bars(label, {row: self.column("as found", row, f"{flow}.pdr") for row in rows})
             pdr.published(label, rows, [self.published[f"table2/{row}/{flow}.pdr"] for row in rows])
             delay.bars(label, {row: self.column("as found", row, f"{flow}.delay_ms") for row in rows})
-        yield pdr.drawing("figure4", "Marks: table 2. The axis begins at 0.95.")
-        yield delay.drawing("figure5", "From wire to arrival. The time at TFRC's sender is in another table.")
-        title = "TFRC beside TCP under all settings tried"
+        yield pdr.drawing("figure4", "Marks: table 2 of the document. The axis begins at 0.95.")
+        yield delay.drawing(
+            "figure5", "Delay from departure to arrival. The time at TFRC's sender is in a table (waiting-tfrc)."
+        )
+        title = "TFRC beside TCP, with one setting changed"
         sheet = Sheet("Table 2", title, "TFRC rate (kb/s)", "TFRC packets received")
         kbps = [float(row.split()[0]) for row in rows]
         for label in SCAN:
             sheet.series(label, kbps, [self.column(label, row, "tfrc.received").value.mean for row in rows])
         sheet.published("table 2", kbps, [self.published[f"table2/{row}/tfrc.received"] for row in rows])
-        yield sheet.drawing("sensitivity-tfrc", "Means over starts of TFRC within 200 ms.")
+        yield sheet.drawing(
+            "sensitivity-tfrc", "Means over starts of TFRC in the first 200 ms; as found: with no setting changed."
+        )
 
 
 _FLOWS = ("TCP", "TFRC")
-_VIDEOS = {"found": "ns-2's", "rfc5348": "RFC 5348's"}
+_VIDEOS = {"found": "ns-2's TFRC", "rfc5348": "RFC 5348"}
 _VOICES = {
-    "found": "150 kb/s, UDP of 70 kb/s beside it",
-    "competing": "150 kb/s, UDP of 100 kb/s beside it",
-    "stated": "100 kb/s, alone, RFC 5348 (stated)",
+    "found": "150 kb/s, beside UDP of 70 kb/s",
+    "competing": "150 kb/s, beside UDP of 100 kb/s",
+    "stated": "100 kb/s, without UDP, rules of RFC 5348 (as stated)",
 }
 
 
 def _count_measures(prefix: str, count: Count) -> Iterator[tuple[str, Measure]]:
     for name, packets in count.packets():
         yield f"{prefix}.{name}", packets
-    yield f"{prefix}.delay", Measure.exact(count.delay_ms, "ms", "from wire to arrival")
-    yield f"{prefix}.waited", Measure.exact(count.waited_ms, "ms", "at the sender before")
+    yield f"{prefix}.delay", Measure.exact(count.delay_ms, "ms", "mean delay from departure to arrival")
+    yield f"{prefix}.waited", Measure.exact(count.waited_ms, "ms", "mean time at the sender before departure")
 
 
 def _jain(pair: Pair) -> float:
