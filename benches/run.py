@@ -388,7 +388,7 @@ def parse_works(text):
         found = [work for work in WORKS if word in (work.name, work.letter)]
         if not found:
             names = ", ".join(f"{work.name} ({work.letter})" for work in WORKS)
-            raise argparse.ArgumentTypeError(f"no work {word!r}; there are {names}")
+            raise argparse.ArgumentTypeError(f"no work {word!r}; available: {names}")
         chosen += found
     return chosen
 
@@ -402,8 +402,10 @@ def parse_rounds(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--works", type=parse_works, default=list(WORKS), help="names or letters, comma-separated")
-    parser.add_argument("--rounds", type=parse_rounds, default=3, help="runs of each tool on each work (default 3)")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the simulated time")
+    parser.add_argument(
+        "--rounds", type=parse_rounds, default=3, help="number of runs of each tool on each work (default 3)"
+    )
+    parser.add_argument("--quick", action="store_true", help="simulate a tenth of the time")
     parser.add_argument("--python", default=sys.executable, help="interpreter that has tidegate (default: this one)")
     parser.add_argument("--simpy-python", help="interpreter that has SimPy (default: --python)")
     parser.add_argument("--out", type=Path, default=ROOT / "bench.json", help="default: bench.json in the checkout")

@@ -124,13 +124,13 @@ def mean(measure: Kept[..., Numbers], name: str, controller: str) -> float:
 COLUMNS: Mapping[str, tuple[Kept[..., Numbers], str, float, int]] = {
     "used (%)": (video, "used", 100, 1),
     "delay p95 (ms)": (video, "one_way_delay_ms_p95", 1, 0),
-    "at the sender (ms)": (video, "sender_delay_ms_mean", 1, 0),
-    "before (kb/s)": (pause, "before_bps", 1e-3, 0),
-    "back after (s)": (pause, "recovery_s", 1, 1),
+    "time at the sender (ms)": (video, "sender_delay_ms_mean", 1, 0),
+    "rate before pause (kb/s)": (pause, "before_bps", 1e-3, 0),
+    "recovery (s)": (pause, "recovery_s", 1, 1),
     "overshoot": (pause, "overshoot", 1, 2),
-    "delay after (ms)": (pause, "delay_ms", 1, 0),
-    "slide after (s)": (screen, "mean_s", 1, 2),
-    "slowest (s)": (screen, "slowest_s", 1, 2),
+    "delay after pause (ms)": (pause, "delay_ms", 1, 0),
+    "mean slide (s)": (screen, "mean_s", 1, 2),
+    "slowest slide (s)": (screen, "slowest_s", 1, 2),
 }
 """Numbers with scale and digits, means over seeds."""
 

@@ -116,7 +116,16 @@ def own_of_ns3() -> str:
         waits = [f"{reference:.2f} ({100 * off(wait, reference):+.0f} %)" for _, reference, _ in each]
         dropped = [f"{reference:.0f} ({100 * off(drops, reference):+.0f} %)" for _, _, reference in each]
         rows.append((*case, own, *waits, *dropped))
-    head = ["discipline", "TCP", "flows", "ns-3's own", "wait with it, ms", "without", "drops with it", "without"]
+    head = [
+        "discipline",
+        "TCP",
+        "flows",
+        "rule of ns-3 only",
+        "wait with rule, ms",
+        "without",
+        "drops with rule",
+        "without",
+    ]
     return markdown(head, 2, rows)
 
 

@@ -76,7 +76,7 @@ def row(controller: str, algorithm: str) -> list[str]:
 
 def table() -> str:
     """Each controller under each algorithm."""
-    head = ["controller", "coupled", *FLOWS, "wait after the fall (ms)", "lost then (%)", "rate later"]
+    head = ["controller", "coupled", *FLOWS, "wait after the fall (ms)", "loss after the fall (%)", "rate later"]
     both = [(controller, algorithm) for controller in CONTROLLERS for algorithm in ALGORITHMS]
     return markdown(head, 2, [[*names, *row(*names)] for names in both])
 

@@ -101,7 +101,9 @@ def texts(folders: list[str]) -> Iterator[tuple[str, int, str]]:
 def main() -> None:
     """Prints them, a line each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="*", default=["crates", "python/tidegate"], help="where to look (%(default)s)")
+    parser.add_argument(
+        "folders", nargs="*", default=["crates", "python/tidegate"], help="folders with the texts (%(default)s)"
+    )
     listed = list(texts(parser.parse_args().folders))
     for file, line, text in listed:
         print(f"{file}:{line}  {text}")

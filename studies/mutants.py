@@ -70,7 +70,9 @@ def mechanisms(tree: Path) -> Iterator[Mistake]:
     for entry in tomllib.loads((ROOT / "studies" / "mechanisms.toml").read_text("utf-8"))["mechanism"]:
         text = (tree / entry["file"]).read_text("utf-8")
         if text.count(entry["old"]) != 1:
-            raise SystemExit(f"{entry['name']}: {entry['file']} has its line {text.count(entry['old'])} times")
+            raise SystemExit(
+                f"{entry['name']}: {entry['file']} contains the line of this mechanism {text.count(entry['old'])} times"
+            )
         yield Mistake(entry["name"], entry["file"], text.replace(entry["old"], entry["new"]))
 
 
@@ -138,11 +140,15 @@ def attempt(mistake: Mistake, tree: Path) -> dict[str, str]:
 def main() -> None:
     """Tries as many as are asked for, but those that were tried before."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=30, help="how many mutants that compile (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="draws them (%(default)s)")
-    parser.add_argument("--mechanisms", action="store_true", help="the mechanisms of studies/mechanisms.toml instead")
-    parser.add_argument("--commit", default="HEAD", help="the state of the code that is tried (%(default)s)")
-    parser.add_argument("--out", type=Path, default=ROOT / ".cache" / "mutants.jsonl", help="verdicts, a line each")
+    parser.add_argument("--count", type=int, default=30, help="number of mutants that compile (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed that chooses the mutants (%(default)s)")
+    parser.add_argument(
+        "--mechanisms", action="store_true", help="try the mechanisms of studies/mechanisms.toml instead of mutants"
+    )
+    parser.add_argument("--commit", default="HEAD", help="commit whose code is tried (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / ".cache" / "mutants.jsonl", help="file for the verdicts, a line each"
+    )
     options = parser.parse_args()
     commit = git(ROOT, "rev-parse", "--short", options.commit)
     tree = ROOT / ".cache" / "mutants"

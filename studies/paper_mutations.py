@@ -107,13 +107,15 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
         ),
     },
     "burmeister2001": {
-        "no suppression": Mutation("no member waits for others before it reports (l = k = 0)", sessions(_at_once)),
+        "no suppression": Mutation(
+            "no member waits for reports of other members before it reports (l = k = 0)", sessions(_at_once)
+        ),
         "AVP": Mutation("all members use AVP: no early feedback, 5 s between reports", sessions(_as_avp)),
-        "interval": Mutation("AVP's least interval is 2.5 s instead of 5", sessions(_twice_as_often)),
+        "interval": Mutation("AVP's minimum interval is 2.5 s instead of 5 s", sessions(_twice_as_often)),
     },
     "vardhan": {
         "constant": Mutation(
-            "TFRC becomes a sender that goes on at its application's rate", controller("tfrc", "fixed:100Mbps")
+            "TFRC becomes a sender at the rate of its application", controller("tfrc", "fixed:100Mbps")
         ),
         "no TCP": Mutation("TCP becomes UDP at a constant 1.2 Mb/s", _udp_for_tcp),
     },
@@ -121,13 +123,14 @@ MUTATIONS: Mapping[str, Mapping[str, Mutation]] = {
     "scream_l4s": {
         "constant": Mutation("SCReAM becomes a sender at a constant 40 Mb/s", controller("scream", "fixed:40Mbps")),
         "no L4S": Mutation(
-            "SCReAM's packets bear no codepoint: it answers losses and delay, in the classic queue",
+            "SCReAM's packets have no ECN codepoint: SCReAM reacts to losses and delay, in the classic queue",
             controller("scream", "scream:ericsson-2026-07,ecn=off"),
         ),
     },
     "lissah2019": {
         "none": Mutation(
-            "the table answers no loss: frames go out as they come", controller("lookup_table", "lookup_table:none")
+            "the table does not react to losses: frames are sent as they come",
+            controller("lookup_table", "lookup_table:none"),
         ),
     },
 }

@@ -136,7 +136,7 @@ class PaperStudy:
         """Two jobs again: a line for each whose result differs."""
         jobs = {str(key): job for key, job in self.jobs().items() if not has_pictures(job)}
         fingerprints = self.fingerprints
-        differences = [] if jobs.keys() == fingerprints.keys() else [f"{self.key} has other jobs than are kept"]
+        differences = [] if jobs.keys() == fingerprints.keys() else [f"{self.key} has other jobs than the kept file"]
         chosen = random.Random(f"{self.name} {seed}").sample(sorted(jobs.keys() & fingerprints.keys()), 2)
         results = engine.run_all([jobs[key] for key in chosen])
         return differences + [
@@ -162,7 +162,7 @@ class PaperStudy:
             if then is not None and "picture" in f"{name} {now.about}" and _near(now.value.mean, then.value.mean):
                 continue
             lines.append(f"{name} is now {now.show()}, kept is {then.show() if then else 'nothing'}")
-        lines += [f"{name} is measured no more" for name in measures_then.keys() - measures.keys()]
+        lines += [f"{name} is no longer measured" for name in measures_then.keys() - measures.keys()]
         with TemporaryDirectory() as folder:
             page = self._judged(outcome).save(Path(folder) / "page")
             drawn = {path.stem for path in (page / "figures").glob("*.svg") if path.stat().st_size > 2000}

@@ -499,12 +499,12 @@ def main() -> None:
     )
     parser.add_argument("program", help=f"a folder of docs/examples/calls, or {' or '.join(SIMULATED)}, simulated")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"by default all: {', '.join(CASES)}")
-    parser.add_argument("--runs", type=int, default=3, help="sessions of each, by seed (3)")
-    parser.add_argument("--jobs", type=int, default=2, help="sessions at once (2); as many as stay quiet")
+    parser.add_argument("--runs", type=int, default=3, help="number of sessions of each case, one a seed (3)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of sessions at once (2)")
     typed = parser.parse_args()
     unknown = [name for name in typed.cases if name not in CASES]
     if unknown:
-        parser.error(f"found the case {unknown[0]}; there are {', '.join(CASES)}")
+        parser.error(f"found the case {unknown[0]}; available: {', '.join(CASES)}")
     seeds = range(1, typed.runs + 1)
     with Progress() as bar:
         for case in (CASES[name] for name in typed.cases or CASES):

@@ -236,7 +236,7 @@ def ratios() -> str:
     """Rates and delays of two schemes over each other, published and ours."""
     six = {trace.paper: PUBLISHED[trace.paper] for trace in TRACES if trace.paper}
     lines = [
-        "| scheme over other | figure 7, 8 links | figure 7, our 6 | ours, these 6 | ours, all 8 |",
+        "| ratio of schemes | figure 7, 8 links | figure 7, our 6 | ours, these 6 | ours, all 8 |",
         "|---|" + "---:|" * 4,
     ]
     for base, other in PAIRS:

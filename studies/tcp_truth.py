@@ -269,13 +269,13 @@ def table_of_mathis() -> str:
 
 def table_of_bbr() -> str:
     """BBR beside CUBIC, by the length of the queue."""
-    head = ["queue, bandwidth-delay products", "packets", "BBR's share, %", "least", "most"]
+    head = ["queue, bandwidth-delay products", "packets", "BBR's share, %", "minimum", "maximum"]
     rows = []
     for products, queue in QUEUES.items():
         share, loss, wait = np.transpose(beside_cubic(queue))
         percent = (f"{100 * number:.0f}" for number in (share.mean(), share.min(), share.max()))
         rows.append((products, queue, *percent, f"{100 * loss.mean():.2f}", f"{wait.mean():.0f}"))
-    return markdown([*head, "its loss, %", "its wait, ms"], 0, rows)
+    return markdown([*head, "BBR's loss, %", "BBR's wait, ms"], 0, rows)
 
 
 def table_of_phase() -> str:
@@ -290,7 +290,12 @@ def table_of_phase() -> str:
 
     rows = [(f"{us / 1000:g}", "1 Gbit/s", cell(*theirs), here(us, "1Gbps")) for us, theirs in NS2_PHASE.items()]
     rows.append(("40", "infinite", "", here(40_000, "infinite")))
-    head = ["longer way, ms", "ways to the bottleneck", "ratio in ns-2: mean (least to most)", "here"]
+    head = [
+        "delay of the longer path, ms",
+        "capacity before the bottleneck",
+        "ratio in ns-2: mean (minimum to maximum)",
+        "here",
+    ]
     return markdown(head, 0, rows)
 
 

@@ -68,7 +68,7 @@ def test_congestion_adds_what_the_queues_hold_up() -> None:
     done["newpred", "b", "as chosen", parameters, 50, 1] = RepairSummary.from_run(
         run(newpred.congested(parameters, 50, "120s"))
     )
-    (offset,) = newpred.Results(plan, done).offsets("as chosen")
+    (offset,) = newpred.NewpredResults(plan, done).offsets("as chosen")
     assert 0.01 < offset.loss < 0.2
     assert 40 < offset.queue < 2 * 50 * 1040 * 8 / 5e6 * 1e3
     assert abs(offset.offset - offset.queue) < newpred.UNEXPLAINED_MS

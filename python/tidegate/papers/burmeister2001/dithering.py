@@ -135,7 +135,7 @@ def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
     }
 
 
-class Results(Part):
+class DitheringResults(Part):
     """Results of tables 7 to 13."""
 
     @cached_property
@@ -172,7 +172,7 @@ class Results(Part):
         """Measures that claims refer to, by name."""
         for (table, value, number), measure in self.cells.items():
             yield f"{table}/{value}/{number}", measure
-        correlation, step = "Spearman's rank correlation with k or l", "place of the first value near the last"
+        correlation, step = "Spearman's rank correlation with k or l", "row of the first value within 5 % of the last"
         for table, number in product(TABLES, LOSERS):
             printed = self.printed(table, number)
             if printed is None:
@@ -185,10 +185,10 @@ class Results(Part):
                 ("ours.step", saturation(ours), step),
                 ("printed.rho", rho(printed), correlation),
                 ("printed.step", saturation(printed), step),
-                ("swapped", _rms(swapped), "deviation from scenario 2 for 3 and 3 for 2"),
-                ("single.least", min(single), "the same of single runs"),
-                ("single.most", max(single), "the same of single runs"),
-                ("rms", _rms(np.subtract(ours, printed)), "deviation"),
+                ("swapped", _rms(swapped), "rms deviation from the document with scenarios 2 and 3 swapped"),
+                ("single.least", min(single), "first row within 5 % of the last, minimum over runs"),
+                ("single.most", max(single), "first row within 5 % of the last, maximum over runs"),
+                ("rms", _rms(np.subtract(ours, printed)), "rms deviation from the document"),
             ):
                 yield f"{table}.{number}.{name}", Measure.exact(quantity, "", description)
 
@@ -198,24 +198,32 @@ class Results(Part):
         for table, number in product(TABLES, LOSERS):
             printed, ours = self.printed(table, number), self.column(table, number)
             if printed is None:
-                rows.append([table, number, "left out: a copy of table 9's", *[None] * 5])
+                rows.append([table, number, "no: a copy of a column of table 9", *[None] * 5])
             else:
                 judged = "yes" if abs(rho(printed)) > 0.8 else "no"  # noqa: PLR2004
                 steps = GRID[saturation(printed)], GRID[saturation(ours)]
                 deviation = _rms(np.subtract(ours, printed))
                 rows.append([table, number, judged, rho(printed), rho(ours), *steps, deviation])
-        heads = ["table", "scenario", "judged", "rho, published", "rho, ours", "saturates at, published", "ours"]
-        title = "Tables 7 to 13 by column: order, and the first value within 5 % of that at 4"
+        heads = [
+            "table",
+            "scenario",
+            "judged",
+            "rank correlation, published",
+            "rank correlation, ours",
+            "saturation at, published",
+            "saturation at, ours",
+        ]
+        title = "Columns of tables 7 to 13: rank correlation, and saturation (first value within 5 % of the value at 4)"
         yield Table("columns", title, [*heads, "rms deviation"], rows)
         tables_of_l = [table for table, (parameter, _) in TABLES.items() if parameter == "l"]
-        rules = {"": ", interval redrawn", " of RFC 4585": ", RFC 4585"}
+        rules = {"": ", random interval", " of RFC 4585": ", RFC 4585"}
         columns = list(product(LOSERS, rules))
         rows = [
             [table, value, *(self.cells[f"{table}{rule}", value, number] for number, rule in columns)]
             for table, value in product(tables_of_l, GRID)
         ]
         heads = ["table", "l", *(f"scenario {number}{rules[rule]}" for number, rule in columns)]
-        yield Table("rules-of-l", "Tables 10 to 13 by the document's rule and by RFC 4585's", heads, rows)
+        yield Table("rules-of-l", "Rules of l: tables 10 to 13 by the document's rule and by RFC 4585's", heads, rows)
 
     def figures(self) -> Iterator[Drawing]:
         """Each table as a figure."""
@@ -235,11 +243,20 @@ class Results(Part):
                 printed = self.printed(table, number)
                 if printed is not None:
                     sheet.published(name, x, printed)
-            yield sheet.drawing(table, "Lines: ours; marks: the document's.")
-        sheet = Sheet("Table 12, scenario 2", "Interval of l", "l", "Suppression failures", ylim=(0, None))
-        for name, table in (("drawn for each feedback", "table12"), ("under way (RFC 4585)", "table12 of RFC 4585")):
+            yield sheet.drawing(table, "Lines: our values. Marks: values of the document.")
+        sheet = Sheet(
+            "Table 12, scenario 2",
+            "Suppression failures by l with two intervals",
+            "l",
+            "Suppression failures",
+            ylim=(0, None),
+        )
+        for name, table in (
+            ("random for each feedback", "table12"),
+            ("current interval (RFC 4585)", "table12 of RFC 4585"),
+        ):
             sheet.series(name, x, self.column(table, 2))
-        sheet.published("drawn for each feedback", x, self.printed("table12", 2) or [])
+        sheet.published("random for each feedback", x, self.printed("table12", 2) or [])
         yield sheet.drawing(
-            "rules-of-l", "The values are constant from l = 1 on by RFC 4585, and from l = 3 on in the document."
+            "rules-of-l", "By RFC 4585 the values are constant from l = 1 on, in the document from l = 3 on."
         )

@@ -12,8 +12,15 @@ from tidegate.paper.reading import load
 from tidegate.papers.burmeister2001 import dithering, losses, multicast, newpred, unicast
 from tidegate.runs.pool import Job
 
-PARTS = (unicast, multicast, losses, dithering)
-"""Modules with `jobs`, under keys that no other module uses, and `Results`, compared with published numbers."""
+PARTS = (unicast, multicast, losses, dithering, newpred)
+"""Modules with `jobs`, under keys that no other module uses."""
+RESULTS = (
+    unicast.UnicastResults,
+    multicast.ShareResults,
+    losses.LossReportResults,
+    dithering.DitheringResults,
+)
+"""Results that are compared with published numbers."""
 
 
 class Experiment(paper.Experiment):
@@ -24,16 +31,16 @@ class Experiment(paper.Experiment):
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
         """Jobs of all parts."""
-        return {key: job for part in (*PARTS, newpred) for key, job in part.jobs(plan).items()}
+        return {key: job for part in PARTS for key, job in part.jobs(plan).items()}
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """Measures, tables and figures of all parts."""
         published = load(Path(__file__).parent).printed
-        results = [*(part.Results(plan, done, published) for part in PARTS), newpred.Results(plan, done)]
+        parts = [*(results(plan, done, published) for results in RESULTS), newpred.NewpredResults(plan, done)]
         return Outcome(
-            {name: measure for part in results for name, measure in part.measures()},
-            tables=[table for part in results for table in part.tables()],
-            figures=[figure for part in results for figure in part.figures()],
+            {name: measure for part in parts for name, measure in part.measures()},
+            tables=[table for part in parts for table in part.tables()],
+            figures=[figure for part in parts for figure in part.figures()],
             notes=multicast.NOTES,
             digests={", ".join(map(str, key)): run.digest for key, run in done.items()},
         )

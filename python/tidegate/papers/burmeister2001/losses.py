@@ -131,12 +131,14 @@ def _waiting_s(members: Members) -> float:
 
 
 TOGETHER: Mapping[str, Quantity[Members]] = {
-    "reports": Quantity(lambda members: _sum(members, "sent"), "losses", "loss reports sent, of all members"),
-    "detected": Quantity(lambda members: _sum(members, "losses"), "losses", "losses seen, by each member for itself"),
-    "share": Quantity(lambda members: _share_of_losses(members, "sent"), "", "reports sent of losses seen"),
-    "each": Quantity(_reports_per_loss, "", "reports that are sent of one loss"),
+    "reports": Quantity(lambda members: _sum(members, "sent"), "losses", "loss reports sent by all members"),
+    "detected": Quantity(lambda members: _sum(members, "losses"), "losses", "losses seen, added over members"),
+    "share": Quantity(
+        lambda members: _share_of_losses(members, "sent"), "", "share of the losses seen for which a report is sent"
+    ),
+    "each": Quantity(_reports_per_loss, "", "number of reports of a loss"),
     "discarded": Quantity(
-        lambda members: _share_of_losses(members, "discarded"), "", "part of the losses discarded as too late"
+        lambda members: _share_of_losses(members, "discarded"), "", "share of the losses discarded as too late"
     ),
 }
 CHOICES: Mapping[str, Quantity[Members]] = {
@@ -146,7 +148,7 @@ CHOICES: Mapping[str, Quantity[Members]] = {
 """Quantities measured for each choice."""
 
 
-class Results(Part):
+class LossReportResults(Part):
     """Results of tables 4 and 5."""
 
     def losers(self, label: str, table: str, kind: str) -> list[Members]:
@@ -174,9 +176,9 @@ class Results(Part):
         """Effects of the choices, and of RFC 4585's rule in table 5."""
         measures = dict(self.measures())
         cells = {
-            "shared: waiting (s)": "shared.{}.mwt",
-            "shared: suppressed": "shared.{}.suppressed",
-            "distributed: waiting (s)": "distributed.{}.mwt",
+            "waiting time of shared losses (s)": "shared.{}.mwt",
+            "share of shared losses suppressed": "shared.{}.suppressed",
+            "waiting time of distributed losses (s)": "distributed.{}.mwt",
         }
         columns = list(product(TABLES, cells))
         rows: list[list[CellValue]] = [
@@ -185,7 +187,9 @@ class Results(Part):
             if self.losers(label, "table4", "shared")
         ]
         heads = [f"table {table[-1]}, {head}" for table, head in columns]
-        title = "Tables 4 and 5 by RFC 4585, which does not use the round-trip time, and with one choice changed"
+        title = (
+            "Choices: tables 4 and 5 by RFC 4585, which does not use the round-trip time, and with one choice changed"
+        )
         yield Table("choices-losses", title, ["choice", *heads], rows)
 
     def figures(self) -> Iterator[Drawing]:
@@ -198,4 +202,4 @@ class Results(Part):
                 names = {name: f"{table}/{name}/{kind}.mwt" for name in losers}
                 sheet.bars(f"{kind} losses", {agent: measures[name] for agent, name in names.items()})
                 sheet.published(f"{kind} losses", list(names), [self.published[name] for name in names.values()])
-            yield sheet.drawing(table, "Marks: the document's.")
+            yield sheet.drawing(table, "Marks: values of the document.")

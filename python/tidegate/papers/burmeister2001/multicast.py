@@ -85,8 +85,8 @@ reconsidered interval, of mean Td.
 NOTES = (
     f"""RTCP by RFC 4585 stays at 5 % if feedback is rarer than regular packets. An early packet ends an interval \
 without reconsideration: with an early packet after each regular one, RTCP takes {5 * EARLY_BOUND:.2f} %.""",
-    """In T-16 at 20 kb/s, links of exactly the session's rate double the share; a thousandth more or less \
-undoes that: without jitter, packets and a full queue stay in step, and more RTCP is lost.""",
+    """In T-16 at 20 kb/s, links of exactly the session bandwidth double the share, because without jitter \
+packets and a full queue stay in step, and more RTCP is lost. A thousandth more or less bandwidth ends this.""",
 )
 """Notes that explain the tables."""
 
@@ -106,7 +106,7 @@ def jobs(plan: Plan) -> Mapping[Any, Then[Run, SessionSummary]]:
     return {key: Then(RunJob(scenario, key[-1]), SessionSummary.from_run) for key, scenario in scenarios.items()}
 
 
-class Results(Part):
+class ShareResults(Part):
     """Results of section 5.2."""
 
     def share(self, setting: Setting) -> Measure:
@@ -118,21 +118,24 @@ class Results(Part):
         shares = {setting: share for setting in SETTINGS if (share := self.share(setting).value).count}
         for loss in LOSSES:
             maximum = max(share.mean for setting, share in shares.items() if setting.loss == loss)
-            yield f"share.{loss}", Measure.exact(maximum, "%", "largest share of all trees, profiles and bandwidths")
+            yield f"share.{loss}", Measure.exact(maximum, "%", "maximum share over trees, profiles and bandwidths")
         avpf = [share.mean for setting, share in shares.items() if setting.profile == "AVPF"]
-        yield "share.least", Measure.exact(min(avpf), "%", "smallest share of groups of AVPF")
-        yield "share.most", Measure.exact(max(avpf), "%", "largest share of groups of AVPF")
+        yield "share.least", Measure.exact(min(avpf), "%", "minimum share of groups of AVPF")
+        yield "share.most", Measure.exact(max(avpf), "%", "maximum share of groups of AVPF")
         lossless = {setting: share.mean for setting, share in shares.items() if setting.loss == "none"}
         other_shares = [share for setting, share in lossless.items() if _tree_rate_senders(setting) != LARGEST]
         largest = [share for setting, share in lossless.items() if _tree_rate_senders(setting) == LARGEST]
-        yield "share.none.stated", Measure.exact(max(largest), "%", "T-16 at 20 kb/s with several senders, no losses")
+        yield (
+            "share.none.stated",
+            Measure.exact(max(largest), "%", "share in T-16 at 20 kb/s with several senders and no losses"),
+        )
         yield (
             "share.none.others",
-            Measure.exact(max(other_shares), "%", "the largest of all other settings without losses"),
+            Measure.exact(max(other_shares), "%", "maximum share over all other settings without losses"),
         )
         high = [run.share for key, run in self.done.items() if key[0] == "too much"]
-        yield "share.too much", Measure.exact(max(high), "%", "largest share with more losses")
-        bound = Measure.exact(5 * EARLY_BOUND, "%", "where each regular packet is followed by an early one")
+        yield "share.too much", Measure.exact(max(high), "%", "maximum share with more losses")
+        bound = Measure.exact(5 * EARLY_BOUND, "%", "share if an early packet follows each regular packet")
         yield "share.bound", bound
 
     def tables(self) -> Iterator[Table]:
@@ -149,22 +152,20 @@ class Results(Part):
             for loss, values in TOO_MUCH.items()
             for value in values
         ]
-        heads = ["losses by", "byte error rate, or link over session bandwidth", *PACKET]
-        title = "T-16, AVPF, one sender: RTCP in % of the session bandwidth with more and more losses"
+        heads = ["cause of losses", "byte error rate, or ratio of link to session bandwidth", *PACKET]
+        title = "RTCP in % of the session bandwidth with more losses (T-16, AVPF, one sender)"
         yield Table("more-losses", title, heads, rows)
 
     def figures(self) -> Iterator[Drawing]:
         """Shares of groups of AVPF alone."""
-        axis = "Largest share of the session bandwidth (%)"
+        axis = "Maximum share of the session bandwidth (%)"
         sheet = Sheet("Section 5.2", "RTCP of AVPF groups", "Tree", axis, ylim=(4.9, 5.15))
         for loss, printed in (("none", 5.06), ("byte errors", 5.07), ("congestion", 5.09)):
             groups = {tree: product([tree], PACKET, [loss], ["AVPF"], SENDERS) for tree in TREES}
             shares = {tree: [self.share(Setting(*group)) for group in groups[tree]] for tree in TREES}
             sheet.bars(loss, {tree: max(measures, key=_mean) for tree, measures in shares.items()})
             sheet.published(loss, ["T-16"], [printed])
-        yield sheet.drawing(
-            "shares", "The largest of six groups each. Marks: the largest in the document, of all trees."
-        )
+        yield sheet.drawing("shares", "Maximum over six groups each. Marks: maximum over all trees in the document.")
 
 
 def _tree_rate_senders(setting: Setting) -> tuple[str, str, str]:

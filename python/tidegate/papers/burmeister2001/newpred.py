@@ -305,7 +305,7 @@ OFFSET_MS = (50.0, 100.0)
 
 
 @dataclass(frozen=True)
-class Results:
+class NewpredResults:
     """Waiting times of both simulations; `done` has the results under the keys of `jobs`."""
 
     plan: Plan
@@ -334,27 +334,45 @@ class Results:
         for bandwidth, loss in product(BANDWIDTHS, LOSSES):
             lines = self.cell(bandwidth, loss)
             name = f"{bandwidth}k/{loss:g}"
-            yield f"newpred/{name}", Measure.of(lines.mean(axis=1), "ms", "mean over parameter sets and delays")
-            yield f"newpred.least/{name}", Measure.of(lines.min(axis=1), "ms", "the least line")
-            yield f"newpred.most/{name}", Measure.of(lines.max(axis=1), "ms", "the largest line")
+            yield (
+                f"newpred/{name}",
+                Measure.of(lines.mean(axis=1), "ms", "mean waiting time over parameter sets and delays"),
+            )
+            yield f"newpred.least/{name}", Measure.of(lines.min(axis=1), "ms", "minimum waiting time over lines")
+            yield f"newpred.most/{name}", Measure.of(lines.max(axis=1), "ms", "maximum waiting time over lines")
         for bandwidth in BANDWIDTHS:
             floors = [parameters.without_rtcp_ms for parameters in TABLE_14 if parameters.bandwidth == bandwidth]
-            yield f"newpred.floor/{bandwidth}k", Measure.exact(float(np.mean(floors)), "ms", "without waiting for RTCP")
+            yield (
+                f"newpred.floor/{bandwidth}k",
+                Measure.exact(float(np.mean(floors)), "ms", "waiting time without the wait for RTCP"),
+            )
         for rule, holds in (("middle", _middle_inside), ("overlap", _overlaps), ("lines", _all_inside)):
             for kind, bands in (("two_sided", TWO_SIDED), ("one_sided", ONE_SIDED)):
                 share = float(np.mean([holds(self.cell(*key), band) for key, band in bands.items()]))
-                yield f"newpred.{kind}.{rule}", Measure.exact(share, "", f"share of {len(bands)} cells of figure 3")
+                yield (
+                    f"newpred.{kind}.{rule}",
+                    Measure.exact(share, "", f"share of {len(bands)} cells of figure 3 that agree"),
+                )
         beyond = [float(self.cell(*key).mean()) - bound for key, (_, bound) in ONE_SIDED.items()]
-        yield "newpred.one_sided.excess", Measure.exact(max(beyond), "ms", "the largest mean less its bound")
+        yield (
+            "newpred.one_sided.excess",
+            Measure.exact(max(beyond), "ms", "maximum over cells of our mean less its bound"),
+        )
         offsets = self.offsets("as chosen")
         inside = [OFFSET_MS[0] <= setting.offset <= OFFSET_MS[1] for setting in offsets]
-        yield "newpred.b.inside", Measure.exact(float(np.mean(inside)), "", "share of the settings of simulation B")
-        yield "newpred.b.offset", Measure.of([setting.offset for setting in offsets], "ms", "mean over settings")
-        yield "newpred.b.queue", Measure.of([setting.queue for setting in offsets], "ms", "in queues, there and back")
+        yield (
+            "newpred.b.inside",
+            Measure.exact(float(np.mean(inside)), "", "share of the settings of simulation B inside 50 to 100 ms"),
+        )
+        yield "newpred.b.offset", Measure.of([setting.offset for setting in offsets], "ms", "mean offset over settings")
+        yield (
+            "newpred.b.queue",
+            Measure.of([setting.queue for setting in offsets], "ms", "mean time in queues, both directions together"),
+        )
         rests = [setting.offset - setting.queue for setting in offsets]
-        yield "newpred.b.rest", Measure.of(rests, "ms", "offset less the time in queues")
+        yield "newpred.b.rest", Measure.of(rests, "ms", "mean offset less the time in queues")
         explained = float(np.mean([abs(rest) <= UNEXPLAINED_MS for rest in rests]))
-        description = f"offset is the queue's give or take {UNEXPLAINED_MS:g} ms"
+        description = f"share of settings whose offset is the time in queues to within {UNEXPLAINED_MS:g} ms"
         yield "newpred.b.explained", Measure.exact(explained, "", description)
 
     def offsets(self, rules: str) -> list[Offset]:
@@ -387,11 +405,11 @@ class Results:
             for parameters, delay in product(TABLE_14, DELAYS_MS)
         ]
         heads = ["line", *(f"{loss:g}" for loss in LOSSES)]
-        yield Table("newpred-lines", "Simulation A: mean waiting time in ms by loss rate, each line", heads, rows)
+        yield Table("newpred-lines", "Simulation A: mean waiting time in ms of each line, by loss rate", heads, rows)
         yield Table(
             "newpred-b",
-            "Simulation B: mean waiting time beyond that of simulation A at the same loss",
-            ["setting", "loss", "in queues (ms)", "offset (ms)"],
+            "Simulation B: offset of the mean waiting time from simulation A at the same loss",
+            ["setting", "loss", "time in queues (ms)", "offset (ms)"],
             [[f"{o.parameters}-{o.delay}", o.loss, o.queue, o.offset] for o in self.offsets("as chosen")],
         )
         if self.plan.quick:
@@ -403,8 +421,8 @@ class Results:
                 for bands in (TWO_SIDED, ONE_SIDED)
             )
             rows.append([name, *counts])
-        heads = ["what", "of 28 with a band", "of 21 with a bound"]
-        title = "Variants of simulation A, one seed: cells of figure 3 whose mean is inside"
+        heads = ["variant", "inside, of 28 with a band", "inside, of 21 with a bound"]
+        title = "Variants of simulation A, one seed: number of cells of figure 3 whose mean is inside"
         yield Table("newpred-variants", title, heads, rows)
         variants = []
         for name in CONGESTIONS:
@@ -412,15 +430,19 @@ class Results:
             offset = np.array([setting.offset for setting in settings])
             variants.append(
                 {
-                    "what": name,
-                    "least loss": min(setting.loss for setting in settings),
-                    "most": max(setting.loss for setting in settings),
+                    "variant": name,
+                    "minimum loss": min(setting.loss for setting in settings),
+                    "maximum loss": max(setting.loss for setting in settings),
                     "offset (ms)": float(offset.mean()),
-                    "less the queue (ms)": float(np.mean([setting.offset - setting.queue for setting in settings])),
-                    "settings inside 50 to 100 ms": float(np.mean((offset >= OFFSET_MS[0]) & (offset <= OFFSET_MS[1]))),
+                    "offset less the time in queues (ms)": float(
+                        np.mean([setting.offset - setting.queue for setting in settings])
+                    ),
+                    "share of settings inside 50 to 100 ms": float(
+                        np.mean((offset >= OFFSET_MS[0]) & (offset <= OFFSET_MS[1]))
+                    ),
                 }
             )
-        title = "Variants of simulation B, sessions of 32, 128 and 384 kbit/s"
+        title = "Variants of simulation B, with sessions of 32, 128 and 384 kbit/s"
         yield Table.of("newpred-congestion", title, variants)
 
     def figures(self) -> Iterator[Drawing]:
@@ -434,10 +456,10 @@ class Results:
             bands = {loss: band for (kbps, loss), band in TWO_SIDED.items() if kbps == bandwidth}
             if bands:
                 x = [loss for loss in bands for _ in range(2)]
-                sheet.published(f"{bandwidth}k, ends of the band", x, [end for band in bands.values() for end in band])
-        caption = "Lines: ours, each the mean of five delays. Marks: both ends of the document's bands."
+                sheet.published(f"{bandwidth}k, ends of band", x, [end for band in bands.values() for end in band])
+        caption = "Lines: our means over five delays. Marks: both ends of the document's bands."
         yield sheet.drawing("newpred-figure-3", caption)
-        x_axis, y_axis = "Time in queues, there and back (ms)", "Waiting time beyond simulation A's (ms)"
+        x_axis, y_axis = "Time in queues, both directions together (ms)", "Offset from simulation A (ms)"
         sheet = Sheet("Section 9.2.2", "NEWPRED beside 64 TCP flows", x_axis, y_axis)
         offsets = self.offsets("as chosen")
         for delay in DELAYS_MS:
@@ -446,7 +468,9 @@ class Results:
             sheet.points(f"{delay} ms on link 2", x, y)
         end = max(setting.queue for setting in offsets)
         sheet.series("offset = queue", [0, end], [0, end], colour="#222222")
-        caption = "At the same loss; a point is a parameter set. The document has a constant offset of 50 to 100 ms."
+        caption = (
+            "Offset at the same loss; a point is a parameter set. The document has a constant offset of 50 to 100 ms."
+        )
         yield sheet.drawing("newpred-b", caption)
 
 

@@ -122,8 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the candidates, the best first, then the test with each scenario left out."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--every", type=int, default=1, help="take every Nth value of k and l", metavar="N")
-    parser.add_argument("--candidates", type=int, help="take the first N candidates only", metavar="N")
+    parser.add_argument("--every", type=int, default=1, help="step through the values of k and l", metavar="N")
+    parser.add_argument("--candidates", type=int, help="number of candidates, from the first on", metavar="N")
     options = parser.parse_args(arguments)
     settings = list(candidates())[: options.candidates]
     grid, printed = GRID[:: options.every], published()
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     say("deviation", "candidate")
     for number in sorted(range(len(settings)), key=total.__getitem__):
         say(f"{total[number]:.4f}", describe(settings[number]))
-    say("left out", "deviation in the others", "in the one left out", "smallest there", "best for the others")
+    say("left out", "deviation of others", "deviation of left out", "minimum of left out", "best for others")
     for scenario, best, inside, outside, smallest in left_out(done, len(settings), grid, printed):
         say(str(scenario), f"{inside:.4f}", f"{outside:.4f}", f"{smallest:.4f}", describe(settings[best]))
 

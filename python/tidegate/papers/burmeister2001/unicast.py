@@ -202,7 +202,7 @@ STATISTICS: Mapping[str, Quantity[SessionSummary]] = {
 """Columns of table 3."""
 
 
-class Results(Part):
+class UnicastResults(Part):
     """Results of tables 1 to 3."""
 
     def measures(self) -> Iterator[tuple[str, Measure]]:
@@ -217,7 +217,7 @@ class Results(Part):
                 sums.append(Measure.of([run.share for run in runs], "%"))
                 yield f"{table}/{row.name}/sum", sums[-1]
             largest = max(total.value.mean for total in sums)
-            yield f"{table}.most", Measure.exact(largest, "%", "largest sum of a row")
+            yield f"{table}.most", Measure.exact(largest, "%", "maximum over rows of the sum")
         for bandwidth in BANDWIDTHS:
             for loss, profile, (name, quantity) in product(LOSSES, PROFILES, STATISTICS.items()):
                 statistic = self.statistic(bandwidth, loss, profile, quantity)
@@ -235,7 +235,7 @@ class Results(Part):
             yield f"capacity/{bandwidth}/most", Measure.exact(max(sent), "losses")
         means = [_waiting_s(run) for draws in self.rare for run in draws]
         spread = float(np.std([mean for mean in means if not math.isnan(mean)], ddof=1))
-        yield "rare.sigma", Measure.exact(spread, "s", "standard deviation of single runs")
+        yield "rare.sigma", Measure.exact(spread, "s", "standard deviation of the mean waiting time of single runs")
 
     @property
     def rare(self) -> list[list[SessionSummary]]:
@@ -262,14 +262,14 @@ class Results(Part):
             {
                 "session bandwidth, loss": name,
                 f"{VARIANTS[0]} (s)": measures[f"table3/{name}/avpf.mwt"],
-                "at most, in closed form (s)": measures[f"blocked/{name}"],
+                "upper bound in closed form (s)": measures[f"blocked/{name}"],
                 **{f"{rule} (s)": measures[f"{rule}/{name}"] for rule in VARIANTS[1:]},
             }
             for name in names
         )
         yield Table.of("waiting-rules", "Mean waiting time of table 3 under other rules", rows)
         runs = {delay: self.runs["patience", delay] for delay in PATIENCE}
-        title = "Section 6.1: effects of max_feedback_delay, AVPF at 20 kb/s with a loss of 0.01"
+        title = "Section 6.1: effects of max_feedback_delay on AVPF at 20 kb/s with a loss of 0.01"
         yield Table.of_quantities("patience", title, "max_feedback_delay", runs, STATISTICS.values())
 
     def figures(self) -> Iterator[Drawing]:
@@ -283,4 +283,4 @@ class Results(Part):
             }
             sheet.bars(profile.upper(), {row: measures[name] for row, name in rows.items()})
             sheet.published(profile.upper(), list(rows), [self.published[name] for name in rows.values()])
-        yield sheet.drawing("table3", "Marks: the document's.")
+        yield sheet.drawing("table3", "Marks: values of the document.")

@@ -67,12 +67,12 @@ def _constant(rate: str) -> Mapping[str, Any]:
 
 CALLERS: Mapping[str, Caller] = {
     "sprout": Caller("Sprout", "sprout"),
-    "aware": Caller("Sprout, aware", "sprout:aware"),
+    "aware": Caller("Sprout with our rule", "sprout:aware"),
     # neither of 2013 nor of today: the newest preset that does not probe, as the callers of the slides
     "gcc": Caller("GCC", "gcc:libwebrtc-v1"),
     "tfrc": Caller("TFRC", "tfrc"),
-    "most": Caller("fixed, 1.5 Mb/s", "fixed:6Mbps", _constant("1.5Mbps")),
-    "least": Caller("fixed, 0.2 Mb/s", "fixed:6Mbps", _constant("200kbps")),
+    "most": Caller("fixed rate of 1.5 Mb/s", "fixed:6Mbps", _constant("1.5Mbps")),
+    "least": Caller("fixed rate of 0.2 Mb/s", "fixed:6Mbps", _constant("200kbps")),
 }
 """Callers by their name in measures. The last one shows the network's delay for the lowest rate."""
 

@@ -39,53 +39,70 @@ VARIANT_CALLERS = ("sprout", "aware", "gcc", "least")
 """Callers in the cell variants; one with its own encoder keeps it."""
 GREEDY_CALLERS: Mapping[str, Caller] = {
     "bulk": Caller("Sprout, file transfer", "sprout:bulk", GREEDY),
-    "aware_bulk": Caller("Sprout, aware, file transfer", "sprout:bulk,app_limited=ignore", GREEDY),
+    "aware_bulk": Caller("Sprout with our rule, file transfer", "sprout:bulk,app_limited=ignore", GREEDY),
 }
 """Callers that always have data to send."""
 CELL_QUANTITIES: Mapping[str, Quantity[Calls]] = {
-    "rate": Quantity(lambda run: float(run.rate.mean()) / 1e3, "kbit/s", "mean rate sent by a call", "rate (kbit/s)"),
+    "rate": Quantity(
+        lambda run: float(run.rate.mean()) / 1e3, "kbit/s", "mean sending rate of a call", "rate (kbit/s)"
+    ),
     "spread": Quantity(
-        lambda run: run.spread, "", "coefficient of variation, over users, of their mean rates", "CoV over users"
+        lambda run: run.spread, "", "coefficient of variation of mean rates between users", "CoV between users"
     ),
     "variation": Quantity(
         lambda run: _mean(run.variation), "", "coefficient of variation of a call's rate, by seconds", "CoV over time"
     ),
     "steps": Quantity(
-        lambda run: _mean(run.steps), "", "mean change from one second to the next, of the mean rate", "change a second"
+        lambda run: _mean(run.steps),
+        "",
+        "mean change from second to second as a share of the mean rate",
+        "change from second to second",
     ),
-    "network": Quantity(lambda run: _mean(run.network), "ms", "mean delay from the wire to arrival", "delay (ms)"),
+    "network": Quantity(lambda run: _mean(run.network), "ms", "mean delay from departure to arrival", "delay (ms)"),
     "waiting": Quantity(
-        lambda run: _mean(run.waiting), "ms", "mean time that a packet waits at its sender", "at the sender (ms)"
+        lambda run: _mean(run.waiting), "ms", "mean time that a packet waits at its sender", "time at the sender (ms)"
     ),
     "delay": Quantity(lambda run: _mean(run.network + run.waiting), "ms", "mean delay from capture to arrival"),
     "late": Quantity(
-        lambda run: _mean(run.late), "ms", "95 % quantile of the delay from the wire, mean over calls", "p95 (ms)"
+        lambda run: _mean(run.late), "ms", "95 % quantile of the delay from departure, mean over calls", "p95 (ms)"
     ),
-    "loss": Quantity(lambda run: 100 * _mean(run.loss), "%", "packets lost", "loss (%)"),
-    "frozen": Quantity(lambda run: 100 * _mean(run.frozen), "%", "of the time frozen", "frozen (%)"),
-    "files": Quantity(lambda run: run.files_s, "s", "time that a file takes", "a file takes (s)"),
+    "loss": Quantity(lambda run: 100 * _mean(run.loss), "%", "share of packets lost", "loss (%)"),
+    "frozen": Quantity(
+        lambda run: 100 * _mean(run.frozen), "%", "share of the time that the video is frozen", "frozen (%)"
+    ),
+    "files": Quantity(lambda run: run.files_s, "s", "duration of the transfer of a file", "duration of a file (s)"),
 }
 """Quantities of a cell; those with a head are in its table."""
-RATE: Quantity[Alone] = Quantity(lambda run: run.mean / 1e3, "kbit/s", "mean rate, alone", "rate (kbit/s)")
+RATE: Quantity[Alone] = Quantity(lambda run: run.mean / 1e3, "kbit/s", "mean rate of a call alone", "rate (kbit/s)")
 ALONE: Mapping[str, Quantity[Alone]] = {
     "rate": RATE,
-    "variation": Quantity(lambda run: run.variation, "", "of its rate, by seconds, alone", "CoV over time"),
-    "steps": Quantity(lambda run: run.steps, "", "change from second to second, alone", "change a second"),
-    "received": Quantity(lambda run: run.received, "bytes", "that arrive in a tick, if any", "bytes a tick, if any"),
+    "variation": Quantity(
+        lambda run: run.variation, "", "coefficient of variation of the rate by seconds, alone", "CoV over time"
+    ),
+    "steps": Quantity(
+        lambda run: run.steps, "", "mean change from second to second, alone", "change from second to second"
+    ),
+    "received": Quantity(
+        lambda run: run.received, "bytes", "mean bytes received in a tick with arrivals", "bytes a tick with arrivals"
+    ),
     "empty": Quantity(lambda run: run.empty, "", "share of ticks in which nothing arrives", "empty ticks"),
-    "delay": Quantity(lambda run: run.network, "ms", "mean delay from the wire, alone", "delay (ms)"),
+    "delay": Quantity(lambda run: run.network, "ms", "mean delay from departure, alone", "delay (ms)"),
 }
 """Quantities of a sender alone."""
 VARIANT_QUANTITIES: Mapping[str, Quantity[Alone]] = {
     "rate": RATE,
-    "variation": Quantity(lambda run: run.variation, "", "of its rate, by seconds", "CoV over time"),
-    "waiting": Quantity(lambda run: run.waiting, "ms", "at the sender", "at the sender (ms)"),
+    "variation": Quantity(
+        lambda run: run.variation, "", "coefficient of variation of the rate by seconds", "CoV over time"
+    ),
+    "waiting": Quantity(
+        lambda run: run.waiting, "ms", "mean time that a packet waits at its sender", "time at the sender (ms)"
+    ),
 }
 """Quantities of a sender alone with a setting changed."""
 TICKS: Mapping[str, Quantity[Ticks]] = {
-    "unused": Quantity(lambda run: run.unused, "", "share of ticks with more to send"),
-    "forecast": Quantity(lambda run: run.mean, "bytes", "that may be in the network, mean over ticks"),
-    "every": Quantity(lambda run: run.interval_ms, "ms", "between two forecasts, median"),
+    "unused": Quantity(lambda run: run.unused, "", "share of ticks in which the forecast allows more than is sent"),
+    "forecast": Quantity(lambda run: run.mean, "bytes", "mean forecast of the bytes that may be in the network"),
+    "every": Quantity(lambda run: run.interval_ms, "ms", "median time between two forecasts"),
 }
 
 
@@ -124,7 +141,7 @@ class Experiment(Base):
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
         """Measures of the slides' statements, their figures, and ours."""
-        return Results(_loads(plan), done).outcome()
+        return CallResults(_loads(plan), done).outcome()
 
 
 def _sprout_at_fps(fps: int, video: Mapping[str, Any]) -> Caller:
@@ -142,7 +159,7 @@ def _loads(plan: Plan) -> Sequence[int]:
 
 
 @dataclass(frozen=True)
-class Results:
+class CallResults:
     """Measures, tables and figures of the runs."""
 
     loads: Sequence[int]
@@ -161,7 +178,7 @@ class Results:
             figures=list(self._figures()),
             notes=[
                 "Figures over time are of the first seed; other numbers are means over seeds, which also place users.",
-                "A call in the cells counts if at least 20 s of it are after the warm-up.",
+                "A call in the cells counts if it has at least 20 s after the warm-up.",
             ],
             digests={", ".join(map(str, key)): run.digest for key, run in self.done.items()},
         )
@@ -178,7 +195,7 @@ class Results:
             yield f"alone.{caller}.{name}", quantity.over(self.runs["alone", caller])
         for fps in FPS:
             yield f"fps.{fps}.rate", replace(RATE, about=f"mean rate with {fps} frames/s").over(self.runs["fps", fps])
-            equal = replace(RATE, about="the same, frames of equal size")
+            equal = replace(RATE, about="mean rate with frames of equal size")
             yield f"fps.{fps}.equal", equal.over(self.runs["equal-fps", fps])
         for variant, (name, quantity) in product(VARIANTS, VARIANT_QUANTITIES.items()):
             yield f"variant.{variant}.{name}", quantity.over(self.runs["variant", variant])
@@ -192,15 +209,15 @@ class Results:
         bulks: list[Alone] = self.runs["alone", "bulk"]
         pairs = list(zip(calls, bulks, strict=True))
         ratio = [bulk.received / call.received for call, bulk in pairs]
-        yield "received.ratio", Measure.of(ratio, "", "bytes in a tick, file transfer over video, where any arrive")
+        yield "received.ratio", Measure.of(ratio, "", "ratio of bytes in ticks with arrivals, file transfer to video")
         ratio = [bulk.arrived.mean() / call.arrived.mean() for call, bulk in pairs]
-        yield "received.mean_ratio", Measure.of(ratio, "", "the same over all ticks")
+        yield "received.mean_ratio", Measure.of(ratio, "", "ratio of bytes in all ticks, file transfer to video")
         ratio = [bulk.ticks.mean / call.ticks.mean for call, bulk in pairs if bulk.ticks and call.ticks]
-        yield "forecast.ratio", Measure.of(ratio, "", "forecast, file transfer over video, on the same luck")
+        yield "forecast.ratio", Measure.of(ratio, "", "ratio of mean forecasts, file transfer to video, same seed")
         correlations = [_correlation(call.settled, bulk.settled) for call, bulk in pairs]
-        description = "correlation of a call's rate, by seconds, with a file transfer's on the same luck"
+        description = "correlation by seconds of a call's rate and a file transfer's, same seed"
         yield "channel.call", Measure.of(correlations, "", description)
-        description = "correlation, by seconds, of the forecast for a {} with what {}"
+        description = "correlation by seconds of the forecast for a {} with the rate {}"
         correlations = [
             _correlation(bulk.ticks.by_seconds, bulk.arrived_by_seconds)
             for call, bulk in pairs
@@ -208,7 +225,7 @@ class Results:
         ]
         yield (
             "forecast.bulk.channel",
-            Measure.of(correlations, "", description.format("file transfer", "arrives of it")),
+            Measure.of(correlations, "", description.format("file transfer", "received of it")),
         )
         correlations = [
             _correlation(call.ticks.by_seconds, bulk.arrived_by_seconds)
@@ -217,21 +234,21 @@ class Results:
         ]
         yield (
             "forecast.call.channel",
-            Measure.of(correlations, "", description.format("call", "arrives of a file transfer")),
+            Measure.of(correlations, "", description.format("call", "received of a file transfer")),
         )
         correlations = [
             _correlation(call.ticks.by_seconds, call.settled) for call, bulk in pairs if call.ticks and bulk.ticks
         ]
-        yield "forecast.call.video", Measure.of(correlations, "", description.format("call", "the call sends"))
+        yield "forecast.call.video", Measure.of(correlations, "", description.format("call", "sent by the call"))
         rate: Quantity[Alone] = Quantity(lambda run: run.mean, "bit/s")
-        description = "rate of a file transfer with our rule less that without"
+        description = "rate of a file transfer with our rule less its rate without"
         yield "cure.bulk", rate.less(self.runs["alone", "aware_bulk"], bulks, description)
         share = [bulk.within(100.0) for bulk in bulks]
         yield "bulk.in_time", Measure.of(share, "", "share of packets of a file transfer that take at most 100 ms")
         bursts = zip(self.runs["variant", "bursts"], bulks, strict=True)
         ratio = [bulk.received / call.received for call, bulk in bursts]
-        yield "received.bursts", Measure.of(ratio, "", "the same with bursts at changes of the rate, where any arrive")
-        yield "frames.every", Measure.of([call.frame_ms for call in calls], "ms", "between frames")
+        yield "received.bursts", Measure.of(ratio, "", "ratio of bytes in ticks with arrivals, with bursts")
+        yield "frames.every", Measure.of([call.frame_ms for call in calls], "ms", "mean time between frames")
 
     # --- cells ----------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ def forecast(run: Alone, traffic: str, name: str) -> Drawing:
     )
     for label, values in (
         ("cumulative forecast", ticks.forecast),
-        ("bytes to send", ticks.allowed),
+        ("bytes allowed", ticks.allowed),
         ("bytes sent", ticks.sent),
     ):
         sheet.series(label, ticks.at[drawn], values[drawn], step=True)
@@ -63,13 +63,18 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
     caption = "Means over seeds with 95 % intervals. The slide's axis has no numbers."
     cov, delay = "Coefficient of variation", "Delay (ms)"
     slides = (
-        ("spread", "Slide 14", "Variation of calls' mean rates over users", cov),
+        ("spread", "Slide 14", "Variation of calls' mean rates between users", cov),
         ("variation", "Slide 14", "Variation of a call's rate over its seconds", cov),
-        ("steps", "Slide 14", "Change of a call's rate from second to second", "Mean change over mean rate"),
+        (
+            "steps",
+            "Slide 14",
+            "Change of a call's rate from second to second",
+            "Mean change as a share of the mean rate",
+        ),
         ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)"),
-        ("network", "Slide 16", "Mean delay from the wire", delay),
+        ("network", "Slide 16", "Mean delay from departure to arrival", delay),
         ("delay", "Slide 16", "Mean delay from capture to arrival", delay),
-        ("files", "beyond the slides", "Cost of calls for the file transfers", "A file of 500 kB takes (s)"),
+        ("files", "beyond the slides", "Duration of file transfers beside calls", "Duration of a file of 500 kB (s)"),
     )
     for name, where, title, axis in slides:
         log = axis == delay
@@ -89,7 +94,7 @@ def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
     for label, by_frame_rate in rates.items():
         sheet.series(label, list(by_frame_rate), np.transpose(list(by_frame_rate.values())))
     return sheet.drawing(
-        "fps", "From 50 frames a second on each tick has a frame. The encoder's rate is 0.2 to 1.5 Mb/s."
+        "fps", "At 50 frames a second and more each tick has a frame. The encoder's rate is 0.2 to 1.5 Mb/s."
     )
 
 

@@ -145,11 +145,13 @@ TITLES = {"fixed": "as run", **{name: title for name, (title, _) in VARIANTS.ite
 """Titles of the rows of the second table."""
 MARKS: Mapping[str, Quantity[RunSummary]] = {
     "marked.scream": Quantity(lambda run: run.marked, "", "share of SCReAM's packets marked"),
-    "marked.prague": Quantity(lambda run: run.prague_marked, "", "... of Prague's"),
-    "rounds": Quantity(lambda run: run.marks * 0.025, "", "marks of SCReAM in 25 ms"),
-    "rounds.prague": Quantity(lambda run: run.prague_marks * 0.025, "", "... of a flow of Prague"),
-    "wait": Quantity(lambda run: run.wait, "ms", "mean wait of SCReAM's packets"),
-    "prague": Quantity(lambda run: run.prague, "Mbit/s", "mean rate of Prague's flows"),
+    "marked.prague": Quantity(lambda run: run.prague_marked, "", "share of Prague's packets marked"),
+    "rounds": Quantity(lambda run: run.marks * 0.025, "", "SCReAM's marks in a round trip of 25 ms"),
+    "rounds.prague": Quantity(
+        lambda run: run.prague_marks * 0.025, "", "marks of a flow of Prague in a round trip of 25 ms"
+    ),
+    "wait": Quantity(lambda run: run.wait, "ms", "mean queueing delay of SCReAM's packets"),
+    "prague": Quantity(lambda run: run.prague, "Mbit/s", "mean rate of a flow of Prague"),
 }
 """Quantities measured, besides SCReAM's rate, at 25 ms with frames of fixed size."""
 Cells = Mapping[tuple[str, int, int], list[RunSummary]]
@@ -190,8 +192,8 @@ class Experiment(Base):
             tables=[_shares(cells), _variants(cells)],
             figures=list(_figures(measures)),
             notes=[
-                "Numbers are from seconds 20 to 40 of a run. The record's are single runs, uncertain by some 5 %.",
-                "Rates of Prague's flows are in the table of shares; with a flow of Prague the link is always full.",
+                "Numbers are from seconds 20 to 40 of a run. The record has single runs, uncertain by some 5 %.",
+                "The table of shares has the rates of Prague's flows; beside a flow of Prague the link is always full.",
             ],
             digests={
                 f"{frames}, {rtt} ms, {n} flows, seed {seed}": run.digest
@@ -209,12 +211,12 @@ def _shares(cells: Cells) -> Table:
     rows = (
         {
             "flows of Prague": n,
-            "SCReAM": _rate(runs),
-            "a flow of Prague": Measure.of([run.prague for run in runs]) if n else "",
-            "equal shares": 100 / (n + 1),
-            "SCReAM's marked": Measure.of([100 * run.marked for run in runs]),
-            "Prague's marked": Measure.of([100 * run.prague_marked for run in runs]) if n else "",
-            "wait": Measure.of([run.wait for run in runs]),
+            "rate of SCReAM (Mbit/s)": _rate(runs),
+            "rate of a flow of Prague (Mbit/s)": Measure.of([run.prague for run in runs]) if n else "",
+            "equal share (Mbit/s)": 100 / (n + 1),
+            "SCReAM's packets marked (%)": Measure.of([100 * run.marked for run in runs]),
+            "Prague's packets marked (%)": Measure.of([100 * run.prague_marked for run in runs]) if n else "",
+            "queueing delay of SCReAM (ms)": Measure.of([run.wait for run in runs]),
         }
         for n, runs in by_flows.items()
     )
@@ -223,10 +225,10 @@ def _shares(cells: Cells) -> Table:
 
 def _variants(cells: Cells) -> Table:
     rows = (
-        {"": title, **{f"{n} TCP": _rate(cells[name, 25, n]) for n in PRAGUE_FLOW_COUNTS}}
+        {"variant": title, **{f"{n} TCP": _rate(cells[name, 25, n]) for n in PRAGUE_FLOW_COUNTS}}
         for name, title in TITLES.items()
     )
-    return Table.of("variants", "Variants of algorithm, feedback and queue at 25 ms", rows)
+    return Table.of("variants", "SCReAM's rate (Mbit/s) at 25 ms with variants of algorithm, feedback and queue", rows)
 
 
 PUBLISHED: Mapping[str, Mapping[int, tuple[float, ...]]] = {
@@ -238,9 +240,13 @@ PUBLISHED: Mapping[str, Mapping[int, tuple[float, ...]]] = {
 
 def _figures(measures: Mapping[str, Measure]) -> Iterator[Drawing]:
     sheet = Sheet(
-        "Tests 2 and 3", "SCReAM beside Prague over DualPI2, 25 ms", x="flows of TCP Prague", y="Mbit/s", ylim=(0, 100)
+        "Tests 2 and 3",
+        "SCReAM beside Prague over DualPI2, 25 ms",
+        x="Flows of TCP Prague",
+        y="SCReAM's rate (Mbit/s)",
+        ylim=(0, 100),
     )
-    for frames, title in (("fixed", "frames of fixed size"), ("varied", "frames that vary")):
+    for frames, title in (("fixed", "frames of fixed size"), ("varied", "frames of varying size")):
         sheet.bars(title, {str(n): measures[f"{frames}/25 ms/{n} TCP"] for n in PRAGUE})
         sheet.published(title, [str(n) for n in PRAGUE], PUBLISHED[frames][25])
     yield sheet.drawing("shares", "Bars: ours; marks: the record.")
