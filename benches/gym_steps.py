@@ -40,7 +40,7 @@ def rates(scenario: Scenario, what: str) -> None:
             step(action)
         wall.append(steps / (time.perf_counter() - at))
         cpu.append(steps / (time.process_time() - used))
-        packets = sum(one["packets_sent"] for one in env.finish().summary["flows"]) / steps
+        packets = sum(flow["packets_sent"] for flow in env.finish().summary["flows"]) / steps
     print(
         f"{what}: {statistics.median(cpu):,.0f} steps a CPU second, {statistics.median(wall):,.0f} a wall second; ",
         end="",

@@ -388,7 +388,7 @@ def parse_works(text):
         found = [work for work in WORKS if word in (work.name, work.letter)]
         if not found:
             names = ", ".join(f"{work.name} ({work.letter})" for work in WORKS)
-            raise argparse.ArgumentTypeError(f"no work {word!r}; available: {names}")
+            raise argparse.ArgumentTypeError(f"there is no work {word!r}; available: {names}")
         chosen += found
     return chosen
 

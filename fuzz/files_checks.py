@@ -103,10 +103,10 @@ _MEASURES = {
 
 def rule(data: bytes) -> None:
     """A rule of a paper: nothing in it runs, and it is true, false, a number, or undefined."""
-    one = Expression(data.decode("utf-8", "replace"))
-    assert one.kind in {"truth", "number"}
+    expression = Expression(data.decode("utf-8", "replace"))
+    assert expression.kind in {"truth", "number"}
     try:
-        _ = one.truth(_MEASURES) if one.kind == "truth" else one.number(_MEASURES)
+        _ = expression.truth(_MEASURES) if expression.kind == "truth" else expression.number(_MEASURES)
     except Undefined:
         pass
 
@@ -119,8 +119,8 @@ def media(data: bytes) -> None:
         assert made.clip != made.clip.rstrip() or Settings.parse(made.text()) == made
         return
     (PLACE / "sizes" / "chat_600.txt").write_bytes(data)
-    for one in frames.ladder(PLACE, "sizes"):
-        assert all(0 <= size <= frames.LARGEST for size in one.sizes)
+    for rung in frames.ladder(PLACE, "sizes"):
+        assert all(0 <= size <= frames.LARGEST for size in rung.sizes)
 
 
 def getstats(data: bytes) -> None:

@@ -81,7 +81,7 @@ def scenario(first: str, second: str, queue: int, loss: float = 0.0) -> Scenario
     return Scenario.from_dict({"name": "fairness", **times, "links": [link], "flows": flows})
 
 
-def found(run: Run) -> float:
+def time_to_capacity(run: Run) -> float:
     """When a flow alone first received most of the capacity for a second, s; the run's end if it never did."""
     table = run.table("series")
     t, rate = (np.asarray(table.to_numpy(name)) for name in ("t_s", "receive_rate_bps"))
@@ -136,7 +136,7 @@ def cell(first: str, second: str, queue: int, loss: float) -> Cell:
                 sum(rates),
                 float(np.average(waits, weights=np.maximum(packets, 1))),
                 lost / max(known, 1),
-                0.0 if second else found(run),
+                0.0 if second else time_to_capacity(run),
             ]
         )
     return Cell(first, second, queue, loss, *(float(f"{mean:.5g}") for mean in np.mean(rows, axis=0)))
@@ -155,8 +155,8 @@ def read() -> dict[tuple[str, str, int, float], Cell]:
     text = {"first", "second"}
     kinds = {field.name: (str if field.name in text else float) for field in fields(Cell)} | {"queue": int}
     made: list[dict[str, Any]] = [{name: kinds[name](value) for name, value in row.items()} for row in rows]
-    cells = [Cell(**one) for one in made]
-    return {one.key: one for one in cells}
+    cells = [Cell(**row) for row in made]
+    return {cell.key: cell for cell in cells}
 
 
 def write(cells: Iterable[Cell]) -> None:
@@ -165,7 +165,7 @@ def write(cells: Iterable[Cell]) -> None:
     with RESULTS.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(names)
-        out.writerows([getattr(one, name) for name in names] for one in cells)
+        out.writerows([getattr(cell, name) for name in names] for cell in cells)
 
 
 def matrix(value: Callable[[Cell], float], queue: int) -> np.ndarray:
@@ -176,7 +176,9 @@ def matrix(value: Callable[[Cell], float], queue: int) -> np.ndarray:
 
 def rows(value: Callable[[Cell], float], queue: int) -> list[list[str]]:
     """The same as rows of a table."""
-    return [[name, *(f"{one:.0f}" for one in line)] for name, line in zip(SCHEMES, matrix(value, queue), strict=True)]
+    return [
+        [name, *(f"{number:.0f}" for number in line)] for name, line in zip(SCHEMES, matrix(value, queue), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -214,9 +216,9 @@ def claims(gcc: str, scream: str) -> list[Claim]:
         return 100 * lossy / clean
 
     keeps = {scheme: kept(scheme) for scheme in schemes}
-    finds = {scheme: alone(scheme, lambda one: one.found_s)[0] for scheme in schemes}
-    waits = {scheme: alone(scheme, lambda one: one.wait_ms) for scheme in schemes}
-    used = {scheme: [100 * rate / CAPACITY for rate in alone(scheme, lambda one: one.rate_bps)] for scheme in schemes}
+    finds = {scheme: alone(scheme, lambda cell: cell.found_s)[0] for scheme in schemes}
+    waits = {scheme: alone(scheme, lambda cell: cell.wait_ms) for scheme in schemes}
+    used = {scheme: [100 * rate / CAPACITY for rate in alone(scheme, lambda cell: cell.rate_bps)] for scheme in schemes}
     told = [
         (
             "GCC is fair",
@@ -245,13 +247,13 @@ def claims(gcc: str, scream: str) -> list[Claim]:
         (
             "SCReAM has the shortest queue",
             "SCReAM alone has the shortest mean wait in both queues",
-            least(lambda one: one.wait_ms),
+            least(lambda cell: cell.wait_ms),
             "; ".join(_each(scheme, value, " ms") for scheme, value in waits.items()),
         ),
         (
             "SCReAM uses less",
             "SCReAM alone has the lowest rate in both queues",
-            least(lambda one: one.rate_bps),
+            least(lambda cell: cell.rate_bps),
             "; ".join(_each(scheme, value, " %") for scheme, value in used.items()),
         ),
     ]
@@ -264,7 +266,7 @@ def main(*schemes: str) -> None:
     kept = read() if schemes else {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = pool.map(lambda key: cell(*key), wanted)
-        kept |= {one.key: one for one in track(made, "pairs", total=len(wanted))}
+        kept |= {result.key: result for result in track(made, "pairs", total=len(wanted))}
     write(kept[key] for key in all_keys())
 
 

@@ -29,7 +29,7 @@ Bank = Mapping[tuple[str, str], Mapping[str, Column]]
 @kept
 def chunk(case: str, controller: str, first: int) -> dict[str, list[float | None]]:
     """What the rules are about, of ten runs: by series, the numbers of the seeds from `first` on."""
-    played = next(one for one in Suite.load("smoke").cases if one.name == case)
+    played = next(table for table in Suite.load("smoke").cases if table.name == case)
     scenario = played.with_controller(controller)
     runs = attempt([RunJob(scenario, seed, "summary") for seed in range(first, first + CHUNK)])
     rows = [_numbers(run, played.contending(run.flows)) for run in runs if isinstance(run, Run)]

@@ -166,20 +166,28 @@ class PaperStudy:
         with TemporaryDirectory() as folder:
             page = self._judged(outcome).save(Path(folder) / "page")
             drawn = {path.stem for path in (page / "figures").glob("*.svg") if path.stat().st_size > 2000}
-            lines += [f"{one.name} is not drawn" for one in outcome.figures if file_name(one.name) not in drawn]
+            lines += [
+                f"{figure.name} is not drawn" for figure in outcome.figures if file_name(figure.name) not in drawn
+            ]
         return lines
 
     def remake(self, progress: Callable[[int, int], None] = lambda *_: None) -> dict[tuple[str, str], str]:
         """Measures all of it again and writes its file."""
         fingerprints, outcome = self._measured(progress)
         measures = outcome.measures
-        lacks = {one.lacks for one in measures.values() if one.lacks}
+        lacks = {measure.lacks for measure in measures.values() if measure.lacks}
         if lacks:
             raise SystemExit(f"{self.key}: {'; '.join(sorted(lacks))}")
         lines = [json.dumps(["job", *item]) for item in fingerprints.items()]
         lines += [
-            json.dumps(["measure", name, [one.value.mean, one.value.half, one.value.count, one.unit, one.about]])
-            for name, one in measures.items()
+            json.dumps(
+                [
+                    "measure",
+                    name,
+                    [measure.value.mean, measure.value.half, measure.value.count, measure.unit, measure.about],
+                ]
+            )
+            for name, measure in measures.items()
         ]
         self.path.write_text("\n".join([*lines, ""]), "utf-8")
         return self.tables()
@@ -193,12 +201,12 @@ class PaperStudy:
         return fingerprints, experiment.outcome(self.plan(), done)
 
 
-def _equal(one: Interval, other: Interval) -> bool:
-    return repr(one) == repr(other)
+def _equal(value: Interval, other: Interval) -> bool:
+    return repr(value) == repr(other)
 
 
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=PICTURES)
+def _near(value: float, other: float) -> bool:
+    return math.isclose(value, other, rel_tol=PICTURES)
 
 
 PAPERS = {PREFIX + key: PaperStudy(key) for key in names()}

@@ -45,7 +45,7 @@ class Cell:
 
     def line(self) -> list[str]:
         """As it stands in the file."""
-        numbers = ["" if one is None else f"{one:.9g}" for one in self.means]
+        numbers = ["" if mean is None else f"{mean:.9g}" for mean in self.means]
         return [self.case, self.controller, self.state, str(self.rules), "; ".join(self.broken), *numbers]
 
 
@@ -60,9 +60,9 @@ def run(schemes: Sequence[str] = SCHEMES, cases: Sequence[str] = (), out: str | 
 def cells(result: SuiteResult) -> Iterator[Cell]:
     """The lines of the record that a result makes."""
     for cell in result.cells:
-        broken = tuple(f"{one.rule.name} {one.shown}" for one in cell.broken)
+        broken = tuple(f"{check.rule.name} {check.shown}" for check in cell.broken)
         intervals = [result.interval(cell.case, cell.controller, name, of) for name, of in SHOWN]
-        means = tuple(one.mean if one.count else None for one in intervals)
+        means = tuple(interval.mean if interval.count else None for interval in intervals)
         yield Cell(cell.case, cell.controller, cell.state, len(cell.checks), broken, means)
 
 
@@ -73,13 +73,13 @@ def read() -> tuple[str, list[tuple[str, ...]], list[Cell]]:
     date = lines[0][1]
     until = lines.index([])
     ranks = [tuple(line) for line in lines[1:until]]
-    found = []
+    cells = []
     for line in lines[until + 2 :]:
         case, controller, state, rules, broken, *numbers = line
-        means = tuple(float(one) if one else None for one in numbers)
+        means = tuple(float(number) if number else None for number in numbers)
         parts = tuple(broken.split("; ")) if broken else ()
-        found.append(Cell(case, controller, state, int(rules), parts, means))
-    return date, ranks, found
+        cells.append(Cell(case, controller, state, int(rules), parts, means))
+    return date, ranks, cells
 
 
 def write(result: SuiteResult, date: str) -> None:
@@ -87,10 +87,10 @@ def write(result: SuiteResult, date: str) -> None:
     with RECORD.open("w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["made", date])
-        for one in scores(result):
-            rank = "-" if one.rank is None else str(one.rank)
-            means = [f"{one.means[name]:.9g}" for name in SCORES]
-            out.writerow([rank, one.controller, str(one.passed), str(one.of), one.out, *means])
+        for score in scores(result):
+            rank = "-" if score.rank is None else str(score.rank)
+            means = [f"{score.means[name]:.9g}" for name in SCORES]
+            out.writerow([rank, score.controller, str(score.passed), str(score.of), score.out, *means])
         out.writerow([])
         out.writerow(FIELDS)
         out.writerows(cell.line() for cell in cells(result))
@@ -104,7 +104,7 @@ def sentences(record: Sequence[Cell], schemes: Sequence[str]) -> Iterator[tuple[
             scheme: [cell for cell in record if cell.controller == scheme and _asked(cell, rule)] for scheme in schemes
         }
         breaking = {
-            scheme: sum(any(one.split(" ")[0] == rule.name for one in cell.broken) for cell in cells)
+            scheme: sum(any(check.split(" ")[0] == rule.name for check in cell.broken) for cell in cells)
             for scheme, cells in asked.items()
         }
         absent = [scheme for scheme in schemes if not asked[scheme]]

@@ -74,16 +74,16 @@ def begin(at_ms: int, utc_ms: int = 1_700_000_000_000, version: int = 2) -> byte
 def rtp(packets: Sequence[Rtp], *, outgoing: bool) -> bytes:
     """A batch of packets."""
     rows: list[tuple[int, list[int | None]]] = [
-        (1, [one.at_ms for one in packets]),
-        (2, [int(one.marker) for one in packets]),
-        (3, [one.payload_type for one in packets]),
-        (4, [one.sequence for one in packets]),
-        (5, [one.timestamp for one in packets]),
-        (6, [one.ssrc for one in packets]),
-        (8, [one.payload for one in packets]),
-        (9, [one.header for one in packets]),
+        (1, [packet.at_ms for packet in packets]),
+        (2, [int(packet.marker) for packet in packets]),
+        (3, [packet.payload_type for packet in packets]),
+        (4, [packet.sequence for packet in packets]),
+        (5, [packet.timestamp for packet in packets]),
+        (6, [packet.ssrc for packet in packets]),
+        (8, [packet.payload for packet in packets]),
+        (9, [packet.header for packet in packets]),
         (10, [0 for _ in packets]),
-        (15, [one.transport for one in packets]),
+        (15, [packet.transport for packet in packets]),
     ]
     batch = number(11, len(packets) - 1)
     for field, (first, *rest) in rows:
@@ -97,9 +97,9 @@ def rtcp(packets: Sequence[tuple[int, bytes]], *, outgoing: bool) -> bytes:
     """A batch of datagrams, each with its time in ms."""
     (at, first), *rest = packets
     batch = number(1, at) + data(2, first) + number(3, len(rest))
-    batch += data(101, column(at, [one for one, _ in rest]))
+    batch += data(101, column(at, [time for time, _ in rest]))
     if rest:
-        batch += data(102, b"".join(varint(len(one)) for _, one in rest) + b"".join(one for _, one in rest))
+        batch += data(102, b"".join(varint(len(value)) for _, value in rest) + b"".join(value for _, value in rest))
     return data(5 if outgoing else 4, batch)
 
 

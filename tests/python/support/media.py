@@ -50,9 +50,9 @@ def sent(scenario: Scenario, clip: str = SMALL, seed: int = 1) -> tuple[Run, Lad
 
 def value(judged: Judged, name: str) -> float:
     """A metric that has a value."""
-    found = judged.summary[name]
-    assert found is not None
-    return found
+    number = judged.summary[name]
+    assert number is not None
+    return number
 
 
 def flat(value: int, width: int = 16, height: int = 16) -> Picture:
@@ -84,10 +84,10 @@ def decoded(stream: bytes) -> list[str]:
 
     context: Any = av.CodecContext.create("h264", "r")
     context.thread_count = 1
-    found = []
+    digests = []
     for packet in [*context.parse(stream), *context.parse(b"")]:
         try:
-            found += [digest(frame.to_ndarray()) for frame in context.decode(packet)]
+            digests += [digest(frame.to_ndarray()) for frame in context.decode(packet)]
         except av.error.InvalidDataError:
             continue
-    return found + [digest(frame.to_ndarray()) for frame in context.decode(None)]
+    return digests + [digest(frame.to_ndarray()) for frame in context.decode(None)]

@@ -101,8 +101,8 @@ def at_time(page: Any, comparison: str) -> None:
 def to(page: Any, seconds: float) -> None:
     """Goes to a time of the run, as a user with the slider does."""
     page.locator("#time").evaluate(
-        "(one, ms) => { one.value = ms; one.dispatchEvent(new Event('input', {bubbles: true}));"
-        " one.dispatchEvent(new Event('change', {bubbles: true})); }",
+        "(slider, ms) => { slider.value = ms; slider.dispatchEvent(new Event('input', {bubbles: true}));"
+        " slider.dispatchEvent(new Event('change', {bubbles: true})); }",
         seconds * 1000,
     )
     comes_true(page, f"tidegate.state().ready && tidegate.state().now === {seconds}")
@@ -111,7 +111,7 @@ def to(page: Any, seconds: float) -> None:
 
 def moves(page: Any) -> list[str]:
     """The list of changes."""
-    return [str(one) for one in page.locator("#moves li").all_inner_texts()]
+    return [str(text) for text in page.locator("#moves li").all_inner_texts()]
 
 
 def numbers(page: Any) -> str:
@@ -145,8 +145,8 @@ def exported(page: Any, folder: Path) -> list[tuple[Path, str]]:
 def capacity(page: Any, share: float) -> None:
     """Sets the slider of the capacity to a part of its way."""
     page.locator("#capacity").evaluate(
-        "(one, share) => { one.value = String(Math.round(one.max * share));"
-        " one.dispatchEvent(new Event('input', {bubbles: true})); one.dispatchEvent(new Event('change', {bubbles: true})); }",
+        "(slider, share) => { slider.value = String(Math.round(slider.max * share));"
+        " slider.dispatchEvent(new Event('input', {bubbles: true})); slider.dispatchEvent(new Event('change', {bubbles: true})); }",
         share,
     )
 
