@@ -1,0 +1,135 @@
+"""Files that cost far more than their size: each is refused within 2 s of CPU, 500 MB and twenty lines (docs/limits.md)."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import environment
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="peak memory as Linux counts it"),
+]
+
+CPU_S, MEMORY_MB, LINES = 2.0, 500, 20
+ADDRESS_SPACE = 6 * 10**9
+"""Bytes after which a command that went wrong is stopped, so that it harms no other test."""
+
+
+def pcap(record: bytes, count: int) -> bytes:
+    return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + record * count
+
+
+def dump(values: bytes) -> bytes:
+    series = b'{"startTime": "2026-01-01", "endTime": "2026-01-02", "values": [' + values + b"]}"
+    return b'{"PeerConnections": {"a": {"stats": {"x-y": ' + series + b"}}}}"
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(6 * 10**9)
+
+
+def run_folder(path: Path, data: bytes | None) -> None:
+    path.mkdir()
+    if data is None:
+        sparse(path / "run.json")
+    else:
+        (path / "run.json").write_bytes(data)
+
+
+def report_a_line() -> bytes:
+    """Reports a second apart, without a stream; one character makes Python's text take four bytes each."""
+    broken = '{"a":"' + "x" * 300 + '"}\n'
+    return ('{"t":1,"stats":[{"id":"\U0001f600"}]}\n' + broken * 95_000).encode()
+
+
+def content(data: Callable[[], bytes]) -> Callable[[Path], object]:
+    """Writes a file of this content, which is made when it is needed."""
+    return lambda path: path.write_bytes(data())
+
+
+IMPORT, SCENARIO, TRACE, REPORT = (
+    ["import", "{}", "--out", "out"],
+    ["scenario", "check", "{}"],
+    ["trace", "show", "{}"],
+    ["report", "{}"],
+)
+
+
+@dataclass(frozen=True)
+class Bomb:
+    name: str
+    argv: list[str]
+    make: bytes | Callable[[Path], object] | None
+    says: str
+
+    def written(self, folder: Path) -> Path:
+        path = folder / self.name
+        if isinstance(self.make, bytes):
+            path.write_bytes(self.make)
+        elif self.make is not None:
+            self.make(path)
+        return path
+
+
+BOMBS = [
+    Bomb("tables.json.gz", IMPORT, content(lambda: gzip.compress(b'{"a":[' + b"{}," * 200_000_000 + b"{}]}", 1)), "larger than 200MB"),
+    Bomb("values.json.gz", IMPORT, content(lambda: gzip.compress(dump(b"1," * 60_000_000 + b"1"), 1)), "unpacks to over 100 times"),
+    Bomb("zeros.pcap.gz", IMPORT, content(lambda: gzip.compress(b"\xd4\xc3\xb2\xa1" + b"\0" * 10**9, 1)), "larger than 200MB"),
+    Bomb("lines.json", IMPORT, content(lambda: b"{}\n" * 10_000_000), "found 10000000 lines"),
+    Bomb("reports.json", IMPORT, content(lambda: b"".join(b'{"t":%d,"stats":[]}\n' % i for i in range(490_000))), "no outbound-rtp"),
+    Bomb("wide.json", IMPORT, content(report_a_line), "more than 10000 lines"),
+    Bomb("deep.json", IMPORT, content(lambda: b'{"a":' * 6_000_000), "so many values"),
+    Bomb("packets.pcap", IMPORT, content(lambda: pcap(struct.pack("<IIII", 1, 0, 0, 0), 12_000_000)), "no RTP"),
+    Bomb("batches.log", IMPORT, content(lambda: b"\x12\x02\x08\x01" * 15_000_000), "batch"),
+    Bomb("dots.toml", SCENARIO, b"a." * 20_000 + b"b = 1\n", "a key of 20001 parts"),
+    Bomb("header.toml", SCENARIO, b"[" + b"a." * 50_000 + b"b]\n", "a key of 50001 parts"),
+    Bomb("keys.toml", SCENARIO, content(lambda: b"".join(b"key%d = 1\n" % i for i in range(99_000))), "there is no such key"),
+    Bomb("numbers.toml", SCENARIO, b"a = [" + b"1," * 1_900_000 + b"]\n", "1900002 keys and values"),
+    Bomb("text.toml", SCENARIO, b'a = """' + b"x\n" * 1_900_000, "unterminated string"),
+    Bomb("lists.toml", SCENARIO, b"a = " + b"[" * 99_000, "nested too deeply"),
+    Bomb("span.csv", TRACE, b"time_s,rate_bps\n0,100\n400000000,200\n", "49 days"),
+    Bomb("rates.txt", TRACE, content(lambda: b"1 1\n" * 7_900_000 + b"x\n"), "line 7900001"),
+    Bomb("opportunities.trace", TRACE, content(lambda: b"1\n" * 15_900_000 + b"0\n"), "no frequency"),
+    Bomb("sparse", REPORT, lambda path: run_folder(path, None), "larger than 32MB"),
+    Bomb("lists", REPORT, lambda path: run_folder(path, b'{"name":' + b"[[]," * 7_000_000), "so many values"),
+    Bomb("base.json", ["check", "{}", "gcc"], content(lambda: b'{"a":[' + b"{}," * 10_000_000 + b"{}]}"), "so many values"),
+    Bomb("/dev/zero", ["check", "{}", "gcc"], None, "is a device"),
+    Bomb("pipe", TRACE, os.mkfifo, "nothing came out of this pipe for 10 s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
+def test_a_bomb_is_refused_in_time_and_memory(bomb: Bomb, tmp_path: Path) -> None:
+    path = bomb.written(tmp_path)
+    words = [word.replace("{}", str(path)) for word in bomb.argv]
+    program = ["prlimit", f"--as={ADDRESS_SPACE}", sys.executable, "-m", "tidegate", *words]
+    with (tmp_path / "text").open("w+b") as output:
+        child = subprocess.Popen(
+            program,
+            stdout=output,
+            stderr=output,
+            env=environment(),
+            cwd=tmp_path,
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode()
+    assert child.returncode == 2, text[-2000:]
+    assert bomb.says in text, text[-2000:]
+    assert "bug in tidegate" not in text
+    assert text.count("\n") <= LINES
+    assert usage.ru_maxrss / 1000 <= MEMORY_MB
+    assert usage.ru_utime + usage.ru_stime <= CPU_S
+    assert not (tmp_path / "out").exists()
