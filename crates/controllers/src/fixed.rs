@@ -12,7 +12,7 @@ const PRESETS: &[&str] = &["default"];
 /// Registry entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "constant rate, deaf to feedback",
+    summary: "constant rate, without reaction to feedback",
     presets: PRESETS,
     settings: |_| TABLE,
     in_call: Entry::NO_CALL_SETTINGS,
@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
 const TABLE: &[Setting] = &[Setting {
     name: "rate",
     unit: "bit/s",
-    doc: "the rate to send at, kept within the session's limits",
+    doc: "sending rate, kept within the session's limits",
     source: "ours: 1 Mb/s, the reference capacity of RFC 8867 section 4",
     kind: Kind::Number(1.0, 1e12),
 }];

@@ -19,7 +19,7 @@ const PRESETS: &[&str] = &["default"];
 /// Registry entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "square increase, multiplicative decrease from receiver reports: loss, or jitter and delay",
+    summary: "square increase and multiplicative decrease, from loss, jitter and delay in receiver reports",
     presets: PRESETS,
     settings: |_| TABLE,
     in_call: Entry::NO_CALL_SETTINGS,
@@ -37,16 +37,17 @@ pub const ENTRY: Entry = Entry {
 // Each block is a setting: name, type, unit, allowed values, [default], meaning, source.
 settings! {
     decrease: f64, "", Number(0.001, 0.999), [0.5],
-        "part of the rate that congestion takes (beta)",
+        "fraction by which congestion reduces the rate (beta)",
         "not in the abstract; ours: TCP's half (RFC 5681 section 3.1)";
     packet: u64, "bytes", Whole(1, 65_535), [1200],
-        "the packet in which SIMD counts a window",
+        "packet size in which SIMD counts a window",
         "ours: a full payload";
     jitter_rise: f64, "ms", Number(0.0, 1e6), [0.0],
-        "the cumulative jitter above which congestion may be near",
+        "cumulative jitter above which congestion may be near (it is if `delay_factor` is exceeded, too)",
         "not in the abstract; ours: any rise, for the delay factor has to confirm it";
     delay_factor: f64, "", Number(0.0, 1.0), [0.5],
-        "the part of a round trip spent in buffers above which it is; 1: never",
+        "share of the round trip spent in buffers above which congestion is near, if the jitter has risen \
+         (`jitter_rise`); 1: never",
         "not in the abstract; ours: a half, a buffer that holds what the path holds";
 }
 

@@ -48,7 +48,7 @@ impl Terms {
             return Err(format!("interval: found {}; expected more than zero", self.interval));
         }
         if self.min >= self.max || self.min == Rate::ZERO {
-            return Err(format!("rate: found {} to {}; expected two rates that rise", self.min, self.max));
+            return Err(format!("rate: found {} to {}; expected a minimum above zero and below the maximum", self.min, self.max));
         }
         if !(1..=1000).contains(&self.history) {
             return Err(format!("history: found {}; expected 1 to 1000 intervals", self.history));

@@ -24,7 +24,7 @@ use tidegate_core::{Size, Span, Time};
 /// Registry entry for this controller.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "gap between packets from receiver reports, by an equation and a table of its answers",
+    summary: "gap between packets from receiver reports, by an equation and a table of its results",
     presets: PRESETS,
     settings: |_| TABLE,
     in_call: Entry::NO_CALL_SETTINGS,

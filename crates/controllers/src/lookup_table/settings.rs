@@ -40,24 +40,27 @@ words! {
 // Each block is a setting: name, type, unit, allowed values, [table, equation, none], meaning, source.
 settings! {
     mode: Mode, "", Mode::KIND, [Mode::Table, Mode::Equation, Mode::None],
-        "no congestion control, the equation alone, or with the table",
+        "sender: without congestion control (`none`), with the equation alone (`equation`), or with equation and \
+         table (`table`)",
         "Lissah and Mbise 2019, section 4 and figure 3";
     scale: f64, "", Number(1.0, 1e18), [1e13, 1e13, 1e13],
-        "the product of delay, jitter and fraction lost is divided by it, which gives microseconds",
+        "divisor of the product of delay, jitter and fraction lost in the equation, which gives microseconds",
         "equation (1): 1e13; the text below it: 1e9, which fits `jitter_unit` = timestamp";
     jitter_unit: JitterUnit, "", JitterUnit::KIND,
         [JitterUnit::Nanoseconds, JitterUnit::Nanoseconds, JitterUnit::Nanoseconds],
-        "the product takes the jitter in nanoseconds, or in units of a 90 kHz clock as the report has it",
+        "unit of the jitter in the equation: nanoseconds (`ns`), or the report's unit for a clock of 90 kHz \
+         (`timestamp`)",
         "not stated; RFC 3550 section 6.4.1 has timestamp units, RFC 3551 section 5 the clock";
     delay_source: DelaySource, "", DelaySource::KIND,
         [DelaySource::HalfRtt, DelaySource::HalfRtt, DelaySource::HalfRtt],
-        "half of the round trip that a receiver report gives, or the true delay of the last packet",
+        "delay in the equation: half of the round trip that a receiver report gives (`rtt/2`), or the true delay of \
+         the last packet (`simulator`)",
         "section 3: the delay of the last packet before the report, by a clock common to both ends";
     default_gap: f64, "us", Number(0.0, 1e6), [0.0, 0.0, 0.0],
-        "the table's gap while nothing is lost, and before the first report; 0: none",
+        "gap in the table without losses and before the first report; 0: none",
         "section 3 has one and does not print it; ours: 0";
     packet: u64, "bytes", Whole(1, 65_535), [1200, 1200, 1200],
-        "the packet with which a gap makes a rate for an encoder that adapts",
+        "packet size with which a gap gives the rate of an encoder that adapts",
         "ours: a full payload; the document's video does not adapt";
 }
 

@@ -29,7 +29,7 @@ use settings::{NAME, PRESETS, Settings, TABLE};
 /// Registry entry for NADA.
 pub const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "NADA: one congestion signal of queueing delay, loss and marks, and its change",
+    summary: "NADA: rate from one congestion signal of queueing delay, losses and marks, and from the signal's change",
     presets: PRESETS,
     settings: |_| TABLE,
     in_call: Entry::NO_CALL_SETTINGS,

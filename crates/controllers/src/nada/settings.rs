@@ -32,78 +32,87 @@ const NS3_RMCAT: Settings = preset(1);
 settings! {
     // -- measurements ----------------------------------------------------------------------------------
     placement: Placement, "", Placement::KIND, [Placement::Sender, Placement::Sender],
-        "where the congestion signal is computed: at the sender from per-packet feedback, or at the receiver",
+        "half that computes the congestion signal: the sender, from per-packet feedback (`sender`), or the receiver \
+         (`receiver`)",
         "RFC 8698 section 6.4 allows both; ns3-rmcat computes it at the sender";
     estimates: Estimates, "", Estimates::KIND, [Estimates::Rfc8698, Estimates::Ns3Rmcat],
-        "whose estimates of delay, loss and receive rate",
+        "estimators of delay, loss and receive rate: those of RFC 8698 (`rfc8698`) or of ns3-rmcat (`ns3-rmcat`)",
         "RFC 8698 section 5.1; ns3-rmcat sender-based-controller.cc";
     ecn: bool, "", Flag, [true, false],
-        "whether packets are sent as ECT(0), and marks count",
+        "whether packets are sent as ECT(0), and marks enter the congestion signal",
         "RFC 8698 equation (2); ns3-rmcat has no ECN (nada-controller.cc)";
     delta: f64, "ms", Number(10.0, 10_000.0), [100.0, 100.0],
         "target interval of feedback (DELTA)", "RFC 8698 table 2; NADA_PARAM_DELTA_US";
     least_interval: f64, "ms", Number(1.0, 10_000.0), [75.0, 50.0],
-        "of per-packet reports that come more often, one this long after the last update is the next that updates the rate",
+        "minimum time between two updates of the rate where per-packet reports come more often",
         "ours: three quarters of DELTA, so that reports every 50 ms make an update every 100 ms; ns3-rmcat: half of DELTA";
     logwin: f64, "ms", Number(10.0, 60_000.0), [500.0, 500.0],
-        "window of packets that losses, marks and the receive rate are taken over (LOGWIN)",
+        "time window of packets for losses, marks and the receive rate (LOGWIN)",
         "RFC 8698 table 2; DEFAULT_HISTORY_LENGTH_US";
     base_history: u64, "min", Whole(0, 1440), [20, 0],
-        "for how long the least one-way delay is remembered; 0: for ever",
+        "time for which the lowest one-way delay is remembered; 0: for ever",
         "RFC 8698 section 5.1.1: tens of minutes; kept by the minute as in RFC 6817 section 4.2; ns3-rmcat: for ever";
     taps: u64, "packets", Whole(1, 1000), [15, 15],
-        "the queueing delay is the least of this many samples", "RFC 8698 section 5.1.1; ntab in ns3-rmcat";
+        "number of samples whose minimum is the queueing delay", "RFC 8698 section 5.1.1; ntab in ns3-rmcat";
     alpha: f64, "", Number(0.001, 1.0), [0.1, 0.1],
-        "weight of a new loss or marking ratio in the smoothed one (ALPHA)", "RFC 8698 equation (10); NADA_PARAM_ALPHA";
+        "weight of a new loss or marking ratio in the smoothed ratio (ALPHA)",
+        "RFC 8698 equation (10); NADA_PARAM_ALPHA";
     // -- the congestion signal -------------------------------------------------------------------------
     qth: f64, "ms", Number(0.1, 10_000.0), [50.0, 50.0],
-        "from this queueing delay on it is warped, if there were losses (QTH)", "RFC 8698 equation (1); NADA_PARAM_QTH";
+        "queueing delay from which on the delay in the congestion signal is warped after losses (QTH)",
+        "RFC 8698 equation (1); NADA_PARAM_QTH";
     lambda: f64, "", Number(0.0, 100.0), [0.5, 0.5],
-        "exponent of the warping (LAMBDA)", "RFC 8698 equation (1); NADA_PARAM_LAMBDA";
+        "exponent of the warping of the queueing delay (LAMBDA)", "RFC 8698 equation (1); NADA_PARAM_LAMBDA";
     multiloss: f64, "", Number(0.0, 1000.0), [7.0, 7.0],
-        "a loss is remembered for this many mean loss intervals (MULTILOSS)",
+        "number of mean loss intervals for which a loss is remembered (MULTILOSS)",
         "RFC 8698 section 4.2; NADA_PARAM_MULTILOSS";
     open_interval: bool, "", Flag, [false, true],
-        "whether the mean loss interval takes the packets since the last loss for an interval where that makes it longer; \
-         then no loss is ever over, because they are never seven times a mean that they are a sixth of",
+        "whether the packets since the last loss count as a loss interval where they make the mean longer; losses \
+         are then remembered for ever, since the mean is at least a sixth of these packets",
         "RFC 5348 section 5.4, to which RFC 8698 section 4.2 refers, does; ns3-rmcat does. Ours: without, so that losses expire";
     dloss: f64, "ms", Number(0.0, 10_000.0), [10.0, 10.0],
-        "penalty for a loss ratio of plrref (DLOSS)", "RFC 8698 equation (2); NADA_PARAM_DLOSS";
+        "delay penalty for a loss ratio of `plrref` (DLOSS)", "RFC 8698 equation (2); NADA_PARAM_DLOSS";
     plrref: f64, "", Number(1e-6, 1.0), [0.01, 0.01],
         "reference loss ratio (PLRREF)", "RFC 8698 equation (2); NADA_PARAM_PLRREF";
     dmark: f64, "ms", Number(0.0, 10_000.0), [2.0, 2.0],
-        "penalty for a marking ratio of pmrref (DMARK)", "RFC 8698 equation (2)";
+        "delay penalty for a marking ratio of `pmrref` (DMARK)", "RFC 8698 equation (2)";
     pmrref: f64, "", Number(1e-6, 1.0), [0.01, 0.01],
         "reference marking ratio (PMRREF)", "RFC 8698 equation (2)";
     xmax: f64, "ms", Number(0.0, 1e6), [0.0, 500.0],
-        "the congestion signal is at most this; 0: no bound",
+        "upper bound of the congestion signal; 0: no bound",
         "RFC 8698 has none; draft-ietf-rmcat-nada-04, NADA_PARAM_XMAX";
     // -- the reference rate ----------------------------------------------------------------------------
     prio: f64, "", Number(0.001, 1000.0), [1.0, 1.0],
-        "weight of the flow beside others (PRIO)", "RFC 8698 equation (5); NADA_PARAM_PRIO";
+        "weight of the flow relative to others (PRIO)", "RFC 8698 equation (5); NADA_PARAM_PRIO";
     xref: f64, "ms", Number(0.01, 10_000.0), [10.0, 10.0],
-        "the congestion signal at which the largest rate is held (XREF)", "RFC 8698 equation (5); NADA_PARAM_XREF";
+        "congestion signal at which the maximum rate is held (XREF)", "RFC 8698 equation (5); NADA_PARAM_XREF";
     kappa: f64, "", Number(0.0, 100.0), [0.5, 0.5],
-        "gain of gradual updates (KAPPA)", "RFC 8698 equation (7); NADA_PARAM_KAPPA";
+        "gain of gradual updates of the rate (KAPPA)", "RFC 8698 equation (7); NADA_PARAM_KAPPA";
     eta: f64, "", Number(0.0, 100.0), [2.0, 2.0],
-        "gain of the change of the signal over that of its offset (ETA)", "RFC 8698 equation (7); NADA_PARAM_ETA";
+        "gain of the congestion signal's change, relative to the gain of its offset (ETA)",
+        "RFC 8698 equation (7); NADA_PARAM_ETA";
     tau: f64, "ms", Number(1.0, 60_000.0), [500.0, 500.0],
-        "largest round trip that gradual updates are made for (TAU)", "RFC 8698 equation (7); NADA_PARAM_TAU";
+        "upper bound of the round trip for gradual updates of the rate (TAU)",
+        "RFC 8698 equation (7); NADA_PARAM_TAU";
     qeps: f64, "ms", Number(0.0, 10_000.0), [10.0, 10.0],
-        "ramp-up is over when a packet queued for so long (QEPS)", "RFC 8698 section 4.2; NADA_PARAM_QEPS_US";
+        "queueing delay of a packet from which on ramp-up ends (QEPS)", "RFC 8698 section 4.2; NADA_PARAM_QEPS_US";
     qbound: f64, "ms", Number(0.0, 10_000.0), [50.0, 50.0],
-        "largest queueing delay that ramp-up may cause (QBOUND)", "RFC 8698 equation (3); NADA_PARAM_QBOUND";
+        "upper bound of the queueing delay that ramp-up may cause (QBOUND)",
+        "RFC 8698 equation (3); NADA_PARAM_QBOUND";
     dfilt: f64, "ms", Number(0.0, 10_000.0), [120.0, 120.0],
-        "bound on the delay of the filters (DFILT)", "RFC 8698 equation (3); NADA_PARAM_DFILT_US";
+        "upper bound of the delay of the filters (DFILT)", "RFC 8698 equation (3); NADA_PARAM_DFILT_US";
     gamma_max: f64, "", Number(0.0, 10.0), [0.5, 0.5],
-        "ramp-up goes at most by this part above the receive rate (GAMMA_MAX)", "RFC 8698 equation (3); NADA_PARAM_GAMMA_MAX";
+        "largest increase above the receive rate in ramp-up, as a fraction of the receive rate (GAMMA_MAX)",
+        "RFC 8698 equation (3); NADA_PARAM_GAMMA_MAX";
     // -- the rate shaping buffer -----------------------------------------------------------------------
     fps: f64, "Hz", Number(0.0, 1000.0), [30.0, 30.0],
         "frame rate of the video (FPS)", "RFC 8698 equations (11) and (12); SYNCODEC_DEFAULT_FPS";
     beta_v: f64, "", Number(0.0, 10.0), [0.1, 0.0],
-        "how much of what waits in the pacer the encoder makes up for (BETA_V)", "RFC 8698 equation (11); rmcat-constants.h";
+        "fraction of the bytes waiting in the pacer that the encoder saves per frame (BETA_V)",
+        "RFC 8698 equation (11); rmcat-constants.h";
     beta_s: f64, "", Number(0.0, 10.0), [0.1, 0.0],
-        "how much of it the pacer makes up for (BETA_S)", "RFC 8698 equation (12); rmcat-constants.h";
+        "fraction of the bytes waiting in the pacer that the pacer sends in addition per frame (BETA_S)",
+        "RFC 8698 equation (12); rmcat-constants.h";
 }
 
 impl Settings {
@@ -126,7 +135,7 @@ impl Settings {
                 controller: NAME,
                 key: "placement".into(),
                 found: "`receiver` with the estimates of `ns3-rmcat`".into(),
-                expected: "`sender`, where ns3-rmcat computes them, or `estimates` of `rfc8698`".into(),
+                expected: "`sender`, or `estimates` of `rfc8698`".into(),
             });
         }
         Ok(settings)
@@ -183,8 +192,8 @@ mod tests {
         );
         assert_eq!(
             refusal("ns3-rmcat", json!({"placement": "receiver"})),
-            "nada: `placement` is `receiver` with the estimates of `ns3-rmcat`, expected `sender`, where ns3-rmcat \
-             computes them, or `estimates` of `rfc8698`"
+            "nada: `placement` is `receiver` with the estimates of `ns3-rmcat`, expected `sender`, or \
+             `estimates` of `rfc8698`"
         );
         assert!(Settings::with("rfc8698", &json!({"placement": "receiver"})).is_ok());
     }

@@ -38,7 +38,7 @@ const ERICSSON: &str = "ericsson-2026-07";
 /// Registry entry for version 2.
 pub const ENTRY: Entry = Entry {
     name: SCREAM,
-    summary: "SCReAM version 2: a window from delay, losses and marks, for L4S and without",
+    summary: "SCReAM version 2: a window from delay, losses and marks, with or without L4S",
     presets: PRESETS,
     settings: |preset| if preset == ERICSSON { ericsson::settings::TABLE } else { TABLE },
     in_call: Entry::NO_CALL_SETTINGS,
@@ -56,7 +56,7 @@ pub const ENTRY: Entry = Entry {
 /// Registry entry for version 1.
 pub const V1: Entry = Entry {
     name: v1::settings::SCREAM_V1,
-    summary: "SCReAM version 1: a window by the queue's delay, and a target beside it",
+    summary: "SCReAM version 1: a window from the queueing delay, and a target that follows the sending rate",
     presets: v1::settings::PRESETS,
     settings: |_| v1::settings::TABLE,
     in_call: Entry::NO_CALL_SETTINGS,

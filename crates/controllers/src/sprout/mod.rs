@@ -28,7 +28,7 @@ use settings::{PRESETS, SPROUT, SPROUT_EWMA, Settings, TABLE};
 /// Registry entry for Sprout.
 pub const ENTRY: Entry = Entry {
     name: SPROUT,
-    summary: "Sprout: stochastic forecasts of what a cellular link will deliver",
+    summary: "Sprout: stochastic forecasts of the bytes that a cellular link will deliver",
     presets: PRESETS,
     settings: |_| TABLE,
     in_call: Entry::NO_CALL_SETTINGS,

@@ -38,34 +38,40 @@ const AWARE: Settings = preset(2);
 settings! {
     // -- the receiver ----------------------------------------------------------------------------
     average_weight: f64, "", Number(0.0, 1.0), [0.0, 0.0, 0.0],
-        "weight of a new tick in the moving average that is forecast; 0: the inference over the distribution of rates",
+        "weight of a new tick in the moving average that is forecast; 0: inference over the distribution of rates",
         "NSDI 2013 section 5.3; 1/8 in the receiver of Sprout-EWMA";
     confidence: f64, "%", Number(1.0, 99.0), [95.0, 95.0, 95.0],
-        "how surely at least what is forecast will be delivered; of no use to a moving average",
+        "probability that at least the forecast bytes are delivered; without effect on a moving average",
         "NSDI 2013 section 3.3: 95 %; receiver.cc: the quantile 0.05";
     packet: u64, "bytes", Whole(1, 65_535), [1400, 1400, 1400],
-        "RTP bytes that the receiver counts as one packet", "receiver.cc: len / 1400.0";
+        "number of RTP bytes that the receiver counts as one packet", "receiver.cc: len / 1400.0";
     app_limited: AppLimited, "", AppLimited::KIND,
         [AppLimited::Observe, AppLimited::Observe, AppLimited::Ignore],
-        "while the sender says that it has nothing more, arrivals are all that the link can carry (`observe`), or what it can carry at least (`ignore`)",
+        "meaning of arrivals while the sender has nothing more to send: the rate of the link (`observe`), or a lower \
+         bound of it (`ignore`)",
         "ours, after Hermanns (IETF 88, 2013); the original observes";
     // -- the sender ------------------------------------------------------------------------------
     forecast_packet: u64, "bytes", Whole(1, 65_535), [1440, 1440, 1440],
-        "bytes that the sender may send for a packet of the forecast", "sproutconn.cc: 1440";
+        "number of bytes that the sender may send for each packet of the forecast", "sproutconn.cc: 1440";
     delay_ticks: u64, "ticks", Whole(1, 7), [5, 5, 5],
-        "what is sent is to have been delivered after so many ticks of 20 ms", "sproutconn.h: TARGET_DELAY_TICKS";
+        "number of ticks of 20 ms within which the bytes sent are to be delivered",
+        "sproutconn.h: TARGET_DELAY_TICKS";
     packet_overhead: u64, "bytes", Whole(0, 1000), [50, 50, 50],
-        "what a packet takes of the sequence numbers beyond its RTP bytes", "network.cc: new_packet";
+        "increase of the sequence number for each packet, in addition to its RTP bytes", "network.cc: new_packet";
     reordering: f64, "ms", Number(0.0, 1000.0), [10.0, 10.0, 10.0],
-        "what was sent so long before a packet that has arrived is lost if it has not", "network.h: REORDER_LIMIT";
+        "reordering window: a missing packet is lost when a packet sent this much later has arrived",
+        "network.h: REORDER_LIMIT";
     heartbeat: f64, "ms", Number(1.0, 10_000.0), [50.0, 50.0, 50.0],
-        "the longest silence: then an empty packet goes, whatever the window is; told as time_to_next after the last packet of a flight",
+        "maximum time without departures, after which an empty packet is sent even if the window is full; announced \
+         as time_to_next by the last packet of a flight",
         "sproutbt2.cc: fallback_interval; NSDI 2013 section 3.4";
     offer: Offer, "", Offer::KIND, [Offer::Forecast, Offer::All, Offer::Forecast],
-        "what the encoder is offered: the rate of the forecast, or all that the session allows, for a source that always has something to send",
+        "rate offered to the encoder: that of the forecast (`forecast`), or the session's maximum, for a source that \
+         always has something to send (`all`)",
         "ours: the paper's sender always has something to send";
     drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
-        "an encoder that is offered the rate of the forecast gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it gets it all",
+        "time in which the bytes waiting in the pacer are to leave (under `offer` forecast): the encoder gets less \
+         than the forecast accordingly, but at least half; 0: the whole forecast",
         "ours: the original leaves the application's queue to the application";
 }
 

@@ -29,7 +29,7 @@ use settings::{PRESETS, Settings, TABLE, TFRC, TFRC_SP};
 /// Registry entry for TFRC.
 pub const ENTRY: Entry = Entry {
     name: TFRC,
-    summary: "TCP-friendly rate control: TCP's throughput equation, smoothly",
+    summary: "TCP-friendly rate control: a smooth rate from TCP's throughput equation",
     presets: PRESETS,
     settings: |_| TABLE,
     in_call: Entry::NO_CALL_SETTINGS,
@@ -41,7 +41,7 @@ pub const ENTRY: Entry = Entry {
 /// Registry entry for TFRC for small packets.
 pub const ENTRY_SP: Entry = Entry {
     name: TFRC_SP,
-    summary: "TFRC for small packets: the bandwidth of a TCP with large ones",
+    summary: "TFRC for small packets: the bandwidth of a TCP with large packets",
     defaults: |preset| Settings::defaults(TFRC_SP, preset),
     build: |preset, overrides| Ok(Box::new(Sender::new(Settings::with(TFRC_SP, preset, overrides)?))),
     receiver: Some(|preset, overrides| {

@@ -56,61 +56,65 @@ const SMALL_3448: Settings = Settings {
 settings! {
     // -- the sender's rate ---------------------------------------------------------------------------
     rules: RateRules, "", RateRules::KIND, [RateRules::Rfc5348, RateRules::Rfc3448, RateRules::Rfc5348],
-        "which RFC's rules make a rate of feedback, and of its absence",
+        "RFC whose rules calculate the rate from feedback and its absence",
         "RFC 5348 sections 4.3 and 4.4; RFC 3448 sections 4.3 and 4.4";
     initial_window: InitialWindow, "", InitialWindow::KIND,
         [InitialWindow::Rfc3390, InitialWindow::OnePacket, InitialWindow::Rfc3390],
-        "how much goes in the first round trip: min(4 mss, max(2 mss, 4380 B)), or one segment",
+        "bytes allowed in the first round trip: min(4 mss, max(2 mss, 4380 bytes)) (`rfc3390`), or one segment \
+         (`one-packet`)",
         "RFC 5348 section 4.2; RFC 3448 section 4.3 (s/R)";
     mss: u64, "bytes", Whole(1, 65_535), [1460, 1460, 1460],
-        "the largest segment: for the initial window, and as the segment before anything is sent",
+        "maximum segment size, for the initial window, and as segment size before anything is sent",
         "RFC 5348 section 4.2; 1460 as in RFC 4828 section 3";
     segment: u64, "bytes", Whole(0, 65_535), [0, 0, 1460],
-        "the segment size s of the equation; 0: the mean size of the packets sent (by the receiver: of those received)",
+        "segment size s of the equation; 0: the mean size of the packets sent (at the receiver: of the packets \
+         received)",
         "RFC 5348 section 4.1; RFC 4828 section 3: 1460";
     size_weight: f64, "", Number(1e-6, 1.0), [0.0625, 0.0625, 0.0625],
-        "weight of a new packet in the mean size", "ours: 1/16; RFC 5348 section 4.1 leaves it open";
+        "weight of a new packet in the mean packet size", "ours: 1/16; RFC 5348 section 4.1 leaves it open";
     rtt_weight: f64, "", Number(1e-6, 1.0), [0.1, 0.1, 0.1],
         "weight of a new sample in the round-trip time (1 - q)", "RFC 5348 section 4.3: q = 0.9";
     delayed_acks: u64, "packets", Whole(1, 100), [1, 1, 1],
-        "segments acknowledged by one ACK of the TCP that is copied (b)",
+        "number of segments acknowledged by one ACK of the TCP that is emulated (b)",
         "RFC 5348 section 3.1: 1 is RECOMMENDED";
     rto_rtts: f64, "round trips", Number(0.0, 1000.0), [4.0, 4.0, 4.0],
-        "the retransmission timeout of the TCP that is copied", "RFC 5348 section 3.1: t_RTO = 4 R";
+        "retransmission timeout of the TCP that is emulated", "RFC 5348 section 3.1: t_RTO = 4 R";
     max_backoff: f64, "s", Number(1.0, 3600.0), [64.0, 64.0, 64.0],
-        "at least one segment goes in this time (t_mbi)", "RFC 5348 section 4.3: 64 s";
+        "maximum time between two segments (t_mbi)", "RFC 5348 section 4.3: 64 s";
     start_timeout: f64, "s", Number(0.1, 64.0), [2.0, 2.0, 2.0],
-        "the first nofeedback timer, before there is a round-trip time", "RFC 5348 section 4.2: 2 s";
+        "initial nofeedback timer, before the first round-trip time", "RFC 5348 section 4.2: 2 s";
     oscillation_reduction: bool, "", Flag, [true, true, true],
-        "send slower than allowed while the round-trip time is above its mean, faster below",
+        "whether the rate is lower than allowed while the round-trip time is above its mean, and higher while below",
         "RFC 5348 section 4.5 and RFC 3448 section 4.5, both OPTIONAL";
     sqmean_weight: f64, "", Number(1e-6, 1.0), [0.1, 0.1, 0.1],
         "weight of a new sample in the mean of the square root of the round-trip time (1 - q2)",
         "RFC 5348 section 4.5: q2 = 0.9";
     header: u64, "bytes", Whole(0, 1000), [0, 0, 40],
-        "charged for each packet beside its size; 0: none", "RFC 4828 section 3: H = 40";
+        "header bytes charged for each packet in addition to its size; 0: none", "RFC 4828 section 3: H = 40";
     min_gap: f64, "ms", Number(0.0, 1000.0), [0.0, 0.0, 10.0],
-        "least time between two packets; 0: none", "RFC 4828 section 3: 10 ms";
+        "minimum time between two packets; 0: none", "RFC 4828 section 3: 10 ms";
     drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
-        "the encoder gets so much less that what waits in the pacer would leave in this time, but at least half; 0: it \
-         gets all that is allowed",
+        "time in which the bytes waiting in the pacer are to leave: the encoder gets less than the allowed rate \
+         accordingly, but at least half; 0: the whole allowed rate",
         "ours: RFC 5348 leaves the application's queue to the application";
     // -- the receiver's loss event rate --------------------------------------------------------------
     reordering: u64, "packets", Whole(1, 100), [3, 3, 3],
-        "a packet is lost when this many later ones have arrived (NDUPACK)", "RFC 5348 section 5.1";
+        "number of later arrivals after which a missing packet is lost (NDUPACK)", "RFC 5348 section 5.1";
     first_interval: FirstInterval, "", FirstInterval::KIND,
         [FirstInterval::Largest, FirstInterval::Present, FirstInterval::Largest],
-        "which receive rate the interval before the first loss is made to give",
+        "receive rate from which the interval before the first loss is calculated: the largest so far (`largest`), \
+         or the present one (`present`)",
         "RFC 5348 section 6.3.1: the largest so far; RFC 3448 section 6.3.1: the present one";
     discounting: bool, "", Flag, [true, true, true],
-        "whether a long interval without loss makes older ones count less",
+        "whether a long interval without loss reduces the weights of older intervals",
         "RFC 5348 section 5.5, OPTIONAL; RFC 3448 section 5.5";
     discount_threshold: f64, "", Number(0.0, 1.0), [0.25, 0.5, 0.25],
-        "they count at least this part",
+        "lowest factor of the weights of older intervals (under `discounting`)",
         "THRESHOLD in section 5.5: 0.25 in RFC 5348 (its section 9 says so), 0.5 in RFC 3448";
     short_intervals: bool, "", Flag, [false, false, true],
-        "an interval of at most two round trips with N packets and K losses has the length N/K, and the \
-         open one counts only after two round trips", "RFC 4828 section 3";
+        "whether an interval of at most two round trips with N packets and K losses has the length N/K, and the open \
+         interval counts only after two round trips",
+        "RFC 4828 section 3";
 }
 
 impl Settings {

@@ -22,172 +22,181 @@ use Kind::{Flag, Number, Whole};
 settings! {
     // -- the call ----------------------------------------------------------------------------------------
     pacing_factor: f64, "", Number(1.0, 100.0), [2.5],
-        "the pacer may send this times the target",
+        "pacing rate as a multiple of the target",
         "kDefaultPaceMultiplier; a call sets it (StreamsConfig::pacing_factor)";
     burst: f64, "ms", Number(0.0, 1000.0), [40.0],
-        "the pacer sends at once what it may send in this time, at most 63 kB, whenever media comes to an empty queue",
+        "burst that the pacer sends at once when media comes to an empty queue, as time at the pacing rate; at most \
+         63 kB",
         "PacingController::kDefaultBurstInterval; RTCConfiguration::pacer_burst_interval";
     alr_probing: bool, "", Flag, [true],
-        "probe every alr_interval while the application is the limit",
+        "whether to probe every `alr_interval` while the application limits the rate",
         "StreamsConfig::requests_alr_probing; of a call, screen share asks for it";
     padding: f64, "bit/s", Number(0.0, 1e9), [0.0],
-        "keep this much on the wire, up to the target",
+        "rate that padding keeps on the wire, at most the target",
         "StreamsConfig::max_padding_rate";
     least_allocated: f64, "bit/s", Number(0.0, 1e9), [0.0],
-        "the least rate at which all streams can be sent: a lower bound of target and pacing",
+        "lowest rate at which all streams can be sent: a lower bound of target and pacing rate",
         "StreamsConfig::min_total_allocated_bitrate, WebRTC-Bwe-MinAllocAsLowerBound";
 
     // -- delay -------------------------------------------------------------------------------------------
     trend_window: u64, "groups", Whole(10, 200), [20],
-        "the line is fitted to this many groups of packets",
+        "number of groups of packets to which the trend line is fitted",
         "WebRTC-BweWindowSizeInPackets; kDefaultTrendlineWindowSize";
     beta: f64, "", Number(0.1, 0.999), [0.85],
-        "on over-use the rate becomes this times the received rate, less 5 kbit/s",
+        "rate after over-use, as a fraction of the received rate; 5 kbit/s are subtracted from the product",
         "WebRTC-BweBackOffFactor; kDefaultBackoffFactor";
 
     // -- losses ------------------------------------------------------------------------------------------
     loss_part: bool, "", Flag, [true],
-        "whether the loss-based part of 2021 limits the rate; without it, that of before does",
+        "whether the loss-based estimator of 2021 limits the rate; false: the one before it does",
         "WebRTC-Bwe-LossBasedBweV2 Enabled";
     loss_observation: f64, "ms", Number(1.0, 60_000.0), [250.0],
-        "packets sent within this, or more, are one observation",
+        "minimum duration of an observation, which counts the bytes sent and lost in this time",
         "ObservationDurationLowerBound";
     loss_observations: u64, "", Whole(1, 15), [3],
-        "the loss-based part has nothing to say before it has so many",
+        "number of observations from which on the loss-based estimator has an estimate",
         "MinNumObservations";
     loss_weight: f64, "", Number(0.01, 1.0), [0.9],
-        "weight of an observation over that of the next one",
+        "weight of an observation relative to the next newer one",
         "TemporalWeightFactor, InstantUpperBoundTemporalWeightFactor";
     loss_up: f64, "", Number(1.0, 10.0), [1.02],
-        "a candidate is this times the present estimate",
+        "higher candidate for the estimate, as a multiple of the present estimate",
         "CandidateFactors";
     loss_down: f64, "", Number(0.01, 1.0), [0.95],
-        "... and another one this",
+        "lower candidate for the estimate, as a fraction of the present estimate",
         "CandidateFactors";
     loss_bias: f64, "", Number(0.0, 10.0), [0.0002],
-        "how much a kbit/s of bandwidth is worth",
+        "preference for candidates of more bandwidth: weight of the bandwidth in kbit/s",
         "HigherBwBiasFactor";
     loss_log_bias: f64, "", Number(0.0, 10.0), [0.02],
-        "... and a factor of e of it",
+        "preference for candidates of more bandwidth: weight of the natural logarithm of the bandwidth in kbit/s",
         "HigherLogBwBiasFactor";
     loss_preference: f64, "", Number(0.0, 0.999), [0.2],
-        "where more than this is lost, less bandwidth is preferred",
+        "fraction lost above which candidates of less bandwidth are preferred",
         "LossThresholdOfHighBandwidthPreference";
     loss_inherent_start: f64, "", Number(0.0, 0.999), [0.01],
-        "the inherent loss at first",
+        "initial estimate of the inherent loss",
         "InitialInherentLossEstimate";
     loss_inherent_least: f64, "", Number(0.0, 0.999), [0.001],
-        "the inherent loss is never less",
+        "lower bound of the inherent loss",
         "InherentLossLowerBound";
     loss_offset: f64, "", Number(0.0, 0.999), [0.05],
-        "losses up to this may be inherent at any rate, and bound no rate",
+        "fraction lost up to which losses may be inherent at any rate, and limit no rate",
         "InherentLossUpperBoundOffset, InstantUpperBoundLossOffset";
     loss_balance: f64, "bit/s", Number(1.0, 1e9), [100_000.0],
-        "this over the rate may be inherent on top; this over the loss beyond the offset bounds the rate",
+        "rate B in two bounds: inherent loss at most `loss_offset` + B / bandwidth, estimate at most B / (fraction \
+         lost - `loss_offset`)",
         "InherentLossUpperBoundBwBalance, InstantUpperBoundBwBalance";
     loss_newton: f64, "", Number(0.01, 1.0), [0.75],
-        "length of the one step of Newton's method",
+        "factor of the one step of Newton's method that fits the inherent loss",
         "NewtonStepSize (NewtonIterations: 1)";
     loss_median_factor: f64, "", Number(0.0, 100.0), [2.0],
-        "the worst observation counts where it was sent at this times the median rate",
+        "sending rate from which on the observation with most losses counts in the average loss, as a multiple of \
+         the median rate",
         "MedianSendingRateFactor";
     loss_rampup: f64, "", Number(1.0, 100.0), [1.5],
-        "while losses limit it, the estimate rises to at most this times the received rate",
+        "upper bound of a rising estimate while losses limit it, as a multiple of the received rate",
         "BwRampupUpperBoundFactor";
     loss_rampup_hold: f64, "", Number(1.0, 100.0), [1.2],
-        "... or to this, near the rate of the last hold",
+        "value in place of `loss_rampup` while the received rate is near the rate of the last hold",
         "BwRampupUpperBoundInHoldFactor";
     loss_hold_threshold: f64, "", Number(0.0, 100.0), [1.3],
-        "near is a received rate below this times that rate",
+        "multiple of the rate of the last hold below which the received rate counts as near that rate",
         "BwRampupUpperBoundHoldThreshold";
     loss_increase: f64, "", Number(1.0, 100.0), [1.3],
-        "the estimate rises by at most this factor in loss_increase_window",
+        "largest factor by which the estimate rises within `loss_increase_window`",
         "MaxIncreaseFactor";
     loss_increase_window: f64, "ms", Number(1.0, 60_000.0), [300.0],
-        "how long that holds",
+        "duration for which `loss_increase` limits the rise of the estimate",
         "DelayedIncreaseWindow";
     loss_hold_factor: f64, "", Number(0.0, 100.0), [2.0],
-        "each hold lasts this times the one before, from 300 ms up to 60 s; 0: no hold",
+        "duration of a hold of the estimate as a multiple of the previous hold's, from 300 ms to 60 s; 0: no hold",
         "HoldDurationFactor; kInitHoldDuration, kMaxHoldDuration";
     loss_padding: f64, "ms", Number(0.0, 60_000.0), [2000.0],
-        "how long padding helps an increase; 0: not at all",
+        "duration of padding that supports an increase of the estimate; 0: no padding",
         "PaddingDuration";
 
     // -- no feedback -------------------------------------------------------------------------------------
     rtt_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
-        "back off when a round trip, or waiting for one, takes longer; 0: never",
+        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+         limit",
         "WebRTC-Bwe-MaxRttLimit limit";
     rtt_factor: f64, "", Number(0.01, 1.0), [0.8],
-        "factor of a back-off",
+        "factor of the target at a reduction for a long round trip (`rtt_limit`)",
         "WebRTC-Bwe-MaxRttLimit fraction";
     rtt_interval: f64, "ms", Number(1.0, 60_000.0), [1000.0],
-        "least time between two back-offs",
+        "minimum time between two reductions for a long round trip (`rtt_limit`)",
         "WebRTC-Bwe-MaxRttLimit interval";
     rtt_floor: f64, "bit/s", Number(0.0, 1e9), [5000.0],
-        "no back-off below this",
+        "lower bound of the target at reductions for a long round trip (`rtt_limit`)",
         "WebRTC-Bwe-MaxRttLimit floor";
 
     // -- application-limited region ----------------------------------------------------------------------
     alr_usage: f64, "", Number(0.01, 1.0), [0.8],
-        "the part of the target that is to be used",
+        "rate at which the budget that detects a limited application fills, as a fraction of the target",
         "AlrExperimentSettings, kDefaultProbingScreenshareBweSettings 1.0,2875,80,40,-60,3";
     alr_start: f64, "", Number(-1.0, 1.0), [0.4],
-        "limited from this level of a budget of 500 ms on",
+        "level of the budget, which is full (1) after 500 ms, above which the application counts as limited",
         "the same; AlrDetectorConfig itself says 0.80";
     alr_stop: f64, "", Number(-1.0, 1.0), [-0.6],
-        "... until it is below this",
+        "level of the budget, which is full (1) after 500 ms, below which the application no longer counts as \
+         limited",
         "the same; AlrDetectorConfig itself says 0.50";
 
     // -- probing -----------------------------------------------------------------------------------------
     probe_first: f64, "", Number(1.0, 100.0), [3.0],
-        "the first probe is this times the start rate",
+        "rate of the first probe as a multiple of the start rate",
         "WebRTC-Bwe-ProbingConfiguration p1";
     probe_second: f64, "", Number(0.0, 100.0), [6.0],
-        "... and the second one this; 0: there is none",
+        "rate of the second probe as a multiple of the start rate; 0: no second probe",
         "p2";
     probe_step: f64, "", Number(1.0, 100.0), [2.0],
-        "after a good result the next one is this times the result",
+        "rate of a further probe after a good result, as a multiple of that result",
         "step_size";
     probe_further: f64, "", Number(0.0, 10.0), [0.7],
-        "good is a result above this times what was probed",
+        "fraction of the probed rate above which a result is good, and a further probe follows",
         "further_probe_threshold";
     probe_duration: f64, "ms", Number(1.0, 10_000.0), [15.0],
-        "a probe is at least so long",
+        "minimum duration of a probe",
         "min_probe_duration";
     probe_packets: u64, "packets", Whole(1, 1000), [5],
-        "... and has at least so many packets",
+        "minimum number of packets of a probe",
         "min_probe_packets_sent";
     probe_spacing: f64, "ms", Number(0.001, 1000.0), [2.0],
-        "least time between departures",
+        "minimum time between the departures of a probe",
         "min_probe_delta";
     alr_interval: f64, "ms", Number(1.0, 1e6), [5000.0],
-        "time between probes of a limited application",
+        "time between probes while the application limits the rate",
         "alr_interval";
     alr_scale: f64, "", Number(1.0, 100.0), [2.0],
-        "such a probe is this times the estimate",
+        "rate of a probe while the application limits the rate, as a multiple of the estimate",
         "alr_scale";
     loss_limited_scale: f64, "", Number(1.0, 100.0), [1.5],
-        "while losses limit the estimate and it rises, no probe is above this times it",
+        "upper bound of probes while losses limit a rising estimate, as a multiple of the estimate",
         "loss_limited_scale";
     allocation_first: f64, "", Number(0.0, 100.0), [1.0],
-        "when the sources want more: a probe at this times what they want; 0: none",
+        "rate of the first probe when the sources want more than the estimate, as a multiple of the wanted rate; 0: \
+         no probe",
         "alloc_p1 (probe_max_allocation)";
     allocation_second: f64, "", Number(0.0, 100.0), [2.0],
-        "... and one at this; 0: none",
+        "rate of the second probe when the sources want more than the estimate, as a multiple of the wanted rate; 0: \
+         none",
         "alloc_p2";
     allocation_limit: f64, "", Number(1.0, 100.0), [2.0],
-        "... neither above this times the estimate",
+        "upper bound of probes when the sources want more than the estimate, as a multiple of the estimate",
         "alloc_current_bwe_limit";
 
     // -- congestion window -------------------------------------------------------------------------------
     pushback: Pushback, "", Pushback::KIND, [Pushback::Frames],
-        "what more bytes in flight than the target carries in a round trip and window_extra do",
+        "effect of more bytes in flight than the congestion window: the encoder drops frames (`frames`), the target \
+         falls (`rate`), or none (`off`)",
         "WebRTC-CongestionWindow QueueSize:350,MinBitrate:30000,DropFrame:true";
     window_extra: f64, "ms", Number(0.0, 60_000.0), [350.0],
-        "the window is what the target carries in the shortest round trip of late, and this",
+        "time that, added to the shortest recent round trip, gives the congestion window in bytes at the target \
+         rate",
         "QueueSize";
     window_floor: f64, "bit/s", Number(0.0, 1e9), [30_000.0],
-        "no pushback below this",
+        "rate below which a full congestion window does not reduce the rate further",
         "MinBitrate";
 }
 

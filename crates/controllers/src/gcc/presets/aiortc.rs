@@ -22,32 +22,34 @@ use tidegate_core::units::Span;
 settings! {
     // -- of gcc only: at the receiver it is as it is shipped --------------------------------------------------
     send_clock: SendClock, "", SendClock::KIND, [SendClock::Exact],
-        "to which resolution send times are known",
+        "resolution of the send times: exact (`exact`), or 2^-18 s (`abs-send-time`)",
         "transport-wide feedback: exact; RemoteBitrateEstimator: abs-send-time";
     adapt_clock: AdaptClock, "", AdaptClock::KIND, [AdaptClock::Group],
-        "which arrival time stands for a group in the threshold",
+        "arrival time of a group for the threshold: that of the group's last packet (`group`), or of the next \
+         group's first (`packet`)",
         "RemoteBitrateEstimator: packet";
     // -- of both ------------------------------------------------------------------------------------------------
     k_up: f64, "1/ms", Number(0.0, 1.0), [0.0087],
-        "speed of the threshold towards an estimate above it",
+        "speed of the threshold towards an estimate above the threshold",
         "OveruseDetector.k_up";
     k_down: f64, "1/ms", Number(0.0, 1.0), [0.039],
-        "speed of the threshold towards an estimate below it",
+        "speed of the threshold towards an estimate below the threshold",
         "OveruseDetector.k_down";
     received_window: f64, "ms", Number(10.0, 60_000.0), [1000.0],
-        "window over which the received rate is measured",
+        "duration of the window in which the received rate is measured",
         "RateCounter(1000)";
     update_interval: f64, "ms", Number(0.0, 60_000.0), [500.0],
-        "without over-use, update the rate only when the last update is longer ago than this",
+        "time that has to pass between two updates of the rate without over-use",
         "AimdRateControl.feedback_interval";
     beta: f64, "", Number(0.1, 1.0), [0.85],
-        "on over-use the rate becomes this times the received rate",
+        "rate after over-use, as a fraction of the received rate",
         "AimdRateControl.update";
     loss_part: bool, "", Flag, [false],
-        "whether losses limit the rate, as they do in libwebrtc-v1",
+        "whether losses limit the rate, as in `libwebrtc-v1`",
         "aiortc has no loss part";
     silence_limit: f64, "ms", Number(0.0, 1e6), [0.0],
-        "back off when packets go out this long (and a round trip less) after the last feedback; 0: never",
+        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+         limit",
         "aiortc has none; libwebrtc RttBasedBackoff limit: 3000";
 }
 

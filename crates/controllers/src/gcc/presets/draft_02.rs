@@ -23,59 +23,61 @@ use tidegate_core::units::Span;
 
 settings! {
     group_length: f64, "ms", Number(0.0, 1000.0), [5.0],
-        "packets sent within this of a group's first packet belong to it",
+        "duration of a group: packets sent within this time of the group's first packet belong to it",
         "table 1, burst_time";
     process_noise: f64, "ms^2", Number(1e-12, 1e3), [1e-3],
         "state noise variance of the Kalman filter",
         "table 1, q";
     initial_error: f64, "ms^2", Number(1e-12, 1e6), [0.1],
-        "first error variance of the Kalman filter",
+        "initial error variance of the Kalman filter",
         "table 1, e(0)";
     noise_weight: f64, "", Number(1e-6, 0.5), [0.01],
-        "weight of a new sample in the measurement noise at 30 groups a second",
+        "weight of a new sample in the measurement noise at 30 groups per second",
         "table 1, chi in 0.001 to 0.1";
     num_deltas_cap: u64, "groups", Whole(1, 1000), [60],
-        "the estimate times the number of groups so far, at most this, is compared with the threshold; 1: the estimate itself",
+        "upper bound of the number of groups by which the estimate is multiplied before it is compared with the \
+         threshold; 1: no factor",
         "libwebrtc kMinNumDeltas, aiortc MIN_NUM_DELTAS; 5.4 as printed is 1, which needs 12.5 ms a group";
     overuse_time: f64, "ms", Number(0.0, 10_000.0), [10.0],
-        "over-use is signalled when it lasted longer than this in send time; 0: at once",
+        "send time during which the threshold has to be exceeded before over-use is signalled; 0: none",
         "table 1, overuse_time_th";
     threshold_start: f64, "ms", Number(0.01, 10_000.0), [12.5],
-        "first threshold",
+        "initial threshold of the over-use detector",
         "table 1, del_var_th(0)";
     k_up: f64, "1/ms", Number(0.0, 1.0), [0.01],
-        "speed of the threshold towards an estimate above it",
+        "speed of the threshold towards an estimate above the threshold",
         "table 1, K_u";
     k_down: f64, "1/ms", Number(0.0, 1.0), [0.00018],
-        "speed of the threshold towards an estimate below it",
+        "speed of the threshold towards an estimate below the threshold",
         "table 1, K_d";
     received_window: f64, "ms", Number(10.0, 60_000.0), [500.0],
-        "window over which the received rate is measured",
+        "duration of the window in which the received rate is measured",
         "table 1, T in 0.5 to 1 s";
     beta: f64, "", Number(0.1, 1.0), [0.85],
-        "on over-use the rate becomes this times the received rate",
+        "rate after over-use, as a fraction of the received rate",
         "table 1 (5.5: 0.8 to 0.95)";
     increase_per_second: f64, "", Number(1.0, 4.0), [1.08],
-        "growth in a second far from the link capacity",
+        "factor of the multiplicative increase per second, far from the link capacity",
         "5.5, eta";
     loss_part: bool, "", Flag, [true],
         "whether losses limit the rate",
         "6";
     loss_low: f64, "", Number(0.0, 1.0), [0.02],
-        "the loss-based rate grows at a fraction lost up to this",
+        "fraction lost up to which the loss-based rate grows",
         "6 (less than 2 %; libwebrtc's reading is taken: up to)";
     loss_high: f64, "", Number(0.0, 1.0), [0.1],
-        "... and falls above this",
+        "fraction lost above which the loss-based rate falls",
         "6";
     silence_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
-        "back off when packets go out this long (and a round trip less) after the last feedback; 0: never",
+        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+         limit",
         "not in the draft; libwebrtc RttBasedBackoff limit";
     // -- of gcc-remb only ------------------------------------------------------------------------------------
     remb_interval: f64, "ms", Number(0.0, 60_000.0), [1000.0],
-        "a REMB at least this often while packets arrive; 0: one with each update of the rate",
+        "maximum time between two REMBs while packets arrive; 0: a REMB with each update of the rate",
         "3 (b): at least once every second";
     remb_drop: f64, "", Number(0.0, 1.0), [0.03],
-        "... and at once when the rate is less than the last one said by more than this part of it",
+        "fall of the rate since the last REMB, as a fraction, above which the next REMB is sent at once",
         "3 (b): as soon as congestion is detected; libwebrtc vie_remb kSendThresholdPercent 97, RembThrottler 103";
 }
 

@@ -21,35 +21,37 @@ use tidegate_core::control::Controller;
 settings! {
     // -- of gcc only: the receiver half has no lost packets, and a receiver report names none -----------------
     lost_repeat: bool, "", Flag, [true],
-        "a lost packet repeats the last delay variation into filter and detector",
+        "whether a lost packet passes the last delay variation to filter and detector once more",
         "3.4.3.1: is assigned the value of the previous packet";
     loss_over: LossOver, "", LossOver::KIND, [LossOver::Packets],
-        "over which packets the fraction lost is taken: the last `loss_packets`, those sent in the last `loss_interval`, or those since the last fraction, for both",
+        "packets in the fraction lost: the last `loss_packets` (`packets`), all sent in the last `loss_interval` \
+         (`time`), or all since the last fraction, for at least `loss_interval` and `loss_packets` (`interval`)",
         "3.4.3.1: the last RTCP_limit packets; table 6: a time window T";
     late_after: f64, "ms", Number(0.0, 1e6), [0.0],
-        "a packet with this much more delay than the least so far is late, and counts as lost; 0: none is late",
+        "delay beyond the lowest so far above which a packet counts as lost; 0: no limit",
         "3.4.2: status 2, arriving late (neither threshold nor use is given)";
     // -- of both ------------------------------------------------------------------------------------------------
     threshold_start: f64, "ms", Number(0.01, 10_000.0), [12.5],
-        "first threshold",
+        "initial threshold of the over-use detector",
         "table 6";
     k_up: f64, "1/ms", Number(0.0, 1.0), [0.01],
-        "speed of the threshold towards an estimate above it",
+        "speed of the threshold towards an estimate above the threshold",
         "table 6 (the text has the two the other way round)";
     k_down: f64, "1/ms", Number(0.0, 1.0), [0.00018],
-        "speed of the threshold towards an estimate below it",
+        "speed of the threshold towards an estimate below the threshold",
         "table 6";
     received_window: f64, "ms", Number(10.0, 60_000.0), [500.0],
-        "window over which the received rate is measured",
+        "duration of the window in which the received rate is measured",
         "table 6: T";
     beta: f64, "", Number(0.1, 1.0), [0.95],
-        "on over-use the rate becomes this times the received rate",
+        "rate after over-use, as a fraction of the received rate",
         "table 6";
     loss_interval: f64, "ms", Number(0.0, 60_000.0), [500.0],
-        "length of the window of time, or for how long losses are summed up",
+        "duration of the time window of the fraction lost, or minimum duration of the interval between two \
+         fractions",
         "table 6: T";
     loss_packets: u64, "packets", Whole(1, 10_000), [100],
-        "length of the window of packets, or of how many at least losses are summed up",
+        "number of packets in the window of the fraction lost, or minimum number between two fractions",
         "RTCP_limit (no value is given)";
 }
 

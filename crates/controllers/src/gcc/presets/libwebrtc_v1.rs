@@ -33,37 +33,38 @@ words! {
 
 settings! {
     trend_window: u64, "groups", Whole(2, 1000), [trendline::DEFAULT_TRENDLINE_WINDOW_SIZE],
-        "the line is fitted to this many groups of packets; no trend before",
+        "number of groups of packets to which the trend line is fitted; no trend with fewer groups",
         "WebRTC-BweWindowSizeInPackets; kDefaultTrendlineWindowSize";
     k_up: f64, "1/ms", Number(0.0, 1.0), [0.0087],
-        "speed of the threshold towards a trend above it",
+        "speed of the threshold towards a trend above the threshold",
         "TrendlineEstimator k_up_";
     k_down: f64, "1/ms", Number(0.0, 1.0), [0.039],
-        "speed of the threshold towards a trend below it",
+        "speed of the threshold towards a trend below the threshold",
         "TrendlineEstimator k_down_";
     received_rate: ReceivedRate, "", ReceivedRate::KIND, [ReceivedRate::Robust],
-        "how the received rate is measured",
+        "estimator of the received rate",
         "RobustThroughputEstimator (2023 and later), BitrateEstimator (bayesian, before)";
     beta: f64, "", Number(0.1, 1.0), [0.85],
-        "on over-use the rate becomes this times the received rate",
+        "rate after over-use, as a fraction of the received rate",
         "WebRTC-BweBackOffFactor; kDefaultBackoffFactor";
     decrease_offset: f64, "bit/s", Number(0.0, 1e6), [5000.0],
-        "... less this, where it is less than the result",
+        "rate subtracted from `beta` times the received rate after over-use, where it is less than the product",
         "AimdRateControl, 2023 and later; 0 before";
     loss_part: bool, "", Flag, [true],
         "whether losses limit the rate",
         "SendSideBandwidthEstimation";
     loss_low: f64, "", Number(0.0, 1.0), [0.02],
-        "the loss-based rate grows at a fraction lost up to this",
+        "fraction lost up to which the loss-based rate grows",
         "WebRTC-BweLossExperiment; kDefaultLowLossThreshold";
     loss_high: f64, "", Number(0.0, 1.0), [0.1],
-        "... and falls above this",
+        "fraction lost above which the loss-based rate falls",
         "WebRTC-BweLossExperiment; kDefaultHighLossThreshold";
     silence_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
-        "back off when packets go out this long (and a round trip less) after the last feedback; 0: never",
+        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+         limit",
         "WebRTC-Bwe-MaxRttLimit limit";
     pacing_factor: f64, "", Number(1.0, 100.0), [2.5],
-        "the pacer may send this times the target",
+        "pacing rate as a multiple of the target",
         "kDefaultPaceMultiplier; StreamsConfig::pacing_factor";
 }
 
