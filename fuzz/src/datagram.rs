@@ -2,7 +2,7 @@
 //! decoded again. The first byte chooses how the rest becomes a packet: as it is, or behind headers with correct
 //! lengths and checksums, so that fuzzing gets past them at once.
 
-use tidegate_core::address::{Hosts, Way};
+use tidegate_core::address::{Direction, Hosts};
 use tidegate_core::datagram::Protocol;
 use tidegate_core::wire::{ip, tcp};
 use tidegate_core::{Ecn, FlowId};
@@ -10,9 +10,9 @@ use tidegate_endpoint::datagram::{decode, encode};
 
 /// The packet that `choice` makes of `rest`, if one is possible.
 fn packet(choice: u8, rest: &[u8]) -> Option<Vec<u8>> {
-    let way = if choice & 4 == 0 { Way::There } else { Way::Back };
+    let direction = if choice & 4 == 0 { Direction::Forward } else { Direction::Reverse };
     let header = |protocol| ip::Header {
-        hosts: Hosts::of(FlowId(u32::from(choice)), way),
+        hosts: Hosts::of_flow(FlowId(u32::from(choice)), direction),
         protocol,
         ecn: Ecn::from_bits(choice >> 3),
         dscp: choice >> 2,

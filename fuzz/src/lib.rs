@@ -102,8 +102,8 @@ impl Target {
 /// Checks that an error points into the input and can be printed.
 fn check_error(error: Error, length: usize) {
     match error {
-        Error::Truncated { offset, needed, found, .. } => {
-            assert!(offset + found <= length && needed > found, "{error:?} in {length} bytes");
+        Error::Truncated { offset, needed, available, .. } => {
+            assert!(offset + available <= length && needed > available, "{error:?} in {length} bytes");
         }
         Error::Invalid { offset, .. } => assert!(offset < length, "{error:?} in {length} bytes"),
         Error::Unfit { .. } => panic!("{error:?} is no error of decoding"),

@@ -96,18 +96,18 @@ pub struct SettingsError {
     pub controller: &'static str,
     /// Key, or `preset`; empty if the settings are not an object.
     pub key: String,
-    /// Value that was found.
-    pub found: String,
+    /// Value that was given, or a reason why it is refused.
+    pub actual: String,
     /// Expected value: a type with its range, or a list of names.
     pub expected: String,
 }
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { controller, key, found, expected } = self;
+        let Self { controller, key, actual, expected } = self;
         match key.as_str() {
-            "" => write!(f, "{controller}: the settings are {found}, expected {expected}"),
-            key => write!(f, "{controller}: `{key}` is {found}, expected {expected}"),
+            "" => write!(f, "{controller}: the settings are {actual}, expected {expected}"),
+            key => write!(f, "{controller}: `{key}` is {actual}, expected {expected}"),
         }
     }
 }
@@ -124,7 +124,7 @@ pub fn unknown_preset(controller: &'static str, name: &str, presets: &[&str]) ->
     SettingsError {
         controller,
         key: "preset".into(),
-        found: format!("`{name}`"),
+        actual: format!("`{name}`"),
         expected: format!("one of {}", quoted(presets)),
     }
 }
@@ -137,7 +137,7 @@ pub fn to_value<T: Serialize>(controller: &'static str, preset: &T) -> Result<Va
     serde_json::to_value(preset).map_err(|error| SettingsError {
         controller,
         key: "preset".into(),
-        found: error.to_string(),
+        actual: error.to_string(),
         expected: "serializable values".into(),
     })
 }
@@ -153,8 +153,8 @@ pub fn resolve<T: Serialize + DeserializeOwned>(
     preset: &T,
     overrides: &Value,
 ) -> Result<T, SettingsError> {
-    let refuse = |key: &str, found: String, expected: String| {
-        Err(SettingsError { controller, key: key.into(), found, expected })
+    let refuse = |key: &str, actual: String, expected: String| {
+        Err(SettingsError { controller, key: key.into(), actual, expected })
     };
     let mut merged = to_value(controller, preset)?;
     match overrides {

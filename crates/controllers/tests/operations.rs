@@ -10,8 +10,8 @@ use support::decisions::Decisions;
 use support::{Bottleneck, arrived, half, host, result};
 use tidegate_controllers::{Entry, registry};
 use tidegate_core::control::{
-    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, PacketResult, ReceiverHost, Report, Sent,
-    Urgency,
+    Arrived, Decision, FeedbackKind, FeedbackRequest, Limits, LossReport, PacketResult, ReceiverHost, Report,
+    Sent, Urgency,
 };
 use tidegate_core::wire::rtcp;
 use tidegate_core::{ControllerHost, Rate, Size, Span, Stream, Time};
@@ -222,7 +222,7 @@ impl FuzzHalf {
         for (name, value) in &self.half.notes.values {
             assert!(value.is_finite(), "{name} is {value}");
         }
-        self.asks.add_ask(Ask { urgency, alarm: self.half.alarm_at });
+        self.asks.add_ask(FeedbackRequest { urgency, alarm: self.half.alarm_at });
         if urgency == Urgency::Now || (urgency == Urgency::Regular && self.luck.chance(0.5)) {
             self.speak();
         }

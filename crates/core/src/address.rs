@@ -9,11 +9,11 @@ use crate::ids::FlowId;
 
 /// Direction of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Way {
+pub enum Direction {
     /// From the sender of the flow to its receiver.
-    There,
+    Forward,
     /// From the receiver to the sender.
-    Back,
+    Reverse,
     /// From a member of the session of this number to all others.
     Group(u16),
 }
@@ -44,7 +44,7 @@ impl Service {
 
     /// Service at a port of a receiver. RTP and RTCP are distinguished by their content (RFC 5761 section 4).
     #[must_use]
-    pub const fn at(port: u16) -> Self {
+    pub const fn from_receiver_port(port: u16) -> Self {
         match port {
             9 => Self::Discard,
             49_153 => Self::Tagged,
@@ -65,11 +65,11 @@ impl Hosts {
 
     /// Hosts of a datagram of `flow`.
     #[must_use]
-    pub const fn of(flow: FlowId, way: Way) -> Self {
-        let direction = match way {
-            Way::There => 0,
-            Way::Back => Self::BACK,
-            Way::Group(_) => Self::GROUP,
+    pub const fn of_flow(flow: FlowId, direction: Direction) -> Self {
+        let direction = match direction {
+            Direction::Forward => 0,
+            Direction::Reverse => Self::BACK,
+            Direction::Group(_) => Self::GROUP,
         };
         Self((flow.0 % Self::NETWORKS) as u16 | direction)
     }
@@ -102,22 +102,22 @@ impl Hosts {
 
     /// Whether a datagram goes from the receiver of a flow to its sender.
     #[must_use]
-    pub const fn is_back(self) -> bool {
+    pub const fn is_reverse(self) -> bool {
         self.0 & Self::BACK != 0
     }
 }
 
 /// Hosts and ports of a datagram of `flow`.
 #[must_use]
-pub const fn between(flow: FlowId, way: Way, service: Service) -> (Hosts, (u16, u16)) {
+pub const fn between(flow: FlowId, direction: Direction, service: Service) -> (Hosts, (u16, u16)) {
     let (sender, receiver) = service.ports();
     let sender = sender.wrapping_add(2 * (flow.0 / Hosts::NETWORKS) as u16);
-    let ports = match way {
-        Way::There => (sender, receiver),
-        Way::Back => (receiver, sender),
-        Way::Group(session) => (sender, receiver.wrapping_add(2 * session)),
+    let ports = match direction {
+        Direction::Forward => (sender, receiver),
+        Direction::Reverse => (receiver, sender),
+        Direction::Group(session) => (sender, receiver.wrapping_add(2 * session)),
     };
-    (Hosts::of(flow, way), ports)
+    (Hosts::of_flow(flow, direction), ports)
 }
 
 #[cfg(test)]
@@ -131,11 +131,11 @@ mod tests {
         let flows = (0..40_000).chain((1 << 29) - 5..1 << 29).map(FlowId);
         let mut count = 0;
         for flow in flows {
-            for way in [Way::There, Way::Back, Way::Group(3)] {
-                let (hosts, ports) = between(flow, way, Service::Rtp);
+            for direction in [Direction::Forward, Direction::Reverse, Direction::Group(3)] {
+                let (hosts, ports) = between(flow, direction, Service::Rtp);
                 let (from, to) = hosts.addresses();
                 assert_eq!(Hosts::from_addresses(from, to), Some(hosts));
-                assert_eq!(hosts.is_back(), way == Way::Back);
+                assert_eq!(hosts.is_reverse(), direction == Direction::Reverse);
                 identities.insert((from, to, ports));
                 count += 1;
             }
@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn the_rule_by_example() {
-        let (hosts, ports) = between(FlowId(258), Way::There, Service::Discard);
+        let (hosts, ports) = between(FlowId(258), Direction::Forward, Service::Discard);
         assert_eq!((hosts.addresses(), ports), (([10, 1, 2, 1], [10, 1, 2, 2]), (49_152, 9)));
-        let (hosts, ports) = between(FlowId(16_384 * 3 + 1), Way::Back, Service::Rtcp);
+        let (hosts, ports) = between(FlowId(16_384 * 3 + 1), Direction::Reverse, Service::Rtcp);
         assert_eq!((hosts.addresses(), ports), (([10, 0, 1, 2], [10, 0, 1, 1]), (5005, 5011)));
-        let (hosts, ports) = between(FlowId(7), Way::Group(2), Service::Rtp);
+        let (hosts, ports) = between(FlowId(7), Direction::Group(2), Service::Rtp);
         assert_eq!((hosts.addresses(), ports), (([10, 0, 7, 1], [239, 255, 0, 1]), (5004, 5008)));
         for strange in [[10, 0, 1, 3], [10, 64, 1, 1], [192, 168, 0, 1], [10, 0, 2, 2]] {
             assert_eq!(Hosts::from_addresses(strange, [10, 0, 1, 2]), None);

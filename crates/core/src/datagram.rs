@@ -2,7 +2,7 @@
 //!
 //! A datagram has all that a receiver may know of a packet; the simulator's additional knowledge is in [`crate::packet`].
 
-use crate::address::{Hosts, Service, Way, between};
+use crate::address::{Direction, Hosts, Service, between};
 use crate::frame::Marks;
 use crate::ids::FlowId;
 use crate::units::Size;
@@ -258,8 +258,8 @@ impl Datagram {
     /// Sets the addresses and ports of `flow`.
     #[inline]
     #[must_use]
-    pub fn between(self, flow: FlowId, way: Way, service: Service) -> Self {
-        let (hosts, ports) = between(flow, way, service);
+    pub fn between(self, flow: FlowId, direction: Direction, service: Service) -> Self {
+        let (hosts, ports) = between(flow, direction, service);
         Self { hosts, ports, ..self }
     }
 

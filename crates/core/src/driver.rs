@@ -16,7 +16,7 @@ use std::any::Any;
 
 /// Facts about a datagram that its sender gives its driver for the record; the receiver does not get them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct DatagramInfo {
     /// Flow of the datagram.
     pub flow: FlowId,
     /// Kind of packet.
@@ -31,7 +31,7 @@ pub trait Driver {
     fn record(&mut self) -> &mut dyn Recorder;
 
     /// Puts a datagram on the wire.
-    fn send(&mut self, now: Time, datagram: Datagram, about: About);
+    fn send(&mut self, now: Time, datagram: Datagram, info: DatagramInfo);
 
     /// Records that the received media packet, or the one that it restored, is too late for playout.
     fn late(&mut self, now: Time, flow: FlowId);

@@ -67,7 +67,7 @@ pub struct Marks {
 impl Marks {
     /// Marks of a packet of `frame`.
     #[must_use]
-    pub const fn of(frame: Frame) -> Self {
+    pub const fn of_frame(frame: Frame) -> Self {
         let position = Position::from_bits(frame.flags & (Frame::FIRST | Frame::LAST));
         Self { frame: frame.number as u16, position, key: frame.flags & Frame::KEY != 0 }
     }

@@ -20,7 +20,7 @@ pub mod wire;
 
 pub use control::{Context, Controller, ControllerHost, Decision, Limits, Report};
 pub use datagram::{Body, Datagram, Ecn};
-pub use driver::{About, Driver, Peer};
+pub use driver::{DatagramInfo, Driver, Peer};
 pub use frame::Frame;
 pub use ids::{FlowId, NodeId, Port, RouteId};
 pub use node::Node;

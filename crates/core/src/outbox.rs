@@ -8,7 +8,7 @@ use crate::units::Time;
 use std::collections::VecDeque;
 
 /// Packet accounting of a node, for the conservation law
-/// `entered + created + copied = left + consumed + dropped + inside`.
+/// `entered + created + copied = departed + consumed + dropped + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacketAccount {
     /// Packets that entered.
@@ -18,9 +18,9 @@ pub struct PacketAccount {
     /// Extra copies created here (multicast fan-out).
     pub copied: u64,
     /// Packets that left.
-    pub left: u64,
+    pub departed: u64,
     /// Bytes that left, including headers.
-    pub left_bytes: u64,
+    pub departed_bytes: u64,
     /// Packets that reached their destination here.
     pub consumed: u64,
     /// Packets that were dropped here.
@@ -100,7 +100,7 @@ impl Outbox {
     /// # Panics
     /// Panics if there is no such node.
     #[inline]
-    pub fn turn(&mut self, node: NodeId) {
+    pub fn set_node(&mut self, node: NodeId) {
         assert!((node.0 as usize) < self.accounts.len(), "no node {}", node.0);
         self.node = node;
     }
@@ -128,8 +128,8 @@ impl Outbox {
     pub fn originate(&mut self, now: Time, port: Port, packet: Packet) {
         let account = self.account();
         account.created += 1;
-        account.left += 1;
-        account.left_bytes += u64::from(packet.size);
+        account.departed += 1;
+        account.departed_bytes += u64::from(packet.size);
         self.record_sent(now, &packet);
         let packet = self.boxed(packet);
         self.packets.push_back((port, packet));
@@ -163,8 +163,8 @@ impl Outbox {
     #[inline]
     pub fn forward(&mut self, port: Port, packet: Box<Packet>) {
         let account = self.account();
-        account.left += 1;
-        account.left_bytes += u64::from(packet.size);
+        account.departed += 1;
+        account.departed_bytes += u64::from(packet.size);
         self.packets.push_back((port, packet));
     }
 
@@ -172,8 +172,8 @@ impl Outbox {
     pub fn copy(&mut self, now: Time, port: Port, packet: Packet) {
         let account = self.account();
         account.copied += 1;
-        account.left += 1;
-        account.left_bytes += u64::from(packet.size);
+        account.departed += 1;
+        account.departed_bytes += u64::from(packet.size);
         self.record.copied(now, &packet);
         let packet = self.boxed(packet);
         self.packets.push_back((port, packet));
@@ -231,7 +231,7 @@ impl Outbox {
     }
 
     /// Passes a packet to the driver; `number` is the node's identifier of it.
-    pub fn hand(&mut self, number: u64, packet: Packet) {
+    pub fn pass_to_driver(&mut self, number: u64, packet: Packet) {
         self.handed.push(Handed { node: self.node, number, packet });
     }
 

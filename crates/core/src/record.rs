@@ -363,6 +363,6 @@ pub trait Recorder: Send + Any {
 
 /// Recorder that ignores all facts.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nothing;
+pub struct NullRecorder;
 
-impl Recorder for Nothing {}
+impl Recorder for NullRecorder {}

@@ -10,7 +10,7 @@ use crate::settings::{EndpointSettings, RtcpMode, SettingsError};
 use std::sync::Arc;
 use tidegate_core::control::Urgency;
 use tidegate_core::datagram::Attachment;
-use tidegate_core::driver::{About, Driver, Peer};
+use tidegate_core::driver::{DatagramInfo, Driver, Peer};
 use tidegate_core::record::RtcpRecord;
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp::{self, Bye, ReceiverReport, Sdes};
@@ -296,7 +296,7 @@ impl Endpoint {
             attachment: Some(Arc::new(Attachment::Rtcp(bytes))),
             ..Datagram::default()
         };
-        out.send(now, datagram, About { flow, kind: Kind::Rtcp, frame: Frame::default() });
+        out.send(now, datagram, DatagramInfo { flow, kind: Kind::Rtcp, frame: Frame::default() });
         size
     }
 

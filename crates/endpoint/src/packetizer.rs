@@ -71,7 +71,7 @@ impl Extensions {
         if !self.marks {
             return 0;
         }
-        self.header_len(Some(Marks::of(frame)), None) - self.header_len(None, None)
+        self.header_len(Some(Marks::of_frame(frame)), None) - self.header_len(None, None)
     }
 
     /// Bytes of the longest RTP header without a stamp.

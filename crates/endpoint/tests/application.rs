@@ -143,7 +143,7 @@ fn a_stamp_that_does_not_fit_is_refused() {
     {
         let (mut caller, _) = application(Box::new(Stamping), FeedbackFormat::Twcc, 3, Span::from_secs(3));
         caller.send.as_mut().unwrap().payload = payload;
-        let mut out = Outbox::new(1, Box::new(tidegate_core::record::Nothing));
+        let mut out = Outbox::new(1, Box::new(tidegate_core::record::NullRecorder));
         host(caller, 0).advance(Time::ZERO, &mut out);
         match failure {
             None => assert_eq!(out.failure, None),

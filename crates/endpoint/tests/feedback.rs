@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tidegate_core::control::{Arrived, Ask, Context, EcnCounts, Feedback, ReceiverHalf, Urgency};
+use tidegate_core::control::{Arrived, Context, EcnCounts, Feedback, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp::{self, App, Contents, ReportBlock};
 use tidegate_core::{Body, Decision, Ecn, FlowId, Kind, Packet, Rate, RemoteTime, Size, Span, Time};
@@ -424,16 +424,16 @@ fn free_feedback_is_reduced_size_every_50_ms_and_its_bytes_count() {
 struct Half;
 
 impl ReceiverHalf for Half {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         assert_eq!(packet.size, Size::from_bytes(1224));
         let urgency =
             if packet.sequence.is_some_and(|number| number % 10 == 9) { Urgency::Now } else { Urgency::None };
         let alarm = Some(Time::from_secs(now.as_nanos() / 1_000_000_000 + 1));
-        Ask { urgency, alarm }
+        FeedbackRequest { urgency, alarm }
     }
-    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Ask {
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> FeedbackRequest {
         cx.note("alarm", now.as_secs_f64());
-        Ask { urgency: Urgency::Regular, alarm: Some(now + Span::from_secs(1)) }
+        FeedbackRequest { urgency: Urgency::Regular, alarm: Some(now + Span::from_secs(1)) }
     }
     fn message(&mut self, _now: Time, _cx: &mut Context<'_>) -> Feedback {
         vec![rtcp::Packet::App(App { subtype: 1, ssrc: 77, name: *b"TEST", data: vec![1, 2, 3, 4] })]

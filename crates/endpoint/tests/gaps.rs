@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use std::sync::{Arc, Mutex};
-use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf};
+use tidegate_core::control::{Arrived, Context, Feedback, FeedbackRequest, ReceiverHalf};
 use tidegate_core::wire::rtp;
 use tidegate_core::{Decision, Rate, Span, Time};
 use tidegate_endpoint::{Bounds, Extensions, FeedbackFormat, SourceSettings, StreamSettings, clock_offset};
@@ -65,9 +65,9 @@ struct Ear {
 }
 
 impl ReceiverHalf for Ear {
-    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         self.received.lock().unwrap().push(packet.true_delay);
-        Ask::default()
+        FeedbackRequest::default()
     }
     fn message(&mut self, _now: Time, _cx: &mut Context<'_>) -> Feedback {
         Feedback::new()
@@ -112,9 +112,9 @@ type HeaderExtensions = (Option<u64>, Option<u32>);
 struct ExtensionReader(Arc<Mutex<Vec<HeaderExtensions>>>);
 
 impl ReceiverHalf for ExtensionReader {
-    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         self.0.lock().unwrap().push((packet.sequence, packet.abs_send_time));
-        Ask::default()
+        FeedbackRequest::default()
     }
     fn message(&mut self, _now: Time, _cx: &mut Context<'_>) -> Feedback {
         Feedback::new()

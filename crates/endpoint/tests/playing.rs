@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_core::{Kind, Node, Packet, Rate, Span, Time};
 use tidegate_endpoint::media::ladder::{Ladder, Rung};
-use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
+use tidegate_endpoint::media::live::{Encoded, Encoder, EncoderFactory};
 use tidegate_endpoint::media::statistical;
 use tidegate_endpoint::{Bounds, FeedbackFormat, Playout, SourceSettings, StreamSettings};
 
@@ -230,7 +230,7 @@ impl Encoder for Slicing {
 }
 
 fn sliced(breaks_at: u64) -> World {
-    let encoder = Make::new(move || Ok(Box::new(Slicing { breaks_at })));
+    let encoder = EncoderFactory::new(move || Ok(Box::new(Slicing { breaks_at })));
     let bounds = Bounds::new(Rate::from_kbps(150), Rate::from_kbps(1500));
     let (controller, _) = constant(Rate::from_mbps(1));
     let source = SourceSettings::Live { encoder, fps: 25.0, bounds };

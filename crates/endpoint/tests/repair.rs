@@ -390,11 +390,11 @@ fn hostile_requests_make_no_storm() {
 #[test]
 fn settings_without_sense_are_refused() {
     for (repair, words) in [
-        (fec(3, 4), "4 packets of parity for 3 packets"),
-        (fec(3, 0), "0 packets of parity"),
+        (fec(3, 4), "4 parity packets for 3 media packets"),
+        (fec(3, 0), "0 parity packets"),
         (
             Repair { nack: Some(Nack { requests: 0, ..Nack::default() }), ..Repair::default() },
-            "with 0 requests",
+            "requests is 0",
         ),
         (
             Repair { pli: Some(Pli { interval: Span::from_micros(999) }), ..Repair::default() },

@@ -63,7 +63,7 @@ mod absent {
     use crate::control::half::Raised;
     use pyo3::prelude::*;
     use std::collections::BTreeMap;
-    use tidegate_endpoint::media::live::Make;
+    use tidegate_endpoint::media::live::EncoderFactory;
     use tidegate_sim::scenario::assemble::{Wanted, no_encoder};
 
     /// Returns the error that this build has no encoder.
@@ -72,7 +72,7 @@ mod absent {
         _objects: &BTreeMap<String, Py<PyAny>>,
         _raised: &Raised,
         _tapes: &mut Tapes,
-    ) -> Result<Make, String> {
+    ) -> Result<EncoderFactory, String> {
         no_encoder(wanted)
     }
 }
@@ -87,7 +87,7 @@ mod openh264 {
     use std::sync::{Arc, Mutex};
     use tidegate_codec::{Coded, Format, OpenH264};
     use tidegate_core::Rate;
-    use tidegate_endpoint::media::live::{Encoded, Encoder, Make};
+    use tidegate_endpoint::media::live::{Encoded, Encoder, EncoderFactory};
     use tidegate_sim::scenario::assemble::Wanted;
 
     /// Makes the factory of a flow's encoder; `objects` has a factory of iterators over the pictures of its clip.
@@ -96,7 +96,7 @@ mod openh264 {
         objects: &BTreeMap<String, Py<PyAny>>,
         raised: &Raised,
         tapes: &mut Tapes,
-    ) -> Result<Make, String> {
+    ) -> Result<EncoderFactory, String> {
         let Wanted { flow, spec, fps, payload } = *wanted;
         if !ENCODERS.contains(&spec.codec.as_str()) {
             return Err(format!("codec: found {:?}; there are {}", spec.codec, ENCODERS.join(", ")));
@@ -113,7 +113,7 @@ mod openh264 {
         let tape = Arc::new(Mutex::new(Tape { flow: flow.to_owned(), ..Tape::default() }));
         tapes.push(tape.clone());
         let raised = raised.clone();
-        Ok(Make::new(move || {
+        Ok(EncoderFactory::new(move || {
             let camera = Camera::new(&clip, raised.clone())?;
             Ok(Box::new(InLoop { camera, encoder: OpenH264::new(format)?, frames: 0, tape: tape.clone() }))
         }))

@@ -14,7 +14,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
-use tidegate_controllers::agent::{Action, Agent, COUNT, FEATURES, Policy, Reins, Terms};
+use tidegate_controllers::agent::{Action, Agent, AgentConfig, AgentHandle, COUNT, FEATURES, Policy};
 use tidegate_core::{Rate, Span, Time};
 use tidegate_sim::scenario::assemble::Halves;
 use tidegate_sim::scenario::{ControllerSpec, Episode, Stepped};
@@ -52,7 +52,7 @@ pub(crate) const NAMES: [&str; NUMBERS] = [
 #[pyclass(frozen, module = "tidegate._core", name = "Terms")]
 #[derive(Clone, Copy)]
 pub(crate) struct PyTerms {
-    inner: Terms,
+    inner: AgentConfig,
 }
 
 #[pymethods]
@@ -65,7 +65,7 @@ impl PyTerms {
         max_bps: u64,
         history: usize,
     ) -> PyResult<Self> {
-        let inner = Terms {
+        let inner = AgentConfig {
             interval: Span::from_nanos(interval_ns),
             action: change.map_or(Action::Rate, Action::Change),
             min: Rate::from_bps(min_bps),
@@ -95,7 +95,7 @@ impl PyTerms {
 #[pyclass(frozen, module = "tidegate._core", name = "AgentController")]
 pub(crate) struct PyAgentController {
     decide: Py<PyAny>,
-    terms: Terms,
+    terms: AgentConfig,
     start: Rate,
 }
 
@@ -156,7 +156,7 @@ struct EpisodeState {
     state: Mutex<State>,
     raised: Raised,
     tapes: Tapes,
-    terms: Terms,
+    terms: AgentConfig,
     min_rate: Rate,
     /// Wall seconds so far.
     spent: Mutex<f64>,
@@ -205,8 +205,8 @@ impl EpisodeState {
 
     fn show<R>(&self, show: impl FnOnce(&[f32]) -> R) -> PyResult<R> {
         match &*self.lock()? {
-            State::Running(episode) => match episode.reins() {
-                Some(reins) => Ok(reins.show(show)),
+            State::Running(episode) => match episode.handle() {
+                Some(handle) => Ok(handle.show(show)),
                 None => Ok(show(&vec![0.0; self.terms.history * COUNT])),
             },
             State::Over(why) => Err(bad(format!("this episode {why}"))),
@@ -248,20 +248,21 @@ impl PyEpisode {
         objects: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let (terms, raised) = (terms.inner, Raised::default());
-        let mut agent_reins: Option<Reins> = None;
+        let mut agent_handle: Option<AgentHandle> = None;
         let mut make = |spec: &ControllerSpec| -> Option<Halves> {
             if spec.name != AGENT || spec.python {
                 return None;
             }
-            let (agent, reins) = Agent::new(terms, Rate::from_bps(start_bps), None);
-            agent_reins = Some(reins);
+            let (agent, handle) = Agent::new(terms, Rate::from_bps(start_bps), None);
+            agent_handle = Some(handle);
             Some((Box::new(agent), None))
         };
         let (_, run, tapes) = prepare_with(py, scenario_json, &traces, &objects, &raised, &mut make)?;
         if let Some(key) = run.external().first() {
             return Err(bad(format!("{key}: is external and needs a driver; an agent cannot drive it")));
         }
-        let mut episode = Episode::new(run, flow, agent_reins, terms).map_err(|error| refused(py, &error))?;
+        let mut episode =
+            Episode::new(run, flow, agent_handle, terms).map_err(|error| refused(py, &error))?;
         if let Some(before) = episode.before() {
             let some = |run: &mut tidegate_sim::scenario::Run, events| run.run_some(before, events);
             let done = py.detach(|| drive(episode.run(), some, |py, _| py.check_signals()));

@@ -75,7 +75,7 @@ impl From<tidegate_endpoint::SettingsError> for Refusal {
 
 impl From<tidegate_controllers::SettingsError> for Refusal {
     fn from(error: tidegate_controllers::SettingsError) -> Self {
-        let tidegate_controllers::SettingsError { key, found, expected, .. } = error;
-        Self::new(key, found, expected).at("media.controller")
+        let tidegate_controllers::SettingsError { key, actual, expected, .. } = error;
+        Self::new(key, actual, expected).at("media.controller")
     }
 }

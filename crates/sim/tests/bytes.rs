@@ -144,7 +144,7 @@ fn captures_hold_the_sent_packets_and_each_flow_has_its_own_addresses() {
 
 #[test]
 fn a_packet_that_holds_no_headers_has_no_bytes() {
-    let reason_end = "bytes of a packet cannot be written: it is 27, and must be from 28 to 65535";
+    let reason_end = "cannot write 27 as packet size in bytes: it must be from 28 to 65535";
     let captured = run(&scenario(27), &[("record.capture", true.into())]).unwrap();
     let reason = captured.recording.pcapng(Side::Sender).err().unwrap();
     assert!(reason.starts_with("a datagram packet at ") && reason.ends_with(reason_end), "{reason}");

@@ -5,7 +5,7 @@
 //! the queue anew for each arrival.
 
 use std::collections::VecDeque;
-use tidegate_core::record::Nothing;
+use tidegate_core::record::NullRecorder;
 use tidegate_core::{
     Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Size, Span, Stream, Time,
 };
@@ -128,7 +128,7 @@ fn by_opportunities(
 /// The link itself, woken now before and now after a packet that comes at the same instant.
 fn by_link(settings: LinkSettings, arrivals: &[(i64, u64)], luck: &mut Stream) -> Vec<Fate> {
     let mut link = Link::new("link", 1, settings).unwrap();
-    let mut out = Outbox::new(1, Box::new(Nothing));
+    let mut out = Outbox::new(1, Box::new(NullRecorder));
     let mut fates = vec![None; arrivals.len()];
     let mut upcoming = arrivals.iter().enumerate().peekable();
     loop {

@@ -2,7 +2,7 @@
 
 use tidegate_core::node::Inside;
 use tidegate_core::packet::Kind;
-use tidegate_core::record::Nothing;
+use tidegate_core::record::NullRecorder;
 use tidegate_core::rng::Stream;
 use tidegate_core::{Datagram, FlowId, Node, Outbox, Packet, RouteId, Span, Time};
 use tidegate_sim::radio::lte::fading::Profile;
@@ -10,7 +10,7 @@ use tidegate_sim::radio::lte::{Antennas, Bandwidth, Handover, Network, Scheduler
 use tidegate_sim::radio::{Point, User, port};
 
 fn outbox() -> Outbox {
-    Outbox::new(1, Box::new(Nothing))
+    Outbox::new(1, Box::new(NullRecorder))
 }
 
 fn packet(flow: u32, sequence: u32, size: u32) -> Box<Packet> {

@@ -1,7 +1,7 @@
 //! Marks of a queue discipline, recorded like drops; and drops at both ends of a queue.
 
 use std::collections::VecDeque;
-use tidegate_core::address::{Service, Way};
+use tidegate_core::address::{Direction, Service};
 use tidegate_core::node::Inside;
 use tidegate_core::record::Backlog;
 use tidegate_core::{
@@ -76,7 +76,7 @@ impl Node for Burst {
         }
         for sequence in 0..100 {
             let datagram = Datagram { size: 1000, ecn: self.ecn, ..Datagram::default() };
-            let datagram = datagram.between(FlowId(0), Way::There, Service::Discard);
+            let datagram = datagram.between(FlowId(0), Direction::Forward, Service::Discard);
             let packet = Packet::new(now, FlowId(0), RouteId(0), sequence, Kind::Datagram, datagram);
             out.originate(now, Port::ZERO, packet);
         }

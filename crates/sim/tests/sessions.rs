@@ -309,8 +309,11 @@ fn invalid_sessions_are_refused_by_name() {
     let mut late = two();
     late[1]["join"] = (9 * SECOND).into();
     late[1]["leave"] = (8 * SECOND).into();
-    assert_eq!(problem(pair.clone(), late), "sessions.s: endpoint s.A2: it leaves before it has joined");
+    assert_eq!(
+        problem(pair.clone(), late),
+        "sessions.s: endpoint s.A2: the time of leaving is not after the time of joining"
+    );
     let small = vec![sender("A1", 40, 10_000), member("A2")];
     let message = problem(pair, small);
-    assert!(message.contains("40 bytes; expected more than the 40 of headers"), "{message}");
+    assert!(message.contains("40 bytes; expected more than the 40 bytes of headers"), "{message}");
 }

@@ -92,7 +92,7 @@ VALUES = {
 }
 """Structs of the contract and their classes."""
 
-NO_VALUES = {"Notes", "Context", "Ask", "Probes"}
+NO_VALUES = {"Notes", "Context", "FeedbackRequest", "Probes"}
 """Structs that Python has in another form: `internals`, attributes, answers, lists, ValueError."""
 
 MORE = {"Report": {"rtt_ns", "sequence", "size", "sent_ns", "arrival_ns"}}
@@ -170,7 +170,8 @@ def table() -> str:
     parts_of = structs()
     for name in VALUES:
         section(f"`{name}`", [(part.name, f"`{twin(part)}`", part.doc) for part in parts_of[name]])
-    section("`Ask`, in Python a pair", [(part.name, f"`[{n}]`", part.doc) for n, part in enumerate(parts_of["Ask"])])
+    rows = enumerate(parts_of["FeedbackRequest"])
+    section("`FeedbackRequest`, in Python a pair (`Ask`)", [(part.name, f"`[{n}]`", part.doc) for n, part in rows])
     return "\n".join(lines) + "\n"
 
 
@@ -397,7 +398,7 @@ def test_a_decision_that_makes_no_sense_names_class_method_and_field(case: str, 
         (
             "return Decision(1e6, alarm_ns=now_ns)",
             "return Decision(1e6, alarm_ns=now_ns)",
-            r"Mine\.on_alarm asked for an alarm at the present instant \(0\.\d{9}s\) once more",
+            r"Mine\.on_alarm asked for a second alarm at the present instant \(0\.\d{9}s\)",
         ),
         ("return Decision(1e6, alarm_ns=now_ns + 1)", "return 'fast'", r"Mine\.on_alarm returned 'fast' of type str"),
         ("return float('nan')", "return None", r"Mine\.on_report: NaN is not a rate"),

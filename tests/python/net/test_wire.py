@@ -98,7 +98,7 @@ def test_a_value_out_of_range_names_its_field(make: Any, error: type[Exception],
 @pytest.mark.parametrize(
     ("packet", "message"),
     [
-        (wire.Ccfb(1, [(2, 3, [(4, 77)])], 9), "ECN field cannot be written: it is 4, and must be from 0 to 3"),
+        (wire.Ccfb(1, [(2, 3, [(4, 77)])], 9), "cannot write 4 as ECN field: it must be from 0 to 3"),
         (wire.App(32, 1, b"NAME", b""), "APP subtype .* 32, and must be from 0 to 31"),
         (wire.Bye([0] * 32, None), "number of BYE SSRCs .* 32"),
         (wire.ReceiverReport(1, [BLOCK] * 32, b""), "number of report blocks .* 32"),

@@ -1,8 +1,8 @@
 //! Controller whose decisions come from a policy, or from outside, as from an agent that learns.
 //!
 //! Time is divided into intervals from the flow's start on. At the beginning of each interval the rate is set, from
-//! observations of the previous ones: by a [`Policy`], or from outside through [`Reins`]. Both get the same observations,
-//! so that an agent trained in one way decides the same in the other.
+//! observations of the previous ones: by a [`Policy`], or from outside through [`AgentHandle`]. Both get the same
+//! observations, so that an agent trained in one way decides the same in the other.
 
 mod observation;
 
@@ -25,7 +25,7 @@ pub enum Action {
 
 /// Parameters of an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
+pub struct AgentConfig {
     /// Duration of a decision.
     pub interval: Span,
     /// Meaning of an action.
@@ -38,7 +38,7 @@ pub struct Terms {
     pub history: usize,
 }
 
-impl Terms {
+impl AgentConfig {
     /// Checks the parameters.
     ///
     /// # Errors
@@ -48,7 +48,10 @@ impl Terms {
             return Err(format!("interval: found {}; expected more than zero", self.interval));
         }
         if self.min >= self.max || self.min == Rate::ZERO {
-            return Err(format!("rate: found {} to {}; expected a minimum above zero and below the maximum", self.min, self.max));
+            return Err(format!(
+                "rate: found {} to {}; expected a minimum above zero and below the maximum",
+                self.min, self.max
+            ));
         }
         if !(1..=1000).contains(&self.history) {
             return Err(format!("history: found {}; expected 1 to 1000 intervals", self.history));
@@ -88,9 +91,9 @@ impl Terms {
 /// an action, or the reason for which there is none.
 pub type Policy = Box<dyn FnMut(&[f32]) -> Result<f64, String> + Send>;
 
-/// State that the controller and its [`Reins`] share.
+/// State that the controller and its [`AgentHandle`] share.
 struct State {
-    terms: Terms,
+    config: AgentConfig,
     collector: Collector,
     /// Scaled numbers of the last intervals, the newest last.
     history: Vec<f32>,
@@ -104,11 +107,11 @@ struct State {
 impl State {
     /// Ends the present interval.
     fn close(&mut self) {
-        let observation = self.collector.close(self.due, self.terms.interval, self.rate);
+        let observation = self.collector.close(self.due, self.config.interval, self.rate);
         self.history.copy_within(COUNT.., 0);
         let newest = self.history.len() - COUNT;
-        self.history[newest..].copy_from_slice(&observation.scaled(self.terms.bounds()));
-        self.due += self.terms.interval;
+        self.history[newest..].copy_from_slice(&observation.scaled(self.config.bounds()));
+        self.due += self.config.interval;
     }
 
     /// Ends the intervals that are over by `now`, so that an event counts in the present one.
@@ -122,9 +125,9 @@ impl State {
 
 /// Handle through which an [`Agent`] is controlled from outside.
 #[derive(Clone)]
-pub struct Reins(Arc<Mutex<State>>);
+pub struct AgentHandle(Arc<Mutex<State>>);
 
-impl Reins {
+impl AgentHandle {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,7 +135,7 @@ impl Reins {
     /// Sets the rate from the next interval on by an action, and returns it.
     pub fn act(&self, action: f64) -> Rate {
         let mut state = self.lock();
-        state.rate = state.terms.rate(action, state.rate);
+        state.rate = state.config.rate(action, state.rate);
         state.rate
     }
 
@@ -156,26 +159,26 @@ impl Reins {
     }
 }
 
-/// Controller whose rate is set by a policy, or through [`Reins`].
+/// Controller whose rate is set by a policy, or through [`AgentHandle`].
 pub struct Agent {
-    state: Reins,
+    state: AgentHandle,
     policy: Option<Policy>,
     limits: Limits,
 }
 
 impl Agent {
-    /// Creates an agent that begins with `rate`. Without a policy, the rate is set through the returned [`Reins`].
+    /// Creates an agent that begins with `rate`. Without a policy, the rate is set through the returned handle.
     #[must_use]
-    pub fn new(terms: Terms, rate: Rate, policy: Option<Policy>) -> (Self, Reins) {
-        let reins = Reins(Arc::new(Mutex::new(State {
-            terms,
+    pub fn new(config: AgentConfig, rate: Rate, policy: Option<Policy>) -> (Self, AgentHandle) {
+        let handle = AgentHandle(Arc::new(Mutex::new(State {
+            config,
             collector: Collector::default(),
-            history: vec![0.0; terms.history * COUNT],
-            rate: rate.clamp(terms.min, terms.max),
+            history: vec![0.0; config.history * COUNT],
+            rate: rate.clamp(config.min, config.max),
             intervals: 0,
             due: Time::MAX,
         })));
-        (Self { state: reins.clone(), policy, limits: Limits::default() }, reins)
+        (Self { state: handle.clone(), policy, limits: Limits::default() }, handle)
     }
 
     /// Decides for the interval that begins now.
@@ -183,14 +186,14 @@ impl Agent {
         let mut state = self.state.lock();
         state.advance(now);
         if state.intervals == 0 {
-            state.due = now + state.terms.interval;
+            state.due = now + state.config.interval;
             state.collector.begin(now);
         }
         state.intervals += 1;
         if let Some(policy) = &mut self.policy {
             match policy(&state.history) {
                 Ok(action) if action.is_nan() => cx.fail("the policy's action is not a number"),
-                Ok(action) => state.rate = state.terms.rate(action, state.rate),
+                Ok(action) => state.rate = state.config.rate(action, state.rate),
                 Err(reason) => cx.fail(reason),
             }
         }
@@ -239,7 +242,7 @@ mod tests {
     use tidegate_core::units::Size;
     use tidegate_core::{ControllerHost, RemoteTime, Stream};
 
-    const TERMS: Terms = Terms {
+    const CONFIG: AgentConfig = AgentConfig {
         interval: Span::from_millis(100),
         action: Action::Rate,
         min: Rate::from_kbps(100),
@@ -252,7 +255,7 @@ mod tests {
     }
 
     fn host(agent: Agent) -> ControllerHost {
-        let limits = Limits { min: TERMS.min, max: TERMS.max, ..Limits::default() };
+        let limits = Limits { min: CONFIG.min, max: CONFIG.max, ..Limits::default() };
         ControllerHost::new("it", Box::new(agent), Stream::new(1, "it", "rng"), Time::ZERO, &limits)
             .expect("the contract is kept")
     }
@@ -260,19 +263,19 @@ mod tests {
     #[test]
     fn actions_are_rates_by_their_logarithm_or_factors() {
         assert_eq!(
-            [-1.0, 0.0, 1.0, 9.0].map(|action| TERMS.rate(action, Rate::ZERO).as_bps()),
+            [-1.0, 0.0, 1.0, 9.0].map(|action| CONFIG.rate(action, Rate::ZERO).as_bps()),
             [100_000, 1_000_000, 10_000_000, 10_000_000]
         );
-        assert!((TERMS.action(Rate::from_mbps(1)) - 0.0).abs() < 1e-12);
-        let change = Terms { action: Action::Change(2.0), ..TERMS };
+        assert!((CONFIG.action(Rate::from_mbps(1)) - 0.0).abs() < 1e-12);
+        let change = AgentConfig { action: Action::Change(2.0), ..CONFIG };
         assert_eq!(change.rate(-1.0, Rate::from_mbps(1)), Rate::from_kbps(500));
         assert_eq!(change.rate(-1.0, Rate::from_kbps(150)), Rate::from_kbps(100));
         for broken in [
-            Terms { interval: Span::ZERO, ..TERMS },
-            Terms { max: TERMS.min, ..TERMS },
-            Terms { history: 0, ..TERMS },
-            Terms { action: Action::Change(1.0), ..TERMS },
-            Terms { action: Action::Change(f64::NAN), ..TERMS },
+            AgentConfig { interval: Span::ZERO, ..CONFIG },
+            AgentConfig { max: CONFIG.min, ..CONFIG },
+            AgentConfig { history: 0, ..CONFIG },
+            AgentConfig { action: Action::Change(1.0), ..CONFIG },
+            AgentConfig { action: Action::Change(f64::NAN), ..CONFIG },
         ] {
             assert!(broken.check().is_err(), "{broken:?}");
         }
@@ -280,19 +283,19 @@ mod tests {
 
     #[test]
     fn a_rate_holds_from_one_interval_to_the_next() {
-        let (agent, reins) = Agent::new(TERMS, Rate::from_kbps(300), None);
+        let (agent, handle) = Agent::new(CONFIG, Rate::from_kbps(300), None);
         let mut host = host(agent);
         assert_eq!((host.decision().target, host.decision().alarm), (Rate::from_kbps(300), Some(ms(100))));
-        let _ = reins.act(0.0);
+        let _ = handle.act(0.0);
         assert_eq!(host.report(ms(50), &Report::default()).expect("fine").target, Rate::from_kbps(300));
         let second = *host.alarm(ms(100)).expect("fine");
         assert_eq!((second.target, second.alarm), (Rate::from_mbps(1), Some(ms(200))));
-        assert_eq!(reins.begun(), 2);
+        assert_eq!(handle.begun(), 2);
     }
 
     #[test]
     fn it_sees_what_feedback_tells_and_no_more() {
-        let (agent, reins) = Agent::new(TERMS, Rate::from_mbps(1), None);
+        let (agent, handle) = Agent::new(CONFIG, Rate::from_mbps(1), None);
         let mut host = host(agent);
         // ten packets of 1000 bytes, 10 ms apart, on a far clock an hour ahead; the delay of each is 1 ms longer than that of
         // the previous one, and the last one is lost
@@ -310,22 +313,22 @@ mod tests {
             ..Report::default()
         };
         let _ = host.report(ms(80), &report(0..5)).expect("fine");
-        let first = reins.see(ms(100));
+        let first = handle.see(ms(100));
         // 0 to 4 ms above the least, 5000 bytes over the 44 ms between the first and the last
         assert_eq!((first.delay, first.loss, first.round_trip, first.silence), (2.0, 0.0, 40.0, 20.0));
         assert!((first.acknowledged - 40_000.0 / 0.044).abs() < 1e-6, "{first:?}");
         // an event at the end of an interval belongs to the next one
         let _ = host.report(ms(100), &report(5..10)).expect("fine");
-        assert_eq!(reins.see(ms(100)), first);
-        let second = reins.see(ms(200));
+        assert_eq!(handle.see(ms(100)), first);
+        let second = handle.see(ms(200));
         assert_eq!((second.delay, second.loss, second.silence), (6.5, 0.2, 100.0));
         // 4.5 ms more after 49.5 ms
         assert!((second.gradient - 4.5 / 49.5).abs() < 1e-12, "{second:?}");
         assert!((second.acknowledged - 32_000.0 / 0.044).abs() < 1e-6, "{second:?}");
         // without feedback the old values stay, except counts of events
-        let third = reins.see(ms(300));
+        let third = handle.see(ms(300));
         assert_eq!((third.delay, third.loss, third.gradient, third.silence), (6.5, 0.0, 0.0, 200.0));
-        reins.show(|history| {
+        handle.show(|history| {
             assert_eq!(history.len(), 2 * COUNT);
             let values = history.chunks(COUNT).flat_map(|row| row.iter().zip(&FEATURES));
             values.for_each(|(&value, feature)| {
@@ -346,9 +349,9 @@ mod tests {
             );
             if calls < 3 { Ok(1.0) } else { Err("enough".to_owned()) }
         });
-        let mut host = host(Agent::new(TERMS, Rate::from_kbps(300), Some(policy)).0);
-        assert_eq!(host.decision().target, TERMS.max);
-        assert_eq!(host.alarm(ms(100)).expect("fine").target, TERMS.max);
+        let mut host = host(Agent::new(CONFIG, Rate::from_kbps(300), Some(policy)).0);
+        assert_eq!(host.decision().target, CONFIG.max);
+        assert_eq!(host.alarm(ms(100)).expect("fine").target, CONFIG.max);
         assert_eq!(host.alarm(ms(200)).expect_err("it fails").reason, "enough");
     }
 }

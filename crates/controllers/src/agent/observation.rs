@@ -28,8 +28,20 @@ const fn feature(name: &'static str, unit: &'static str, low: f32, high: f32, do
 /// Numbers of an interval, in order. Rates are scaled by their logarithm, so that `min` is -1 and `max` is 1, and clamped to
 /// -2 and 2; a time t becomes t / (t + c), which stays below 1.
 pub const FEATURES: [Feature; COUNT] = [
-    feature("rate", "bit/s", -1.0, 1.0, "decided rate; on a logarithmic scale, -1 at the minimum and 1 at the maximum"),
-    feature("sent", "bit/s", -2.0, 2.0, "rate of the RTP bytes sent in the interval; on the scale of `rate`, clamped to -2 and 2"),
+    feature(
+        "rate",
+        "bit/s",
+        -1.0,
+        1.0,
+        "decided rate; on a logarithmic scale, -1 at the minimum and 1 at the maximum",
+    ),
+    feature(
+        "sent",
+        "bit/s",
+        -2.0,
+        2.0,
+        "rate of the RTP bytes sent in the interval; on the scale of `rate`, clamped to -2 and 2",
+    ),
     feature(
         "acknowledged",
         "bit/s",
@@ -38,7 +50,13 @@ pub const FEATURES: [Feature; COUNT] = [
         "rate of the RTP bytes reported as received, between the newest arrivals of two feedbacks; scaled as `sent`",
     ),
     feature("loss", "1", 0.0, 1.0, "share of lost packets among the reported packets"),
-    feature("marked", "1", 0.0, 1.0, "share of packets marked as Congestion Experienced among the received packets"),
+    feature(
+        "marked",
+        "1",
+        0.0,
+        1.0,
+        "share of packets marked as Congestion Experienced among the received packets",
+    ),
     feature(
         "delay",
         "ms",
@@ -54,8 +72,20 @@ pub const FEATURES: [Feature; COUNT] = [
         "growth g of the mean one-way delay from one feedback to the next, per time between arrivals; g / (|g| + 0.1)",
     ),
     feature("round_trip", "ms", 0.0, 1.0, "last round trip; t / (t + 200 ms)"),
-    feature("waiting", "ms", 0.0, 1.0, "sending time of the bytes waiting at the sender, at the decided rate; t / (t + 100 ms)"),
-    feature("in_flight", "ms", 0.0, 1.0, "sending time of the bytes in flight, at the decided rate; t / (t + 200 ms)"),
+    feature(
+        "waiting",
+        "ms",
+        0.0,
+        1.0,
+        "sending time of the bytes waiting at the sender, at the decided rate; t / (t + 100 ms)",
+    ),
+    feature(
+        "in_flight",
+        "ms",
+        0.0,
+        1.0,
+        "sending time of the bytes in flight, at the decided rate; t / (t + 200 ms)",
+    ),
     feature("silence", "ms", 0.0, 1.0, "time since the last feedback; t / (t + 200 ms)"),
 ];
 

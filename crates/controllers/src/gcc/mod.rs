@@ -25,7 +25,7 @@ pub mod presets;
 pub mod rate;
 pub mod received;
 pub mod receiver;
-pub mod seen;
+pub mod report_history;
 pub mod sender;
 pub mod silence;
 pub mod singles;

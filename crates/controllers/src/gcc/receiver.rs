@@ -5,7 +5,7 @@
 
 use super::delay::{Arrival, Delay};
 use super::sender::DEFAULT_RTT;
-use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
+use tidegate_core::control::{Arrived, Context, Feedback, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::units::{Rate, RemoteTime, Span, Time};
 use tidegate_core::wire::rtcp::{self, Remb};
 use tidegate_core::wire::wrap;
@@ -93,8 +93,10 @@ impl Receiver {
 
     /// Time of the next REMB: at once for a fallen rate, else once per interval, in its second half along with a regular
     /// report if there is one, or by itself at its end.
-    fn ask(&self, interval: Span, now: Time) -> Ask {
-        let Some(estimate) = self.estimate.filter(|_| self.has_arrivals) else { return Ask::default() };
+    fn ask(&self, interval: Span, now: Time) -> FeedbackRequest {
+        let Some(estimate) = self.estimate.filter(|_| self.has_arrivals) else {
+            return FeedbackRequest::default();
+        };
         let half = Span::from_nanos(interval.as_nanos() / 2 + 1);
         let (urgency, next) = match self.last_remb {
             None => (Urgency::Now, now + half),
@@ -103,7 +105,7 @@ impl Receiver {
             Some((_, sent)) if now >= sent + half => (Urgency::Regular, sent + interval),
             Some((_, sent)) => (Urgency::None, sent + half),
         };
-        Ask { urgency, alarm: Some(next) }
+        FeedbackRequest { urgency, alarm: Some(next) }
     }
 }
 
@@ -114,14 +116,14 @@ fn time_from_ticks(ticks: i64) -> Time {
 }
 
 impl ReceiverHalf for Receiver {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> FeedbackRequest {
         self.has_arrivals = true;
         if !self.ssrcs.contains(&packet.ssrc) && self.ssrcs.len() < MAX_STREAMS {
             self.ssrcs.push(packet.ssrc);
         }
         // a packet without a send time is of no use (libwebrtc drops it as well)
         let Some(abs_send_time) = packet.abs_send_time else {
-            return Ask { urgency: Urgency::None, alarm: None };
+            return FeedbackRequest { urgency: Urgency::None, alarm: None };
         };
         let sent = self.sent(now, abs_send_time);
         let arrived = RemoteTime::from_nanos(now.as_nanos());
@@ -139,12 +141,14 @@ impl ReceiverHalf for Receiver {
         }
         match self.config.interval {
             Some(interval) => self.ask(interval, now),
-            None => Ask { urgency: if updated { Urgency::Now } else { Urgency::None }, alarm: None },
+            None => {
+                FeedbackRequest { urgency: if updated { Urgency::Now } else { Urgency::None }, alarm: None }
+            }
         }
     }
 
-    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
-        self.config.interval.map_or(Ask::default(), |interval| self.ask(interval, now))
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> FeedbackRequest {
+        self.config.interval.map_or(FeedbackRequest::default(), |interval| self.ask(interval, now))
     }
 
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {

@@ -5,7 +5,7 @@
 
 use super::delay::{Arrival, Delay};
 use super::loss::Loss;
-use super::seen::{News, ReportHistory};
+use super::report_history::{News, ReportHistory};
 use super::silence::Silence;
 use tidegate_core::control::{
     Context, Controller, Decision, FeedbackKind, Limits, Needs, PacketResult, Report, Sent,

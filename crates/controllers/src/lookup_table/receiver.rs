@@ -5,7 +5,7 @@
 //! with the name `DLAY`: eight bytes, the delay in nanoseconds.
 
 use super::settings::{DelaySource, Settings};
-use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
+use tidegate_core::control::{Arrived, Context, Feedback, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Span, Time};
 
@@ -34,10 +34,10 @@ pub(super) fn parse_delay(app: &rtcp::App) -> Option<Span> {
 }
 
 impl ReceiverHalf for Receiver {
-    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, _now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         self.delay = packet.true_delay;
         let urgency = if self.delay.is_some() { Urgency::Regular } else { Urgency::None };
-        Ask { urgency, alarm: None }
+        FeedbackRequest { urgency, alarm: None }
     }
 
     fn message(&mut self, _now: Time, cx: &mut Context<'_>) -> Feedback {

@@ -6,7 +6,7 @@ use super::settings::{Placement, Settings};
 use super::signals::Packet;
 use super::window::Window;
 use super::wire::{Feedback, Stamp};
-use tidegate_core::control::{self, Arrived, Ask, Context, ReceiverHalf, Urgency};
+use tidegate_core::control::{self, Arrived, Context, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::wire::wrap;
 use tidegate_core::{Ecn, Span, Time};
 
@@ -43,18 +43,18 @@ impl Receiver {
     }
 
     /// Requests a feedback message every DELTA while packets arrive.
-    fn ask(&mut self, now: Time) -> Ask {
+    fn ask(&mut self, now: Time) -> FeedbackRequest {
         let mut urgency = Urgency::None;
         if self.due.is_some_and(|due| due <= now) {
             self.due = self.has_arrivals.then(|| now + self.delta());
             urgency = if self.has_arrivals { Urgency::Now } else { Urgency::None };
         }
-        Ask { urgency, alarm: self.due }
+        FeedbackRequest { urgency, alarm: self.due }
     }
 }
 
 impl ReceiverHalf for Receiver {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         let stamp = packet.extension.and_then(Stamp::parse);
         let Some(stamp) = stamp.filter(|_| self.settings.placement == Placement::Receiver) else {
             return self.ask(now);
@@ -74,7 +74,7 @@ impl ReceiverHalf for Receiver {
         self.ask(now)
     }
 
-    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> FeedbackRequest {
         self.ask(now)
     }
 

@@ -134,7 +134,7 @@ impl Settings {
             return Err(SettingsError {
                 controller: NAME,
                 key: "placement".into(),
-                found: "`receiver` with the estimates of `ns3-rmcat`".into(),
+                actual: "`receiver` with the estimates of `ns3-rmcat`".into(),
                 expected: "`sender`, or `estimates` of `rfc8698`".into(),
             });
         }

@@ -109,7 +109,7 @@ settings! {
         "size of the headers for which the target leaves room in each packet",
         "draft: PACKET_OVERHEAD; not in libwebrtc";
     rate_margin: f64, "", Number(1.0, 4.0), [1.2, 1.0],
-        "divisor of the target, which is the reference window per round trip",
+        "margin of the target: the reference window per round trip is divided by this",
         "draft section \"Media Rate Control\": 1.2; not in libwebrtc";
     rate_adjust_gain: f64, "", Number(0.0, 1.0), [0.0625, 0.0],
         "gain of the reduction of the target while media waits for longer than a quarter of a frame period",

@@ -4,7 +4,7 @@ use super::received_or_lost::ReceivedOrLost;
 use super::settings::Settings;
 use super::ticks::Ticks;
 use super::wire::{Message, Stamp};
-use tidegate_core::control::{Arrived, Ask, Context, Feedback, ReceiverHalf, Urgency};
+use tidegate_core::control::{Arrived, Context, Feedback, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::{Span, Time};
 
 /// Silence after which ticks stop until the next packet, because a further minute of silence would not change the belief.
@@ -50,9 +50,9 @@ impl Receiver {
         self.ended != before
     }
 
-    fn ask(&self, now: Time, has_forecast: bool) -> Ask {
+    fn ask(&self, now: Time, has_forecast: bool) -> FeedbackRequest {
         let is_stopped = now - self.last_arrival >= MAX_SILENCE;
-        Ask {
+        FeedbackRequest {
             urgency: if has_forecast { Urgency::Now } else { Urgency::None },
             alarm: self.ticks.as_ref().filter(|_| !is_stopped).map(Ticks::end_time),
         }
@@ -60,7 +60,7 @@ impl Receiver {
 }
 
 impl ReceiverHalf for Receiver {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         if let Some(stamp) = packet.extension.and_then(Stamp::parse) {
             self.last_arrival = now;
             let has_forecast = self.advance(now);
@@ -73,7 +73,7 @@ impl ReceiverHalf for Receiver {
         self.ask(now, has_forecast)
     }
 
-    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> FeedbackRequest {
         let has_forecast = self.advance(now);
         self.ask(now, has_forecast)
     }

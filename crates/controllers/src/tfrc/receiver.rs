@@ -5,7 +5,7 @@ use super::history::{LossHistory, News};
 use super::settings::{FirstInterval, Settings};
 use super::wire::{Feedback, Stamp};
 use std::collections::VecDeque;
-use tidegate_core::control::{self, Arrived, Ask, Context, ReceiverHalf, Urgency};
+use tidegate_core::control::{self, Arrived, Context, FeedbackRequest, ReceiverHalf, Urgency};
 use tidegate_core::wire::wrap;
 use tidegate_core::{Ecn, Span, Time};
 
@@ -134,13 +134,13 @@ impl Receiver {
         self.timer.is_none() || (news == News::Loss && self.history.rate(now) > self.p)
     }
 
-    fn send_feedback(&mut self, now: Time) -> Ask {
+    fn send_feedback(&mut self, now: Time) -> FeedbackRequest {
         self.timer = (self.rtt > Span::ZERO).then(|| now + self.rtt.max(MIN_TIMER));
-        Ask { urgency: Urgency::Now, alarm: self.timer }
+        FeedbackRequest { urgency: Urgency::Now, alarm: self.timer }
     }
 
     /// Handles the expiry of the feedback timer (section 6.2).
-    fn expire(&mut self, now: Time) -> Ask {
+    fn expire(&mut self, now: Time) -> FeedbackRequest {
         let has_arrivals = self
             .arrivals
             .back()
@@ -150,22 +150,22 @@ impl Receiver {
         }
         // no feedback without new packets; the next packet is reported at once
         self.timer = None;
-        Ask::default()
+        FeedbackRequest::default()
     }
 }
 
 impl ReceiverHalf for Receiver {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, _cx: &mut Context<'_>) -> FeedbackRequest {
         let stamp = packet.extension.and_then(Stamp::parse);
         match stamp {
             Some(stamp) if self.take(now, stamp, packet) => self.send_feedback(now),
             // the packet comes at the time of the alarm, but before it
             _ if self.timer.is_some_and(|due| due <= now) => self.expire(now),
-            _ => Ask { urgency: Urgency::None, alarm: self.timer },
+            _ => FeedbackRequest { urgency: Urgency::None, alarm: self.timer },
         }
     }
 
-    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> Ask {
+    fn on_alarm(&mut self, now: Time, _cx: &mut Context<'_>) -> FeedbackRequest {
         self.expire(now)
     }
 

@@ -1,6 +1,6 @@
 //! A hash of all that a controller decides and a receiver half asks for, for golden files.
 
-use tidegate_core::control::{Ask, Decision, Probe, Urgency};
+use tidegate_core::control::{Decision, FeedbackRequest, Probe, Urgency};
 use tidegate_core::{Size, Span, Time};
 
 /// FNV-1a over decisions and asks, one after the other.
@@ -84,8 +84,8 @@ impl Decisions {
     }
 
     /// Takes in what a receiver half asks for.
-    pub fn add_ask(&mut self, ask: Ask) {
-        let Ask { urgency, alarm } = ask;
+    pub fn add_ask(&mut self, ask: FeedbackRequest) {
+        let FeedbackRequest { urgency, alarm } = ask;
         let (kind, within) = match urgency {
             Urgency::None => (0, Span::ZERO),
             Urgency::Regular => (1, Span::ZERO),

@@ -5,7 +5,7 @@ use super::decisions::Decisions;
 use std::collections::VecDeque;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, Limits, Notes, Outgoing, ReceiverHost, Report, Sent, Urgency,
+    Arrived, Decision, FeedbackRequest, Limits, Notes, Outgoing, ReceiverHost, Report, Sent, Urgency,
 };
 use tidegate_core::datagram::Extension;
 use tidegate_core::wire::rtcp::{self, App};
@@ -213,7 +213,7 @@ impl Halves {
 
     /// Sends what the receiver has to say as bytes, if it wants to speak.
     fn speak(&mut self, now: Time, urgency: Urgency) {
-        self.decisions.add_ask(Ask { urgency, alarm: self.receiver.alarm_at });
+        self.decisions.add_ask(FeedbackRequest { urgency, alarm: self.receiver.alarm_at });
         if urgency == Urgency::None {
             return;
         }

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use tidegate_controllers::find;
 use tidegate_core::control::{
-    Arrived, Ask, Decision, FeedbackKind, Limits, LossReport, NewFrame, PacketResult, Probe, ReceiverHost,
-    Report, Sent, Urgency,
+    Arrived, Decision, FeedbackKind, FeedbackRequest, Limits, LossReport, NewFrame, PacketResult, Probe,
+    ReceiverHost, Report, Sent, Urgency,
 };
 use tidegate_core::wire::{rtcp, rtp};
 use tidegate_core::{ControllerHost, Ecn, Rate, RemoteTime, Size, Span, Stream, Time};
@@ -390,7 +390,7 @@ impl Bottleneck {
                 far.returning.push_back((now + DELAY, Report { loss: Some(loss), ..Report::default() }));
                 Urgency::None
             };
-            self.decisions.add_ask(Ask { urgency, alarm: far.half.alarm_at });
+            self.decisions.add_ask(FeedbackRequest { urgency, alarm: far.half.alarm_at });
             if urgency == Urgency::Now
                 && let Some(remb) = remb_of(&mut far.half, now)
             {

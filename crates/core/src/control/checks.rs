@@ -36,8 +36,8 @@ impl AlarmCheck {
             Some(time) if time == now && !was_pending => {
                 if self.granted.replace(now) == Some(now) {
                     return Err(format!(
-                        "asked for an alarm at the present instant ({now}) once more; that is granted once, then time \
-                         has to pass"
+                        "asked for a second alarm at the present instant ({now}); only one is granted, and the next \
+                         has to be later"
                     ));
                 }
                 Ok(())
@@ -58,7 +58,7 @@ pub(super) fn decision_error(decision: &Decision) -> Option<String> {
 
 fn find_error(decision: &Decision) -> Option<String> {
     let spans =
-        [("burst", decision.burst), ("least gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
+        [("burst", decision.burst), ("minimum gap", decision.min_gap), ("heartbeat", decision.heartbeat)];
     if let Some((field, Some(span))) = spans.into_iter().find(|(_, span)| span.is_some_and(Span::is_negative))
     {
         return Some(format!("asked for a {field} of {span}, which is negative"));
@@ -68,8 +68,8 @@ fn find_error(decision: &Decision) -> Option<String> {
     };
     decision.probes.iter().find(is_invalid).map(|probe| {
         format!(
-            "asked for probe {} at {} for {} with a spacing of {}; the rate must be more than zero and neither time \
-             negative",
+            "asked for probe {} at {} for {} with a spacing of {}; the rate must be more than zero, duration and \
+             spacing must not be negative",
             probe.id, probe.rate, probe.length, probe.spacing
         )
     })

@@ -2,7 +2,9 @@
 //! of a call.
 
 use super::checks::{AlarmCheck, decision_error};
-use super::messages::{Arrived, Ask, Decision, Feedback, Limits, NewFrame, Outgoing, Report, Sent};
+use super::messages::{
+    Arrived, Decision, Feedback, FeedbackRequest, Limits, NewFrame, Outgoing, Report, Sent,
+};
 use super::needs::Needs;
 use super::probes::Probes;
 use crate::datagram::Extension;
@@ -80,12 +82,12 @@ pub trait Controller: Send {
 /// Receiving half of a scheme that measures or decides at the receiver.
 pub trait ReceiverHalf: Send {
     /// Takes a data packet that has arrived.
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask;
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> FeedbackRequest;
 
     /// Handles the requested alarm.
-    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Ask {
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> FeedbackRequest {
         let _ = (now, cx);
-        Ask::default()
+        FeedbackRequest::default()
     }
 
     /// Message to the sender, requested by the RTCP scheduler. An APP packet with the SSRC 0 gets that of the endpoint,

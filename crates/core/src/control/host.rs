@@ -2,7 +2,9 @@
 
 use super::checks::{AlarmCheck, decision_error};
 use super::contract::{Context, Controller, Notes, ReceiverHalf};
-use super::messages::{Arrived, Ask, Decision, Feedback, Limits, NewFrame, Outgoing, Report, Sent, Urgency};
+use super::messages::{
+    Arrived, Decision, Feedback, FeedbackRequest, Limits, NewFrame, Outgoing, Report, Sent, Urgency,
+};
 use super::needs::Needs;
 use crate::datagram::Extension;
 use crate::rng::Stream;
@@ -256,7 +258,7 @@ impl ReceiverHost {
         let alarm = self.alarm_at.filter(|&alarm| alarm > now || is_pending);
         self.call(now, |half, cx| {
             feedback = half.message(now, cx);
-            Ask { urgency: Urgency::None, alarm }
+            FeedbackRequest { urgency: Urgency::None, alarm }
         })?;
         Ok(feedback)
     }
@@ -264,7 +266,7 @@ impl ReceiverHost {
     fn call(
         &mut self,
         now: Time,
-        event: impl FnOnce(&mut dyn ReceiverHalf, &mut Context<'_>) -> Ask,
+        event: impl FnOnce(&mut dyn ReceiverHalf, &mut Context<'_>) -> FeedbackRequest,
     ) -> Result<Urgency, Failure> {
         self.notes.values.clear();
         const NONE: Decision = Decision::rate(Rate::ZERO);
@@ -342,21 +344,21 @@ mod tests {
         assert_eq!(host.alarm(later).expect("the present again, a nanosecond later").alarm, Some(later));
         assert_eq!(
             refusal(host.alarm(later)),
-            "it at 2.000000001s: asked for an alarm at the present instant (2.000000001s) once more; that is granted \
-             once, then time has to pass"
+            "it at 2.000000001s: asked for a second alarm at the present instant (2.000000001s); only one is granted, \
+             and the next has to be later"
         );
         // an alarm that was not requested for the present may be followed by one at once
         let mut host = self::host(vec![alarm(NOW), alarm(NOW), alarm(NOW)]);
         assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
         assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
-        assert!(refusal(host.alarm(NOW)).contains("once more"));
+        assert!(refusal(host.alarm(NOW)).contains("a second alarm"));
         // another event at the same time that comes first does not clear it, and does not count as a request
         let mut host = self::host(vec![alarm(NOW), None, alarm(NOW), alarm(NOW), alarm(NOW)]);
         assert_eq!(host.report(Time::ZERO, &report).expect("later").alarm, Some(NOW));
         assert_eq!(host.report(NOW, &report).expect("no change").alarm, Some(NOW), "it is due and pending");
         assert_eq!(host.report(NOW, &report).expect("the same").alarm, Some(NOW));
         assert_eq!(host.alarm(NOW).expect("granted").alarm, Some(NOW));
-        assert!(refusal(host.alarm(NOW)).contains("once more"));
+        assert!(refusal(host.alarm(NOW)).contains("a second alarm"));
         // once it has come, no change means no alarm
         let mut host = self::host(vec![alarm(NOW), None]);
         assert_eq!(host.report(NOW, &report).expect("granted").alarm, Some(NOW));
@@ -376,7 +378,7 @@ mod tests {
         let probe = Probe { id: 7, rate: Rate::from_mbps(1), ..Probe::default() };
         let with = |probe: Probe| Decision { probes: Probes::from(probe), ..base };
         for (decision, expected) in [
-            (Decision { min_gap: negative, ..base }, "a least gap of -0.000001ms, which is negative"),
+            (Decision { min_gap: negative, ..base }, "a minimum gap of -0.000001ms, which is negative"),
             (Decision { heartbeat: negative, ..base }, "a heartbeat of -0.000001ms, which is negative"),
             (with(Probe { rate: Rate::ZERO, ..probe }), "probe 7 at 0"),
             (with(Probe { length: -Span::from_nanos(1), ..probe }), "probe 7"),

@@ -319,7 +319,7 @@ pub enum Urgency {
 /// Request of a receiver half to its endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[must_use]
-pub struct Ask {
+pub struct FeedbackRequest {
     /// Urgency of the call of [`ReceiverHalf::message`](super::ReceiverHalf::message).
     pub urgency: Urgency,
     /// Time of the next call; replaces the earlier alarm. As for [`Decision::alarm`], not in the past, and the present time

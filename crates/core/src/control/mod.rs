@@ -15,8 +15,8 @@ mod probes;
 pub use contract::{Context, Controller, Notes, ReceiverHalf};
 pub use host::{ControllerHost, Failure, ReceiverHost};
 pub use messages::{
-    Arrived, Ask, Decision, EcnCounts, Feedback, Limits, LossReport, NewFrame, Outgoing, PacketResult,
-    Report, Sent, Urgency,
+    Arrived, Decision, EcnCounts, Feedback, FeedbackRequest, Limits, LossReport, NewFrame, Outgoing,
+    PacketResult, Report, Sent, Urgency,
 };
 pub use needs::{Counts, EcnUse, FeedbackKind, Needs, ReportRule};
 pub use probes::{Probe, Probes, TooManyProbes};

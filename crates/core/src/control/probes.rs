@@ -24,22 +24,22 @@ pub struct Probe {
     pub spacing: Span,
 }
 
-/// Probes of a decision, in the order in which they are sent; at most [`Probes::MOST`].
+/// Probes of a decision, in the order in which they are sent; at most [`Probes::MAX`].
 #[derive(Clone, Copy, Eq, Debug, Default)]
 pub struct Probes {
     count: u8,
-    probes: [Probe; Self::MOST],
+    probes: [Probe; Self::MAX],
 }
 
 impl Probes {
     /// Largest number of probes: libwebrtc's `ProbeController` requests at most two at once, at the start of a call.
-    pub const MOST: usize = 4;
+    pub const MAX: usize = 4;
 
     /// No probe.
     pub const NONE: Self = Self {
         count: 0,
         probes: [Probe { id: 0, rate: Rate::ZERO, length: Span::ZERO, min_packets: 0, spacing: Span::ZERO };
-            Self::MOST],
+            Self::MAX],
     };
 }
 
@@ -74,7 +74,7 @@ pub struct TooManyProbes(pub usize);
 
 impl std::fmt::Display for TooManyProbes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "found {} probes; a decision has at most {}", self.0, Probes::MOST)
+        write!(f, "found {} probes; a decision has at most {}", self.0, Probes::MAX)
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn a_list_holds_what_it_is_given_and_no_more_than_it_can() {
         let probe = |id| Probe { id, rate: Rate::from_mbps(1), ..Probe::default() };
-        let all: Vec<Probe> = (0..=Probes::MOST as u32).map(probe).collect();
-        for count in 0..=Probes::MOST {
+        let all: Vec<Probe> = (0..=Probes::MAX as u32).map(probe).collect();
+        for count in 0..=Probes::MAX {
             assert_eq!(Probes::try_from(&all[..count]).as_deref(), Ok(&all[..count]));
         }
         let error = Probes::try_from(&all[..]).expect_err("one too many");

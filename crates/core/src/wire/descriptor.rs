@@ -57,11 +57,16 @@ pub fn write(marks: Marks) -> ([u8; LONGEST], usize) {
 pub fn read(bytes: &[u8]) -> Result<Marks, Error> {
     let Some((&[first, high, low], remainder)) = bytes.split_first_chunk() else {
         let found = bytes.len();
-        return Err(Error::Truncated { what: "dependency descriptor", offset: 0, needed: MANDATORY, found });
+        return Err(Error::Truncated {
+            field: "dependency descriptor",
+            offset: 0,
+            needed: MANDATORY,
+            available: found,
+        });
     };
     let template = first & 0x3f;
     if template > DELTA {
-        return Err(Error::Invalid { what: "dependency template", offset: 0, found: u64::from(template) });
+        return Err(Error::Invalid { field: "dependency template", offset: 0, value: u64::from(template) });
     }
     let marks = Marks {
         frame: u16::from_be_bytes([high, low]),
@@ -72,17 +77,26 @@ pub fn read(bytes: &[u8]) -> Result<Marks, Error> {
     let compared = remainder.len().min(expected.len());
     if let Some(index) = (0..compared).find(|&index| remainder[index] != expected[index]) {
         let found = u64::from(remainder[index]);
-        return Err(Error::Invalid { what: "dependency structure", offset: MANDATORY + index, found });
+        return Err(Error::Invalid {
+            field: "dependency structure",
+            offset: MANDATORY + index,
+            value: found,
+        });
     }
     if remainder.len() < expected.len() {
         let (needed, found) = (expected.len(), remainder.len());
-        return Err(Error::Truncated { what: "dependency structure", offset: MANDATORY, needed, found });
+        return Err(Error::Truncated {
+            field: "dependency structure",
+            offset: MANDATORY,
+            needed,
+            available: found,
+        });
     }
     match remainder.get(expected.len()) {
         None => Ok(marks),
         Some(&found) => {
             let offset = MANDATORY + expected.len();
-            Err(Error::Invalid { what: "end of the dependency descriptor", offset, found: u64::from(found) })
+            Err(Error::Invalid { field: "end of the dependency descriptor", offset, value: u64::from(found) })
         }
     }
 }
@@ -166,13 +180,13 @@ mod tests {
         }
         assert_eq!(
             read(&[0b0000_0010, 0, 0]),
-            Err(Error::Invalid { what: "dependency template", offset: 0, found: 2 })
+            Err(Error::Invalid { field: "dependency template", offset: 0, value: 2 })
         );
         let mut corrupted = written(marks(0, Position::First, true));
         corrupted[5] ^= 1;
         assert_eq!(
             read(&corrupted),
-            Err(Error::Invalid { what: "dependency structure", offset: 5, found: 0x3b })
+            Err(Error::Invalid { field: "dependency structure", offset: 5, value: 0x3b })
         );
     }
 }

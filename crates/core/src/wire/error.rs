@@ -8,33 +8,33 @@ pub enum Error {
     /// The bytes end too early.
     Truncated {
         /// Part that was being decoded.
-        what: &'static str,
+        field: &'static str,
         /// Start of the part, in bytes from the start of the datagram.
         offset: usize,
         /// Number of bytes that the part needs.
         needed: usize,
         /// Number of bytes that are left.
-        found: usize,
+        available: usize,
     },
     /// A field has an invalid value.
     Invalid {
-        /// Field.
-        what: &'static str,
+        /// Name of the field.
+        field: &'static str,
         /// Position of the field, in bytes from the start of the datagram.
         offset: usize,
         /// Value of the field.
-        found: u64,
+        value: u64,
     },
     /// A value to be encoded is outside the range of its field.
     Unfit {
-        /// Field.
-        what: &'static str,
+        /// Name of the field.
+        field: &'static str,
         /// Value.
-        found: u64,
+        value: u64,
         /// Lowest valid value.
-        least: u64,
+        minimum: u64,
         /// Highest valid value.
-        most: u64,
+        maximum: u64,
     },
 }
 
@@ -43,10 +43,10 @@ impl Error {
     #[must_use]
     pub const fn after(self, bytes: usize) -> Self {
         match self {
-            Self::Truncated { what, offset, needed, found } => {
-                Self::Truncated { what, offset: offset + bytes, needed, found }
+            Self::Truncated { field, offset, needed, available } => {
+                Self::Truncated { field, offset: offset + bytes, needed, available }
             }
-            Self::Invalid { what, offset, found } => Self::Invalid { what, offset: offset + bytes, found },
+            Self::Invalid { field, offset, value } => Self::Invalid { field, offset: offset + bytes, value },
             Self::Unfit { .. } => self,
         }
     }
@@ -55,14 +55,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated { what, offset, needed, found } => {
-                write!(f, "{what} at byte {offset} takes {needed} bytes, but {found} are left")
+            Self::Truncated { field, offset, needed, available } => {
+                write!(f, "{field} at byte {offset} takes {needed} bytes, but {available} are left")
             }
-            Self::Invalid { what, offset, found } => {
-                write!(f, "{what} at byte {offset} must not be {found} ({found:#x})")
+            Self::Invalid { field, offset, value } => {
+                write!(f, "{field} at byte {offset} must not be {value} ({value:#x})")
             }
-            Self::Unfit { what, found, least, most } => {
-                write!(f, "{what} cannot be written: it is {found}, and must be from {least} to {most}")
+            Self::Unfit { field, value, minimum, maximum } => {
+                write!(f, "cannot write {value} as {field}: it must be from {minimum} to {maximum}")
             }
         }
     }
@@ -75,6 +75,6 @@ pub(crate) fn fit(field: &'static str, value: usize, min: usize, max: usize) -> 
     if (min..=max).contains(&value) {
         Ok(value)
     } else {
-        Err(Error::Unfit { what: field, found: value as u64, least: min as u64, most: max as u64 })
+        Err(Error::Unfit { field, value: value as u64, minimum: min as u64, maximum: max as u64 })
     }
 }

@@ -35,7 +35,7 @@ impl Header {
     /// Fails if a value does not fit its field; `out` then ends at `start`.
     pub fn put_before(&self, out: &mut Vec<u8>, start: usize, checksum: usize) -> Result<(), Error> {
         let length = out.len() - start;
-        let fields = fit("bytes of an IP packet", IP_HEADER + length, IP_HEADER, usize::from(u16::MAX))
+        let fields = fit("IP packet size in bytes", IP_HEADER + length, IP_HEADER, usize::from(u16::MAX))
             .and_then(|total| Ok((total as u16, fit("DSCP", usize::from(self.dscp), 0, 63)? as u8)));
         let (total, dscp) = fields.inspect_err(|_| out.truncate(start))?;
         let (from, to) = self.hosts.addresses();
@@ -62,7 +62,7 @@ impl Header {
     /// Fails if the packet is malformed, a fragment, has options, or has addresses that belong to no flow.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
-        let invalid = |field, offset: usize, found: u64| Err(Error::Invalid { what: field, offset, found });
+        let invalid = |field, offset: usize, found: u64| Err(Error::Invalid { field, offset, value: found });
         let version = reader.u8("IPv4 header")?;
         if version != 0x45 {
             return invalid("IP version and header length", 0, version.into());
@@ -112,7 +112,7 @@ impl Header {
 /// # Errors
 /// Fails if the payload is too long; `out` is then unchanged.
 pub fn put_udp(ports: (u16, u16), payload: usize, out: &mut Vec<u8>) -> Result<(), Error> {
-    let length = fit("bytes of a UDP datagram", UDP_HEADER + payload, UDP_HEADER, usize::from(u16::MAX))?;
+    let length = fit("UDP datagram size in bytes", UDP_HEADER + payload, UDP_HEADER, usize::from(u16::MAX))?;
     for field in [ports.0, ports.1, length as u16, 0] {
         out.extend(field.to_be_bytes());
     }
@@ -132,13 +132,13 @@ pub fn decode_udp(ip: &Header, datagram: &[u8]) -> Result<(u16, u16), Error> {
     let ports = (reader.u16("UDP source port")?, reader.u16("UDP destination port")?);
     let length = reader.u16("UDP length")?;
     if usize::from(length) != datagram.len() {
-        return Err(Error::Invalid { what: "UDP length", offset: IP_HEADER + 4, found: length.into() });
+        return Err(Error::Invalid { field: "UDP length", offset: IP_HEADER + 4, value: length.into() });
     }
     let checksum = reader.u16("UDP checksum")?;
     // zero: no checksum was computed (RFC 768)
     if checksum != 0 && !ip.checks(datagram) {
         let offset = IP_HEADER + UDP_CHECKSUM;
-        return Err(Error::Invalid { what: "UDP checksum", offset, found: checksum.into() });
+        return Err(Error::Invalid { field: "UDP checksum", offset, value: checksum.into() });
     }
     Ok(ports)
 }
@@ -161,11 +161,11 @@ fn folded(mut sum: u64) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Way;
+    use crate::address::Direction;
     use crate::ids::FlowId;
 
     fn header(protocol: Protocol) -> Header {
-        Header { hosts: Hosts::of(FlowId(258), Way::Back), protocol, ecn: Ecn::Ect1, dscp: 46 }
+        Header { hosts: Hosts::of_flow(FlowId(258), Direction::Reverse), protocol, ecn: Ecn::Ect1, dscp: 46 }
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let mut out = vec![0xaa; 3];
         let dscp = Header { dscp: 64, ..header(Protocol::Tcp) };
         let error = dscp.put_before(&mut out, 3, 0).unwrap_err();
-        assert_eq!(error, Error::Unfit { what: "DSCP", found: 64, least: 0, most: 63 });
+        assert_eq!(error, Error::Unfit { field: "DSCP", value: 64, minimum: 0, maximum: 63 });
         assert_eq!(out.len(), 3);
         out.resize(3 + 65_516, 0);
         assert!(header(Protocol::Tcp).put_before(&mut out, 3, 16).is_err());

@@ -46,10 +46,10 @@ impl<'a> Reader<'a> {
                 Ok(bytes)
             }
             None => Err(Error::Truncated {
-                what: field,
+                field,
                 offset: self.offset,
                 needed: count,
-                found: self.remaining.len(),
+                available: self.remaining.len(),
             }),
         }
     }
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         if self.remaining.is_empty() {
             Ok(())
         } else {
-            Err(Error::Invalid { what: field, offset: self.offset, found: self.remaining.len() as u64 })
+            Err(Error::Invalid { field, offset: self.offset, value: self.remaining.len() as u64 })
         }
     }
 }

@@ -51,7 +51,7 @@ impl Header {
         let payload_type = fit("payload type", usize::from(self.payload_type), 0, 0x7f)? as u8;
         for element in &self.extensions {
             fit("identifier of an extension element", usize::from(element.id), 1, 255)?;
-            fit("bytes of an extension element", element.data.len(), 0, 255)?;
+            fit("extension element size in bytes", element.data.len(), 0, 255)?;
         }
         let bytes = encoded_extensions_len(&self.extensions).saturating_sub(4);
         let words = fit("RTP extension length in words", bytes / 4, 0, usize::from(u16::MAX))? as u16;
@@ -93,7 +93,7 @@ impl Header {
         let mut reader = Reader::new(bytes);
         let first = reader.u8("RTP header")?;
         if first >> 6 != 2 {
-            return Err(Error::Invalid { what: "RTP version", offset: 0, found: u64::from(first >> 6) });
+            return Err(Error::Invalid { field: "RTP version", offset: 0, value: u64::from(first >> 6) });
         }
         let second = reader.u8("RTP marker and payload type")?;
         let mut header = Self {
@@ -116,7 +116,7 @@ impl Header {
             let count = remaining.last().copied().unwrap_or(0);
             if count == 0 || usize::from(count) > remaining.len() {
                 let offset = bytes.len() - 1;
-                return Err(Error::Invalid { what: "RTP padding count", offset, found: u64::from(count) });
+                return Err(Error::Invalid { field: "RTP padding count", offset, value: u64::from(count) });
             }
             header.padding = count;
         }

@@ -89,7 +89,7 @@ impl Options {
             }
             let offset = bytes.offset();
             let length = bytes.u8("TCP option length")?;
-            let invalid_length = Error::Invalid { what: "TCP option length", offset, found: length.into() };
+            let invalid_length = Error::Invalid { field: "TCP option length", offset, value: length.into() };
             let mut data =
                 bytes.part(usize::from(length.checked_sub(2).ok_or(invalid_length)?), "TCP option")?;
             match (kind, length) {
@@ -132,9 +132,9 @@ pub fn put(
     room: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    fit("bytes of TCP options", options.len(), 0, room)?;
-    fit("room for TCP options in words", room / 4, 0, 10)?;
-    fit("odd bytes of room for TCP options", room % 4, 0, 0)?;
+    fit("TCP options size in bytes", options.len(), 0, room)?;
+    fit("space for TCP options in words", room / 4, 0, 10)?;
+    fit("space for TCP options modulo 4", room % 4, 0, 0)?;
     if let Some(scale) = options.opening.scale {
         fit("window scale", usize::from(scale), 0, usize::from(MOST_SCALE))?;
     }
@@ -166,7 +166,7 @@ pub fn decode(segment: &[u8]) -> Result<((u16, u16), TcpBody, Options), Error> {
     let window = reader.u16("TCP window")?;
     reader.u32("TCP checksum and urgent pointer")?;
     let Some(room) = (4 * usize::from(words)).checked_sub(HEADER) else {
-        return Err(Error::Invalid { what: "TCP data offset", offset, found: words.into() });
+        return Err(Error::Invalid { field: "TCP data offset", offset, value: words.into() });
     };
     let options = reader.part(room, "TCP options")?;
     let options = Options::parse(options, flags & TcpBody::SYN != 0)?;

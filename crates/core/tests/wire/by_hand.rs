@@ -73,9 +73,9 @@ fn extension_elements_are_read_as_rfc_8285_says() {
     assert_eq!(read("abcd0001 10aa0000"), Ok((vec![], 20)));
     assert_eq!(read("bede0000"), Ok((vec![], 16)));
     // an element that is longer than the extension
-    let error = Error::Truncated { what: "extension element", offset: 17, needed: 5, found: 3 };
+    let error = Error::Truncated { field: "extension element", offset: 17, needed: 5, available: 3 };
     assert_eq!(read("bede0001 14aabbcc"), Err(error));
-    let error = Error::Truncated { what: "RTP extension", offset: 16, needed: 8, found: 4 };
+    let error = Error::Truncated { field: "RTP extension", offset: 16, needed: 8, available: 4 };
     assert_eq!(read("bede0002 10aa0000"), Err(error));
 }
 
@@ -87,10 +87,10 @@ fn rtp_padding_is_not_payload() {
     assert_eq!(padded("00000004").expect("padding only").1, 12..12);
     for (tail, found) in [("", 0), ("aabbcc00", 0), ("aabbcc05", 5)] {
         let offset = 11 + tail.len() / 2;
-        let error = Error::Invalid { what: "RTP padding count", offset, found };
+        let error = Error::Invalid { field: "RTP padding count", offset, value: found };
         assert_eq!(padded(tail), Err(error));
     }
-    let error = Error::Invalid { what: "RTP version", offset: 0, found: 1 };
+    let error = Error::Invalid { field: "RTP version", offset: 0, value: 1 };
     assert_eq!(rtp::Header::decode(&[0x40; 12]), Err(error));
 }
 
@@ -106,7 +106,7 @@ fn an_rtp_header_that_does_not_fit_is_refused_whole() {
         done.map_err(|error| error.to_string())
     };
     assert_eq!(with(|header| header.payload_type = 127), Ok(()));
-    let error = "payload type cannot be written: it is 128, and must be from 0 to 127";
+    let error = "cannot write 128 as payload type: it must be from 0 to 127";
     assert_eq!(with(|header| header.payload_type = 128), Err(error.into()));
     assert_eq!(with(|header| header.csrcs = vec![0; 15]), Ok(()));
     assert!(with(|header| header.csrcs = vec![0; 16]).is_err());
@@ -236,7 +236,7 @@ fn remb_goes_beyond_32_bits_but_not_beyond_64() {
     assert_eq!(rate("0042540b"), Rate::from_bps(0x2_540b << 16));
     assert_eq!(rate("00bbffff"), Rate::from_bps(0x3_ffff << 46));
     assert_eq!(rate("00fc0001"), Rate::from_bps(1 << 63));
-    let error = Error::Invalid { what: "REMB bitrate", offset: 17, found: 0xfc0002 };
+    let error = Error::Invalid { field: "REMB bitrate", offset: 17, value: 0xfc0002 };
     assert_eq!(remb("00fc0002"), Err(error));
     // other application layer feedback is kept as it is
     let other = bytes_of("8fce0003 00000001 00000000 4f544852");
@@ -303,7 +303,7 @@ fn ccfb_refuses_what_is_too_much() {
     let mut out = vec![1];
     assert!(rtcp::encode(&[packet], &mut out).is_err());
     assert_eq!(out, [1]);
-    let error = Error::Invalid { what: "CCFB num_reports", offset: 14, found: 0x4001 };
+    let error = Error::Invalid { field: "CCFB num_reports", offset: 14, value: 0x4001 };
     assert_eq!(rtcp::decode(&bytes_of("8bcd0004 00000001 00000002 00054001 01020304")), Err(error));
 }
 

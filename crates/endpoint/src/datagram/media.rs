@@ -87,10 +87,10 @@ pub(super) fn encode(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> R
             } else if fields > u64::from(size) {
                 out.truncate(start);
                 return Err(Error::Unfit {
-                    what: "bytes of RTP fields",
-                    found: fields,
-                    least: 0,
-                    most: size.into(),
+                    field: "RTP fields size in bytes",
+                    value: fields,
+                    minimum: 0,
+                    maximum: size.into(),
                 });
             }
             out.resize(start + size as usize, 0);
@@ -154,7 +154,7 @@ pub(super) fn decode(bytes: &[u8], overhead: u32) -> Result<Datagram, Error> {
             stamp.map(Attachment::Extension)
         }
         PARITY_TYPE => {
-            let fields: &[u8; Parity::HEADER as usize] = field(payload, bytes, "header of parity")?;
+            let fields: &[u8; Parity::HEADER as usize] = field(payload, bytes, "parity header")?;
             let (base, mut parity) = Parity::read(fields);
             let protected = &payload[fields.len()..];
             parity.protected.iter_mut().zip(protected).for_each(|(target, byte)| *target = *byte);
@@ -173,7 +173,7 @@ fn field<'a, const N: usize>(
     name: &'static str,
 ) -> Result<&'a [u8; N], Error> {
     let (offset, length) = (bytes.len() - payload.len(), payload.len());
-    payload.first_chunk().ok_or(Error::Truncated { what: name, offset, needed: N, found: length })
+    payload.first_chunk().ok_or(Error::Truncated { field: name, offset, needed: N, available: length })
 }
 
 /// The numbers of the losses that a segment of a picture avoids, if any, which follow their count. Payloads of other
@@ -289,7 +289,7 @@ pub(super) mod tests {
         let datagram = |size| Datagram { size, body: Body::Rtp(body), ..Datagram::default() };
         let mut bytes = Vec::new();
         assert_eq!(encode(&datagram(28 + 14), 28, &mut bytes), Ok(()));
-        let most = Error::Unfit { what: "bytes of RTP fields", found: 14, least: 0, most: 13 };
+        let most = Error::Unfit { field: "RTP fields size in bytes", value: 14, minimum: 0, maximum: 13 };
         assert_eq!(encode(&datagram(28 + 13), 28, &mut bytes), Err(most));
         assert_eq!(bytes.len(), 14, "as it was");
     }

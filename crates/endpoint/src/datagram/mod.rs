@@ -37,7 +37,12 @@ pub fn encode(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(
 fn payload_room(headers: u32, datagram: &Datagram) -> Result<usize, Error> {
     let (min, size) = (headers.into(), datagram.size.into());
     let room = datagram.size.checked_sub(headers).map(|room| room as usize);
-    room.ok_or(Error::Unfit { what: "bytes of a packet", found: size, least: min, most: u16::MAX.into() })
+    room.ok_or(Error::Unfit {
+        field: "packet size in bytes",
+        value: size,
+        minimum: min,
+        maximum: u16::MAX.into(),
+    })
 }
 
 fn put_tcp(datagram: &Datagram, body: &TcpBody, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -59,10 +64,10 @@ fn put_udp(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(), 
             if cut.iter().any(|&byte| byte != 0) {
                 let (number, max) = (u64::from_le_bytes(*number), (1 << (8 * carried.len())) - 1);
                 return Err(Error::Unfit {
-                    what: "number of a tagged datagram",
-                    found: number,
-                    least: 0,
-                    most: max,
+                    field: "number of a tagged datagram",
+                    value: number,
+                    minimum: 0,
+                    maximum: max,
                 });
             }
             out.extend(carried);
@@ -72,11 +77,21 @@ fn put_udp(datagram: &Datagram, overhead: u32, out: &mut Vec<u8>) -> Result<(), 
     }
     if out.len() - payload > length {
         let (written, max) = ((out.len() - payload) as u64, length as u64);
-        return Err(Error::Unfit { what: "bytes of payload", found: written, least: 0, most: max });
+        return Err(Error::Unfit {
+            field: "payload size in bytes",
+            value: written,
+            minimum: 0,
+            maximum: max,
+        });
     }
     if datagram.body == Body::Rtcp && out.len() - payload < length {
         let (written, exact) = ((out.len() - payload) as u64, length as u64);
-        return Err(Error::Unfit { what: "bytes of RTCP", found: written, least: exact, most: exact });
+        return Err(Error::Unfit {
+            field: "RTCP size in bytes",
+            value: written,
+            minimum: exact,
+            maximum: exact,
+        });
     }
     out.resize(payload + length, 0);
     Ok(())
@@ -126,7 +141,7 @@ fn decode_tcp(header: &ip::Header, segment: &[u8]) -> Result<Datagram, Error> {
     if !header.checks(segment) {
         let offset = ip::IP_HEADER + tcp::CHECKSUM;
         let checksum = u16::from_be_bytes([segment[tcp::CHECKSUM], segment[tcp::CHECKSUM + 1]]);
-        return Err(Error::Invalid { what: "TCP checksum", offset, found: checksum.into() });
+        return Err(Error::Invalid { field: "TCP checksum", offset, value: checksum.into() });
     }
     let attachment = match options {
         tcp::Options { opening, .. } if opening != Opening::default() => Some(Attachment::Opening(opening)),
@@ -146,8 +161,8 @@ fn decode_udp(
 ) -> Result<Datagram, Error> {
     let service = match header.hosts {
         hosts if hosts.is_group() => Service::Rtp,
-        hosts if hosts.is_back() => Service::at(ports.0),
-        _ => Service::at(ports.1),
+        hosts if hosts.is_reverse() => Service::from_receiver_port(ports.0),
+        _ => Service::from_receiver_port(ports.1),
     };
     let body = match service {
         Service::Discard => Body::Empty,

@@ -1,5 +1,5 @@
 use super::*;
-use tidegate_core::address::Way;
+use tidegate_core::address::Direction;
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{Ecn, FlowId};
@@ -73,10 +73,10 @@ fn random(rng: &mut Stream) -> (Datagram, u32) {
     } else {
         28
     };
-    let way = match bits >> 12 & 3 {
-        0 => Way::Back,
-        1 if matches!(service, Service::Rtp | Service::Rtcp) => Way::Group((bits >> 16) as u16 % 100),
-        _ => Way::There,
+    let direction = match bits >> 12 & 3 {
+        0 => Direction::Reverse,
+        1 if matches!(service, Service::Rtp | Service::Rtcp) => Direction::Group((bits >> 16) as u16 % 100),
+        _ => Direction::Forward,
     };
     let datagram = Datagram {
         size: datagram.size - 28 + overhead,
@@ -89,7 +89,7 @@ fn random(rng: &mut Stream) -> (Datagram, u32) {
     } else {
         datagram
     };
-    (datagram.between(FlowId((bits >> 20) as u32 % 100_000), way, service), overhead)
+    (datagram.between(FlowId((bits >> 20) as u32 % 100_000), direction, service), overhead)
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_syn_by_hand() {
         attachment: Some(Arc::new(Attachment::Opening(opening))),
         ..Datagram::default()
     };
-    let datagram = datagram.between(FlowId(0), Way::There, Service::Discard);
+    let datagram = datagram.between(FlowId(0), Direction::Forward, Service::Discard);
     let mut bytes = Vec::new();
     encode(&datagram, 28, &mut bytes).unwrap();
     let ports = [0xc0, 0, 0, 9];
@@ -203,11 +203,11 @@ fn a_syn_by_hand() {
     assert_eq!(decode(&bytes, 28).unwrap().opening().scale, Some(14));
     bytes[46] = 9;
     fix_checksums(&mut bytes);
-    let error = Error::Truncated { what: "TCP option", offset: 47, needed: 7, found: 5 };
+    let error = Error::Truncated { field: "TCP option", offset: 47, needed: 7, available: 5 };
     assert_eq!(decode(&bytes, 28), Err(error));
     bytes[46] = 4;
     fix_checksums(&mut bytes);
-    assert_eq!(decode(&bytes, 28), Err(Error::Invalid { what: "TCP option length", offset: 46, found: 4 }));
+    assert_eq!(decode(&bytes, 28), Err(Error::Invalid { field: "TCP option length", offset: 46, value: 4 }));
 }
 
 #[test]
@@ -220,22 +220,22 @@ fn fields_that_do_not_fit_their_size_are_refused() {
     };
     let tagged = |size, number: u64| {
         let datagram = Datagram { size, body: Body::Tagged(number.to_le_bytes()), ..Datagram::default() };
-        datagram.between(FlowId(1), Way::There, Service::Tagged)
+        datagram.between(FlowId(1), Direction::Forward, Service::Tagged)
     };
-    let error = Error::Unfit { what: "number of a tagged datagram", found: 256, least: 0, most: 255 };
+    let error = Error::Unfit { field: "number of a tagged datagram", value: 256, minimum: 0, maximum: 255 };
     assert_eq!(refused(tagged(29, 256)), error);
-    let error = Error::Unfit { what: "bytes of a packet", found: 27, least: 28, most: 65_535 };
+    let error = Error::Unfit { field: "packet size in bytes", value: 27, minimum: 28, maximum: 65_535 };
     assert_eq!(refused(Datagram { size: 27, ..Datagram::default() }), error);
     let body = Body::Tcp(TcpBody { length: 10, ..TcpBody::default() });
     assert_eq!(
         refused(Datagram { size: 49, body, ..Datagram::default() }),
-        Error::Unfit { what: "bytes of a packet", found: 49, least: 50, most: 65_535 }
+        Error::Unfit { field: "packet size in bytes", value: 49, minimum: 50, maximum: 65_535 }
     );
     // a window of 40 bytes for options at most, and in words
     assert!(matches!(refused(Datagram { size: 53, body, ..Datagram::default() }), Error::Unfit { .. }));
     assert!(matches!(refused(Datagram { size: 94, body, ..Datagram::default() }), Error::Unfit { .. }));
     let sack = Some(Arc::new(Attachment::Sack([(1, 2), (0, 0), (0, 0)])));
-    let error = Error::Unfit { what: "bytes of TCP options", found: 12, least: 0, most: 0 };
+    let error = Error::Unfit { field: "TCP options size in bytes", value: 12, minimum: 0, maximum: 0 };
     assert_eq!(refused(Datagram { size: 50, body, attachment: sack, ..Datagram::default() }), error);
     assert!(matches!(refused(Datagram { size: 65_536, ..Datagram::default() }), Error::Unfit { .. }));
 }

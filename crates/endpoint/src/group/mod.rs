@@ -112,16 +112,16 @@ impl ParticipantSettings {
 
     fn problem(&self) -> Option<String> {
         if self.rtcp.mode == RtcpMode::Free {
-            return Some("its RTCP is free; members of a session send under avp or avpf".into());
+            return Some("the RTCP mode is free; members of a session need avp or avpf".into());
         }
         if self.cname.len() > 255 {
             return Some("the canonical name is longer than 255 bytes".into());
         }
         if self.leave.is_some_and(|(time, _)| time <= self.join) {
-            return Some("it leaves before it has joined".into());
+            return Some("the time of leaving is not after the time of joining".into());
         }
         if self.segments == Some(0) {
-            return Some("pictures of 0 segments; at least 1 is needed".into());
+            return Some("pictures have 0 segments; at least 1 is needed".into());
         }
         self.rtcp.problem().or_else(|| self.media.as_ref().and_then(|media| media.problem(self.overhead)))
     }
@@ -147,19 +147,21 @@ impl MediaSettings {
             Self::Packets { rate, .. } | Self::Segments { rate, .. } => rate,
         };
         if rate == Rate::ZERO {
-            return Some("it sends at 0 bit/s; leave its media out instead".into());
+            return Some("the media rate is 0 bit/s; leave the media out instead".into());
         }
         if let Self::Segments { fps, segments, .. } = *self
             && !(fps > 0.0 && fps <= 1000.0 && segments > 0)
         {
             return Some(format!(
-                "its media has {fps} pictures a second of {segments} segments; expected more than 0 and at most 1000 \
-                 pictures, of at least 1 segment"
+                "the media has {fps} pictures per second of {segments} segments; expected more than 0 and at most 1000 \
+                 pictures per second, of at least 1 segment"
             ));
         }
         let size = self.packet_size();
         (size <= headers || size > u32::from(u16::MAX)).then(|| {
-            format!("its packets have {size} bytes; expected more than the {headers} of headers, and at most 65535")
+            format!(
+                "the packets have {size} bytes; expected more than the {headers} bytes of headers, and at most 65535"
+            )
         })
     }
 }

@@ -43,7 +43,7 @@ impl Frames {
         if let Some(group) = group {
             if group == 0 || !skip.is_multiple_of(group) {
                 return Err(format!(
-                    "skip is {skip} and group {group}; skip must be whole groups of at least 1"
+                    "skip is {skip} and group is {group}; group must be at least 1, and skip a multiple of group"
                 ));
             }
             if let Some(size) = ladder.odd_size() {

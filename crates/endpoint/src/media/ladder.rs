@@ -44,7 +44,7 @@ impl fmt::Display for LadderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line { source, line, problem } => write!(f, "{source}:{line}: {problem}"),
-            Self::Empty(source) => write!(f, "{source}: no frames"),
+            Self::Empty(source) => write!(f, "{source} has no frames"),
             Self::Rates(problem) => f.write_str(problem),
         }
     }

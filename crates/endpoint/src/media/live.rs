@@ -27,12 +27,12 @@ pub struct Encoded {
     pub slices: Vec<u32>,
 }
 
-/// Maker of an encoder for each stream that needs one.
+/// Factory of encoders, one for each stream that needs one.
 #[derive(Clone)]
-pub struct Make(Arc<dyn Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync>);
+pub struct EncoderFactory(Arc<dyn Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync>);
 
-impl Make {
-    /// A maker that calls `make`, which returns the encoder, or the reason why there is none.
+impl EncoderFactory {
+    /// Factory that calls `make`, which returns the encoder, or the reason why there is none.
     pub fn new(make: impl Fn() -> Result<Box<dyn Encoder>, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
@@ -42,7 +42,7 @@ impl Make {
     }
 }
 
-impl fmt::Debug for Make {
+impl fmt::Debug for EncoderFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an encoder")
     }

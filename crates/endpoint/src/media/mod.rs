@@ -161,7 +161,7 @@ pub enum SourceSettings {
     /// An encoder in the loop, which encodes each frame when it is due.
     Live {
         /// The function that makes the encoder.
-        encoder: live::Make,
+        encoder: live::EncoderFactory,
         /// Frames per second.
         fps: f64,
         /// Its rates.

@@ -41,7 +41,7 @@ impl Packets {
         let Settings { size, overhead, rates } = &settings;
         if size <= overhead {
             return Err(format!(
-                "packets of {size} bytes; they must be larger than the {overhead} of headers"
+                "the packets have {size} bytes; they must be larger than the {overhead} bytes of headers"
             ));
         }
         if rates.first().is_none_or(|first| first.0 != Span::ZERO) || !rates.is_sorted_by(|a, b| a.0 < b.0) {

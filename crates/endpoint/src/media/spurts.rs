@@ -35,7 +35,9 @@ impl Spurts {
     pub(crate) fn new(means: Means, mut rng: Stream) -> Result<Self, String> {
         let Means { talk, pause } = means;
         if talk <= Span::ZERO || pause <= Span::ZERO {
-            return Err(format!("talk spurts of {talk} and pauses of {pause}; both must be positive"));
+            return Err(format!(
+                "the mean talk spurt is {talk} and the mean pause {pause}; both must be positive"
+            ));
         }
         let (on, off) = (talk.as_secs_f64(), pause.as_secs_f64());
         let talks = rng.chance(on / (on + off));

@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn marks_are_unwrapped_and_mean_nothing_before_their_structure() {
         let mut numbers = FrameNumbers::NONE;
-        let marks = |number: u32, flags: u8| Marks::of(Frame { number, flags });
+        let marks = |number: u32, flags: u8| Marks::of_frame(Frame { number, flags });
         // the first packet of the key frame is lost
         let frame = numbers.frame(marks(0, Frame::KEY | Frame::LAST));
         assert_eq!((frame.number, frame.flags), (0, Frame::LAST));

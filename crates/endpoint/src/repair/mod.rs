@@ -103,8 +103,8 @@ impl Repair {
             && (nack.wait.is_negative() || nack.keep <= Span::ZERO || nack.requests == 0)
         {
             return Some(format!(
-                "lost packets are requested after a wait of {}, with {} requests, and kept for {}; the wait must not be \
-                 negative, requests and keep must be positive",
+                "NACK: wait is {}, requests is {} and keep is {}; wait must not be negative, requests and keep must be \
+                 positive",
                 nack.wait, nack.requests, nack.keep
             ));
         }
@@ -121,8 +121,8 @@ impl Repair {
             && !(1..=fec.packets).contains(&fec.parity)
         {
             return Some(format!(
-                "{} packets of parity for {} packets; expected from 1 to the number of packets",
-                fec.parity, fec.packets
+                "FEC: found {} parity packets for {} media packets; expected from 1 to {} parity packets",
+                fec.parity, fec.packets, fec.packets
             ));
         }
         None

@@ -177,7 +177,7 @@ impl Sender {
             header,
             stamped_header: header,
             marked_header: [0, Frame::FIRST | Frame::KEY]
-                .map(|flags| extensions.header_len(Some(Marks::of(Frame { number: 0, flags })), None)),
+                .map(|flags| extensions.header_len(Some(Marks::of_frame(Frame { number: 0, flags })), None)),
             life: Life::Waiting(settings.controller),
             limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
             decision: Decision::rate(Rate::ZERO),

@@ -10,7 +10,7 @@ use crate::settings::{MediaKind, largest_rtp};
 use std::sync::Arc;
 use tidegate_core::control::{Outgoing, Sent};
 use tidegate_core::datagram::{Attachment, Extension, Protected, RtpBody};
-use tidegate_core::driver::{About, Driver};
+use tidegate_core::driver::{DatagramInfo, Driver};
 use tidegate_core::frame::Marks;
 use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Datagram, Frame, Kind, Size, Time};
@@ -39,7 +39,7 @@ impl Sender {
         let sequence = self.history.next();
         let marks = match turn {
             Turn::Media(packet, _) if self.streams[index].extensions.marks => {
-                Some(Marks::of(packet.frame_position()))
+                Some(Marks::of_frame(packet.frame_position()))
             }
             _ => None,
         };
@@ -73,8 +73,8 @@ impl Sender {
         if size > limit {
             let name = &self.name;
             out.fail(format!(
-                "controller of {name} at {now}: with its stamp an RTP packet has {size} bytes; \
-                 at most {limit} fit an IP packet"
+                "controller of {name} at {now}: an RTP packet with the stamp has {size} bytes; \
+                 at most {limit} bytes fit an IP packet"
             ));
             return;
         }
@@ -134,7 +134,7 @@ impl Sender {
             },
             ..Datagram::default()
         };
-        out.send(now, datagram, About { flow: self.flow, kind, frame });
+        out.send(now, datagram, DatagramInfo { flow: self.flow, kind, frame });
         if media {
             self.packets_left -= 1;
             if self.packets_left == 0 {
@@ -190,8 +190,8 @@ impl Sender {
         if stamp.id == 0 || stamp.data.len() > 255 || Extensions::uses(stamp.id) {
             let (name, id, length) = (&self.name, stamp.id, stamp.data.len());
             out.fail(format!(
-                "controller of {name} at {now}: a stamp with id {id} and {length} bytes; the id must be from 1 to \
-                 255 and none of {ABS_SEND_TIME_ID}, {TRANSPORT_SEQUENCE_ID} and {MARKS_ID}, the data at most 255 bytes"
+                "controller of {name} at {now}: the stamp has id {id} and {length} bytes; the id must be from 1 to \
+                 255 and not {ABS_SEND_TIME_ID}, {TRANSPORT_SEQUENCE_ID} or {MARKS_ID}, the data at most 255 bytes"
             ));
             return None;
         }

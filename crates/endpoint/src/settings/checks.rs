@@ -29,7 +29,7 @@ impl EndpointSettings {
             .saturating_sub(extensions.longest_header() + send.repair.max_added(extensions));
         (u32::from(send.payload) > max).then(|| {
             format!(
-                "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET}; at most {max} do",
+                "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET} bytes; at most {max} bytes fit",
                 send.payload
             )
         })
@@ -39,7 +39,7 @@ impl EndpointSettings {
 impl RtcpSettings {
     pub(crate) fn problem(&self) -> Option<String> {
         if self.session_bandwidth == Rate::ZERO {
-            return Some("the RTCP session bandwidth is zero".into());
+            return Some("the RTCP session bandwidth is zero; it must be positive".into());
         }
         match self.minimum {
             RtcpMinimum::Fixed(span) if span <= Span::ZERO => {
@@ -56,24 +56,24 @@ impl SendSettings {
             return Some(format!("the queue limit is {}; it must not be negative", self.queue_limit));
         }
         if self.payload == 0 {
-            return Some("the largest payload is zero".into());
+            return Some("the largest payload is zero; it must be positive".into());
         }
         if self.packets == Some(0) {
-            return Some("it ends after 0 packets; at least 1 is needed".into());
+            return Some("the flow ends after 0 packets; at least 1 is needed".into());
         }
         if self.padding_payload == 0 {
-            return Some("the padding payload is zero".into());
+            return Some("the padding payload is zero; it must be positive".into());
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
             return Some(format!(
-                "it stops at {} but starts at {}",
+                "the stop at {} is not after the start at {}",
                 self.stop.unwrap_or_default(),
                 self.start
             ));
         }
         if self.limits.min > self.limits.max {
             return Some(format!(
-                "its minimum rate {:?} is above its maximum {:?}",
+                "the minimum rate {:?} is above the maximum rate {:?}",
                 self.limits.min, self.limits.max
             ));
         }
@@ -81,13 +81,14 @@ impl SendSettings {
             self.streams.iter().any(|stream| stream.kind == MediaKind::Video && stream.signalled().frames);
         if self.repair.fec.is_some() && frames && !self.extensions.marks {
             return Some(
-                "it sends parity, but its packets carry no marks, which name the frame of a restored packet"
+                "parity needs marks in the packets, which name the frame of a restored packet; the marks are off"
                     .into(),
             );
         }
         if self.feedback == FeedbackFormat::Twcc && !self.extensions.transport_sequence {
             return Some(
-                "its feedback is TWCC, but its packets carry no transport-wide sequence number".into(),
+                "TWCC feedback needs transport-wide sequence numbers in the packets; the extension is off"
+                    .into(),
             );
         }
         if let Some(problem) = self.repair.problem() {
@@ -96,18 +97,24 @@ impl SendSettings {
         for kind in [MediaKind::Video, MediaKind::Audio] {
             let count = self.streams.iter().filter(|stream| stream.kind == kind).count();
             if count > 1 {
-                return Some(format!("it has {count} streams of {kind:?}; a flow has at most one"));
+                return Some(format!("the flow has {count} streams of {kind:?}; at most one is allowed"));
             }
         }
         for stream in &self.streams {
             let name = &stream.name;
             if !matches!(stream.kind, MediaKind::Video | MediaKind::Audio) {
-                return Some(format!("stream {name} has the kind of a built-in stream, {:?}", stream.kind));
+                return Some(format!(
+                    "stream {name} has the kind of a built-in stream, {:?}; expected Video or Audio",
+                    stream.kind
+                ));
             }
             let ordered = stream.pauses.iter().all(|&(from, to)| from < to)
                 && stream.pauses.windows(2).all(|pair| pair[0].1 <= pair[1].0);
             if !ordered {
-                return Some(format!("the pauses of stream {name} are not in order: {:?}", stream.pauses));
+                return Some(format!(
+                    "the pauses of stream {name} are not in order of time: {:?}",
+                    stream.pauses
+                ));
             }
         }
         streams_problem(&self.signalled())
@@ -125,7 +132,9 @@ impl ReceiveSettings {
             }
             Playout::Adaptive { min, max, shrink } => {
                 if min.is_negative() || max < min {
-                    return Some(format!("the playout delay goes from {min} to {max}"));
+                    return Some(format!(
+                        "the playout delay goes from {min} to {max}; expected a minimum from 0 to the maximum"
+                    ));
                 }
                 if !(0.0..1.0).contains(&shrink) {
                     return Some(format!(
@@ -156,5 +165,6 @@ fn streams_problem(streams: &[Signalled]) -> Option<String> {
         }
     }
     // a report has room for 31 report blocks (RFC 3550 section 6.4.1)
-    (streams.len() > 31).then(|| format!("{} streams; one report covers at most 31", streams.len()))
+    (streams.len() > 31)
+        .then(|| format!("the flow has {} streams; one report covers at most 31", streams.len()))
 }

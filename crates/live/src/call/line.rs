@@ -5,7 +5,7 @@ use super::socket::Socket;
 use crate::session::Ignored;
 use crate::session::seal::Sealer;
 use std::io;
-use tidegate_core::{About, Datagram, Driver, Ecn, FlowId, Frame, Rate, Recorder, Span, Time};
+use tidegate_core::{Datagram, DatagramInfo, Driver, Ecn, FlowId, Frame, Rate, Recorder, Span, Time};
 use tidegate_endpoint::datagram::encode_payload;
 
 /// Burst that the rate cap lets pass: a key frame at five times the rate, sent in a twentieth of a second.
@@ -109,13 +109,13 @@ impl Driver for SocketDriver {
         &mut self.record
     }
 
-    fn send(&mut self, now: Time, datagram: Datagram, about: About) {
+    fn send(&mut self, now: Time, datagram: Datagram, info: DatagramInfo) {
         self.buffer.clear();
         if let Err(error) = encode_payload(&datagram, self.overhead, &mut self.buffer) {
             self.fail(format!("a packet that cannot be written: {error}"));
             return;
         }
-        let sent = Sent::new(self.sequence, about.kind, about.frame, &datagram);
+        let sent = Sent::new(self.sequence, info.kind, info.frame, &datagram);
         self.sequence = self.sequence.wrapping_add(1);
         let number = if self.bucket.take(now, datagram.size) {
             self.send_buffer(now, datagram.ecn, datagram.dscp)

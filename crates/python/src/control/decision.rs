@@ -213,8 +213,8 @@ fn probes_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<PyProbe>> {
         let probe = probe?;
         probes
             .push(probe.cast::<PyProbe>().map_err(|_| wrong(&probe, "each must be a Probe"))?.get().clone());
-        if probes.len() > Probes::MOST {
-            let max = Probes::MOST;
+        if probes.len() > Probes::MAX {
+            let max = Probes::MAX;
             return Err(bad(format!("probes: found more than {max}; a decision has at most {max}")));
         }
     }

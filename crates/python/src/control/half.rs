@@ -11,8 +11,8 @@ use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{
-    Arrived, Ask, Context, Controller, Decision, Feedback, Limits, Needs, NewFrame, Outgoing, ReceiverHalf,
-    Report, Sent, Urgency,
+    Arrived, Context, Controller, Decision, Feedback, FeedbackRequest, Limits, Needs, NewFrame, Outgoing,
+    ReceiverHalf, Report, Sent, Urgency,
 };
 use tidegate_core::datagram::Extension;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
@@ -360,7 +360,7 @@ impl PyHalf {
         method: &str,
         args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
-    ) -> Ask {
+    ) -> FeedbackRequest {
         let answer = self.call(py, method, args, cx).map_err(CallError::from);
         let ask = answer.and_then(|answer| ask_of(&answer, &self.name(method)).map_err(CallError::Invalid));
         let ask = ask.and_then(|ask| match cx.alarm_objection(ask.alarm) {
@@ -369,14 +369,14 @@ impl PyHalf {
         });
         ask.unwrap_or_else(|wrong| {
             self.failed(py, method, wrong, cx);
-            Ask::default()
+            FeedbackRequest::default()
         })
     }
 }
 
 /// Converts the result of a Python receiver half: None, an urgency, or (urgency, alarm in ns). An urgency is "none",
 /// "regular", "now", or a number of nanoseconds within which feedback must be sent early.
-fn ask_of(answer: &Bound<'_, PyAny>, name: &str) -> Result<Ask, String> {
+fn ask_of(answer: &Bound<'_, PyAny>, name: &str) -> Result<FeedbackRequest, String> {
     let (urgency, alarm) = match answer.extract::<(Bound<'_, PyAny>, Option<i64>)>() {
         Ok((urgency, alarm)) => (urgency, alarm.map(Time::from_nanos)),
         Err(_) => (answer.clone(), None),
@@ -403,17 +403,17 @@ fn ask_of(answer: &Bound<'_, PyAny>, name: &str) -> Result<Ask, String> {
             _ => return Err(wrong()),
         }
     };
-    Ok(Ask { urgency, alarm })
+    Ok(FeedbackRequest { urgency, alarm })
 }
 
 impl ReceiverHalf for PyHalf {
-    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> Ask {
+    fn on_packet(&mut self, now: Time, packet: &Arrived<'_>, cx: &mut Context<'_>) -> FeedbackRequest {
         Python::attach(|py| self.ask(py, "on_packet", (now.as_nanos(), PyArrived::from_core(packet)), cx))
     }
 
-    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> Ask {
+    fn on_alarm(&mut self, now: Time, cx: &mut Context<'_>) -> FeedbackRequest {
         if !self.on_alarm {
-            return Ask::default();
+            return FeedbackRequest::default();
         }
         Python::attach(|py| self.ask(py, "on_alarm", (now.as_nanos(),), cx))
     }

@@ -206,7 +206,7 @@ pub(super) fn from_python(value: &Bound<'_, PyAny>) -> PyResult<rtcp::Packet> {
             None => Ok(Metric::NotReceived),
             Some((ecn @ 0..=3, offset)) => Ok(Metric::Received { ecn: Ecn::from_bits(ecn), offset }),
             Some((ecn, _)) => {
-                Err(bad(Error::Unfit { what: "ECN field", found: u64::from(ecn), least: 0, most: 3 }))
+                Err(bad(Error::Unfit { field: "ECN field", value: u64::from(ecn), minimum: 0, maximum: 3 }))
             }
         };
         let stream = |(ssrc, begin, metrics): (u32, u16, Vec<_>)| {

@@ -91,9 +91,9 @@ impl Node for InBytes {
 mod tests {
     use super::*;
     use std::sync::Mutex;
-    use tidegate_core::address::{Service, Way};
+    use tidegate_core::address::{Direction, Service};
     use tidegate_core::datagram::RtpBody;
-    use tidegate_core::record::Nothing;
+    use tidegate_core::record::NullRecorder;
     use tidegate_core::{Body, Datagram, Ecn, FlowId, Kind, RouteId};
 
     /// A node that keeps the datagrams it receives.
@@ -116,13 +116,13 @@ mod tests {
     fn a_node_is_handed_what_is_on_the_wire_and_nothing_else() {
         let datagrams = Arc::new(Mutex::new(Vec::new()));
         let mut node = InBytes::around(Box::new(Keeper(datagrams.clone())), [28, 40].into());
-        let mut out = Outbox::new(1, Box::new(Nothing));
+        let mut out = Outbox::new(1, Box::new(NullRecorder));
         // only a retransmission has an original sequence number
         let body = |original| RtpBody { payload_type: 96, sequence: 7, original, ..RtpBody::default() };
         let datagram = |original| {
             let body = Body::Rtp(body(original));
             let datagram = Datagram { size: 100, ecn: Ecn::Ce, dscp: 46, body, ..Datagram::default() };
-            datagram.between(FlowId(1), Way::There, Service::Rtp)
+            datagram.between(FlowId(1), Direction::Forward, Service::Rtp)
         };
         let packet = Packet::new(Time::ZERO, FlowId(1), RouteId(0), 0, Kind::Video, datagram(5));
         node.receive(Time::ZERO, Port::ZERO, Box::new(packet), &mut out);

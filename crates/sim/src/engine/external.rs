@@ -5,7 +5,7 @@
 //! does the same in the world.
 
 use std::collections::VecDeque;
-use tidegate_core::address::{Service, Way};
+use tidegate_core::address::{Direction, Service};
 use tidegate_core::datagram::Ecn;
 use tidegate_core::{Body, Cause, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Time};
 
@@ -77,7 +77,7 @@ impl Node for ExternalLink {
     }
 
     fn receive(&mut self, _now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
-        out.hand(self.first + self.held.len() as u64, (*packet).clone());
+        out.pass_to_driver(self.first + self.held.len() as u64, (*packet).clone());
         self.held.push_back(Some(packet));
     }
 
@@ -142,7 +142,7 @@ impl Node for ExternalSource {
             Kind::Datagram,
             Datagram { size, ecn, body: Body::Tagged(tag.to_le_bytes()), ..Datagram::default() }.between(
                 self.flow,
-                Way::There,
+                Direction::Forward,
                 Service::Tagged,
             ),
         );
@@ -196,7 +196,7 @@ impl Node for ExternalSink {
             let useful = packet.datagram.size.saturating_sub(headers);
             out.record.goodput(now, packet.flow, Size::from_bytes(u64::from(useful)));
         }
-        out.hand(self.arrived, (*packet).clone());
+        out.pass_to_driver(self.arrived, (*packet).clone());
         self.arrived += 1;
         out.recycle(packet);
     }

@@ -3,11 +3,11 @@
 //! It unpacks arriving packets for the endpoint, packs the datagrams that the endpoint sends into packets, and adds
 //! the packet to the facts that the endpoint tells the recorder.
 
-use tidegate_core::address::{Service, Way};
+use tidegate_core::address::{Direction, Service};
 use tidegate_core::rng::Draws;
 use tidegate_core::{
-    About, Body, Datagram, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Rate, Recorder, RouteId,
-    Span, Time,
+    Body, Datagram, DatagramInfo, Driver, FlowId, Frame, Node, Outbox, Packet, Peer, Port, Rate, Recorder,
+    RouteId, Span, Time,
 };
 use tidegate_endpoint::Endpoint;
 
@@ -64,13 +64,13 @@ impl Driver for DriverView<'_> {
         &mut *self.out.record
     }
 
-    fn send(&mut self, now: Time, datagram: Datagram, about: About) {
-        let About { flow, kind, frame } = about;
+    fn send(&mut self, now: Time, datagram: Datagram, info: DatagramInfo) {
+        let DatagramInfo { flow, kind, frame } = info;
         let sequence = self.addressing.number(flow);
         let way = match self.addressing.destination {
-            Destination::Call(sends) if sends == Some(flow) => Way::There,
-            Destination::Call(_) => Way::Back,
-            Destination::Group(session) => Way::Group(session),
+            Destination::Call(sends) if sends == Some(flow) => Direction::Forward,
+            Destination::Call(_) => Direction::Reverse,
+            Destination::Group(session) => Direction::Group(session),
         };
         let service = if datagram.body == Body::Rtcp { Service::Rtcp } else { Service::Rtp };
         let datagram = datagram.between(flow, way, service);

@@ -313,7 +313,7 @@ impl World {
             self.measure(next - bin, self.now);
         }
         for id in 0..self.nodes.len() {
-            self.out.turn(NodeId(id as u32));
+            self.out.set_node(NodeId(id as u32));
             self.nodes[id].finish(self.now, &mut self.out);
             self.failed()?;
         }
@@ -334,7 +334,7 @@ impl World {
         for (node, account) in self.nodes.iter().zip(&self.out.accounts) {
             let Inside { packets: inside, .. } = node.inside();
             let arrived = account.entered + account.created + account.copied;
-            let gone = account.left + account.consumed + account.dropped + inside;
+            let gone = account.departed + account.consumed + account.dropped + inside;
             if arrived != gone {
                 return Err(Stopped {
                     at: self.now,
@@ -367,7 +367,7 @@ impl World {
             );
         }
         self.wakeups.begin(time, id);
-        self.out.turn(id);
+        self.out.set_node(id);
         let node = &mut self.nodes[id.0 as usize];
         node.advance(time, &mut self.out);
         match node.next_wakeup() {
@@ -394,7 +394,7 @@ impl World {
 
     #[inline]
     fn deliver(&mut self, id: NodeId, port: Port, packet: Box<Packet>) -> Result<(), Stopped> {
-        self.out.turn(id);
+        self.out.set_node(id);
         self.out.enter();
         self.packets_now += 1;
         if self.packets_now > self.max_packets {

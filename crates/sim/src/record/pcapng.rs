@@ -9,7 +9,7 @@
 use super::Recording;
 use super::capture::Side;
 use std::collections::BTreeMap;
-use tidegate_core::address::{Hosts, Way};
+use tidegate_core::address::{Direction, Hosts};
 use tidegate_core::datagram::Protocol;
 use tidegate_core::record::Passing;
 use tidegate_core::wire::{Error, ip};
@@ -99,7 +99,7 @@ impl Recording {
 
 /// The packet of an announcement, from the sender of a flow to its receiver.
 fn announced(flow: FlowId, announcement: &[u8]) -> Result<Vec<u8>, Error> {
-    let hosts = Hosts::of(flow, Way::There);
+    let hosts = Hosts::of_flow(flow, Direction::Forward);
     let mut packet = Vec::new();
     ip::put_udp((SAP_PORT, SAP_PORT), announcement.len(), &mut packet)?;
     packet.extend(announcement);

@@ -5,7 +5,7 @@ use super::tightest_link::capacity;
 use crate::record::flow::FlowStats;
 use crate::record::histogram::Histogram;
 use crate::refusal::Refusal;
-use tidegate_controllers::agent::{Observation, Reins, Terms};
+use tidegate_controllers::agent::{AgentConfig, AgentHandle, Observation};
 use tidegate_core::{NodeId, Rate, Span, Time, math};
 
 /// The true state of a flow in one step, which its sender cannot know.
@@ -48,7 +48,7 @@ impl Truth {
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stepped {
-    /// The sender's actions and the feedback it received; empty without reins.
+    /// The sender's actions and the feedback it received; empty without an agent.
     pub observed: Observation,
     /// The true state of the flow.
     pub truth: Truth,
@@ -99,8 +99,8 @@ fn mean((before, sum): (u64, f64), (after, total): (u64, f64)) -> Option<f64> {
 pub struct Episode {
     run: Run,
     /// The agent's control of the sender; `None`: the flow has another controller, and is only watched.
-    reins: Option<Reins>,
-    terms: Terms,
+    handle: Option<AgentHandle>,
+    config: AgentConfig,
     flow: usize,
     links: Vec<NodeId>,
     /// Beginning of the present step, and end of the episode.
@@ -112,11 +112,16 @@ pub struct Episode {
 }
 
 impl Episode {
-    /// The episode of a flow whose controller has these reins; without reins the flow is only watched.
+    /// The episode of a flow whose controller has this handle; without one the flow is only watched.
     ///
     /// # Errors
     /// When there is no such flow, or its time has no room for a step.
-    pub fn new(run: Run, flow: &str, reins: Option<Reins>, terms: Terms) -> Result<Self, Refusal> {
+    pub fn new(
+        run: Run,
+        flow: &str,
+        handle: Option<AgentHandle>,
+        config: AgentConfig,
+    ) -> Result<Self, Refusal> {
         let record = run.recording();
         let Some(index) = record.flows.iter().position(|info| info.name == flow) else {
             return Err(Refusal::new("flow", flow, "the name of a flow"));
@@ -124,13 +129,13 @@ impl Episode {
         let info = &record.flows[index];
         let (begin, stop) = (info.start, info.stop.min(Time::ZERO + run.duration));
         let links = info.links.clone();
-        if begin + terms.interval > stop {
+        if begin + config.interval > stop {
             let available = format!("{} from its start to its end", (stop - begin).max(Span::ZERO));
-            let expected = format!("at least an interval ({})", terms.interval);
+            let expected = format!("at least an interval ({})", config.interval);
             return Err(Refusal::new("flow", available, expected));
         }
         let (before, last) = (Counts::default(), Truth::default());
-        Ok(Self { run, reins, terms, flow: index, links, begin, stop, steps: 0, before, last })
+        Ok(Self { run, handle, config, flow: index, links, begin, stop, steps: 0, before, last })
     }
 
     /// The run.
@@ -150,15 +155,15 @@ impl Episode {
         self.begin
     }
 
-    /// The reins of the flow's controller, if an agent has them.
+    /// The handle of the flow's controller, if that is an agent.
     #[must_use]
-    pub fn reins(&self) -> Option<&Reins> {
-        self.reins.as_ref()
+    pub fn handle(&self) -> Option<&AgentHandle> {
+        self.handle.as_ref()
     }
 
     /// Whether the capacity of the present step is known.
     pub fn knows_capacity(&mut self) -> bool {
-        self.capacity(self.begin, self.begin + self.terms.interval).is_some()
+        self.capacity(self.begin, self.begin + self.config.interval).is_some()
     }
 
     /// The time up to which the run must go before the first step.
@@ -170,13 +175,13 @@ impl Episode {
     /// The time up to which the run must go in this step; events at its end belong to the next step.
     #[must_use]
     pub fn until(&self) -> Time {
-        (self.begin + self.terms.interval).min(self.stop) - Span::from_nanos(1)
+        (self.begin + self.config.interval).min(self.stop) - Span::from_nanos(1)
     }
 
-    /// Sets the rate of this step, if an agent has the reins.
+    /// Sets the rate of this step, if the controller is an agent.
     pub fn act(&self, action: f64) {
-        if let Some(reins) = &self.reins {
-            reins.act(action);
+        if let Some(handle) = &self.handle {
+            handle.act(action);
         }
     }
 
@@ -195,7 +200,7 @@ impl Episode {
     /// Ends this step and returns its outcome.
     pub fn end(&mut self) -> Stepped {
         let (from, to) = (self.begin, self.until() + Span::from_nanos(1));
-        let observed = self.reins.as_ref().map(|reins| reins.see(to)).unwrap_or_default();
+        let observed = self.handle.as_ref().map(|handle| handle.see(to)).unwrap_or_default();
         let now = Counts::of(&self.run.recording().stats()[self.flow]);
         let before = std::mem::replace(&mut self.before, now);
         let (arrived, lost) = (now.arrived - before.arrived, now.lost - before.lost);
@@ -217,7 +222,7 @@ impl Episode {
         };
         (self.begin, self.last) = (to, truth);
         self.steps += 1;
-        let stopped = self.reins.as_ref().is_some_and(|reins| reins.begun() < self.steps);
+        let stopped = self.handle.as_ref().is_some_and(|handle| handle.begun() < self.steps);
         Stepped { observed, truth, at: to, over: to >= self.stop, stopped }
     }
 }

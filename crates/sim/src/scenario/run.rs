@@ -98,7 +98,7 @@ impl Run {
 
     /// Stores the bytes that each node had carried when the warm-up ended.
     pub(super) fn warm_up_ends(&mut self) {
-        self.before = Some(self.world.accounts().iter().map(|accounts| accounts.left_bytes).collect());
+        self.before = Some(self.world.accounts().iter().map(|accounts| accounts.departed_bytes).collect());
     }
 
     /// Runs up to `until`, or to its end if that is earlier, but not the events at that very time, so that a change can
@@ -149,7 +149,7 @@ impl Run {
         };
         let sums = Sums { accounts: &accounts, before: self.before.as_deref(), warmup: self.warmup };
         let summary = sums.up(&mut recording, &mut nodes, self.duration);
-        let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].left).sum();
+        let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].departed).sum();
         let summary =
             Summary { warnings, recordings: played(self.recordings.iter(), self.duration), ..summary };
         Ok(Outcome { recording, summary, draws, events, hops })
@@ -227,7 +227,7 @@ impl Sums<'_> {
         recording.set_carried(|node| {
             let id = node.0 as usize;
             let (before, carried) =
-                (self.before.map_or(0, |before| before[id]), self.accounts[id].left_bytes);
+                (self.before.map_or(0, |before| before[id]), self.accounts[id].departed_bytes);
             assert!(before <= carried, "node {id} has carried less than at the end of the warm-up");
             carried - before
         });

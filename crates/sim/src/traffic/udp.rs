@@ -4,7 +4,7 @@ use crate::link::capacity::{Constant, Schedule, Steps, WORK_PER_BYTE};
 use crate::refusal::{Refusal, ensure};
 use crate::traffic::sending_jitter::SendingJitter;
 use serde::Deserialize;
-use tidegate_core::address::{Service, Way};
+use tidegate_core::address::{Direction, Service};
 use tidegate_core::rng::Draws;
 use tidegate_core::{Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Span, Stream, Time};
 
@@ -216,7 +216,7 @@ impl UdpSource {
             route,
             0,
             Kind::Datagram,
-            Datagram { size, ..Datagram::default() }.between(flow, Way::There, Service::Discard),
+            Datagram { size, ..Datagram::default() }.between(flow, Direction::Forward, Service::Discard),
         );
         Ok(Self { name, packet, next, stop, clock, jitter })
     }
@@ -267,7 +267,7 @@ impl Node for UdpSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::record::Nothing;
+    use tidegate_core::record::NullRecorder;
 
     /// Pattern, rate, and the schedule in its place.
     type Sending = (Pattern, Rate, Option<Steps>);
@@ -294,7 +294,7 @@ mod tests {
 
     fn departures(sending: Sending, size: u32, jitter: Span, stop: Time) -> Vec<Time> {
         let mut source = source(sending, size, jitter, stop).unwrap();
-        let mut out = Outbox::new(1, Box::new(Nothing));
+        let mut out = Outbox::new(1, Box::new(NullRecorder));
         while let Some(time) = source.next_wakeup() {
             source.advance(time, &mut out);
         }

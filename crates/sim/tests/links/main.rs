@@ -297,7 +297,7 @@ fn a_brownian_link_has_the_same_capacity_for_any_traffic() {
             },
         )
         .unwrap();
-        let mut out = tidegate_core::Outbox::new(1, Box::new(tidegate_core::record::Nothing));
+        let mut out = tidegate_core::Outbox::new(1, Box::new(tidegate_core::record::NullRecorder));
         let mut departures = Vec::new();
         loop {
             let next = [source.next_wakeup(), link.next_wakeup()].into_iter().flatten().min();

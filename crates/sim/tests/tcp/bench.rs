@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, Opening, SackBlocks, TcpBody};
-use tidegate_core::record::Nothing;
+use tidegate_core::record::NullRecorder;
 use tidegate_core::{Body, Datagram, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
 use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 
@@ -32,7 +32,7 @@ pub(crate) fn receiver(settings: &TcpSettings) -> Bench<TcpReceiver> {
 
 impl<N: Node> Bench<N> {
     fn new(end: N) -> Self {
-        let mut bench = Self { end, now: Time::ZERO, out: Outbox::new(1, Box::new(Nothing)) };
+        let mut bench = Self { end, now: Time::ZERO, out: Outbox::new(1, Box::new(NullRecorder)) };
         bench.end.advance(bench.now, &mut bench.out);
         bench
     }

@@ -32,7 +32,7 @@ mod stable;
 
 use super::detector::Usage;
 use super::received::robust::Robust;
-use super::seen::{News, ReportHistory};
+use super::report_history::{News, ReportHistory};
 use aimd::NetworkStateEstimate;
 use alr::Alr;
 use bandwidth::{Bandwidth, CONGESTION_CONTROLLER_MIN_BITRATE};

@@ -58,7 +58,7 @@ pub struct ProbeRequests {
 impl ProbeRequests {
     fn push(&mut self, probe: Probe) {
         // two for the start or an allocation, one for an estimate, one for a recovery: never more
-        if self.list.len() < Probes::MOST {
+        if self.list.len() < Probes::MAX {
             self.list.push(probe);
         }
     }

@@ -165,8 +165,8 @@ impl Placement {
     }
 
     fn settings_with<P: Preset>(self, overrides: &Value) -> Checked<P> {
-        let refuse = |key: &str, found, expected| {
-            Err(SettingsError { controller: self.name(), key: key.into(), found, expected })
+        let refuse = |key: &str, actual, expected| {
+            Err(SettingsError { controller: self.name(), key: key.into(), actual, expected })
         };
         let table = P::table(self);
         let mut keys = overrides.as_object().into_iter().flat_map(serde_json::Map::keys);

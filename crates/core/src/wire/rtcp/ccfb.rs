@@ -189,7 +189,7 @@ fn parse_streams(mut body: Reader<'_>, meaning: NumReportsMeaning) -> Result<Vec
         let number = usize::from(body.u16("CCFB num_reports")?);
         let count = number + usize::from(meaning == NumReportsMeaning::Inclusive);
         if count > MAX_BLOCKS {
-            return Err(Error::Invalid { what: "CCFB num_reports", offset, found: number as u64 });
+            return Err(Error::Invalid { field: "CCFB num_reports", offset, value: number as u64 });
         }
         let mut blocks = body.part(2 * count, "CCFB metric blocks of a stream")?;
         let mut metrics = Vec::with_capacity(count + 1);

@@ -62,7 +62,7 @@ impl EcnFeedback {
             highest_sequence: body.u32("extended highest sequence number")?,
             counters: EcnCounters::parse(body)?,
         };
-        body.end("bytes after an ECN feedback packet")?;
+        body.end("number of bytes after an ECN feedback packet")?;
         Ok(packet)
     }
 
@@ -139,7 +139,7 @@ impl ExtendedReport {
     /// Fails if the contents of a block are not a multiple of four bytes.
     pub fn of_raw(ssrc: u32, blocks: Vec<(u8, u8, Vec<u8>)>) -> Result<Self, Error> {
         let block = |(block_type, specific, data): (u8, u8, Vec<u8>)| {
-            fit("bytes of an XR block over a multiple of four", data.len() % 4, 0, 0)?;
+            fit("XR block size modulo 4", data.len() % 4, 0, 0)?;
             ReportExtension::parse(block_type, specific, Reader::new(&data))
         };
         Ok(Self { ssrc, blocks: blocks.into_iter().map(block).collect::<Result<_, _>>()? })
@@ -166,8 +166,8 @@ impl ExtendedReport {
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         put32(out, self.ssrc);
         for (block_type, specific, data) in self.raw() {
-            fit("bytes of an XR block over a multiple of four", data.len() % 4, 0, 0)?;
-            let words = fit("32-bit words of an XR block", data.len() / 4, 0, u16::MAX.into())?;
+            fit("XR block size modulo 4", data.len() % 4, 0, 0)?;
+            let words = fit("XR block size in words", data.len() / 4, 0, u16::MAX.into())?;
             out.extend_from_slice(&[block_type, specific]);
             put16(out, words as u16);
             out.extend_from_slice(&data);

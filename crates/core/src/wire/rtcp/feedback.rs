@@ -80,7 +80,7 @@ pub struct Pli {
 impl Pli {
     pub(super) fn parse(body: &mut Reader<'_>) -> Result<Self, Error> {
         let (sender_ssrc, media_ssrc) = parse_ssrcs(body)?;
-        body.end("bytes after a PLI")?;
+        body.end("number of bytes after a PLI")?;
         Ok(Self { sender_ssrc, media_ssrc })
     }
 

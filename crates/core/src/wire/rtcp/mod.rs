@@ -143,7 +143,11 @@ impl<'a> Frame<'a> {
         let start = reader.offset();
         let first = reader.u8("RTCP header")?;
         if first >> 6 != 2 {
-            return Err(Error::Invalid { what: "RTCP version", offset: start, found: u64::from(first >> 6) });
+            return Err(Error::Invalid {
+                field: "RTCP version",
+                offset: start,
+                value: u64::from(first >> 6),
+            });
         }
         let padding = first & 0x20 != 0;
         let packet_type = reader.u8("RTCP packet type")?;
@@ -155,9 +159,9 @@ impl<'a> Frame<'a> {
             let last = raw.last().copied().unwrap_or(0);
             let unpadded = raw.len().checked_sub(usize::from(last)).filter(|_| last != 0);
             let unpadded = unpadded.ok_or(Error::Invalid {
-                what: "RTCP padding count",
+                field: "RTCP padding count",
                 offset: start + 3 + raw.len(),
-                found: u64::from(last),
+                value: u64::from(last),
             })?;
             body = body.part(unpadded, "RTCP packet body")?;
         }
@@ -285,7 +289,7 @@ impl Packet {
             Self::EcnFeedback(ecn) => ecn.write(out),
             Self::ExtendedReport(report) => report.write(out)?,
             Self::Unknown(unknown) => {
-                fit("bytes of an unknown packet over a multiple of four", unknown.body.len() % 4, 0, 0)?;
+                fit("size of an unknown packet modulo 4", unknown.body.len() % 4, 0, 0)?;
                 out.extend_from_slice(&unknown.body);
                 out[start] |= u8::from(unknown.padding) << 5;
             }

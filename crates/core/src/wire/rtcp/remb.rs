@@ -45,10 +45,10 @@ impl Remb {
         // with an exponent of up to 63 the rate may exceed 64 bits
         let bitrate = mantissa << exponent;
         if bitrate >> exponent != mantissa {
-            return Err(Error::Invalid { what: "REMB bitrate", offset, found: u64::from(word) });
+            return Err(Error::Invalid { field: "REMB bitrate", offset, value: u64::from(word) });
         }
         let ssrcs = (0..count).map(|_| body.u32("REMB SSRC")).collect::<Result<_, _>>()?;
-        body.end("bytes after the last REMB SSRC")?;
+        body.end("number of bytes after the last REMB SSRC")?;
         Ok(Self { sender_ssrc, bitrate: Rate::from_bps(bitrate), ssrcs })
     }
 

@@ -130,8 +130,8 @@ fn parse_blocks(count: u8, body: &mut Reader<'_>) -> Result<Vec<ReportBlock>, Er
 fn parse_extension(body: &mut Reader<'_>) -> Result<Vec<u8>, Error> {
     let length = body.len();
     if !length.is_multiple_of(4) {
-        let field = "bytes of a report's extension";
-        return Err(Error::Invalid { what: field, offset: body.offset(), found: length as u64 });
+        let field = "report extension size in bytes";
+        return Err(Error::Invalid { field, offset: body.offset(), value: length as u64 });
     }
     Ok(body.take(length, "report extension")?.to_vec())
 }
@@ -146,7 +146,7 @@ fn write_tail(blocks: &[ReportBlock], extension: &[u8], out: &mut Vec<u8>) -> Re
         put32(out, block.last_sr);
         put32(out, block.delay_since_last_sr);
     }
-    fit("bytes of a report's extension over a multiple of four", extension.len() % 4, 0, 0)?;
+    fit("report extension size modulo 4", extension.len() % 4, 0, 0)?;
     out.extend_from_slice(extension);
     Ok(())
 }

@@ -51,7 +51,7 @@ impl Sdes {
 
     pub(super) fn parse(count: u8, body: &mut Reader<'_>) -> Result<Self, Error> {
         let chunks = (0..count).map(|_| SdesChunk::parse(body)).collect::<Result<_, _>>()?;
-        body.end("bytes after the last SDES chunk")?;
+        body.end("number of bytes after the last SDES chunk")?;
         Ok(Self { chunks })
     }
 
@@ -61,7 +61,7 @@ impl Sdes {
             put32(out, chunk.ssrc);
             for item in &chunk.items {
                 fit("SDES item type", usize::from(item.kind), 1, 255)?;
-                put_text(&item.text, out, Some(item.kind), "bytes of an SDES item")?;
+                put_text(&item.text, out, Some(item.kind), "SDES item size in bytes")?;
             }
             // one to four null octets end the list and pad the word
             out.resize(out.len() + 4 - (out.len() - start) % 4, 0);
@@ -106,7 +106,7 @@ impl Bye {
             let length = usize::from(body.u8("BYE reason length")?);
             reason = Some(body.take(length, "BYE reason")?.to_vec());
             body.take((3 - length % 4).min(body.len()), "BYE padding")?;
-            body.end("bytes after the BYE reason")?;
+            body.end("number of bytes after the BYE reason")?;
         }
         Ok(Self { ssrcs, reason })
     }
@@ -116,7 +116,7 @@ impl Bye {
             put32(out, ssrc);
         }
         if let Some(reason) = &self.reason {
-            put_text(reason, out, None, "bytes of a BYE reason")?;
+            put_text(reason, out, None, "BYE reason size in bytes")?;
             out.resize(out.len() + 3 - reason.len() % 4, 0);
         }
         Ok(())
@@ -151,9 +151,9 @@ impl App {
         let length = body.len();
         if !length.is_multiple_of(4) {
             return Err(Error::Invalid {
-                what: "bytes of APP data",
+                field: "APP data size in bytes",
                 offset: body.offset(),
-                found: length as u64,
+                value: length as u64,
             });
         }
         Ok(Self { subtype, ssrc, name, data: body.take(length, "APP data")?.to_vec() })
@@ -162,7 +162,7 @@ impl App {
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         put32(out, self.ssrc);
         out.extend_from_slice(&self.name);
-        fit("bytes of APP data over a multiple of four", self.data.len() % 4, 0, 0)?;
+        fit("APP data size modulo 4", self.data.len() % 4, 0, 0)?;
         out.extend_from_slice(&self.data);
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::settings::{RtcpMode, SettingsError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, RtpBody};
-use tidegate_core::driver::{About, Driver, Peer};
+use tidegate_core::driver::{DatagramInfo, Driver, Peer};
 use tidegate_core::record::{LossRecord, Reporting, RtcpRecord};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::ntp;
@@ -188,7 +188,7 @@ impl Participant {
         });
         let datagram = Datagram { size, body, attachment: avoids, ..Datagram::default() };
         self.rtp_bytes += u64::from(size - self.settings.overhead - RTP_HEADER);
-        out.send(now, datagram, About { flow: self.settings.flow, kind: Kind::Video, frame });
+        out.send(now, datagram, DatagramInfo { flow: self.settings.flow, kind: Kind::Video, frame });
         self.has_sent = true;
         if self.last_rtp.replace(now).is_none() {
             self.count(now);
@@ -323,8 +323,8 @@ impl Participant {
         out.record().rtcp(now, &record);
         let attachment = Some(Arc::new(Attachment::Rtcp(bytes)));
         let datagram = Datagram { size, body: Body::Rtcp, attachment, ..Datagram::default() };
-        let about = About { flow: self.settings.flow, kind: Kind::Rtcp, frame: Frame::default() };
-        out.send(now, datagram, about);
+        let info = DatagramInfo { flow: self.settings.flow, kind: Kind::Rtcp, frame: Frame::default() };
+        out.send(now, datagram, info);
         size
     }
 }

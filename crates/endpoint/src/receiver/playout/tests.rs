@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::{Arc, Mutex};
 use tidegate_core::record::Recorder;
-use tidegate_core::{About, Datagram};
+use tidegate_core::{Datagram, DatagramInfo};
 
 /// (frame, complete, rendered) in ms, and frames of late packets.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Driver for Listener {
     fn record(&mut self) -> &mut dyn Recorder {
         &mut self.0
     }
-    fn send(&mut self, _now: Time, datagram: Datagram, _about: About) {
+    fn send(&mut self, _now: Time, datagram: Datagram, _info: DatagramInfo) {
         panic!("sent {datagram:?}");
     }
     fn late(&mut self, _now: Time, _flow: FlowId) {

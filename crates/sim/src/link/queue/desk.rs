@@ -50,7 +50,7 @@ impl<Q: QueueDiscipline> Desk<Q> {
         let datagram = Datagram { size, ecn, ..Datagram::default() };
         let datagram = datagram.between(
             FlowId(flow),
-            tidegate_core::address::Way::There,
+            tidegate_core::address::Direction::Forward,
             tidegate_core::address::Service::Rtp,
         );
         let packet = Packet::new(now, FlowId(flow), RouteId(0), self.sent, Kind::Datagram, datagram);

@@ -238,7 +238,7 @@ mod tests {
     use super::super::desk::Desk;
     use super::*;
     use std::collections::BTreeMap;
-    use tidegate_core::address::{Service, Way};
+    use tidegate_core::address::{Direction, Service};
     use tidegate_core::{Ecn, FlowId, Rate, Time, math};
 
     const NOW: Time = Time::from_millis(1000);
@@ -333,7 +333,7 @@ mod tests {
         for seed in 0..seeds {
             let salt = desk(seed, DropTail::UNLIMITED).queue.salt;
             let mut occupied: Vec<u64> = (0..flows as u32)
-                .map(|flow| Datagram::default().between(FlowId(flow), Way::There, Service::Rtp))
+                .map(|flow| Datagram::default().between(FlowId(flow), Direction::Forward, Service::Rtp))
                 .map(|datagram| hash(&datagram, salt) % 1024)
                 .collect();
             *counts.entry(occupied[0]).or_default() += 1;
@@ -347,7 +347,11 @@ mod tests {
         assert!(counts.len() > 300, "one flow is in {} of 1024 places over 400 seeds", counts.len());
         // RTP and RTCP of one flow, and its two directions, are different flows
         let salt = desk(1, DropTail::UNLIMITED).queue.salt;
-        let directions = [(Way::There, Service::Rtp), (Way::There, Service::Rtcp), (Way::Back, Service::Rtp)];
+        let directions = [
+            (Direction::Forward, Service::Rtp),
+            (Direction::Forward, Service::Rtcp),
+            (Direction::Reverse, Service::Rtp),
+        ];
         let mut hashes = directions
             .map(|(way, service)| hash(&Datagram::default().between(FlowId(3), way, service), salt));
         hashes.sort_unstable();

@@ -293,7 +293,7 @@ impl Bearer {
 mod tests {
     use super::*;
     use tidegate_core::node::Inside;
-    use tidegate_core::record::Nothing;
+    use tidegate_core::record::NullRecorder;
     use tidegate_core::rng::Stream;
     use tidegate_core::{Datagram, FlowId, Kind, RouteId};
 
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn packets_are_cut_joined_and_handed_over_in_order() {
-        let mut out = Outbox::new(1, Box::new(Nothing));
+        let mut out = Outbox::new(1, Box::new(NullRecorder));
         let mut bearer = Bearer::new(QueueLimit::default());
         let millis = Time::from_millis;
         bearer.push(millis(0), packet(0, 998), &mut out);
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn limits_hold_and_old_packets_go() {
-        let mut out = Outbox::new(1, Box::new(Nothing));
+        let mut out = Outbox::new(1, Box::new(NullRecorder));
         let limit = QueueLimit { packets: Some(3), bytes: Some(2500), age: Some(Span::from_millis(100)) };
         let mut bearer = Bearer::new(limit);
         let millis = Time::from_millis;
@@ -374,7 +374,7 @@ mod tests {
     fn every_byte_is_conserved_under_random_operations() {
         let mut luck = Stream::new(5, "rlc", "test");
         for limited in [false, true] {
-            let mut out = Outbox::new(1, Box::new(Nothing));
+            let mut out = Outbox::new(1, Box::new(NullRecorder));
             let limit = QueueLimit {
                 packets: limited.then_some(20),
                 bytes: None,
@@ -415,8 +415,8 @@ mod tests {
                     next = packet.sequence + 1;
                 }
                 let account = out.accounts[0];
-                assert_eq!(u64::from(pushed), account.left + account.dropped + inside(&bearer).packets);
-                assert_eq!(account.left_bytes, bytes);
+                assert_eq!(u64::from(pushed), account.departed + account.dropped + inside(&bearer).packets);
+                assert_eq!(account.departed_bytes, bytes);
                 let pieces = bearer.pieces.back().map_or(bearer.delivered, |last| last.end);
                 assert_eq!(pieces, bearer.sent);
                 let lost = bearer.pieces.iter().filter(|piece| matches!(piece.state, State::Lost(_)));

@@ -4,7 +4,7 @@ use super::{Network, Settings};
 use crate::link::trace::Trace;
 use crate::radio::User;
 use crate::refusal::Refusal;
-use tidegate_core::record::Nothing;
+use tidegate_core::record::NullRecorder;
 use tidegate_core::{Node, Outbox, Time};
 
 /// A network: name, settings, users.
@@ -36,7 +36,7 @@ pub fn survey(
     let mut network = Network::new(name, seed, settings.clone(), users.to_vec())?;
     let rows = network.survey(0);
     let gains_db = (0..rows.len()).flat_map(|user| network.gains(user)).collect();
-    let mut out = Outbox::new(1, Box::new(Nothing));
+    let mut out = Outbox::new(1, Box::new(NullRecorder));
     run(&mut network, begin, &mut out);
     let before: Vec<u64> = (0..rows.len()).map(|user| network.served(user)).collect();
     run(&mut network, end, &mut out);
@@ -67,7 +67,7 @@ pub fn trace(
 ) -> Result<Trace, Refusal> {
     const OPPORTUNITY: u64 = 1504;
     let mut network = Network::new(name, seed, settings.clone(), users.to_vec())?;
-    let mut out = Outbox::new(1, Box::new(Nothing));
+    let mut out = Outbox::new(1, Box::new(NullRecorder));
     run(&mut network, begin, &mut out);
     let mut counted_bytes = network.served(0);
     let mut millis = Vec::new();

@@ -26,7 +26,7 @@ pub struct Wanted<'a> {
 
 /// Finds the encoder of a flow: returns the function that makes one for each of the flow's streams, or the reason for
 /// which there is none.
-pub type EncoderMaker<'a> = dyn FnMut(&Wanted<'_>) -> Result<live::Make, String> + 'a;
+pub type EncoderMaker<'a> = dyn FnMut(&Wanted<'_>) -> Result<live::EncoderFactory, String> + 'a;
 
 /// Makers of the parts of a world that are not data.
 pub struct Makers<'a> {
@@ -40,7 +40,7 @@ pub struct Makers<'a> {
 ///
 /// # Errors
 /// Always.
-pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::Make, String> {
+pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::EncoderFactory, String> {
     Err(format!("{}: there is no encoder in the loop here", wanted.spec.codec))
 }
 

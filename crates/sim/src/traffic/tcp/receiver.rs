@@ -5,7 +5,7 @@ use super::ecn::Echo;
 use super::sequence::Numbering;
 use crate::refusal::Refusal;
 use std::sync::Arc;
-use tidegate_core::address::{Service, Way};
+use tidegate_core::address::{Direction, Service};
 use tidegate_core::datagram::{Attachment, Opening, TcpBody};
 use tidegate_core::wire::tcp::{self, Options};
 use tidegate_core::{Body, Datagram, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Size, Span, Time};
@@ -168,7 +168,7 @@ impl TcpReceiver {
             Kind::Ack,
             Datagram { size, body: Body::Tcp(body), attachment, ..Datagram::default() }.between(
                 self.flow,
-                Way::Back,
+                Direction::Reverse,
                 Service::Discard,
             ),
         );

@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::traffic::sending_jitter::SendingJitter;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tidegate_core::address::{Service, Way};
+use tidegate_core::address::{Direction, Service};
 use tidegate_core::datagram::{Attachment, TcpBody};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::tcp::{self, Options};
@@ -384,7 +384,7 @@ impl TcpSender {
     #[inline]
     fn depart(&mut self, now: Time, segment: Datagram, out: &mut Outbox) -> Time {
         let sent = self.jitter.as_mut().map_or(now, |jitter| jitter.depart(now));
-        let datagram = segment.between(self.flow, Way::There, Service::Discard);
+        let datagram = segment.between(self.flow, Direction::Forward, Service::Discard);
         let packet = Packet::new(sent, self.flow, self.route, self.number, Kind::Data, datagram);
         self.number = self.number.wrapping_add(1);
         if sent <= now && self.departures.is_empty() {
