@@ -378,7 +378,7 @@ def test_what_does_not_fit_is_said() -> None:
     wrong("history: found 0", lambda: CallEnv(home(), history=0))
     wrong("interval: found", lambda: CallEnv(home(), interval="0s"))
     wrong("action: found 'speed'", lambda: CallEnv(home(), action="speed"))  # type: ignore[arg-type]
-    wrong("expected two rates that rise", lambda: CallEnv(home(), rate=("2Mbps", "1Mbps")))
+    wrong("expected a minimum above zero and below the maximum", lambda: CallEnv(home(), rate=("2Mbps", "1Mbps")))
     wrong("expected a factor above 1", lambda: CallEnv(home(), action="change", factor=0.5))
     wrong("reward: found 1", lambda: CallEnv(home(), reward=1))  # type: ignore[arg-type]
     wrong("at least an interval", lambda: CallEnv(home(), interval="11s").reset())

@@ -99,10 +99,10 @@ def test_a_value_out_of_range_names_its_field(make: Any, error: type[Exception],
     ("packet", "message"),
     [
         (wire.Ccfb(1, [(2, 3, [(4, 77)])], 9), "cannot write 4 as ECN field: it must be from 0 to 3"),
-        (wire.App(32, 1, b"NAME", b""), "APP subtype .* 32, and must be from 0 to 31"),
-        (wire.Bye([0] * 32, None), "number of BYE SSRCs .* 32"),
-        (wire.ReceiverReport(1, [BLOCK] * 32, b""), "number of report blocks .* 32"),
-        (wire.Twcc(1, 2, 3, 2**24, 5, [4]), "TWCC reference time .* 16777216"),
+        (wire.App(32, 1, b"NAME", b""), "cannot write 32 as APP subtype: it must be from 0 to 31"),
+        (wire.Bye([0] * 32, None), "cannot write 32 as number of BYE SSRCs"),
+        (wire.ReceiverReport(1, [BLOCK] * 32, b""), "cannot write 32 as number of report blocks"),
+        (wire.Twcc(1, 2, 3, 2**24, 5, [4]), "cannot write 16777216 as TWCC reference time"),
     ],
 )
 def test_what_does_not_fit_its_bits_is_refused(packet: Any, message: str) -> None:
