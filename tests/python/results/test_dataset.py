@@ -281,3 +281,13 @@ def test_others_read_it(swept: Path, reader: str) -> None:
         our_row = ours[row["key"]]
         for name in ("controller", "scenario", "links.cable.delay", "links.cable.loss", "seed", "receive_rate_bps"):
             assert row[name] == our_row[name], (reader, name)
+
+
+@pytest.mark.slow
+def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({f"c{number}": polars.repeat(1.0, 10**6, eager=True) for number in range(20)})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    assert (tmp_path / "rows.parquet").stat().st_size < 10**6
+    with pytest.raises(ValueError, match="1000000 rows take 160 MB, over 100 times its size"):
+        _core.read_parquet(str(tmp_path / "rows.parquet"))
