@@ -3,6 +3,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use tidegate_core::math;
 use tidegate_sim::Refusal;
 
 create_exception!(
@@ -33,6 +34,12 @@ pub(crate) fn refused(py: Python<'_>, error: &Refusal) -> PyErr {
 /// The exception for an invalid input.
 pub(crate) fn bad(message: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(message.to_string())
+}
+
+/// Checks that floating-point numbers are rounded in this thread as on every machine: Python's process may hold code
+/// that changes it.
+pub(crate) fn check_environment() -> PyResult<()> {
+    math::check_environment().map_err(|other| RunError::new_err(other.to_string()))
 }
 
 /// The exception for a file that cannot be used, with its name.

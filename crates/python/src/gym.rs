@@ -2,7 +2,7 @@
 
 use crate::control::half::{Raised, exception_text};
 use crate::encoder::Tapes;
-use crate::errors::{bad, refused};
+use crate::errors::{bad, check_environment, refused};
 use crate::guard::{InternalError, catch_panic};
 use crate::run::{Recording, RunFailure, drive, outcome_of, prepare_with};
 use crate::trace::PyTrace;
@@ -119,7 +119,8 @@ impl PyAgentController {
         let policy: Policy = Box::new(move |observation| {
             Python::attach(|py| {
                 let action = observation_array(py, observation, rows)
-                    .and_then(|observation| decide.bind(py).call1((observation,)));
+                    .and_then(|observation| decide.bind(py).call1((observation,)))
+                    .and_then(|action| check_environment().map(|()| action));
                 let action = action.and_then(|action| {
                     let wrong = |_| bad(format!("found {action:?}; expected an action, a number"));
                     action.extract::<f64>().map_err(wrong)
@@ -170,6 +171,7 @@ pub(crate) struct PyEpisode {
 
 impl EpisodeState {
     fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        check_environment()?;
         self.state.try_lock().map_err(|_| bad("this episode is at work in another thread"))
     }
 

@@ -1,7 +1,7 @@
 //! Imports recordings of calls that other programs made, as runs.
 
 use crate::control::host::PyControllerHost;
-use crate::errors::bad;
+use crate::errors::{bad, check_environment};
 use crate::table::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -111,6 +111,7 @@ fn convert(
     replay: Option<PyRef<'_, PyControllerHost>>,
     import: impl FnOnce(Clocks, Option<&mut ControllerHost>) -> Result<Imported, FileProblem> + Send,
 ) -> PyResult<PyImported> {
+    check_environment()?;
     let host = replay.as_deref().map(PyControllerHost::host);
     let clocks = if same_clock { Clocks::Same } else { Clocks::Separate };
     let result = py.detach(|| {

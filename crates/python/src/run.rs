@@ -2,7 +2,7 @@
 
 use crate::control::half::{PyHalf, Raised, exception_text};
 use crate::encoder::{self, Tapes};
-use crate::errors::{RunError, bad, refused};
+use crate::errors::{RunError, bad, check_environment, refused};
 use crate::gym::PyAgentController;
 use crate::table::Table;
 use crate::trace::PyTrace;
@@ -162,6 +162,7 @@ pub(crate) fn prepare_with(
     raised: &Raised,
     first: &mut dyn FnMut(&ControllerSpec) -> Option<Halves>,
 ) -> PyResult<(Scenario, Run, Tapes)> {
+    check_environment()?;
     let scenario: Scenario = serde_json::from_str(scenario_json)
         .map_err(|error| refusal_at(py, "scenario".to_owned(), error.to_string()))?;
     let traces: Vec<_> = traces.iter().map(|trace| trace.inner.clone()).collect();

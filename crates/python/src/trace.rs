@@ -1,6 +1,6 @@
 //! Traces for Python.
 
-use crate::errors::bad;
+use crate::errors::{bad, check_environment};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -53,6 +53,7 @@ pub(crate) fn lte_survey<'py>(
     Bound<'py, PyArray1<u64>>,
     Bound<'py, PyArray1<f64>>,
 )> {
+    check_environment()?;
     let spec = radio_spec(spec_json)?;
     let (begin, end) = (Time::from_nanos(begin_ns), Time::from_nanos(end_ns));
     let survey = py.detach(|| lte::survey::survey(lte_description(&spec), seed, begin, end)).map_err(bad)?;

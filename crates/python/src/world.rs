@@ -2,7 +2,7 @@
 
 use crate::control::half::Raised;
 use crate::encoder::Tapes;
-use crate::errors::bad;
+use crate::errors::{bad, check_environment};
 use crate::guard::{InternalError, catch_panic};
 use crate::run::{Recording, RunFailure, drive, outcome_of, prepare};
 use crate::table::Table;
@@ -169,6 +169,7 @@ pub(crate) struct PyWorld {
 
 impl PyWorld {
     fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        check_environment()?;
         match self.state.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(

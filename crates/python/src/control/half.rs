@@ -4,7 +4,7 @@ use super::decision::{PyDecision, PyLimits, PyNeeds};
 use super::packets::{PyArrived, PyNewFrame, PyOutgoing, PySent};
 use super::report::PyReport;
 use super::{bytes_of, describe, rate_of};
-use crate::errors::bad;
+use crate::errors::{bad, check_environment};
 use crate::trace::PyStream;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
@@ -15,7 +15,7 @@ use tidegate_core::control::{
     ReceiverHalf, Report, Sent, Urgency,
 };
 use tidegate_core::datagram::Extension;
-use tidegate_core::{Rate, Size, Span, Stream, Time};
+use tidegate_core::{Rate, Size, Span, Stream, Time, math};
 
 /// The first exception of a Python controller, which is stored until the run has stopped.
 pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
@@ -160,8 +160,21 @@ impl PyHalf {
         method: &str,
         args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Result<Bound<'py, PyAny>, CallError> {
         self.cached_in_flight.set(None);
+        let answer = self.call_with_rng(py, method, args, cx)?;
+        let left = |other: math::OtherEnvironment| format!("after {}: {other}", self.name(method));
+        math::check_environment().map_err(|other| CallError::Invalid(left(other)))?;
+        Ok(answer)
+    }
+
+    fn call_with_rng<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+        cx: &mut Context<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let object = self.object.bind(py);
         let args = args.into_pyobject(py)?;
         let Some(rng) = &self.rng else { return object.call_method1(method, args) };
@@ -172,6 +185,18 @@ impl PyHalf {
             *cx.rng = back;
         }
         answer
+    }
+
+    /// Calls a method without a context: its failure waits in `broken`.
+    fn call_plainly<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        args: impl pyo3::call::PyCallArgs<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.object.bind(py).call_method1(method, args)?;
+        check_environment()?;
+        Ok(answer)
     }
 
     fn decide<'py>(
@@ -186,7 +211,7 @@ impl PyHalf {
             return cx.unchanged();
         }
         let name = || self.name(method);
-        let answer = self.call(py, method, args, cx).map_err(CallError::from);
+        let answer = self.call(py, method, args, cx);
         let decision = answer.and_then(|answer| decision_of(&answer, name, cx)).and_then(|decision| match cx
             .objection(&decision)
         {
@@ -279,7 +304,7 @@ impl Controller for PyHalf {
             return cached;
         }
         let counted = Python::attach(|py| {
-            let answer = self.object.bind(py).call_method0("in_flight").and_then(|answer| {
+            let answer = self.call_plainly(py, "in_flight", ()).and_then(|answer| {
                 let bytes = |answer| bytes_of(answer, "its answer").map(Size::from_bytes);
                 (!answer.is_none()).then(|| bytes(&answer)).transpose()
             });
@@ -297,7 +322,7 @@ impl Controller for PyHalf {
             return None;
         }
         Python::attach(|py| {
-            let answer = self.object.bind(py).call_method0("coupled_rate").and_then(|answer| {
+            let answer = self.call_plainly(py, "coupled_rate", ()).and_then(|answer| {
                 let rate = |answer| rate_of(answer, "its answer").map(Rate::from_bps);
                 (!answer.is_none()).then(|| rate(&answer)).transpose()
             });
@@ -319,7 +344,7 @@ impl Controller for PyHalf {
         self.cached_in_flight.set(None);
         Python::attach(|py| {
             let args = (now.as_nanos(), PyOutgoing::from_core(packet));
-            let answer = self.object.bind(py).call_method1("stamp", args);
+            let answer = self.call_plainly(py, "stamp", args);
             match answer.and_then(|answer| answer.extract::<Option<(u8, Vec<u8>)>>()) {
                 Ok(extension) => extension.map(|(id, data)| Extension { id, data }),
                 Err(error) => {
@@ -361,7 +386,7 @@ impl PyHalf {
         args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
         cx: &mut Context<'_>,
     ) -> FeedbackRequest {
-        let answer = self.call(py, method, args, cx).map_err(CallError::from);
+        let answer = self.call(py, method, args, cx);
         let ask = answer.and_then(|answer| ask_of(&answer, &self.name(method)).map_err(CallError::Invalid));
         let ask = ask.and_then(|ask| match cx.alarm_objection(ask.alarm) {
             None => Ok(ask),
@@ -421,10 +446,11 @@ impl ReceiverHalf for PyHalf {
     fn message(&mut self, now: Time, cx: &mut Context<'_>) -> Feedback {
         Python::attach(|py| {
             let answer = self.call(py, "message", (now.as_nanos(),), cx);
-            let feedback = match answer.and_then(|answer| crate::wire::packets_from_python(&answer)) {
+            let packets = |answer| crate::wire::packets_from_python(&answer).map_err(CallError::from);
+            let feedback = match answer.and_then(packets) {
                 Ok(packets) => packets,
-                Err(error) => {
-                    self.failed(py, "message", CallError::Raised(error), cx);
+                Err(wrong) => {
+                    self.failed(py, "message", wrong, cx);
                     Feedback::new()
                 }
             };

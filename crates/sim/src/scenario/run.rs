@@ -9,7 +9,7 @@ use crate::record::summary::{Recorded, Summary, Warning};
 use std::any::Any;
 use tidegate_core::outbox::PacketAccount;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Node, Span, Time};
+use tidegate_core::{Node, Span, Time, math};
 
 /// A scenario under way: its world, and the time of its end.
 pub struct Run {
@@ -79,6 +79,7 @@ impl Run {
         events: u64,
         mut run: impl FnMut(&mut World, Time, u64) -> Result<bool, Stopped>,
     ) -> Result<bool, Stopped> {
+        self.check_environment()?;
         let until = until.min(Time::ZERO + self.duration);
         let max_events = self.world.events().saturating_add(events);
         loop {
@@ -134,6 +135,7 @@ impl Run {
     /// # Errors
     /// When a component fails at the end or a packet went missing.
     pub fn finish(self) -> Result<Outcome, Stopped> {
+        self.check_environment()?;
         let accounts = self.world.accounts().to_vec();
         let events = self.world.events();
         let mut draws = Vec::new();
@@ -153,6 +155,17 @@ impl Run {
         let summary =
             Summary { warnings, recordings: played(self.recordings.iter(), self.duration), ..summary };
         Ok(Outcome { recording, summary, draws, events, hops })
+    }
+
+    /// Checks that floating-point numbers are rounded here as on every machine: code of the driver may have changed
+    /// that since the last call.
+    fn check_environment(&self) -> Result<(), Stopped> {
+        let stopped = |other: math::OtherEnvironment| Stopped {
+            at: self.world.now(),
+            node: "the run".to_owned(),
+            reason: other.to_string(),
+        };
+        math::check_environment().map_err(stopped)
     }
 
     /// Checks that no packet went missing so far.
