@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from tidegate import _core
 from tidegate._core import Packet
 from tidegate.errors import InputError, RunError, did_you_mean
-from tidegate.runs import Run, engine_errors, run_of
+from tidegate.runs import Run, run_of
 from tidegate.scenario import Flow, Link, Media, Scenario, memory
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import Level
 from tidegate.units import Duration, Fraction, Rate

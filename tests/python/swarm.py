@@ -3,7 +3,8 @@
     python tests/python/swarm.py [--seconds 60] [--first 1] [--out swarm-faults]
     python tests/python/swarm.py --only SEED
 
-A seed makes the same scenario everywhere. Each one is run, and then: no panic and no error; it ends within a budget of
+A seed makes the same scenario everywhere. Each one is checked and run, and then: the check finds it good if, and only
+if, the run begins; no panic and no error; it ends within a budget of
 CPU time; the engine's count of packets adds up at every node (it checks itself); written as TOML and read again it is
 the same scenario; and the digest is the same at another recording level, with links that go packet by packet, and
 with every datagram sent through its bytes. A fault is written to a folder, with the command that shows it again.
@@ -69,6 +70,15 @@ def _same(one: object, other: object, what: str) -> None:
         raise Fault(f"{what}: {other}, where the plain run has {one}")
 
 
+def _objection(made: Scenario) -> str | None:
+    """What `tidegate scenario check` says, if it does not find the scenario good."""
+    try:
+        made.check()
+    except InputError as error:
+        return str(error)
+    return None
+
+
 def check(data: Table, folder: Path, tally: Tally) -> None:
     """Runs a scenario in every way.
 
@@ -77,13 +87,18 @@ def check(data: Table, folder: Path, tally: Tally) -> None:
         Exception: when anything does not hold.
     """
     made = Scenario.from_dict(data, folder)
+    objection = _objection(made)
     try:
         plain = lower(made)
-    except InputError as error:
+        first = _run(plain, "run", tally)
+    except (InputError, _core.Refused) as error:
+        if objection is None:
+            raise Fault(f"checked: good, but a run is refused: {error}") from None
         raise ScenarioError([str(error)]) from None
+    if objection is not None:
+        raise Fault(f"checked: {objection}, but it runs")
     again = lower(Scenario.parse(made.to_toml(), folder / "again.toml"))
     _same(plain.ir, again.ir, "written and read again")
-    first = _run(plain, "run", tally)
     for table in first.table_names():
         first.table(table)
     if made.capture:

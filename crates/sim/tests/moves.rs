@@ -161,9 +161,9 @@ fn however_a_run_is_cut_its_changes_are_made_at_their_times() {
 fn impossible_changes_are_refused_before_the_run() {
     for (moves, expected) in [
         (json!([{"time": 13 * SECOND, "link": "there", "loss": 0.1}]), "moves[1].time: found 13"),
-        (json!([{"time": SECOND, "link": "nowhere", "loss": 0.1}]), "moves[1].links.nowhere: "),
-        (json!([{"time": SECOND, "link": "there", "loss": 1.5}]), "moves[1].links.there.loss: found 1.5"),
-        (json!([{"time": SECOND, "link": "there", "delay": -1}]), "moves[1].links.there.delay: "),
+        (json!([{"time": SECOND, "link": "nowhere", "loss": 0.1}]), "moves[1]: links.nowhere: "),
+        (json!([{"time": SECOND, "link": "there", "loss": 1.5}]), "moves[1]: links.there.loss: found 1.5"),
+        (json!([{"time": SECOND, "link": "there", "delay": -1}]), "moves[1]: links.there.delay: "),
         (json!([{"time": SECOND, "link": "there"}]), "moves[1]: found a link without a change"),
         (
             json!([{"time": SECOND, "link": "there", "running": true}]),

@@ -66,19 +66,18 @@ def check(
         bool, typer.Option("--run-code", help="Import controllers written in Python, which runs their files.")
     ] = False,
 ) -> None:
-    """Check a scenario with all files and controllers that it names.
+    """Check a scenario with all files and controllers that it names: whether `tidegate run` would begin.
 
     Controllers written in Python are not run; the check is that their file exists, is Python, and has the class.
 
     Example: tidegate scenario check mine.toml
     """
     from tidegate.output.terminal import console
-    from tidegate.scenario import Scenario
-    from tidegate.scenario.lower import lower
+    from tidegate.scenario import Scenario, assembling
 
     loaded = Scenario.load(scenario)
     with results_only():
-        run_input = lower(loaded, run_code=run_code)
+        run_input = assembling.assemble(loaded, run_code=run_code)
     unrun = ", ".join(run_input.inputs.unrun)
     if ir and unrun:
         raise InputError(f"--ir: depends on what {unrun} needs, which only running it tells; add --run-code")
@@ -87,6 +86,9 @@ def check(
         return
     links, flows = len(run_input.ir["links"]), len(run_input.ir["flows"])
     console().print(f"{scenario}: good ({links} one-way links, {flows} flows, {loaded.duration})")
+    if external := assembling.external(run_input.ir):
+        driven = f"driven by code of yours (tidegate.simpy), not by `tidegate run`: {', '.join(external)}"
+        console().print(driven, soft_wrap=True)
     if unrun:
         console().print(f"not run, only looked at: {unrun} (--run-code imports it)", soft_wrap=True)
 

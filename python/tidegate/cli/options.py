@@ -150,7 +150,8 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
     for key, text in map(pair, sets):
         if key in values:
             raise InputError(f"--set {key}: is given twice")
-        values[key] = plain_value(text)
+        with located(f"--set {key}"):
+            values[key] = plain_value(text)
     if duration is not None:
         with located("--duration"):
             Duration.parse(duration)

@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from tidegate import _core
 from tidegate.control import registry
-from tidegate.control.contenders import Contender, contenders
-from tidegate.errors import InputError, RunError
+from tidegate.control.contenders import Contender, anchored, contenders
+from tidegate.errors import InputError, RunError, located
 from tidegate.output import csv
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
@@ -31,9 +31,9 @@ from tidegate.runs.seeds import seeds_of
 from tidegate.scenario import Scenario
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
-from tidegate.scenario.variants import anchored
 from tidegate.show import sweeps
 from tidegate.show.sweeps import Swept
+from tidegate.units import show
 
 _MAX_RUNS = 1_000_000
 
@@ -173,7 +173,8 @@ def _values(key: str, values: Sequence[Contender]) -> dict[str, Any]:
     if twice := next((value for value in texts if texts.count(value) > 1), None):
         raise InputError(f"{key}: {twice} is named twice")
     if len(texts) == len(values):
-        return {value: plain_value(value) for value in texts}
+        with located(key):
+            return {value: plain_value(value) for value in texts}
     if key.rpartition(".")[2] != "controller":
         wrong = next(value for value in values if not isinstance(value, str))
         raise InputError(f'{key}: found {wrong!r}; expected values as text, such as "20ms"')
@@ -280,6 +281,9 @@ class Plan:
 def plain_value(text: str) -> Any:
     """Parses a value from the command line: as TOML where it is valid, else as text.
 
+    Raises:
+        InputError: when a comment or further keys follow the value.
+
     >>> plain_value("3"), plain_value("20ms"), plain_value("false"), plain_value('{ mean = "1%", burst = 5 }')
     (3, '20ms', False, {'mean': '1%', 'burst': 5})
     """
@@ -289,10 +293,13 @@ def plain_value(text: str) -> Any:
         table = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
+    try:
+        # further lines of the text would be keys of their own
+        tomllib.loads(f"value = [{text}]")
+    except tomllib.TOMLDecodeError:
+        raise InputError(f"found {show(text)}; expected a value alone, without a comment or another key") from None
     value = table["value"]
-    # further lines of the text would be keys of their own
-    single = len(table) == 1 and isinstance(value, bool | int | float | str | list | dict)
-    return value if single else text
+    return value if isinstance(value, bool | int | float | str | list | dict) else text
 
 
 @dataclass(frozen=True)

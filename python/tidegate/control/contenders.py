@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, overload
 
 from tidegate.control import classes, learned
 from tidegate.errors import ControllerError, InputError
@@ -15,6 +17,8 @@ Scalar = bool | int | float | str
 
 Contender = str | type[Any] | tuple[str | type[Any], Mapping[str, Scalar]]
 """A name with its parts, or a class; alone, or in a pair with settings."""
+_HERE = "/./"
+"""Mark in a controller's path between the folder of the command and the file as typed; it does not change the path."""
 
 
 def written(contender: object) -> str | dict[str, Scalar]:
@@ -94,3 +98,29 @@ def contenders(chosen: object) -> dict[str, str | dict[str, Scalar]]:
     if not by_label:
         raise InputError("name at least one controller, for example gcc")
     return by_label
+
+
+@overload
+def anchored(controller: str) -> str: ...
+@overload
+def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]: ...
+def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
+    """A controller as scenarios name it; a file relative to the current folder gets its absolute path."""
+    if isinstance(controller, Mapping):
+        return {**controller, "name": anchored(str(controller.get("name", "")))}
+    if not isinstance(controller, str):
+        return anchored(written(controller))
+    match = re.fullmatch(r"(python):([^:]+\.py)(:.*)|(onnx|alphartc):([^:]+)(:.*)?", controller)
+    if match is None:
+        return controller
+    kind, file, rest = match.groups()[:3] if match[1] else match.groups()[3:]
+    return f"{kind}:{file if Path(file).is_absolute() else f'{Path.cwd()}{_HERE}{file}'}{rest or ''}"
+
+
+def as_asked(text: str) -> str:
+    """A text that names controllers with these as typed: without the folders that [anchored][] added.
+
+    >>> as_asked("python:/home/me/./mine.py:Mine"), as_asked("python:/lib/mine.py:Mine"), as_asked("gcc")
+    ('python:mine.py:Mine', 'python:/lib/mine.py:Mine', 'gcc')
+    """
+    return re.sub(rf"\b(python|onnx|alphartc):/[^:\n]*?{re.escape(_HERE)}", r"\1:", text)

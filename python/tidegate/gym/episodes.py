@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from tidegate import _core
 from tidegate.control.agent import ActionKind, Terms
+from tidegate.control.contenders import anchored
 from tidegate.errors import InputError, RunError, did_you_mean
-from tidegate.runs import Run, engine_errors, run_of
+from tidegate.runs import Run, run_of
 from tidegate.scenario import Media, Scenario, memory, subject
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered, RunInput
-from tidegate.scenario.variants import anchored
 from tidegate.suite.cases import expand
 from tidegate.suite.model import CaseTable
 from tidegate.suite.suite import Suite

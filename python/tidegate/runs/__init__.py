@@ -2,7 +2,7 @@
 
 from tidegate.runs._tables import SIDES, Kept, capture_file
 from tidegate.runs._versions import build, version, versions
-from tidegate.runs.jobs import FolderJob, RunJob, attempt, engine_errors, execute, run, run_of
+from tidegate.runs.jobs import FolderJob, RunJob, attempt, execute, run, run_of
 from tidegate.runs.recorded import RUN_FILE, Run
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "attempt",
     "build",
     "capture_file",
-    "engine_errors",
     "execute",
     "run",
     "run_of",

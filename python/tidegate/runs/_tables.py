@@ -10,9 +10,9 @@ from typing import Any
 
 from tidegate import _core
 from tidegate._core import Table
+from tidegate.control.contenders import as_asked
 from tidegate.errors import InputError, RunError
 from tidegate.results.saved import Contents
-from tidegate.scenario.variants import as_asked
 
 SIDES = ("sender", "receiver")
 """Sides of flows, for capture files."""

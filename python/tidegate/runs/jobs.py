@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import tempfile
-import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate import _core
-from tidegate.control import learned
-from tidegate.errors import InputError, RunError
+from tidegate.control.contenders import as_asked
+from tidegate.errors import InputError
 from tidegate.output.progress import progress_bar
 from tidegate.runs import engine, pool
 from tidegate.runs._tables import Fresh
 from tidegate.runs._versions import versions_of
 from tidegate.runs.recorded import FORMAT, Run
 from tidegate.scenario import Scenario, memory
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered, RunInput
 from tidegate.scenario.scenario import Level
-from tidegate.scenario.variants import as_asked
 
 
 @dataclass(frozen=True)
@@ -50,25 +48,6 @@ class RunJob:
         with engine_errors(lowered.scenario):
             recording = _core.run(json.dumps(run_input.ir), run_input.inputs.traces, run_input.inputs.python, tick)
         return run_of(lowered.scenario, run_input, recording)
-
-
-@contextmanager
-def engine_errors(scenario: Scenario) -> Iterator[None]:
-    """Turns an error of the engine into one with its place in `scenario`, or in the file of a controller in Python.
-
-    Raises:
-        RunError: for a run that failed.
-        InputError: for a scenario that the engine refuses.
-    """
-    try:
-        yield
-    except _core.RunError as error:
-        raise RunError(f"{as_asked(str(error))}{_place(error.__cause__)}") from error.__cause__
-    except _core.Refused as error:
-        where = scenario.where(error.place) or scenario.name
-        raise InputError(f"{where}: {as_asked(str(error))}{_place(error.__cause__)}") from (error.__cause__ or error)
-    except ValueError as error:
-        raise InputError(f"{scenario.name}: {error}") from None
 
 
 def run_of(scenario: Scenario, run_input: RunInput, recording: _core.Recording) -> Run:
@@ -100,22 +79,6 @@ def run_of(scenario: Scenario, run_input: RunInput, recording: _core.Recording) 
         "summary": summary,
     }
     return Run(about, Fresh(recording, scenario.capture))
-
-
-_LEARNED = Path(learned.__file__).parent
-
-
-def _place(error: BaseException | None) -> str:
-    """Position in its file at which a controller in Python failed, for a message; empty if unknown."""
-    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
-    if not frames:
-        return ""
-    last = frames[-1]
-    if Path(last.filename).parent == _LEARNED:
-        return ""  # its errors name the file of the controller or of the model
-    file = Path(last.filename)
-    shortened = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return f" ({shortened}, line {last.lineno}, in {last.name})"
 
 
 @dataclass(frozen=True)

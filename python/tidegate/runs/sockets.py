@@ -14,9 +14,10 @@ from tidegate import _core
 from tidegate.errors import InputError, RunError
 from tidegate.runs._tables import Fresh
 from tidegate.runs._versions import versions
-from tidegate.runs.jobs import engine_errors, run_of
+from tidegate.runs.jobs import run_of
 from tidegate.runs.recorded import FORMAT, Run
 from tidegate.scenario import Scenario, subject
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered
 from tidegate.units import Rate, Size
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from tidegate.errors import did_you_mean
 from tidegate.scenario import _rules as rules
-from tidegate.scenario import couplings, population
+from tidegate.scenario import couplings, moves, population
 from tidegate.scenario._loops import timeless
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.flows import Flow
@@ -31,13 +31,9 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from link.problems(("links", position), scenario.duration)
     for position, flow in enumerate(scenario.flows):
         yield from flow.problems(("flows", position), scenario.duration)
-    yield from couplings.problems(scenario.couplings, scenario.flows)
-    if scenario.moves:
-        links, flows = (
-            [name for entry in entries for name in entry.names] for entries in (scenario.links, scenario.flows)
-        )
-        for position, move in enumerate(scenario.moves):
-            yield from move.fits(links, flows, scenario.duration, ("moves", position))
+    several = {user.name for radio in scenario.radios.values() for user in radio.users if user.several}
+    yield from couplings.problems(scenario.couplings, scenario.flows, several)
+    yield from moves.problems(scenario)
     yield from population.problems(scenario)
     yield from _routes(scenario)
     yield from timeless(scenario)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -30,7 +30,8 @@ class Coupling(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     flows: Annotated[list[Name], Field(min_length=1, max_length=10_000)]
-    """Names of the flows; a flow with a `count` stands for all of its copies."""
+    """Names of the flows; a flow with a `count` stands for all of its copies, and a flow to several users of a radio
+    network for those of all users."""
     priorities: list[Priority] = Field(default_factory=list)
     """Priority of each flow: its share of the common rate is its priority over the sum (WebRTC's very-low, low, medium
     and high are 1, 2, 4 and 8). Equal by default."""
@@ -38,8 +39,11 @@ class Coupling(Model):
     """How the common rate follows a flow's rate: by each change (active; RFC 8699 section 5.3.1), or, when it falls, in
     proportion and once in two round trips (conservative; section 5.3.2)."""
 
-    def fits(self, flows: Sequence[Flow], path: Path) -> Iterator[Problem]:
-        """Yields a problem for each name or priority that does not match the flows of the scenario."""
+    def fits(self, flows: Sequence[Flow], several: Collection[str], path: Path) -> Iterator[Problem]:
+        """Yields a problem for each name or priority that does not match the flows of the scenario.
+
+        `several` are the points that stand for several users of a radio network.
+        """
         media = {flow.name: flow for flow in flows if flow.media is not None}
         first: Flow | None = None
         for position, name in enumerate(self.flows):
@@ -48,6 +52,10 @@ class Coupling(Model):
             if flow is None:
                 hint = did_you_mean(name, media) or f"; there are {', '.join(list(media)[:12]) or 'none'}"
                 yield Problem(key_path, f'found "{name}"; no media flow has that name{hint}')
+                continue
+            if flow.from_ in several:
+                message = f'"{name}" is sent from each of several users, "{flow.from_}"'
+                yield Problem(key_path, f"{message}; expected flows of one sender")
                 continue
             first = first or flow
             if flow.from_ != first.from_:
@@ -69,11 +77,17 @@ class Coupling(Model):
         return {"flows": [list(pair) for pair in self.each(names)], "algorithm": self.algorithm}
 
 
-def problems(couplings: Sequence[Coupling], flows: Sequence[Flow]) -> Iterator[Problem]:
-    """Yields the problems of a scenario's couplings."""
+def expanded(coupling: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The engine's coupling, with the flows of a run's radio users in the place of the flow of each group."""
+    pairs = [[name, priority] for template, priority in coupling["flows"] for name in names[template]]
+    return {**coupling, "flows": pairs}
+
+
+def problems(couplings: Sequence[Coupling], flows: Sequence[Flow], several: Collection[str]) -> Iterator[Problem]:
+    """Yields the problems of a scenario's couplings; `several` as in `Coupling.fits`."""
     coupled: set[str] = set()
     for number, coupling in enumerate(couplings):
-        yield from coupling.fits(flows, ("couplings", number))
+        yield from coupling.fits(flows, several, ("couplings", number))
         for position, name in enumerate(coupling.flows):
             if name in coupled:
                 message = f'found "{name}" again; a flow is coupled once'

@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import InputError
-from tidegate.scenario import population
+from tidegate.scenario import couplings, population
 from tidegate.scenario.model import lowered
 from tidegate.scenario.reading import Files, Inputs, Reading
 
@@ -178,7 +178,8 @@ def _populated(ir: Ir, scenario: Scenario) -> Ir:
     """Adds the users of the radio networks, and expands each flow of a user group into a flow per user."""
     groups = population.population(scenario, ir["seed"])
     end = int(scenario.duration)
-    flows = [flow for template in ir["flows"] for flow in population.flows_of(template, groups, end)]
+    expanded = {template["name"]: list(population.flows_of(template, groups, end)) for template in ir["flows"]}
+    flows = [flow for of_users in expanded.values() for flow in of_users]
     names: set[str] = set()
     for flow in flows:
         if flow["name"] in names:
@@ -187,4 +188,8 @@ def _populated(ir: Ir, scenario: Scenario) -> Ir:
     if not names:
         raise InputError("flows: no user with a flow comes before the run's end")
     radios = [population.lower_radio(radio, groups) for radio in scenario.radios.values()]
-    return {**ir, "radios": radios, "flows": flows}
+    ir = {**ir, "radios": radios, "flows": flows}
+    if "couplings" in ir:
+        names_by_template = {name: [flow["name"] for flow in of_users] for name, of_users in expanded.items()}
+        ir["couplings"] = [couplings.expanded(coupling, names_by_template) for coupling in ir["couplings"]]
+    return ir

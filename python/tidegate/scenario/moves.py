@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Tag, ValidationInfo
@@ -14,7 +14,9 @@ from tidegate.scenario.model import Model, Name, lowered
 from tidegate.units import Duration, Fraction, Rate, show
 
 if TYPE_CHECKING:
+    from tidegate.scenario.flows import Flow
     from tidegate.scenario.reading import Reading
+    from tidegate.scenario.scenario import Scenario
 
 
 def _kind(value: object) -> str | None:
@@ -120,3 +122,70 @@ class Move(Model):
         """As the engine takes it."""
         kind, name = ("link", self.link) if self.link is not None else ("flow", self.flow)
         return {"time": int(self.time), kind: name, self.key: lowered(self.value, reading)}
+
+
+def problems(scenario: Scenario) -> Iterator[Problem]:
+    """Yields the problems of a scenario's moves."""
+    if not scenario.moves:
+        return
+    links, flows = ([name for entry in entries for name in entry.names] for entries in (scenario.links, scenario.flows))
+    for position, move in enumerate(scenario.moves):
+        yield from move.fits(links, flows, scenario.duration, ("moves", position))
+    yield from _of_radio_users(scenario)
+    yield from _begins_and_ends(scenario)
+
+
+def _of_radio_users(scenario: Scenario) -> Iterator[Problem]:
+    """Yields a problem for each move of a flow that is several in the run, or none."""
+    flows = {name: flow for flow in scenario.flows for name in flow.names}
+    for position, move in enumerate(scenario.moves):
+        flow = flows.get(move.flow or "")
+        user = None if flow is None else scenario.radio_user(flow)
+        if flow is None or user is None or _times(scenario, flow):
+            continue
+        if user.several:
+            several = f'"{user.name}" are several users of the radio network, each with a flow of its own'
+            reason = f"{several}, which begins and ends by its user's arrival"
+        else:
+            reason = f'its user "{user.name}" is not there at its start ({Duration(user.start + flow.start)})'
+        yield Problem(("moves", position, "flow"), f'found "{move.flow}"; {reason}')
+
+
+def _begins_and_ends(scenario: Scenario) -> Iterator[Problem]:
+    """Yields a problem for each flow that begins or ends twice, or ends before it has begun."""
+    times = {name: pair for flow in scenario.flows for name, pair in _times(scenario, flow).items()}
+    moved: dict[tuple[str, bool], tuple[int, Duration]] = {}
+    for position, move in enumerate(scenario.moves):
+        if move.flow not in times or not isinstance(move.value, bool):
+            continue
+        event = "begins" if move.value else "ends"
+        if (earlier := moved.get((move.flow, move.value))) is not None:
+            message = f"{move.flow} {event} by moves[{earlier[0] + 1}] already; a flow begins once and ends once"
+            yield Problem(("moves", position), message)
+            continue
+        moved[move.flow, move.value] = position, move.time
+    for (name, value), (position, time) in moved.items():
+        start, stop = times[name]
+        start = moved.get((name, True), (0, start))[1]
+        stop = moved.get((name, False), (0, stop))[1]
+        if stop is None or stop > start or (value and (name, False) in moved):
+            continue
+        right = f"a time before {name} ends ({stop})" if value else f"a time after {name} begins ({start})"
+        yield Problem(("moves", position, "time"), f'found "{time}"; expected {right}')
+
+
+def _times(scenario: Scenario, flow: Flow) -> Mapping[str, tuple[Duration, Duration | None]]:
+    """Start and stop of each flow of a table, without its moves; none of those that users of a radio network multiply.
+
+    Times of a radio user's flow count from the user's arrival.
+    """
+    user = scenario.radio_user(flow)
+    if user is None:
+        starts = (Duration(flow.start + number * flow.start_step) for number in range(flow.count))
+        return {name: (start, flow.stop) for name, start in zip(flow.names, starts, strict=True)}
+    start = Duration(user.start + flow.start)
+    stops = (user.stop, None if flow.stop is None else Duration(user.start + flow.stop))
+    stop = min((time for time in stops if time is not None), default=None)
+    if user.several or start >= scenario.duration or (stop is not None and stop <= start):
+        return {}
+    return {flow.name: (start, stop)}

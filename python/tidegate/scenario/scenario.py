@@ -20,7 +20,7 @@ from tidegate.scenario.flows import Flow
 from tidegate.scenario.links import Link
 from tidegate.scenario.model import NAME, Model, Name
 from tidegate.scenario.moves import Move
-from tidegate.scenario.radio import Lte, Radio
+from tidegate.scenario.radio import Lte, Radio, Users
 from tidegate.scenario.sessions import Session
 from tidegate.scenario.shapes import OneOf
 from tidegate.scenario.source import Source
@@ -169,6 +169,11 @@ class Scenario(Model):
         """The radio networks by their keys."""
         return {} if self.lte is None else {"lte": self.lte}
 
+    def radio_user(self, flow: Flow) -> Users | None:
+        """The user, or the group of users, of a radio network that a flow goes from or to, if it does."""
+        users = {user.name: user for radio in self.radios.values() for user in radio.users}
+        return users.get(flow.from_) or users.get(flow.to)
+
     @property
     def base(self) -> Path:
         """The folder that relative names of files start from."""
@@ -194,7 +199,9 @@ class Scenario(Model):
         return self._places.get(key, "")
 
     def check(self, *, run_code: bool = False) -> None:
-        """Checks the parts against each other: names, routes, times, files and controllers.
+        """Checks all that a run checks before it begins, files and controllers included.
+
+        It takes as long as the beginning of a run: it loads recorded networks, and builds all links and flows.
 
         Args:
             run_code: Whether Python modules of controllers are imported, which runs them; if not, the check is only
@@ -202,14 +209,15 @@ class Scenario(Model):
 
         Raises:
             ScenarioError: lists every problem.
-            InputError: when a file or a controller that it names is not usable.
+            InputError: when a file or a controller that it names is not usable, or the engine refuses the scenario.
+            RunError: when a run needs more memory than is free.
         """
         wrong = list(problems(self))
         if wrong:
             raise ScenarioError(problem.text(self.name, _names(self.to_dict())) for problem in wrong)
-        from tidegate.scenario.lower import lower
+        from tidegate.scenario.assembling import assemble
 
-        lower(self, run_code=run_code)
+        assemble(self, run_code=run_code)
 
     def with_changes(self, changes: Mapping[str, Any] | None = None, /, **keys: Any) -> Self:
         """A copy with values replaced by dotted key, as `--set` does; it is checked after the last change.

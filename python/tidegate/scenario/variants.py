@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from tidegate._files import file_name
 from tidegate.control import registry
-from tidegate.control.contenders import Contender, bare, written
+from tidegate.control.contenders import Contender, anchored, bare, written
 from tidegate.errors import InputError, located
 from tidegate.scenario import subject
 from tidegate.scenario.scenario import Scenario, assign_all
@@ -21,8 +21,6 @@ DEFAULT = "lte-generated"
 """Name of the scenario of comparisons by default."""
 PREFIX = "controller."
 """Prefix of keys that are the controller's own settings, beside the controller's name."""
-_HERE = "/./"
-"""Mark in a controller's path between the folder of the command and the file as typed; it does not change the path."""
 _CROSS = re.compile(r"(?P<traffic>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE = re.compile(r"(?P<traffic>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
@@ -49,32 +47,6 @@ def with_controller(scenario: Scenario, controller: Contender | Mapping[str, Any
     data = scenario.to_dict()
     data["flows"][position]["media"]["controller"] = anchored(named)
     return Scenario.from_dict(data, scenario.base)
-
-
-@overload
-def anchored(controller: str) -> str: ...
-@overload
-def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]: ...
-def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
-    """A controller as scenarios name it; a file relative to the current folder gets its absolute path."""
-    if isinstance(controller, Mapping):
-        return {**controller, "name": anchored(str(controller.get("name", "")))}
-    if not isinstance(controller, str):
-        return anchored(written(controller))
-    match = re.fullmatch(r"(python):([^:]+\.py)(:.*)|(onnx|alphartc):([^:]+)(:.*)?", controller)
-    if match is None:
-        return controller
-    kind, file, rest = match.groups()[:3] if match[1] else match.groups()[3:]
-    return f"{kind}:{file if Path(file).is_absolute() else f'{Path.cwd()}{_HERE}{file}'}{rest or ''}"
-
-
-def as_asked(text: str) -> str:
-    """A text that names controllers with these as typed: without the folders that [anchored][] added.
-
-    >>> as_asked("python:/home/me/./mine.py:Mine"), as_asked("python:/lib/mine.py:Mine"), as_asked("gcc")
-    ('python:mine.py:Mine', 'python:/lib/mine.py:Mine', 'gcc')
-    """
-    return re.sub(rf"\b(python|onnx|alphartc):/[^:\n]*?{re.escape(_HERE)}", r"\1:", text)
 
 
 def labelled(controller: str, values: Mapping[str, str]) -> str:

@@ -23,8 +23,8 @@ from typing import Any
 
 from tidegate import _core
 from tidegate.errors import InputError, TidegateError
-from tidegate.runs.jobs import engine_errors
 from tidegate.scenario import Scenario
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import lower
 from tidegate.shell._files import FAILED, OUTPUT, READY, SUMMARY
 from tidegate.shell._network import environment, inside, join, partner

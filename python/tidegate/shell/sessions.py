@@ -19,8 +19,9 @@ from typing import Any, Literal, Self
 
 from tidegate import _core
 from tidegate.errors import InputError, RunError
-from tidegate.runs import Run, engine_errors, run_of
+from tidegate.runs import Run, run_of
 from tidegate.scenario import Scenario, memory
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import lower
 from tidegate.shell._files import FAILED, FOLDER_PREFIX, SUMMARY
 from tidegate.shell._judging import Lateness, verdict

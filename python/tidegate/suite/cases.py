@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tidegate.control import registry
-from tidegate.control.contenders import Contender
+from tidegate.control.contenders import Contender, anchored
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import Scenario, toml
 from tidegate.scenario.links import TraceCapacity
-from tidegate.scenario.variants import anchored
 from tidegate.suite import oracle, windows
 from tidegate.suite.model import CaseTable
 

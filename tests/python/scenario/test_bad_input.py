@@ -15,7 +15,7 @@ import pytest
 from support import PLAIN, Cli, begin, interrupt
 from tidegate import Scenario, _core
 from tidegate.errors import InputError
-from tidegate.runs import engine_errors
+from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import assign_all
 

@@ -185,5 +185,18 @@ def test_what_is_given_twice_is_refused(cli: Cli) -> None:
         assert message in done.err
 
 
-def test_a_value_of_several_lines_is_text_and_sets_no_other_key() -> None:
-    assert changes(['description="1ms"\nseed=7']) == {"description": '"1ms"\nseed=7'}
+@pytest.mark.parametrize("value", ['"1ms"\nseed=7', '"1ms"\n[links]', '"1ms" # short', "{ a = 1 }\n#"])
+def test_a_value_is_alone(cli: Cli, value: str) -> None:
+    done = cli("run", "home-broadband", "--set", f"description={value}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("tidegate: --set description: found ")
+    assert done.err.endswith("; expected a value alone, without a comment or another key\n")
+    done = cli("sweep", "home-broadband", "--set", f"description={value}", "--out", "x")
+    assert (done.code, done.out) == (2, "")
+
+
+def test_text_is_a_value_whatever_its_lines() -> None:
+    assert changes(["description=one\ntwo # three", "name=[1,\n2]"]) == {
+        "description": "one\ntwo # three",
+        "name": [1, 2],
+    }

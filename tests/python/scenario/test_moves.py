@@ -10,7 +10,7 @@ import pytest
 import tidegate
 from support import Cli
 from tidegate import Scenario
-from tidegate.errors import ScenarioError
+from tidegate.errors import InputError, ScenarioError
 
 HOME = """duration = "20s"
 sending_jitter = "off"
@@ -94,21 +94,26 @@ def test_what_is_wrong_is_told_with_its_line(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-ENGINE: list[tuple[str, str]] = [
-    (
-        move("5s", 'flow = "upload"', "running", "true") + move("6s", 'flow = "upload"', "running", "true"),
-        "x.toml:24: moves[2].running: found a start of upload once more; expected a flow begins once and ends once",
-    ),
-]
+def running(time: str, value: str) -> str:
+    return move(time, 'flow = "upload"', "running", value)
 
 
-@pytest.mark.parametrize(("text", "said"), ENGINE)
-def test_what_the_engine_refuses_is_a_line(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
+TIMES: list[tuple[str, str]] = [
+    (running("5s", "true") + running("6s", "true"), "24: moves[2]: upload begins by moves[1] already; a flow begins once and ends once"),
+    (running("5s", "false") + running("6s", "false"), "24: moves[2]: upload ends by moves[1] already; a flow begins once and ends once"),
+    (running("5s", "true") + running("5s", "false"), '25: moves[2].time: found "5s"; expected a time after upload begins (5s)'),
+    (running("5s", "false") + running("6s", "true"), '19: moves[1].time: found "5s"; expected a time after upload begins (6s)'),
+    (running("0s", "false"), '19: moves[1].time: found "0s"; expected a time after upload begins (0s)'),
+    ('stop = "4s"\n' + running("5s", "true"), '20: moves[1].time: found "5s"; expected a time before upload ends (4s)'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["run", "scenario check"])
+@pytest.mark.parametrize(("text", "said"), TIMES)
+def test_a_flow_begins_once_and_then_ends_once(cli: Cli, tmp_path: Path, text: str, said: str, verb: str) -> None:
     (tmp_path / "x.toml").write_text(HOME + text)
-    done = cli("run", "x.toml")
-    assert done.code == 2
-    assert said in done.err
-    assert done.err.count("\n") == 1
+    done = cli(*verb.split(), "x.toml")
+    assert (done.code, done.err) == (2, f"tidegate: x.toml:{said}\n")
 
 
 def test_a_link_of_statuses_cannot_be_moved(cli: Cli, tmp_path: Path) -> None:
@@ -119,5 +124,8 @@ def test_a_link_of_statuses_cannot_be_moved(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(text + move("5s", 'link = "uplink"', "capacity", '"1Mbps"'))
     done = cli("run", "x.toml")
     assert done.code == 2
-    assert "x.toml:16: moves[1].links.uplink.capacity: " in done.err
+    assert "x.toml:16: moves[1]: links.uplink.capacity: " in done.err
     assert "none beside statuses" in done.err
+    assert cli("scenario", "check", "x.toml").err == done.err
+    with pytest.raises(InputError, match="none beside statuses"):
+        Scenario.load("x.toml").check()

@@ -261,6 +261,7 @@ def moves(dice: Dice, links: list[Table], flows: list[Table], end: float) -> lis
         flow, begin = dice.pick(*single)["name"], dice.whole(0, round(end * 500))
         made.append({"time": f"{begin}ms", "flow": flow, "key": "running", "value": True})
         if dice.chance(0.5):
-            stop = dice.whole(begin + 1, round(end * 1000))
+            # at one time now and then, which is refused
+            stop = begin if dice.chance(0.1) else dice.whole(begin + 1, round(end * 1000))
             made.append({"time": f"{stop}ms", "flow": flow, "key": "running", "value": False})
     return made

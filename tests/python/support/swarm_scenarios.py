@@ -27,7 +27,7 @@ class Steady(Controller):
 
 def controller(dice: Dice) -> Any:
     if dice.chance(0.05):
-        return "python:swarm:Steady"
+        return "python:support.swarm_scenarios:Steady"
     name = dice.pick(*controllers.registry())
     if name == "fixed":
         return f"fixed:{dice.rate(1e4, 5e6)}"
@@ -305,9 +305,17 @@ def scenario(seed: int) -> Table:
         "links": links,
         "flows": flows,
     }
-    media = [one for one in flows if "media" in one]
+    air: list[Table] = []
+    if radio:
+        data["lte"] = lte(dice, end)
+        ends = ("a", "phone") if dice.chance(0.6) else ("phone", "a")
+        traffic = {
+            key: value for key, value in flow(dice, "air", points, end).items() if key in {"media", "tcp", "udp"}
+        }
+        air = [{"name": "air", "from": ends[0], "to": ends[1], **traffic}]
+    media = [one for one in [*flows, *air] if "media" in one]
     couple = [one["name"] for one in media if one.get("from", "left") == media[0].get("from", "left")]
-    if couple and dice.chance(0.15):
+    if couple and dice.chance(0.5 if radio else 0.15):
         data["couplings"] = [
             {
                 "flows": couple,
@@ -321,21 +329,7 @@ def scenario(seed: int) -> Table:
         for one in flows:
             if one.pop("tcp", None) is not None:
                 one["udp"] = udp(dice, end)
-    if radio:
-        data["lte"] = lte(dice, end)
-        ends = ("a", "phone") if dice.chance(0.6) else ("phone", "a")
-        flows.append(
-            {
-                "name": "air",
-                "from": ends[0],
-                "to": ends[1],
-                **{
-                    key: value
-                    for key, value in flow(dice, "air", points, end).items()
-                    if key in {"media", "tcp", "udp"}
-                },
-            }
-        )
+    flows += air
     if dice.chance(0.25):
         data["sessions"] = [session(dice, points, end)]
         if dice.chance(0.3):
@@ -347,7 +341,7 @@ def scenario(seed: int) -> Table:
         "bin": lambda: dice.span(0.001, 1),
         "capture": lambda: True,
         "seeds": lambda: {"l0": dice.whole(0, 2**64 - 1)},
-        "moves": lambda: moves(dice, links, [] if radio else data["flows"], end),
+        "moves": lambda: moves(dice, links, data["flows"], end),
     }
     return dice.some(data, 0.25, **draws)
 

@@ -12,7 +12,7 @@ import pytest
 import swarm
 from support import swarm_scenarios
 from tidegate import Scenario, _core, scenario
-from tidegate.errors import ScenarioError
+from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario import (
     buckets,
     couplings,
@@ -96,6 +96,30 @@ def test_it_draws_every_key_of_the_schema() -> None:
     assert not missing
 
 
+def test_it_draws_what_a_check_could_overlook() -> None:
+    drawn = {"coupled": 0, "moved": 0, "at once": 0}
+    for seed in range(1, 1500):
+        data = swarm_scenarios.scenario(seed)
+        running = [move for move in data.get("moves", []) if "flow" in move]
+        drawn["coupled"] += any("air" in coupling["flows"] for coupling in data.get("couplings", []))
+        drawn["moved"] += any(move["flow"] == "air" for move in running)
+        drawn["at once"] += len(running) > len({move["time"] for move in running})
+    assert min(drawn.values()) > 2, drawn
+
+
+@pytest.mark.parametrize(("checked", "ran"), [("good", "refused"), ("refused", "good")])
+def test_a_check_that_differs_from_a_run_is_a_fault(
+    checked: str, ran: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise _core.Refused("no") if ran == "refused" else InputError("no")
+
+    monkeypatch.setattr(*((_core, "run") if ran == "refused" else (Scenario, "check")), refuse)
+    swarm_scenarios.files(tmp_path)
+    with pytest.raises(swarm.Fault, match="good, but a run is refused: no" if checked == "good" else "no, but it runs"):
+        swarm.check(swarm_scenarios.scenario(1), tmp_path, swarm.Tally())
+
+
 def test_a_seed_is_a_scenario() -> None:
     assert swarm_scenarios.scenario(7) == swarm_scenarios.scenario(7) != swarm_scenarios.scenario(8)
 
@@ -105,6 +129,7 @@ def test_some_of_it(tmp_path: Path) -> None:
     swarm.swarm(1, 60, tmp_path, tally, most=25)
     assert tally.scenarios > 20
     assert tally.runs == 4 * tally.scenarios
+    assert not any("Steady" in why for why in tally.why), "the controller in Python is never run"
     assert not tally.faults, list(tmp_path.iterdir())
 
 

@@ -124,8 +124,10 @@ impl Run {
                 let message = "found a link without a change; expected capacity, delay or loss";
                 Refusal::from(message).at(&format!("moves[{}]", index + 1))
             })?;
-            self.changeable(link, &move_spec.change())
-                .map_err(|refusal| refusal.at(&format!("moves[{}]", index + 1)))?;
+            self.changeable(link, &move_spec.change()).map_err(|refusal| {
+                // its place is a key of the link, not of the move
+                Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1))
+            })?;
             links.push((move_spec.time, link.clone(), move_spec.change()));
         }
         // moves of the same time keep their order in the scenario

@@ -84,8 +84,9 @@ fn groups(scenario: &Scenario) -> Result<Vec<Group>, Refusal> {
         let mut flows = Vec::with_capacity(spec.flows.len());
         let mut from = None;
         for (name, priority) in &spec.flows {
-            let refuse =
-                |expected: &str| Refusal::new("flows", name, expected).at(&format!("couplings.{number}"));
+            let refuse = |expected: &str| {
+                Refusal::new("flows", name, expected).at(&format!("couplings[{}]", number + 1))
+            };
             let index = scenario.flows.iter().position(|flow| &flow.name == name);
             let index = index
                 .filter(|&index| matches!(scenario.flows[index].kind, FlowKind::Media(_)))
