@@ -116,7 +116,7 @@ test-python: setup
 	$(BIN)/python -m mypy.stubtest tidegate._core
 
 # in namespaces of their own; says so where they are forbidden
-LIVE := $(patsubst %,tests/python/%.py,shell/test_shell_live shell/test_shell_figures runs/test_sockets_live shell/test_calls_live shell/test_programs_live recordings/test_import_live)
+LIVE := $(patsubst %,tests/python/%.py,shell/test_shell_live shell/test_shell_rights_live shell/test_shell_figures runs/test_sockets_live runs/test_sockets_hostile shell/test_calls_live shell/test_programs_live recordings/test_import_live)
 test-live: setup
 	$(BIN)/python -m pytest -q $(LIVE)
 

@@ -1,8 +1,10 @@
 //! Network namespaces of threads, and capabilities in them.
 
 use nix::sched::{CloneFlags, setns, unshare};
+use rustix::process::geteuid;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
+    CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
+    configure_capability_in_ambient_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
 };
 use std::fs::File;
 use std::io;
@@ -29,14 +31,42 @@ pub fn enter(namespace: &OwnedFd) -> io::Result<()> {
     setns(namespace, CloneFlags::CLONE_NEWNET).map_err(io::Error::from)
 }
 
-/// Clears the ambient and inheritable capabilities of the calling thread, so that programs that it starts have no more
-/// rights in the namespaces than outside (capabilities(7)). Programs of root keep root's capabilities.
+/// Rights that programs of root keep: other users' files, processes and numbers, ports below 1024, priorities, and user
+/// namespaces with a root (which need SETFCAP since Linux 5.12). None of them leads to another network, or past the
+/// links.
+const OF_ROOT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETFCAP)
+    .union(CapabilitySet::NET_BIND_SERVICE)
+    .union(CapabilitySet::SYS_NICE);
+
+/// Leaves the calling thread, and the programs that it starts, without capabilities, or with [`OF_ROOT`] if it is root's.
+///
+/// No program gets others back (capabilities(7)): neither because it is root's (`NO_ROOT`, locked) nor because its file
+/// has the set-user-ID bit or capabilities (`no_new_privs`). The bounding set stays: without the capabilities of its file
+/// in that set, a program such as `ping` could not be started at all.
 ///
 /// # Errors
 /// If the kernel refuses.
 pub fn drop_rights() -> io::Result<()> {
+    // in a container even root has fewer
+    let kept =
+        if geteuid().is_root() { OF_ROOT & capabilities(None)?.permitted } else { CapabilitySet::empty() };
+    set_no_new_privs(true)?;
+    if geteuid().is_root() {
+        set_capabilities_secure_bits(
+            CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED,
+        )?;
+    }
     clear_ambient_capability_set()?;
-    let sets = capabilities(None)?;
-    set_capabilities(None, CapabilitySets { inheritable: CapabilitySet::empty(), ..sets })?;
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
+    for capability in kept.iter() {
+        configure_capability_in_ambient_set(capability, true)?;
+    }
     Ok(())
 }

@@ -45,6 +45,25 @@ fn build(discipline: &Value, service: &str, flows: usize, coarse: bool) -> Run {
     Run::new(&scenario, &[], &mut |spec| from_registry(spec)).unwrap()
 }
 
+#[test]
+fn a_flood_fills_a_model_only_so_far() {
+    for (size, most) in [(65_000, 250_000_000 / 65_000), (20, 700_000)] {
+        let mut model = Model::new(build(&json!("drop_tail"), "fifo", 1, true), &usual_names()).unwrap();
+        let mut entered = 0;
+        while model.has_room(size) && entered <= most {
+            let at = Time::from_nanos(i64::from(entered));
+            model.enter(Side::A, 0, at, size, Ecn::NotEct, entered).expect("in time");
+            entered += 1;
+        }
+        assert_eq!(entered, most, "packets of {size} bytes");
+        assert!(model.has_room(19) == (size == 65_000), "the bytes are full, or the numbers");
+        // the queue takes 40 packets and the others are dropped: there is room again
+        let mut exits = 0;
+        while !model.advance(Time::from_secs(1), 1 << 20, |_| exits += 1).unwrap() {}
+        assert!(model.has_room(size) && exits > most - 60, "{exits} of {most}");
+    }
+}
+
 /// A session of `build`: two sides send for 6 s, and the loop wakes and reads late. Returns arrivals, fates, digest and
 /// end.
 fn session(run: Run, luck: u64, coarse: bool) -> (Vec<Arrival>, Vec<FateRecord>, String, Time) {

@@ -120,7 +120,8 @@ impl PyShell {
             let summary = serde_json::json!({
                 "flows": flows,
                 "packets": counts.packets, "other": counts.not_ipv4, "clamped": counts.clamped,
-                "unstamped": counts.unstamped, "unwritten": counts.unwritten, "clock_steps": counts.steps,
+                "unstamped": counts.unstamped, "unwritten": counts.unwritten, "missed": counts.overflowed,
+                "clock_steps": counts.steps,
                 "lateness": quantiles(late), "clamped_by": quantiles(clamped),
             });
             serde_json::to_string(&summary).map_err(bad)
@@ -181,7 +182,8 @@ pub(crate) fn enter_network(namespace: i32) -> PyResult<()> {
     forward::descriptor(namespace).and_then(enter).map_err(|error| system("a network namespace", error))
 }
 
-/// Removes the rights in the namespaces from programs that the calling thread starts from now on; only on Linux.
+/// Removes the rights in the namespaces from the calling thread, and from programs that it starts from now on; only on
+/// Linux.
 #[pyfunction]
 pub(crate) fn drop_rights() -> PyResult<()> {
     network::drop_rights().map_err(|error| system("capabilities", error))

@@ -61,7 +61,7 @@ class Program:
     """Time at which it ended, by the monotonic clock, s."""
 
     def start(self) -> None:
-        """Starts it, in its network and without rights in the namespaces."""
+        """Starts it, in its network and without rights in the namespaces; root's programs keep some elsewhere."""
         inside(self.network, self._spawn)
 
     def _spawn(self) -> None:
@@ -258,7 +258,7 @@ def run(job: dict[str, Any]) -> None:
     if priority == "fifo":
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     summary = json.loads(shell.summary_json())
-    missed = sum(side.missed for side in sides.values())
+    missed = summary["missed"] + sum(side.missed for side in sides.values())
     end = shell.finish()
     programs.finish()
     about = {

@@ -11,6 +11,10 @@ from tidegate.errors import InputError
 
 _LEAST = 20
 """Least packets of a stream: by chance one payload in four looks like RTP."""
+_MOST = 4096
+"""SSRCs that are followed at once, so that a flood of them does not fill the memory.
+
+Beyond, those with fewer than `_LEAST` packets are forgotten, then new ones left out."""
 _IN_ORDER = 0.9
 """The share of a stream's packets whose sequence number is one of the next few."""
 _FEW = 16
@@ -99,6 +103,11 @@ def streams(folder: str | Path) -> list[Stream]:
         flow = f"{row['from']}-{row['flow']}"
         key = (flow, row["ssrc"])
         if key not in by_source:
+            if len(by_source) >= _MOST:
+                for stale in [key for key, stream in by_source.items() if stream.packets < _LEAST]:
+                    del by_source[stale]
+            if len(by_source) >= _MOST:
+                return
             by_source[key] = Stream(flow, int(row["ssrc"]), int(row["payload_type"]))
         by_source[key]._add(row, fates.get(row["number"]))  # noqa: SLF001
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -105,4 +106,5 @@ def command(name: str) -> tuple[list[str], dict[str, str]]:
     user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
     network = f"--net=/proc/{inside}/fd/{networks[end]}"
     entering = ["nsenter", f"--target={inside}", *user, "--mount", "--pid", network, "--"]
-    return entering, environment(end, list(networks))
+    without_rights = [sys.executable, "-P", "-m", "tidegate.shell._entered"]
+    return [*entering, *without_rights], environment(end, list(networks))

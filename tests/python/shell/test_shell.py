@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -333,6 +334,24 @@ def test_streams_are_told_apart_with_their_losses_and_frames(tmp_path: Path) -> 
     assert str(stream).startswith(
         "A-2 SSRC 0x00000007 (payload type 96): 40 packets, 1 lost, 8205 kbit/s, 18 of 20 frames"
     )
+
+
+def test_a_flood_of_ssrcs_hides_no_stream_and_fills_no_memory(tmp_path: Path) -> None:
+    row = "{number},{number}000,0,A,1,500,0,17,10.77.0.1,5004,10.77.0.2,6000,{ssrc},{sequence},{sequence},96,0"
+    arrivals, sequence = [], 0
+    for number in range(30_000):
+        # one packet in ten is of a stream, the others have an SSRC each
+        genuine = number % 10 == 0
+        sequence += genuine
+        arrivals.append(row.format(number=number, ssrc=7 if genuine else 100 + number, sequence=sequence))
+    written(tmp_path, arrivals, [f"{number},{number}005,arrives," for number in range(30_000)])
+    tracemalloc.start()
+    (stream,) = streams(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (stream.ssrc, stream.packets, stream.lost) == (7, 3000, 0)
+    # fates take 100 bytes a packet; 27 000 streams would be another 20 MB
+    assert peak < 12e6
 
 
 def test_a_registry_that_others_may_write_to_is_not_read(

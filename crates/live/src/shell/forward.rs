@@ -104,6 +104,8 @@ pub struct Counts {
     pub clamped: u64,
     /// Packets without a time stamp, or with one that no clock offset explains.
     pub unstamped: u64,
+    /// Packets that found the model full.
+    pub overflowed: u64,
     /// Packets that the device of the opposite side did not accept.
     pub unwritten: u64,
     /// Steps of the real-time clock.
@@ -265,6 +267,10 @@ impl Shell {
         let stamped =
             stamp.map(|stamp| self.bridge.monotonic(stamp, self.empty[from as usize] - MAX_STAMP_AGE, now));
         let (arrival, is_exact) = stamped.unwrap_or((now, false));
+        if !self.model.has_room(frame.size) {
+            self.counts.overflowed += 1;
+            return;
+        }
         let flow = self.flows.number(frame.tuple);
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();

@@ -47,9 +47,15 @@ pub struct EnteredPacket {
 
 struct PendingPacket<B> {
     from: Side,
+    size: u32,
     capable: Ecn,
     bytes: B,
 }
+
+/// Bytes of packets that are in the model at once, at most: 2 Gb/s for a second.
+const MAX_BYTES: u64 = 250_000_000;
+/// Packets from the oldest to the newest in the model, at most: four times as many as [`MAX_BYTES`] in full packets.
+const MAX_PACKETS: usize = 700_000;
 
 /// The world of a session. `B` is stored with each packet in the model: its bytes, or nothing.
 pub struct Model<B> {
@@ -61,6 +67,8 @@ pub struct Model<B> {
     /// The packets in the model by number, from `first` on.
     pending: VecDeque<Option<PendingPacket<B>>>,
     first: u64,
+    /// Bytes of the packets in the model.
+    bytes: u64,
     /// Time up to which, inclusive, the model has run.
     simulated: Time,
 }
@@ -86,7 +94,8 @@ impl<B> Model<B> {
             return Err(format!("has no external flows {a} and {b}, as many of one side as of the other"));
         }
         let latest = sources.each_ref().map(|sources| vec![Time::ZERO; sources.len()]);
-        Ok(Self { run, sources, latest, pending: VecDeque::new(), first: 0, simulated: Time::from_nanos(-1) })
+        let simulated = Time::from_nanos(-1);
+        Ok(Self { run, sources, latest, pending: VecDeque::new(), first: 0, bytes: 0, simulated })
     }
 
     /// Number of flows of each side.
@@ -113,6 +122,12 @@ impl<B> Model<B> {
         self.run.peek()
     }
 
+    /// Whether the model takes a packet of `size` bytes: a flood on a link without a limit must not fill the memory.
+    #[must_use]
+    pub fn has_room(&self, size: u32) -> bool {
+        self.bytes + u64::from(size) <= MAX_BYTES && self.pending.len() < MAX_PACKETS
+    }
+
     /// Enters a packet of `size` bytes from `from` on flow number `flow`, with time stamp `stamp`.
     ///
     /// It enters at its time stamp, or at the first later time that the model has not reached; not at all if the
@@ -137,7 +152,8 @@ impl<B> Model<B> {
         }
         *latest = entry;
         let number = self.first + self.pending.len() as u64;
-        self.pending.push_back(Some(PendingPacket { from, capable: ecn, bytes }));
+        self.pending.push_back(Some(PendingPacket { from, size, capable: ecn, bytes }));
+        self.bytes += u64::from(size);
         let fed = self.run.feed(source, entry, size, ecn, number);
         assert!(fed, "the source of {}-{} is no external flow", from.name(), flow + 1);
         Some(EnteredPacket { number, at: entry, clamped: entry - stamp })
@@ -197,6 +213,7 @@ impl<B> Model<B> {
     fn release(&mut self, number: u64) -> Option<PendingPacket<B>> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let pending = self.pending.get_mut(index)?.take();
+        self.bytes -= pending.as_ref().map_or(0, |pending| u64::from(pending.size));
         while let Some(None) = self.pending.front() {
             self.pending.pop_front();
             self.first += 1;
