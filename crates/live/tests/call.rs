@@ -3,14 +3,17 @@
 #![cfg(target_os = "linux")]
 
 use std::net::SocketAddr;
+use std::sync::mpsc::channel;
 use std::thread;
-use tidegate_core::{Ecn, Rate, Span};
+use tidegate_core::{Ecn, Rate, Span, Time};
 use tidegate_live::call::socket::Socket;
 use tidegate_live::call::{
     AnswererSettings, CallError, CallerSettings, EndReason, EndedCall, Fact, Offer, Phase, Progress,
     ProgressReply, answer, call, merge,
 };
-use tidegate_live::session::keys::PresharedKey;
+use tidegate_live::session::Ignored;
+use tidegate_live::session::handshake::Caller;
+use tidegate_live::session::keys::{NONCE, PresharedKey};
 use tidegate_sim::scenario::Scenario;
 use tidegate_sim::scenario::assemble::{Makers, from_registry, no_encoder};
 
@@ -177,6 +180,54 @@ fn silence_ends_a_call_after_two_seconds() {
 }
 
 #[test]
+fn datagrams_of_strangers_that_wait_when_a_call_begins_are_counted() {
+    const STRANGERS: u64 = 100;
+    let address = free_address("127.0.0.1:0").expect("a port");
+    let ((pause, pauses), (paused, is_paused), (go_on, goes_on)) = (channel(), channel(), channel());
+    let answerer_thread = thread::spawn(move || {
+        run_answerer(address, 1, &mut |phase, _| {
+            if phase == Phase::Waiting && pauses.try_recv().is_ok() {
+                paused.send(()).expect("the test waits");
+                goes_on.recv().expect("the test goes on");
+            }
+            ProgressReply::Continue
+        })
+    });
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let (mut socket, mut stranger) = (Socket::bind(any).expect("bound"), Socket::bind(any).expect("bound"));
+    socket.connect(address).expect("a way");
+    let mut makers = Makers { controller: &mut from_registry, encoder: &mut no_encoder };
+    let (_, offer) = Offer::new(&scenario(5, "gcc"), Rate::from_mbps(20), &mut makers).expect("a call");
+    let mut caller = Caller::new(key(1), [7; NONCE], offer.to_bytes().expect("short")).expect("short");
+    let (mut ignored, mut buffer) = (Ignored::default(), [0; 2000]);
+    let offer = (0..100)
+        .find_map(|tenths| {
+            let now = Time::from_millis(tenths * 300);
+            let message = caller.advance(now).expect("due");
+            socket.send(&message, Ecn::NotEct, 0, None).expect("sent");
+            // at once, if the answerer has not begun; then it gets some time
+            socket.wait(Span::from_millis(300)).expect("it works");
+            stranger.wait(Span::from_millis(20)).expect("it works");
+            let received = socket.receive(&mut buffer).expect("it works")?;
+            let keys = caller.receive(now, &buffer[..received.length], &mut ignored).expect("a retry");
+            assert!(keys.is_none());
+            caller.advance(now)
+        })
+        .expect("an answer");
+    // the answerer stands still, and its queue has the offer before the datagrams of a stranger
+    pause.send(()).expect("it runs");
+    is_paused.recv().expect("it waits");
+    socket.send(&offer, Ecn::NotEct, 0, None).expect("sent");
+    for number in 0..STRANGERS {
+        stranger.send(&number.to_be_bytes().repeat(8), Ecn::NotEct, 0, Some(address)).expect("sent");
+    }
+    go_on.send(()).expect("it waits");
+    let answerer = answerer_thread.join().expect("no panic").expect("a call");
+    assert_eq!(answerer.reason, EndReason::Silent, "the caller has sent nothing else");
+    assert_eq!(answerer.local.health.ignored, Ignored { strangers: STRANGERS, ..Ignored::default() });
+}
+
+#[test]
 fn a_missing_answerer_another_key_and_a_port_in_use_are_errors() {
     let address = free_address("127.0.0.1:0").expect("a port");
     let short = scenario(1, "gcc");
@@ -184,7 +235,7 @@ fn a_missing_answerer_another_key_and_a_port_in_use_are_errors() {
     else {
         panic!("no answerer is there")
     };
-    assert!(reason.contains("nothing listens there; expected"), "{reason}");
+    assert!(reason.contains("does not answer within 5 s: nothing listens there; expected"), "{reason}");
     let mut progress_calls = 0;
     let answerer_thread = thread::spawn(move || {
         run_answerer(address, 2, &mut |_, _| {

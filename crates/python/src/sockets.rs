@@ -74,10 +74,8 @@ fn convert_result(
         Err(CallError::Failed(reason)) => return Err(RunError::new_err(reason)),
         Err(CallError::Stopped(ignored)) => {
             return Err(reporter.raised.unwrap_or_else(|| {
-                let (total, forged) = (ignored.total(), ignored.forged);
-                let counts = format!("{total} datagrams were ignored, {forged} of them with a wrong tag");
-                let hint = if forged > 0 { ": another key?" } else { "" };
-                RunError::new_err(format!("no call came; {counts}{hint}"))
+                let hint = if ignored.forged > 0 { " (another key?)" } else { "" };
+                RunError::new_err(format!("no call came; {ignored}{hint}"))
             }));
         }
     };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +38,14 @@ live_app = typer.Typer(
 
 _STOPPED = 130
 _NOISY_MS = 5.0  # lateness at the 99th percentile above which the machine shapes a result more than the network does
+
+_IGNORED = {
+    "forged": "forged or damaged (another key, if all)",
+    "replayed": "replayed",
+    "oversized": "too long",
+    "malformed": "that are no message",
+    "strangers": "from other addresses",
+}
 
 Key = Annotated[
     Path, typer.Option("--key", metavar="FILE", help="File with the secret of both sides: 16 bytes or more, mode 0600.")
@@ -293,8 +301,9 @@ def _watched(
 
 
 def _finish(run: Run, out: Path | None, capture: Path | None, *, as_json: bool, partner: str) -> None:
-    """Saves and prints a call; prints the reason if it ended early."""
+    """Saves and prints a call; prints the reason if it ended early or without the other side's record."""
     from tidegate.output.terminal import console
+    from tidegate.runs import sockets
 
     live = run.about["live"]
     if why := live["capture_failed"]:
@@ -315,11 +324,13 @@ def _finish(run: Run, out: Path | None, capture: Path | None, *, as_json: bool, 
         case "stopped":
             raise typer.Exit(_STOPPED)
         case "silent":
-            raise RunError(
-                f"nothing came from {partner} for 2 s, so the call ended after {live['lasted_s']:.1f} s{recorded}"
-            )
+            ended = f"so the call ended after {live['lasted_s']:.1f} s{recorded}"
+            raise RunError(f"nothing came from {partner} for {sockets.SILENCE} s, {ended}")
         case "ended":
             say(f"{partner} ended the call after {live['lasted_s']:.1f} s")
+    if live["other"] is None:
+        why = f"the record of {partner} did not come: it gave up, or the way from it is blocked"
+        raise RunError(f"the call is over, but {why}{recorded}")
 
 
 def _print_health(live: dict[str, Any]) -> None:
@@ -331,6 +342,9 @@ def _print_health(live: dict[str, Any]) -> None:
     rows = [_health(side, live[key]) for side, key in ((mine, "own"), (theirs, "other")) if live[key] is not None]
     heads = ["side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored"]
     print_rows(heads, rows)
+    for side, key in ((mine, "own"), (theirs, "other")):
+        if live[key] is not None and any(live[key]["ignored"].values()):
+            to.print(f"the {side} ignored datagrams: {_reasons(live[key]['ignored'])}")
     if live["least_round_trip_ms"] is not None:
         round_trip = f"{live['least_round_trip_ms']:.3f} ms"
         to.print(f"\nleast round trip {round_trip}; one-way delays take both directions to be equally fast")
@@ -342,6 +356,11 @@ def _health(side: str, health: dict[str, Any]) -> list[str]:
     late, p99 = [f"{late:.2f}" for late in health["late_ms"]], health["late_ms"][1]
     counts = health["unsent"], health["capped"], sum(health["ignored"].values())
     return [side, str(health["wakeups"]), *late, "quiet" if p99 <= _NOISY_MS else "noisy", *map(str, counts)]
+
+
+def _reasons(ignored: Mapping[str, int]) -> str:
+    """Counts of ignored datagrams by reason, as text."""
+    return ", ".join(f"{count} {_IGNORED[reason]}" for reason, count in ignored.items() if count)
 
 
 def _clocks(live: dict[str, Any]) -> str:

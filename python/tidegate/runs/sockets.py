@@ -30,6 +30,9 @@ SEAL = 24
 LEAST_KEY = 16
 """Bytes of the shortest key: 128 bits."""
 
+SILENCE = 2
+"""Seconds without a datagram from the other side after which a call ends (`crates/live/src/call`)."""
+
 _MAX_KEY = 4096  # bytes; a longer file is probably no key
 
 LEAST_RATE, MOST_RATE = Rate(50_000), Rate(1_000_000_000)

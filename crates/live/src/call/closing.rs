@@ -32,6 +32,7 @@ impl Session {
             if now >= next_progress {
                 next_progress = now + PROGRESS_INTERVAL;
                 if progress(Phase::Exchange, 0.0) == ProgressReply::Stop && now - begin > SILENCE {
+                    self.stopped = true;
                     return false;
                 }
             }
@@ -73,6 +74,7 @@ impl Session {
             if now >= next_progress {
                 next_progress = now + PROGRESS_INTERVAL;
                 if progress(Phase::Exchange, share) == ProgressReply::Stop {
+                    self.stopped = true;
                     break;
                 }
             }

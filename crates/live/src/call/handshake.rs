@@ -98,7 +98,7 @@ fn since(begin: i64) -> Time {
 /// Calls, and returns when the call is over. `progress` is called every 50 ms and says whether to go on.
 ///
 /// # Errors
-/// If an address is invalid or not reachable, or there is no answer within 5 s, or a refusal.
+/// If an address is invalid or not reachable, or there is no answer in time, or a refusal.
 pub fn call(
     settings: CallerSettings,
     endpoint: Endpoint,
@@ -125,11 +125,21 @@ pub fn call(
     loop {
         for _ in 0..READ_BATCH {
             let Some(received) = socket.receive(&mut buffer).map_err(|error| broken(&error))? else { break };
-            match caller.receive(since(begin), &buffer[..received.length], &mut ignored) {
+            let bytes = &buffer[..received.length];
+            let before = ignored.total();
+            let outcome = if socket.is_peer(received.from) {
+                caller.receive(since(begin), bytes, &mut ignored)
+            } else {
+                ignored.strangers += 1;
+                Ok(None)
+            };
+            socket.capture_received(&received, bytes, ignored.total() > before);
+            match outcome {
                 Ok(None) => {}
                 Ok(Some(keys)) => {
                     let keys = (keys.caller_to_answerer, keys.answerer_to_caller);
-                    let parts = Parts { side: Side::Caller, offer, endpoint, keys, max_rate, accepted: None };
+                    let (side, accepted) = (Side::Caller, None);
+                    let parts = Parts { side, offer, endpoint, keys, max_rate, accepted, ignored };
                     return Ok(Session::new(socket, parts).run(about, progress));
                 }
                 Err(HandshakeError::Version(version)) => return Err(version_mismatch(version)),
@@ -149,7 +159,11 @@ pub fn call(
                  datagrams it ignored)"
                     .to_owned()
             };
-            return Err(CallError::Failed(format!("{peer} does not answer within {} s: {why}", 5)));
+            let counts = if ignored.total() > 0 { format!("; {ignored}") } else { String::new() };
+            let seconds = ANSWER_TIMEOUT.as_secs_f64();
+            return Err(CallError::Failed(format!(
+                "{peer} does not answer within {seconds} s: {why}{counts}"
+            )));
         }
         if let Some(bytes) = caller.advance(now) {
             // whether the last message was refused; the other side may have started since
@@ -186,8 +200,10 @@ pub fn answer(
     loop {
         for _ in 0..READ_BATCH {
             let Some(received) = socket.receive(&mut buffer).map_err(|error| broken(&error))? else { break };
-            let now = since(begin);
-            let reply = match answerer.receive(now, received.from, &buffer[..received.length], &mut ignored) {
+            let (now, bytes, before) = (since(begin), &buffer[..received.length], ignored.total());
+            let action = answerer.receive(now, received.from, bytes, &mut ignored);
+            socket.capture_received(&received, bytes, ignored.total() > before);
+            let reply = match action {
                 AnswererAction::Ignore => None,
                 AnswererAction::Send(reply) => Some(reply),
                 AnswererAction::Version(version, reply) => {
@@ -207,14 +223,11 @@ pub fn answer(
                                 .connect(received.from)
                                 .and_then(|()| socket.send(&reply, Ecn::NotEct, 0, None));
                             sent.map_err(|error| broken(&error))?;
-                            let accepted =
-                                Some(Accepted { reply, offer: buffer[..received.length].to_vec() });
+                            let accepted = Some(Accepted { reply, offer: bytes.to_vec() });
                             let keys = (keys.answerer_to_caller, keys.caller_to_answerer);
-                            let parts =
-                                Parts { side: Side::Answerer, offer, endpoint, keys, max_rate, accepted };
-                            let mut session = Session::new(socket, parts);
-                            session.ignored_before(ignored);
-                            return Ok(session.run(about, progress));
+                            let side = Side::Answerer;
+                            let parts = Parts { side, offer, endpoint, keys, max_rate, accepted, ignored };
+                            return Ok(Session::new(socket, parts).run(about, progress));
                         }
                     }
                 }

@@ -152,11 +152,18 @@ impl Record {
     /// Reads the bytes that [`Record::to_bytes`] writes.
     ///
     /// # Errors
-    /// With the reason, if the bytes are no record, or the record is too long.
+    /// With the reason, if the bytes are no record, or the record is too long: the memory that it takes is in proportion
+    /// to the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         /// Largest size of the uncompressed record in bytes.
         const MAX_UNCOMPRESSED: u64 = 8 * MAX_RECORD as u64;
         let uncompressed = inflate(bytes, MAX_UNCOMPRESSED, "bytes")?;
+        // times in nanoseconds are irregular: even compressed, a fact takes a byte
+        let (facts, _) =
+            postcard::take_from_bytes::<u64>(&uncompressed).map_err(|error| error.to_string())?;
+        if facts > bytes.len() as u64 {
+            return Err(format!("{facts} facts in {} bytes", bytes.len()));
+        }
         postcard::from_bytes(&uncompressed).map_err(|error| error.to_string())
     }
 }
@@ -234,9 +241,11 @@ mod tests {
         assert_eq!((packet.frame.number, packet.kind, packet.sent), (5, Kind::Video, Time::from_millis(4)));
         assert_eq!(packet.rtp(), Some(&body));
         let mut record = Record { lasted: Span::from_secs(3), about: "x".to_owned(), ..Record::default() };
-        for millis in 0..1000 {
-            record.add(Time::from_millis(millis), Fact::Sent(millis as u64, sent));
-            record.internal(Time::from_millis(millis), FlowId(0), "threshold", f64::INFINITY);
+        for number in 0..1000_i64 {
+            // as irregular as the times of a clock
+            let time = Time::from_nanos(number * 1_000_000 + number * number * 7_919 % 100_003);
+            record.add(time, Fact::Sent(number as u64, sent));
+            record.internal(time, FlowId(0), "threshold", f64::INFINITY);
         }
         let bytes = record.to_bytes().expect("written");
         assert!(bytes.len() < 20_000, "{} bytes", bytes.len());
@@ -244,6 +253,13 @@ mod tests {
         for length in (0..bytes.len()).step_by(bytes.len() / 50) {
             assert!(Record::from_bytes(&bytes[..length]).is_err(), "cut to {length}");
         }
+    }
+
+    #[test]
+    fn a_fact_takes_some_hundred_bytes() {
+        // twice as much while the list grows, and again for what an answerer notes of the packet itself
+        assert!(size_of::<(i64, Fact)>() <= 104, "{}", size_of::<(i64, Fact)>());
+        assert!(size_of::<(u64, Sent)>() <= 48, "{}", size_of::<(u64, Sent)>());
     }
 
     #[test]
@@ -257,5 +273,11 @@ mod tests {
         let bytes = encoder.finish().expect("in memory");
         assert!(bytes.len() < 1 << 20);
         assert!(Record::from_bytes(&bytes).is_err());
+        // ten million facts of two bytes, each of which takes many times as much in memory
+        let mut facts = postcard::to_stdvec(&10_000_000_u64).expect("a number");
+        facts.resize(facts.len() + 20_000_000, 3);
+        let bytes = deflate(&facts, flate2::Compression::best()).expect("in memory");
+        let reason = Record::from_bytes(&bytes).expect_err("a bomb");
+        assert!(reason.starts_with("10000000 facts in "), "{reason}");
     }
 }

@@ -76,6 +76,8 @@ pub(super) struct Session {
     /// Pieces of this side's record that the other side has requested: first number and count.
     pub(super) requested: Vec<(u32, u32)>,
     pub(super) fetch: Option<Fetch>,
+    /// Whether the user of this side has stopped the exchange of records.
+    pub(super) stopped: bool,
     buffer: Vec<u8>,
 }
 
@@ -87,16 +89,21 @@ pub(super) struct Parts {
     pub(super) keys: (Key, Key),
     pub(super) max_rate: Rate,
     pub(super) accepted: Option<Accepted>,
+    /// Counts of datagrams that were ignored before the call.
+    pub(super) ignored: Ignored,
 }
 
 impl Session {
     pub(super) fn new(socket: Socket, parts: Parts) -> Self {
-        let Parts { side, offer, endpoint, keys: (sending_key, receiving_key), max_rate, accepted } = parts;
+        let Parts { side, offer, endpoint, keys: (sending_key, receiving_key), max_rate, accepted, ignored } =
+            parts;
         let max_datagram = offer.max_datagram();
+        let mut driver = SocketDriver::new(socket, Sealer::new(sending_key), offer.overhead, max_rate);
+        driver.ignored = ignored;
         Self {
             side,
             endpoint,
-            driver: SocketDriver::new(socket, Sealer::new(sending_key), offer.overhead, max_rate),
+            driver,
             opener: Opener::new(receiving_key, max_datagram),
             accepted,
             clock: Timeline::new(),
@@ -108,20 +115,16 @@ impl Session {
             remote_done: false,
             requested: Vec::new(),
             fetch: None,
+            stopped: false,
             // one byte more, to detect datagrams that are too long
             buffer: vec![0; max_datagram + 1],
             offer,
         }
     }
 
-    /// Sets the counts of datagrams that were ignored before the call.
-    pub(super) fn ignored_before(&mut self, ignored: Ignored) {
-        self.driver.ignored = ignored;
-    }
-
     /// Runs the call to its end.
     pub(super) fn run(mut self, about: String, progress: &mut Progress<'_>) -> EndedCall {
-        let reason = self.media(progress);
+        let mut reason = self.media(progress);
         let now = self.now();
         self.endpoint.finish(now, &mut self.driver);
         self.driver.record.lasted = now - Time::ZERO;
@@ -129,6 +132,11 @@ impl Session {
         let drained = reason != EndReason::Silent && self.drain(progress);
         self.driver.record.health = Health { ignored: self.driver.ignored, ..self.health() };
         let remote = if drained { self.exchange(progress) } else { None };
+        if remote.is_none() && self.stopped && matches!(reason, EndReason::Completed | EndReason::Ended) {
+            reason = EndReason::Stopped;
+        }
+        // the other side has the counts until the exchange, this side all of them
+        self.driver.record.health.ignored = self.driver.ignored;
         let capture = self.driver.socket.end_capture().map_err(|error| error.to_string());
         EndedCall { offer: self.offer, local: self.driver.record, remote, reason, capture }
     }
@@ -214,7 +222,14 @@ impl Session {
                 Ok(Some(received)) => {
                     let (at, is_exact) = self.clock.stamped(received.stamp);
                     let fields = (received.ecn, received.dscp);
-                    self.datagram((at, is_exact), &buffer[..received.length], fields, mode);
+                    let (bytes, before) = (&buffer[..received.length], self.driver.ignored.total());
+                    if self.driver.socket.is_peer(received.from) {
+                        self.datagram((at, is_exact), bytes, fields, mode);
+                    } else {
+                        self.driver.ignored.strangers += 1;
+                    }
+                    let ignored = self.driver.ignored.total() > before;
+                    self.driver.socket.capture_received(received, bytes, ignored);
                 }
                 Ok(None) => self.clock.empty = before,
                 Err(error) => self.driver.set_broken("receive", error),
@@ -305,10 +320,11 @@ impl Session {
         }
     }
 
-    /// The frame to which a packet belongs.
+    /// The frame to which a packet belongs. Only the streams of the offer are numbered, so that there are no more of them.
     fn frame(&mut self, datagram: &Datagram) -> Frame {
+        let is_offered = |ssrc| self.offer.streams.iter().any(|stream| stream.ssrc == ssrc);
         match datagram.rtp() {
-            Some(body) if body.marks.is_none() => {
+            Some(body) if body.marks.is_none() && is_offered(body.ssrc) => {
                 let number = self.numbering.frame(body.ssrc, body.sequence);
                 Frame { number, flags: Frame::FIRST | Frame::LAST | Frame::KEY }
             }

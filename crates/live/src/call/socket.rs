@@ -20,6 +20,9 @@ use tidegate_core::{Ecn, Span};
 /// Receive buffer for datagrams that arrive while this process is not running: half a second of 16 Mb/s.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
+/// Largest number of ignored datagrams in a capture file: the datagrams of a stranger must not fill the disk.
+const MAX_IGNORED_CAPTURED: u32 = 10_000;
+
 /// A socket of one address family.
 #[derive(Debug)]
 pub struct Socket {
@@ -30,6 +33,8 @@ pub struct Socket {
     /// Its address, and that of its peer if it is connected.
     ends: (SocketAddr, Option<SocketAddr>),
     tap: Option<Tap>,
+    /// Number of ignored datagrams in the capture file.
+    ignored_captured: u32,
 }
 
 /// A received datagram, whose bytes are in the caller's buffer.
@@ -67,12 +72,14 @@ impl Socket {
         setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
         bind(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
         let space = cmsg_space!(TimeSpec, u8, i32);
-        let mut socket = Self { fd, v6, space, refused: false, ends: (address, None), tap: None };
+        let ends = (address, None);
+        let mut socket = Self { fd, v6, space, refused: false, ends, tap: None, ignored_captured: 0 };
         socket.ends.0 = socket.address()?;
         Ok(socket)
     }
 
-    /// Writes all datagrams from now on to a capture file, with an interface called `name`.
+    /// Writes the datagrams from now on to a capture file, with an interface called `name`: those sent, and those given to
+    /// [`Socket::capture_received`].
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -89,7 +96,8 @@ impl Socket {
         self.tap.take().map_or(Ok(()), Tap::finish)
     }
 
-    /// Connects to `peer`: datagrams from other addresses are not received any more, and ICMP errors about `peer` are.
+    /// Connects to `peer`: the kernel drops datagrams that come from other addresses from now on (but see
+    /// [`Socket::is_peer`]), and ICMP errors about `peer` are received.
     ///
     /// # Errors
     /// The error of the system call: there is no route to it.
@@ -142,11 +150,36 @@ impl Socket {
             }
         }
         let length = message.bytes;
-        if let Some(tap) = &mut self.tap {
-            let (real, bytes) = (stamp.unwrap_or_else(real), parts[0][..length].to_vec());
-            tap.put(CapturedDatagram { real, inbound: true, from, to: self.ends.0, class: field, bytes });
-        }
         Ok(Some(Received { length, from, ecn: Ecn::from_bits(field), dscp: field >> 2, stamp }))
+    }
+
+    /// Writes a received datagram to the capture file, if there is one. Of the datagrams that were `ignored`, the file has
+    /// the first 10 000.
+    pub fn capture_received(&mut self, received: &Received, bytes: &[u8], ignored: bool) {
+        let Some(tap) = &mut self.tap else { return };
+        if ignored {
+            if self.ignored_captured == MAX_IGNORED_CAPTURED {
+                return;
+            }
+            self.ignored_captured += 1;
+        }
+        let Received { from, ecn, dscp, stamp, .. } = *received;
+        let (real, class) = (stamp.unwrap_or_else(real), dscp << 2 | ecn as u8);
+        tap.put(CapturedDatagram {
+            real,
+            inbound: true,
+            from,
+            to: self.ends.0,
+            class,
+            bytes: bytes.to_vec(),
+        });
+    }
+
+    /// Whether an address is that of the peer. Datagrams from other addresses that came before the socket was connected
+    /// are received after it, too.
+    #[must_use]
+    pub fn is_peer(&self, from: SocketAddr) -> bool {
+        self.ends.1.is_some_and(|peer| (peer.ip(), peer.port()) == (from.ip(), from.port()))
     }
 
     /// Whether the network has reported since the last call that nothing listens at the peer of a connected socket.
@@ -243,6 +276,26 @@ mod tests {
                 assert!(received.stamp.is_some());
             }
         }
+    }
+
+    #[test]
+    fn a_capture_file_has_a_limited_number_of_ignored_datagrams() {
+        let address: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let mut socket = Socket::bind(address).expect("bound");
+        let file = std::env::temp_dir().join(format!("tidegate-ignored-{}.pcapng", std::process::id()));
+        socket.capture(&file, "test").expect("a file");
+        let received = Received { length: 4, from: address, ecn: Ecn::NotEct, dscp: 0, stamp: Some(1) };
+        for number in 0..MAX_IGNORED_CAPTURED + 500 {
+            socket.capture_received(&received, b"noise", true);
+            if number % 1000 == 0 {
+                socket.capture_received(&received, b"media", false);
+            }
+        }
+        socket.end_capture().expect("written");
+        let bytes = std::fs::read(&file).expect("a file");
+        std::fs::remove_file(&file).expect("it is there");
+        let count = |text: &[u8]| bytes.windows(text.len()).filter(|window| *window == text).count();
+        assert_eq!((count(b"noise"), count(b"media")), (10_000, 11));
     }
 
     #[test]

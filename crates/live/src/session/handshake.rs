@@ -133,7 +133,8 @@ pub struct Offered {
     pub settings: Vec<u8>,
 }
 
-/// The side that is called. It keeps no state of a caller before the caller has returned a cookie.
+/// The side that is called. It keeps no state of a caller before the caller has returned a cookie, and sends it nothing
+/// longer than the datagram that it answers (RFC 9000 section 8.1 allows three times as much).
 #[derive(Debug)]
 pub struct Answerer {
     key: PresharedKey,
@@ -164,6 +165,16 @@ impl Answerer {
         bytes: &[u8],
         ignored: &mut Ignored,
     ) -> AnswererAction {
+        match self.action(now, from, bytes, ignored) {
+            AnswererAction::Send(reply) | AnswererAction::Version(_, reply) if reply.len() > bytes.len() => {
+                ignored.malformed += 1;
+                AnswererAction::Ignore
+            }
+            action => action,
+        }
+    }
+
+    fn action(&self, now: Time, from: SocketAddr, bytes: &[u8], ignored: &mut Ignored) -> AnswererAction {
         let Some((nonce, message)) = decode(bytes, &self.handshake, ignored) else {
             return AnswererAction::Ignore;
         };
@@ -214,6 +225,7 @@ impl Answerer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::TAG;
     use crate::session::keys::NONCE;
 
     fn sides() -> (Caller, Answerer) {
@@ -288,6 +300,44 @@ mod tests {
         assert!(!is_accepted(&answerer, "192.0.2.2:5004", ms(3)));
         let key = PresharedKey::new(b"a key of 19 bytes !").expect("long enough");
         assert!(!is_accepted(&Answerer::new(key, &[3; NONCE]), "192.0.2.1:5004", ms(3)));
+    }
+
+    #[test]
+    fn an_address_gets_no_more_bytes_than_came_from_it_before_it_is_proved() {
+        let (mut caller, answerer) = sides();
+        let mut ignored = Ignored::default();
+        let key = PresharedKey::new(b"a key of 19 bytes !").expect("long enough").handshake();
+        let offer = make_offer(&mut caller, &answerer, &mut ignored);
+        let of_version = |version: u8, length: usize| {
+            let mut bytes = Message::Offer([7; COOKIE], vec![1; length]).encode(&[1; NONCE], &key);
+            bytes.truncate(bytes.len() - TAG);
+            bytes[4] = version;
+            bytes.drain(6 + NONCE..6 + NONCE + COOKIE);
+            bytes.extend(key.tag(&[&bytes]));
+            bytes
+        };
+        let mut datagrams = vec![Message::Hello.encode(&[9; NONCE], &key), offer];
+        datagrams.extend((0..80).map(|length| of_version(VERSION + 1, length)));
+        datagrams.extend(
+            (0..80).map(|length| Message::Offer([7; COOKIE], vec![1; length]).encode(&[1; NONCE], &key)),
+        );
+        let (mut received, mut sent, mut replies) = (0, 0, 0);
+        // replayed from another address, each many times
+        let victim = "192.0.2.9:53".parse().expect("an address");
+        for datagram in datagrams.iter().cycle().take(10 * datagrams.len()) {
+            received += datagram.len();
+            match answerer.receive(ms(5), victim, datagram, &mut ignored) {
+                AnswererAction::Send(reply) | AnswererAction::Version(_, reply) => {
+                    assert!(reply.len() <= datagram.len(), "{} for {}", reply.len(), datagram.len());
+                    (sent, replies) = (sent + reply.len(), replies + 1);
+                }
+                AnswererAction::Offered(_) => panic!("the cookie is of another address"),
+                AnswererAction::Ignore => {}
+            }
+        }
+        assert!(sent <= received && replies > 1500, "{sent} of {received} in {replies}");
+        // the shortest message of another version is shorter than its answer
+        assert_eq!(ignored, Ignored { malformed: 10, ..Ignored::default() });
     }
 
     #[test]

@@ -16,6 +16,8 @@
 //! RTP. The first byte tells the kinds apart (as in RFC 7983): RTP and RTCP begin with version 2 (0x80 to 0xbf),
 //! handshake messages with [`message::MAGIC`], control messages with a smaller byte.
 
+use std::fmt;
+
 pub mod control;
 pub mod handshake;
 pub mod keys;
@@ -30,7 +32,7 @@ pub const TAG: usize = 16;
 /// Bytes that sealing adds to a payload: sequence number and tag.
 pub const OVERHEAD: usize = 8 + TAG;
 
-/// Counts of datagrams that were received and ignored.
+/// Counts of datagrams that were received and ignored: all that is kept of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ignored {
     /// Datagrams with a wrong tag: forged, damaged, or under another key.
@@ -41,7 +43,8 @@ pub struct Ignored {
     pub oversized: u64,
     /// Datagrams that are no message, or none that is expected in this state.
     pub malformed: u64,
-    /// Datagrams from another address than the peer's.
+    /// Datagrams from another address than the peer's. The kernel drops them, uncounted, once the socket is connected;
+    /// these were waiting then.
     pub strangers: u64,
 }
 
@@ -50,5 +53,18 @@ impl Ignored {
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.forged + self.replayed + self.oversized + self.malformed + self.strangers
+    }
+}
+
+impl fmt::Display for Ignored {
+    /// Writes the sum, and the counts by reason.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { forged, replayed, oversized, malformed, strangers } = self;
+        write!(
+            f,
+            "{} datagrams were ignored: {forged} forged, {replayed} replayed, {oversized} oversized, {malformed} \
+             malformed, {strangers} of strangers",
+            self.total()
+        )
     }
 }
