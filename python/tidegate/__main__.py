@@ -36,7 +36,7 @@ class _Closed(io.TextIOBase):
 
 
 def _open_streams() -> None:
-    """Opens missing standard streams, so that no other file gets their numbers."""
+    """Opens missing standard streams, so that no other file gets their numbers, and makes each take any text."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -49,6 +49,10 @@ def _open_streams() -> None:
         sys.stdout = _Closed()
     if streams["stderr"] is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # a terminal may lack characters of ours; a question mark is better than no result
+            stream.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

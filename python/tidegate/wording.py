@@ -1,8 +1,31 @@
-"""Counts and lists of names in sentences."""
+"""Counts and lists of names in sentences; text of others that is safe on a terminal."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Characters that a terminal obeys or that hide what a line says: controls (C0 and C1, ECMA-48), separators of lines,
+overrides of the direction of writing (Unicode TR 36, 3.2); and code points that are no characters."""
+
+
+def printable(text: str) -> str:
+    r"""Text in which control characters are shown as escapes; line feeds and tabs stay.
+
+    >>> print(printable("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def one_line(text: str) -> str:
+    r"""Text in which line feeds and tabs are shown as escapes, too, for a place that has one line.
+
+    >>> print(one_line("a\nb"))
+    a\nb
+    """
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -39,6 +39,7 @@ from tidegate.cli import (
 )
 from tidegate.cli.terminal import Stopped, say
 from tidegate.errors import TidegateError
+from tidegate.wording import printable
 
 _HELP = """A workbench for congestion control of real-time media.
 
@@ -163,7 +164,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(error: BaseException) -> int:
     """Prints the message of an error and returns the exit code for it."""
     if os.environ.get("TIDEGATE_DEBUG", "0") not in {"", "0"} and not isinstance(error, Stopped):
-        traceback.print_exception(error)
+        sys.stderr.write(printable("".join(traceback.format_exception(error))))
     match error:
         case typer.TyperException() if type(error).__name__ == "NoArgsIsHelpError":
             sys.stderr.write(error.format_message() + "\n")

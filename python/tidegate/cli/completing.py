@@ -74,7 +74,8 @@ def complete_keys(ctx: typer.Context, incomplete: str) -> list[str]:
     data: Any = next((tables for name in names if (tables := _scenario(name)) is not None), {})
     schema = _schema()
     keys = dict.fromkeys(_keys(schema, schema, data, "", incomplete))
-    return [f"{key}=" for key in keys if key.startswith(incomplete)]
+    # names in a file are a stranger's text, and the shell prints them
+    return [f"{key}=" for key in keys if key.startswith(incomplete) and key.isprintable()]
 
 
 def _scenario(name: str | None) -> Any:

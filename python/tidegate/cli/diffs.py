@@ -10,6 +10,7 @@ import typer
 from tidegate.cli.options import AsJson
 from tidegate.cli.terminal import print_json
 from tidegate.errors import InputError
+from tidegate.wording import one_line
 
 
 def diff(
@@ -39,10 +40,12 @@ def diff(
     if sides[0].kind != sides[1].kind:
         raise InputError(f"{a} holds a {sides[0].kind}, and {b} a {sides[1].kind}; expected two of one kind")
     between = difference.Difference(*sides)
+    named = ("A", a, between.a), ("B", b, between.b)
     if as_json:
         print_json(between.to_data(every=every))
     else:
-        console().print(f"A: {a}: {between.a.title}\nB: {b}: {between.b.title}\n", soft_wrap=True)
+        titles = [f"{name}: {one_line(str(folder))}: {one_line(side.title)}" for name, folder, side in named]
+        console().print("\n".join([*titles, ""]), soft_wrap=True)
         show(between.document(), detail=every, hint="--all shows more")
     if exit_code and between.differs:
         raise typer.Exit(1)

@@ -13,6 +13,7 @@ from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force, Limit, ScenarioName
 from tidegate.cli.terminal import print_json, print_names, results_only
 from tidegate.errors import InputError, did_you_mean
+from tidegate.wording import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +56,8 @@ def show(scenario: ScenarioName) -> None:
 
     path = shipped.find(scenario)
     Scenario.load(scenario)
-    sys.stdout.write(path.read_text("utf-8"))
+    text = path.read_text("utf-8")
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 @scenario_app.command()

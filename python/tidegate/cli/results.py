@@ -14,6 +14,7 @@ import typer
 from tidegate.cli.options import AsJson
 from tidegate.cli.terminal import print_json
 from tidegate.errors import InputError
+from tidegate.wording import one_line, printable
 
 if TYPE_CHECKING:
     from tidegate._core import Table
@@ -67,7 +68,7 @@ def results(
         selected = list(dict.fromkeys([*_default_columns(kinds, first), *filter_columns]))
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if as_csv:
-        writer.writerow(selected)
+        writer.writerow(map(printable, selected))
     count = total = 0
     rows: list[dict[str, Any]] = []
     for name, table in itertools.chain([(controller, first)], parts):
@@ -78,7 +79,7 @@ def results(
         values, matches = _matching(name, table, [*selected, *filter_columns], condition)
         total, count = total + len(table), count + len(matches)
         if as_csv:
-            writer.writerows(_row_values(values, selected, index).values() for index in matches)
+            writer.writerows(map(_csv_cell, _row_values(values, selected, index).values()) for index in matches)
         else:
             rows += [_row_values(values, selected, index) for index in matches[: limit - len(rows)]]
     if as_json:
@@ -121,10 +122,14 @@ def _row_values(columns: dict[str, Any], names: Sequence[str], index: int) -> di
     return {name: None if value != value else value for name, value in row.items()}  # noqa: PLR0124
 
 
+def _csv_cell(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) else value
+
+
 def _print_rows(names: Sequence[str], rows: list[dict[str, Any]], metrics: dict[str, Metric]) -> None:
     from tidegate.output.terminal import broken, print_rows
 
-    heads = [f"{metrics[name].label} ({metrics[name].unit})" if name in metrics else name for name in names]
+    heads = [f"{metrics[name].label} ({metrics[name].unit})" if name in metrics else one_line(name) for name in names]
     cells = ([_cell(value, metrics.get(name)) for name, value in row.items()] for row in rows)
     if rows:
         print_rows([*map(broken, heads)], cells, first=sum(name not in metrics for name in names))
@@ -133,4 +138,4 @@ def _print_rows(names: Sequence[str], rows: list[dict[str, Any]], metrics: dict[
 def _cell(value: Any, metric: Metric | None) -> str:
     if value is None:
         return "-"
-    return str(value) if metric is None else f"{value * metric.scale:.{metric.digits}f}"
+    return one_line(str(value)) if metric is None else f"{value * metric.scale:.{metric.digits}f}"

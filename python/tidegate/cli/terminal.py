@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import TidegateError
+from tidegate.wording import printable
 
 if TYPE_CHECKING:
     from tidegate.comparison.sweeping import Plan
@@ -28,7 +29,7 @@ class Stopped(TidegateError):
 
 def say(message: str) -> None:
     """Prints a message for the user on standard error, apart from the results."""
-    sys.stderr.write(f"tidegate: {message}\n")
+    sys.stderr.write(f"tidegate: {printable(message)}\n")
     sys.stderr.flush()
 
 
@@ -60,7 +61,9 @@ def results_only() -> redirect_stdout[Any]:
 
 def print_json(data: Any) -> None:
     """Prints data as JSON, with null for NaN and infinity, which JSON lacks."""
-    sys.stdout.write(json.dumps(_json_ready(data), indent=1, allow_nan=False) + "\n")
+    text = json.dumps(_json_ready(data), indent=1, allow_nan=False)
+    # JSON escapes all control characters except DEL
+    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
 def _json_ready(data: Any) -> Any:

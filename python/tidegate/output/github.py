@@ -7,6 +7,7 @@ https://docs.github.com/actions/reference/workflow-commands-for-github-actions.
 from __future__ import annotations
 
 from tidegate.output.junit import Case
+from tidegate.wording import printable
 
 
 def annotation(case: Case) -> str:
@@ -21,4 +22,4 @@ def annotation(case: Case) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25").replace("\n", "%0A")

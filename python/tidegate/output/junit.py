@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree as ET
 
+from tidegate.wording import printable
+
 
 @dataclass(frozen=True)
 class Case:
@@ -36,22 +38,17 @@ def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
         name: The name of the whole check.
         suites: The cases of each test suite.
     """
-    root = ET.Element("testsuites", name=_printable(name))
+    root = ET.Element("testsuites", name=printable(name))
     for suite, cases in suites.items():
         states = Counter(case.state for case in cases)
         counts = {"failures": states["failure"], "errors": states["error"], "skipped": states["skipped"]}
         attributes = {key: str(count) for key, count in {"tests": len(cases), **counts}.items()}
-        group = ET.SubElement(root, "testsuite", {"name": _printable(suite), **attributes})
+        group = ET.SubElement(root, "testsuite", {"name": printable(suite), **attributes})
         for case in cases:
-            test = ET.SubElement(group, "testcase", classname=_printable(case.group), name=_printable(case.name))
+            test = ET.SubElement(group, "testcase", classname=printable(case.group), name=printable(case.name))
             if case.state != "passed":
                 message = f"{case.word}: {case.message}" if case.word else case.message
-                outcome = ET.SubElement(test, case.state, message=_printable(message))
-                outcome.text = _printable(case.text)
+                outcome = ET.SubElement(test, case.state, message=printable(message))
+                outcome.text = printable(case.text)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
-
-
-def _printable(text: str) -> str:
-    """Text in which a question mark replaces each character that XML does not allow."""
-    return "".join(char if char >= " " or char in "\n\t" else "?" for char in text)

@@ -28,6 +28,7 @@ from tidegate.output.document import (
     Table,
     is_empty,
 )
+from tidegate.wording import printable
 
 
 def markdown(document: Document, *, whole: bool = True, detail: bool = False, again: bool = True) -> str:
@@ -120,7 +121,7 @@ def table(table: Table, *, whole: bool = True) -> str:
 def _cell(cell: Cell, row: Row) -> str:
     match cell:
         case Number():
-            text = cell.instead or cell.metric.show_interval(cell.value, signed=cell.signed)
+            text = escape(cell.instead) or cell.metric.show_interval(cell.value, signed=cell.signed)
             bold = cell.mark in {"best", "unsure", "sure"}
             return f"**{text}**{' ?' if cell.mark == 'unsure' else ''}" if bold else text
         case Judged():
@@ -150,7 +151,8 @@ def sentence(words: Sentence) -> str:
 
 
 def escape(text: str) -> str:
-    """Escapes text for Markdown, in one line."""
+    """Escapes text for Markdown, in one line; control characters are shown, since terminals print Markdown, too."""
+    text = printable(text)
     for mark, escaped in (("\\", "\\\\"), ("&", "&amp;"), ("<", "&lt;"), ("*", "\\*"), ("`", "\\`")):
         text = text.replace(mark, escaped)
     return re.sub(r"\s+", " ", text)

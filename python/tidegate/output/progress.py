@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from tidegate.errors import InputError
+from tidegate.wording import one_line
 
 Progress = Callable[[float], None]
 """A function that is called with the fraction of the work that is done, from 0 to 1."""
@@ -50,7 +51,7 @@ def _on_terminal(label: str, console: Any) -> Iterator[Progress]:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
     bar = Bar(*columns, TextColumn("time left"), TimeRemainingColumn(), console=console, transient=True)
-    task = bar.add_task(label, total=1.0)
+    task = bar.add_task(one_line(label), total=1.0)
     due = _after_patience()
 
     def tell(fraction: float) -> None:

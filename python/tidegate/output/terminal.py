@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -29,6 +29,7 @@ from tidegate.output.document import (
     plain,
 )
 from tidegate.output.progress import Progress, progress_bar
+from tidegate.wording import one_line, printable
 
 _PIPE_WIDTH = 200  # columns, where the output is no terminal
 _WIDEST = 10_000  # columns, more than any table has
@@ -39,8 +40,16 @@ def console() -> Console:
     return _console(None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
+class _Terminal(Console):
+    """A console that shows control characters as escapes: names in a result are a stranger's text."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Text as rich draws it."""
+        return super().render_str(printable(text), **options)
+
+
 def _console(width: int | None) -> Console:
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return _Terminal(width=width, highlight=False, markup=False, emoji=False)
 
 
 def print_rows(
@@ -140,15 +149,15 @@ def _print(block: Block, *, detail: bool, hint: str) -> None:
         case Paragraph():
             to.print(f"{plain(block.words)}{f'; {hint}' if block.rest and hint else ''}", soft_wrap=True)
         case Items():
-            to.print("\n".join(map(plain, block.items)), soft_wrap=True)
+            to.print("\n".join(one_line(plain(item)) for item in block.items), soft_wrap=True)
         case Pairs():
-            to.print("\n".join(f"{plain(name)}: {plain(says)}" for name, says in block.pairs), soft_wrap=True)
+            to.print("\n".join(f"{one_line(plain(name))}: {plain(says)}" for name, says in block.pairs), soft_wrap=True)
         case Code():
             to.print(block.text, soft_wrap=True)
 
 
 def _print_table(table: Table) -> None:
-    heads = [f"{plain(column.head)}{column.unit}" for column in table.columns]
+    heads = [f"{one_line(plain(column.head))}{column.unit}" for column in table.columns]
     heads += ["unit"] if table.has_units else []
     kept_rows = table.rows[: table.most or None]
     lines: list[list[str | Text]] = []
@@ -172,17 +181,17 @@ def _cell(cell: Cell, row: Row) -> str | Text:
         case Number():
             text = cell.instead or cell.metric.show_interval(cell.value, signed=cell.signed)
             if row.metric is None:
-                return Text(text, "bold") if cell.mark == "sure" else text
+                return Text(printable(text), "bold") if cell.mark == "sure" else text
             # every cell has room for a mark, so that numbers are aligned
             style = "bold green" if cell.mark == "best" else "dim" if cell.mark == "out" else ""
-            return Text(f"{text}{_BEST.get(cell.mark, ''):<3}", style)
+            return Text(f"{printable(text)}{_BEST.get(cell.mark, ''):<3}", style)
         case Judged():
-            return cell.brief or " ".join(map(plain, cell.words))
+            return one_line(cell.brief or " ".join(map(plain, cell.words)))
         case Items():
-            return "; ".join(map(plain, cell.items))
+            return one_line("; ".join(map(plain, cell.items)))
         case int() | Share():
             return str(cell)
-    text = plain(cell)
+    text = one_line(plain(cell))
     if row.kind != "words" or row.metric is None:
         return text
     if len(text) > _WORDS:
