@@ -10,7 +10,7 @@ import json
 import random
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +159,7 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(data[key])
 
 
-def _reshaped(data: Any, luck: random.Random) -> None:
+def reshaped(data: Any, luck: random.Random) -> None:
     """Values taken out, doubled, exchanged for others of the same file or for strange ones, and put in."""
     places = list(_places(data))
     if not places:
@@ -185,6 +185,29 @@ def _reshaped(data: Any, luck: random.Random) -> None:
             continue  # of what an earlier step took away
 
 
+def changed(data: bytes, seeds: Sequence[bytes], most: int, luck: random.Random) -> bytes:
+    """Bytes flipped, set, put in, taken out and doubled, or another file's from somewhere on."""
+    out = bytearray(data)
+    for _ in range(luck.randint(1, 4)):
+        at = luck.randint(0, len(out))
+        until = min(len(out), at + luck.randint(1, 16))
+        match luck.randrange(6):
+            case 0 if at < len(out):
+                out[at] ^= 1 << luck.randrange(8)
+            case 1 if at < len(out):
+                out[at] = luck.choice(b'\0\x01\x7f\x80\xff09-{}[]"')
+            case 2:
+                out[at:at] = luck.randbytes(luck.randrange(9))
+            case 3:
+                del out[at:until]
+            case 4:
+                out[at:at] = out[at:until]
+            case _:
+                other = luck.choice(seeds)
+                out[at:] = other[luck.randint(0, len(other)) :]
+    return bytes(out[:most])
+
+
 def mutated(data: bytes, most: int, luck: random.Random, plainly: Callable[[], bytes]) -> bytes:
     """A mutation of bytes (`plainly`) half of the time, and one of the data in the file otherwise."""
     mark = data[:1] if data[:1] and data[0] < 4 else b""
@@ -194,11 +217,11 @@ def mutated(data: bytes, most: int, luck: random.Random, plainly: Callable[[], b
     try:
         if body[:1] in {b"{", b"["}:
             value = json.loads(body)
-            _reshaped(value, luck)
+            reshaped(value, luck)
             out = json.dumps(value).encode()
         else:
             value = tomllib.loads(body.decode())
-            _reshaped(value, luck)
+            reshaped(value, luck)
             out = toml.write(value).encode()
     except (ValueError, RecursionError, TypeError, AttributeError, TidegateError):
         return plainly()

@@ -261,7 +261,7 @@ def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
         limit: Size limit of the file that it is from, in bytes.
 
     Raises:
-        ValueError: for text that is no JSON, is nested too deeply, or would need more memory than files of this limit.
+        ValueError: for text that is no JSON, is nested too deeply, holds half a character, or would need more memory than files of this limit.
     """
     comma, array, table = (b",", b"[", b"{") if isinstance(data, bytes) else (",", "[", "{")
     containers = data.count(array) + data.count(table)  # type: ignore[arg-type]
@@ -269,9 +269,15 @@ def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
     if memory > _BYTES_A_BYTE * limit:
         raise ValueError(f"it holds so many values that they would take {memory / 1e9:.1f} GB of memory")
     try:
-        return json.loads(data)
+        value = json.loads(data)
+        if re.search(rb"\\u[dD][89a-fA-F]" if isinstance(data, bytes) else r"\\u[dD][89a-fA-F]", data):  # type: ignore[type-var]
+            # half a surrogate pair is no character, and could not be written anywhere
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"found {error.object[error.start]!a}, which is no character") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    return value
 
 
 def check_toml(text: str) -> None:

@@ -7,7 +7,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field
 
 from tidegate import _core
 from tidegate._files import file_names, named, write_file
@@ -21,7 +23,8 @@ from tidegate.output.notebook import Shown
 from tidegate.output.progress import progress_bar
 from tidegate.results.folders import write_folder
 from tidegate.results.remarks import Remarks
-from tidegate.results.saved import Contents, read_json
+from tidegate.results.saved import Contents, read_json, within
+from tidegate.results.shapes import FileName, FilePath, Shape, checked
 from tidegate.runs import Run, RunJob, pool, versions
 from tidegate.runs.jobs import attempt, by_processes
 from tidegate.runs.seeds import seeds_of
@@ -37,6 +40,25 @@ if TYPE_CHECKING:
     from tidegate.shell import LiveJob
 
 COMPARISON_FILE = "comparison.json"
+
+
+class SavedRun(Shape):
+    """A run of `comparison.json`."""
+
+    controller: str
+    folder: FileName
+
+
+class ComparisonShape(Shape):
+    """`comparison.json`."""
+
+    scenario: str
+    base: FilePath
+    name: FilePath
+    command: str
+    runs: Annotated[list[SavedRun], Field(min_length=1)]
+    attached: list[FileName] = Field(default_factory=list)
+    failed: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,22 +204,16 @@ class Comparison(Shown):
         """
         path = Path(folder)
         saved = Contents(path)
-        index = read_json(saved.file(COMPARISON_FILE))
+        index = checked(path / COMPARISON_FILE, read_json(saved.file(COMPARISON_FILE)), ComparisonShape)
+        scenario = Scenario.parse(index.scenario, Path(index.base) / f"{index.name}.toml")
+        runs: dict[str, list[Run]] = {}
+        for entry in index.runs:
+            runs.setdefault(entry.controller, []).append(Run.load(within(path, entry.folder)))
         try:
-            scenario = Scenario.parse(index["scenario"], Path(index["base"]) / f"{index['name']}.toml")
-            runs: dict[str, list[Run]] = {}
-            for entry in index["runs"]:
-                runs.setdefault(str(entry["controller"]), []).append(Run.load(path / entry["folder"]))
-            names = [Path(name).name for name in index.get("attached", [])]
-            attached = {name: saved.file(name).read_bytes() for name in names}
-            if not runs:
-                raise InputError(f"{path / COMPARISON_FILE}: is damaged: it has no runs")
-            failed = {label: str(why) for label, why in index.get("failed", {}).items()}
-            return cls(scenario, runs, str(index["command"]), attached, failed)
+            attached = {name: saved.file(name).read_bytes() for name in index.attached}
         except OSError as error:
             raise InputError(f"{path}: is incomplete: {error.filename} cannot be read") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{path / COMPARISON_FILE}: is damaged: {error!r}") from None
+        return cls(scenario, runs, index.command, attached, index.failed)
 
 
 def _session(run: Run) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pydantic import model_validator
+
 from tidegate import _core
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, anchored, contenders
@@ -25,10 +27,11 @@ from tidegate.results.dataset import CONTROLLER, KEY, SEED, Row, Writer, number_
 from tidegate.results.folders import add_file
 from tidegate.results.metrics import FLOWS, finite
 from tidegate.results.saved import Contents, read_json
+from tidegate.results.shapes import Key, Seed, Shape, Summary, checked
 from tidegate.runs import RunJob, build, engine, pool
 from tidegate.runs.jobs import by_processes
 from tidegate.runs.seeds import seeds_of
-from tidegate.scenario import Scenario
+from tidegate.scenario import Scenario, toml
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
 from tidegate.show import sweeps
@@ -36,6 +39,34 @@ from tidegate.show.sweeps import Swept
 from tidegate.units import show
 
 _MAX_RUNS = 1_000_000
+
+
+class SweepShape(Shape):
+    """`sweep.json`."""
+
+    grid: dict[str, list[str]]
+    seeds: list[Seed]
+    results: list[Key]
+    scenario: str
+    command: str
+
+    @model_validator(mode="after")
+    def _as_many_runs(self) -> Self:
+        planned = len(self.seeds) * math.prod(map(len, self.grid.values()))
+        if len(self.results) != planned:
+            right = f"expected {planned}, of each combination with each seed"
+            raise ValueError(f"results: found {len(self.results)}; {right}")
+        return self
+
+
+class SweepRow(Shape):
+    """A kept run of a sweep."""
+
+    seed: Seed
+    digest: str
+    versions: dict[str, str]
+    summary: Summary
+    scenario_hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,25 +153,19 @@ class SweepResult(Shown):
             InputError: when the folder holds no sweep, or a damaged one, or no finished run.
         """
         path = Path(folder)
-        index = read_json(Contents(path).file(SWEEP_FILE))
-        try:
-            grid, seeds, keys = index["grid"], index["seeds"], index["results"]
-            planned = itertools.product(itertools.product(*grid.values()), seeds)
-            results = Results(path)
-            rows = [
-                {**row, "settings": dict(zip(grid, values, strict=True))}
-                for key, (values, _) in zip(keys, planned, strict=True)
-                if (row := results.read(str(key))) is not None
-            ]
-            sweep = cls(list(grid), rows, [], len(rows), len(keys), str(index["scenario"]), str(index["command"]))
-        except KeyError as error:
-            why = "an earlier version wrote it, or it is damaged; run the same sweep again to complete it"
-            raise InputError(f"{path / SWEEP_FILE}: has no {error}: {why}") from None
-        except (TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{path / SWEEP_FILE}: is damaged: {error!r}") from None
+        index = checked(path / SWEEP_FILE, read_json(Contents(path).file(SWEEP_FILE)), SweepShape)
+        with located(f"{path / SWEEP_FILE}: is damaged"):
+            toml.parse(index.scenario, "scenario")
+        planned = itertools.product(itertools.product(*index.grid.values()), index.seeds)
+        results = Results(path, row=SweepRow)
+        rows = [
+            {**row, "settings": dict(zip(index.grid, values, strict=True))}
+            for key, (values, _) in zip(index.results, planned, strict=True)
+            if (row := results.read(key)) is not None
+        ]
         if not rows:
-            raise InputError(f"{path}: none of its {len(keys)} runs is done")
-        return sweep
+            raise InputError(f"{path}: none of its {len(index.results)} runs is done")
+        return cls(list(index.grid), rows, [], len(rows), len(index.results), index.scenario, index.command)
 
     def save_page(self, folder: Path) -> None:
         """Writes the page and, where there is something to draw, the figure into the sweep's folder.

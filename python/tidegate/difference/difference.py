@@ -147,7 +147,7 @@ class Difference(Shown):
         """The scopes that both sides have."""
         names = self._renamed
         in_b = _scopes(self.b)
-        matches = {scope: (*scope[:-1], names.get(scope[-1], scope[-1])) for scope in _scopes(self.a)}
+        matches = {scope: (*scope[:-1], *(names.get(name, name) for name in scope[-1:])) for scope in _scopes(self.a)}
         return [ScopePair(a, b) for a, b in matches.items() if b in in_b]
 
     @property

@@ -16,14 +16,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
 
 from tidegate._files import check_target, write_file
 from tidegate._inputs import JSON, parse_json
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.gate.rules import Rule
-from tidegate.results.metrics import HEADLINE, Metric, finite
+from tidegate.results.metrics import HEADLINE, Metric
+from tidegate.results.shapes import FilePath, Finite, Shape, checked
 from tidegate.runs import engine, pool
 from tidegate.runs import versions as current_versions
 from tidegate.suite import Plan, Suite, SuiteResult, numbers
@@ -39,6 +42,34 @@ _DIGITS = 6  # of a value; more would make files larger and show no difference t
 
 Values = Mapping[str, Sequence[float | None]]
 """Numbers by seed, from seed 1 on, of each series: `worst one_way_delay_ms_p95`."""
+
+
+class CaseShape(Shape):
+    """A case of a baseline's file."""
+
+    network: str
+    engine: str
+    values: dict[str, list[Finite | None]]
+
+
+class BaselineShape(Shape):
+    """The file of a baseline."""
+
+    suite: FilePath
+    controller: str
+    seeds: Annotated[int, Field(ge=1)]
+    only: list[str]
+    rules: list[str]
+    cases: dict[str, CaseShape]
+    versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _values_of_each_seed(self) -> Self:
+        for name, case in self.cases.items():
+            for series, values in case.values.items():
+                if len(values) != self.seeds:
+                    raise ValueError(f"cases.{name}.values: {series} does not have {self.seeds} values")
+        return self
 
 
 @dataclass(frozen=True)
@@ -108,17 +139,10 @@ class Baseline:
         if found_format != _FORMAT or not data.get("cases"):
             reason = "has no case" if found_format == _FORMAT else f"found format {found_format!r}; expected {_FORMAT}"
             raise InputError(f"{path}: is not a baseline of this version of tidegate ({reason}); make it again")
-        try:
-            seeds = int(data["seeds"])
-            cases = {
-                str(name): CaseBaseline(str(case["network"]), str(case["engine"]), _values(name, case["values"], seeds))
-                for name, case in data["cases"].items()
-            }
-            only, rules = (tuple(map(str, data[key])) for key in ("only", "rules"))
-            versions = dict(data["versions"])
-            return cls(str(data["suite"]), str(data["controller"]), seeds, only, rules, cases, versions)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: is not a baseline of tidegate, or is damaged: {error!r}") from None
+        saved = checked(path, data, BaselineShape, "is not a baseline of tidegate, or is damaged")
+        cases = {name: CaseBaseline(case.network, case.engine, case.values) for name, case in saved.cases.items()}
+        only, rules = tuple(saved.only), tuple(saved.rules)
+        return cls(saved.suite, saved.controller, saved.seeds, only, rules, cases, saved.versions)
 
 
 def check_file(path: Path, *, force: bool) -> None:
@@ -128,17 +152,6 @@ def check_file(path: Path, *, force: bool) -> None:
         OutputError: when the file is not a baseline and would be lost.
     """
     check_target(path, "baseline of tidegate", lambda file: _ABOUT.encode() in read_input(file, JSON).data, force=force)
-
-
-def _values(case: str, data: Mapping[str, Any], seeds: int) -> dict[str, list[float | None]]:
-    values = {}
-    for name, by_seed in data.items():
-        if not isinstance(by_seed, list) or len(by_seed) != seeds:
-            raise ValueError(f"{case}: {name} does not have {seeds} values")
-        if any(number is not None and finite(number) is None for number in by_seed):
-            raise ValueError(f"{case}: {name} has values that are not numbers")
-        values[str(name)] = [finite(number) for number in by_seed]
-    return values
 
 
 def catalogue() -> dict[str, Metric]:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tidegate.errors import InputError
+from tidegate.errors import InputError, located
+from tidegate.optimisation._shapes import SearchShape, TriesShape
 from tidegate.optimisation.goals import Goal, Limit, Numbers
 from tidegate.optimisation.space import Setting, Values
 from tidegate.output import csv
@@ -16,6 +17,7 @@ from tidegate.output.notebook import Shown
 from tidegate.query import Series
 from tidegate.results.metrics import METRICS
 from tidegate.results.saved import Contents, read_json
+from tidegate.results.shapes import checked
 from tidegate.suite import numbers
 
 OPTIMISE_FILE = "optimise.json"
@@ -49,7 +51,8 @@ class Try:
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Self:
         """Makes a try from JSON data."""
-        return cls(**{**data, "over": tuple(data["over"])})
+        fields = {name: data[name] for name in ("values", "numbers", "goal", "over", "why")}
+        return cls(**{**fields, "over": tuple(data["over"])})
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,27 +154,35 @@ class SearchResult(Shown):
         if not (path / TRIES_FILE).is_file():
             raise InputError(f"{path}: no try is done")
         tries = read_json(contents.file(TRIES_FILE))
-        try:
-            question = about["question"]
-            catalogue = {name: numbers.about(name) for name in numbers.known()} if "suite" in question else METRICS
-            unchanged, checked = (Try.of_data(tries[key]) if tries[key] else None for key in ("unchanged", "checked"))
-            return cls(
-                str(about["name"]),
-                tuple(Setting.parse(text) for text in question["settings"]),
-                Goal.parse(question["goal"], catalogue),
-                tuple(Limit.parse(text, catalogue) for text in question["limits"]),
-                tuple(question["seeds"]),
-                tuple(map(Try.of_data, tries["tries"])),
-                unchanged,
-                checked,
-                dict(tries["importances"]),
-                str(tries["again"]),
-                str(question.get("scenario") or question.get("suite")),
-                str(about["command"]),
-                dict(about["versions"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: is damaged: {error!r}") from None
+        search = checked(path / OPTIMISE_FILE, about, SearchShape)
+        saved = checked(path / TRIES_FILE, tries, TriesShape)
+        question = search.question
+        catalogue = METRICS if question.suite is None else {name: numbers.about(name) for name in numbers.known()}
+        with located(f"{path / OPTIMISE_FILE}: is damaged"):
+            settings = tuple(Setting.parse(text) for text in question.settings)
+            goal = Goal.parse(question.goal, catalogue)
+            limits = tuple(Limit.parse(text, catalogue) for text in question.limits)
+        with located(f"{path / TRIES_FILE}: is damaged"):
+            for number, tried in enumerate(saved.tries, 1):
+                with located(f"tries[{number}]"):
+                    tried.check(settings, goal, limits, catalogue)
+            for tried in filter(None, (saved.unchanged, saved.checked)):
+                tried.check((), goal, limits, catalogue)
+        return cls(
+            search.name,
+            settings,
+            goal,
+            limits,
+            tuple(question.seeds),
+            tuple(map(Try.of_data, tries["tries"])),
+            Try.of_data(tries["unchanged"]) if saved.unchanged else None,
+            Try.of_data(tries["checked"]) if saved.checked else None,
+            saved.importances,
+            saved.again,
+            question.scenario or question.suite or "",
+            search.command,
+            search.versions,
+        )
 
 
 def _mean_over_cases(numbers: Numbers) -> float | None:

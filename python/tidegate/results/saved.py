@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +36,18 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: is damaged: {error}") from None
 
 
+def within(folder: Path, name: str) -> Path:
+    """Path of a file or folder that a result names: it is in the folder of the result, also behind its links.
+
+    Raises:
+        InputError: when it is not.
+    """
+    path = folder / name
+    if "\0" in name or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise InputError(f"{folder}: names {name}, which is not in this folder; a result is read from its own folder")
+    return path
+
+
 class Contents:
     """The files of a saved result, each checked against the manifest of its folder when it is used."""
 
@@ -56,40 +69,20 @@ class Contents:
         """Path of a file that is unchanged since it was written; a missing or unlisted file is not checked.
 
         Raises:
-            InputError: when the file was changed.
+            InputError: when the file was changed, or is not in the folder.
         """
-        path, manifest = self.folder / name, self._manifest
+        path, manifest = within(self.folder, name), self._manifest
         if manifest is not None and name in manifest.files and path.exists() and not manifest.has(self.folder, name):
             raise InputError(f"{path}: is damaged, or was changed: it is not what {MANIFEST} lists")
         return path
 
 
-def check_run(path: Path, about: Mapping[str, Any]) -> None:
-    """Checks that the fields of a `run.json` have the types that runs write.
+def check_summary(summary: Mapping[str, Any]) -> None:
+    """Checks that the summary of a run has the types that runs write.
 
     Raises:
-        InputError: names the first field that does not.
+        InputError: names the first key of another type.
     """
-    try:
-        for key in ("name", "digest", "scenario", "base"):
-            _expect(key, about[key], isinstance(about[key], str) and "\0" not in about[key], "text")
-        label = about.get("controller", "")
-        _expect("controller", label, isinstance(label, str), "text")
-        _expect("seed", about["seed"], type(about["seed"]) is int and about["seed"] >= 0, "a whole number")
-        versions = about.get("versions", {})
-        _expect("versions", versions, isinstance(versions, dict), "versions by name")
-        for name, version in versions.items():
-            _expect(f"versions.{name}", version, isinstance(version, str), "text")
-        for name in about.get("files", []):
-            valid = isinstance(name, str) and "\0" not in name and not {"", "..", "."} & {*name.split("/")}
-            _expect("files", name, valid, "the name of a file in its folder")
-        _check_summary(about["summary"])
-    except InputError as error:
-        raise InputError(f"{path}: is damaged: {error}") from None
-
-
-def _check_summary(summary: Any) -> None:
-    _expect("summary", summary, isinstance(summary, dict), "metrics by name")
     for key in ("flows", "links"):
         _expect(f"summary.{key}", summary.get(key), isinstance(summary.get(key), list), "a list")
     fairness = summary.get("fairness", {})

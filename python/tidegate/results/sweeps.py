@@ -11,12 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate._files import TEMPORARY, named, write_file
 from tidegate.errors import OutputError, TidegateError
 from tidegate.results.folders import add_file, begin_folder, keep
-from tidegate.results.saved import read_json
+from tidegate.results.saved import read_json, within
+
+if TYPE_CHECKING:
+    from tidegate.results.shapes import Shape
 
 if sys.platform != "win32":
     import fcntl
@@ -33,21 +36,34 @@ class Results:
     folder: Path
     kind: str = SWEEP_FILE
     """Name of the file with the plan of the runs."""
+    row: type[Shape] | None = None
+    """Shape of a result, which is checked when it is loaded."""
 
     def file(self, key: str) -> Path:
         """Path of the result under a key, whether it exists or not."""
-        return self.folder / "results" / f"{key}.json"
+        return within(self.folder, f"results/{key}.json")
 
     def read(self, key: str) -> Mapping[str, Any] | None:
-        """Loads the result under a key; `None` if it is missing, damaged or of another key."""
+        """Loads the result under a key; `None` if it is missing, damaged or of another key.
+
+        Raises:
+            InputError: when it is as it was written, and no result of this kind.
+        """
+        file = self.file(key)
         try:
-            result = read_json(self.file(key))
+            result = read_json(file)
         except TidegateError:
             return None
         if not isinstance(result, dict) or result.get("key") != key:
             return None
         content = result.pop("content", None)
-        return result if content == _content(result) else None
+        if content != content_hash(result):
+            return None
+        if self.row is not None:
+            from tidegate.results.shapes import checked
+
+            checked(file, result, self.row)
+        return result
 
     def write(self, key: str, result: Mapping[str, Any]) -> Path:
         """Writes the result under a key, completely or not at all."""
@@ -55,7 +71,7 @@ class Results:
         file = self.file(key)
         # the hash is of the data as they will be loaded, where a tuple has become a list
         decoded = json.loads(json.dumps(about))
-        write_file(file, json.dumps({**decoded, "content": _content(decoded)}) + "\n")
+        write_file(file, json.dumps({**decoded, "content": content_hash(decoded)}) + "\n")
         return file
 
     def clear_way(self, key: str) -> None:
@@ -107,7 +123,8 @@ class Results:
         raise OutputError(f"{self.folder}: holds a sweep with another plan: {why}; {right}")
 
 
-def _content(result: Mapping[str, Any]) -> str:
+def content_hash(result: Mapping[str, Any]) -> str:
+    """The hash of a result by which damage to its file is noticed."""
     return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 

@@ -16,7 +16,8 @@ from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.results.folders import write_folder
 from tidegate.results.remarks import Remarks
-from tidegate.results.saved import check_run, read_json
+from tidegate.results.saved import read_json
+from tidegate.results.shapes import RunShape, checked
 from tidegate.runs._tables import SIDES, Kept, Saved, WithFiles, capture_file, stream_file
 from tidegate.scenario import Scenario, subject
 from tidegate.show import view
@@ -273,7 +274,7 @@ class Run(Shown):
         missing = {"name", "seed", "digest", "summary", "scenario", "base"} - about.keys()
         if missing:
             raise InputError(f"{path / RUN_FILE}: is damaged: {', '.join(sorted(missing))} missing")
-        check_run(path / RUN_FILE, about)
+        checked(path / RUN_FILE, about, RunShape)
         return cls(about, saved)
 
     @property

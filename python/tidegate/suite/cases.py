@@ -97,13 +97,17 @@ class Case:
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Self:
-        """From plain data, as [to_data][tidegate.suite.cases.Case.to_data] gives it."""
+        """From plain data, as [to_data][tidegate.suite.cases.Case.to_data] gives it.
+
+        Raises:
+            InputError: when its scenario is none.
+        """
         scenario = None
-        if "scenario" in data:
+        if data.get("scenario") is not None:
             scenario = Scenario.parse(data["scenario"], Path(data["base"]) / "scenario.toml")
-        names = tuple(data["contenders"])
         time = data.get("begin_between")
-        between = None if time is None else (int(time[0]), int(time[1]))
+        between = None if time is None else (time[0], time[1])
+        names = tuple(data["contenders"])
         return cls(data["name"], data["title"], data["source"], scenario, names, data["not_run"], between)
 
     def judged(self, flows: Sequence[Mapping[str, Any]]) -> list[str]:

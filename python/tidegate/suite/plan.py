@@ -25,8 +25,9 @@ from tidegate.runs.seeds import seeds_of
 from tidegate.scenario.lower import Lowered
 from tidegate.scenario.reading import Files
 from tidegate.suite import measures, numbers
+from tidegate.suite._shapes import kept_runs
 from tidegate.suite.cases import Case, check_controllers
-from tidegate.suite.result import FORMAT, SUITE_FILE, SuiteResult
+from tidegate.suite.result import FORMAT, SuiteResult
 from tidegate.suite.suite import Suite
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Plan:
 
     def kept(self, out: str | Path) -> tuple[int, int]:
         """Returns the number of runs kept in a folder, and the number of all."""
-        results = Results(Path(out), SUITE_FILE)
+        results = kept_runs(Path(out))
         keys = {point.key for point in self.points}
         return sum(results.file(key).is_file() for key in keys), len(keys)
 
@@ -179,7 +180,7 @@ class Plan:
             OutputError: when results cannot be written.
         """
         against = self._baseline(baseline)
-        results = Results(Path(out), SUITE_FILE)
+        results = kept_runs(Path(out))
         about = {**self._about(against, command), **(further or {})}
         with results.begun(about, [], []), progress_bar(progress, f"{len(self.points)} runs") as tell:
             # of a sweep over a suite, what each contender has
@@ -241,7 +242,7 @@ class Plan:
 
     def sessions(self, out: str | Path) -> list[LiveJob]:
         """Returns the sessions of programs that are not yet kept in a folder; they run by the wall clock."""
-        results = Results(Path(out), SUITE_FILE)
+        results = kept_runs(Path(out))
         return [point.session for point in self.points if point.session is not None and results.read(point.key) is None]
 
     def _baseline(self, baseline: str | None) -> str:

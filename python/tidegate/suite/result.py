@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from tidegate.comparison.doubts import doubts
-from tidegate.errors import InputError
+from tidegate.errors import located
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.results.folders import add_file
 from tidegate.results.saved import read_json
+from tidegate.results.shapes import checked
 from tidegate.results.stats import Interval
 from tidegate.results.sweeps import Results
 from tidegate.suite import numbers, verdicts
+from tidegate.suite._shapes import SUITE_FILE, SuiteShape, kept_runs
 from tidegate.suite.cases import Case
-from tidegate.suite.model import SuiteTable
 from tidegate.suite.suite import Suite
 from tidegate.suite.verdicts import Check
 
-SUITE_FILE = "suite.json"
 FORMAT = 1
 """Of `suite.json`."""
 
@@ -115,14 +115,11 @@ class SuiteResult(Shown):
         """
         path = Path(folder)
         about = read_json(path / SUITE_FILE)
-        try:
-            from tidegate.scenario import toml
-
-            table = SuiteTable.model_validate(toml.parse(about["text"], str(path / SUITE_FILE)))
-            suite = Suite(about["suite"], table, tuple(map(Case.of_data, about["cases"])), about["text"])
-            return cls._of(Results(path, SUITE_FILE), about, suite, 0)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{path / SUITE_FILE}: is damaged: {error!r}") from None
+        shape = checked(path / SUITE_FILE, about, SuiteShape)
+        with located(f"{path / SUITE_FILE}: is damaged"):
+            cases = tuple(map(Case.of_data, about["cases"]))
+            suite = Suite.of_saved(shape.suite, shape.text, cases)
+        return cls._of(kept_runs(path), about, suite, 0)
 
     @classmethod
     def _of(cls, results: Results, about: Mapping[str, Any], suite: Suite, resumed: int) -> Self:

@@ -81,6 +81,24 @@ class Suite:
             raise source.error(problems)
         return cls(path.stem, table, tuple(cases), text)
 
+    @classmethod
+    def of_saved(cls, name: str, text: str, cases: tuple[Case, ...]) -> Self:
+        """The suite of a result: its text, and those of its cases that were run.
+
+        Raises:
+            InputError: lists every problem of the text.
+        """
+        source = Source.parse(text, Path(f"{name}.toml"), _names)
+        table = source.fill(SuiteTable)
+        wrong = [
+            Problem(("rules", number, key), message)
+            for number, rule in enumerate(table.rules)
+            for key, message in verdicts.problems(rule)
+        ]
+        if wrong:
+            raise source.error(wrong)
+        return cls(name, table, cases, text)
+
     def only(self, patterns: tuple[str, ...]) -> Self:
         """The suite with those cases alone that a pattern of their names fits.
 

@@ -145,12 +145,12 @@ def value(rule: RuleTable, row: numbers.Row, beside: numbers.Row | None) -> floa
     return number / reference if number is not None and reference else None
 
 
-def problems(rule: RuleTable, flows: set[str]) -> Iterator[tuple[str, str]]:
+def problems(rule: RuleTable, flows: set[str] | None = None) -> Iterator[tuple[str, str]]:
     """Returns the problems of a rule: the key, and a sentence.
 
     Args:
         rule: The rule.
-        flows: Names of the flows of the suite's scenarios.
+        flows: Names of the flows of the suite's scenarios, if they are known.
     """
     names = numbers.known()
     if rule.metric not in names:
@@ -161,9 +161,9 @@ def problems(rule: RuleTable, flows: set[str]) -> Iterator[tuple[str, str]]:
         yield "at_least", "is missing, and so is at_most; expected at least one of them"
     elif rule.at_least is not None and rule.at_most is not None and rule.at_least > rule.at_most:
         yield "at_least", f"found {rule.at_least:g}, which is above at_most ({rule.at_most:g})"
-    words = (*numbers.WORDS, *sorted(flows))
-    if rule.of is not None and rule.of not in numbers.WORDS and not any(rule.of.startswith(flow) for flow in flows):
-        yield "of", f"found {rule.of}{did_you_mean(rule.of, words)}; expected worst, mean, sum, or the name of a flow"
+    if flows is not None and rule.of not in {None, *numbers.WORDS} and not str(rule.of).startswith(tuple(flows)):
+        hint = did_you_mean(str(rule.of), (*numbers.WORDS, *sorted(flows)))
+        yield "of", f"found {rule.of}{hint}; expected worst, mean, sum, or the name of a flow"
     if rule.of in (None, "worst") and numbers.about(rule.metric).better == "neither":
         yield (
             "of",

@@ -96,11 +96,12 @@ def test_a_progress_bar_shows_them(monkeypatch: pytest.MonkeyPatch) -> None:
             return True
 
     monkeypatch.setattr(progress, "_PATIENCE", -1.0)
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
     with progress.progress_bar(True, "\x1b]0;owned\x07") as report:
         assert report is not None
         report(0.5)
-    drawn = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    drawn = screen.getvalue()
     assert r"\x1b]0;owned\x07" in drawn
     assert "\x1b]0;" not in drawn
 

@@ -6,14 +6,14 @@ import copy
 import json
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support import PLAIN, Cli
-from tidegate import Comparison, Run, Scenario, _core, compare, report, run
+from tidegate import Comparison, Run, Scenario, _core, compare, report, run, sweep
 from tidegate.errors import InputError
 from tidegate.results.folders import MANIFEST
 from tidegate.runs import RUN_FILE
@@ -206,3 +206,56 @@ def test_a_number_of_the_whole_run_that_is_none(saved: Path, tmp_path: Path, val
     (tmp_path / RUN_FILE).write_text(json.dumps(about))
     with pytest.raises(InputError, match=r"is damaged: summary\.duration_s: found .*; expected a number"):
         Run.load(tmp_path)
+
+
+def forged(file: Path, change: Callable[[Any], object]) -> None:
+    """A result with other contents, by somebody who takes away the list of hashes."""
+    data = json.loads(file.read_text())
+    change(data)
+    file.write_text(json.dumps(data))
+    (file.parent / MANIFEST).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("name", ["/etc", "../elsewhere", "link", "runs/../../elsewhere", "a\0b", ""])
+def test_a_comparison_names_runs_of_its_own_folder(cli: Cli, tmp_path: Path, name: str) -> None:
+    place = compare(["fixed"], Scenario.parse(PLAIN)).save(tmp_path / "o")
+    elsewhere = run(Scenario.parse(PLAIN)).save(tmp_path / "elsewhere")
+    (place / "link").symlink_to(elsewhere)
+    forged(place / "comparison.json", lambda index: index["runs"][0].update(folder=name))
+    got = cli("report", "o")
+    assert got.code == 2
+    assert any(why in got.err for why in ("in its folder", "which is not in this folder", "found a NUL"))
+    assert not (place / "report.html").read_text().count("elsewhere")
+
+
+def test_a_file_of_a_run_that_is_a_link_to_elsewhere(cli: Cli, tmp_path: Path, saved: Path) -> None:
+    place = run(Scenario.parse(PLAIN.replace('"4s"', '"1s"'))).save(tmp_path / "o")
+    (place / MANIFEST).unlink()
+    (place / "truth.parquet").unlink()
+    (place / "truth.parquet").symlink_to(saved / "truth.parquet")
+    got = cli("report", "o")
+    assert (got.code, got.err) == (
+        2, "tidegate: o: names truth.parquet, which is not in this folder; a result is read from its own folder\n",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda index: index.update(seeds=["1"]), 'seeds[1]: found "1"; expected a whole number'),
+        (lambda index: index["results"].append("../../x"), 'results[3]: found "../../x"; expected'),
+        (lambda index: index.update(grid={"a": [1, "2ms"]}), "grid.a[1]: found 1; expected text"),
+        (lambda index: index.pop("command"), "command: is missing"),
+        (lambda index: index.update(scenario="x = ["), "scenario:1: not valid TOML: invalid value"),
+        (lambda index: index["seeds"].append(2), "results: found 2; expected 4, of each combination with each seed"),
+    ],
+)
+def test_a_forged_sweep_is_refused_with_its_place(
+    cli: Cli, tmp_path: Path, change: Callable[[Any], object], why: str
+) -> None:
+    scenario = Scenario.parse(PLAIN.replace('"4s"', '"1s"'))
+    sweep(scenario, {"links.cable.delay": ["1ms", "2ms"]}, out=tmp_path / "o")
+    forged(tmp_path / "o" / "sweep.json", change)
+    for got in (cli("report", "o"), cli("diff", "o", "o")):
+        assert got.code == 2
+        assert got.err.startswith(f"tidegate: o/sweep.json: is damaged: {why}")

@@ -1,0 +1,40 @@
+"""Files that somebody else wrote: commands that read them end as commands end, whatever the files hold.
+
+The loop behind it is `fuzz/readers.py`, with more runs: `make fuzz FUZZ_TARGETS=readers`.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from support import ROOT, example
+
+RUNS = 150
+READERS = ["baseline", "comparison", "run", "search", "suite", "suite_sweep", "sweep"]
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        # the checks that both loops of fuzz/ share
+        patch.syspath_prepend(str(ROOT / "fuzz"))
+        module = example("readers", "fuzz")
+    module.FOUND = tmp_path_factory.mktemp("found")
+    return module
+
+
+def test_every_reader_is_here(readers: ModuleType) -> None:
+    assert sorted(reader.name for reader in readers.READERS) == READERS
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_changed_files_make_a_result_or_a_sentence(name: str, readers: ModuleType, tmp_path: Path) -> None:
+    (reader,) = (reader for reader in readers.READERS if reader.name == name)
+    readers.prepare(reader, tmp_path)
+    luck = random.Random(name)
+    for _ in range(RUNS):
+        readers.fuzz(reader, tmp_path, luck)
