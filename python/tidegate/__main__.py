@@ -17,11 +17,16 @@ def script() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # at once: the next line loads the engine
-    from tidegate import _signals
+    try:
+        from tidegate import _signals
 
-    _signals.end_at_once()
-    _open_streams()
-    from tidegate.cli import main
+        _signals.end_at_once()
+        _open_streams()
+        from tidegate.cli import main
+    except ImportError as error:
+        if not str(error.path).endswith(".so"):
+            raise
+        sys.exit(f"tidegate: a library cannot be loaded: {error}; where memory is limited (ulimit -v), it needs more")
 
     sys.exit(main())
 

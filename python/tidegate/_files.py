@@ -32,6 +32,22 @@ def named(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def table_written(path: Path) -> Iterator[None]:
+    """Turns the error of a table's writer inside into one that names `path` once, with the reason alone.
+
+    Raises:
+        OutputError: for a ValueError or OSError.
+    """
+    with named(path):
+        try:
+            yield
+        except ValueError as error:
+            # such as PATH: ValueError: External: No space left on device (os error 28)
+            why = re.sub(r" \(os error \d+\)$", "", str(error).rpartition(": ")[2])
+            raise OutputError(f"{path}: cannot be written: {why}") from None
+
+
+@contextmanager
 def readable(path: Path | str, error: type[TidegateError] = InputError) -> Iterator[None]:
     """Turns an OSError while reading inside into an error that names `path`.
 

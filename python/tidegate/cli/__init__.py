@@ -184,6 +184,8 @@ def _report(error: BaseException) -> int:
             return error.exit_code
         case MemoryError():
             say('out of memory; a shorter duration or record = "summary" needs less')
+        case ImportError() if str(error.path).endswith(".so"):
+            say(f"a library cannot be loaded: {error}; where memory is limited (ulimit -v), it needs more")
         case OSError():
             say(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
             # else the interpreter reports a full disk again at its exit

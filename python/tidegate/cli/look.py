@@ -147,15 +147,18 @@ def show_trace(
 
     raise_limit(limit)
     trace = _load(file, format_, direction, frequency, reference_rate)
-    _, rates = trace.series(10**9)
-    dark = float(np.mean(rates == 0)) if len(rates) else 0.0
+    second = 10**9
+    # less than a second has no rate over one
+    _, rates = trace.series(second if trace.duration_ns >= second else max(1, trace.duration_ns // _BAR_COLUMNS))
+    whole = rates if trace.duration_ns >= second else rates[:0]
+    dark = float(np.mean(whole == 0)) if len(whole) else None
     facts = {
         "file": str(file),
         "format": trace.format,
         "duration_s": trace.duration_ns / 1e9,
         "mean_rate_bps": trace.mean_rate,
-        "least_bps_over_1s": float(rates.min(initial=np.inf)),
-        "largest_bps_over_1s": float(rates.max(initial=0.0)),
+        "least_bps_over_1s": float(whole.min()) if len(whole) else None,
+        "largest_bps_over_1s": float(whole.max()) if len(whole) else None,
         "seconds_without_any": dark,
     }
     if as_json:
@@ -163,8 +166,9 @@ def show_trace(
         return
     to = console()
     to.print(f"{file}: {trace.format}, {Duration(trace.duration_ns)}, mean {_rate(trace.mean_rate)}")
-    low, high = facts["least_bps_over_1s"], facts["largest_bps_over_1s"]
-    to.print(f"over 1 s: least {_rate(low)}, largest {_rate(high)}, nothing in {dark:.1%} of seconds")
+    if dark is not None:
+        low, high = facts["least_bps_over_1s"], facts["largest_bps_over_1s"]
+        to.print(f"over 1 s: least {_rate(low)}, largest {_rate(high)}, nothing in {dark:.1%} of seconds")
     to.print(_bars(rates))
 
 

@@ -315,8 +315,8 @@ def plain_value(text: str) -> Any:
     if registry.is_file(text):
         return anchored(text)
     try:
-        table = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        table = toml.loads(f"value = {text}")
+    except ValueError:
         return text
     try:
         # further lines of the text would be keys of their own

@@ -28,6 +28,7 @@ from tidegate.control import Controller, Needs, _source, classes, learned
 from tidegate.control.contenders import Scalar
 from tidegate.errors import ControllerError, InputError, did_you_mean
 from tidegate.units import Duration, Quantity, Rate, Size, show
+from tidegate.wording import printable
 
 PROGRAM = "program:"
 """Prefix of the name of a contender that is a real program, which makes a call by the wall clock."""
@@ -308,6 +309,8 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         raise ControllerError(
             f"{match['name']}: {why}; run its code first, or put the class in a file: python:FILE.py:CLASS"
         )
+    if printable(where) != where:
+        raise ControllerError(f"{where}: has characters that cannot be written in a result; rename the file")
     source = (base / where).resolve() if where.endswith(".py") else None
     if source is not None and not source.is_file():
         raise ControllerError(f"{where}: there is no such file (looked for {source})")

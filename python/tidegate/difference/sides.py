@@ -79,7 +79,7 @@ class Side:
         """The side of a result.
 
         Raises:
-            InputError: when the result is none of `KINDS`.
+            InputError: when the result is none of `KINDS`, or a table of a saved run is damaged.
         """
         for type_, (_, make) in KINDS.items():
             if isinstance(result, type_):
@@ -89,6 +89,7 @@ class Side:
 
 
 def _of_run(run: Run) -> Side:
+    run.check()
     recorded = [str(file["sha256"]) for file in (run.about.get("imported") or {}).get("files", ())]
     # a recorded call has no seed: the hash of its recording takes that place
     seed = int(recorded[0][:8], 16) if recorded else run.seed
@@ -125,6 +126,9 @@ def _of_run(run: Run) -> Side:
 
 
 def _of_comparison(result: Comparison) -> Side:
+    for runs_of in result.runs.values():
+        for run in runs_of:
+            run.check()
     runs = [run.about for runs in result.runs.values() for run in runs]
     extra = {
         "controllers": ", ".join(result.table.controllers),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -85,6 +86,8 @@ def parse(
     Raises:
         TraceError: names file, line, what was found and what would be right.
     """
+    if frequency is not None and not 0 < frequency < math.inf:
+        raise InputError(f"frequency: found {frequency:g}; expected lines per second, more than zero")
     if not data:
         raise TraceError(f"{path}: is empty; expected a recorded network")
     try:

@@ -20,8 +20,8 @@ import numpy as np
 
 from tidegate import _core
 from tidegate._core import Table
-from tidegate._files import TEMPORARY, named, whole
-from tidegate.errors import InputError, OutputError
+from tidegate._files import TEMPORARY, named, table_written, whole
+from tidegate.errors import InputError
 
 FOLDER = "runs.parquet"
 CONTROLLER, SEED, KEY = "controller", "seed", "key"
@@ -153,11 +153,8 @@ class Writer:
         with named(folder):
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"part-{uuid.uuid4().hex[:12]}.parquet"
-            with whole(path) as unfinished:
-                try:
-                    table.write_parquet(str(unfinished))
-                except ValueError as error:
-                    raise OutputError(f"{folder}: cannot be written: {error}") from None
+            with table_written(folder), whole(path) as unfinished:
+                table.write_parquet(str(unfinished))
         self._sizes[path] = len(table)
 
 

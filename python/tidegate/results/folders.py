@@ -43,6 +43,7 @@ _ABOUT = "What tidegate wrote into this folder, by SHA-256. Other files here are
 _FORMAT = 1
 _UNFINISHED = ".unfinished"
 _NEW, _OLD = "new-", "old-"
+_DEEPEST_PATH = 200  # folders in each other; Python makes them by recursion
 _DEEPEST = 2  # levels between a result and the result that it is a part of
 
 _LOG = logging.getLogger(__name__)
@@ -98,12 +99,13 @@ def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:
         OutputError: when the result cannot be written, or the folder is not ours.
     """
     with named(path):
-        destination = path.resolve()
-        parent = next(folder for folder in destination.parents if folder.exists())
+        destination = _resolved(path)
+        parent = next((folder for folder in destination.parents if folder.exists()), destination)
         if not parent.is_dir():
             raise OutputError(f"{path}: {parent} is no folder")
-        # creating a file is a better test than os.access, which says yes to root on a read-only file system
-        handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=parent)
+        # creating a file is a better test than os.access, which says yes to root on a read-only file system, and knows
+        # whether the names that are needed are too long
+        handle, name = tempfile.mkstemp(prefix=_temporary_name(destination, _NEW), dir=parent)
         os.close(handle)
         Path(name).unlink()
         if parent == destination.parent:
@@ -117,6 +119,20 @@ def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:
         elif destination.exists():
             raise OutputError(f"{path}: is a file; expected a folder, or nothing yet")
     return destination
+
+
+def _resolved(path: Path) -> Path:
+    """The path without symbolic links.
+
+    Raises:
+        OSError: when it cannot exist: a link leads to itself, or a name is too long.
+        OutputError: when it is too deep.
+    """
+    if len(path.parts) > _DEEPEST_PATH:
+        raise OutputError(f"{path.parts[0]}/...: has {len(path.parts)} folders; expected at most {_DEEPEST_PATH}")
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()
+    return path.resolve()
 
 
 def _check_ours(path: Path, destination: Path, kind: str) -> None:
@@ -165,6 +181,9 @@ def write_folder(path: Path, kind: str) -> Iterator[Path]:
                 _put_in_place(draft, destination, typed=path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except OutputError as error:
+        # the draft is gone when somebody reads this
+        raise OutputError(str(error).replace(str(draft), str(path))) from None
     finally:
         with suppress(OSError):
             _clear(draft, destination)

@@ -65,6 +65,16 @@ class Contents:
         """Whether a file is a part of the result; without a manifest every file is."""
         return self._manifest is None or name in self._manifest.files
 
+    def check(self) -> None:
+        """Checks that all files that the manifest lists are there as they were written.
+
+        Raises:
+            InputError: when one is not.
+        """
+        for name in self._manifest.files if self._manifest is not None else ():
+            if not self.file(name).exists():
+                raise InputError(f"{self.folder / name}: is missing: {MANIFEST} lists it")
+
     def file(self, name: str) -> Path:
         """Path of a file that is unchanged since it was written; a missing or unlisted file is not checked.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -10,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from tidegate.errors import InputError, located
 from tidegate.results.saved import check_summary
 from tidegate.scenario.explain import explain
+from tidegate.units import show
 
 S = TypeVar("S", bound="Shape")
 
@@ -53,6 +56,12 @@ def _file_name(text: str) -> str:
     return text
 
 
+def _hexadecimal(digits: int, text: str) -> str:
+    if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", text):
+        raise ValueError(f"found {show(text)}; expected {digits} hexadecimal digits")
+    return text
+
+
 def _summary(data: dict[str, Any]) -> dict[str, Any]:
     check_summary(data)
     return data
@@ -64,7 +73,7 @@ FileName = Annotated[str, AfterValidator(_file_name)]
 """A file of a result, by its path in the folder of the result."""
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """A seed of a run."""
-Key = Annotated[str, Field(pattern=r"\A[0-9a-f]{32}\z")]
+Key = Annotated[str, AfterValidator(partial(_hexadecimal, 32))]
 """The key of a kept run, which is the name of its file."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number."""
@@ -77,7 +86,7 @@ Summary = Annotated[dict[str, Any], AfterValidator(_summary)]
 class RecordedFile(Shape):
     """A file that a recorded call came from."""
 
-    sha256: Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\z")]
+    sha256: Annotated[str, AfterValidator(partial(_hexadecimal, 64))]
 
 
 class Imported(Shape):

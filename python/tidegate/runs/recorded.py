@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate._core import Table
-from tidegate._files import named, write_file
-from tidegate.errors import InputError, OutputError, did_you_mean
+from tidegate._files import named, table_written, write_file
+from tidegate.errors import InputError, did_you_mean
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
 from tidegate.results.folders import write_folder
@@ -242,11 +242,9 @@ class Run(Shown):
             folder.mkdir(parents=True, exist_ok=True)
         for name in self.tables:
             file = folder / f"{name}.parquet"
-            with named(file):
-                try:
-                    self.table(name).write_parquet(str(file))
-                except ValueError as error:
-                    raise OutputError(f"{file}: cannot be written: {error}") from None
+            table = self.table(name)
+            with table_written(file):
+                table.write_parquet(str(file))
         for side in SIDES:
             data = self._tables.capture(side)
             if data is not None:
@@ -276,6 +274,15 @@ class Run(Shown):
             raise InputError(f"{path / RUN_FILE}: is damaged: {', '.join(sorted(missing))} missing")
         checked(path / RUN_FILE, about, RunShape)
         return cls(about, saved)
+
+    def check(self) -> None:
+        """Checks that the files of a saved run are as they were written, so that its digest is that of its tables.
+
+        Raises:
+            InputError: when one is damaged or missing.
+        """
+        if isinstance(self._tables, Saved):
+            self._tables.check()
 
     @property
     def draws(self) -> Mapping[str, Any]:

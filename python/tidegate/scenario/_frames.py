@@ -7,10 +7,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidegate._files import readable
 from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario import toml
 from tidegate.units import Rate, show
 
+_MOST_RUNGS = 1000  # files of a ladder; syncodecs has a dozen
 _COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces
 LARGEST = 100_000_000
 """Largest frame size that a file may have, in bytes; the engine clips at 1 MB (RFC 8593 section 6.2.1)."""
@@ -36,11 +38,18 @@ def ladder(base: Path, pattern: str) -> list[Rung]:
         ScenarioError: names file and line of a line that does not describe a frame.
     """
     location = base / pattern
-    if location.is_dir():
-        files = sorted(location.glob("*.txt"))
-    else:
-        anchor = Path(location.anchor) if location.is_absolute() else Path()
-        files = sorted(anchor.glob(str(location.relative_to(anchor))))
+    if "**" in Path(pattern).parts:
+        why = "** stands for all folders below, which may be a whole disk; name the folder, or a pattern of files in it"
+        raise InputError(f"video.ladder: found {show(pattern)}; {why}")
+    with readable(location):
+        if location.is_dir():
+            matching = location.glob("*.txt")
+        else:
+            anchor = Path(location.anchor) if location.is_absolute() else Path()
+            matching = anchor.glob(str(location.relative_to(anchor)))
+        files = sorted(itertools.islice(matching, _MOST_RUNGS + 1))
+    if len(files) > _MOST_RUNGS:
+        raise InputError(f"video.ladder: over {_MOST_RUNGS} files match {show(pattern)}; expected a file of each rate")
     files = [file for file in files if file.name != "README.txt"]
     if not files:
         raise InputError(f"video.ladder: no file matches {show(pattern)}")

@@ -266,6 +266,10 @@ def _names(data: Mapping[str, Any]) -> dict[KeyPath, str]:
     return named
 
 
+_DEEPEST_KEY = 50
+"""Most names in a dotted key; the deepest key of a scenario has a dozen."""
+
+
 def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Sets values by their dotted keys; links and flows go by their name, or by number from 1.
 
@@ -289,6 +293,8 @@ def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
         steps = key.split(".")
         if not all(steps):
             raise InputError(f'"{key}" is no key; expected names with dots between them')
+        if len(steps) > _DEEPEST_KEY:
+            raise InputError(f"{key[:40]}...: is no key; expected at most {_DEEPEST_KEY} names with dots between them")
         node: Any = data
         for depth, step in enumerate(steps[:-1]):
             if isinstance(node, list):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidegate import _shipped
+from tidegate._files import readable
 from tidegate.errors import InputError, did_you_mean
 
 FOLDER = _shipped.SCENARIOS
@@ -19,13 +20,14 @@ def find(name: str | Path) -> Path:
         InputError: when there is neither.
     """
     path = Path(name)
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; expected a scenario file")
-    if path.exists():
-        return path
     shipped = FOLDER / f"{name}.toml"
-    if isinstance(name, str) and "/" not in name and shipped.is_file():
-        return shipped
+    with readable(path):  # a name may be too long for any file
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; expected a scenario file")
+        if path.exists():
+            return path
+        if isinstance(name, str) and "/" not in name and shipped.is_file():
+            return shipped
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise InputError(f"{path}: there is no such file")
     hint = did_you_mean(str(name), names())

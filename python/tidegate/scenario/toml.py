@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,10 @@ from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, ScenarioError
 
 Key = tuple[str | int, ...]
+
+_DEEPEST = 100
+"""Levels of tables, pairs and lists in each other; a scenario has a dozen, and Python's stack holds some hundred."""
+_TOO_DEEP = "not valid TOML: nested too deeply"
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -51,15 +56,43 @@ def parse(text: str, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise ScenarioError(f"{where}: {error}") from None
     try:
-        return tomllib.loads(text)
+        return loads(text)
     except tomllib.TOMLDecodeError as error:
         match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         line = match[1] if match and match[1] else str(text.count("\n") + 1)
         message = re.sub(r" \(at .*\)$", "", str(error))
         message = message[:1].lower() + message[1:]
         raise ScenarioError([f"{where}:{line}: not valid TOML: {message}"]) from None
+    except ValueError as error:
+        raise ScenarioError([f"{where}: {error}"]) from None
+
+
+def loads(text: str) -> dict[str, Any]:
+    """The values of a TOML text, within bounds that every reader behind it counts on.
+
+    Raises:
+        ValueError: when it is no TOML, is nested too deeply, has a number of thousands of digits, or a NUL.
+    """
+    try:
+        data = tomllib.loads(text)
     except RecursionError:
-        raise ScenarioError([f"{where}:1: not valid TOML: nested too deeply"]) from None
+        raise ValueError(_TOO_DEEP) from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        # of Python's limit for text that becomes a number; it bounds the time that this takes
+        digits, most = max(map(len, re.findall(r"[0-9_]+", text)), default=0), sys.get_int_max_str_digits()
+        raise ValueError(f"found a number of {digits} digits; expected at most {most}") from None
+    level: list[Any] = [data]
+    for _ in range(_DEEPEST):
+        if any("\0" in value for value in level if isinstance(value, str)):
+            # no text of ours may have it, and no name of a file can
+            raise ValueError("found a text with a NUL; expected text without it")
+        below = [[*value.items()] if isinstance(value, dict) else value for value in level]
+        level = [inner for value in below if isinstance(value, list | tuple) for inner in value]
+        if not level:
+            return data
+    raise ValueError(_TOO_DEEP)
 
 
 def lines(text: str) -> dict[Key, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate import _shipped
+from tidegate._files import readable
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import toml
 from tidegate.scenario.explain import Path as KeyPath
@@ -123,11 +124,12 @@ def find(name: str | Path) -> Path:
         InputError: when there is neither.
     """
     path = Path(name)
-    if path.is_file():
-        return path
     ours = _shipped.SUITES / f"{name}.toml"
-    if isinstance(name, str) and "/" not in name and ours.is_file():
-        return ours
+    with readable(path):  # a name may be too long for any file
+        if path.is_file():
+            return path
+        if isinstance(name, str) and "/" not in name and ours.is_file():
+            return ours
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise InputError(
             f"{path}: {'is a folder; expected a suite file' if path.is_dir() else 'there is no such file'}"

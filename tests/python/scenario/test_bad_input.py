@@ -14,7 +14,8 @@ import pytest
 
 from support import PLAIN, Cli, begin, interrupt
 from tidegate import Scenario, _core
-from tidegate.errors import InputError
+from tidegate._files import table_written
+from tidegate.errors import InputError, OutputError
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import lower
 from tidegate.scenario.scenario import assign_all
@@ -265,6 +266,36 @@ CASES = [
          files=scenario()),
     Case("under a file", ("run", "x.toml", "--out", "x.toml/y"), "x.toml/y: {cwd}/x.toml is no folder", 1,
          files=scenario()),
+    Case("the root", ("run", "x.toml", "--out", "/"),
+         "/: there is something else in it (no manifest.json of tidegate); choose an empty or a new folder", 1, files=scenario()),
+    Case("too long a name for the folder beside it", ("run", "x.toml", "--out", "d" * 250),
+         f"{'d' * 250}: cannot be written: File name too long", 1, files=scenario()),
+    Case("too long a name", ("run", "d" * 300), f"{'d' * 300}: cannot be read: File name too long"),
+    Case("too long a name of a suite", ("suite", "show", "d" * 300), f"{'d' * 300}: cannot be read: File name too long"),
+    Case("too deep a folder", ("run", "x.toml", "--out", "d/" * 1500), "d/...: has 1500 folders; expected at most 200", 1,
+         files=scenario()),
+    Case("thousands of digits", RUN, "x.toml: found a number of 6000 digits; expected at most 4300",
+         files=scenario('duration = "4s"', f'duration = "4s"\nseed = {"9" * 6000}')),
+    Case("thousands of hexadecimal digits", RUN, f"x.toml:2: seed: found 0x{'f' * 75}...; expected a number of at most {2**64 - 1}",
+         files=scenario('duration = "4s"', f'duration = "4s"\nseed = 0x{"f" * 6000}')),
+    Case("thousands of digits in --set", (*RUN, "--set", f"seed={'9' * 6000}"),
+         f'x.toml, as changed: seed: found "{"9" * 76}...; expected a whole number', files=scenario()),
+    Case("400 keys in each other", RUN, "x.toml: not valid TOML: nested too deeply",
+         files=scenario('duration = "4s"', f'duration = "4s"\n{".".join("a" * 400)} = 1')),
+    Case("400 tables in each other", RUN, "x.toml: not valid TOML: nested too deeply",
+         files=scenario('duration = "4s"', 'duration = "4s"\nx = ' + "{ a = " * 400 + "1" + " }" * 400)),
+    Case("400 names in --set", (*RUN, "--set", f"{'.'.join('a' * 400)}=1"),
+         f"{'a.' * 20}...: is no key; expected at most 50 names with dots between them", files=scenario()),
+    Case("a NUL in a path", RUN, "x.toml: found a text with a NUL; expected text without it",
+         files=scenario('capacity = "2Mbps"', 'capacity = { trace = "a\\u0000b" }')),
+    Case("a pattern of the whole disk", RUN,
+         'x.toml:10: flows.call.media: video.ladder: found "/**/*"; ** stands for all folders below, which may '
+         "be a whole disk; name the folder, or a pattern of files in it",
+         files=scenario('media = { controller = "gcc" }', 'media = { video = { source = "frames", ladder = "/**/*" } }')),
+    Case("no frequency", ("trace", "show", "x.trace", "--frequency", "nan"),
+         "frequency: found nan; expected lines per second, more than zero", files={"x.trace": "1\n2\n"}),
+    Case("a negative frequency", ("trace", "convert", "x.trace", "o.csv", "--frequency", "-1"),
+         "frequency: found -1; expected lines per second, more than zero", files={"x.trace": "1\n2\n"}),
     Case("no result", ("report", "."),
          ".: holds no run, comparison, sweep, search or suite result (no run.json, "
          "comparison.json, sweep.json, optimise.json, suite.json)"),
@@ -285,6 +316,38 @@ def test_wrong_input(case: Case, cli: Cli, tmp_path: Path) -> None:
     assert got.out == ""
     after = sorted(path.name for path in tmp_path.rglob("*") if "__pycache__" not in path.parts[-2:])
     assert [name for name in after if not name.endswith(".pyc")] == before, "nothing may be left behind"
+
+
+def test_a_loop_of_links_is_no_folder(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN)
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    got = cli("run", "x.toml", "--out", "a")
+    assert (got.code, got.err) == (1, "tidegate: a: cannot be written: Too many levels of symbolic links\n")
+
+
+def test_a_file_of_code_whose_name_is_no_text(cli: Cli, tmp_path: Path) -> None:
+    name = os.fsdecode(b"x\xff.py")
+    (tmp_path / name).write_text(MINE.format(body="pass"))
+    got = cli("compare", f"python:{name}:Mine", "--duration", "1s")
+    why = "has characters that cannot be written in a result; rename the file"
+    assert (got.code, got.err) == (2, f"tidegate: x\\udcff.py: {why}\n")
+
+
+def test_a_recording_of_less_than_a_second_has_no_rate_over_one(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.trace").write_text("1\n2\n3\n4\n5\n")
+    first, bars, *rest = cli("trace", "show", "x.trace").out.split("\n")
+    assert first == "x.trace: mahimahi, 5ms, mean 12.032Mbps"
+    assert set(bars) <= set("▁▂▃▄▅▆▇█ ")
+    assert rest == [""]
+    facts = json.loads(cli("trace", "show", "x.trace", "--json").out)
+    assert facts["least_bps_over_1s"] is facts["largest_bps_over_1s"] is facts["seconds_without_any"] is None
+
+
+def test_a_table_that_cannot_be_written_is_named_once(tmp_path: Path) -> None:
+    with pytest.raises(OutputError) as caught, table_written(tmp_path / "x.parquet"):
+        raise ValueError(f"{tmp_path}/x.parquet: ValueError: External: No space left on device (os error 28)")
+    assert str(caught.value) == f"{tmp_path}/x.parquet: cannot be written: No space left on device"
 
 
 BROKEN = [

@@ -239,6 +239,22 @@ def test_a_file_of_a_run_that_is_a_link_to_elsewhere(cli: Cli, tmp_path: Path, s
     )  # fmt: skip
 
 
+def test_runs_with_damaged_tables_are_not_the_same_to_the_bit(cli: Cli, tmp_path: Path) -> None:
+    place = compare(["fixed"], Scenario.parse(PLAIN.replace('"4s"', '"1s"'))).save(tmp_path / "o")
+    kept = place / "runs" / "fixed-seed1"
+    table = kept / "series.parquet"
+    table.write_bytes(table.read_bytes()[:-1])
+    why = f"is damaged, or was changed: it is not what {MANIFEST} lists"
+    for name in ("o", "o/runs/fixed-seed1"):
+        got = cli("diff", name, name)
+        assert (got.code, got.out) == (2, "")
+        assert got.err == f"tidegate: o/runs/fixed-seed1/series.parquet: {why}\n"
+    table.unlink()
+    assert (
+        cli("diff", "o", "o").err == f"tidegate: o/runs/fixed-seed1/series.parquet: is missing: {MANIFEST} lists it\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
