@@ -101,7 +101,7 @@ class Event(Shape):
     """An event of a run, and the time until a contender's rate had converged."""
 
     at_s: Finite
-    what: str
+    event: str = Field(alias="what")
     flow: str
     seconds: Finite | None
 

@@ -23,7 +23,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
         # the checks that both loops of fuzz/ share
         patch.syspath_prepend(str(ROOT / "fuzz"))
         module = example("readers", "fuzz")
-    module.FOUND = tmp_path_factory.mktemp("found")
+    vars(module)["FOUND"] = tmp_path_factory.mktemp("found")
     return module
 
 
