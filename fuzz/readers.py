@@ -1,4 +1,4 @@
-"""Fuzzes whole commands with files that somebody else may have written.
+"""Fuzzes whole commands with files of strangers.
 
     FUZZ_RUNS=100000 FUZZ_SEED=1 python fuzz/readers.py [READER ...]
 
@@ -213,7 +213,7 @@ def mutation(data: bytes, luck: random.Random) -> bytes:
     else:
         files_checks.reshaped(tree, luck)
     if isinstance(tree, dict) and "content" in tree:
-        # whoever forges a result makes its hash right
+        # a forged result has the right hash
         del tree["content"]
         tree["content"] = sweeps.content_hash(tree)
     return json.dumps(tree).encode()

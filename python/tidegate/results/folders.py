@@ -182,7 +182,7 @@ def write_folder(path: Path, kind: str) -> Iterator[Path]:
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
     except OutputError as error:
-        # the draft is gone when somebody reads this
+        # the draft is gone when the message is read
         raise OutputError(str(error).replace(str(draft), str(path))) from None
     finally:
         with suppress(OSError):

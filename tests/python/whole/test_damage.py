@@ -209,7 +209,7 @@ def test_a_number_of_the_whole_run_that_is_none(saved: Path, tmp_path: Path, val
 
 
 def forged(file: Path, change: Callable[[Any], object]) -> None:
-    """A result with other contents, by somebody who takes away the list of hashes."""
+    """A result with other contents, without the list of hashes."""
     data = json.loads(file.read_text())
     change(data)
     file.write_text(json.dumps(data))

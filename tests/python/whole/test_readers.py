@@ -1,4 +1,4 @@
-"""Files that somebody else wrote: commands that read them end as commands end, whatever the files hold.
+"""Files of strangers: commands that read them end as commands end, whatever the files hold.
 
 The loop behind it is `fuzz/readers.py`, with more runs: `make fuzz FUZZ_TARGETS=readers`.
 """
