@@ -52,10 +52,6 @@ def parse(text: str, where: str) -> dict[str, Any]:
         ScenarioError: names `where` and the line of the first error.
     """
     try:
-        check_toml(text)
-    except ValueError as error:
-        raise ScenarioError(f"{where}: {error}") from None
-    try:
         return loads(text)
     except tomllib.TOMLDecodeError as error:
         match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
@@ -71,8 +67,10 @@ def loads(text: str) -> dict[str, Any]:
     """The values of a TOML text, within bounds that every reader behind it counts on.
 
     Raises:
-        ValueError: when it is no TOML, is nested too deeply, has a number of thousands of digits, or a NUL.
+        ValueError: when it is no TOML, is nested too deeply, has too many values or parts of a key, a number of thousands
+            of digits, or a NUL.
     """
+    check_toml(text)
     try:
         data = tomllib.loads(text)
     except RecursionError:
