@@ -19,8 +19,8 @@ TEMPORARY = ".tidegate-"
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Turns an OSError inside into an error that names `path`.
+def writable(path: Path) -> Iterator[None]:
+    """Turns an OSError while writing inside into an error that names `path`.
 
     Raises:
         OutputError: for an OSError.
@@ -38,7 +38,7 @@ def table_written(path: Path) -> Iterator[None]:
     Raises:
         OutputError: for a ValueError or OSError.
     """
-    with named(path):
+    with writable(path):
         try:
             yield
         except ValueError as error:
@@ -73,7 +73,7 @@ def sha256(path: Path) -> str:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def atomic(path: Path) -> Iterator[Path]:
     """Yields a temporary path in the same folder to write to; the file is then renamed to `path`, or removed on errors.
 
     Raises:
@@ -100,13 +100,13 @@ def write_file(path: Path, data: str | bytes) -> None:
         OutputError: when it cannot be written; an earlier file is unchanged.
     """
     content = data.encode() if isinstance(data, str) else data
-    with named(path):
+    with writable(path):
         if path.exists() and not path.is_file():
             # a device or a pipe cannot be replaced, only written to
             with path.open("wb") as file:
                 file.write(content)
             return
-        with whole(path) as making:
+        with atomic(path) as making:
             making.write_bytes(content)
 
 
@@ -122,7 +122,7 @@ def check_target(path: Path, kind: str, is_one: Callable[[Path], bool], *, force
     Raises:
         OutputError: when a file of another kind would be lost.
     """
-    with named(path):
+    with writable(path):
         if force or not path.is_file() or not path.stat().st_size or is_one(path):
             return
     raise OutputError(f"{path}: is there already, and is no {kind}; give another name, or --force to replace it")

@@ -261,8 +261,8 @@ def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
         limit: Size limit of the file that it is from, in bytes.
 
     Raises:
-        ValueError: for text that is no JSON, is nested too deeply, holds half a character, or would need more memory than
-            files of this limit.
+        ValueError: for text that is no JSON, is nested too deeply, holds half a character, or would need more memory
+            than files of this limit.
     """
     comma, array, table = (b",", b"[", b"{") if isinstance(data, bytes) else (",", "[", "{")
     containers = data.count(array) + data.count(table)  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ def say(message: str) -> None:
 def say_remarks(remarks: Remarks, scenario: Scenario | None = None) -> None:
     """Prints warnings and notes on standard error, each with file and line of its setting if they are known."""
     sys.stdout.flush()
-    for kind, sentence in remarks.brief.named:
+    for kind, sentence in remarks.brief.labelled:
         key = sentence.partition(": ")[0]
         where = scenario.where(key) if scenario else ""
         of_way_back = _of_way_back(key, scenario) if scenario else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field
 
 from tidegate import _core
-from tidegate._files import file_names, named, write_file
+from tidegate._files import file_names, writable, write_file
 from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
@@ -179,7 +179,7 @@ class Comparison(Shown):
             write_file(making / "scenario.toml", self.scenario.to_toml())
             for name, data in self.attached.items():
                 write_file(making / name, data)
-            with named(path):
+            with writable(path):
                 plot.comparison(self.runs).savefig(making / "comparison.png")
                 report.write(making / "report.html", self)
             index = {

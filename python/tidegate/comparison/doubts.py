@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.results.stats import Interval
 from tidegate.scenario import Link, Scenario
-from tidegate.scenario.links import Schedule, TraceCapacity
+from tidegate.scenario.capacity import Schedule, TraceCapacity
 from tidegate.scenario.sources import CbrVideo
 from tidegate.show import played, view
 from tidegate.units import Duration, Rate

@@ -286,11 +286,11 @@ class Plan:
         results = Results(Path(out))
         scenarios = {id(point.lowered): point.lowered.scenario for point in self.points}
         variants = [hashlib.sha256(scenario.to_toml().encode()).hexdigest()[:16] for scenario in scenarios.values()]
-        classes = {name: text for point in self.points for name, text in point.lowered.inputs.here.items()}
+        classes = {name: text for point in self.points for name, text in point.lowered.inputs.local_classes.items()}
         index = {"command": self.command, "scenario": self.scenario.to_toml(), "grid": dict(self.grid)}
         index |= {"classes": classes} if classes else {}
         index["results"] = [point.key for point in self.points]
-        with progress_bar(progress, f"{len(self.points)} runs") as tell, results.begun(index, variants, self.seeds):
+        with progress_bar(progress, f"{len(self.points)} runs") as tell, results.prepared(index, variants, self.seeds):
             return _run(results, self, workers, processes, tell)
 
     def __repr__(self) -> str:

@@ -117,10 +117,10 @@ def anchored(controller: Contender | Mapping[str, Any]) -> str | dict[str, Any]:
     return f"{kind}:{file if Path(file).is_absolute() else f'{Path.cwd()}{_HERE}{file}'}{rest or ''}"
 
 
-def as_asked(text: str) -> str:
+def as_typed(text: str) -> str:
     """A text that names controllers with these as typed: without the folders that [anchored][] added.
 
-    >>> as_asked("python:/home/me/./mine.py:Mine"), as_asked("python:/lib/mine.py:Mine"), as_asked("gcc")
+    >>> as_typed("python:/home/me/./mine.py:Mine"), as_typed("python:/lib/mine.py:Mine"), as_typed("gcc")
     ('python:mine.py:Mine', 'python:/lib/mine.py:Mine', 'gcc')
     """
     return re.sub(rf"\b(python|onnx|alphartc):/[^:\n]*?{re.escape(_HERE)}", r"\1:", text)

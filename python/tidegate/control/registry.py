@@ -83,7 +83,7 @@ class Choice:
     is_run: bool = True
     """Whether the code of a controller written in Python was run; only then can it be made and tell its needs."""
 
-    def here(self) -> dict[str, tuple[str, str]]:
+    def local_classes(self) -> dict[str, tuple[str, str]]:
         """Source text and hash of the code, by name, of a class that only this process has; else nothing."""
         if not isinstance(self.made_by, type) or self.source is not None or classes.travels(self.made_by):
             return {}

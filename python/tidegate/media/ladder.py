@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tidegate._files import named, write_file
+from tidegate._files import writable, write_file
 from tidegate.errors import InputError, OutputError
 from tidegate.results.folders import write_folder
 from tidegate.runs import pool
@@ -255,7 +255,7 @@ def _make(
     progress: pool.Progress | None,
 ) -> None:
     jobs = [_Encoding(clip, codec, form, rate, about["frames"]) for rate in about["rates"]]
-    with named(folder):
+    with writable(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     done = [rung for rung in pool.run_all(jobs, workers=workers, progress=progress) if isinstance(rung, _EncodedRung)]
     header, order = done[0].header, done[0].order
@@ -291,7 +291,7 @@ class _EncodedRung:
         write_file(stem.with_suffix(".txt"), "\n".join([head, *lines]) + "\n")
         write_file(stem.with_suffix(".bits"), b"".join(itertools.chain.from_iterable(self.frames)))
         lengths = [[len(data) for data in slices] for slices in self.frames]
-        with named(stem), stem.with_suffix(".npz").open("wb") as file:
+        with writable(stem), stem.with_suffix(".npz").open("wb") as file:
             np.savez(
                 file,
                 frame=np.repeat(np.arange(len(lengths)), [len(frame_lengths) for frame_lengths in lengths]),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidegate._files import named, whole
+from tidegate._files import atomic, writable
 from tidegate.errors import InputError
 from tidegate.media._received import Sent, received, sent_by
 from tidegate.media._screen import captured_in_order, schedule, shown_in_order
@@ -78,7 +78,7 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
     begin, end = min(viewer.start for viewer in viewers), max(viewer.length for viewer in viewers)
     if begin == end:
         raise InputError("no picture was ever due in these runs; there is nothing to show")
-    with named(target), whole(target) as making:
+    with writable(target), atomic(target) as making:
         _write(making, viewers, begin, end, progress or (lambda _: None))
     return target
 

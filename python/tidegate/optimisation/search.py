@@ -124,7 +124,7 @@ class Search:
             "question": self._question(),
         }
         self._check_folder(folder)
-        with results.begun(about, [], []):
+        with results.prepared(about, [], []):
             return _Running(self, results, tries, workers, progress).run()
 
     def _question(self) -> dict[str, Any]:

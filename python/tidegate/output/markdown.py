@@ -42,7 +42,9 @@ def markdown(document: Document, *, whole: bool = True, detail: bool = False, ag
     """
     if not whole:
         parts = [*_blocks(document.answer, whole=detail, titles=False)]
-        return "\n\n".join([*parts, *(f"{kind}: {escape(text)}" for kind, text in document.remarks.brief.named)]) + "\n"
+        return (
+            "\n\n".join([*parts, *(f"{kind}: {escape(text)}" for kind, text in document.remarks.brief.labelled)]) + "\n"
+        )
     parts = [f"# {escape(document.title)}", escape(document.about), escape(" · ".join(document.facts))]
     parts += [f"**{escape(name)}**: {escape(why)}" for name, why in document.failures]
     remarks = document.remarks.brief

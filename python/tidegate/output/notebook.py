@@ -64,7 +64,7 @@ def cell(document: Document) -> str:
     """Formats a document as a piece of HTML."""
     parts = [tag("p", tag("b", document.title), *([" · ", " · ".join(document.facts)] if document.facts else []))]
     parts += _blocks(document.answer)
-    remarks = [*document.failures, *document.remarks.brief.named]
+    remarks = [*document.failures, *document.remarks.brief.labelled]
     parts += [tag("p", f"{name}: {text}", class_="soft") for name, text in remarks]
     return tag("div", tag("style", _STYLE), *parts, class_="tidegate-cell")
 

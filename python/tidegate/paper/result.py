@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tidegate._files import file_name, named, write_file
+from tidegate._files import file_name, writable, write_file
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.output.document import Document as Page
 from tidegate.output.files import write_page, write_text
@@ -131,7 +131,7 @@ class Result(Shown):
         path = Path(folder)
         claims = Table("claims", "Every claim", words.HEADS, [words.row(judgement) for judgement in self.judgements])
         with write_folder(path, PAPER_FILE) as making:
-            with named(path):
+            with writable(path):
                 (making / "tables").mkdir()
                 (making / "figures").mkdir()
             for table in (claims, *self.tables):

@@ -1,7 +1,7 @@
 """One grammar for questions about numbers: metrics, amounts, conditions, goals and ranges."""
 
-from tidegate.query.columns import RowFilter, column_of
 from tidegate.query.conditions import Condition, Series
+from tidegate.query.filters import RowFilter, column_of
 from tidegate.query.grammar import parse
 from tidegate.query.intervals import Expression
 from tidegate.query.names import amount, find

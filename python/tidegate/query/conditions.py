@@ -1,4 +1,4 @@
-"""Conditions on a number of a run: `tcp receive_rate_bps >= 1Mbit/s`, `change(loss_fraction) > 2%`."""
+"""Conditions of rules and limits, on a number of a run: `tcp rate >= 1Mbps`, `change(loss) > 2%`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tidegate.recordings._counted import counted
 from tidegate.recordings._link import truth
 from tidegate.recordings._reading import GETSTATS, File, read
 from tidegate.runs import Kept, Run, versions
-from tidegate.runs.recorded import FORMAT
+from tidegate.runs.result import FORMAT
 from tidegate.show import view
 
 OVERUSE = 1

@@ -20,7 +20,7 @@ import numpy as np
 
 from tidegate import _core
 from tidegate._core import Table
-from tidegate._files import TEMPORARY, named, table_written, whole
+from tidegate._files import TEMPORARY, atomic, table_written, writable
 from tidegate.errors import InputError
 
 FOLDER = "runs.parquet"
@@ -74,7 +74,7 @@ class Writer:
         """
         root = self.folder / FOLDER
         present: set[str] = set()
-        with named(root):
+        with writable(root):
             for unfinished in root.glob(f"*/.*{TEMPORARY}*"):
                 unfinished.unlink(missing_ok=True)
             for _, file in parts(root):
@@ -143,17 +143,17 @@ class Writer:
             columns.append((name, values if values.dtype.kind in "fu" else [str(value) for value in values]))
         # readers never see a row twice: a kill between the two steps loses rows, and the next run adds them again
         for file in files:
-            with named(file):
+            with writable(file):
                 file.unlink()
             del self._sizes[file]
         self._write(controller, Table.of(columns))
 
     def _write(self, controller: str, table: Table) -> None:
         folder = self.folder / FOLDER / f"{CONTROLLER}={quote(controller, safe='')}"
-        with named(folder):
+        with writable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"part-{uuid.uuid4().hex[:12]}.parquet"
-            with table_written(folder), whole(path) as unfinished:
+            with table_written(folder), atomic(path) as unfinished:
                 table.write_parquet(str(unfinished))
         self._sizes[path] = len(table)
 

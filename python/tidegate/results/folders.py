@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidegate._files import TEMPORARY, named, sha256, usual_mode, write_file
+from tidegate._files import TEMPORARY, sha256, usual_mode, writable, write_file
 from tidegate._inputs import JSON, parse_json
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, OutputError
@@ -98,7 +98,7 @@ def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:
     Raises:
         OutputError: when the result cannot be written, or the folder is not ours.
     """
-    with named(path):
+    with writable(path):
         destination = _resolved(path)
         parent = next((folder for folder in destination.parents if folder.exists()), destination)
         if not parent.is_dir():
@@ -166,7 +166,7 @@ def write_folder(path: Path, kind: str) -> Iterator[Path]:
         OutputError: when the result cannot be written, or the folder is not ours.
     """
     destination = check_folder(path, kind)
-    with named(path):
+    with writable(path):
         destination.parent.mkdir(parents=True, exist_ok=True)
         with _exclusive(destination.parent):
             draft = Path(tempfile.mkdtemp(prefix=_temporary_name(destination, _NEW), dir=destination.parent))
@@ -174,7 +174,7 @@ def write_folder(path: Path, kind: str) -> Iterator[Path]:
             held = _try_lock(draft)
     try:
         yield draft
-        with named(path):
+        with writable(path):
             names = sorted(name for name in _files(draft) if name != _UNFINISHED)
             Manifest(kind, {name: sha256(draft / name) for name in names}).write(draft)
             with _exclusive(destination.parent):
@@ -198,7 +198,7 @@ def begin_folder(path: Path, kind: str) -> None:
         OutputError: when it cannot be written, or the folder is not ours.
     """
     destination = check_folder(path, kind, exchanged=False)
-    with named(path):
+    with writable(path):
         destination.mkdir(parents=True, exist_ok=True)
         if Manifest.read(destination) is None:
             Manifest(kind, {}).write(destination)
@@ -212,7 +212,7 @@ def add_file(folder: Path, name: str, data: str | bytes) -> None:
     """
     path = folder / name
     manifest = Manifest.read(folder)
-    with named(path):
+    with writable(path):
         if manifest is not None and path.is_file() and not manifest.has(folder, name):
             keep(path)
     write_file(path, data)

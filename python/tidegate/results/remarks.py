@@ -44,7 +44,7 @@ class Remarks:
         return sentence in self.marked or _NOTE.search(sentence.partition(": ")[0]) is not None
 
     @property
-    def named(self) -> list[tuple[str, str]]:
+    def labelled(self) -> list[tuple[str, str]]:
         """Warnings, then notes, each as a pair of its label and the sentence."""
         return [("Warning", text) for text in self.warnings] + [("Note", text) for text in self.notes]
 

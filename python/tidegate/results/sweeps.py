@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate._files import TEMPORARY, named, write_file
+from tidegate._files import TEMPORARY, writable, write_file
 from tidegate.errors import OutputError, TidegateError
 from tidegate.results.folders import add_file, begin_folder, keep
 from tidegate.results.saved import read_json, within
@@ -76,12 +76,12 @@ class Results:
 
     def clear_way(self, key: str) -> None:
         """Renames a file that has the name of a key's result and is not one."""
-        with named(self.file(key)):
+        with writable(self.file(key)):
             if self.file(key).exists():
                 keep(self.file(key))
 
     @contextmanager
-    def begun(self, plan: Mapping[str, Any], variants: Sequence[str], seeds: Sequence[int]) -> Iterator[None]:
+    def prepared(self, plan: Mapping[str, Any], variants: Sequence[str], seeds: Sequence[int]) -> Iterator[None]:
         """Prepares the folder for a plan, locks it meanwhile, and removes unfinished files of a killed run.
 
         Args:
@@ -95,7 +95,7 @@ class Results:
         begin_folder(self.folder, self.kind)
         self._check_plan(set(variants), seeds)
         results = self.folder / "results"
-        with named(results):
+        with writable(results):
             results.mkdir(parents=True, exist_ok=True)
         with _exclusive(results, self.folder):
             for folder in (self.folder, results):
@@ -134,7 +134,7 @@ def _exclusive(folder: Path, typed: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    with named(folder):
+    with writable(folder):
         handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

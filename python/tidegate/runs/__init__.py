@@ -3,7 +3,7 @@
 from tidegate.runs._tables import SIDES, Kept, capture_file
 from tidegate.runs._versions import build, version, versions
 from tidegate.runs.jobs import FolderJob, RunJob, attempt, execute, run, run_of
-from tidegate.runs.recorded import RUN_FILE, Run
+from tidegate.runs.result import RUN_FILE, Run
 
 __all__ = [
     "RUN_FILE",

@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate import _core
 from tidegate._core import Table
-from tidegate.control.contenders import as_asked
+from tidegate.control.contenders import as_typed
 from tidegate.errors import InputError, RunError
 from tidegate.results.saved import Contents
 
@@ -22,10 +22,10 @@ _CONTROLLERS = "flow_controller"
 """Column of `flows` with the engine's names of controllers."""
 
 
-def _as_asked(table: Table) -> Table:
+def _as_typed(table: Table) -> Table:
     """The table with controllers' names as they were typed."""
     names = table.to_numpy(_CONTROLLERS).tolist()
-    typed = [as_asked(name) for name in names]
+    typed = [as_typed(name) for name in names]
     if typed == names:
         return table
     columns = [(name, table.to_numpy(name)) for name in table.columns]
@@ -46,7 +46,7 @@ class Fresh:
 
     def get(self, name: str) -> Table:
         table = self._recording.table(name)
-        return _as_asked(table) if _CONTROLLERS in table.columns else table
+        return _as_typed(table) if _CONTROLLERS in table.columns else table
 
     def capture(self, side: str) -> bytes | None:
         if not self._has_capture:

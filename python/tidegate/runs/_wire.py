@@ -113,7 +113,7 @@ def _recipe(shared: Any) -> Callable[[], Any] | partial[Any]:
         case Lowered():
             scenario, ir, inputs = shared.parts
             codes = {label: _Code(label, factory) for label, factory in inputs.python.items()}
-            return partial(_lowered, scenario, ir, inputs.origins, codes, inputs.files, inputs.here)
+            return partial(_lowered, scenario, ir, inputs.origins, codes, inputs.files, inputs.local_classes)
         case Scenario():
             # file names stay relative to the caller's folder, whatever the worker's is
             copy = shared.model_copy()

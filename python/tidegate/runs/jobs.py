@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate import _core
-from tidegate.control.contenders import as_asked
+from tidegate.control.contenders import as_typed
 from tidegate.errors import InputError
 from tidegate.output.progress import progress_bar
 from tidegate.runs import engine, pool
 from tidegate.runs._tables import Fresh
 from tidegate.runs._versions import versions_of
-from tidegate.runs.recorded import FORMAT, Run
+from tidegate.runs.result import FORMAT, Run
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered, RunInput
@@ -60,7 +60,7 @@ def run_of(scenario: Scenario, run_input: RunInput, recording: _core.Recording) 
     """
     summary = {**json.loads(recording.summary_json())}
     summary["flows"] = [
-        {**flow, "controller": as_asked(flow["controller"])} if flow.get("controller") else flow
+        {**flow, "controller": as_typed(flow["controller"])} if flow.get("controller") else flow
         for flow in summary["flows"]
     ]
     summary.setdefault("name", scenario.name)
@@ -71,8 +71,8 @@ def run_of(scenario: Scenario, run_input: RunInput, recording: _core.Recording) 
         "seed": run_input.ir["seed"],
         "digest": recording.digest,
         "scenario_hash": run_input.hash,
-        "inputs": {as_asked(name): content for name, content in run_input.inputs.files.items()},
-        **({"classes": run_input.inputs.here} if run_input.inputs.here else {}),
+        "inputs": {as_typed(name): content for name, content in run_input.inputs.files.items()},
+        **({"classes": run_input.inputs.local_classes} if run_input.inputs.local_classes else {}),
         "versions": versions_of(run_input.inputs.files),
         "base": str(scenario.base.resolve()),
         "scenario": scenario.to_toml(),
@@ -129,7 +129,7 @@ def busy_in_python(lowered: Iterable[Lowered], runs: int, workers: int | None) -
     if runs == 1 or (workers or pool.cores()) == 1:
         return False
     inputs = [scenario.inputs for scenario in lowered]
-    return any(entry.python for entry in inputs) and not any(entry.here for entry in inputs)
+    return any(entry.python for entry in inputs) and not any(entry.local_classes for entry in inputs)
 
 
 def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, workers: int | None) -> bool:
@@ -141,7 +141,7 @@ def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, work
     scenarios = list(lowered)
     if asked is None:
         return busy_in_python(scenarios, runs, workers)
-    local_class = next((name for scenario in scenarios for name in scenario.inputs.here), None)
+    local_class = next((name for scenario in scenarios for name in scenario.inputs.local_classes), None)
     # workers of Dask are sent the class itself
     if asked and local_class is not None and engine.current() is engine.POOL:
         right = "leave processes out, or put it into a file (python:FILE.py:CLASS)"

@@ -15,7 +15,7 @@ from tidegate.errors import InputError, RunError
 from tidegate.runs._tables import Fresh
 from tidegate.runs._versions import versions
 from tidegate.runs.jobs import run_of
-from tidegate.runs.recorded import FORMAT, Run
+from tidegate.runs.result import FORMAT, Run
 from tidegate.scenario import Scenario, subject
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered

@@ -13,7 +13,7 @@ from tidegate._files import write_file
 from tidegate.errors import InputError, did_you_mean, located
 from tidegate.output.progress import progress_bar
 from tidegate.runs.jobs import run_of
-from tidegate.runs.recorded import Run
+from tidegate.runs.result import Run
 from tidegate.scenario import Scenario, memory
 from tidegate.scenario.assembling import engine_errors
 from tidegate.scenario.lower import Lowered

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate import _core
 from tidegate.control import Controller, learned
-from tidegate.control.contenders import as_asked
+from tidegate.control.contenders import as_typed
 from tidegate.errors import InputError, RunError
 from tidegate.scenario import memory
 from tidegate.scenario.lower import Ir, RunInput, lower
@@ -72,10 +72,10 @@ def engine_errors(scenario: Scenario) -> Iterator[None]:
     try:
         yield
     except _core.RunError as error:
-        raise RunError(f"{as_asked(str(error))}{_place(error.__cause__)}") from error.__cause__
+        raise RunError(f"{as_typed(str(error))}{_place(error.__cause__)}") from error.__cause__
     except _core.Refused as error:
         where = scenario.where(error.place) or scenario.name
-        raise InputError(f"{where}: {as_asked(str(error))}{_place(error.__cause__)}") from (error.__cause__ or error)
+        raise InputError(f"{where}: {as_typed(str(error))}{_place(error.__cause__)}") from (error.__cause__ or error)
     except ValueError as error:
         raise InputError(f"{scenario.name}: {error}") from None
 

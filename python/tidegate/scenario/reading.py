@@ -15,7 +15,7 @@ from tidegate.net import trace
 
 if TYPE_CHECKING:
     from tidegate.control.registry import Choice
-    from tidegate.scenario.links import TraceCapacity
+    from tidegate.scenario.capacity import TraceCapacity
     from tidegate.scenario.scenario import Scenario
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Inputs:
     """Factories of controllers written in Python, and of iterators over pictures, by name."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each file that was read, by name."""
-    here: dict[str, str] = field(default_factory=dict)
+    local_classes: dict[str, str] = field(default_factory=dict)
     """Source text of each class that only this process has, such as those of a notebook's cell or a function."""
     unrun: list[str] = field(default_factory=list)
     """Controllers written in Python whose code was not run: the scenario can be checked, but not run."""
@@ -119,8 +119,8 @@ class Reading:
         if factory is not None:
             self.inputs.python[chosen.label] = factory
             self.inputs.files.update({name: digest(file) for name, file in chosen.code().items()})
-            for name, (text, code) in chosen.here().items():
-                self.inputs.here[name], self.inputs.files[name] = text, code
+            for name, (text, code) in chosen.local_classes().items():
+                self.inputs.local_classes[name], self.inputs.files[name] = text, code
 
 
 def _load(path: Path, capacity: TraceCapacity) -> tuple[trace.Trace, str]:

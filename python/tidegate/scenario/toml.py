@@ -67,8 +67,8 @@ def loads(text: str) -> dict[str, Any]:
     """The values of a TOML text, within bounds that every reader behind it counts on.
 
     Raises:
-        ValueError: when it is no TOML, is nested too deeply, has too many values or parts of a key, a number of thousands
-            of digits, or a NUL.
+        ValueError: when it is no TOML, is nested too deeply, has too many values or parts of a key, a number of
+            thousands of digits, or a NUL.
     """
     check_toml(text)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.scenario.links import Schedule
+from tidegate.scenario.capacity import Schedule
 from tidegate.scenario.routes import Routes, directions
 from tidegate.scenario.sources import CbrVideo, EncoderVideo, GreedyVideo
 from tidegate.scenario.traffic import FileTransfer, Web

@@ -13,7 +13,7 @@ from tidegate.control import registry
 from tidegate.control.contenders import Contender, anchored
 from tidegate.errors import InputError, did_you_mean
 from tidegate.scenario import Scenario, toml
-from tidegate.scenario.links import TraceCapacity
+from tidegate.scenario.capacity import TraceCapacity
 from tidegate.suite import oracle, windows
 from tidegate.suite.model import CaseTable
 

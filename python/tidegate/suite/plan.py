@@ -182,7 +182,7 @@ class Plan:
         against = self._baseline(baseline)
         results = kept_runs(Path(out))
         about = {**self._about(against, command), **(further or {})}
-        with results.begun(about, [], []), progress_bar(progress, f"{len(self.points)} runs") as tell:
+        with results.prepared(about, [], []), progress_bar(progress, f"{len(self.points)} runs") as tell:
             # of a sweep over a suite, what each contender has
             settings = dict((further or {}).get("sweep", {}).get("settings", {}))
             table = self._dataset(results.folder, settings)
@@ -256,7 +256,7 @@ class Plan:
             {"case": point.case.name, "controller": point.controller, "seed": point.seed, "key": point.key}
             for point in self.points
         ]
-        classes = {name: text for point in self.points for name, text in point.lowered.inputs.here.items()}
+        classes = {name: text for point in self.points for name, text in point.lowered.inputs.local_classes.items()}
         return {
             **({"classes": classes} if classes else {}),
             "suite": self.suite.name,

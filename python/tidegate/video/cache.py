@@ -9,7 +9,7 @@ from typing import IO
 
 from platformdirs import user_cache_path
 
-from tidegate._files import named
+from tidegate._files import writable
 
 
 def cache() -> Path:
@@ -25,6 +25,6 @@ def scratch() -> IO[bytes]:
         OutputError: when the cache cannot be written.
     """
     folder = cache()
-    with named(folder):
+    with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryFile(dir=folder)

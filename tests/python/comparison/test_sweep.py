@@ -128,7 +128,7 @@ def test_what_a_killed_run_left_is_cleared(small: Scenario, tmp_path: Path) -> N
 def test_two_sweeps_in_one_folder(small: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "s"
     with (
-        Results(out).begun({}, [], []),
+        Results(out).prepared({}, [], []),
         pytest.raises(OutputError, match="s: another process is using it; wait for it, or choose another folder"),
     ):
         sweep(small, GRID, out=out)

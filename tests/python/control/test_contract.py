@@ -321,7 +321,7 @@ def test_each_frame_has_its_report() -> None:
     assert len(reported) == pytest.approx(12 * 50, abs=3)
 
 
-def test_packets_carry_what_was_asked_for_and_reports_say_so() -> None:
+def test_packets_carry_what_was_typed_for_and_reports_say_so() -> None:
     Marked.reported.clear()
     scenario = Scenario.parse(CALL.format(controller="gcc", format="auto", interval="auto")).to_dict()
     scenario["flows"][0]["media"]["controller"] = Marked

@@ -108,7 +108,7 @@ def test_no_file_of_a_sweep_or_a_suite_does(folder: Path, cli: Cli) -> None:
         assert holding <= {"sweep.json", "suite.json", "scenario.toml"}, holding
 
 
-def test_a_path_that_was_asked_for_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_was_typed_for_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     full = f"python:{folder}/sub/mine.py:Mine"
     done = compare([full, NAME], Scenario.load("plain.toml"))
@@ -119,7 +119,7 @@ def test_a_path_that_was_asked_for_stays(folder: Path, monkeypatch: pytest.Monke
     ]
 
 
-def test_an_error_of_a_controller_names_its_file_as_it_was_asked_for(folder: Path, cli: Cli) -> None:
+def test_an_error_of_a_controller_names_its_file_as_it_was_typed_for(folder: Path, cli: Cli) -> None:
     (folder / "sub" / "mine.py").write_text(MINE.replace("return 30e6 * self.gain", "raise ValueError('no')"))
     done = cli("compare", NAME, "gcc", "--scenario", "plain.toml")
     assert "(sub/mine.py, line " in done.err

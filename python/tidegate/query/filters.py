@@ -1,4 +1,4 @@
-"""Filters of rows: `controller == "gcc" and delay_p95 > 100ms`, for whole columns at once."""
+"""Filters of rows, as in `--where`: `controller == "gcc" and delay_p95 > 100ms`, for whole columns at once."""
 
 from __future__ import annotations
 

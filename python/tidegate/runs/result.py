@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tidegate._core import Table
-from tidegate._files import named, table_written, write_file
+from tidegate._files import table_written, writable, write_file
 from tidegate.errors import InputError, did_you_mean
 from tidegate.output.document import Document
 from tidegate.output.notebook import Shown
@@ -238,7 +238,7 @@ class Run(Shown):
         return path
 
     def _fill(self, folder: Path) -> None:
-        with named(folder):
+        with writable(folder):
             folder.mkdir(parents=True, exist_ok=True)
         for name in self.tables:
             file = folder / f"{name}.parquet"
@@ -252,7 +252,7 @@ class Run(Shown):
         for flow in self.in_loop:
             write_file(folder / stream_file(flow), self.encoded(flow))
         for name in self._about.get("files", ()):
-            with named(folder / name):
+            with writable(folder / name):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(self._tables.file(name), folder / name)
         write_file(folder / RUN_FILE, json.dumps(self._about, indent=1) + "\n")
