@@ -41,7 +41,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _places(session, ("sessions", position), scenario)
         yield from session.problems(("sessions", position), scenario.duration)
     if not scenario.flows and not scenario.sessions:
-        yield Problem(("flows",), "neither flows nor sessions; expected at least one of them")
+        yield Problem(("flows",), "found neither flows nor sessions; expected at least one of them")
 
 
 def _times(scenario: Scenario) -> Iterator[Problem]:
@@ -54,7 +54,10 @@ def _times(scenario: Scenario) -> Iterator[Problem]:
         members = sum(member.count for session in scenario.sessions for member in session.members)
         series = sum(flow.count for flow in scenario.flows) + members + 2 * len(scenario.links)
         if scenario.duration / scenario.bin * series > rules.MAX_BINS:
-            message = f'found "{scenario.bin}"; that makes more than {rules.MAX_BINS} bins for all flows and links'
+            message = (
+                f'found "{scenario.bin}"; the series of flows and links would have more than {rules.MAX_BINS} bins; '
+                "expected a longer bin"
+            )
             yield Problem(("bin",), message)
 
 
@@ -69,16 +72,16 @@ def _unique(scenario: Scenario) -> Iterator[Problem]:
             numbers = {}
         for kind, radio in scenario.radios.items() if key == "links" else ():
             if any(radio.name in link.names for link in scenario.links):
-                yield Problem((kind, "name"), f'"{radio.name}" is the name of a link; names are unique')
+                yield Problem((kind, "name"), f'"{radio.name}" is the name of a link, too; names are unique')
         for position, entry in enumerate(entries):
             for name in _all_names(entry):
                 if name in numbers:
-                    message = f'"{name}" is taken by number {numbers[name]}; names are unique'
+                    message = f'"{name}" is the name of entry {numbers[name]}, too; names are unique'
                     yield Problem((key, position, "name"), message)
                     break
                 numbers[name] = position + 1
             if len(numbers) > _MAX_FLOWS:
-                yield Problem((key,), f"more than {_MAX_FLOWS} in all")
+                yield Problem((key,), f"found more than {_MAX_FLOWS} in total; expected at most {_MAX_FLOWS}")
                 return
 
 
@@ -88,8 +91,8 @@ def _seeds(scenario: Scenario) -> Iterator[Problem]:
     names += [radio.name for radio in scenario.radios.values()]
     for name in scenario.seeds:
         if name not in names:
-            hint = did_you_mean(name, names) or f"; there are {', '.join(names[:12])}"
-            yield Problem(("seeds", name), f"no link, flow, member or radio network has that name{hint}")
+            hint = did_you_mean(name, names) or f"; available: {', '.join(names[:12])}"
+            yield Problem(("seeds", name), f'no link, flow, member or radio network is called "{name}"{hint}')
 
 
 def _all_names(entry: Link | Flow | Session) -> list[str]:
@@ -134,7 +137,7 @@ def _places(session: Session, path: Path, scenario: Scenario) -> Iterator[Proble
 def _nowhere(path: Path, point: str, network: _Network) -> Problem:
     points = sorted(network.points)
     hint = did_you_mean(point, points)
-    return Problem(path, f'no link touches "{point}"{hint} (points: {", ".join(points[:12])})')
+    return Problem(path, f'no link begins or ends at "{point}"{hint} (points: {", ".join(points[:12])})')
 
 
 def _routes(scenario: Scenario) -> Iterator[Problem]:
@@ -151,6 +154,6 @@ def _routes(scenario: Scenario) -> Iterator[Problem]:
             required.append((flow.to, flow.from_))
         for begin, end in required:
             if network.routes.between(begin, end) is None:
-                reason = "" if (begin, end) == required[0] else ", which feedback needs"
+                reason = "" if (begin, end) == required[0] else " for feedback or acknowledgements"
                 message = f'no links lead from "{begin}" to "{end}"{reason}'
                 yield Problem(("flows", position), message)

@@ -71,14 +71,16 @@ def _rung(path: Path) -> Rung:
             continue
         words = line.split()
         if len(words) != _COLUMNS or not words[-1].isascii() or not words[-1].isdigit():
-            expected = "frame, type, two columns more, and the size in bytes"
+            expected = "five columns: frame, type, two others, size in bytes"
             # without the text of the line: the file may be of any kind
-            columns = f"{len(words)} columns" + (", the last of which is no number" if len(words) == _COLUMNS else "")
+            columns = f"{len(words)} columns" + (
+                ", the last of which is not a whole number" if len(words) == _COLUMNS else ""
+            )
             raise ScenarioError([f"{path}:{number}: found {columns}; expected {expected}"])
         size = int(words[-1][:12])
         if size > LARGEST:
-            raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; that is no frame"])
+            raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; expected at most {LARGEST} bytes"])
         sizes.append(size)
     if not sizes:
-        raise InputError(f"{path}: there is no frame in it")
+        raise InputError(f"{path}: the file has no frames")
     return Rung(Rate(int(match[1]) * 1000), sizes, path)

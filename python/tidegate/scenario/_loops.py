@@ -22,7 +22,7 @@ def timeless(scenario: Scenario) -> Iterator[Problem]:
 
     for position, flow in enumerate(scenario.flows):
         if flow.tcp is not None and takes_no_time(flow.from_, flow.to) and takes_no_time(flow.to, flow.from_):
-            message = "has a round trip that takes no time; give a link on its way a capacity or a delay"
+            message = "the round trip takes no time; give a link of the route a capacity or a delay"
             yield Problem(("flows", position, "tcp"), message)
 
 

@@ -73,10 +73,12 @@ class InSteps(Rule):
         """Yields a problem for a late first step, and for the first step that is out of order."""
         times = [time for time, _ in value]
         if times and times[0] != 0:
-            yield Problem((*path, 0), f'begins at "{times[0]}"; the first step is at "0s"')
+            yield Problem((*path, 0), f'the first step is at "{times[0]}"; expected "0s"')
         for position, (earlier, later) in enumerate(pairwise(times), 1):
             if later <= earlier:
-                yield Problem((*path, position), f'"{later}" after "{earlier}"; steps are in order of time')
+                yield Problem(
+                    (*path, position), f'the step at "{later}" follows "{earlier}"; expected steps in order of time'
+                )
                 return
 
 

@@ -18,15 +18,15 @@ class Bucket(Managed):
     """A token bucket: in any time t it lets at most rate t + burst pass (RFC 2698 section 3)."""
 
     rate: Annotated[Rate, rules.POSITIVE]
-    """Rate at which tokens come in: the throughput in the long run."""
+    """Rate at which the bucket is filled with tokens: the throughput in the long run."""
     burst: Annotated[Size, Field(ge=1)]
-    """Size of the bucket in bytes of tokens; it starts full."""
+    """Size of the bucket in bytes of tokens; the bucket is full at the start."""
     peak_rate: Rate | None = None
-    """Largest rate at which a burst passes; unlimited by default."""
+    """Largest rate of a burst; unlimited by default."""
     mtu: Annotated[Size, Field(ge=1)] = Size(1500)
-    """With a peak rate: the size of the second bucket. Larger packets are dropped."""
+    """Size of the second bucket, which enforces the peak rate; larger packets are dropped."""
     discipline: Discipline = "drop-tail"
-    """Discipline of the packets that wait in the link, within the limits of its `queue`."""
+    """Queue discipline of the packets that wait, within the limits of the link's `queue`."""
 
     def limits(self) -> dict[str, Any]:
         """The queue limits of the inner discipline; 300 ms for drop-tail."""
@@ -48,27 +48,27 @@ class Bucket(Managed):
 
 
 class Policer(Bucket):
-    """A token bucket that drops packets for which it lacks tokens: none waits.
+    """A token bucket that drops packets for which it lacks tokens; no packet waits.
 
     >>> Policer(name="policer", rate="2Mbps", burst="60kB").limits()["time"]
     Duration('300ms')
     """
 
     name: Literal["policer"]
-    """Its name."""
+    """Name of the discipline."""
 
 
 class Shaper(Bucket):
     """A token bucket that delays packets until it has tokens for them. A queue limit in time is converted at `rate`."""
 
     name: Literal["shaper"]
-    """Its name."""
+    """Name of the discipline."""
 
 
 AnyDiscipline = Annotated[
     NoBucket | Policer | Shaper,
     OneOf(
-        f"one of {WORDS}, or a table with one of these names, or policer or shaper: "
+        f"one of {WORDS}, or a table with the name of one of these, of a policer or of a shaper, such as "
         '{ name = "policer", rate = "2Mbps", burst = "60kB" }',
         by="name",
     ),

@@ -21,18 +21,20 @@ class Schedule(Model):
     """A capacity that changes in steps."""
 
     schedule: Annotated[list[rules.RateStep], Field(min_length=1, max_length=100_000), rules.InSteps()]
-    """Pairs of a time and the rate from then on, in order of time, the first at 0s."""
+    """Pairs of a time and the rate from this time on, in order of time; the first time is 0s."""
     period: Duration | None = None
-    """Time after which the schedule starts again."""
+    """Time after which the schedule starts again; by default the last rate stays."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if all(rate == 0 for _, rate in self.schedule):
-            yield Problem(path, "every rate is zero; a link that never carries anything is no link")
+            yield Problem(path, "every rate is zero; the link would never carry a packet")
         last = self.schedule[-1][0]
         if self.period is not None and self.period <= last:
-            yield Problem((*path, "period"), f'found "{self.period}"; expected more than the last step ({last})')
+            yield Problem(
+                (*path, "period"), f'found "{self.period}"; expected more than the time of the last step ({last})'
+            )
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -43,18 +45,18 @@ class TraceCapacity(Model):
     """A capacity from a recording of a network."""
 
     trace: str
-    """File of the recording, relative to the scenario's."""
+    """File of the recording; a relative path starts from the folder of the scenario file."""
     format: str | None = None
     """Format of the file; detected from its contents by default."""
     direction: Literal["down", "up"] | None = None
-    """Direction that is taken, for formats that hold both; by default down for raca, up for opennetlab."""
+    """Direction that is played, for formats with both directions; by default down for raca, up for opennetlab."""
     frequency: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    """Lines a second, for formats without times (hertz)."""
+    """Number of lines per second, for formats without times (hertz)."""
     reference_rate: Rate | None = None
-    """Rate that a ratio of 1 stands for, for formats that hold ratios."""
+    """Rate that a ratio of 1 stands for, for formats with ratios."""
     offset: Annotated[Duration | Literal["random"], OneOf('a time such as "30s", or "random"')] = Duration(0)
-    """Position in the recording at which the run begins; with "random" each seed has its own, the same for both
-    directions of the cable."""
+    """Position in the recording at which the run begins; with "random" each seed has another position, which both
+    directions of the cable share."""
     scale: Factor = 1.0
     """Factor by which the recorded rates are multiplied."""
     capacity_only: bool = False
@@ -75,11 +77,12 @@ class Brownian(Model):
     """Settings of the generated cellular link (Winstein et al., NSDI 2013, section 3)."""
 
     start: Rate = Rate(5_000_000)
-    """Rate at the beginning."""
+    """Rate at the beginning of the run."""
     max: Annotated[Rate, rules.Bounds(_MIN_BROWNIAN, _MAX_BROWNIAN)] = Rate(12_000_000)
-    """Largest rate; the paper's 1000 packets of 1500 bytes a second."""
+    """Largest rate; by default 1000 packets of 1500 bytes per second, as in the paper."""
     sigma: Rate = Rate(2_400_000)
-    """Standard deviation of the change over one second; the paper's 200 packets of 1500 bytes."""
+    """Standard deviation of the change of the rate within one second; by default 200 packets of 1500 bytes per second,
+    as in the paper."""
     outage_escape: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] = 1.0
     """Rate at which outages end, per second."""
 
@@ -92,7 +95,7 @@ class Brownian(Model):
 
 
 class BrownianCapacity(Model):
-    """A generated cellular link: its rate does Brownian motion, with outages that stick."""
+    """A generated cellular link: its rate follows Brownian motion, with outages that last."""
 
     brownian: Brownian
     """Settings of the generator."""
@@ -104,30 +107,30 @@ _Deviation = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
 class Leo(Model):
     """Settings of a link over satellites in low Earth orbit; the path changes every 15 s.
 
-    Round trips and losses are fitted to the ping statistics of a Starlink dish; the model of capacities has no
-    measurement behind it. See docs/networks.md.
+    Round trips and losses are fitted to the ping statistics of a Starlink dish; the model of the capacity is not
+    based on measurements. See docs/networks.md.
     """
 
     median: Annotated[Rate, rules.POSITIVE]
-    """Median of the capacities; a lognormal one is drawn for each interval."""
+    """Median of the lognormal distribution of the capacity, which is drawn for each interval."""
     sigma: _Deviation = 0.5
-    """Standard deviation of the capacities' natural logarithms."""
+    """Standard deviation of the natural logarithm of the capacity."""
     interval: Annotated[Duration, rules.POSITIVE] = Duration(15_000_000_000)
     """Time between changes of the path."""
     round_trip: Duration = Duration(19_000_000)
-    """Shortest round trip, over both directions of the cable; half of it is added to the delay of each."""
+    """Shortest round-trip time over both directions of the cable; each direction gets half of it as extra delay."""
     rest: Duration = Duration(7_000_000)
-    """Median of the round trip's excess over `round_trip`; a lognormal one is drawn for each interval."""
+    """Median of the additional round-trip time, beyond `round_trip`, which is drawn for each interval (lognormal)."""
     rest_sigma: _Deviation = 0.65
-    """Standard deviation of the excess's natural logarithm."""
+    """Standard deviation of the natural logarithm of the additional round-trip time."""
     correlation: Fraction = Fraction(0.2)
-    """Correlation of these logarithms in consecutive intervals."""
+    """Correlation of the logarithms of the additional round-trip time in consecutive intervals."""
     handover: Duration = Duration(100_000_000)
-    """Time for which a change of the path causes losses."""
+    """Duration of the losses at a change of the path."""
     handover_loss: Fraction = Fraction(0.055)
     """Loss probability during a handover."""
     loss: Fraction = Fraction(0.0007)
-    """Loss probability at other times."""
+    """Loss probability outside of handovers."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
@@ -135,7 +138,7 @@ class Leo(Model):
         if not self.interval:
             return
         if duration / self.interval > rules.MAX_BINS:
-            message = f'found "{self.interval}"; that makes more than {rules.MAX_BINS} intervals, one after the other'
+            message = f'found "{self.interval}"; expected a longer one: at most {rules.MAX_BINS} intervals in a run'
             yield Problem((*path, "interval"), message)
         elif self.handover >= self.interval:
             message = f'found "{self.handover}"; expected less than the interval ({self.interval})'
@@ -161,7 +164,7 @@ class Status(Model):
     capacity: Rate
     """Capacity in this status; 0bps for an outage."""
     probability: Fraction
-    """Probability with which it is drawn; the sum over all statuses is 1."""
+    """Probability of this status; the probabilities of all statuses sum to 1."""
 
 
 _MIN_STATUS = Duration(100_000)
@@ -169,34 +172,34 @@ _ROUNDING = 1e-9  # tolerance of the sum of probabilities, for decimal fractions
 
 
 class StatusCapacity(Model):
-    """A capacity drawn anew each interval, without a queue: excess packets are lost.
+    """A capacity that is drawn again for each interval, without a queue: excess packets are lost.
 
     The loss probability is max(0, 1 - capacity / offered rate) for each packet (Hoang 2017, section 3.4.2).
     """
 
     statuses: Annotated[list[Status], Field(min_length=1, max_length=1000)]
-    """Statuses that can be drawn."""
+    """Possible statuses of the link."""
     interval: Annotated[Duration, rules.Bounds(_MIN_STATUS)]
-    """Duration of a status; the first one is drawn at 0s."""
+    """Time after which the status is drawn again, from 0s on."""
     rate_window: Annotated[Duration, rules.Bounds(maximum=Duration(60 * 10**9))] = Duration(0)
-    """Window over which the offered rate is measured; 0s: since the last earlier instant at which a packet came."""
+    """Length of the time window in which the offered rate is measured; 0s: the time since the last earlier arrival."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.interval >= _MIN_STATUS and duration / self.interval > rules.MAX_BINS:
-            message = f'found "{self.interval}"; that makes more than {rules.MAX_BINS} statuses, one after the other'
+            message = f'found "{self.interval}"; expected a longer one: at most {rules.MAX_BINS} intervals in a run'
             yield Problem((*path, "interval"), message)
         names = [status.name for status in self.statuses]
         for position, name in enumerate(names):
             if name in names[:position]:
-                message = f'"{name}" is taken by number {names.index(name) + 1}; names are unique'
+                message = f'"{name}" is the name of entry {names.index(name) + 1}, too; names are unique'
                 yield Problem((*path, "statuses", position, "name"), message)
         total = sum(status.probability for status in self.statuses)
         if abs(total - 1) > _ROUNDING:
             yield Problem((*path, "statuses"), f"the probabilities sum to {total:.12g}; expected 1")
         if not any(status.capacity and status.probability for status in self.statuses):
-            message = "every status that can occur carries nothing; a link that never carries anything is no link"
+            message = "every status that can occur has the capacity 0bps; the link would never carry a packet"
             yield Problem((*path, "statuses"), message)
 
     def to_ir(self, reading: Reading) -> Any:

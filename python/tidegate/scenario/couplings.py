@@ -33,11 +33,11 @@ class Coupling(Model):
     """Names of the flows; a flow with a `count` stands for all of its copies, and a flow to several users of a radio
     network for those of all users."""
     priorities: list[Priority] = Field(default_factory=list)
-    """Priority of each flow: its share of the common rate is its priority over the sum (WebRTC's very-low, low, medium
-    and high are 1, 2, 4 and 8). Equal by default."""
+    """Priority of each flow: the flow's share of the common rate is its priority divided by the sum of all priorities
+    (WebRTC's very-low, low, medium and high are 1, 2, 4 and 8). Equal by default."""
     algorithm: Literal["active", "conservative"] = "active"
-    """How the common rate follows a flow's rate: by each change (active; RFC 8699 section 5.3.1), or, when it falls, in
-    proportion and once in two round trips (conservative; section 5.3.2)."""
+    """Rule by which the common rate follows the rate of a flow: by each change (active; RFC 8699 section 5.3.1), or,
+    when the rate of the flow falls, in proportion and once in two round trips (conservative; section 5.3.2)."""
 
     def fits(self, flows: Sequence[Flow], several: Collection[str], path: Path) -> Iterator[Problem]:
         """Yields a problem for each name or priority that does not match the flows of the scenario.
@@ -50,8 +50,8 @@ class Coupling(Model):
             key_path = (*path, "flows", position)
             flow = media.get(name)
             if flow is None:
-                hint = did_you_mean(name, media) or f"; there are {', '.join(list(media)[:12]) or 'none'}"
-                yield Problem(key_path, f'found "{name}"; no media flow has that name{hint}')
+                hint = did_you_mean(name, media) or f"; available: {', '.join(list(media)[:12]) or 'none'}"
+                yield Problem(key_path, f'found "{name}"; expected the name of a media flow{hint}')
                 continue
             if flow.from_ in several:
                 message = f'"{name}" is sent from each of several users, "{flow.from_}"'
@@ -59,10 +59,11 @@ class Coupling(Model):
                 continue
             first = first or flow
             if flow.from_ != first.from_:
-                message = f'"{name}" is sent from "{flow.from_}", and "{first.name}" from "{first.from_}"'
+                message = f'"{name}" is sent from "{flow.from_}", but "{first.name}" from "{first.from_}"'
                 yield Problem(key_path, f"{message}; expected flows of one sender")
         if self.priorities and len(self.priorities) != len(self.flows):
-            message = f"found {len(self.priorities)} for {len(self.flows)} flows; expected one for each flow, or none"
+            count = len(self.priorities)
+            message = f"found {count} priorities for {len(self.flows)} flows; expected one for each flow, or none"
             yield Problem((*path, "priorities"), message)
 
     def each(self, names: Mapping[str, Sequence[str]]) -> list[tuple[str, float]]:
@@ -90,6 +91,6 @@ def problems(couplings: Sequence[Coupling], flows: Sequence[Flow], several: Coll
         yield from coupling.fits(flows, several, ("couplings", number))
         for position, name in enumerate(coupling.flows):
             if name in coupled:
-                message = f'found "{name}" again; a flow is coupled once'
+                message = f'"{name}" is coupled already; a flow can be in one coupling only, once'
                 yield Problem(("couplings", number, "flows", position), message)
             coupled.add(name)

@@ -53,15 +53,17 @@ class Codel(Managed):
     name: Literal["codel"]
     """Name of the discipline."""
     target: _Time = Duration(5_000_000)
-    """Acceptable wait (TARGET, RFC 8289 section 4.4)."""
+    """Acceptable waiting time (TARGET, RFC 8289 section 4.4)."""
     interval: _Time = Duration(100_000_000)
-    """Time for which the shortest wait must exceed the target before packets are dropped (INTERVAL, section 4.3)."""
+    """Time for which the shortest waiting time must exceed the target before packets are dropped (INTERVAL, section
+    4.3)."""
     maxpacket: Size = Size(1500)
-    """No packet is dropped while at most so many bytes wait behind it: the MTU (section 5.3)."""
+    """Number of bytes behind a packet up to which the packet is not dropped: the MTU (section 5.3)."""
     ecn: bool = True
     """Whether packets of ECN-capable transports are marked instead of dropped."""
     ce_threshold: Annotated[Duration | None, rules.POSITIVE] = None
-    """A packet that waits longer than this is marked, if its transport is ECN-capable (RFC 8290 section 5.2.7)."""
+    """Waiting time above which packets of ECN-capable transports are marked (RFC 8290 section 5.2.7); none by
+    default."""
 
 
 class FqCodel(Managed):
@@ -76,26 +78,26 @@ class FqCodel(Managed):
     name: Literal["fq-codel"]
     """Name of the discipline."""
     target: _Time = Duration(5_000_000)
-    """Acceptable wait in each queue (RFC 8290 section 5.2.2)."""
+    """Acceptable waiting time in each queue (RFC 8290 section 5.2.2)."""
     interval: _Time = Duration(100_000_000)
-    """Time for which the shortest wait must exceed the target before packets are dropped (section 5.2.1)."""
+    """Time for which the shortest waiting time must exceed the target before packets are dropped (section 5.2.1)."""
     quantum: Annotated[Size, Field(gt=0, le=2**30)] = Size(1514)
-    """Bytes that a queue sends in a turn (section 5.2.4)."""
+    """Number of bytes that a queue sends in a turn (section 5.2.4)."""
     flows: Annotated[int, Field(ge=1, le=65_536)] = 1024
     """Number of queues (section 5.2.5)."""
     maxpacket: Size = Size(1500)
-    """CoDel drops no packet while at most so many bytes wait behind it: the MTU (RFC 8289 section 5.3)."""
+    """Number of bytes behind a packet up to which CoDel does not drop the packet: the MTU (RFC 8289 section 5.3)."""
     ecn: bool = True
     """Whether packets of ECN-capable transports are marked instead of dropped (section 5.2.6)."""
     ce_threshold: Annotated[Duration | None, rules.POSITIVE] = None
-    """A packet that waits longer than this is marked, if its transport is ECN-capable (section 5.2.7)."""
+    """Waiting time above which packets of ECN-capable transports are marked (section 5.2.7); by default none."""
 
 
 _Gain = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 
 
 class Pie(Managed):
-    """PIE (RFC 8033): drops or marks arriving packets at random, with a probability that holds the wait at a target."""
+    """PIE (RFC 8033): drops or marks arriving packets at random, with a probability that keeps the wait at a target."""
 
     # RFC 8033 says none; this is the default of Linux (`pie_init` in net/sched/sch_pie.c)
     limit: ClassVar = {"packets": 1000}
@@ -103,25 +105,25 @@ class Pie(Managed):
     name: Literal["pie"]
     """Name of the discipline."""
     qdelay_ref: _Time = Duration(15_000_000)
-    """Target of the wait (QDELAY_REF, RFC 8033 section 4.2)."""
+    """Target of the waiting time (QDELAY_REF, RFC 8033 section 4.2)."""
     t_update: Annotated[Duration, _PERIOD] = Duration(15_000_000)
     """Interval between updates of the probability; at least 10us (T_UPDATE, section 4.2)."""
     max_burst: Duration = Duration(150_000_000)
     """Time after a period without congestion in which no packet is dropped (MAX_BURST, section 4.4)."""
     alpha: _Gain = 0.125
-    """Gain of the distance from the target (hertz; appendix A)."""
+    """Gain of the difference between waiting time and target (hertz; appendix A)."""
     beta: _Gain = 1.25
-    """Gain of the change of the wait (hertz; appendix A)."""
+    """Gain of the change of the waiting time (hertz; appendix A)."""
     mean_pktsize: Size = Size(1000)
-    """Mean packet size; no packet is dropped while at most twice so many bytes wait (MEAN_PKTSIZE, section 4.1)."""
+    """Mean packet size; no packet is dropped while at most twice this size waits (MEAN_PKTSIZE, section 4.1)."""
     ecn: bool = True
     """Whether packets of ECN-capable transports are marked instead of dropped (section 5.1)."""
     mark_ecnth: Fraction = Fraction(0.1)
-    """Probability from which on ECN-capable packets are dropped, too (section 5.1)."""
+    """Drop probability from which on ECN-capable packets are dropped instead of marked (section 5.1)."""
     derandomize: bool = True
-    """Whether drops are neither too close to each other nor too far apart (section 5.4)."""
+    """Whether very short and very long intervals between drops are prevented (section 5.4)."""
     cap_drop: bool = True
-    """Whether the probability, once it is 10 %, grows by at most 2 % an update (section 5.5)."""
+    """Whether the drop probability, once it is 10 %, grows by at most 2 % per update (section 5.5)."""
 
 
 class DualPi2(Managed):
@@ -133,18 +135,20 @@ class DualPi2(Managed):
     name: Literal["dualpi2"]
     """Name of the discipline."""
     target: Annotated[Duration, _PERIOD] = Duration(15_000_000)
-    """Target of the PI controller for the wait; at least 10us (RFC 9332 figure 2)."""
+    """Waiting time at which the PI controller aims; at least 10us (RFC 9332 figure 2)."""
     # the update interval is the shorter of target and rtt_max / 3
     rtt_max: Annotated[Duration, rules.Bounds(Duration(30_000), positive=True)] = Duration(100_000_000)
-    """Longest round trip for which it is stable; gains and interval follow from it. At least 30us (RTT_max)."""
+    """Longest round-trip time for which the PI controller is stable (RTT_max); at least 30us. Gains and interval follow
+    from this time."""
     k: Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)] = 2.0
-    """Coupling factor: L4S packets are marked with probability k p', others dropped or marked with p'^2."""
+    """Coupling factor: with p' from the PI controller, L4S packets are marked with probability k p', others dropped or
+    marked with p'^2."""
     min_th: Duration = Duration(800_000)
-    """Wait in the L4S queue from which on packets are marked (minTh)."""
+    """Waiting time in the L4S queue from which on packets are marked (minTh)."""
     range: Duration = Duration(400_000)
-    """Further wait over which the probability rises to one; 0s makes the ramp a step."""
+    """Additional waiting time, above `min_th`, at which the marking probability reaches one; 0s: a step, not a ramp."""
     th_len: Annotated[int, Field(ge=0, le=10**9)] = 1
-    """No packet is marked for its wait while the L4S queue holds at most so many, itself included (Th_len)."""
+    """Number of packets in the L4S queue up to which no packet is marked for its waiting time (Th_len)."""
     classic_weight: Annotated[Fraction, Field(ge=0.001, le=0.999)] = Fraction(1 / 16)
     """Guaranteed share of the classic queue while both queues have packets (section 4.2.2)."""
 
@@ -154,7 +158,8 @@ WORDS = ", ".join(("drop-tail", *_KINDS))
 
 NoBucket = Literal["drop-tail", "codel", "fq-codel", "pie", "dualpi2"] | Codel | FqCodel | Pie | DualPi2
 Discipline = Annotated[
-    NoBucket, OneOf(f'one of {WORDS}, or a table with one of these names: {{ name = "codel", ... }}', by="name")
+    NoBucket,
+    OneOf(f'one of {WORDS}, or a table with the name of one of these, such as {{ name = "codel", ... }}', by="name"),
 ]
 
 

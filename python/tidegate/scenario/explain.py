@@ -73,7 +73,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "tidegate":
             return str(context["why"])
         case "missing":
-            return "is missing"
+            return "the key is missing"
         case "extra_forbidden":
             keys = sorted(_keys_at(model, detail["loc"][:-1]))
             hint = did_you_mean(str(detail["loc"][-1]), keys)
@@ -81,7 +81,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "shape":
             return f"found {value}; expected {detail['msg']}"
         case "string_pattern_mismatch":
-            return f"found {value}; a name has letters, digits and _ . + -, at most 64 in all"
+            return f"found {value}; expected a letter or digit, then letters, digits and _ . + -, at most 64 in total"
         case "literal_error":
             words = str(context["expected"]).replace("'", '"').replace("False", "false")
             choices = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
@@ -106,8 +106,8 @@ _EXPECTED: dict[str, str] = {
     "list_type": "a list",
     "tuple_type": "a pair",
     "missing_argument": "a pair",
-    "too_short": "at least {min_length} in the list",
-    "too_long": "at most {max_length} in the list",
+    "too_short": "a list of length {min_length} or more",
+    "too_long": "a list of length {max_length} or less",
     "dict_type": "a table",
     "model_type": "a table",
     "finite_number": "a finite number",

@@ -33,19 +33,19 @@ class Flow(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "flow"
-    """Its name; unique."""
+    """Name of the flow; unique."""
     from_: Annotated[Name, Field(alias="from")] = "left"
-    """Point of its sender."""
+    """Point of the network at which the sender is."""
     to: Name = "right"
-    """Point of its receiver."""
+    """Point of the network at which the receiver is."""
     start: Duration = Duration(0)
-    """Time at which it begins."""
+    """Time at which the flow begins."""
     stop: Duration | None = None
-    """Time at which it ends; the run's end by default."""
+    """Time at which the flow ends; by default the end of the run."""
     count: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Number of identical flows; if several, they are called NAME-1, NAME-2 and so on."""
     start_step: Duration = Duration(0)
-    """Time between the starts of two consecutive flows of these."""
+    """Time between the starts of two consecutive flows, if `count` is above 1."""
     media: Media | None = None
     """RTP media under a congestion controller."""
     udp: Udp | None = None
@@ -53,7 +53,7 @@ class Flow(Model):
     tcp: Tcp | None = None
     """A TCP connection."""
     external: External | None = None
-    """Datagrams that your own code feeds (see tidegate.simpy): an empty table, usually."""
+    """Datagrams that your own code sends (see tidegate.simpy); usually an empty table."""
 
     @property
     def kind(self) -> str:
@@ -69,17 +69,17 @@ class Flow(Model):
         """Yields a problem for each value that is out of range or contradicts another."""
         kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            listed = " and ".join(kinds) if kinds else "none of them"
-            yield Problem(path, f"has {listed}; expected exactly one of media, udp, tcp and external")
+            listed = " and ".join(kinds) or "none"
+            yield Problem(path, f"found {listed}; expected exactly one of media, udp, tcp and external")
         if self.from_ == self.to:
-            yield Problem((*path, "to"), f'found "{self.to}"; a flow goes to another point than its from')
+            yield Problem((*path, "to"), f'found "{self.to}"; expected another point than in from')
         last = Duration(self.start + self.start_step * (self.count - 1))
         if last >= duration > 0:
             key = "start" if self.start >= duration else "start_step"
-            message = f'the last one starts at "{last}"' if key == "start_step" else f'found "{last}"'
-            yield Problem((*path, key), f"{message}; expected before the run's end ({duration})")
+            message = f'the last flow starts at "{last}"' if key == "start_step" else f'found "{last}"'
+            yield Problem((*path, key), f"{message}; expected a time before the run's end ({duration})")
         if self.stop is not None and self.stop <= last:
-            yield Problem((*path, "stop"), f'found "{self.stop}"; expected after the start ({last})')
+            yield Problem((*path, "stop"), f'found "{self.stop}"; expected a time after the start ({last})')
         yield from super().problems(path, duration)
 
     def to_ir(self, reading: Reading) -> Any:

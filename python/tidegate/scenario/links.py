@@ -23,7 +23,7 @@ LossStep = Annotated[tuple[Duration, Fraction], Field(strict=False)]
 
 
 class Queue(Model):
-    """Limits of a drop-tail queue; several hold at once, and an empty table sets none.
+    """Limits of a drop-tail queue. Several limits can hold at once; an empty table sets no limit.
 
     A packet that finds the link empty is always accepted.
     """
@@ -40,8 +40,8 @@ class Queue(Model):
     """Limit in time, converted to bytes at the link's mean rate (RFC 8868 section 4.3), or at the first rate of a
     schedule without a period. The same bytes take longer while the link is slower."""
     counts_in_service: bool = True
-    """Whether the packet in service counts, as in ns-2: then no packet waits longer than limit / rate. A device queue
-    of ns-3 does not count it."""
+    """Whether the packet in service counts, as in ns-2: if it does, no packet waits longer than limit / rate. A device
+    queue of ns-3 does not count this packet."""
 
 
 _DROP_TAIL_LIMIT = Queue(time=Duration(300_000_000))
@@ -49,7 +49,7 @@ _DROP_TAIL_LIMIT = Queue(time=Duration(300_000_000))
 
 
 class MeanLoss(Model):
-    """Losses in bursts, by their mean and length (Gilbert): each packet is lost while the state is bad."""
+    """Losses in bursts of a mean length (Gilbert): each packet in the bad state is lost."""
 
     mean: Fraction
     """Fraction of packets lost in the long run."""
@@ -60,7 +60,7 @@ class MeanLoss(Model):
         """Yields a problem for each value that is out of range or contradicts another."""
         largest = self.burst / (1 + self.burst)
         if self.mean > largest:
-            message = f"found {self.mean:g}; bursts of {self.burst:g} allow at most {largest:.3g}"
+            message = f"found {self.mean:g}; expected at most {largest:.3g} with bursts of {self.burst:g}"
             yield Problem((*path, "mean"), message)
 
     def to_ir(self, reading: Reading) -> Any:
@@ -73,12 +73,12 @@ class MeanLoss(Model):
 
 
 class GilbertElliott(Model):
-    """Losses in two states (Gilbert 1960, Elliott 1963)."""
+    """Losses by a model with two states (Gilbert 1960, Elliott 1963)."""
 
     to_bad: Fraction
-    """Probability of going from good to bad, at each packet."""
+    """Probability of a change from the good to the bad state, at each packet."""
     to_good: Fraction
-    """Probability of going from bad to good, at each packet."""
+    """Probability of a change from the bad to the good state, at each packet."""
     loss_good: Fraction = Fraction(0)
     """Loss probability in the good state."""
     loss_bad: Fraction = Fraction(1)
@@ -98,7 +98,7 @@ class LossSchedule(Model):
     """Independent losses whose probability changes in steps."""
 
     schedule: Annotated[list[LossStep], Field(min_length=1, max_length=100_000), rules.InSteps()]
-    """Pairs of a time and the loss probability from then on, in order of time."""
+    """Pairs of a time and the loss probability from this time on, in order of time."""
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: a kind of loss from each time on."""
@@ -115,11 +115,11 @@ class Rfc8868(Model):
     """Bounded jitter that never reorders (RFC 8868 section 4.5.2)."""
 
     std: Duration = Duration(5_000_000)
-    """Standard deviation."""
+    """Standard deviation of the jitter."""
     n_std: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = 3.0
-    """Bound in standard deviations."""
+    """Bound of the jitter, as a multiple of the standard deviation."""
     mean: Duration = Duration(0)
-    """x_mean, added to every packet's delay."""
+    """Mean of the jitter (x_mean), which is added to the delay of each packet."""
 
 
 class Rfc8868Jitter(Model):
@@ -137,10 +137,10 @@ class UniformJitter(Model):
 
 
 class NormalJitter(Model):
-    """Normal jitter around the delay, but no packet arrives before it was sent; packets may overtake each other."""
+    """Normal jitter around the delay; packets may overtake each other, but none arrives before it was sent."""
 
     normal: Annotated[Duration, rules.POSITIVE]
-    """Standard deviation."""
+    """Standard deviation of the jitter."""
 
 
 Jitter = Annotated[
@@ -155,33 +155,33 @@ class _Ends(Model):
     name: Name = "link"
     """Unique name. The other direction is called `NAME.back`."""
     from_: Annotated[Name, Field(alias="from")] = "left"
-    """Point at its head."""
+    """Point of the network at which the link begins."""
     to: Name = "right"
-    """Point at its tail."""
+    """Point of the network at which the link ends."""
 
 
 class Way(Model):
     """Properties of a cable in one direction: each key is one of [Back][tidegate.scenario.links.Back], too."""
 
     capacity: Capacity = "infinite"
-    """Capacity of the link; with "external" your own code carries its packets (see tidegate.simpy)."""
+    """Capacity of the link; with "external" your own code carries the packets (see tidegate.simpy)."""
     delay: Duration = Duration(0)
-    """Propagation delay, one way."""
+    """Propagation delay in one direction."""
     queue: Queue | None = None
-    """Limits of its queue; by default 300 ms for drop-tail (RFC 8867 section 4), and each discipline's own default."""
+    """Limits of the queue; by default 300 ms for drop-tail (RFC 8867 section 4), else the limit of the discipline."""
     discipline: AnyDiscipline = "drop-tail"
     """Queue discipline, which chooses packets to send and to drop: a name, or a table with a name and parameters."""
     loss: Loss = Fraction(0)
-    """Loss on the medium, behind the queue."""
+    """Packet loss on the medium, after the queue."""
     byte_error: Fraction = Fraction(0)
     """Probability that a byte is damaged; a packet with a damaged byte is dropped."""
     jitter: Jitter = "none"
     """Delay jitter."""
     ecn: Literal["pass", "bleach", "drop"] = "pass"
-    """Treatment of packets with an ECN codepoint or a mark behind the queue (RFC 6679 section 7.4): they pass (pass),
-    lose the field as at a node without ECN (bleach), or are dropped (drop)."""
+    """Treatment of packets with an ECN codepoint or a mark, after the queue (RFC 6679 section 7.4): unchanged (pass),
+    ECN field cleared as at a node without ECN (bleach), or dropped (drop)."""
     service: Literal["fifo", "managed"] = "fifo"
-    """How it is simulated: each packet's departure is computed when it arrives (fifo; fast), or packet by packet
+    """Simulation of the queue: the departure of each packet is computed at its arrival (fifo; fast), or at its turn
     (managed), so that your own code can change the link while packets wait (see tidegate.simpy). The results are the
     same. Disciplines other than drop-tail are always managed."""
 
@@ -189,7 +189,7 @@ class Way(Model):
 if TYPE_CHECKING:
 
     class Back(Way):
-        """Overrides for a cable's other direction."""
+        """Properties of the other direction of a cable, where they differ."""
 
         def __init__(self, /, **keys: Any) -> None: ...
 
@@ -198,7 +198,7 @@ else:
         "Back",
         __base__=Model,
         __module__=__name__,
-        __doc__="Overrides for a cable's other direction.",
+        __doc__="Properties of the other direction of a cable, where they differ.",
         **{name: (field.rebuild_annotation() | None, None) for name, field in Way.model_fields.items()},
     )
 
@@ -219,8 +219,9 @@ class Link(Way, _Ends):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    back: Annotated[bool | Back, OneOf("true, false, or a table of what differs in the other direction")] = True
-    """The other direction: the same (true), none (false), or a table of the keys that differ."""
+    back: Annotated[bool | Back, OneOf("true, false, or a table of the keys that differ in the other direction")] = True
+    """The other direction of the cable: with the same properties (true), without it (false), or a table of the keys
+    that differ."""
 
     @property
     def names(self) -> list[str]:
@@ -239,20 +240,18 @@ class Link(Way, _Ends):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         if self.from_ == self.to:
-            yield Problem((*path, "to"), f'found "{self.to}"; a link goes to another point than its from')
+            yield Problem((*path, "to"), f'found "{self.to}"; expected another point than in from')
         yield from _direction_problems(self, self.capacity, path, duration)
         if not isinstance(self.back, bool):
             inner = (*path, "back")
             yield from _direction_problems(self.back, self.back.capacity or self.capacity, inner, duration)
             inherits_loss = self.loss and "loss" not in self.back.model_fields_set
             if inherits_loss and isinstance(self.back.capacity, StatusCapacity):
-                message = f"{_NOT_BESIDE_STATUSES} (set loss = 0 in back: by default it has that of the link)"
+                message = f"{_NOT_BESIDE_STATUSES} (set loss = 0 in back, whose default is the loss of the link)"
                 yield Problem((*inner, "capacity"), message)
             inherits_discipline = self.discipline != "drop-tail" and self.back.discipline is None
             if inherits_discipline and isinstance(self.back.capacity, StatusCapacity):
-                message = (
-                    f'{_NOT_BESIDE_STATUSES} (set discipline = "drop-tail" in back: by default it has that of the link)'
-                )
+                message = f'{_NOT_BESIDE_STATUSES} (set discipline = "drop-tail" in back, whose default is the link\'s)'
                 yield Problem((*inner, "capacity"), message)
 
     def to_ir(self, reading: Reading) -> Any:
@@ -273,9 +272,7 @@ def limits(keys: dict[str, Any]) -> Queue:
     return _DROP_TAIL_LIMIT if discipline is None else Queue(**discipline.limits())
 
 
-_NOT_BESIDE_STATUSES = (
-    "a link with statuses has no queue, discipline or loss: it loses the packets that it cannot carry"
-)
+_NOT_BESIDE_STATUSES = "a link with statuses has no queue, discipline or loss: packets above its capacity are lost"
 
 
 def _direction_problems(direction: Link | Back, capacity: object, path: Path, duration: Duration) -> Iterator[Problem]:
@@ -285,9 +282,7 @@ def _direction_problems(direction: Link | Back, capacity: object, path: Path, du
         if isinstance(value, Model):
             yield from value.problems((*path, key), duration)
     if isinstance(direction.capacity, Rate) and not direction.capacity:
-        yield Problem(
-            (*path, "capacity"), f'found "{direction.capacity}"; a link that never carries anything is no link'
-        )
+        yield Problem((*path, "capacity"), f'found "{direction.capacity}"; the link would never carry a packet')
     if isinstance(capacity, StatusCapacity):
         if "queue" in direction.model_fields_set and direction.queue not in (None, Queue()):
             yield Problem((*path, "queue"), _NOT_BESIDE_STATUSES)

@@ -183,10 +183,12 @@ def _populated(ir: Ir, scenario: Scenario) -> Ir:
     names: set[str] = set()
     for flow in flows:
         if flow["name"] in names:
-            raise InputError(f'flows: two are called "{flow["name"]}"; flows of users end in the user number')
+            raise InputError(
+                f'flows: two flows are called "{flow["name"]}"; flows of users are called NAME-1, NAME-2 ...'
+            )
         names.add(flow["name"])
     if not names:
-        raise InputError("flows: no user with a flow comes before the run's end")
+        raise InputError("flows: no user with a flow arrives before the run's end; expected at least one")
     radios = [population.lower_radio(radio, groups) for radio in scenario.radios.values()]
     ir = {**ir, "radios": radios, "flows": flows}
     if "couplings" in ir:

@@ -39,9 +39,9 @@ class Controller(Model):
     model_config = ConfigDict(extra="allow")
 
     name: str
-    """Its name, or `python:module:Class`, `python:file.py:Class`, `onnx:file`, `alphartc:file.py`."""
+    """Name of the controller, or `python:module:Class`, `python:file.py:Class`, `onnx:file`, `alphartc:file.py`."""
     preset: str = ""
-    """Set of values that its settings start from; its default if empty."""
+    """Preset that the settings of the controller start from; empty: the default preset."""
 
     @property
     def settings(self) -> dict[str, Scalar]:
@@ -65,20 +65,22 @@ class Feedback(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     format: Literal["auto", "twcc", "ccfb", "none"] = "auto"
-    """Transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or as the controller needs (auto).
+    """Format of the feedback: transport-wide (twcc), RFC 8888 (ccfb), receiver reports only (none), or as the
+    controller needs (auto).
 
-    With auto, a controller that works with receiver reports or with messages of its own receiving half gets none.
-    Others get twcc, or ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not report.
+    With auto, a controller that works with receiver reports or with messages of its own receiving half gets none. Other
+    controllers get twcc, or ccfb where packets carry an ECN codepoint (`media.ecn`), which twcc does not report.
     """
     interval: Annotated[Literal["auto", "frame"] | Duration, OneOf('"auto", "frame", or a time'), rules.TIMER] = "auto"
     """Time between two reports, counted from the first packet. The default for twcc is that of libwebrtc's receiver:
-    reports of 68 bytes take 5 % of the rate that its end may send, but come every 50 to 250 ms; every 50 ms where it
-    sends no media. The default for ccfb is 50 ms. With "frame" a report comes with the last packet of each frame,
-    after 16 packets, and 40 ms after the previous report, which is the rule of SCReAM's receiver; this is the default
-    under controllers that need it (`scream`, `scream-v1`)."""
+    reports of 68 bytes take 5 % of the rate that the receiver's end may send, with at least 50 and at most 250 ms
+    between two reports; 50 ms if this end sends no media. The default for ccfb is 50 ms. With "frame" a report comes
+    with the last packet of each frame, after 16 packets, and 40 ms after the previous report, which is the rule of
+    SCReAM's receiver; this is the default under controllers that need it (`scream`, `scream-v1`)."""
     reports: Annotated[Duration | None, rules.TIMER] = None
-    """Shortest time between two RTCP reports of either end, before randomisation by 0.5 to 1.5 (RFC 3550
-    section 6.3.1); by default 360 s over the session bandwidth in kbit/s (section 6.2). Not under avpf."""
+    """Shortest time between two RTCP reports of either end, before randomisation by a factor of 0.5 to 1.5 (RFC 3550
+    section 6.3.1); by default 360 s divided by the session bandwidth in kbit/s (section 6.2). Not with the profile
+    avpf."""
     profile: Literal["free", "avp", "avpf"] = "free"
     """Times at which RTCP may be sent: feedback at any time and reports by RFC 3550, as WebRTC does in effect (free);
     feedback only with the reports of RFC 3550 section 6.3 (avp); feedback early where RFC 4585 section 3.5 allows it
@@ -86,28 +88,31 @@ class Feedback(Model):
     bandwidth: Annotated[Rate | None, rules.SENDING_RATE] = None
     """Session bandwidth, of which the RTCP of both ends gets 5 % (RFC 3550 section 6.2); by default max_rate."""
     reduced_size: bool = False
-    """Under avpf, whether early packets hold feedback alone (RFC 5506), without a report and the sender's name."""
+    """Whether early packets hold only feedback (RFC 5506), without a report and the sender's name; with the profile
+    avpf only."""
     rr_interval: Duration = Duration(0)
-    """Under avpf, shortest time between full reports, before randomisation by 0.5 to 1.5 (T_rr_interval, RFC 4585
-    section 3.5.3); a longer one leaves more bandwidth to feedback."""
+    """Shortest time between full reports with the profile avpf, before randomisation by a factor of 0.5 to 1.5
+    (T_rr_interval, RFC 4585 section 3.5.3); a longer time leaves more bandwidth to feedback."""
 
     ecn_reports: Literal["auto", "on", "off"] = "auto"
     """Whether the receiver reports its ECN counters (RFC 6679 section 5): a summary with each report (XR), and
-    feedback on marks between reports. By default it does where packets bear a codepoint, and neither the format nor
-    messages of the controller's own receiving half report marks."""
+    feedback on marks between reports. By default (auto) it does if packets carry an ECN codepoint and marks are
+    reported neither by the feedback format nor by the controller's own receiving half."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.profile == "avpf":
             if self.reports is not None:
-                yield Problem((*path, "reports"), f'found "{self.reports}"; profile "avpf" has rr_interval instead')
+                yield Problem(
+                    (*path, "reports"), f'found "{self.reports}"; with profile = "avpf" use rr_interval instead'
+                )
             return
         for key in ("reduced_size", "rr_interval"):
             if getattr(self, key):
                 shown_value = show(getattr(self, key))
                 yield Problem(
-                    (*path, key), f'found {shown_value}; it needs profile = "avpf", which is "{self.profile}"'
+                    (*path, key), f'found {shown_value}; it needs profile = "avpf", and profile is "{self.profile}"'
                 )
 
     def to_ir(self, reading: Reading) -> Any:
@@ -142,7 +147,7 @@ class Fixed(Model):
     """A fixed playout delay."""
 
     fixed: Duration
-    """The delay after the first frame."""
+    """Playout delay after the first frame is complete; later frames follow at the intervals of their capture."""
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -172,15 +177,15 @@ class Media(StatedDefaults, Model):
     start_rate: Rate = Rate(300_000)
     """Rate at which the controller starts (libwebrtc's default)."""
     min_rate: Rate = Rate(30_000)
-    """Lowest rate that the controller may ask for (libwebrtc has 5 kbit/s; WebRTC applications set 30)."""
+    """Lowest rate that the controller may ask for (libwebrtc has 5 kbit/s; WebRTC applications set 30 kbit/s)."""
     max_rate: Rate | None = None
     """Highest rate that the controller may ask for; by default the sum of the sources' largest rates."""
     video: AnyVideo = StatisticalVideo()
     """The video stream."""
     content: Literal["camera", "screen"] = "camera"
     """Content of the video. For a shared screen `gcc:libwebrtc` is configured differently: it paces at the target
-    itself, not at 1.1 times the target, and probes every 5 s while it has little to send. Under any controller the
-    default of queue_limit is then 2.875 s."""
+    itself, not at 1.1 times the target, and probes every 5 s while it has little to send. With any controller, a
+    shared screen has 2.875 s as the default of queue_limit."""
     audio: Annotated[Literal[False] | Audio, OneOf("false, or a table with rate and interval")] = False
     """The audio stream."""
     feedback: Feedback = Feedback()
@@ -191,34 +196,34 @@ class Media(StatedDefaults, Model):
     """Repair of video losses: requests and retransmission (nack), requests of key frames (pli), parity (fec); none by
     default."""
     ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
-    """ECN codepoint of its RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or as
+    """ECN codepoint of the RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or as
     the controller needs (auto)."""
     ecn_initiation: Literal["none", "rtp"] = "none"
     """Whether the sender first tests that the path carries ECN, with a small part of its packets and the receiver's ECN
-    reports (rtp; RFC 6679 section 7.2.1). If the path does not, or no longer, packets bear no codepoint
-    (section 7.4)."""
+    reports (rtp; RFC 6679 section 7.2.1). If the path does not carry ECN, or stops to, packets have no
+    codepoint (section 7.4)."""
     circuit_breaker: Literal["watch", "act", "off"] = "watch"
     """RTP circuit breakers (RFC 8083): the run reports when its sender should have stopped (watch), the sender stops
-    for good (act), or neither (off). They use RTCP alone, independently of the controller."""
+    for good (act), or neither (off). Circuit breakers use only RTCP, independently of the controller."""
     payload: Size = Size(1200)
-    """RTP payload of a full packet, without headers."""
+    """Size of the RTP payload of a full packet, without headers."""
     overhead: Size = Size(28)
-    """Headers of IPv4 and UDP."""
+    """Size of the headers of IPv4 and UDP."""
     marks: bool = True
     """Whether video packets name their frame in a header extension of 4 bytes (AV1's dependency descriptor; 12 on the
-    first packet of a key frame). Without it the simulator tells the receiver, which fits experiments that prescribe
-    packet sizes."""
+    first packet of a key frame). Without the extension the receiver learns the frame from the simulator, for
+    experiments that prescribe packet sizes."""
     queue_limit: Duration = Duration(2_000_000_000)
-    """Longest wait of media at the sender. While more waits than the target rate carries in this time, new media is not
-    sent. A controller that drains the queue (`gcc:libwebrtc`) lets its pacer send so fast that no packet waits longer,
-    except behind a probe, which has its own rate."""
+    """Longest waiting time of media at the sender. While more media waits than the target rate carries in this time,
+    new media is not sent. A controller that drains the queue (`gcc:libwebrtc`) lets its pacer send so fast that no
+    packet waits longer, except behind a probe, which has its own rate."""
     both_ways: bool = False
     """Whether the receiver sends the same media back, in the same call."""
     packets: Annotated[int, Field(ge=1, le=10**15)] | None = None
     """Number of RTP packets of media after which the flow ends with a BYE, unless it ended before; no limit by
     default."""
     pauses: list[Pause] = Field(default_factory=list)
-    """Pairs of times between which the sources are off."""
+    """Pauses of the sources: pairs of times, begin and end."""
 
     @property
     def largest_rate(self) -> Rate:
@@ -251,20 +256,22 @@ class Media(StatedDefaults, Model):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         if self.video is False and self.audio is False:
-            yield Problem(path, "has neither video nor audio; expected at least one of them")
+            yield Problem(path, "found neither video nor audio; expected at least one of them")
         yield from self._bounds(path)
         yield from super().problems(path, duration)
         if self.video is False and self.content == "screen":
-            yield Problem((*path, "content"), 'found "screen"; there is no video that could show one')
+            yield Problem((*path, "content"), 'found "screen"; the flow has no video; expected "camera"')
         if self.ecn_initiation == "rtp" and self.feedback.ecn_reports == "off":
             yield Problem((*path, "ecn_initiation"), 'found "rtp"; it needs feedback.ecn_reports, which is "off"')
         if self.video is False and self.repair.repairs:
-            yield Problem((*path, "repair"), "repairs video, and there is none; leave it out or send video")
+            yield Problem((*path, "repair"), "the flow has no video to repair; remove repair, or add video")
         yield from self._packets(path)
         for position, (begin, end) in enumerate(self.pauses):
             earliest = self.pauses[position - 1][1] if position else 0
             if not earliest <= begin < end:
-                message = f'"{begin}" to "{end}"; pauses are pairs in order of time, one after the other'
+                message = (
+                    f'found "{begin}" to "{end}"; expected pauses in order of time, each from begin to a later end'
+                )
                 yield Problem((*path, "pauses", position), message)
 
     def _bounds(self, path: Path) -> Iterator[Problem]:
@@ -286,7 +293,7 @@ class Media(StatedDefaults, Model):
             maximum = Size(rules.IP_PACKET - max(_UDP_HEADERS - self.overhead, 0))
             if not minimum <= self.video.packet_size <= maximum:
                 message = (
-                    f'found "{self.video.packet_size}"; expected from {minimum}, the headers and a byte, to {maximum}'
+                    f'found "{self.video.packet_size}"; expected from {minimum} (headers and one byte) to {maximum}'
                 )
                 yield Problem((*path, "video", "packet_size"), message)
         if self.overhead > rules.MAX_OVERHEAD:

@@ -68,9 +68,10 @@ def check(run_input: RunInput) -> None:
     summary_need = need({**ir, "record": {**ir["record"], "level": "summary", "capture": False}}, traces)
     hint = f'; record = "summary" needs about {_shown(summary_need)}' if level != "summary" else ""
     raise RunError(
-        f'{ir["name"]}: needs about {_shown(wanted)} of memory (record = "{level}", {ir["duration"] / SECOND:g} s, '
-        f"{sum(1 for _ in flows_of(ir))} flows), and {_shown(room)} are free ({limit_name}){hint}; "
-        f"a longer bin, fewer flows or a shorter run need less, and {IGNORE}=1 runs it all the same"
+        f'{ir["name"]}: the run needs about {_shown(wanted)} of memory (record = "{level}", '
+        f"{ir['duration'] / SECOND:g} s, {sum(1 for _ in flows_of(ir))} flows), "
+        f"and {_shown(room)} are free ({limit_name}){hint}; "
+        f"a longer bin, fewer flows or a shorter run need less; {IGNORE}=1 skips this check"
     )
 
 

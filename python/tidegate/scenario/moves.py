@@ -65,7 +65,7 @@ def _check_kind(value: object, info: ValidationInfo) -> object:
 
 
 class Move(Model):
-    """A change of a link, or the start or end of a flow. It comes before all other events of its time.
+    """A change of a link, or the start or end of a flow. It comes before all other events at the same time.
 
     >>> Move(time="10s", link="uplink", key="capacity", value="500kbps").value
     Rate('500kbps')
@@ -80,7 +80,7 @@ class Move(Model):
     link: Name | None = None
     """Link that is changed, in one direction: `uplink`, or `uplink.back` for the other direction."""
     flow: Name | None = None
-    """Instead of a link, the flow that begins or ends."""
+    """Flow that begins or ends; instead of a link."""
     key: Literal["capacity", "delay", "loss", "running"]
     """Property that is changed: `capacity`, `delay` or `loss` of a link; `running` of a flow."""
     value: Annotated[
@@ -95,21 +95,21 @@ class Move(Model):
         ),
         BeforeValidator(_check_kind),
     ]
-    """New value. The remaining bits of a packet in service go at the new capacity; a new delay or loss applies to
+    """New value. The remaining bits of a packet in service are sent at the new capacity; a new delay or loss applies to
     packets that are served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
 
     def fits(self, links: Sequence[str], flows: Sequence[str], duration: Duration, path: Path) -> Iterator[Problem]:
         """Yields a problem for each value that does not match links and flows of these names."""
         if self.time > duration:
-            yield Problem((*path, "time"), f'found "{self.time}"; expected a time of the run, which ends at {duration}')
+            yield Problem((*path, "time"), f'found "{self.time}"; expected at most the duration ({duration})')
         if (self.link is None) == (self.flow is None):
             stated = "neither link nor flow" if self.link is None else "both link and flow"
-            yield Problem(path, f"found {stated}; expected one of them")
+            yield Problem(path, f"found {stated}; expected exactly one of them")
             return
         kind, names, name = ("link", links, self.link) if self.link is not None else ("flow", flows, self.flow)
         if name not in names:
-            hint = did_you_mean(str(name), names) or f"; there are {', '.join(names[:12]) or 'none'}"
-            yield Problem((*path, kind), f'found "{name}"; no {kind} has that name{hint}')
+            hint = did_you_mean(str(name), names) or f"; available: {', '.join(names[:12]) or 'none'}"
+            yield Problem((*path, kind), f'found "{name}"; expected the name of a {kind}{hint}')
         if (kind == "flow") != (self.key == "running"):
             expected_key = "running" if kind == "flow" else "capacity, delay or loss"
             yield Problem((*path, "key"), f'found "{self.key}"; expected {expected_key} for a {kind}')

@@ -47,7 +47,9 @@ def population(scenario: Scenario, seed: int) -> dict[str, list[Member]]:
             members = members_of(group, radio.name, network_seed, int(scenario.duration), room)
             room -= len(members)
             if room < 0:
-                raise InputError(f"{key}.users.{group.name}: with these there are more than {MAX_USERS} users")
+                raise InputError(
+                    f"{key}.users.{group.name}: the network has more than {MAX_USERS} users with this group"
+                )
             groups[group.name] = members
     return groups
 
@@ -131,10 +133,10 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         for position, group in enumerate(radio.users):
             path: Path = (key, "users", position)
             if group.name in points:
-                message = f'"{group.name}" is a point of the network; users are points of their own'
+                message = f'"{group.name}" is the name of a point of the network; expected another name for users'
                 yield Problem((*path, "name"), message)
             if group.name in numbers:
-                message = f'"{group.name}" is taken by number {numbers[group.name]}; names are unique'
+                message = f'"{group.name}" is the name of entry {numbers[group.name]}, too; names are unique'
                 yield Problem((*path, "name"), message)
             numbers[group.name] = position + 1
             yield from _group(group, path, scenario.duration)
@@ -144,19 +146,19 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
 
 def _group(group: Users, path: Path, duration: Duration) -> Iterator[Problem]:
     if group.start >= duration > 0:
-        yield Problem((*path, "start"), f'found "{group.start}"; expected before the run\'s end ({duration})')
+        yield Problem((*path, "start"), f'found "{group.start}"; expected a time before the run\'s end ({duration})')
     if group.stop is not None and group.stop <= group.start:
-        yield Problem((*path, "stop"), f'found "{group.stop}"; expected after the start ({group.start})')
+        yield Problem((*path, "stop"), f'found "{group.stop}"; expected a time after the start ({group.start})')
     if group.arrival is None:
         return
     if group.count > 1:
         yield Problem(
             (*path, "count"),
-            "needs users that are present from the start, but these arrive; leave out count or arrival",
+            f"found {group.count} and an arrival process; expected only one of count and arrival",
         )
     if group.arrival.rate.per_second * duration.seconds > MAX_USERS:
         max_rate = Frequency(int(MAX_USERS / max(duration.seconds, 1) * Frequency.units["/s"]))
-        message = f'found "{group.arrival.rate}"; expected at most {max_rate}, or more than {MAX_USERS} users come'
+        message = f'found "{group.arrival.rate}"; expected at most {max_rate}, so that at most {MAX_USERS} users arrive'
         yield Problem((*path, "arrival", "rate"), message)
     yield from group.problems(path, duration)
 
@@ -168,11 +170,9 @@ def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Prob
             continue
         path: Path = ("flows", position)
         if flow.count > 1:
-            message = (
-                f'found {flow.count}; a flow with users of the radio network stands for one flow a user of "{ends[0]}"'
-            )
+            message = f'found {flow.count}; expected 1, since the flow stands for one flow per user of "{ends[0]}"'
             yield Problem((*path, "count"), message)
         if flow.external is not None and any(groups[end].several for end in ends):
-            yield Problem(path, f'external flows go to single users, and "{ends[0]}" are several')
+            yield Problem(path, f'an external flow needs a single user, but "{ends[0]}" stands for several')
         if len(ends) > 1 and any(groups[end].several for end in ends):
-            yield Problem((*path, "to"), "both ends are users of the radio network; then each must be a single one")
+            yield Problem((*path, "to"), "both ends are users of the radio network; expected a single user at each end")

@@ -18,7 +18,7 @@ Metres = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 
 
 class RadioQueue(Model):
-    """Limits of each user's queue; several hold at once. Packets of which a part has been sent do not count."""
+    """Limits of each user's queue, which can hold at once; packets of which a part has been sent do not count."""
 
     if TYPE_CHECKING:
 
@@ -29,7 +29,7 @@ class RadioQueue(Model):
     bytes: Size | None = None
     """Limit in bytes."""
     age: Annotated[Duration | None, rules.POSITIVE] = None
-    """Longest wait; a packet that has waited longer is dropped (PDCP's discard timer)."""
+    """Longest waiting time; a packet that has waited longer is dropped (PDCP's discard timer)."""
 
 
 class Handover(Model):
@@ -42,18 +42,18 @@ class Handover(Model):
     hysteresis: Annotated[float, Field(ge=0, le=30, allow_inf_nan=False)] = 3.0
     """Margin in dB by which another cell must be better."""
     trigger: Annotated[Duration, _AT_MOST_A_MINUTE] = Duration(200_000_000)
-    """Time for which it must be better; cells are compared every 100 ms."""
+    """Time for which another cell must be better; cells are compared every 100 ms."""
     interruption: Annotated[Duration, _AT_MOST_A_MINUTE] = Duration(30_000_000)
     """Time without transmissions during the change."""
 
 
 class Arrival(Model):
-    """Users that come and go: a Poisson process, and the same stay for all."""
+    """Users that come and go: arrivals as a Poisson process, and the same stay for all users."""
 
     rate: Annotated[Frequency, rules.POSITIVE]
-    """Mean arrivals per time, in the whole network."""
+    """Mean rate of arrivals in the whole network."""
     stay: Annotated[Duration, rules.POSITIVE]
-    """Time that each user stays."""
+    """Time for which each user stays."""
 
 
 class Users(Model):
@@ -72,17 +72,17 @@ class Users(Model):
     name: Name = "user"
     """Name of the group, which flows use as `from` or `to`; several users are called NAME-1, NAME-2 and so on."""
     count: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Number of users from the start on."""
+    """Number of users, all present from `start` on."""
     arrival: Arrival | None = None
-    """Instead of a count: an arrival process."""
+    """Arrival process of the users; instead of a count."""
     start: Duration = Duration(0)
-    """Time from which on they are present, or the first may arrive."""
+    """Time from which on the users are present, or may arrive."""
     stop: Duration | None = None
-    """Time at which they leave, or the last may arrive; the run's end by default."""
+    """Time at which the users leave, or after which no user arrives; by default the end of the run."""
     place: Annotated[tuple[Metres, Metres], Field(strict=False)] | None = None
-    """Position at the beginning: metres east and north of the middle; drawn for each user by default."""
+    """Position at the beginning: metres east and north of the centre; by default random for each user."""
     full_buffer: bool = False
-    """Whether their buffers are always full: they cause interference and load, without packets."""
+    """Whether the buffers of the users are always full: such users cause interference and load, without packets."""
 
     @property
     def several(self) -> bool:
@@ -124,13 +124,13 @@ class Lte(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "lte"
-    """Its name, among those of links."""
+    """Name of the network; unique among networks and links."""
     core: Name = "core"
-    """Point that connects its base stations to links."""
+    """Point that connects the base stations to links."""
     sites: Literal[7, 19] = 7
     """Number of sites, on a hexagonal grid, with three cells each."""
     wrap: bool = True
-    """Whether copies of the layout surround it, so that no cell is at the edge."""
+    """Whether copies of the layout surround the network, so that no cell is at the edge."""
     case: Literal[1, 3] = 1
     """3GPP case: sites 500 m (1) or 1732 m (3) apart (TR 25.814 table A.2.1.1-1)."""
     tilt: bool = False
@@ -138,25 +138,26 @@ class Lte(Model):
     bandwidth: Literal["5MHz", "10MHz"] = "10MHz"
     """Bandwidth of the carrier."""
     antennas: Literal["1x1", "1x2", "2x2"] = "1x2"
-    """Antennas of a cell and of a user; 2x2 is transmit diversity, one stream."""
+    """Number of antennas of a cell and of a user; 2x2: transmit diversity with one stream."""
     fading: Literal["tu6", "epa", "eva", "flat", "none"] = "tu6"
     """Multipath profile: Typical Urban, Extended Pedestrian A, Extended Vehicular A, one path, or no fast fading."""
     speed: Annotated[Speed, rules.Bounds(maximum=Speed(500_000))] = Speed(3_000)
-    """Speed of users, who move straight on."""
+    """Speed of users, who move in straight lines."""
     interferers: Annotated[int, Field(ge=0, le=6)] = 2
-    """Number of a user's strongest interferers that fade fast; the others have their mean strength."""
+    """Number of a user's strongest interferers with fast fading; other interferers have their mean strength."""
     scheduler: Literal["pf", "rr"] = "pf"
-    """Proportional fair over subbands of 5 resource blocks (pf), or the whole carrier to each user in turn (rr)."""
+    """Scheduler: proportional fair in subbands of 5 resource blocks (pf), or the whole carrier for each user in turn
+    (rr)."""
     outer_loop: bool = True
     """Whether a loop corrects reported channel qualities so that one in ten first transmissions fails."""
     window: Annotated[Duration, rules.Bounds(Duration(1_000_000))] = Duration(300_000_000)
-    """Window of the proportional-fair average."""
+    """Averaging time of the proportional-fair scheduler."""
     queue: RadioQueue = RadioQueue(packets=1000)
     """Limits of each user's queue, in each direction."""
     handover: Handover = Handover()
-    """Conditions for a change of cell."""
+    """Conditions for a change of a user's cell."""
     users: Annotated[list[Users], Field(min_length=1, max_length=10_000)]
-    """Its users, in groups."""
+    """Users of the network, in groups."""
 
     def access(self) -> dict[str, Any]:
         """All settings but name, core and users, as the engine takes them: under the same names, in base units."""

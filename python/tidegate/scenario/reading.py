@@ -37,7 +37,7 @@ class Origin:
         """
         content = trace.contents(self.path)
         if content.sha256 != self.sha256:
-            raise InputError(f"{self.path}: was changed since it was read; run the same again")
+            raise InputError(f"{self.path}: the file has changed since it was read; run the same command again")
         return content.data
 
     def parse(self, data: bytes) -> trace.Trace:
@@ -127,7 +127,7 @@ def _load(path: Path, capacity: TraceCapacity) -> tuple[trace.Trace, str]:
     how = {key: getattr(capacity, key) for key in ("format", "frequency", "direction", "reference_rate")}
     loaded, sha256 = trace.load_with_sha256(path, **how)
     if loaded.mean_rate == 0:
-        raise TraceError(f"{path}: every rate is zero; a link that never carries anything is no link")
+        raise TraceError(f"{path}: every rate is zero; the link would never carry a packet")
     return loaded, sha256
 
 

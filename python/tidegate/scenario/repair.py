@@ -21,7 +21,7 @@ class Nack(Model):
     """Requests of missing packets (RFC 4585 section 6.2.1) and their retransmission (RFC 4588)."""
 
     wait: Duration = Duration(5_000_000)
-    """Time that a receiver waits for an overtaken packet before it requests it: the length of a pacer's burst."""
+    """Time from a gap in the sequence to the request of the missing packet: the length of a pacer's burst."""
     requests: Annotated[int, Field(ge=1, le=1000)] = 10
     """Largest number of requests for a packet, one per round trip (libwebrtc, kMaxNackRetries)."""
     keep: Duration = Duration(1_000_000_000)
@@ -43,11 +43,11 @@ class Fec(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     packets: Annotated[int, Field(ge=1, le=255)]
-    """Media packets of a group."""
+    """Number of media packets in a group."""
     parity: Annotated[int, Field(ge=1, le=255)] = 1
-    """Parity packets per group, at most as many as `packets`: as many losses in a row can be restored."""
+    """Number of parity packets per group, at most `packets`; as many consecutive losses can be restored."""
     by_frame: bool = False
-    """Whether a group also ends at the end of a frame: parity comes earlier, and there is more of it."""
+    """Whether a group also ends at the end of a frame: parity packets come earlier, and there are more of them."""
 
 
 class Repair(Model):
@@ -107,5 +107,5 @@ class Repair(Model):
         if self.fec is True:
             yield Problem((*path, "fec"), "found true; expected false, or a table with packets and parity")
         elif isinstance(self.fec, Fec) and self.fec.parity > self.fec.packets:
-            message = f"found {self.fec.parity}; expected from 1 to packets, which is {self.fec.packets}"
+            message = f"found {self.fec.parity}; expected from 1 to packets ({self.fec.packets})"
             yield Problem((*path, "fec", "parity"), message)

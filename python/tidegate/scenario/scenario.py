@@ -59,23 +59,23 @@ class Scenario(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name = "scenario"
-    """Name of the scenario; that of the file by default."""
+    """Name of the scenario; by default the name of the file."""
     description: str = ""
     """Purpose of the scenario, in a sentence or two."""
     source: str = ""
-    """Source of its figures."""
+    """Source of the figures in the scenario."""
     duration: Duration
     """Simulated time of a run."""
     warmup: Duration = Duration(0)
-    """Time at the beginning that the metrics leave out."""
+    """Time at the beginning of the run that the metrics leave out."""
     seed: Seed = 1
     """Seed of the run."""
     seeds: dict[str, Seed] = Field(default_factory=dict)
-    """Seeds of single links, flows or members by name; their random numbers alone change."""
+    """Seeds of individual links, flows, members or radio networks, by name; no other random numbers change."""
     sending_jitter: Annotated[Literal["auto", "off"] | Duration, OneOf('"auto", "off", or a time')] = "auto"
     """Largest random delay of TCP and UDP senders, against phase effects at drop-tail queues."""
     record: Level = "series"
-    """Recorded data: metrics alone (summary), time series as well (series), or every packet, too (packets)."""
+    """Recorded data: only metrics (summary), metrics and time series (series), or also every packet (packets)."""
     bin: Duration = Duration(200_000_000)
     """Width of a bin of the series (RFC 8868 section 3: 200 ms)."""
     capture: bool = False
@@ -285,16 +285,16 @@ def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
     >>> assign_all(data, {"links.y.delay": "20ms"})
     Traceback (most recent call last):
     ...
-    tidegate.errors.InputError: links.y.delay: there is no links entry called y; there is x
+    tidegate.errors.InputError: links.y.delay: no entry of links is called y; available: x
     """
     set_by: dict[tuple[int, str], str] = {}
     """Changed key by the entry that it set: the identity of a table and a key in it."""
     for key in sorted(changes, key=_parents_first):
         steps = key.split(".")
         if not all(steps):
-            raise InputError(f'"{key}" is no key; expected names with dots between them')
+            raise InputError(f'"{key}" is not a key; expected names with dots between them')
         if len(steps) > _DEEPEST_KEY:
-            raise InputError(f"{key[:40]}...: is no key; expected at most {_DEEPEST_KEY} names with dots between them")
+            raise InputError(f"{key[:40]}...: is not a key; expected at most {_DEEPEST_KEY} names with dots between them")
         node: Any = data
         for depth, step in enumerate(steps[:-1]):
             if isinstance(node, list):
@@ -303,10 +303,10 @@ def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
             node = _inside(node, step, key, set_by)
         if isinstance(node, list):
             _entry(node, steps, len(steps) - 1)
-            raise InputError(f"{key}: names a whole table; expected a key in it")
+            raise InputError(f"{key}: found the name of a table; expected a key in this table")
         target = (id(node), steps[-1])
         if target in set_by:
-            raise InputError(f"{key}: is set by {set_by[target]}, too")
+            raise InputError(f"{key}: found the same key again as {set_by[target]}; expected one of them")
         set_by[target] = key
         # a copy, so that later changes in it do not reach the caller's table
         node[steps[-1]] = copy.deepcopy(changes[key]) if isinstance(changes[key], dict | list) else changes[key]
@@ -332,7 +332,7 @@ def _inside(outer: dict[str, Any], step: str, key: str, set_by: dict[tuple[int, 
         if parent is not None:
             set_by[id(table), "name"] = parent
     elif parent is not None:
-        raise InputError(f"{key}: is a key in {parent}, which is set to {show(child)}; expected one of the two")
+        raise InputError(f"{key}: its table {parent} is also set, to {show(child)}; expected one of the two")
     outer[step] = table
     return table
 
@@ -347,8 +347,9 @@ def _entry(entries: list[Any], steps: list[str], depth: int) -> Any:
         return listed[int(step) - 1]
     if not listed and entries:
         parent = ".".join(steps[:depth])
-        raise InputError(f"{'.'.join(steps)}: {parent} is a list of values; expected all of it, as {parent}=[1, 2]")
+        raise InputError(
+            f"{'.'.join(steps)}: {parent} is a list of values; expected the whole list, as in {parent}=[1, 2]"
+        )
     names = [str(entry.get("name", position)) for position, entry in enumerate(listed, 1)]
-    listing = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
-    hint = did_you_mean(step, names) or f"; {listing}"
-    raise InputError(f"{'.'.join(steps)}: there is no {steps[depth - 1]} entry called {step}{hint}")
+    hint = did_you_mean(step, names) or f"; available: {', '.join(names)}"
+    raise InputError(f"{'.'.join(steps)}: no entry of {steps[depth - 1]} is called {step}{hint}")

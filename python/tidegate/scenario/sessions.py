@@ -30,33 +30,35 @@ class Avpf(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     l: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = 0.5  # noqa: E741
-    """Feedback is delayed by up to l RTCP intervals, where there are more than two members (section 3.5.2)."""
+    """Longest delay of feedback in RTCP intervals, in sessions of more than two members (section 3.5.2)."""
     k: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] | None = None
-    """A member that knows the round-trip time delays feedback by up to k RTT/2 times the number of members instead: a
-    rule of draft-ietf-avt-rtcp-feedback-00 (k = 1) that is not in RFC 4585. Not in use by default."""
+    """Longest delay of feedback as a multiple of RTT/2 times the number of members, instead of `l`, for members that
+    know the round-trip time: a rule of draft-ietf-avt-rtcp-feedback-00 (k = 1) that is not in RFC 4585. Not in use by
+    default."""
     redraw: bool = False
-    """Whether the RTCP interval that l multiplies is drawn anew for each feedback, instead of the current one. Tables
-    10 to 13 of draft-burmeister-avt-rtcp-feedback-sim-00 seem to do so, judging by where they stop changing."""
+    """Whether the RTCP interval that `l` multiplies is drawn again for each feedback message, instead of the current
+    interval. Tables 10 to 13 of draft-burmeister-avt-rtcp-feedback-sim-00 seem to use this rule, judging by where they
+    stop changing."""
     max_feedback_delay: Duration = Duration(1_000_000_000)
     """Longest delay of feedback; feedback that cannot be sent in time is discarded (T_max_fb_delay, section 3.5.2)."""
     rr_interval: Duration = Duration(0)
     """Shortest time between full regular packets, before randomisation (T_rr_interval, section 3.5.3)."""
     reduced_size: bool = False
-    """Whether early packets hold feedback alone, without report and source description (RFC 5506)."""
+    """Whether early packets hold only feedback, without report and source description (RFC 5506)."""
 
 
 class PacketMedia(Model):
     """Packets of equal size at a constant rate."""
 
     rate: Rate
-    """Rate, headers included."""
+    """Sending rate, headers included."""
     packet_size: Size = Size(1000)
-    """Bytes on the wire of a packet, headers included."""
+    """Size of a packet on the wire, headers included."""
 
     def fits(self, headers: int, path: Path) -> Iterator[Problem]:
         """Yields a problem if its packets are too small for their headers, or too large."""
         if not headers < self.packet_size <= rules.IP_PACKET:
-            right = f"more than the {headers} bytes of headers, at most 65535"
+            right = f"more than the {headers} bytes of headers, and at most {rules.IP_PACKET} bytes"
             yield Problem((*path, "packet_size"), f'found "{self.packet_size}"; expected {right}')
 
     def to_ir(self, reading: Reading) -> Any:
@@ -68,18 +70,18 @@ class PictureMedia(Model):
     """Pictures with a fixed number of segments, one packet each; losses are reported by NEWPRED messages."""
 
     rate: Rate
-    """Rate, headers included."""
+    """Sending rate, headers included."""
     fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)]
-    """Pictures a second."""
+    """Number of pictures per second."""
     segments: Annotated[int, Field(ge=1, le=1000)]
-    """Segments of a picture."""
+    """Number of segments of a picture."""
 
     def fits(self, headers: int, path: Path) -> Iterator[Problem]:
         """Yields a problem if its packets are too small for their headers, or too large."""
         size = round(self.rate / (8 * self.fps * self.segments))
         if not headers < size <= rules.IP_PACKET:
-            right = f"expected more than the {headers} of headers and at most 65535"
-            yield Problem((*path, "segments"), f"that makes packets of {size} bytes; {right}")
+            right = f"expected more than the {headers} bytes of headers, and at most {rules.IP_PACKET} bytes"
+            yield Problem((*path, "segments"), f"packets would have {size} bytes; {right}")
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -94,11 +96,11 @@ class Member(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name
-    """Its name, unique in the session, and its canonical name (CNAME) in reports."""
+    """Name of the member, unique in the session; also its canonical name (CNAME) in reports."""
     node: Name | None = None
-    """Point at which it is; the point with its own name by default."""
+    """Point of the network at which the member is; by default the point with the member's name."""
     profile: Profile | None = None
-    """Profile under which it sends RTCP; the session's by default."""
+    """Profile under which the member sends RTCP; by default the profile of the session."""
     media: (
         Annotated[
             PacketMedia | PictureMedia,
@@ -106,18 +108,18 @@ class Member(Model):
         ]
         | None
     ) = None
-    """Media that it sends; none by default."""
+    """Media that the member sends; none by default."""
     declared_sender: bool = False
-    """Whether it counts as a sender, with sender reports, though it sends no RTP: this way it learns the round-trip
-    times to the members that report on it."""
+    """Whether the member counts as a sender, with sender reports, even if it sends no RTP: it then learns the
+    round-trip times to the members that report on it."""
     reports_losses: bool = True
-    """Whether it reports losses, by Generic NACK (RFC 4585 section 6.2.1) or NEWPRED."""
+    """Whether the member reports losses, by Generic NACK (RFC 4585 section 6.2.1) or NEWPRED."""
     join: Duration = Duration(0)
-    """Time at which it joins."""
+    """Time at which the member joins."""
     leave: Duration | None = None
-    """Time at which it leaves; the run's end by default."""
+    """Time at which the member leaves; by default the end of the run."""
     crashes: bool = False
-    """Whether it leaves without a BYE."""
+    """Whether the member leaves without a BYE."""
     count: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Number of identical members; if several, they are called NAME-1, NAME-2 and so on."""
 
@@ -133,7 +135,7 @@ class Member(Model):
         if self.join >= duration:
             yield Problem((*path, "join"), f'found "{self.join}"; expected less than the duration ({duration})')
         if self.crashes and self.leave is None:
-            yield Problem((*path, "crashes"), "found true; it needs a time to leave")
+            yield Problem((*path, "crashes"), "found true; it needs leave, the time at which the member leaves")
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it; the session adds the profile."""
@@ -154,7 +156,7 @@ class Session(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     name: Name
-    """Its name; unique among sessions and flows."""
+    """Name of the session; unique among sessions and flows."""
     bandwidth: Annotated[Rate, rules.POSITIVE]
     """Session bandwidth, of which RTCP may use 5 % (RFC 3550 section 6.2)."""
     profile: Profile = "avpf"
@@ -164,14 +166,14 @@ class Session(Model):
     avpf: Avpf = Avpf()
     """Parameters that RFC 4585 leaves to the session."""
     overhead: Size = Size(28)
-    """Headers of IPv4 and UDP, which count for the RTCP interval."""
+    """Size of the headers of IPv4 and UDP, which count for the RTCP interval."""
     members: Annotated[list[Member], Field(min_length=1, max_length=10_000)]
     """Members of the session."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
-        yield from rules.order(("overhead", self.overhead), ("the most", rules.MAX_OVERHEAD), path)
+        yield from rules.Bounds(maximum=rules.MAX_OVERHEAD).problems((*path, "overhead"), self.overhead)
         count = sum(member.count for member in self.members)
         if not _MIN_MEMBERS <= count <= _MAX_MEMBERS:
             message = f"found {count}; expected from {_MIN_MEMBERS} to {_MAX_MEMBERS} members"
@@ -179,14 +181,18 @@ class Session(Model):
         pictures = {member.media.segments for member in self.members if isinstance(member.media, PictureMedia)}
         media = [member.media for member in self.members if member.media is not None]
         if len(pictures) > 1 or (pictures and any(not isinstance(content, PictureMedia) for content in media)):
-            message = "all senders of a session send packets, or pictures of equally many segments"
+            message = (
+                "found different kinds of media; expected packets only, or pictures with equal numbers of segments"
+            )
             yield Problem((*path, "members"), message)
         taken: dict[str, int] = {}
         for position, member in enumerate(self.members):
             inner = (*path, "members", position)
             for name in member.names:
                 if name in taken:
-                    yield Problem((*inner, "name"), f'"{name}" is taken by number {taken[name]}; names are unique')
+                    yield Problem(
+                        (*inner, "name"), f'"{name}" is the name of entry {taken[name]}, too; names are unique'
+                    )
                     break
                 taken[name] = position + 1
             yield from member.problems(inner, duration)

@@ -31,4 +31,4 @@ def find(name: str | Path) -> Path:
     if path.suffix == ".toml" or len(path.parts) > 1:
         raise InputError(f"{path}: there is no such file")
     hint = did_you_mean(str(name), names())
-    raise InputError(f"{name}: no such scenario{hint} (see tidegate scenario list)")
+    raise InputError(f"{name}: there is no such scenario{hint} (see tidegate scenario list)")

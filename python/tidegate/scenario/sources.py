@@ -30,10 +30,10 @@ class Video(Model):
     max: Annotated[Rate, rules.SENDING_RATE] = Rate(2_500_000)
     """The encoder's highest rate."""
     fps: Annotated[float, Field(ge=0.001, le=1000, allow_inf_nan=False)] = 30.0
-    """Frames a second."""
+    """Number of frames per second."""
     schedule: rules.SendingSchedule = Field(default_factory=list)
-    """Rate that the application has to send: pairs of a time since the flow's start and the highest encoded rate from
-    then on, never above `max`; by default always `max`."""
+    """Rate that the application needs: pairs of a time since the start of the flow and the highest encoded rate from
+    this time on, at most `max`; by default always `max`."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
@@ -62,7 +62,7 @@ class StatisticalVideo(Video):
     """An encoder's statistics (RFC 8593 section 5)."""
 
     source: Literal["statistical"] = "statistical"
-    """The kind of source."""
+    """Kind of the source."""
     tau_v: Duration = Duration(200_000_000)
     """Time after a change of rate in which further changes are ignored."""
     transient_frames: Annotated[int, Field(ge=1, le=10_000)] = 8
@@ -79,7 +79,7 @@ class IdealVideo(Video):
     """An encoder that hits its target with every frame."""
 
     source: Literal["ideal"]
-    """The kind of source."""
+    """Kind of the source."""
 
 
 class GreedyVideo(StatedDefaults, Video):
@@ -91,7 +91,7 @@ class GreedyVideo(StatedDefaults, Video):
     _kept_if_stated = frozenset({"max"})
 
     source: Literal["greedy"]
-    """The kind of source."""
+    """Kind of the source."""
 
     def most(self, max_rate: Rate | None) -> Rate:
         """Its highest rate in a flow with this `max_rate`."""
@@ -106,15 +106,15 @@ class FramesVideo(StatedDefaults, Video):
     _kept_if_stated = frozenset({"skip"})
 
     source: Literal["frames"]
-    """The kind of source."""
+    """Kind of the source."""
     ladder: str
-    """Folder, or pattern such as `chat_360p_*.txt`; each file's name ends in its rate in kbit/s."""
+    """Folder of the files, or a pattern such as `chat_360p_*.txt`; the name of each file ends in its rate in kbit/s."""
     skip: Annotated[int, Field(ge=0, le=10**6)] = 20
-    """Frames at the beginning that are skipped when the recording starts again (SkipFrames)."""
+    """Number of frames at the beginning that are skipped when the recording starts again (SkipFrames)."""
     group: Annotated[int, Field(ge=1, le=10**6)] | None = None
-    """Frames from one key frame to the next. With it each frame is sent as it was recorded, from the highest rate at or
-    below the target. The rate changes at key frames only, so that the result can be decoded. Without it sizes are
-    interpolated."""
+    """Number of frames from one key frame to the next. With it each frame is sent as it was recorded, from the
+    recording with the highest rate at or below the target. The rate changes at key frames only, so that the result can
+    be decoded. Without it frame sizes are interpolated."""
 
     @property
     def left_out(self) -> int:
@@ -142,7 +142,7 @@ class EncoderVideo(Model):
     """
 
     source: Literal["encoder"]
-    """The kind of source."""
+    """Kind of the source."""
     clip: str
     """The clip and its encoder settings, in the form of --media; the clip sets the frame rate."""
     min: Rate = Rate(150_000)
@@ -175,17 +175,17 @@ class EncoderVideo(Model):
 class CbrVideo(Model):
     """Packets of equal size at a fixed rate, independent of the controller; like `udp` with pattern "cbr".
 
-    Packets that come faster than the controller lets them leave wait at the sender, up to `queue_limit`.
+    Packets that come faster than the controller allows wait at the sender, up to `queue_limit`.
     """
 
     source: Literal["cbr"]
-    """The kind of source."""
+    """Kind of the source."""
     rate: Annotated[Rate | None, rules.SENDING_RATE] = None
-    """Rate, headers included; either this or a schedule."""
+    """Sending rate, headers included; either this rate or a schedule."""
     schedule: rules.SendingSchedule = Field(default_factory=list)
-    """Pairs of a time since the flow's start and the rate from then on."""
+    """Pairs of a time since the start of the flow and the rate from this time on."""
     packet_size: Size
-    """Bytes on the wire of a packet, headers included."""
+    """Size of a packet on the wire, headers included."""
 
     @property
     def steps(self) -> list[tuple[Duration, Rate]]:
@@ -200,12 +200,12 @@ class CbrVideo(Model):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields the problems of its rates; the flow checks the packet size, which depends on its headers."""
         if (self.rate is None) == (not self.schedule):
-            which = "neither" if self.rate is None else "both"
-            yield Problem(path, f"has {which} of rate and schedule; expected exactly one")
+            which, conjunction = ("neither", "nor") if self.rate is None else ("both", "and")
+            yield Problem(path, f"found {which} rate {conjunction} schedule; expected exactly one of them")
             return
         yield from super().problems(path, duration)
         if self.schedule and not self.max:
-            yield Problem((*path, "schedule"), "every rate is zero; a source that never sends anything is no source")
+            yield Problem((*path, "schedule"), "every rate is zero; the source would never send a packet")
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
@@ -225,7 +225,7 @@ _Spurt = Annotated[Duration, rules.Bounds(Duration(1_000_000), Duration(86_400 *
 
 
 class Spurts(Model):
-    """Talk spurts and pauses of exponential lengths; the means are those of ITU-T P.59, table 1."""
+    """Talk spurts and pauses of exponential lengths; the default means are those of ITU-T P.59, table 1."""
 
     talk: _Spurt = Duration(1_004_000_000)
     """Mean length of a talk spurt."""
@@ -259,7 +259,7 @@ class Audio(Model):
         """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.rate * self.interval > frames.LARGEST * 8 * 10**9:
-            message = f'found "{self.interval}"; that makes packets of more than {Size(frames.LARGEST)}'
+            message = f'found "{self.interval}"; expected a shorter one: packets would exceed {Size(frames.LARGEST)}'
             yield Problem((*path, "interval"), message)
 
     def to_ir(self, reading: Reading) -> Any:

@@ -39,7 +39,7 @@ def of_summary(summary: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     if not flows:
-        raise InputError(f"{summary.get('name', 'the run')}: has no flow")
+        raise InputError(f"{summary.get('name', 'summary')}: the run has no flow")
     return flows[place([(flow["flow"], flow["kind"]) for flow in flows])]
 
 
@@ -51,11 +51,11 @@ def of_scenario(scenario: Scenario, part: str) -> int:
     """
     flows: Sequence[Flow] = scenario.flows
     if not any(flow.media for flow in flows):
-        reason = "; members of sessions have none" if scenario.sessions else ""
-        raise InputError(f"{scenario.name}: has no media flow whose {part} could be replaced{reason}")
+        reason = f"; members of sessions have no {part}" if scenario.sessions else ""
+        raise InputError(f"{scenario.name}: no media flow has a {part} to replace{reason}")
     position = place([(flow.name, flow.kind) for flow in flows])
     if flows[position].media is None:
         flow = flows[position]
-        reason = f'its subject is "{flow.name}", which is {flow.kind} and has no {part} that could be replaced'
+        reason = f'the subject "{flow.name}" is a flow of kind {flow.kind} and has no {part} to replace'
         raise InputError(f"{scenario.name}: {reason}")
     return position

@@ -25,17 +25,18 @@ class Udp(Model):
         def __init__(self, /, **keys: Any) -> None: ...
 
     pattern: Literal["cbr", "poisson", "on_off"] = "cbr"
-    """Packets at equal intervals (cbr), at exponential ones (poisson), or at equal ones while on (on_off)."""
+    """Pattern of the packets: equal intervals (cbr), exponential intervals (poisson), or equal intervals within on
+    periods (on_off)."""
     rate: Rate
-    """Mean rate; with on_off, that while on."""
+    """Mean rate; with on_off, the rate within on periods."""
     packet_size: Annotated[Size, rules.Bounds(Size(1), Size(rules.IP_PACKET))] = Size(1500)
-    """Bytes on the wire of a packet (RFC 8868 section 5.3)."""
+    """Size of a packet on the wire (RFC 8868 section 5.3)."""
     on: Duration | None = None
-    """Mean time on, for on_off."""
+    """Mean length of an on period, for on_off."""
     off: Duration | None = None
-    """Mean time off, for on_off."""
+    """Mean length of an off period, for on_off."""
     schedule: rules.SendingSchedule = Field(default_factory=list)
-    """Pairs of a time and the rate from then on."""
+    """Pairs of a time since the start of the flow and the rate from this time on, for cbr; replaces `rate`."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
@@ -44,9 +45,11 @@ class Udp(Model):
         yield from super().problems(path, duration)
         for key, value in (("on", self.on), ("off", self.off)):
             if self.pattern == "on_off" and not value:
-                yield Problem((*path, key), 'is needed with pattern "on_off", and more than zero')
+                yield Problem((*path, key), 'pattern "on_off" needs a time above zero')
             elif self.pattern != "on_off" and value is not None:
-                yield Problem((*path, key), f'belongs to pattern "on_off", found "{self.pattern}"')
+                yield Problem(
+                    (*path, key), f'found "{value}"; it needs pattern = "on_off", and pattern is "{self.pattern}"'
+                )
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: the mean times are part of the pattern."""
@@ -66,11 +69,11 @@ class WebSettings(Model):
     """Downloads of uniform size with exponential idle times between (RFC 8868 section 5.1)."""
 
     min: Annotated[Size, rules.POSITIVE] = Size(30_000)
-    """Smallest size."""
+    """Smallest size of a download."""
     max: Size = Size(50_000)
-    """Largest size."""
+    """Largest size of a download."""
     idle: Annotated[Duration, rules.POSITIVE] = Duration(10_000_000_000)
-    """Mean idle time."""
+    """Mean idle time between downloads."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
@@ -82,7 +85,7 @@ class Web(Model):
     """Short downloads."""
 
     web: WebSettings
-    """Their sizes and pauses."""
+    """Sizes of the downloads, and idle times between them."""
 
 
 Workload = Annotated[Literal["long"] | FileTransfer | Web, OneOf('"long", or a table with file or web')]
@@ -102,9 +105,9 @@ class Tcp(Model):
 
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"] = "cubic"
     """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, with pacing. dctcp (RFC
-    8257) and prague (for L4S, RFC 9331) react to the share of marks, and their data are always ECN-capable."""
+    8257) and prague (for L4S, RFC 9331) react to the share of marked packets, and their data are always ECN-capable."""
     workload: Workload = "long"
-    """Data that it carries."""
+    """Data that the connection carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
     """Initial window in segments (RFC 6928)."""
     min_rto: Annotated[Duration, rules.POSITIVE] = Duration(1_000_000_000)
@@ -113,23 +116,23 @@ class Tcp(Model):
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
     Off by default, as in ns-2 and in most published figures."""
     handshake: bool = True
-    """Whether it begins with a SYN, which counts as a packet sent, and waits for the answer (RFC 9293 section 3.5),
-    which gives the first round-trip sample. Without a handshake it is established from the start, with a time-out of
-    1 s (RFC 6298 section 2.1) until data have been acknowledged: if the round trip is longer, it sends its first window
-    twice."""
+    """Whether the connection begins with a SYN, which counts as a packet sent, and waits for the answer (RFC 9293
+    section 3.5), which gives the first round-trip sample. Without a handshake the connection is established from the
+    start, with a time-out of 1 s (RFC 6298 section 2.1) until data have been acknowledged: if the round trip is longer,
+    the first window is sent twice."""
     options: bool = True
-    """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. ns-2's SYNs
-    have 40 bytes and none; both ends then know these values beforehand, as without a handshake."""
+    """Whether SYNs carry options: segment size, window scale, and SACK where it is used, 8 or 12 bytes. SYNs of ns-2
+    have 40 bytes and no options; without options both ends know these values beforehand, as without a handshake."""
     hystart: bool = True
     """Whether CUBIC leaves slow start when round trips grow or acknowledgements come in a long train, before the queue
     overflows (HyStart, as Linux's CUBIC has it). Other algorithms ignore it."""
     ecn: bool = False
-    """Whether data are sent ECN-capable: a queue that can mark then marks them instead of dropping them, and the
-    sender reacts as to a loss (RFC 3168). Off by default, as in connections that Linux opens."""
+    """Whether data packets are ECN-capable: a queue that can mark marks them instead of dropping them, and the sender
+    reacts to a mark as to a loss (RFC 3168). Off by default, as in connections that Linux opens."""
     receive_window: Annotated[Size, rules.Bounds(maximum=_WIDEST_WINDOW)] = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Annotated[Size, rules.Bounds(Size(_TCP_HEADERS + 1), Size(rules.IP_PACKET))] = Size(1500)
-    """Bytes on the wire of a full segment."""
+    """Size of a full segment on the wire."""
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
@@ -138,7 +141,9 @@ class Tcp(Model):
             message = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
             yield Problem((*path, "receive_window"), message)
         if self.ecn and self.algorithm == "bbr":
-            yield Problem((*path, "ecn"), "found true with bbr, whose version 1 does not answer marks; expected false")
+            yield Problem(
+                (*path, "ecn"), "found true with bbr, whose version 1 does not react to marks; expected false"
+            )
         yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
 
 
@@ -146,4 +151,4 @@ class External(Model):
     """Datagrams that your own code sends and receives (see tidegate.simpy)."""
 
     program: bool = False
-    """Whether they come from a real program that is a call: like media, it has a share of the links."""
+    """Whether the datagrams are the call of a real program: like media, the flow then has a share of the links."""

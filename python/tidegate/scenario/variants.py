@@ -24,7 +24,7 @@ PREFIX = "controller."
 _CROSS = re.compile(r"(?P<traffic>[^@*]+)(?:\*(?P<count>\d{1,5}))?(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE = re.compile(r"(?P<traffic>[^@]+)(?:@(?P<start>[^-]+)(?:-(?P<stop>[^-]+))?)?")
 _BESIDE_FORMS = "nada, scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"
-_CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"
+_CROSS_FORMS = "tcp, tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N adds N flows"
 
 
 def with_controller(scenario: Scenario, controller: Contender | Mapping[str, Any]) -> Scenario:
@@ -94,7 +94,7 @@ def scenario_for(
     'cubic'
     """
     if link is not None and capacity is not None:
-        raise InputError("a recorded link has its own capacity; give --link or --capacity")
+        raise InputError("found both --link, which has its own capacity, and --capacity; expected one of them")
     scenario = base if isinstance(base, Scenario) else Scenario.load(base or DEFAULT)
     data, where = scenario.to_dict(), scenario.base
     if link is not None or capacity is not None:
@@ -130,7 +130,7 @@ def _compete(data: dict[str, Any], scenario: Scenario, cross: Iterable[str], bes
     taken = {flow.get("name", "flow") for flow in data.get("flows", [])}
     for text in cross:
         if not taken:
-            raise InputError(f"--cross {text}: {scenario.name} has only sessions, and no flow whose ends it could take")
+            raise InputError(f"--cross {text}: {scenario.name} has no flow, whose ends cross traffic would have")
         ends = data["flows"][subject.place([(flow.name, flow.kind) for flow in scenario.flows])]
         data["flows"].append(_cross(text, ends, taken))
     for text in beside:
@@ -152,14 +152,14 @@ def _queue(text: str) -> dict[str, Any]:
             return {key: str(kind.parse(text))}
         except InputError:
             continue
-    right = 'expected a time, a size or packets: "300ms", "64kB", "100p"'
+    right = 'expected a time, a size or a number of packets: "300ms", "64kB", "100p"'
     raise InputError(f"--queue: found {show(text)}; {right}")
 
 
 def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
     match = _CROSS.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+        raise InputError(f"--cross: found {show(text)}; expected a flow such as {_CROSS_FORMS}")
     kind, _, rest = match["traffic"].partition(":")
     flow: dict[str, Any] = {key: ends[key] for key in ("from", "to") if key in ends}
     flow["name"] = _unused_name(kind, taken)
@@ -179,7 +179,7 @@ def _cross(text: str, ends: Mapping[str, Any], taken: set[str]) -> dict[str, Any
             registry.choose(rest, Path())
             flow["media"] = {"controller": anchored(rest)}
         case _:
-            raise InputError(f"--cross: found {show(text)}; expected something like {_CROSS_FORMS}")
+            raise InputError(f"--cross: found {show(text)}; expected a flow such as {_CROSS_FORMS}")
     return flow
 
 

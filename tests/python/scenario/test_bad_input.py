@@ -64,8 +64,8 @@ CASES = [
     Case("no such file", ("run", "nowhere.toml"), "nowhere.toml: there is no such file"),
     Case("a folder", ("run", "."), ".: is a folder; expected a scenario file"),
     Case("no such scenario", ("run", "home-brodband"),
-         "home-brodband: no such scenario; did you mean home-broadband? (see tidegate scenario list)"),
-    Case("empty file", RUN, "x.toml: duration: is missing\nx.toml: links: is missing",
+         "home-brodband: there is no such scenario; did you mean home-broadband? (see tidegate scenario list)"),
+    Case("empty file", RUN, "x.toml: duration: the key is missing\nx.toml: links: the key is missing",
          files={"x.toml": ""}),
     Case("binary file", RUN, "x.toml:1: found byte 0xff; expected a TOML file in UTF-8",
          files={"x.toml": b"\xff\xfe\x00"}),
@@ -74,7 +74,7 @@ CASES = [
     Case("no unit", RUN, 'x.toml:6: links.cable.delay: found 10; a time needs a unit, for example "10ms" or "10s"',
          files=scenario('"10ms"', "10")),
     Case("rate of zero", RUN,
-         'x.toml:5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link',
+         'x.toml:5: links.cable.capacity: found "0Mbps"; the link would never carry a packet',
          files=scenario('"2Mbps"', '"0Mbps"')),
     Case("negative", RUN, 'x.toml:6: links.cable.delay: found "-1ms"; a time cannot be negative',
          files=scenario('"10ms"', '"-1ms"')),
@@ -83,7 +83,7 @@ CASES = [
     Case("huge", RUN, 'x.toml:1: duration: found "1e30s"; the largest time is 1000000000s',
          files=scenario('"4s"', '"1e30s"')),
     Case("times out of order", RUN,
-         'x.toml:5: links.cable.capacity.schedule[2]: "0s" after "0s"; steps are in order of time',
+         'x.toml:5: links.cable.capacity.schedule[2]: the step at "0s" follows "0s"; expected steps in order of time',
          files=scenario('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["0s", "2Mbps"]] }')),
     Case("seed out of range", ("run", "x.toml", "--seed", "99999999999999999999"),
          "seed: found 99999999999999999999; expected a whole number from 0 to 2^64 - 1", files=scenario()),
@@ -95,7 +95,8 @@ CASES = [
     Case("half a unit", RUN, 'x.toml:5: links.cable.capacity: found "2Mb"; no unit of rate is called "Mb": there are Gbps, '
          "Mbps, kbps, bps; did you mean Mbps?", files=scenario('"2Mbps"', '"2Mb"')),
     Case("duration of zero", RUN, 'x.toml:1: duration: found "0s"; expected more than zero', files=scenario('"4s"', '"0s"')),
-    Case("too many bins", RUN, 'x.toml:2: bin: found "1us"; that makes more than 10000000 bins for all flows and links',
+    Case("too many bins", RUN, 'x.toml:2: bin: found "1us"; the series of flows and links would '
+         "have more than 10000000 bins; expected a longer bin",
          files=scenario('duration = "4s"', 'duration = "4s"\nbin = "1us"')),
     Case("sender too fast for the clock", RUN,
          'x.toml:10: flows.call.media.max_rate: found "1000000000Gbps"; expected at most 1000Gbps',
@@ -106,7 +107,7 @@ CASES = [
          files=scenario('"gcc"', '"gcc", video = { burst = "1GB" }')),
     Case("frames too rare", RUN, "x.toml:10: flows.call.media.video.fps: found 1e-09; expected a number of at least 0.001",
          files=scenario('"gcc"', '"gcc", video = { fps = 1e-9 }')),
-    Case("audio too large", RUN, 'x.toml:10: flows.call.media.audio.interval: found "1000s"; that makes packets of more than 100MB',
+    Case("audio too large", RUN, 'x.toml:10: flows.call.media.audio.interval: found "1000s"; expected a shorter one: packets would exceed 100MB',
          files=scenario('"gcc"', '"gcc", audio = { rate = "1Gbps", interval = "1000s" }')),
     Case("loss of any size", RUN, "x.toml:7: links.cable.loss: found 1" + "0" * 76 + "...; a fraction lies between 0 and 1",
          files=scenario('"10ms"', '"10ms"\nloss = 1' + "0" * 400)),
@@ -116,7 +117,7 @@ CASES = [
     Case("video is not true", RUN, "x.toml:10: flows.call.media.video: found true; expected false",
          files=scenario('"gcc"', '"gcc", video = true')),
     Case("neither video nor audio", RUN,
-         "x.toml:10: flows.call.media: has neither video nor audio; expected at least one of them",
+         "x.toml:10: flows.call.media: found neither video nor audio; expected at least one of them",
          files=scenario('"gcc"', '"gcc", video = false')),
     Case("generated link too wild", RUN,
          'x.toml:5: links.cable.capacity.brownian.sigma: found "1000000000Gbps"; expected from 1.2kbps to 120Gbps',
@@ -128,7 +129,7 @@ CASES = [
          'x.toml:10: flows.call.tcp.receive_window: found "2GB"; expected at most 1.07372544GB',
          files=scenario('media = { controller = "gcc" }', 'tcp = { receive_window = "2GB" }')),
     Case("no such discipline", RUN, 'x.toml:7: links.cable.discipline: found "red"; expected one of drop-tail, codel, fq-codel, pie, dualpi2, or a table '
-         'with one of these names, or policer or shaper: { name = "policer", rate = "2Mbps", burst = "60kB" }', files=scenario('"10ms"', '"10ms"\ndiscipline = "red"')),
+         'with the name of one of these, of a policer or of a shaper, such as { name = "policer", rate = "2Mbps", burst = "60kB" }', files=scenario('"10ms"', '"10ms"\ndiscipline = "red"')),
     Case("discipline without patience", RUN, 'x.toml:7: links.cable.discipline.target: found "0s"; expected more than zero',
          files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "codel", target = "0s" }')),
     Case("key of another discipline", RUN, "x.toml:7: links.cable.discipline.quantum: there is no such key (keys here: ce_threshold, ecn, "
@@ -148,15 +149,15 @@ CASES = [
          files=scenario('media = { controller = "gcc" }',
                         'udp = { rate = "1Mbps", pattern = "on_off", on = "1ns", off = "1ns" }')),
     # names
-    Case("line break in a name", RUN, 'x.toml:9: flows[1].name: found "ca\\nll"; a name has letters, digits and _ . + -, '
-         "at most 64 in all", files=scenario('name = "call"', 'name = "ca\\nll"')),
+    Case("line break in a name", RUN, 'x.toml:9: flows[1].name: found "ca\\nll"; expected a letter or digit, then letters, digits and _ . + -, '
+         "at most 64 in total", files=scenario('name = "call"', 'name = "ca\\nll"')),
     Case("misspelt key", RUN, "x.toml:6: links.cable.dealy: there is no such key; did you mean delay? (keys here: back, "
          "byte_error, capacity, delay, discipline, ecn, from, jitter, loss, name, queue, service, to)", files=scenario("delay", "dealy")),
-    Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is taken by number 1; names are unique',
+    Case("duplicate name", RUN, 'x.toml:13: flows.call.name: "call" is the name of entry 1, too; names are unique',
          files={"x.toml": PLAIN + '\n[[flows]]\nname = "call"\nudp = { rate = "1Mbps" }\n'}),
-    Case("no route", RUN, 'x.toml:8: flows.call: no links lead from "right" to "left", which feedback needs',
+    Case("no route", RUN, 'x.toml:8: flows.call: no links lead from "right" to "left" for feedback or acknowledgements',
          files=scenario('delay = "10ms"', "back = false")),
-    Case("no such point", RUN, 'x.toml:10: flows.call.to: no link touches "rigt"; did you mean right? (points: left, right)',
+    Case("no such point", RUN, 'x.toml:10: flows.call.to: no link begins or ends at "rigt"; did you mean right? (points: left, right)',
          files=scenario('name = "call"', 'name = "call"\nto = "rigt"')),
     Case("unknown controller", ("compare", "gccc"), "gccc: no such controller; did you mean gcc?"),
     Case("unknown controller in a file", RUN, "x.toml:10: flows.call.media: gccc: no such controller; did you mean gcc?",
@@ -173,19 +174,19 @@ CASES = [
     Case("no such command", ("comapre", "gcc"), "No such command 'comapre'. Did you mean 'compare'?\n(see tidegate --help)"),
     Case("no seeds", ("compare", "gcc", "--seeds", "0"),
          "Invalid value for '--seeds': Input should be greater than or equal to 1\n(see tidegate compare --help)"),
-    Case("cross traffic", (*TOY, "--cross", "quic@3s"), '--cross: found "quic@3s"; expected something like tcp, '
-         "tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N makes N of them"),
+    Case("cross traffic", (*TOY, "--cross", "quic@3s"), '--cross: found "quic@3s"; expected a flow such as tcp, '
+         "tcp:cubic@20s, udp:1Mbps@10s-30s, udp:poisson:500kbps, web*10, media:gcc@5s; *N adds N flows"),
     Case("late cross traffic", (*TOY, "--cross", "tcp@20s"),
-         "scenario: flows.tcp.start: found \"20s\"; expected before the run's end (2s)"),
+         "scenario: flows.tcp.start: found \"20s\"; expected a time before the run's end (2s)"),
     Case("beside", (*TOY, "--with", "@3s"), '--with: found "@3s"; expected a controller or a TCP, such as nada, '
          "scream@20s, gcc:libwebrtc-v1@20s-60s, tcp:cubic@20s"),
     Case("an unknown competitor", (*TOY, "--with", "gc"), "--with: gc: no such controller; did you mean gcc?"),
     Case("beside late", (*TOY, "--with", "gcc@20s"),
-         "scenario: flows.beside.start: found \"20s\"; expected before the run's end (2s)"),
+         "scenario: flows.beside.start: found \"20s\"; expected a time before the run's end (2s)"),
     Case("link and capacity", ("compare", "gcc", "--link", "x", "--capacity", "1Mbps"),
-         "a recorded link has its own capacity; give --link or --capacity"),
+         "found both --link, which has its own capacity, and --capacity; expected one of them"),
     Case("queue", (*TOY, "--queue", "some"),
-         '--queue: found "some"; expected a time, a size or packets: "300ms", "64kB", "100p"'),
+         '--queue: found "some"; expected a time, a size or a number of packets: "300ms", "64kB", "100p"'),
     Case("change without value", ("run", "x.toml", "--set", "seed"),
          "--set seed: expected KEY=VALUE, such as links.uplink.delay=50ms", files=scenario()),
     Case("sweep of nothing", ("sweep", "x.toml", "--set", "seed=1,,2", "--out", "o"),
@@ -196,7 +197,7 @@ CASES = [
          "--set name=a\nb: expected values with commas between them", files=scenario()),
     # traces
     Case("trace of nothing", ("compare", "gcc", "--link", "t.csv"), "links.bottleneck.capacity: {cwd}/t.csv: every rate is "
-         "zero; a link that never carries anything is no link", files={"t.csv": "time_s,rate_mbps\n0,0\n1,0\n"}),
+         "zero; the link would never carry a packet", files={"t.csv": "time_s,rate_mbps\n0,0\n1,0\n"}),
     Case("trace too long for its format", ("trace", "convert", "t.csv", "o.mm"), "t.csv: 12500012500000 B are 8311178524 "
          "opportunities: 1 to 20 million can be written", files={"t.csv": "time_s,rate_mbps\n0,1000000\n100,1\n"}),
     Case("trace of no time", ("trace", "generate", "o", "--duration", "1ns"),

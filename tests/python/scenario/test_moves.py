@@ -72,8 +72,8 @@ def test_they_are_kept_as_they_were_written(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[str, str]] = [
-    (move("5s", 'link = "uplnk"', "loss", '"1%"'), 'scenario.toml:20: moves[1].link: found "uplnk"; no link has that name; did you mean uplink?'),
-    (move("21s", 'link = "uplink"', "loss", '"1%"'), 'scenario.toml:19: moves[1].time: found "21s"; expected a time of the run, which ends at 20s'),
+    (move("5s", 'link = "uplnk"', "loss", '"1%"'), 'scenario.toml:20: moves[1].link: found "uplnk"; expected the name of a link; did you mean uplink?'),
+    (move("21s", 'link = "uplink"', "loss", '"1%"'), 'scenario.toml:19: moves[1].time: found "21s"; expected at most the duration (20s)'),
     (move("5s", 'flow = "call"', "loss", '"1%"'), 'scenario.toml:21: moves[1].key: found "loss"; expected running for a flow'),
     (move("5s", 'link = "uplink"', "running", "true"), 'scenario.toml:21: moves[1].key: found "running"; expected capacity, delay or loss for a link'),
     (move("5s", 'link = "uplink"', "capacity", '"20ms"'), 'scenario.toml:22: moves[1].value: found "20ms"; expected a rate, such as "500kbps"'),
@@ -82,8 +82,8 @@ WRONG: list[tuple[str, str]] = [
     (move("5s", 'link = "uplink"', "capacity", '"1Mb"'), 'scenario.toml:22: moves[1].value: found "1Mb"; no unit of rate is called "Mb"'),
     (move("5s", 'link = "uplink"', "delay", "20"), 'scenario.toml:22: moves[1].value: found 20; a time needs a unit, for example "20ms"'),
     (move("5s", 'flow = "call"', "running", '"off"'), 'scenario.toml:22: moves[1].value: found "off"; expected true or false'),
-    (move("5s", 'link = "uplink"\nflow = "call"', "loss", '"1%"'), "moves[1]: found both link and flow; expected one of them"),
-    (move("5s", "", "loss", '"1%"'), "moves[1]: found neither link nor flow; expected one of them"),
+    (move("5s", 'link = "uplink"\nflow = "call"', "loss", '"1%"'), "moves[1]: found both link and flow; expected exactly one of them"),
+    (move("5s", "", "loss", '"1%"'), "moves[1]: found neither link nor flow; expected exactly one of them"),
 ]  # fmt: skip
 
 

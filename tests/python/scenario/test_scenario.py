@@ -259,7 +259,7 @@ def test_builders_refuse_with_the_same_words() -> None:
         "discipline, ecn, from, jitter, loss, name, queue, service, to)",
     )
     built = Scenario(duration="4s", links=[Link(name="a"), Link(name="a")], flows=[Flow(tcp=Tcp())])
-    with pytest.raises(ScenarioError, match=r'links.a.name: "a" is taken by number 1; names are unique'):
+    with pytest.raises(ScenarioError, match=r'links.a.name: "a" is the name of entry 1, too; names are unique'):
         built.check()
 
 
@@ -271,37 +271,37 @@ WRONG = [
     ('duration = "4s"', 'duration = "4s"\nseed = 1.5', "2: seed: found 1.5; expected a whole number"),
     ('duration = "4s"', 'duration = "4s"\nrecord = "all"', '2: record: found "all"; expected "summary", "series" or '
      '"packets"'),
-    ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; that makes more than 10000000 bins for all flows and links'),
-    ('duration = "4s"', 'duraton = "4s"', 'x.toml: duration: is missing'),
-    ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; a link that never carries anything is no link'),
+    ('duration = "4s"', 'duration = "4s"\nbin = "1ns"', '2: bin: found "1ns"; the series of flows and links would have more than 10000000 bins; expected a longer bin'),
+    ('duration = "4s"', 'duraton = "4s"', 'x.toml: duration: the key is missing'),
+    ('"2Mbps"', '"0Mbps"', '5: links.cable.capacity: found "0Mbps"; the link would never carry a packet'),
     ('"2Mbps"', '"fast"', '5: links.cable.capacity: found "fast"; expected a rate such as "10Mbps", "infinite", "external", or a table with schedule, trace, brownian, leo or statuses'),
     ('"2Mbps"', "{}", '5: links.cable.capacity: found {}; expected a rate such as "10Mbps", "infinite", "external", or a table with '
      "schedule, trace, brownian, leo or statuses"),
     ('"2Mbps"', '{ schedule = [["0s", "1Mbps"], ["3s", "2Mbps"], ["2s", "1Mbps"]] }',
-     '5: links.cable.capacity.schedule[3]: "2s" after "3s"; steps are in order of time'),
+     '5: links.cable.capacity.schedule[3]: the step at "2s" follows "3s"; expected steps in order of time'),
     ('"2Mbps"', '{ schedule = [["1s", "1Mbps"]] }',
-     '5: links.cable.capacity.schedule[1]: begins at "1s"; the first step is at "0s"'),
-    ('"2Mbps"', '{ schedule = [["0s"]] }', '5: links.cable.capacity.schedule[1][2]: is missing'),
-    ('"2Mbps"', '{ schedule = [] }', '5: links.cable.capacity.schedule: found []; expected at least 1 in the list'),
+     '5: links.cable.capacity.schedule[1]: the first step is at "1s"; expected "0s"'),
+    ('"2Mbps"', '{ schedule = [["0s"]] }', '5: links.cable.capacity.schedule[1][2]: the key is missing'),
+    ('"2Mbps"', '{ schedule = [] }', '5: links.cable.capacity.schedule: found []; expected a list of length 1 or more'),
     ('"2Mbps"', '{ brownian = { start = "20Mbps" } }',
      '5: links.cable.capacity.brownian.start: found "20Mbps"; expected at most max (12Mbps)'),
     ('delay = "10ms"', 'loss = "200%"', '6: links.cable.loss: found "200%"; a fraction lies between 0 and 1'),
     ('delay = "10ms"', 'loss = { mean = "90%", burst = 2 }',
-     "6: links.cable.loss.mean: found 0.9; bursts of 2 allow at most 0.667"),
+     "6: links.cable.loss.mean: found 0.9; expected at most 0.667 with bursts of 2"),
     ('delay = "10ms"', "byte_error = nan", "6: links.cable.byte_error: found nan; a fraction lies between 0 and 1"),
-    ('delay = "10ms"', 'to = "left"', '6: links.cable.to: found "left"; a link goes to another point than its from'),
+    ('delay = "10ms"', 'to = "left"', '6: links.cable.to: found "left"; expected another point than in from'),
     ('delay = "10ms"', "queue = { packets = 0 }", "6: links.cable.queue.packets: found 0; expected a number of at least 1"),
     ('delay = "10ms"', 'jitter = { uniform = "0s" }',
      '6: links.cable.jitter.uniform: found "0s"; expected more than zero'),
-    ('name = "call"', 'name = "call"\nstart = "4s"', "10: flows.call.start: found \"4s\"; expected before the run's end (4s)"),
-    ('name = "call"', 'name = "call"\nstop = "0s"', '10: flows.call.stop: found "0s"; expected after the start (0s)'),
+    ('name = "call"', 'name = "call"\nstart = "4s"', "10: flows.call.start: found \"4s\"; expected a time before the run's end (4s)"),
+    ('name = "call"', 'name = "call"\nstop = "0s"', '10: flows.call.stop: found "0s"; expected a time after the start (0s)'),
     ('name = "call"', 'name = "call"\nto = "rihgt"',
-     '10: flows.call.to: no link touches "rihgt"; did you mean right? (points: left, right)'),
-    ('name = "call"', 'name = "a call"', '9: flows[1].name: found "a call"; a name has letters, digits and _ . + -, at '
-     "most 64 in all"),
-    ('name = "call"', 'name = "call"\ntcp = {}', "8: flows.call: has media and tcp; expected exactly one of media, udp, tcp and external"),
-    ('media = { controller = "gcc" }', "", "8: flows.call: has none of them; expected exactly one of media, udp, tcp and external"),
-    ('"gcc" }', '"gcc", video = false }', "10: flows.call.media: has neither video nor audio; expected at least one of them"),
+     '10: flows.call.to: no link begins or ends at "rihgt"; did you mean right? (points: left, right)'),
+    ('name = "call"', 'name = "a call"', '9: flows[1].name: found "a call"; expected a letter or digit, then letters, digits and _ . + -, at '
+     "most 64 in total"),
+    ('name = "call"', 'name = "call"\ntcp = {}', "8: flows.call: found media and tcp; expected exactly one of media, udp, tcp and external"),
+    ('media = { controller = "gcc" }', "", "8: flows.call: found none; expected exactly one of media, udp, tcp and external"),
+    ('"gcc" }', '"gcc", video = false }', "10: flows.call.media: found neither video nor audio; expected at least one of them"),
     ('"gcc" }', '"gcc", min_rate = "3Mbps" }',
      '10: flows.call.media.min_rate: found "3Mbps"; expected at most max_rate (2.5Mbps)'),
     ('"gcc" }', '"gcc", start_rate = "10bps" }',
@@ -313,14 +313,14 @@ WRONG = [
     ('"gcc" }', '"gcc", feedback = { interval = "1us" } }',
      '10: flows.call.media.feedback.interval: found "1us"; expected at least 1ms'),
     ('"gcc" }', '"gcc", pauses = [["3s", "2s"]] }',
-     '10: flows.call.media.pauses[1]: "3s" to "2s"; pauses are pairs in order of time, one after the other'),
+     '10: flows.call.media.pauses[1]: found "3s" to "2s"; expected pauses in order of time, each from begin to a later end'),
     ('"gcc" }', '"gcc", video = { source = "camera" } }', '10: flows.call.media.video: found {source = "camera"}; expected '
      "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr"),
     ('"gcc" }', '"gcc", video = { source = "ideal", schedule = [["0s", "1Mbps"], ["2s", "100kbps"]] } }',
      '10: flows.call.media.video.schedule[2]: found "100kbps"; expected at least min (150kbps)'),
     ('"gcc" }', '"gcc", video = { source = "greedy", schedule = [["1s", "1Mbps"]] } }',
-     '10: flows.call.media.video.schedule[1]: begins at "1s"; the first step is at "0s"'),
-    ('delay = "10ms"', "back = false", '8: flows.call: no links lead from "right" to "left", which feedback needs'),
+     '10: flows.call.media.video.schedule[1]: the first step is at "1s"; expected "0s"'),
+    ('delay = "10ms"', "back = false", '8: flows.call: no links lead from "right" to "left" for feedback or acknowledgements'),
 ]  # fmt: skip
 
 
@@ -395,7 +395,7 @@ def test_recorded_frames(tmp_path: Path) -> None:
     (tmp_path / "talk_100.txt").write_text("% header\n0 P 0. 0.0 400\n1 P 0. x\n")
     with pytest.raises(ScenarioError) as error:
         lower(Scenario.load(path))
-    right = "frame, type, two columns more, and the size in bytes"
+    right = "five columns: frame, type, two others, size in bytes"
     assert str(error.value).endswith(f"talk_100.txt:3: found 4 columns; expected {right}")
 
 
@@ -416,10 +416,10 @@ def test_recorded_frames_of_the_public_set() -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("links.wire.delay", "links.wire.delay: there is no links entry called wire; there is cable"),
-        ("links.cabel.delay", "links.cabel.delay: there is no links entry called cabel; did you mean cable?"),
-        ("links.cable", "links.cable: names a whole table; expected a key in it"),
-        ("links..x", '"links..x" is no key; expected names with dots between them'),
+        ("links.wire.delay", "links.wire.delay: no entry of links is called wire; available: cable"),
+        ("links.cabel.delay", "links.cabel.delay: no entry of links is called cabel; did you mean cable?"),
+        ("links.cable", "links.cable: found the name of a table; expected a key in this table"),
+        ("links..x", '"links..x" is not a key; expected names with dots between them'),
     ],
 )
 def test_changes_that_lead_nowhere(key: str, message: str) -> None:
@@ -432,7 +432,7 @@ def test_a_list_of_values_is_changed_as_a_whole() -> None:
     with pytest.raises(InputError) as error:
         Scenario.load("coupled-calls").with_changes({"couplings.1.priorities.2": 5})
     assert str(error.value) == (
-        "couplings.1.priorities.2: couplings.1.priorities is a list of values; expected all of it, as "
+        "couplings.1.priorities.2: couplings.1.priorities is a list of values; expected the whole list, as in "
         "couplings.1.priorities=[1, 2]"
     )
     made = Scenario.load("coupled-calls").with_changes({"couplings.1.priorities": [3, 1, 2]})

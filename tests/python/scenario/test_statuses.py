@@ -229,24 +229,24 @@ GOOD = (
     '{ interval = "2s", statuses = [{ name = "a", capacity = "1Mbps", probability = 0.5 }, '
     '{ name = "b", capacity = "0bps", probability = "50%" }] }'
 )
-ALONE = "a link with statuses has no queue, discipline or loss: it loses the packets that it cannot carry"
+ALONE = "a link with statuses has no queue, discipline or loss: packets above its capacity are lost"
 WRONG = [
     ('"2s", ', '"0s", ', '5: links.cable.capacity.interval: found "0s"; expected at least 100us'),
-    ('interval = "2s", ', "", "5: links.cable.capacity.interval: is missing"),
+    ('interval = "2s", ', "", "5: links.cable.capacity.interval: the key is missing"),
     ('"2s", ', '"2s", rate_window = "61s", ',
      '5: links.cable.capacity.rate_window: found "61s"; expected at most 60s'),
     ("0.5", "0.6", "5: links.cable.capacity.statuses: the probabilities sum to 1.1; expected 1"),
     ("0.5", "1.5", "5: links.cable.capacity.statuses[1].probability: found 1.5; a fraction lies between 0 and 1; did "
      'you mean "1.5%"?'),
-    ('name = "b"', 'name = "a"', '5: links.cable.capacity.statuses[2].name: "a" is taken by number 1; names are unique'),
-    ('"1Mbps"', '"0Mbps"', "5: links.cable.capacity.statuses: every status that can occur carries nothing; a link that "
-     "never carries anything is no link"),
+    ('name = "b"', 'name = "a"', '5: links.cable.capacity.statuses[2].name: "a" is the name of entry 1, too; names are unique'),
+    ('"1Mbps"', '"0Mbps"', "5: links.cable.capacity.statuses: every status that can occur has the capacity 0bps; the link "
+     "would never carry a packet"),
     (GOOD, '{ interval = "2s", statuses = [] }',
-     "5: links.cable.capacity.statuses: found []; expected at least 1 in the list"),
+     "5: links.cable.capacity.statuses: found []; expected a list of length 1 or more"),
     (GOOD, GOOD + "\nqueue = { packets = 9 }", f"6: links.cable.queue: {ALONE}"),
     (GOOD, GOOD + '\nloss = "1%"', f"6: links.cable.loss: {ALONE}"),
     (GOOD, '"2Mbps"\nloss = "1%"\nback = { capacity = ' + GOOD + " }",
-     f"7: links.cable.back.capacity: {ALONE} (set loss = 0 in back: by default it has that of the link)"),
+     f"7: links.cable.back.capacity: {ALONE} (set loss = 0 in back, whose default is the loss of the link)"),
     (GOOD, GOOD + "\nback = { queue = { packets = 9 } }", f"6: links.cable.back.queue: {ALONE}"),
     ('duration = "4s"', 'duration = "4000s"\nbin = "1s"', None),
     ('"2s", ', '"100us", ', None),
@@ -278,7 +278,9 @@ def test_refuses_and_says_where(found: str, replaced: str, message: str | None) 
 
 def test_too_many_statuses() -> None:
     text = PLAIN.replace('"2Mbps"', GOOD).replace('"2s"', '"100us"').replace('"4s"', '"1001s"')
-    with pytest.raises(ScenarioError, match=r'found "100us"; that makes more than 10000000 statuses'):
+    with pytest.raises(
+        ScenarioError, match=r'found "100us"; expected a longer one: at most 10000000 intervals in a run'
+    ):
         Scenario.parse(text)
 
 

@@ -375,7 +375,7 @@ def test_how_long_it_takes_is_said_before() -> None:
 def test_contenders_of_compare_and_cases_that_do_not_fit(cli: Cli, tmp_path: Path) -> None:
     for typed, says in (
         (["compare", "program:true", "--scenario", "hundred-calls"], "flows.call: is 100 calls, and programs make one"),
-        (["compare", "program:true", "--scenario", "group-t2"], "has no media flow whose controller could be replaced"),
+        (["compare", "program:true", "--scenario", "group-t2"], "no media flow has a controller to replace"),
         (
             ["compare", "program:true", "--media", "bars"],
             "makes its own video; a clip can be fed only to simulated calls",

@@ -276,7 +276,7 @@ def test_the_page_as_a_file(cli: Cli, tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[tuple[str, ...], int, str]] = [
-    (("nope",), 2, "nope: no such scenario"),
+    (("nope",), 2, "nope: there is no such scenario"),
     (("home-broadband", "gccc"), 2, "gccc: no such controller; did you mean gcc?"),
     (("home-broadband", "gcc", "nada", "scream"), 2, "found 3 controllers: gcc, nada, scream; the page shows one or two"),
     (("home-broadband", "python:x.py:Y"), 2, "python:x.py:Y is a file, and a browser has no Python"),

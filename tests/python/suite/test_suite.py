@@ -284,7 +284,7 @@ def test_a_killed_suite_keeps_what_is_done(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('[[cases]]\nname = "a"\n', "mine.toml:1: cases.a: has no scenario"),
-        ('[[cases]]\nname = "a"\nscenario = "rfc8867-5.1"\n', "mine.toml:1: cases.a: rfc8867-5.1: no such scenario"),
+        ('[[cases]]\nname = "a"\nscenario = "rfc8867-5.1"\n', "mine.toml:1: cases.a: rfc8867-5.1: there is no such scenario"),
         ('[[cases]]\nname = "a"\nscenarios = "x"\n', "mine.toml:3: cases.a.scenarios: there is no such key"),
         (CASES.replace('delay" =', 'dely" ='), "links.bottleneck.dely"),
         (CASES.replace('"wifi"', '"three"'), "three is there twice"),

@@ -164,7 +164,7 @@ def test_a_coupled_controller_through_python_is_itself(controller: str, parts: s
 @pytest.mark.parametrize(
     ("coupling", "said"),
     [
-        ({"flows": ["camera", "slids"]}, 'couplings[1].flows[2]: found "slids"; no media flow has that name'),
+        ({"flows": ["camera", "slids"]}, 'couplings[1].flows[2]: found "slids"; expected the name of a media flow'),
         ({"flows": ["camera", "camera"]}, 'couplings[1].flows[2]: found "camera" again; a flow is coupled once'),
         ({"flows": []}, "couplings[1].flows: "),
         ({"priorities": [1, 2]}, "couplings[1].priorities: found 2 for 3 flows"),

@@ -124,7 +124,7 @@ WRONG = [
     ('"30/min"', '"30"', 'scenario.toml:11: lte.users.caller.arrival.rate: found "30"; a frequency needs a unit'),
     ('"30/min"', '"9000/s"', "lte.users.caller.arrival.rate: found"),
     ('stay = "5s"', 'stay = "0s"', 'lte.users.caller.arrival.stay: found "0s"; expected more than zero'),
-    ('to = "phone"', 'to = "phones"', 'flows.feed.to: no link touches "phones"; did you mean phone?'),
+    ('to = "phone"', 'to = "phones"', 'flows.feed.to: no link begins or ends at "phones"; did you mean phone?'),
     ('stop = "4s"', "count = 2", "flows.feed.count: found 2; a flow with users of the radio network stands for one"),
     ('from = "phone"\nto = "server"', 'from = "phone"\nto = "caller"', "flows.upload.to: both ends are users"),
 ]

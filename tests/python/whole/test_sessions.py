@@ -114,16 +114,21 @@ def test_the_schema_knows_sessions(group: Scenario) -> None:
     ("found", "replaced", "line", "message"),
     [
         ('bandwidth = "200kbps"', 'bandwidth = "0bps"', 9, 'sessions.group.bandwidth: found "0Mbps"'),
-        ('bandwidth = "200kbps"', "", 7, "sessions.group.bandwidth: is missing"),
+        ('bandwidth = "200kbps"', "", 7, "sessions.group.bandwidth: the key is missing"),
         ("count = 3", "count = 0", 19, "sessions.group.members.listener.count: found 0"),
         ("count = 3", "count = 10000", 11, "sessions.group.members: found 10001; expected from 2 to 10000 members"),
         ("count = 3", 'colour = "red"', 19, "sessions.group.members.listener.colour: there is no such key"),
         ("count = 3", 'profile = "avpx"', 19, 'sessions.group.members.listener.profile: found "avpx"'),
         ("count = 3", 'leave = "0s"', 19, 'leave: found "0s"; expected later than join'),
         ("count = 3", 'join = "30s"', 19, 'join: found "30s"; expected less than the duration (20s)'),
-        ("count = 3", "crashes = true", 19, "crashes: found true; it needs a time to leave"),
-        ("count = 3", '[[sessions.members]]\nname = "speaker"', 20, '"speaker" is taken by number 1; names are unique'),
-        ('node = "right"', 'node = "rihgt"', 18, 'no link touches "rihgt"; did you mean right?'),
+        ("count = 3", "crashes = true", 19, "crashes: found true; it needs leave, the time at which the member leaves"),
+        (
+            "count = 3",
+            '[[sessions.members]]\nname = "speaker"',
+            20,
+            '"speaker" is the name of entry 1, too; names are unique',
+        ),
+        ('node = "right"', 'node = "rihgt"', 18, 'no link begins or ends at "rihgt"; did you mean right?'),
         ('packet_size = "500B"', 'packet_size = "40B"', 14, "expected more than the 40 bytes of headers"),
         ('packet_size = "500B"', "fps = 100, segments = 100", 14, "that makes packets of 2 bytes"),
         ('rate = "200kbps", ', 'rate = "0bps", ', 14, 'media.rate: found "0Mbps"'),
@@ -143,7 +148,7 @@ def test_what_is_refused_says_where(found: str, replaced: str, line: int, messag
 
 
 def test_a_scenario_needs_flows_or_sessions() -> None:
-    with pytest.raises(ScenarioError, match="neither flows nor sessions; expected at least one of them"):
+    with pytest.raises(ScenarioError, match="found neither flows nor sessions; expected at least one of them"):
         Scenario.parse(FILE.partition("[[sessions]]")[0])
 
 
@@ -287,10 +292,10 @@ def test_a_comparison_says_that_there_is_nothing_to_replace(cli: Cli, tmp_path: 
     file.write_text(FILE, encoding="utf-8")
     done = cli("compare", "gcc", "--scenario", str(file))
     assert done.code == 2
-    assert "has no media flow whose controller could be replaced; members of sessions have none" in done.err
+    assert "no media flow has a controller to replace; members of sessions have no controller" in done.err
     crossed = cli("compare", "gcc", "--scenario", str(file), "--cross", "tcp:cubic@1s")
     assert crossed.code == 2
-    assert "--cross tcp:cubic@1s: group has only sessions, and no flow whose ends it could take" in crossed.err
+    assert "--cross tcp:cubic@1s: group has no flow, whose ends cross traffic would have" in crossed.err
     with pytest.raises(InputError, match="members of sessions have none"):
         tidegate.compare(["gcc"], Scenario.parse(FILE))
 

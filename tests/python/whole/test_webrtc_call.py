@@ -88,7 +88,7 @@ def test_a_shared_screen_is_what_a_call_sets_for_one() -> None:
 
 
 def test_a_screen_is_video() -> None:
-    with pytest.raises(ScenarioError, match=r'content: found "screen"; there is no video that could show one'):
+    with pytest.raises(ScenarioError, match=r'content: found "screen"; the flow has no video; expected "camera"'):
         call("gcc", content="screen", video=False, audio={"rate": "20kbps"})
 
 
