@@ -125,7 +125,9 @@ def check_target(path: Path, kind: str, is_one: Callable[[Path], bool], *, force
     with writable(path):
         if force or not path.is_file() or not path.stat().st_size or is_one(path):
             return
-    raise OutputError(f"{path}: is there already, and is no {kind}; give another name, or --force to replace it")
+    raise OutputError(
+        f"{path}: the file exists already and is not a {kind}; give another name, or --force to replace it"
+    )
 
 
 def usual_mode(path: Path, mode: int) -> None:

@@ -136,7 +136,7 @@ Taker = Callable[[Packet], object] | _Putter
 def _taker(taker: Taker) -> Callable[[Packet], object]:
     take = getattr(taker, "put", taker)
     if not callable(take):
-        raise InputError(f"found {taker!r} as a way out; expected something to call with each packet, or a Store")
+        raise InputError(f"found {taker!r} as the receiver of packets; expected a function of a packet, or a Store")
     return cast("Callable[[Packet], object]", take)
 
 
@@ -398,8 +398,8 @@ class World:
 def _existing(name: str, names: list[str], kind: str) -> str:
     if name in names:
         return name
-    hint = did_you_mean(name, names) or f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'none'}"
-    raise InputError(f"{name}: no such external {kind}{hint}")
+    hint = did_you_mean(name, names) or f"; available: {', '.join(names) or 'none'}"
+    raise InputError(f"{name}: the scenario has no such external {kind}{hint}")
 
 
 class End:
@@ -426,7 +426,7 @@ class End:
             InputError: when the other end has not sent it, or it was received or dropped before.
         """
         if packet.holder is not self._call or packet.link != self._comes:
-            raise InputError(f"{packet!r} was not sent by the other end of this call")
+            raise InputError(f"{packet!r} does not come from the other end of this call")
         self._call.forward(packet)
 
 
@@ -465,7 +465,9 @@ class Call(World):
     ) -> None:
         flow = media if isinstance(media, Flow) else Flow(name="call", media=media or Media())
         if flow.media is None or flow.count != 1:
-            raise InputError(f"{flow.name}: a call is one flow of media")
+            raise InputError(
+                f"{flow.name}: found several flows, or no media; expected a single flow with media for a call"
+            )
         scenario = Scenario(
             name=flow.name,
             duration=Duration(duration),

@@ -121,7 +121,7 @@ class Quantity(int):
             raise InputError(f"found {show(text)}; the largest {cls.noun} is {cls(_LARGEST)}")
         rounded = int(value.to_integral_value())
         if rounded == 0 and value != 0:
-            raise InputError(f"found {show(text)}; the least {cls.noun} above zero is {cls(1)}")
+            raise InputError(f"found {show(text)}; the smallest {cls.noun} above zero is {cls(1)}")
         return cls(rounded)
 
     @classmethod
@@ -138,7 +138,7 @@ class Quantity(int):
         listing = ", ".join(names[size] for size in sorted(names, reverse=True))
         similar = [name for name in names.values() if name.lower() in {unit.lower(), f"{unit.lower()}ps"}]
         hint = f"; did you mean {similar[0]}?" if similar else ""
-        return f"no unit of {cls.noun} is called {show(unit)}: there are {listing}{hint}"
+        return f"no unit of {cls.noun} is called {show(unit)}; available: {listing}{hint}"
 
     def __str__(self) -> str:
         for unit in self.display_units:

@@ -71,9 +71,9 @@ def test_wrong_use_is_told() -> None:
     world, neighbour = World(env, scenario), World(env, scenario)
     with pytest.raises(InputError, match=r"^farr: no such external link; did you mean far\?$"):
         world.link("farr")
-    with pytest.raises(InputError, match=r"^z: no such external flow; there are x, y$"):
+    with pytest.raises(InputError, match=r"^z: the scenario has no such external flow; available: x, y$"):
         world.arrivals("z")
-    with pytest.raises(InputError, match=r"z: no such external flow; there are x, y$"):
+    with pytest.raises(InputError, match=r"z: the scenario has no such external flow; available: x, y$"):
         world.feed("z", 100)
     with pytest.raises(InputError, match=r"x: fed at 0.*; it runs from 1.* until before 3"):
         world.feed("x", 100)
@@ -84,7 +84,7 @@ def test_wrong_use_is_told() -> None:
         with pytest.raises(InputError):
             world.feed("y", size, tag)
     with pytest.raises(
-        InputError, match="found 3 as a way out; expected something to call with each packet, or a Store"
+        InputError, match="found 3 as the receiver of packets; expected a function of a packet, or a Store"
     ):
         world.link("far").out = 3  # type: ignore[assignment]
     packets: list[Packet] = []
@@ -120,7 +120,7 @@ def test_wrong_use_is_told() -> None:
         env.run(until="6s")
     with pytest.raises(InputError, match=r"found Environment as the environment; expected a tidegate\.simpy\.Env"):
         World(simpy.Environment(), scenario)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="flow: a call is one flow of media"):
+    with pytest.raises(InputError, match="flow: found several flows, or no media; expected a single flow with media"):
         Call(env, Flow(udp=Udp(rate="1Mbps")), duration="3s")
 
 
@@ -139,12 +139,12 @@ def test_packets_of_other_calls_are_refused() -> None:
     env = Environment()
     first, second = Call(env, duration="2s"), Call(env, duration="2s")
     first.sender.out = second.receiver.receive
-    with pytest.raises(InputError, match="was not sent by the other end of this call"):
+    with pytest.raises(InputError, match="does not come from the other end of this call"):
         env.run(until="1s")
     env = Environment()
     first = Call(env, duration="2s")
     first.sender.out = first.sender.receive
-    with pytest.raises(InputError, match="was not sent by the other end of this call"):
+    with pytest.raises(InputError, match="does not come from the other end of this call"):
         env.run(until="1s")
 
 

@@ -44,13 +44,13 @@ def test_reads(kind: type[Quantity], text: str, value: int) -> None:
         (Duration, "infs", 'found "infs"; expected a time, for example "20ms"'),
         (Duration, "1e99s", 'found "1e99s"; the largest time is 1000000000s'),
         (Duration, "0.1ns", 'found "0.1ns"; the least time above zero is 1ns'),
-        (Duration, "5 weeks", 'found "5 weeks"; no unit of time is called "weeks": there are h, min, s, ms, us, ns'),
-        (Rate, "5MBps", 'found "5MBps"; no unit of rate is called "MBps": there are Gbps, Mbps, kbps, bps; did you '
+        (Duration, "5 weeks", 'found "5 weeks"; no unit of time is called "weeks"; available: h, min, s, ms, us, ns'),
+        (Rate, "5MBps", 'found "5MBps"; no unit of rate is called "MBps"; available: Gbps, Mbps, kbps, bps; did you '
          "mean Mbps?"),
         (Rate, 3, 'found 3; a rate needs a unit, for example "3kbps" or "3Mbps"'),
         (Rate, Duration(5), 'found "5ns"; expected a rate, for example "2.5Mbps"'),
         (Rate, [1], 'found [1]; expected a rate, for example "2.5Mbps"'),
-        (Size, "1 KB", 'found "1 KB"; no unit of size is called "KB": there are GB, MB, kB, B; did you mean kB?'),
+        (Size, "1 KB", 'found "1 KB"; no unit of size is called "KB"; available: GB, MB, kB, B; did you mean kB?'),
         (Size, "1" * 40 + "B", f'found "{"1" * 40}B"; expected a size, for example "1200B"'),
     ],
 )  # fmt: skip

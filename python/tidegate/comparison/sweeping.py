@@ -154,7 +154,7 @@ class SweepResult(Shown):
         """
         path = Path(folder)
         index = checked(path / SWEEP_FILE, read_json(Contents(path).file(SWEEP_FILE)), SweepShape)
-        with located(f"{path / SWEEP_FILE}: is damaged"):
+        with located(f"{path / SWEEP_FILE}: the file is damaged"):
             toml.parse(index.scenario, "scenario")
         planned = itertools.product(itertools.product(*index.grid.values()), index.seeds)
         results = Results(path, row=SweepRow)

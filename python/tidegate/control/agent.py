@@ -126,10 +126,10 @@ def controller(
         except (ValueError, RuntimeError) as error:
             # NumPy's and PyTorch's, where weights are of another space; changed in place, so that its line stays
             shape = observation.shape
-            error.args = (f"{error}; its observation has the shape {shape}, history={shape[0]} of its terms",)
+            error.args = (f"{error}; the observation has the shape {shape}, from history = {shape[0]} in its terms",)
             raise
         if (size := np.size(action)) != 1:
-            raise ValueError(f"it answered {size} numbers; expected one from -1 to 1")
+            raise ValueError(f"the policy returned {size} numbers; expected one from -1 to 1")
         return float(action.item() if hasattr(action, "item") else action)
 
     return _core.AgentController(act, (terms or Terms()).core, _bps(start))

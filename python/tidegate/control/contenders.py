@@ -86,13 +86,13 @@ def contenders(chosen: object) -> dict[str, str | dict[str, Scalar]]:
         only = (
             chosen.__name__ if isinstance(chosen, type) else show(chosen if isinstance(chosen, str) else repr(chosen))
         )
-        raise InputError(f"controllers: found {only}; expected several, such as [{only}]")
+        raise InputError(f"controllers: found {only}; expected a list, such as [{only}]")
     by_label: dict[str, str | dict[str, Scalar]] = {}
     for contender in chosen:
         name = written(contender)
         label = table_label(contender)
         if name in by_label.values():
-            raise InputError(f"{label}: is named twice")
+            raise InputError(f"{label}: the contender is listed twice")
         numbered = (label if number == 1 else f"{label}@{number}" for number in itertools.count(1))
         by_label[next(candidate for candidate in numbered if candidate not in by_label)] = name
     if not by_label:

@@ -237,14 +237,14 @@ def _entry(name: str) -> Mapping[str, Any]:
     if name not in entries:
         hint = (
             did_you_mean(name, entries)
-            or f"; there are {', '.join(entries)}, python:FILE:CLASS, onnx:FILE and alphartc:FILE"
+            or f"; available: {', '.join(entries)}, python:FILE:CLASS, onnx:FILE and alphartc:FILE"
         )
-        raise ControllerError(f"{name}: no such controller{hint}")
+        raise ControllerError(f"{name}: there is no such controller{hint}")
     return entries[name]
 
 
 def _unknown_preset(name: str, preset: str, presets: list[str]) -> ControllerError:
-    hint = did_you_mean(preset, presets) or f"; there are {', '.join(presets)}"
+    hint = did_you_mean(preset, presets) or f"; available: {', '.join(presets)}"
     return ControllerError(f"{name}:{preset}: {name} has no such preset{hint}")
 
 
@@ -256,9 +256,9 @@ def _unknown_setting(name: str, preset: str, key: str, available: list[str]) -> 
     ]
     if others:
         return ControllerError(
-            f"{name}: {key}: is a setting of {', '.join(others)}, not of {preset}; there are {', '.join(available)}"
+            f"{name}: {key} is a setting of {', '.join(others)}, not of {preset}; available: {', '.join(available)}"
         )
-    hint = did_you_mean(key, available) or f"; there are {', '.join(available)}"
+    hint = did_you_mean(key, available) or f"; available: {', '.join(available)}"
     return ControllerError(f"{name}: {key}: there is no such setting{hint}")
 
 
@@ -305,7 +305,7 @@ def _python(text: str, preset: str, settings: Mapping[str, Scalar], base: Path, 
         _check_settings(defined, all_settings, defined.__qualname__)
         return Choice(name, settings=all_settings, made_by=defined)
     if where == "__main__":
-        why = "belongs to a notebook or script, and this process has not defined it"
+        why = "the class belongs to a notebook or script, and this process has not defined it"
         raise ControllerError(
             f"{match['name']}: {why}; run its code first, or put the class in a file: python:FILE.py:CLASS"
         )
@@ -413,7 +413,7 @@ def _load_file(path: Path, label: str) -> Any:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ControllerError(f"{label}: is no Python file")
+        raise ControllerError(f"{label}: the file is not a Python file")
     module = importlib.util.module_from_spec(spec)
     setattr(module, _STAMP, stamp)
     sys.modules[name] = module  # dataclasses and pickle look their module up
@@ -451,9 +451,9 @@ def _check_class(made_by: type[Any], name: str) -> None:
     for method in ("on_report(now_ns, report)", "on_limits(now_ns, limits)"):
         if not callable(getattr(made_by, method.partition("(")[0], None)):
             base = "; derive it from tidegate.Controller, which has every method except on_report"
-            raise ControllerError(f"{name}: has no method {method}{base}")
+            raise ControllerError(f"{name}: the class has no method {method}{base}")
     if getattr(made_by, "on_report", None) is Controller.on_report:
-        raise ControllerError(f"{name}: does not define on_report(now_ns, report)")
+        raise ControllerError(f"{name}: the class does not define on_report(now_ns, report)")
 
 
 def _check_settings(made_by: Callable[..., Any], settings: Mapping[str, Scalar], name: str) -> None:

@@ -117,7 +117,7 @@ class CallEnv(gymnasium.Env[Observation, Action]):
             if type(world) is not int:
                 raise InputError(f"options: seed: found {world!r}; expected a whole number")
         if remaining:
-            raise InputError(f"options: found {', '.join(map(str, remaining))}; there are scenario and seed")
+            raise InputError(f"options: found {', '.join(map(str, remaining))}; available: scenario and seed")
         self._episode = episode = self.source.episode(number, world)
         self._core = episode.core
         info = {"scenario": episode.scenario.name, "seed": episode.seed, "flow": episode.flow}

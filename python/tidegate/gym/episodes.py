@@ -91,8 +91,8 @@ def _flow_position(scenario: Scenario, flow: str | None) -> int:
         if candidate.name == flow and candidate.media is not None:
             return position
     calls = [candidate.name for candidate in scenario.flows if candidate.media is not None]
-    hint = did_you_mean(flow, calls) or f"; there are {', '.join(calls) or 'none'}"
-    raise InputError(f"{scenario.name}: flow: found {flow!r}; expected one with media{hint}")
+    hint = did_you_mean(flow, calls) or f"; available: {', '.join(calls) or 'none'}"
+    raise InputError(f"{scenario.name}: flow: found {flow!r}; expected a flow with media{hint}")
 
 
 def _stripped(scenario: Scenario, flow: str | None) -> Scenario:
@@ -116,7 +116,7 @@ def _bounds(scenarios: Sequence[Scenario], flow: str | None) -> tuple[int, int]:
             f"{name} has {media.least_rate} to {media.largest_rate}" for name, media in list(by_rates.values())[:2]
         ]
         reason = f"scenarios with different rates do not fit into one space ({'; '.join(examples)})"
-        raise InputError(f'rate: {reason}; give one for all: rate=("100kbps", "5Mbps")')
+        raise InputError(f'rate: {reason}; give the same for all: rate=("100kbps", "5Mbps")')
     return next(iter(by_rates))
 
 
@@ -169,8 +169,8 @@ class Source:
                 json.dumps(run_input.ir), flow, self.wanted.terms.core, start, needs.traces, needs.python
             )
         if self.wanted.default_reward and not core.knows_capacity:
-            reason = f"{scenario.name}: no link on the way of {flow} has a known capacity, of which the default reward"
-            raise InputError(f"{reason} is a share; give reward=, a function of a step's info")
+            reason = f"{scenario.name}: no link on the route of {flow} has a known capacity, and the default reward"
+            raise InputError(f"{reason} is a share of this capacity; give reward=, a function of a step's info")
         return Episode(core, scenario, run_input, flow)
 
     def _with_agent(self, scenario: Scenario, run_input: RunInput, *, watched: bool) -> tuple[RunInput, str, int]:

@@ -85,7 +85,7 @@ class CallVectorEnv(VectorEnv[NDArray[np.float32], NDArray[Any], NDArray[Any]]):
         else:
             seeds = list(seed)
         if len(seeds) != self.num_envs:
-            raise InputError(f"seed: found {len(seeds)} of them; expected {self.num_envs}, or one number")
+            raise InputError(f"seed: found {len(seeds)} seeds; expected {self.num_envs}, or one number")
         observations = np.empty(self.observation_space.shape or (), np.float32)
         infos: dict[str, Any] = {}
         for number, env in enumerate(self.envs):

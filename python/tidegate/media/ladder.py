@@ -148,7 +148,7 @@ class Ladder:
             order = np.array(about["order"], dtype=np.int64)
             return cls(folder, settings, clip, form, codec, bytes.fromhex(about["header"]), order, rungs)
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise InputError(f"{folder}: is damaged ({error}); remove it and {again}") from None
+            raise InputError(f"{folder}: the file is damaged ({error}); remove it and {again}") from None
 
 
 def _rung(folder: Path, rate: int) -> Rung:

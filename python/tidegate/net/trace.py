@@ -89,7 +89,7 @@ def parse(
     if frequency is not None and not 0 < frequency < math.inf:
         raise InputError(f"frequency: found {frequency:g}; expected lines per second, more than zero")
     if not data:
-        raise TraceError(f"{path}: is empty; expected a recorded network")
+        raise TraceError(f"{path}: the file is empty; expected a recorded network")
     try:
         return Trace.parse(
             str(path),

@@ -158,11 +158,11 @@ class SearchResult(Shown):
         saved = checked(path / TRIES_FILE, tries, TriesShape)
         question = search.question
         catalogue = METRICS if question.suite is None else {name: numbers.about(name) for name in numbers.known()}
-        with located(f"{path / OPTIMISE_FILE}: is damaged"):
+        with located(f"{path / OPTIMISE_FILE}: the file is damaged"):
             settings = tuple(Setting.parse(text) for text in question.settings)
             goal = Goal.parse(question.goal, catalogue)
             limits = tuple(Limit.parse(text, catalogue) for text in question.limits)
-        with located(f"{path / TRIES_FILE}: is damaged"):
+        with located(f"{path / TRIES_FILE}: the file is damaged"):
             for number, tried in enumerate(saved.tries, 1):
                 with located(f"tries[{number}]"):
                     tried.check(settings, goal, limits, catalogue)

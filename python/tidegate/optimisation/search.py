@@ -244,7 +244,9 @@ class _Running:
         try:
             return JournalStorage(JournalFileBackend(str(file), lock_obj=cast("Any", _NoLock())))
         except (ValueError, KeyError) as error:
-            raise InputError(f"{file}: is damaged: {error}; choose another folder (this one keeps its runs)") from None
+            raise InputError(
+                f"{file}: the file is damaged: {error}; choose another folder (this one keeps its runs)"
+            ) from None
 
     def _resume(self, study: optuna.Study) -> None:
         """Repeats the tries that were running when the search stopped, if other tries of their group are done."""

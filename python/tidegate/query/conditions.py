@@ -85,7 +85,7 @@ class Condition:
         """
         pairs = list(node.pairs)
         if len(pairs) != 1 or not {"<", ">"}.issuperset(node.words):
-            raise InputError(f"found {node.text!r} for a limit; expected something like > +5% or > +10ms")
+            raise InputError(f"found {node.text!r} for a limit; expected a limit such as > +5% or > +10ms")
         ((name, sense, value),) = pairs
         spelled_out = name.kind == "call" and name.words == ("change",) and len(name.parts) == 1
         name = name.parts[0] if spelled_out else name

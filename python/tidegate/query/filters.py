@@ -102,7 +102,7 @@ class RowFilter:
         if not text:
             raise InputError(f"{column}: found {show(operand.value)}; expected a number")
         if sense not in {"==", "!="}:
-            raise InputError(f"{column}: is text; expected == or != or in [...]")
+            raise InputError(f"{column}: found {sense} for a column of text; expected ==, != or in [...]")
         return operand.value
 
 

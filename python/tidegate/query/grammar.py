@@ -177,7 +177,7 @@ class _Reader:
         begin = self.index
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise InputError(f"{self.error_text}; it is nested too deeply")
+            raise InputError(f"{self.error_text}, with less nesting")
         if self.next == "(":
             self.take("(")
             operand = self.expression()

@@ -123,7 +123,7 @@ class Expression:
     >>> Expression("__import__('os')")
     Traceback (most recent call last):
     ...
-    tidegate.errors.InputError: found "__import__"; there is no such function (there are abs, max, min, significant)
+    tidegate.errors.InputError: found "__import__"; there is no such function (available: abs, max, min, significant)
     """
 
     def __init__(self, text: str) -> None:
@@ -189,7 +189,7 @@ def _check_node(node: Node) -> None:
 
 def _check_call(name: str, count: int) -> None:
     if name not in _FUNCTIONS:
-        hint = did_you_mean(name, _FUNCTIONS) or f" (there are {', '.join(_FUNCTIONS)})"
+        hint = did_you_mean(name, _FUNCTIONS) or f" (available: {', '.join(_FUNCTIONS)})"
         raise InputError(f"found {show(name)}; there is no such function{hint}")
     single = name in {"abs", "significant"}
     if not count or (single and count > 1):
@@ -224,10 +224,10 @@ def _number(node: Node, measures: Mapping[str, Interval]) -> Value:
     for sign, part in zip(node.words, node.parts[1:], strict=True):
         operand = _number(part, measures)
         if sign == "/" and operand.mean == 0:
-            raise Undefined(f"{part.text} is 0, and divides")
+            raise Undefined(f"{part.text} is a denominator and has the value 0")
         value = _ARITHMETIC[sign](value, operand)
     if not math.isfinite(value.mean):
-        raise Undefined(f"{node.text} is too large a number")
+        raise Undefined(f"the value of {node.text} is too large")
     return value
 
 

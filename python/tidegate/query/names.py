@@ -41,7 +41,7 @@ def find(name: str, catalogue: Mapping[str, Metric] = METRICS) -> Metric:
     short_names = _short_names(catalogue)
     if name in short_names:
         return catalogue[short_names[name]]
-    raise InputError(f"{name}: no such metric{did_you_mean(name, [*short_names, *catalogue])}")
+    raise InputError(f"{name}: there is no such metric{did_you_mean(name, [*short_names, *catalogue])}")
 
 
 def _short_names(names: Iterable[str]) -> dict[str, str]:
@@ -83,11 +83,11 @@ def amount(text: str, metric: Metric | None = None) -> float:
 def _parse_number(text: str, *, share: bool) -> float:
     number = re.sub(r"(%|pp)$", "", text) if share else text
     if share and number == text:
-        raise InputError(f"found {text!r}; it is a share, so expected per cent, for example 2%")
+        raise InputError(f"found {text!r}; expected a share in per cent, for example 2%")
     with suppress(ValueError):
         if math.isfinite(value := float(number)):
             return value / 100 if share else value
-    raise InputError(f"found {text!r}; expected a number{' of per cent, as in 2%' if share else ''}")
+    raise InputError(f"found {text!r}; expected a number{' in per cent, as in 2%' if share else ''}")
 
 
 def written(value: float, metric: Metric) -> str:

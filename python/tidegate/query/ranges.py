@@ -54,7 +54,7 @@ class End:
             raise InputError(f"{context}: there is no unit {show(unit)}; a range is {RANGE}")
         size = number * kind.units[unit] if kind else number
         if not all(abs(magnitude.adjusted()) <= _MAX_EXPONENT for magnitude in (number, size)):
-            raise InputError(f"{context}: {text} is out of all bounds")
+            raise InputError(f"{context}: {text} is outside of the range of numbers")
         return cls(text, unit, kind, size)
 
 
@@ -91,11 +91,11 @@ class Range:
             bare, unit = (low, high.unit) if high.unit else (high, low.unit)
             raise InputError(f"{text}: both ends need their unit: {bare.text}{unit}?")
         if low.kind is not high.kind or (low.kind is None and low.unit != high.unit):
-            raise InputError(f"{text}: the units of {low.text} and {high.text} do not go together")
+            raise InputError(f"{text}: the units of {low.text} and {high.text} do not fit together")
         if low.size == high.size:
-            raise InputError(f"{text}: both ends are the same")
+            raise InputError(f"{text}: both ends are equal; expected different ends")
         if log and min(low.size, high.size) <= 0:
-            raise InputError(f"{text}: with log both ends must be above zero")
+            raise InputError(f"{text}: both ends of a log range must be above zero")
         return cls(text, low, high, parts[2] if len(parts) > 2 else None, log)  # noqa: PLR2004
 
     def rising(self) -> Self:

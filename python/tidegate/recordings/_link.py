@@ -173,7 +173,9 @@ def _read(folder: Path) -> Sent:
                 )
                 packets[row["from"]][int(row["sequence"])].append(packet)
     except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise InputError(f"{folder / name}: is damaged: found {error}; expected what a session wrote") from None
+        raise InputError(
+            f"{folder / name}: the file is damaged: found {error}; expected what a session wrote"
+        ) from None
     except OSError as error:
         raise InputError(f"{folder / name}: cannot be read: {error.strerror or error}") from None
     return packets

@@ -184,8 +184,8 @@ def tables(folder: Path) -> Iterator[tuple[str, Table]]:
     files = list(parts(root))
     if not files:
         raise InputError(
-            f"{folder}: has no {FOLDER} with runs in it; expected a folder that `tidegate sweep` or `suite run` wrote "
-            "(for a folder of an earlier version run the same command again: it adds them)"
+            f"{folder}: the folder has no {FOLDER} with runs; expected a folder that `tidegate sweep` or `suite run` "
+            "wrote (for a folder of an earlier version run the same command again, which adds the runs)"
         )
     for controller, file in files:
         try:

@@ -102,7 +102,7 @@ def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:
         destination = _resolved(path)
         parent = next((folder for folder in destination.parents if folder.exists()), destination)
         if not parent.is_dir():
-            raise OutputError(f"{path}: {parent} is no folder")
+            raise OutputError(f"{path}: {parent} is not a folder")
         # creating a file is a better test than os.access, which says yes to root on a read-only file system, and knows
         # whether the names that are needed are too long
         handle, name = tempfile.mkstemp(prefix=_temporary_name(destination, _NEW), dir=parent)
@@ -114,10 +114,10 @@ def check_folder(path: Path, kind: str, *, exchanged: bool = True) -> Path:
         if destination.is_dir():
             _check_ours(path, destination, kind)
             if exchanged and destination in (current := Path.cwd(), *current.parents):
-                why = "is the folder that you are in, and cannot be replaced"
-                raise OutputError(f"{path}: {why}; choose one inside it")
+                why = "this is the current folder, which cannot be replaced"
+                raise OutputError(f"{path}: {why}; choose a folder inside it")
         elif destination.exists():
-            raise OutputError(f"{path}: is a file; expected a folder, or nothing yet")
+            raise OutputError(f"{path}: found a file; expected a folder, or no file of this name")
     return destination
 
 
@@ -141,15 +141,15 @@ def _check_ours(path: Path, destination: Path, kind: str) -> None:
         if not any(destination.iterdir()):
             return
         if (destination / MANIFEST).is_file() and (destination / kind).is_file():
-            why = f"its {MANIFEST} is damaged, so tidegate cannot tell which of its files are yours"
-            raise OutputError(f"{path}: {why}; choose another folder, or move this one away")
+            why = f"{MANIFEST} is damaged, so tidegate cannot tell which files in the folder are yours"
+            raise OutputError(f"{path}: {why}; choose another folder, or move this folder away")
         if (destination / kind).is_file():
-            why = f"holds a result of an earlier version, without a list of its files (no {MANIFEST})"
-            raise OutputError(f"{path}: {why}; choose another folder, or move this one away")
-        why = f"there is something else in it (no {MANIFEST} of tidegate); choose an empty or a new folder"
+            why = f"the folder holds a result of an earlier version, without a list of its files ({MANIFEST})"
+            raise OutputError(f"{path}: {why}; choose another folder, or move this folder away")
+        why = f"the folder holds other files (it has no {MANIFEST} of tidegate); choose an empty or a new folder"
         raise OutputError(f"{path}: {why}")
     if manifest.kind != kind:
-        why = f"holds another kind of result ({manifest.kind}; this would be {kind}); choose an empty or a new folder"
+        why = f"the folder holds another kind of result ({manifest.kind}, not {kind}); choose an empty or a new folder"
         raise OutputError(f"{path}: {why}")
 
 
@@ -244,7 +244,7 @@ def keep(path: Path) -> None:
 
 
 def _warn_kept(folder: Path, name: str, new_name: str) -> None:
-    _LOG.warning("%s: %s is not as tidegate wrote it; it is kept as %s", folder, name, new_name)
+    _LOG.warning("%s: tidegate did not write %s as it is now; the file is kept as %s", folder, name, new_name)
 
 
 # --- the exchange ---------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def read_json(path: Path) -> Any:
     try:
         return parse_json(data, JSON.limit)
     except ValueError as error:
-        raise InputError(f"{path}: is damaged: {error}") from None
+        raise InputError(f"{path}: the file is damaged: {error}") from None
 
 
 def within(folder: Path, name: str) -> Path:
@@ -58,7 +58,7 @@ class Contents:
     def _manifest(self) -> Manifest | None:
         manifest = Manifest.read(self.folder)
         if manifest is None and (self.folder / MANIFEST).exists():
-            raise InputError(f"{self.folder / MANIFEST}: is damaged")
+            raise InputError(f"{self.folder / MANIFEST}: the file is damaged")
         return manifest
 
     def is_ours(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class Contents:
         """
         path, manifest = within(self.folder, name), self._manifest
         if manifest is not None and name in manifest.files and path.exists() and not manifest.has(self.folder, name):
-            raise InputError(f"{path}: is damaged, or was changed: it is not what {MANIFEST} lists")
+            raise InputError(f"{path}: the file is damaged or was changed: its hash differs from the one in {MANIFEST}")
         return path
 
 
@@ -102,7 +102,7 @@ def check_summary(summary: Mapping[str, Any]) -> None:
     )
     for key in ("members", "sessions"):
         _expect(f"summary.{key}", summary.get(key), isinstance(summary.get(key, []), list), "a list")
-    _expect("summary.flows", [], bool(summary["flows"]), "at least one")
+    _expect("summary.flows", [], bool(summary["flows"]), "at least one flow")
     for key, value in summary.items():
         match value:
             case list() if key in {"warnings", "notes"}:
@@ -128,7 +128,7 @@ def check_summary(summary: Mapping[str, Any]) -> None:
 def _check_recordings(entries: list[Any]) -> None:
     for number, recording in enumerate(entries):
         path = f"summary.recordings[{number}]"
-        _expect(path, recording, isinstance(recording, dict), "what a link played")
+        _expect(path, recording, isinstance(recording, dict), "the recording of a link")
         for name in ("link", "trace"):
             _expect(f"{path}.{name}", recording.get(name), _is_text(recording.get(name)), "text")
         for name in ("from_s", "used_s", "length_s"):

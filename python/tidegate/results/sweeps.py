@@ -114,13 +114,13 @@ class Results:
         except (TidegateError, KeyError, TypeError):
             return
         if not earlier <= variants:
-            why = f"{len(earlier - variants)} of its {len(earlier)} combinations are not in this one"
+            why = f"{len(earlier - variants)} of its {len(earlier)} combinations are not in this plan"
         elif missing := [seed for seed in with_seeds if seed not in set(seeds)]:
-            why = f"its seed {missing[0]} is not in this one"
+            why = f"its seed {missing[0]} is not in this plan"
         else:
             return
-        right = "choose another folder, or repeat all that is there and add to it"
-        raise OutputError(f"{self.folder}: holds a sweep with another plan: {why}; {right}")
+        right = "choose another folder, or repeat all earlier combinations and seeds and add to them"
+        raise OutputError(f"{self.folder}: the folder holds a sweep with another plan: {why}; {right}")
 
 
 def content_hash(result: Mapping[str, Any]) -> str:
@@ -140,7 +140,9 @@ def _exclusive(folder: Path, typed: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
-        raise OutputError(f"{typed}: another process is using it; wait for it, or choose another folder") from None
+        raise OutputError(
+            f"{typed}: another process is using the folder; wait for its end, or choose another folder"
+        ) from None
     except OSError:
         pass  # a file system without locks
     try:

@@ -127,8 +127,8 @@ def wire_unpacked(jobs: bytes, parts: Mapping[str, bytes]) -> list[tuple[int, An
         unpacked: list[tuple[int, Any]] = _unpacker.unpack(jobs, parts)
     except Exception as error:  # noqa: BLE001
         raise RunError(
-            f"{get_worker().address}: cannot rebuild the jobs ({type(error).__name__}: {error}); install the modules "
-            "that the controllers import there"
+            f"{get_worker().address}: the worker cannot rebuild the jobs ({type(error).__name__}: {error}); "
+            "install the modules that the controllers import there"
         ) from None
     return unpacked
 

@@ -123,7 +123,7 @@ def _recipe(shared: Any) -> Callable[[], Any] | partial[Any]:
             return partial(_trace, _State(shared), shared.contents())
     if shared.label.startswith("clip "):
         raise InputError(
-            "real video with an encoder in the loop (codec=openh264) is encoded on this machine; --engine pool does it"
+            "real video with an encoder in the loop (codec=openh264) needs this machine; use --engine pool"
         )
     return partial(_same, _State(shared.factory, shared.label))
 

@@ -78,7 +78,7 @@ def _end(code: int | None) -> str:
     """The end of a process in words, from its exit code."""
     if code is not None and code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        hint = "; the system does that to processes that use up the memory" if name == "SIGKILL" else ""
+        hint = "; the system ends processes that use up the memory" if name == "SIGKILL" else ""
         return f"was ended by {name}{hint}"
     return f"ended with exit code {code}: its controller, or a library that the controller uses, ended it"
 

@@ -146,7 +146,7 @@ class Cluster:
             self.client.wait_for_workers(1, timeout=self._patience)
         except (TimeoutError, OSError):
             raise InputError(
-                f"{self.where}: has no worker (waited {self._patience:g} s); `dask worker {self.address}` starts one"
+                f"{self.where}: no worker (waited {self._patience:g} s); `dask worker {self.address}` starts one"
             ) from None
         fresh = [
             worker for worker in self.client.scheduler_info(n_workers=-1)["workers"] if worker not in self._checked
@@ -157,12 +157,12 @@ class Cluster:
             if isinstance(reply, BaseException):
                 if self._has_left(address):
                     continue  # like a worker that ends during a batch: others do its work
-                raise InputError(f"worker {address}: does not answer the check of its versions: {reply}")
+                raise InputError(f"worker {address}: no valid answer to the check of versions: {reply}")
             _same_version(f"worker {address}", reply["distributed"])
             if "lacks" in reply:
                 raise InputError(
-                    f"worker {address}: has no tidegate with Dask ({reply['lacks']}); install the same version there: "
-                    f'pip install "tidegate[dask]=={version()}"'
+                    f"worker {address}: the worker has no tidegate with Dask ({reply['lacks']}); "
+                    f'install the same version there: pip install "tidegate[dask]=={version()}"'
                 )
             refuse(address, reply["signature"])
             self._checked.add(address)
@@ -364,14 +364,14 @@ class _UnderWay:
             # alone, which shows the run that ends workers
             self._suspects.extend(numbers)
         elif isinstance(error, ModuleNotFoundError):
-            raise InputError(f"a worker of {self._cluster.where}: {error}; install there what is here")
+            raise InputError(f"a worker of {self._cluster.where}: {error}; install the same packages there as here")
         elif error is not None:
             for number in numbers:
                 yield number, error if isinstance(error, RunError) else RunError(f"Dask: {error!r}")
         else:
             raise RunError(
-                f"{self._cluster.where}: the scheduler ended, or cancelled the runs; the same command does "
-                "the missing runs"
+                f"{self._cluster.where}: the scheduler ended, or cancelled the runs; run the same "
+                "command again for the missing runs"
             )
 
     def end(self) -> None:
@@ -403,8 +403,8 @@ def refuse(worker: str, theirs: Mapping[str, str]) -> None:
 def _same_version(process: str, theirs: str) -> None:
     if theirs != distributed.__version__:
         raise InputError(
-            f"{process}: has distributed {theirs}, and {distributed.__version__} is here; Dask wants the same on both: "
-            f"pip install distributed=={distributed.__version__}"
+            f"{process}: the version of distributed is {theirs}, and {distributed.__version__} here; "
+            f"Dask needs the same version: pip install distributed=={distributed.__version__}"
         )
 
 

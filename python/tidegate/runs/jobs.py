@@ -144,9 +144,9 @@ def by_processes(asked: bool | None, lowered: Iterable[Lowered], runs: int, work
     local_class = next((name for scenario in scenarios for name in scenario.inputs.local_classes), None)
     # workers of Dask are sent the class itself
     if asked and local_class is not None and engine.current() is engine.POOL:
-        right = "leave processes out, or put it into a file (python:FILE.py:CLASS)"
+        right = "leave processes out, or put the class into a file (python:FILE.py:CLASS)"
         raise InputError(
-            f"{local_class}: is defined in a notebook, or inside a function: other processes do not have it; {right}"
+            f"{local_class}: the class is defined in a notebook or a function, so other processes lack it; {right}"
         )
     return asked
 

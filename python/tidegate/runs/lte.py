@@ -104,7 +104,7 @@ def trace(
     """
     begin, end = _times(duration, "1s")
     if not 1 <= users <= 100:  # noqa: PLR2004
-        raise InputError(f"users: found {users}; expected from 1 to 100 a cell")
+        raise InputError(f"users: found {users}; expected from 1 to 100 users per cell")
     everyone = Users(name="user", count=21 * users, full_buffer=True)
     network = Lte(case=case, bandwidth=bandwidth, antennas=antennas, speed=speed, users=[everyone])
     generated: Trace = _call(Trace.generate_lte, network, seed, begin, end)

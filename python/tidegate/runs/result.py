@@ -142,8 +142,8 @@ class Run(Shown):
         for metrics in self.summary["flows"]:
             if metrics["flow"] == wanted:
                 return dict(metrics)
-        hint = did_you_mean(wanted, self.flows) or f"; there are {', '.join(self.flows)}"
-        raise InputError(f"{wanted}: no such flow{hint}")
+        hint = did_you_mean(wanted, self.flows) or f"; available: {', '.join(self.flows)}"
+        raise InputError(f"{wanted}: the run has no such flow{hint}")
 
     def with_metrics(self, flow: str, metrics: Mapping[str, Any]) -> Self:
         """This run with further metrics of a flow in its summary."""
@@ -179,8 +179,8 @@ class Run(Shown):
             KeyError: when the run has no table of that name; lists the names that it has.
         """
         if name not in self.tables:
-            hint = did_you_mean(name, self.tables) or f"; there are {', '.join(self.tables)}"
-            raise KeyError(f"{name}: no such table in this run{hint}")
+            hint = did_you_mean(name, self.tables) or f"; available: {', '.join(self.tables)}"
+            raise KeyError(f"{name}: the run has no such table{hint}")
         table: Table = self._tables.get(name)
         return table.labelled(self.controller, self.seed)
 
@@ -198,7 +198,7 @@ class Run(Shown):
             raise InputError(f"side: found {side}; expected {' or '.join(SIDES)}")
         data: bytes | None = self._tables.capture(side)
         if data is None:
-            raise InputError("the run kept no packets; set capture = true in the scenario")
+            raise InputError("the run recorded no packets; set capture = true in the scenario")
         return data
 
     def encoded(self, flow: str) -> bytes:
@@ -268,10 +268,10 @@ class Run(Shown):
         saved = Saved(path)
         about = read_json(saved.file(RUN_FILE))
         if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise InputError(f"{path / RUN_FILE}: is not a run of this version of tidegate")
+            raise InputError(f"{path / RUN_FILE}: the file is not a run of this version of tidegate")
         missing = {"name", "seed", "digest", "summary", "scenario", "base"} - about.keys()
         if missing:
-            raise InputError(f"{path / RUN_FILE}: is damaged: {', '.join(sorted(missing))} missing")
+            raise InputError(f"{path / RUN_FILE}: the file is damaged: without {', '.join(sorted(missing))}")
         checked(path / RUN_FILE, about, RunShape)
         return cls(about, saved)
 
@@ -295,7 +295,7 @@ class Run(Shown):
         """
         draws: Mapping[str, Any] | None = self._tables.draws()
         if draws is None:
-            raise InputError("the draws of a saved run are not kept; run its scenario again")
+            raise InputError("a saved run has no counts of random draws; run its scenario again")
         return draws
 
     def __copy__(self) -> Self:

@@ -18,7 +18,7 @@ def seeds_from(count: int, first: int = 1) -> list[int]:
         InputError: when `count` is less than 1, or too large.
     """
     if not 1 <= count <= _MAX_SEEDS:
-        raise InputError(f"seeds: found {count}; expected from 1 to {_MAX_SEEDS}")
+        raise InputError(f"seeds: found {count}; expected from 1 to {_MAX_SEEDS} seeds")
     return list(range(first, first + count))
 
 
@@ -31,7 +31,7 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         return seeds_from(seeds)
     if isinstance(seeds, bool | str) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds: found {seeds!r}; expected how many, or a list of whole numbers")
+        raise InputError(f"seeds: found {seeds!r}; expected the number of seeds, or a list of whole numbers")
     chosen: list[Any] = list(seeds)
     if not chosen:
         raise InputError("seeds: found none; expected at least one")
@@ -40,7 +40,7 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
         check_seed(f"seeds[{number}]", seed)
         if seed in unique:
             raise InputError(
-                f"seeds: {seed} is named twice; expected different seeds, since the same seed repeats the same run"
+                f"seeds: found {seed} twice; expected different seeds, since the same seed repeats the same run"
             )
         unique.add(seed)
     return [int(seed) for seed in chosen]

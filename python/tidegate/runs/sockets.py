@@ -75,7 +75,9 @@ def over_socket(scenario: Scenario, peer: str) -> Scenario:
     flow = scenario.flows[position]
     assert flow.media is not None  # noqa: S101
     if any(flow.name in coupling.flows for coupling in scenario.couplings):
-        raise InputError(f"{scenario.name}: {flow.name} is coupled with others; expected one flow alone over a socket")
+        raise InputError(
+            f"{scenario.name}: {flow.name} is coupled with other flows; expected a single flow over a socket"
+        )
     headers = Size(_HEADERS[ipaddress.ip_address(address(peer)[0]).version] + SEAL)
     if flow.media.overhead >= headers:
         return scenario
@@ -100,9 +102,11 @@ def address(text: str) -> tuple[str, int]:
     except ValueError:
         ip = None
     if ip is None or (ip.version == 6) != bracketed or not port.isascii() or not port.isdigit():  # noqa: PLR2004
-        raise InputError(f"{text}: expected ADDRESS:PORT, such as 192.0.2.1:5004 or [2001:db8::1]:5004; no names")
+        raise InputError(
+            f"{text}: expected ADDRESS:PORT, such as 192.0.2.1:5004 or [2001:db8::1]:5004, without host names"
+        )
     if not 1 <= int(port) <= 65535:  # noqa: PLR2004
-        raise InputError(f"{text}: port {port}; expected 1 to 65535")
+        raise InputError(f"{text}: found port {port}; expected from 1 to 65535")
     return str(ip), int(port)
 
 
@@ -131,7 +135,7 @@ def read_key(file: str | Path) -> bytes:
             mode = stat.S_IMODE(os.fstat(opened.fileno()).st_mode)
             data = opened.read(_MAX_KEY + 1)
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; this makes a key: {make}") from None
+        raise InputError(f"{path}: there is no such file; make a key with: {make}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     if mode & 0o077:
@@ -141,7 +145,7 @@ def read_key(file: str | Path) -> bytes:
     if not LEAST_KEY <= len(data) <= _MAX_KEY:
         length = f"more than {_MAX_KEY}" if len(data) > _MAX_KEY else str(len(data))
         raise InputError(
-            f"{path}: found {length} bytes; expected from {LEAST_KEY} to {_MAX_KEY}; this makes a key: {make}"
+            f"{path}: found {length} bytes; expected from {LEAST_KEY} to {_MAX_KEY}; make a key with: {make}"
         )
     return data
 

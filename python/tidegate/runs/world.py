@@ -69,7 +69,7 @@ class LiveWorld:
         if core.links or core.flows:
             kind, name = ("links", core.links[0]) if core.links else ("flows", core.flows[0])
             right = "needs a driver; run this scenario inside tidegate.simpy"
-            raise InputError(f"{scenario.name}: {kind}.{name}: is external and {right}")
+            raise InputError(f"{scenario.name}: {kind}.{name} is external and {right}")
         self._scenario = scenario
         self._moves: list[dict[str, Any]] = [*scenario.to_dict().get("moves", [])]
         self._included = len(self._moves)
@@ -132,7 +132,7 @@ class LiveWorld:
         else:
             end = _nanoseconds("until", until)
             if end < begin:
-                raise InputError(f"until: found {end / _SECOND:g} s; it stands at {begin / _SECOND:g} s already")
+                raise InputError(f"until: found {end / _SECOND:g} s; the run is at {begin / _SECOND:g} s already")
         end = min(end, self._core.duration_ns)
         with progress_bar(progress, self._scenario.name) as tell, engine_errors(self._scenario):
             for slice_number in range(1, _SLICES + 1) if tell else [_SLICES]:
@@ -165,11 +165,11 @@ class LiveWorld:
         """
         now = self._nanoseconds()
         if link not in self._links:
-            hint = did_you_mean(str(link), self._links) or f"; there are {', '.join(self._links[:12])}"
-            raise InputError(f"{link}: no such link{hint}")
+            hint = did_you_mean(str(link), self._links) or f"; available: {', '.join(self._links[:12])}"
+            raise InputError(f"{link}: the run has no such link{hint}")
         time = now if at is None else _nanoseconds("at", at)
         if not now <= time <= self._core.duration_ns:
-            right = f"from {now / _SECOND:g} s, where it stands, to its end at {self.duration:g} s"
+            right = f"from {now / _SECOND:g} s (now) to the end of the run at {self.duration:g} s"
             raise InputError(f"{link}: at: found {time / _SECOND:g} s; expected a time {right}")
         values: dict[str, Rate | Duration | Fraction] = {}
         for key, kind, value in (("capacity", Rate, capacity), ("delay", Duration, delay), ("loss", Fraction, loss)):
@@ -178,7 +178,7 @@ class LiveWorld:
             with located(f"{link}: {key}"):
                 values[key] = kind.parse(value)
         if len(self._moves) + len(values) > _MAX_MOVES:
-            right = f"a scenario has {_MAX_MOVES} moves at most"
+            right = f"a scenario has at most {_MAX_MOVES} moves"
             raise InputError(f"{link}: found {len(self._moves)} changes before this one; {right}")
         with engine_errors(self._scenario):
             self._core.plan(
@@ -321,10 +321,10 @@ def _nanoseconds(name: str, value: object) -> int:
         nanoseconds = int(value)
     elif isinstance(value, int | float) and not isinstance(value, bool | Rate | Fraction):
         if not (math.isfinite(value) and abs(value) <= _LONGEST):
-            raise InputError(f"{name}: found {value}; expected seconds, up to 1e9")
+            raise InputError(f"{name}: found {value}; expected a number of seconds up to 1e9")
         nanoseconds = round(value * _SECOND)
     else:
         raise InputError(f'{name}: found {value!r}; expected text with a unit, such as "20ms", or seconds')
     if not 0 <= nanoseconds <= _LONGEST * _SECOND:
-        raise InputError(f"{name}: found {value}; expected a time from 0 on, up to 1e9 s")
+        raise InputError(f"{name}: found {value}; expected a time from 0 to 1e9 s")
     return nanoseconds

@@ -211,8 +211,8 @@ class Link(Way, _Ends):
     >>> Link(capacity="10MBps")
     Traceback (most recent call last):
     ...
-    tidegate.errors.ScenarioError: Link: capacity: found "10MBps"; no unit of rate is called "MBps":
-    there are Gbps, Mbps, kbps, bps; did you mean Mbps?
+    tidegate.errors.ScenarioError: Link: capacity: found "10MBps"; no unit of rate is called "MBps";
+    available: Gbps, Mbps, kbps, bps; did you mean Mbps?
     """
 
     if TYPE_CHECKING:

@@ -294,7 +294,9 @@ def assign_all(data: dict[str, Any], changes: Mapping[str, Any]) -> None:
         if not all(steps):
             raise InputError(f'"{key}" is not a key; expected names with dots between them')
         if len(steps) > _DEEPEST_KEY:
-            raise InputError(f"{key[:40]}...: is not a key; expected at most {_DEEPEST_KEY} names with dots between them")
+            raise InputError(
+                f"{key[:40]}...: is not a key; expected at most {_DEEPEST_KEY} names with dots between them"
+            )
         node: Any = data
         for depth, step in enumerate(steps[:-1]):
             if isinstance(node, list):

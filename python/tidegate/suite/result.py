@@ -116,7 +116,7 @@ class SuiteResult(Shown):
         path = Path(folder)
         about = read_json(path / SUITE_FILE)
         shape = checked(path / SUITE_FILE, about, SuiteShape)
-        with located(f"{path / SUITE_FILE}: is damaged"):
+        with located(f"{path / SUITE_FILE}: the file is damaged"):
             cases = tuple(map(Case.of_data, about["cases"]))
             suite = Suite.of_saved(shape.suite, shape.text, cases)
         return cls._of(kept_runs(path), about, suite, 0)

@@ -95,11 +95,11 @@ def test_a_plan_may_grow_and_another_one_is_refused(small: Scenario, tmp_path: P
     out = tmp_path / "s"
     sweep(small, GRID, out=out, seeds=[1, 2])
     before = (out / "summary.csv").read_bytes()
-    hint = "choose another folder, or repeat all that is there and add to it"
+    hint = "choose another folder, or repeat all earlier combinations and seeds and add to them"
     for grid, seeds, why in (
-        (GRID, [2, 3], "its seed 1 is not in this one"),
-        ({"links.cable.delay": ["20ms", "30ms"]}, [1, 2], "1 of its 2 combinations are not in this one"),
-        ({"links.cable.capacity": ["1Mbps"]}, [1, 2], "2 of its 2 combinations are not in this one"),
+        (GRID, [2, 3], "its seed 1 is not in this plan"),
+        ({"links.cable.delay": ["20ms", "30ms"]}, [1, 2], "1 of its 2 combinations are not in this plan"),
+        ({"links.cable.capacity": ["1Mbps"]}, [1, 2], "2 of its 2 combinations are not in this plan"),
     ):
         with pytest.raises(OutputError) as caught:
             sweep(small, grid, out=out, seeds=seeds)
@@ -129,7 +129,9 @@ def test_two_sweeps_in_one_folder(small: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "s"
     with (
         Results(out).prepared({}, [], []),
-        pytest.raises(OutputError, match="s: another process is using it; wait for it, or choose another folder"),
+        pytest.raises(
+            OutputError, match="s: another process is using the folder; wait for its end, or choose another folder"
+        ),
     ):
         sweep(small, GRID, out=out)
     assert len(sweep(small, GRID, out=out).rows) == 2

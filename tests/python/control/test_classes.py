@@ -246,8 +246,8 @@ def test_what_is_no_controller_is_told_in_a_line(wrong: Any, words: str, tmp_pat
         ("gcc", r'found "gcc"; expected several, such as \["gcc"\]'),
         (5, "expected several"),
         ([], "at least one controller"),
-        ([Half, Half], "Half: is named twice"),
-        (["gcc", "gcc"], "gcc: is named twice"),
+        ([Half, Half], "Half: the contender is listed twice"),
+        (["gcc", "gcc"], "gcc: the contender is listed twice"),
     ],
 )
 def test_a_list_of_controllers_that_is_none_is_told(wrong: Any, words: str) -> None:

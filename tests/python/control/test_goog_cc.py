@@ -92,14 +92,14 @@ def test_a_setting_of_another_preset_is_refused_with_its_name(cli: Cli) -> None:
     def refused(controller: str) -> str:
         return cli("controllers", controller).err
 
-    assert "gcc: k_up: is a setting of libwebrtc-v1, draft-02, aiortc, hoang2017, not of libwebrtc; there are" in (
+    assert "gcc: k_up is a setting of libwebrtc-v1, draft-02, aiortc, hoang2017, not of libwebrtc; available:" in (
         refused("gcc:libwebrtc,k_up=0.01")
     )
-    assert "gcc: loss_over: is a setting of hoang2017, not of draft-02; there are group_length, " in (
+    assert "gcc: loss_over is a setting of hoang2017, not of draft-02; available: group_length, " in (
         refused("gcc:draft-02,loss_over=time")
     )
     # one that nothing has any longer
-    assert "gcc: state_boost: there is no such setting; there are send_clock, " in refused("gcc:aiortc,state_boost=5")
+    assert "gcc: state_boost: there is no such setting; available: send_clock, " in refused("gcc:aiortc,state_boost=5")
 
 
 @pytest.mark.parametrize(("parts", "factor"), [("", 1.1), (",pacing_factor=2", 2.0)])

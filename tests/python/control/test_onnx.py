@@ -192,8 +192,11 @@ def test_a_result_names_the_files_hash_and_another_content_is_another_run(make: 
             {"rename": {"obs": "x"}, "weights": {}},
             "expected those of the challenge of 2024 (obs, hidden_states, cell_states -> ",
         ),
-        ({"rename": {"output": "y"}, "weights": {}}, "there is no output output; it has y, state_out, cell_out"),
-        ({"opset": 99, "weights": {}}, "is a model that ONNX Runtime cannot run: "),
+        (
+            {"rename": {"output": "y"}, "weights": {}},
+            "the model has no output output; available: y, state_out, cell_out",
+        ),
+        ({"opset": 99, "weights": {}}, "ONNX Runtime cannot run this model: "),
     ],
 )
 def test_a_model_with_another_contract_is_told_by_its_shapes(
@@ -211,7 +214,7 @@ def test_a_model_with_another_contract_is_told_by_its_shapes(
 def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
     for content in (b"", b"hello", b"\x08\x07\x12\x00" * 9):
         (tmp_path / "bad.onnx").write_bytes(content)
-        with pytest.raises(InputError, match=r"^bad\.onnx: is no ONNX file[^\n]*$"):
+        with pytest.raises(InputError, match=r"^bad\.onnx: the file is not an ONNX file[^\n]*$"):
             registry.choose("onnx:bad.onnx", tmp_path)
     with pytest.raises(InputError, match=r"^none\.onnx: there is no such file \(looked for "):
         registry.choose("onnx:none.onnx", tmp_path)
@@ -221,7 +224,7 @@ def test_what_is_no_model_is_told_in_one_line(tmp_path: Path) -> None:
 
 def test_settings_and_presets_are_refused(make: Callable[..., Path]) -> None:
     path = make({})
-    with pytest.raises(InputError, match="gain: there is no such setting; a model has none"):
+    with pytest.raises(InputError, match="gain: a model has no settings; remove it"):
         registry.choose(f"onnx:{path}:gain=1", Path())
     with pytest.raises(InputError, match="expected key=value"):
         registry.choose(f"onnx:{path}:fast", Path())
@@ -234,7 +237,7 @@ def test_an_estimate_that_is_none_ends_the_run_with_the_file_and_the_time(
     path = make({}, bias)
     with pytest.raises(Exception, match=r"^call\.receiver at ") as error:
         run(scenario(f"onnx:{path}"))
-    assert f"{path}: its estimate is {text}; expected bit/s from 0 to 10^12" in str(error.value)
+    assert f"{path}: the estimate is {text}; expected bit/s from 0 to 10^12" in str(error.value)
 
 
 def test_without_onnx_runtime_a_line_says_what_to_install(
@@ -334,10 +337,10 @@ def test_a_model_on_terms_decides_as_its_function_does_in_python(
 WRONG_AGENTS: list[tuple[dict[str, Any], str]] = [
     (
         {"props": {"tidegate.terms": '{"history": 4}'}},
-        r"the input seen tensor\(float\) \[1, 5, 11\] does not fit; expected \[1, 4, 11\] or \[1, 44\]",
+        r"found the input seen tensor\(float\) \[1, 5, 11\]; expected \[1, 4, 11\] or \[1, 44\]",
     ),
     ({"width": 2}, r"action has the shape \[1, 2\] of float32; expected one number, the action"),
-    ({"bias": float("nan")}, r"its action is nan; expected a number from -1 to 1"),
+    ({"bias": float("nan")}, r"the action is nan; expected a number from -1 to 1"),
     ({"props": {"tidegate.terms": "{"}}, r"metadata tidegate\.terms: is not JSON: "),
     ({"props": {"tidegate.terms": "3"}}, r"metadata tidegate\.terms: found 3; expected an object as Terms"),
     ({"props": {"tidegate.terms": '{"pace": 1}'}}, r"metadata tidegate\.terms: terms: found pace; expected "),

@@ -130,8 +130,8 @@ def test_what_check_says(cli: Cli, marker: Path) -> None:
 WRONG: list[tuple[str, str]] = [
     ("x = (", "SyntaxError: '(' was never closed (line 1)"),
     ("x = 1\n\0", "source code string cannot contain null bytes"),
-    ("class Nine: ...", "there is no class Mine in it; did you mean Nine?"),
-    ("def f():\n    class Mine: ...", "there is no class Mine in it"),
+    ("class Nine: ...", "the file has no class Mine; did you mean Nine?"),
+    ("def f():\n    class Mine: ...", "the file has no class Mine"),
     ("(" * 5000, "cannot be imported: "),
 ]
 

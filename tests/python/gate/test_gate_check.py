@@ -268,7 +268,7 @@ def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> Non
     ("argv", "why"),
     [
         (["none.json"], "none.json: there is no such file; tidegate check none.json CONTROLLER"),
-        (["base.json", "gccc"], "gccc: no such controller; did you mean gcc"),
+        (["base.json", "gccc"], "gccc: there is no such controller; did you mean gcc"),
         (["base.json", "--cases", "5.1"], "found 5.1, which fits none of short"),
         (["base.json", "--fail-if", "rate < -5% in 5.6"], "matches no case; there are steps, tcp"),
         (["base.json", "--fail-if", "jitter_max > +5%"], "the baseline has no worst jitter_ms_max in steps, tcp; make"),
@@ -283,7 +283,10 @@ def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> Non
         (["new.json", "gcc", "--write"], "needs --suite SUITE"),
         (["new.json", "gcc", "--write", "--suite", "short.toml", "--seeds", "1"], "found 1, which can never show"),
         (["new.json", "gcc", "--write", "--suite", "short.toml", "--strict"], "--strict: is for checks"),
-        (["short.toml", "gcc", "--write", "--suite", "short.toml"], "is there already, and is no baseline of tidegate"),
+        (
+            ["short.toml", "gcc", "--write", "--suite", "short.toml"],
+            "the file exists already and is not a baseline of tidegate",
+        ),
     ],
 )
 def test_wrong_usage_says_what_is_right(folder: Path, cli: Cli, argv: list[str], why: str) -> None:

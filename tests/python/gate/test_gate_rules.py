@@ -82,7 +82,7 @@ def test_the_default_rules_can_be_read_and_each_is_about_something_else() -> Non
     ("text", "why"),
     [
         ("delay_p95", "expected something like"),
-        ("utilization > +5%", "utilization: no such metric; did you mean utilisation"),
+        ("utilization > +5%", "utilization: there is no such metric; did you mean utilisation"),
         ("delay_p95 > 5%", r"found '> 5%'; a limit is a change against the baseline.*: > \+5%"),
         ("delay_p95 > -5%", r"> \+5%"),
         ("delay_p95 < -5%", "lower is better, so this rule would fail for an improvement"),

@@ -260,10 +260,10 @@ def test_a_policy_as_a_controller_decides_what_it_decided_in_the_environment(tmp
         ("lambda seen: float('nan')", "the policy's action is not a number"),
         ("lambda seen: 1 / 0", "the policy raised ZeroDivisionError"),
         ("lambda seen: 'up'", "the policy raised ValueError"),
-        ("lambda seen: [0.1, 0.2]", "it answered 2 numbers; expected one from -1 to 1"),
+        ("lambda seen: [0.1, 0.2]", "the policy returned 2 numbers; expected one from -1 to 1"),
         (
             "lambda seen: seen.reshape(7, 11).sum()",
-            r"cannot reshape .*; its observation has the shape \(5, 11\), history=5 of its terms .*broken.py, line 4",
+            r"cannot reshape .*; the observation has the shape \(5, 11\), from history = 5 in its terms .*broken.py, line 4",
         ),
     ],
 )
@@ -367,7 +367,7 @@ def test_what_does_not_fit_is_said() -> None:
     wrong("not a number", lambda: env.step([float("nan")]))
     wrong("found the action 'fast'", lambda: env.step("fast"))  # type: ignore[arg-type]
     wrong("options: scenario: found 7", lambda: env.reset(options={"scenario": 7}))
-    wrong("options: found speed; there are scenario and seed", lambda: env.reset(options={"speed": 1}))
+    wrong("options: found speed; available: scenario and seed", lambda: env.reset(options={"speed": 1}))
     wrong("seed: found 'x'", lambda: env.reset(options={"seed": "x"}))
     wrong("scenario: found 3; expected a scenario", lambda: CallEnv(["home-broadband", 3]))  # type: ignore[list-item]
     wrong("scenario: found none; expected one", lambda: CallEnv([]))

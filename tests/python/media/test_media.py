@@ -328,7 +328,7 @@ def test_the_cache_is_used_and_its_faults_are_said(own_cache: Path) -> None:
     assert third.folder != first.folder
     bits = next(third.folder.glob("*.bits"))
     bits.write_bytes(bits.read_bytes()[:-1])
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="the file is damaged"):
         Ladder.load(third.folder)
     with pytest.raises(InputError, match="holds no encoded clip"):
         Ladder.load(own_cache / "nowhere")
@@ -344,7 +344,7 @@ def test_compare_with_media_writes_pictures_and_a_table(cli: Cli, tmp_path: Path
     network = ("--capacity", "1Mbps", "--duration", "3s", "--media", OURS)
     done = cli("compare", "gcc", "fixed:600kbps", *network, "--seeds", "2", "--out", "out")
     assert done.code == 0, done.err
-    assert "PSNR as encoded" in done.out
+    assert "PSNR of the encoded picture" in done.out
     assert "picture MOS" in done.out
     assert "VMAF" not in done.out
     names = {file.name for file in (tmp_path / "out").iterdir()}

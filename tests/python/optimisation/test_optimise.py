@@ -89,9 +89,9 @@ def test_choices() -> None:
         ("k", "k: expected KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"),
         ("k=", "k=: expected KEY="),
         ("k=gcc", "k=gcc: one value leaves nothing to choose"),
-        ("k=1ms:1ms", "k: 1ms:1ms: both ends are the same"),
+        ("k=1ms:1ms", "k: 1ms:1ms: both ends are equal; expected different ends"),
         ("k=1:2ms", "k: 1:2ms: both ends need their unit: 1ms?"),
-        ("k=log:0:1", "k: log:0:1: with log both ends must be above zero"),
+        ("k=log:0:1", "k: log:0:1: both ends of a log range must be above zero"),
     ],
 )
 def test_wrong_settings(text: str, why: str) -> None:
@@ -118,12 +118,12 @@ def test_goals_and_limits() -> None:
 @pytest.mark.parametrize(
     ("parse", "text", "why"),
     [
-        (Goal, "utilization", "--for: utilization: no such metric; did you mean utilisation?"),
+        (Goal, "utilization", "--for: utilization: there is no such metric; did you mean utilisation?"),
         (Goal, "best of all", "--for: found 'best of all'; expected a metric"),
         (Goal, "sending_rate", "say 'highest sending_rate' or 'lowest sending_rate'"),
         (Limit, "delay_p95", "--subject-to: found 'delay_p95'; expected something like 'delay_p95 < 150ms'"),
         (Limit, "delay_p95 < 150", 'a time needs a unit, for example "150ms"'),
-        (Limit, "delay_p59 < 150ms", "no such metric; did you mean"),
+        (Limit, "delay_p59 < 150ms", "there is no such metric; did you mean"),
         (Limit, "loss < 2", "it is a share, so expected per cent"),
     ],
 )

@@ -488,7 +488,7 @@ def test_a_capacity_is_a_link_again(captured: tuple[tidegate.Run, Path, Path], t
     assert cli("compare", "gcc", "--link", "link.csv", "--duration", "3s").code == 0
     (tmp_path / "mine.txt").write_text("mine")
     told = cli("import", str(captured[1]), "--trace", "mine.txt", "--out", "other")
-    assert (told.code, "is there already, and is no csv trace" in told.err) == (1, True)
+    assert (told.code, "the file exists already and is not a csv trace" in told.err) == (1, True)
     (tmp_path / "far.log").write_bytes(receiver())
     told = cli("import", "far.log", "--trace", "x.csv", "--out", "other")
     assert (told.code, "nothing tells when its packets left" in told.err, (tmp_path / "other").exists()) == (

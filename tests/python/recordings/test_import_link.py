@@ -131,7 +131,7 @@ def test_what_is_no_session_of_the_call_is_told(session: Path, tmp_path: Path) -
     (session / "arrivals.csv").write_text(text.replace(",A,1,", ",A,1,x"))
     assert imported(some, same_clock=True, link=session).tables
     (session / "arrivals.csv").write_text(text.replace(",0,A,", ",zero,A,"))
-    with pytest.raises(InputError, match=r"arrivals\.csv: is damaged: found invalid literal"):
+    with pytest.raises(InputError, match=r"arrivals\.csv: the file is damaged: found invalid literal"):
         imported(some, link=session)
     (session / "arrivals.csv").write_text("\n".join(text.splitlines()[:6]) + "\n")
     with pytest.raises(InputError, match="its packets are not those of the recording"):

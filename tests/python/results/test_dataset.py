@@ -156,7 +156,7 @@ def test_a_wrong_condition_is_said(where: str, why: str) -> None:
 def test_a_folder_without_runs_is_said(cli: Cli, tmp_path: Path) -> None:
     got = cli("results", str(tmp_path))
     assert got.code == 2
-    assert "has no runs.parquet with runs in it; expected a folder that `tidegate sweep`" in got.err
+    assert "the folder has no runs.parquet with runs; expected a folder that `tidegate sweep`" in got.err
 
 
 def test_a_number_that_is_not_there_is_neither_more_nor_less() -> None:

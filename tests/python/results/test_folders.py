@@ -104,16 +104,16 @@ def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"holds a result of an earlier version, .*; choose another folder"):
         check_folder(tmp_path, KIND)
     (tmp_path / MANIFEST).write_text("{")
-    with pytest.raises(OutputError, match=r"its manifest.json is damaged, .*; choose another folder, or move"):
+    with pytest.raises(OutputError, match=r"manifest.json is damaged, .*; choose another folder, or move"):
         check_folder(tmp_path, KIND)
     (tmp_path / KIND).unlink()
     (tmp_path / MANIFEST).write_text('{"name": "an extension of a browser"}')
     with pytest.raises(OutputError, match=r"there is something else in it \(no manifest.json of tidegate\); choose"):
         check_folder(tmp_path, KIND)
     fill(tmp_path / "o")
-    with pytest.raises(OutputError, match=r"holds another kind of result \(mark; this would be run.json\)"):
+    with pytest.raises(OutputError, match=r"holds another kind of result \(mark, not run.json\)"):
         check_folder(tmp_path / "o", "run.json")
-    with pytest.raises(OutputError, match=r"not a directory|is no folder"):
+    with pytest.raises(OutputError, match=r"not a directory|is not a folder"):
         check_folder(tmp_path / MANIFEST / "x", KIND)
 
 

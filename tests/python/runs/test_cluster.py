@@ -261,7 +261,7 @@ def states(cluster: Cluster) -> dict[str, Any]:
             "the digest of a canary run is f44dc8963042362d, and ",
         ),
         ("import sys\nsys.modules['tidegate'] = None\n", "has no tidegate with Dask (ModuleNotFoundError"),
-        ("import distributed\ndistributed.__version__ = '2019.1'\n", "has distributed 2019.1, and "),
+        ("import distributed\ndistributed.__version__ = '2019.1'\n", "the version of distributed is 2019.1, and "),
     ],
 )
 def test_a_worker_that_is_not_like_this_machine_is_refused(net: Callable[..., Net], preload: str, why: str) -> None:

@@ -239,12 +239,12 @@ def test_a_sweep_keeps_what_went_well_beside_a_controller_that_cannot_be_made(cl
 # --- what is asked for ----------------------------------------------------------------------------
 
 WRONG_SEEDS = [
-    ([1, 1], "seeds: 1 is named twice; expected different seeds, since the same seed repeats the same run"),
+    ([1, 1], "seeds: found 1 twice; expected different seeds, since the same seed repeats the same run"),
     ([], "seeds: found none; expected at least one"),
     (0, "seeds: found 0; expected from 1 to 100000"),
-    (True, "seeds: found True; expected how many, or a list of whole numbers"),
-    ("12", "seeds: found '12'; expected how many, or a list of whole numbers"),
-    (2.5, "seeds: found 2.5; expected how many, or a list of whole numbers"),
+    (True, "seeds: found True; expected the number of seeds, or a list of whole numbers"),
+    ("12", "seeds: found '12'; expected the number of seeds, or a list of whole numbers"),
+    (2.5, "seeds: found 2.5; expected the number of seeds, or a list of whole numbers"),
     ([1, True], "seeds[1]: found True; expected a whole number from 0 to 2^64 - 1"),
     ([1, -1], "seeds[1]: found -1; expected a whole number from 0 to 2^64 - 1"),
     ([1, "2"], "seeds[1]: found '2'; expected a whole number from 0 to 2^64 - 1"),

@@ -147,7 +147,7 @@ def wrong(what: Callable[[LiveWorld], object], says: str) -> None:
 
 
 def test_bad_input_is_told_and_changes_nothing() -> None:
-    wrong(lambda world: world.change("upink", loss=0.1), "upink: no such link; did you mean uplink?")
+    wrong(lambda world: world.change("upink", loss=0.1), "upink: the run has no such link; did you mean uplink?")
     wrong(lambda world: world.change("uplink"), "found no change")
     wrong(lambda world: world.change("uplink", capacity=5), "uplink: capacity: found 5; a rate needs a unit")  # type: ignore[arg-type]
     wrong(lambda world: world.change("uplink", loss=5), 'did you mean "5%"')
@@ -161,10 +161,10 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
     wrong(lambda world: world.step(), "neither of seconds and until")
     wrong(lambda world: world.step(1, until=5), "both of seconds and until")
     wrong(lambda world: world.step(-1), "seconds: found -1")
-    wrong(lambda world: world.step(until="1s"), "until: found 1 s; it stands at 2 s already")
+    wrong(lambda world: world.step(until="1s"), "until: found 1 s; the run is at 2 s already")
     wrong(lambda world: world.step(until="5"), "until: found")
-    wrong(lambda world: world.metrics("absent"), "absent: no such flow")
-    with pytest.raises(KeyError, match="no such table"):
+    wrong(lambda world: world.metrics("absent"), "absent: the run has no such flow")
+    with pytest.raises(KeyError, match="has no such table"):
         live_world(short()).table("packets")
     external = Scenario.from_dict(
         {

@@ -59,9 +59,9 @@ def test_a_run_says_what_happened(once: Run) -> None:
     assert metrics["one_way_delay_ms_min"] >= 10.0
     assert 100_000 < metrics["receive_rate_bps"] < 2_000_000
     assert metrics["packets_received"] + metrics["lost_queue"] + metrics["lost_wire"] <= metrics["packets_sent"]
-    with pytest.raises(InputError, match=r"^cal: no such flow; did you mean call\?$"):
+    with pytest.raises(InputError, match=r"^cal: the run has no such flow; did you mean call\?$"):
         once.metrics("cal")
-    with pytest.raises(KeyError, match="truht: no such table in this run; did you mean truth"):
+    with pytest.raises(KeyError, match="truht: the run has no such table; did you mean truth"):
         once.table("truht")
     truth = once.table("truth")
     assert set(truth.to_numpy("capacity_bps")[truth.to_numpy("link") == "cable"]) == {2_000_000.0}
@@ -92,7 +92,9 @@ def test_a_damaged_run(once: Run, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"truth.parquet: cannot be read: "):
         Run.load(folder).table("truth")
     (folder / "run.json").write_text('{"format": 1}')
-    with pytest.raises(InputError, match=r"run\.json: is damaged: base, digest, name, scenario, seed, summary missing"):
+    with pytest.raises(
+        InputError, match=r"run\.json: the file is damaged: without base, digest, name, scenario, seed, summary"
+    ):
         Run.load(folder)
     (folder / "run.json").write_text("[]")
     with pytest.raises(InputError, match="is not a run of this version of tidegate"):

@@ -69,10 +69,7 @@ def test_the_others_go_on() -> None:
         str(done[1])
         == "the process of a run ended with exit code 5: its controller, or a library that the controller uses, ended it"
     )
-    assert (
-        str(done[3])
-        == "the process of a run was ended by SIGKILL; the system does that to processes that use up the memory"
-    )
+    assert str(done[3]) == "the process of a run was ended by SIGKILL; the system ends processes that use up the memory"
     assert str(done[4]) == "no"
     assert "test_worker.py" in "".join(getattr(done[4], "__notes__", [])), "where it was raised"
     assert "the result of a run cannot be sent" in str(done[6])
@@ -101,7 +98,7 @@ def controllers(tmp_path: Path) -> Callable[[str], None]:
         ("os._exit(3)", "ended with exit code 3: its controller, or a library that the controller uses, ended it"),
         (
             "os.kill(os.getpid(), signal.SIGKILL)",
-            "was ended by SIGKILL; the system does that to processes that use up the memory",
+            "was ended by SIGKILL; the system ends processes that use up the memory",
         ),
         ("os.abort()", "was ended by SIGABRT"),
     ],

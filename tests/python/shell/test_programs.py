@@ -384,7 +384,7 @@ def test_contenders_of_compare_and_cases_that_do_not_fit(cli: Cli, tmp_path: Pat
             ["run", "home-broadband", "--set", "flows.call.media.controller=program:true"],
             "a simulation needs a controller",
         ),
-        (["compare", "program:true", "program:true"], "program:true: is named twice"),
+        (["compare", "program:true", "program:true"], "program:true: the contender is listed twice"),
     ):
         outcome = cli(*typed)
         assert outcome.code == 2, (typed, outcome.err)

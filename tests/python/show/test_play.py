@@ -277,7 +277,7 @@ def test_the_page_as_a_file(cli: Cli, tmp_path: Path) -> None:
 
 WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("nope",), 2, "nope: there is no such scenario"),
-    (("home-broadband", "gccc"), 2, "gccc: no such controller; did you mean gcc?"),
+    (("home-broadband", "gccc"), 2, "gccc: there is no such controller; did you mean gcc?"),
     (("home-broadband", "gcc", "nada", "scream"), 2, "found 3 controllers: gcc, nada, scream; the page shows one or two"),
     (("home-broadband", "python:x.py:Y"), 2, "python:x.py:Y is a file, and a browser has no Python"),
     (("home-broadband", "program:node call.js"), 2, "is a real program"),
@@ -286,7 +286,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("--port", "70000"), 2, "less than or equal to 65535"),
     (("--out", "built"), 2, "--out built: is a folder; expected a file, such as built/play.html"),
     (("--out", "nowhere/play.html"), 1, "nowhere/play.html: cannot be written"),
-    (("--out", "notes.txt"), 1, "notes.txt: is there already, and is no page of tidegate"),
+    (("--out", "notes.txt"), 1, "notes.txt: the file exists already and is not a page of tidegate"),
 ]  # fmt: skip
 
 

@@ -321,7 +321,7 @@ def test_wrong_use_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         SuiteResult.load(tmp_path / "nothing")
     (tmp_path / "suite.json").write_text(json.dumps({"suite": 3}))
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="the file is damaged"):
         SuiteResult.load(tmp_path)
 
 

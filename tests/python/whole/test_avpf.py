@@ -128,10 +128,10 @@ def test_both_directions_of_a_call_share_the_session() -> None:
     [
         ({"profile": "savpf"}, r'profile: found "savpf"; expected "free", "avp" or "avpf"; did you mean avpf\?'),
         ({"bandwidth": "0Mbps"}, r'bandwidth: found "0Mbps"; expected more than zero'),
-        ({"reduced_size": True}, r'reduced_size: found true; it needs profile = "avpf", which is "free"'),
+        ({"reduced_size": True}, r'reduced_size: found true; it needs profile = "avpf", and profile is "free"'),
         (
             {"profile": "avp", "rr_interval": "1s"},
-            r'rr_interval: found "1s"; it needs profile = "avpf", which is "avp"',
+            r'rr_interval: found "1s"; it needs profile = "avpf", and profile is "avp"',
         ),
         ({"profile": "avpf", "reports": "1s"}, r'reports: found "1s"; profile "avpf" has rr_interval instead'),
     ],

@@ -123,11 +123,14 @@ def test_a_changed_byte_is_found_in_whatever_file(saved: Path) -> None:
         path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         with pytest.raises(InputError) as caught:
             read_saved(saved)
-        assert str(caught.value) == f"{path}: is damaged, or was changed: it is not what {MANIFEST} lists"
+        assert (
+            str(caught.value)
+            == f"{path}: the file is damaged or was changed: its hash differs from the one in {MANIFEST}"
+        )
         path.write_bytes(data)
     data = (saved / MANIFEST).read_bytes()
     (saved / MANIFEST).write_bytes(data[:-9])
-    with pytest.raises(InputError, match=r"manifest.json: is damaged$"):
+    with pytest.raises(InputError, match=r"manifest.json: the file is damaged$"):
         Run.load(saved)
     (saved / MANIFEST).write_bytes(data)
     assert Run.load(saved).table("truth").num_rows
@@ -193,7 +196,7 @@ def test_a_damaged_result_is_told_on_the_command_line(cli: Cli, tmp_path: Path) 
         got = cli("report", "o")
         assert (got.code, got.err) == (
             2,
-            f"tidegate: o/{name}: is damaged, or was changed: it is not what {MANIFEST} lists\n",
+            f"tidegate: o/{name}: the file is damaged or was changed: its hash differs from the one in {MANIFEST}\n",
         )
         (place / name).write_bytes(data)
     assert cli("report", "o").code == 0
@@ -274,4 +277,4 @@ def test_a_forged_sweep_is_refused_with_its_place(
     forged(tmp_path / "o" / "sweep.json", change)
     for got in (cli("report", "o"), cli("diff", "o", "o")):
         assert got.code == 2
-        assert got.err.startswith(f"tidegate: o/sweep.json: is damaged: {why}")
+        assert got.err.startswith(f"tidegate: o/sweep.json: the file is damaged: {why}")

@@ -92,7 +92,7 @@ class Maker:
         self._class: type[Any] = estimator_class
         for method in METHODS:
             if not callable(getattr(estimator_class, method, None)):
-                needs = f"it needs {' and '.join(METHODS)}"
+                needs = f"expected {' and '.join(METHODS)}"
                 raise ControllerError(f"{label}{self._line()}: {CLASS} has no method {method}; {needs}")
         home = path.parent
         files = (Path(module.__file__).resolve() for module in self._own_modules.values() if module.__file__)
@@ -101,7 +101,7 @@ class Maker:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Refuses to go to another machine: the code reads files in its folder."""
-        raise TypeError("AlphaRTC's class runs in the folder of its file, which other machines do not have")
+        raise TypeError("AlphaRTC's class runs in the folder of its file, and other machines lack this folder")
 
     @contextmanager
     def _at_home(self) -> Iterator[None]:
@@ -132,7 +132,7 @@ class Maker:
         name = "tidegate_alphartc"
         spec = importlib.util.spec_from_file_location(name, self._path)
         if spec is None or spec.loader is None:
-            raise ControllerError(f"{self._label}: is no Python file")
+            raise ControllerError(f"{self._label}: the file is not a Python file")
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)

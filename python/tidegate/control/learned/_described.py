@@ -78,7 +78,7 @@ class Described(OfModel):
             raise self._wrong(f"metadata {OBSERVATION}: found {json.dumps(names)[:60]}; expected a list of names")
         for name in names:
             if name not in _NAMES:
-                hint = did_you_mean(str(name), _NAMES) or f"; there are {', '.join(_NAMES)}"
+                hint = did_you_mean(str(name), _NAMES) or f"; available: {', '.join(_NAMES)}"
                 raise self._wrong(f"metadata {OBSERVATION}: {json.dumps(name)[:60]}: there is no such number{hint}")
         return [_NAMES.index(name) for name in names]
 
@@ -90,13 +90,13 @@ class Described(OfModel):
 
     def _shape_of(self, tensor: Tensor) -> list[int]:
         if tensor.type != "tensor(float)":
-            raise self._wrong(f"the input {tensor} is no tensor(float)")
+            raise self._wrong(f"the input {tensor} is not a tensor(float)")
         rows, width = self._terms.history, len(self._columns)
         for shape in ([1, rows, width], [1, rows * width], [rows, width], [rows * width]):
             fits = all(size in (None, wanted) for size, wanted in zip(tensor.shape, shape, strict=False))
             if len(tensor.shape) == len(shape) and fits:
                 return shape
-        raise self._wrong(f"the input {tensor} does not fit; expected [1, {rows}, {width}] or [1, {rows * width}]")
+        raise self._wrong(f"found the input {tensor}; expected [1, {rows}, {width}] or [1, {rows * width}]")
 
     def decide(self, observation: Floats) -> float:
         """The action for an observation, of shape (history, features), the newest last.
@@ -112,7 +112,7 @@ class Described(OfModel):
             raise self._wrong(f"{name} has the shape {shape} of {action.dtype}; expected one number, the action")
         number = float(action.reshape(-1)[0])
         if not np.isfinite(number):
-            raise self._wrong(f"its action is {number}; expected a number from -1 to 1")
+            raise self._wrong(f"the action is {number}; expected a number from -1 to 1")
         return number
 
     def __call__(self, **settings: Any) -> _core.AgentController:

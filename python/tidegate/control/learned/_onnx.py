@@ -47,15 +47,15 @@ class Challenge2024(OfModel):
         outputs = [tensor.name for tensor in model.outputs]
         for name in inputs:
             if name != _OBS and name not in _STATES:
-                raise self._wrong(f"there is an input {name}; expected obs, hidden_states and cell_states")
+                raise self._wrong(f"found an input {name}; expected obs, hidden_states and cell_states")
         for tensor in inputs.values():
             if tensor.type != "tensor(float)":
-                raise self._wrong(f"the input {tensor} is no tensor(float)")
+                raise self._wrong(f"the input {tensor} is not a tensor(float)")
         self._obs = self._shape(inputs[_OBS], challenge2024.COUNT)
         self._states = {name: self._shape(tensor) for name, tensor in inputs.items() if name != _OBS}
         wanted = [_OUTPUT, *(_STATES[name] for name in self._states)]
         if missing := [name for name in wanted if name not in outputs]:
-            raise self._wrong(f"there is no output {missing[0]}; it has {', '.join(outputs)}")
+            raise self._wrong(f"the model has no output {missing[0]}; available: {', '.join(outputs)}")
         self._places = {name: outputs.index(name) for name in wanted}
         # what shapes do not say, a first call does
         self.call(np.zeros(challenge2024.COUNT, np.float32), self.states())
@@ -73,7 +73,7 @@ class Challenge2024(OfModel):
         if last is not None and int(np.prod(shape)) != last:
             raise self._wrong(f"the input {tensor} has {int(np.prod(shape))} numbers; expected [1, 1, {last}]")
         if last is None and any(size > 1 for size in shape[:-1]):
-            raise self._wrong(f"the input {tensor} is of more than one call; expected [1, SIZE]")
+            raise self._wrong(f"the input {tensor} is for more than one call; expected [1, SIZE]")
         return shape
 
     def states(self) -> dict[str, Floats]:
@@ -122,4 +122,4 @@ class OnnxModel(Estimating):
     def estimate(self, now_ns: int) -> int:
         del now_ns
         estimate, self._states = self._model.call(self._observer.close(), self._states)
-        return checked(estimate, f"{self._label}: its estimate is")
+        return checked(estimate, f"{self._label}: the estimate is")

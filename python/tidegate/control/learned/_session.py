@@ -87,7 +87,7 @@ class OfModel:
     def check(self, settings: Mapping[str, Any]) -> None:
         """Refuses any setting: a model has none."""
         for key in settings:
-            raise ControllerError(f"onnx:{self._model.label}: {key}: there is no such setting; a model has none")
+            raise ControllerError(f"onnx:{self._model.label}: {key}: a model has no settings; remove it")
 
 
 def load(path: Path, label: str) -> Model:
@@ -109,7 +109,7 @@ def _runtime(label: str) -> Any:
         import onnxruntime
     except ImportError as error:
         extra = 'pip install "tidegate[onnx]"'
-        raise ControllerError(f"{label}: running it takes ONNX Runtime ({error}): {extra}") from None
+        raise ControllerError(f"{label}: a model needs ONNX Runtime ({error}): {extra}") from None
     return onnxruntime
 
 
@@ -118,11 +118,11 @@ def _tensor(node: Any) -> Tensor:
 
 
 _KINDS = {
-    "INVALID_PROTOBUF": "is no ONNX file",
-    "NO_MODEL": "is no ONNX file",
-    "INVALID_GRAPH": "is a model that ONNX Runtime cannot run",
-    "NOT_IMPLEMENTED": "is a model that ONNX Runtime cannot run",
-    "FAIL": "is a model that ONNX Runtime cannot run",
+    "INVALID_PROTOBUF": "the file is not an ONNX file",
+    "NO_MODEL": "the file is not an ONNX file",
+    "INVALID_GRAPH": "ONNX Runtime cannot run this model",
+    "NOT_IMPLEMENTED": "ONNX Runtime cannot run this model",
+    "FAIL": "ONNX Runtime cannot run this model",
 }
 
 
@@ -132,6 +132,6 @@ def _why(error: BaseException) -> str:
     match = re.match(r"\[ONNXRuntimeError\] : \d+ : (\w+) : (.*)", text)
     kind, message = (match[1], match[2]) if match else ("", text)
     if "No graph was found" in message:
-        return "is no ONNX file (there is no graph in it)"
+        return "the file is not an ONNX file (it has no graph)"
     message = re.sub(r"\S*/[\w./]+\.(?:cc|h):\d+ \S+(?: \[\w+\])? ?", "", message)
     return f"{_KINDS.get(kind, 'ONNX Runtime refuses it')}: {message[:300]}"

@@ -34,20 +34,20 @@ receiver are not synchronised (the page has "a fixed base delay of 200ms"; OpenN
 
 FEATURES: tuple[tuple[str, str, str], ...] = (
     ("receiving rate", "bit/s", "rate at which data arrives"),
-    ("received packets", "packets", "how many arrive"),
-    ("received bytes", "bytes", "how much arrives"),
-    ("queuing delay", "ms", "mean delay less the least so far"),
-    ("delay", "ms", "mean delay less 200 ms"),
-    ("minimum seen delay", "ms", "the least delay so far"),
-    ("delay ratio", "", "mean delay over the least of the same MI"),
-    ("delay average minimum difference", "ms", "mean delay less the least of the same MI"),
+    ("received packets", "packets", "number of packets that arrive"),
+    ("received bytes", "bytes", "number of bytes that arrive"),
+    ("queuing delay", "ms", "mean delay minus the smallest delay so far"),
+    ("delay", "ms", "mean delay minus 200 ms"),
+    ("minimum seen delay", "ms", "smallest delay so far"),
+    ("delay ratio", "", "mean delay divided by the smallest delay in the same MI"),
+    ("delay average minimum difference", "ms", "mean delay minus the smallest delay in the same MI"),
     ("interarrival time", "ms", "mean time from one arrival to the next"),
-    ("jitter", "ms", "standard deviation of that time"),
-    ("packet loss ratio", "", "packets lost over packets lost and received"),
+    ("jitter", "ms", "standard deviation of the time from one arrival to the next"),
+    ("packet loss ratio", "", "share of packets lost, of packets lost and received"),
     ("average number of lost packets", "packets", "mean length of a gap in the sequence numbers"),
     ("video packets probability", "", "share of video in the packets received"),
-    ("audio packets probability", "", "share of audio"),
-    ("probing packets probability", "", "share of probing packets"),
+    ("audio packets probability", "", "share of audio in the packets received"),
+    ("probing packets probability", "", "share of probes in the packets received"),
 )
 """Name, unit and meaning of each feature, in their order. In an MI without packets all are zero but the minimum seen
 delay."""
