@@ -56,7 +56,7 @@ def test_what_cannot_stand_beside_external() -> None:
     assert first == f"scenario.toml:4: links[1].delay: {why}"
     assert second.endswith(f"loss: {why}")
     assert third.endswith(f"back.queue: {why}")
-    assert fourth.endswith("has udp and external; expected exactly one of media, udp, tcp and external")
+    assert fourth.endswith("found udp and external; expected exactly one of media, udp, tcp and external")
     # one way in the model's hands, the other in the engine's
     both = 'duration = "2s"\n[[links]]\ncapacity = "external"\nback = { capacity = "1Mbps", delay = "3ms" }\n'
     made = Scenario.parse(both + "[[flows]]\nmedia = {}\n")
@@ -69,7 +69,7 @@ def test_wrong_use_is_told() -> None:
     flows = [Flow(name="x", external={}, start="1s", stop="3s"), Flow(name="y", external={})]
     scenario = Scenario(duration="4s", links=[Link(name="far", capacity="external")], flows=flows)
     world, neighbour = World(env, scenario), World(env, scenario)
-    with pytest.raises(InputError, match=r"^farr: no such external link; did you mean far\?$"):
+    with pytest.raises(InputError, match=r"^farr: the scenario has no such external link; did you mean far\?$"):
         world.link("farr")
     with pytest.raises(InputError, match=r"^z: the scenario has no such external flow; available: x, y$"):
         world.arrivals("z")

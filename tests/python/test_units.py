@@ -43,7 +43,7 @@ def test_reads(kind: type[Quantity], text: str, value: int) -> None:
         (Duration, "nan", 'found "nan"; expected a time, for example "20ms"'),
         (Duration, "infs", 'found "infs"; expected a time, for example "20ms"'),
         (Duration, "1e99s", 'found "1e99s"; the largest time is 1000000000s'),
-        (Duration, "0.1ns", 'found "0.1ns"; the least time above zero is 1ns'),
+        (Duration, "0.1ns", 'found "0.1ns"; the smallest time above zero is 1ns'),
         (Duration, "5 weeks", 'found "5 weeks"; no unit of time is called "weeks"; available: h, min, s, ms, us, ns'),
         (Rate, "5MBps", 'found "5MBps"; no unit of rate is called "MBps"; available: Gbps, Mbps, kbps, bps; did you '
          "mean Mbps?"),

@@ -39,7 +39,7 @@ def file_of(module: str) -> Path | None:
 
 def no_class(label: str, name: str, class_names: Iterable[str]) -> ControllerError:
     """The error for a module without a class of this name; `class_names` are those that it has."""
-    return ControllerError(f"{label}: the file has no class {name}{did_you_mean(name, class_names)}")
+    return ControllerError(f"{label}: the module has no class {name}{did_you_mean(name, class_names)}")
 
 
 def names(file: Path | None, label: str) -> list[str] | None:

@@ -244,7 +244,7 @@ def keep(path: Path) -> None:
 
 
 def _warn_kept(folder: Path, name: str, new_name: str) -> None:
-    _LOG.warning("%s: tidegate did not write %s as it is now; the file is kept as %s", folder, name, new_name)
+    _LOG.warning("%s: %s is not as tidegate wrote it; it is kept as %s", folder, name, new_name)
 
 
 # --- the exchange ---------------------------------------------------------------------------------

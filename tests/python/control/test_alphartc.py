@@ -230,8 +230,8 @@ BROKEN = {
     "import torch_that_is_absent": r"cannot be imported: ModuleNotFoundError: No module named '\w+' \(line 1\)",
     "def Estimator(": r"cannot be imported: SyntaxError: .* \(line 1\)",
     "import helpers.worse": r"cannot be imported: ZeroDivisionError: .* \(helpers/worse\.py, line 2\)",
-    "class Estimate: pass": r"the file has no class Estimator; did you mean Estimate\?",
-    "Estimator = 3": "the file has no class Estimator",
+    "class Estimate: pass": r"the module has no class Estimator; did you mean Estimate\?",
+    "Estimator = 3": "the module has no class Estimator",
     "\nclass Estimator:\n    def report_states(self, stats): pass": (
         r"\(line 2\): Estimator has no method get_estimated_bandwidth; expected report_states and get_estimated_bandwidth"
     ),

@@ -143,7 +143,9 @@ def test_the_folder_says_what_the_class_was(notebook: Any, tmp_path: Path) -> No
         Scenario.parse(again.scenario.to_toml().replace(":Mine", ":Other")).check()
     # a class without source text goes by its name
     del sys.modules["__main__"].Mine
-    with pytest.raises(InputError, match="Mine: belongs to a notebook or script, and this process has not defined it"):
+    with pytest.raises(
+        InputError, match="Mine: the class belongs to a notebook or script, and this process has not defined it"
+    ):
         tidegate.run(again.scenario)
     nameless: dict[str, Any] = {"__name__": "__main__"}
     exec(CELL.format(extra="", more=""), nameless)
@@ -191,7 +193,9 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
     notebook: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = notebook()
-    with pytest.raises(InputError, match=r"python:__main__:Mine: is defined in a notebook.*python:FILE.py:CLASS"):
+    with pytest.raises(
+        InputError, match=r"python:__main__:Mine: the class is defined in a notebook.*python:FILE.py:CLASS"
+    ):
         tidegate.compare([mine, "gcc"], SCENARIO, processes=True)
     with pytest.raises(InputError, match="other processes do not have it"):
         tidegate.sweep(SCENARIO, {CALL: [mine]}, out=tmp_path / "out", processes=True)
@@ -208,7 +212,7 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
     [
         (
             NoHooks,
-            r"NoHooks: has no method on_report\(now_ns, report\); derive it from tidegate.Controller, which has every method",
+            r"NoHooks: the class has no method on_report\(now_ns, report\); derive it from tidegate.Controller, which has every method",
         ),
         (Half(), r"found an instance of Half; expected the class itself, Half, or with settings: \(Half, "),
         (lambda: None, r'found ".*lambda.*"; expected a name such as "gcc", a class, or one of them with settings'),
@@ -218,7 +222,7 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
         ((Half, {"k": 2}), r"Half: got an unexpected keyword argument 'k'"),
         ((Half, {"k": [2]}), r'Half: k: found "\[2\]"; expected a number, text, True or False'),
         ((Half, {"name": "x"}), r"Half: name: is reserved for scenarios"),
-        (int, r"int: has no method on_report"),
+        (int, r"int: the class has no method on_report"),
     ],
 )
 def test_what_is_no_controller_is_told_in_a_line(wrong: Any, words: str, tmp_path: Path) -> None:
@@ -242,9 +246,9 @@ def test_what_is_no_controller_is_told_in_a_line(wrong: Any, words: str, tmp_pat
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (Half, r"found Half; expected several, such as \[Half\]"),
-        ("gcc", r'found "gcc"; expected several, such as \["gcc"\]'),
-        (5, "expected several"),
+        (Half, r"found Half; expected a list, such as \[Half\]"),
+        ("gcc", r'found "gcc"; expected a list, such as \["gcc"\]'),
+        (5, "expected a list"),
         ([], "at least one controller"),
         ([Half, Half], "Half: the contender is listed twice"),
         (["gcc", "gcc"], "gcc: the contender is listed twice"),

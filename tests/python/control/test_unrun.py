@@ -130,8 +130,8 @@ def test_what_check_says(cli: Cli, marker: Path) -> None:
 WRONG: list[tuple[str, str]] = [
     ("x = (", "SyntaxError: '(' was never closed (line 1)"),
     ("x = 1\n\0", "source code string cannot contain null bytes"),
-    ("class Nine: ...", "the file has no class Mine; did you mean Nine?"),
-    ("def f():\n    class Mine: ...", "the file has no class Mine"),
+    ("class Nine: ...", "the module has no class Mine; did you mean Nine?"),
+    ("def f():\n    class Mine: ...", "the module has no class Mine"),
     ("(" * 5000, "cannot be imported: "),
 ]
 
@@ -183,7 +183,7 @@ def test_a_module_is_found_without_the_packages_that_it_is_in(tmp_path: Path, mo
     (inner / "mine.py").write_text(CODE)
     choice = controllers.choose("python:tg_outer.inner.mine:Mine", tmp_path, run_code=False)
     assert (choice.label, choice.is_run) == ("python:tg_outer.inner.mine:Mine", False)
-    with pytest.raises(ControllerError, match=r"no class Mind in it; did you mean Mine\?"):
+    with pytest.raises(ControllerError, match=r"no class Mind; did you mean Mine\?"):
         controllers.choose("python:tg_outer.inner.mine:Mind", tmp_path, run_code=False)
     for missing in ("tg_outer.none", "tg_outer.none.deeper", "tg_none", "tg_outer.inner.mine.more"):
         with pytest.raises(ControllerError, match="No module named"):

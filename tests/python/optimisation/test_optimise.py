@@ -124,7 +124,7 @@ def test_goals_and_limits() -> None:
         (Limit, "delay_p95", "--subject-to: found 'delay_p95'; expected something like 'delay_p95 < 150ms'"),
         (Limit, "delay_p95 < 150", 'a time needs a unit, for example "150ms"'),
         (Limit, "delay_p59 < 150ms", "there is no such metric; did you mean"),
-        (Limit, "loss < 2", "it is a share, so expected per cent"),
+        (Limit, "loss < 2", "expected a share in per cent"),
     ],
 )
 def test_wrong_goals(parse: type[Goal | Limit], text: str, why: str) -> None:

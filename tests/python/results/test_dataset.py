@@ -133,7 +133,7 @@ def test_what_is_listed_is_what_holds(cli: Cli, swept: Path) -> None:
     ("where", "why"),
     [
         ("delay_p59 > 3ms", "delay_p59: there is no such column"),
-        ("controller > 'gcc'", "controller: is text; expected == or != or in"),
+        ("controller > 'gcc'", "controller: found > for a column of text; expected ==, != or in"),
         ("delay_p95 > 3kbps", "one_way_delay_ms_p95: "),
         ("seed == 'one'", 'seed: found "one"; expected a number'),
         ("__import__('os')", "expected a column compared with a value"),

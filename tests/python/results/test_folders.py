@@ -108,7 +108,9 @@ def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
         check_folder(tmp_path, KIND)
     (tmp_path / KIND).unlink()
     (tmp_path / MANIFEST).write_text('{"name": "an extension of a browser"}')
-    with pytest.raises(OutputError, match=r"there is something else in it \(no manifest.json of tidegate\); choose"):
+    with pytest.raises(
+        OutputError, match=r"the folder holds other files \(it has no manifest.json of tidegate\); choose"
+    ):
         check_folder(tmp_path, KIND)
     fill(tmp_path / "o")
     with pytest.raises(OutputError, match=r"holds another kind of result \(mark, not run.json\)"):
@@ -131,7 +133,7 @@ def test_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     fill(tmp_path / "o", deep__x="1")
     monkeypatch.chdir(tmp_path / "o" / "deep")
     for path in ("..", "."):
-        with pytest.raises(OutputError, match=r"something else|is the folder that you are in"):
+        with pytest.raises(OutputError, match=r"other files|this is the current folder"):
             check_folder(Path(path), KIND)
 
 

@@ -260,5 +260,5 @@ def test_wrong_seeds(seeds: object, message: str, tmp_path: Path) -> None:
 
 
 def test_a_name_where_a_list_is_expected() -> None:
-    with pytest.raises(InputError, match=r'^controllers: found "gcc"; expected several, such as \["gcc"\]$'):
+    with pytest.raises(InputError, match=r'^controllers: found "gcc"; expected a list, such as \["gcc"\]$'):
         compare("gcc")

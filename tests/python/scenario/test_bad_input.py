@@ -244,11 +244,11 @@ CASES = [
     Case("no such python file", ("compare", "python:mine.py:Mine"),
          "mine.py: there is no such file (looked for {cwd}/mine.py)"),
     Case("no such class", ("compare", "python:mine.py:Mien"),
-         "mine.py: the file has no class Mien; did you mean Mine?", files=mine("return 1")),
+         "mine.py: the module has no class Mien; did you mean Mine?", files=mine("return 1")),
     Case("no class named", ("compare", "python:mine.py"),
          'found "python:mine.py"; expected python:file.py:Class or python:package.module:Class'),
     Case("no method", ("compare", "python:mine.py:Bare"),
-         "python:mine.py:Bare: has no method on_report(now_ns, report); derive it from tidegate.Controller, which "
+         "python:mine.py:Bare: the class has no method on_report(now_ns, report); derive it from tidegate.Controller, which "
          "has every method except on_report", files=mine("return 1")),
     Case("syntax error", ("compare", "python:mine.py:Mine"),
          "mine.py: cannot be imported: SyntaxError: invalid syntax (line 8)", files=mine("return return")),

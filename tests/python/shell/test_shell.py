@@ -300,7 +300,7 @@ def test_a_folder_with_something_else_is_left_alone(cli: Cli, monkeypatch: pytes
     (tmp_path / "mine.txt").write_text("mine")
     outcome = cli("shell", "home-broadband", "--out", str(tmp_path), "--", "true", "--", "true")
     assert outcome.code == 1
-    assert "there is something else in it" in outcome.err
+    assert "the folder holds other files" in outcome.err
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 
