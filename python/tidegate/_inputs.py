@@ -43,6 +43,8 @@ _CONTAINER_BYTES, _VALUE_BYTES = 96, 40
 _BYTES_A_BYTE = 6
 """Memory of a parsed JSON file for each byte of its limit; honest files need two to five."""
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
 _KEY_PARTS = 32
 """Parts of a dotted key. `tomllib` needs time and memory by the square of them; the deepest key of ours has six."""
 _TOML_VALUES = 100_000
@@ -271,7 +273,7 @@ def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
         raise ValueError(f"it holds so many values that they would take {memory / 1e9:.1f} GB of memory")
     try:
         value = json.loads(data)
-        if re.search(rb"\\u[dD][89a-fA-F]" if isinstance(data, bytes) else r"\\u[dD][89a-fA-F]", data):  # type: ignore[type-var]
+        if _SURROGATE.search(data if isinstance(data, bytes) else data.encode()):
             # half a surrogate pair is no character, and could not be written anywhere
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -114,7 +114,10 @@ def test_a_check_that_differs_from_a_run_is_a_fault(
     def refuse(*_: Any, **__: Any) -> Any:
         raise _core.Refused("no") if ran == "refused" else InputError("no")
 
-    monkeypatch.setattr(*((_core, "run") if ran == "refused" else (Scenario, "check")), refuse)
+    if ran == "refused":
+        monkeypatch.setattr(_core, "run", refuse)
+    else:
+        monkeypatch.setattr(Scenario, "check", refuse)
     swarm_scenarios.files(tmp_path)
     with pytest.raises(swarm.Fault, match="good, but a run is refused: no" if checked == "good" else "no, but it runs"):
         swarm.check(swarm_scenarios.scenario(1), tmp_path, swarm.Tally())
