@@ -130,6 +130,16 @@ def check_target(path: Path, kind: str, is_one: Callable[[Path], bool], *, force
     )
 
 
+def first_bytes(path: Path, count: int = 1000) -> bytes:
+    """The first bytes of a file, which tell its kind.
+
+    Raises:
+        OSError: when it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(count)
+
+
 def usual_mode(path: Path, mode: int) -> None:
     """Gives a file that only its owner can access the usual rights: `mode` minus the umask."""
     mask = os.umask(0)

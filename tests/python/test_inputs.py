@@ -142,7 +142,14 @@ def test_a_packed_file_is_unpacked_up_to_the_limit(tmp_path: Path, monkeypatch: 
     assert len(read(bomb, large, unpack=True).data) == 10**6
 
 
-@pytest.mark.parametrize("data", [gzip.compress(b"x" * 100)[:-9], b"\x1f\x8b\x07", b"\x1f\x8b\x08\x00" + b"\xff" * 40])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(gzip.compress(b"x" * 100)[:-9], id="cut"),
+        pytest.param(b"\x1f\x8b\x07", id="head"),
+        pytest.param(b"\x1f\x8b\x08\x00" + b"\xff" * 40, id="noise"),
+    ],
+)
 def test_a_damaged_packed_file_is_refused(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(InputError, match="cannot be unpacked by gzip"):
         read(written(tmp_path, data), SMALL, unpack=True)

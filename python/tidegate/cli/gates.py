@@ -84,7 +84,7 @@ def check(
 
     Example: tidegate check baseline.json gcc --fail-if 'delay_p95 > +5% and > +10ms' --junit check.xml --github
     """
-    from tidegate._files import check_target, write_file
+    from tidegate._files import check_target, first_bytes, write_file
     from tidegate.gate import checking
     from tidegate.gate.baseline import Baseline
     from tidegate.gate.deciding import LOOKS
@@ -96,7 +96,7 @@ def check(
     if out is not None:
         check_folder(out, SUITE_FILE, exchanged=False)
     if junit is not None:
-        check_target(junit, "JUnit XML", lambda file: b"<testsuites" in file.read_bytes()[:200], force=force)
+        check_target(junit, "JUnit XML", lambda file: b"<testsuites" in first_bytes(file), force=force)
     bars = partial(progress, visible=not as_json)
     if write:
         of_checks = {"--strict": strict, "--junit": junit, "--github": github, "--all": every}

@@ -81,5 +81,6 @@ def render(
 
 
 def _is_film(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(8)[4:] == b"ftyp"
+    from tidegate._files import first_bytes
+
+    return first_bytes(path, 8)[4:] == b"ftyp"

@@ -71,7 +71,7 @@ def import_(
 
     Example: tidegate import event_log_20261123_1200_77_1.log --out DIR && tidegate report DIR
     """
-    from tidegate._files import check_target, write_file
+    from tidegate._files import check_target, first_bytes, write_file
     from tidegate._inputs import raise_limit
     from tidegate.output.terminal import console, progress
     from tidegate.recordings import agreement, capacity, imported
@@ -81,7 +81,7 @@ def import_(
     raise_limit(limit)
     check_folder(out, RUN_FILE)
     if trace is not None:
-        check_target(trace, "csv trace", lambda path: path.read_bytes().startswith(b"# duration_s="), force=force)
+        check_target(trace, "csv trace", lambda path: first_bytes(path).startswith(b"# duration_s="), force=force)
     with stoppable("stopped; nothing was written"), raised(), progress(out.name, visible=not as_json) as tell:
         run = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
     found_capacity = None if trace is None else capacity(run)

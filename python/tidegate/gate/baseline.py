@@ -20,7 +20,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from tidegate._files import check_target, write_file
+from tidegate._files import check_target, first_bytes, write_file
 from tidegate._inputs import JSON, parse_json
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
@@ -151,7 +151,7 @@ def check_file(path: Path, *, force: bool) -> None:
     Raises:
         OutputError: when the file is not a baseline and would be lost.
     """
-    check_target(path, "baseline of tidegate", lambda file: _ABOUT.encode() in read_input(file, JSON).data, force=force)
+    check_target(path, "baseline of tidegate", lambda file: _ABOUT.encode() in first_bytes(file), force=force)
 
 
 def catalogue() -> dict[str, Metric]:

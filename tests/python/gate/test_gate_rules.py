@@ -81,7 +81,7 @@ def test_the_default_rules_can_be_read_and_each_is_about_something_else() -> Non
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("delay_p95", "expected something like"),
+        ("delay_p95", "expected a limit such as"),
         ("utilization > +5%", "utilization: there is no such metric; did you mean utilisation"),
         ("delay_p95 > 5%", r"found '> 5%'; a limit is a change against the baseline.*: > \+5%"),
         ("delay_p95 > -5%", r"> \+5%"),

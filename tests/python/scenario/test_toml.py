@@ -87,7 +87,7 @@ def test_what_is_written_is_read_again(data: dict[str, Any]) -> None:
         ("a = 1\na = 2", "x.toml:2: not valid TOML: cannot overwrite a value"),
         ('a = "', "x.toml:1: not valid TOML: unterminated string"),
         ("[[links]", "x.toml:1: not valid TOML: expected ']]' at the end of an array declaration"),
-        ("a = " + "[" * 5000, "x.toml:1: not valid TOML: nested too deeply"),
+        ("a = " + "[" * 5000, "x.toml: not valid TOML: nested too deeply"),
     ],
 )
 def test_what_is_no_toml(text: str, message: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidegate._files import first_bytes
 from tidegate.output.document import Document
 from tidegate.output.files import write_page
 from tidegate.output.html import is_page, page
@@ -98,8 +99,7 @@ def write(path: str | os.PathLike[str], source: Any) -> Path:
 
 def is_report(path: Path) -> bool:
     """Whether a file is a report that tidegate wrote."""
-    with path.open("rb") as file:
-        return is_page(file.read(1000))
+    return is_page(first_bytes(path))
 
 
 def _as_source(source: Any) -> Source:
