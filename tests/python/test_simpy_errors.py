@@ -30,11 +30,11 @@ def test_a_scenario_with_external_parts_needs_a_driver(cli: Cli, tmp_path: Path)
     file.write_text('duration = "2s"\n[[links]]\ncapacity = "external"\n[[flows]]\nudp = { rate = "1Mbps" }\n')
     done = cli("run", str(file))
     assert done.code == 2
-    key = "links.link: is external and needs a driver; run this scenario inside tidegate.simpy"
+    key = "links.link: an external link or flow needs a driver; run this scenario inside tidegate.simpy"
     assert f"{file}:2: {key}" in " ".join(done.err.split())
     file.write_text('duration = "2s"\n[[links]]\ndelay = "1ms"\n[[flows]]\nname = "mine"\nexternal = {}\n')
     with pytest.raises(
-        InputError, match=r"flows\.mine: is external and needs a driver; run this scenario inside tidegate\.simpy"
+        InputError, match=r"flows\.mine: an external link or flow needs a driver; run this scenario inside tidegate\.simpy"
     ):
         tidegate.run(file)
 
@@ -75,10 +75,10 @@ def test_wrong_use_is_told() -> None:
         world.arrivals("z")
     with pytest.raises(InputError, match=r"z: the scenario has no such external flow; available: x, y$"):
         world.feed("z", 100)
-    with pytest.raises(InputError, match=r"x: fed at 0.*; it runs from 1.* until before 3"):
+    with pytest.raises(InputError, match=r"x: found a packet at 0.*; the flow runs from 1.* until before 3"):
         world.feed("x", 100)
     for size in (0, 65536):
-        with pytest.raises(InputError, match=rf"y: a packet of {size} bytes; expected 1 to 65535"):
+        with pytest.raises(InputError, match=rf"y: found a packet of {size} bytes; expected 1 to 65535"):
             world.feed("y", size)
     for size, tag in ((-1, 0), (2**40, 0), (100, -1), (100, 2**64)):
         with pytest.raises(InputError):
@@ -95,13 +95,13 @@ def test_wrong_use_is_told() -> None:
     env.run(until="1ms")
     first, second = packets
     assert (first.holder, second.holder) == (world, neighbour)
-    with pytest.raises(InputError, match='no packet dies of "boredom"; there are queue, loss, corrupt, outage'):
+    with pytest.raises(InputError, match='cause: found "boredom"; available: queue, loss, corrupt, outage'):
         first.drop("boredom")
-    with pytest.raises(InputError, match=r"Packet 0 \(datagram, 100 B\).* is of another world"):
+    with pytest.raises(InputError, match=r"Packet 0 \(datagram, 100 B\).* belongs to another world"):
         world.forward(second)
     first.forward()
     for again in (first.forward, first.drop):
-        with pytest.raises(InputError, match="was forwarded or dropped before"):
+        with pytest.raises(InputError, match="was already forwarded or dropped"):
             again()
     heard = world.arrivals("y")
     env.run(until="2ms")
@@ -165,7 +165,7 @@ def test_the_core_by_hand() -> None:
     assert (packet.tag, packet.size, packet.sent_ns, world.now_ns, world.peek()) == (7, 100, 5, 5, None)
     with pytest.raises(ValueError, match="this packet has no holder; give it to"):
         packet.forward()
-    with pytest.raises(ValueError, match=r"^at 0\.000000004s: the world is at 0\.000000005s already$"):
+    with pytest.raises(ValueError, match=r"^at 0\.000000004s: the world has already reached 0\.000000005s$"):
         world.forward(packet, 4)
     world.forward(packet, 20)
     with pytest.raises(ValueError, match=r"the world is at 0\.000000020s"):
@@ -278,7 +278,7 @@ def test_a_world_is_not_driven_from_inside() -> None:
     scenario = Scenario(duration="5s", links=[Link(delay="1ms")], flows=flows)
     env = Environment()
     Meddling.world = World(env, scenario)
-    with pytest.raises(RunError, match="this world is at work: what runs inside it"):
+    with pytest.raises(RunError, match="this world is running: code inside it"):
         env.run(until=Meddling.world.done)
 
 

@@ -63,14 +63,14 @@ impl OpenH264 {
     pub fn new(format: Format) -> Result<Self, String> {
         let Format { width, height, fps, payload, .. } = format;
         if width % 2 + height % 2 != 0 || width == 0 || height == 0 {
-            return Err(format!("pictures of {width}x{height}; both must be even"));
+            return Err(format!("pictures of {width}x{height}: width and height must be even"));
         }
         if !(1.0..=MAX_FRAME_RATE).contains(&fps) {
-            return Err(format!("{fps} pictures a second; OpenH264 knows from 1 to {MAX_FRAME_RATE}"));
+            return Err(format!("{fps} pictures per second: OpenH264 supports 1 to {MAX_FRAME_RATE}"));
         }
         // with smaller packets, OpenH264 cannot keep the limit of a slice
         if payload < 200 {
-            return Err(format!("packets of {payload} bytes; encoding for packets needs at least 200"));
+            return Err(format!("packets of {payload} bytes: OpenH264 needs at least 200 bytes"));
         }
         let encoder = Self::encoder(format, BITRATE_MIN)?;
         Ok(Self { format, encoder, header: Vec::new(), rate: 0, pictures: 0 })
@@ -114,7 +114,7 @@ impl OpenH264 {
         let area = width * height;
         if picture.len() != area * 3 / 2 {
             return Err(format!(
-                "a picture of {} bytes; {width}x{height} has {}",
+                "a picture of {} bytes: {width}x{height} needs {} bytes",
                 picture.len(),
                 area * 3 / 2
             ));
@@ -151,7 +151,7 @@ impl OpenH264 {
         if self.header.is_empty() {
             self.header = header;
         } else if !header.is_empty() && header != self.header {
-            return Err("OpenH264 changed its parameter sets, which go out of band".to_owned());
+            return Err("OpenH264 changed its parameter sets; the decoder has only the first ones".to_owned());
         }
         Ok(Some(Coded { key, bits, slices }))
     }

@@ -99,16 +99,19 @@ mod openh264 {
     ) -> Result<EncoderFactory, String> {
         let Wanted { flow, spec, fps, payload } = *wanted;
         if !ENCODERS.contains(&spec.codec.as_str()) {
-            return Err(format!("codec: found {:?}; there are {}", spec.codec, ENCODERS.join(", ")));
+            return Err(format!("codec: found {:?}; available: {}", spec.codec, ENCODERS.join(", ")));
         }
         let format = Format {
             width: spec.width as usize,
             height: spec.height as usize,
             fps,
             group: spec.group,
-            payload: u16::try_from(payload).map_err(|_| format!("payload: {payload} bytes"))?,
+            payload: u16::try_from(payload)
+                .map_err(|_| format!("payload: found {payload} bytes; expected at most 65535"))?,
         };
-        let clip = objects.get(&spec.clip).ok_or_else(|| format!("{}: no such clip", spec.clip))?;
+        let clip = objects
+            .get(&spec.clip)
+            .ok_or_else(|| format!("{}: the clip was not passed to the run", spec.clip))?;
         let clip = Python::attach(|py| clip.clone_ref(py));
         let tape = Arc::new(Mutex::new(Tape { flow: flow.to_owned(), ..Tape::default() }));
         tapes.push(tape.clone());
@@ -145,14 +148,17 @@ mod openh264 {
                 let mut pictures = self.pictures.bind(py).try_iter().map_err(|error| error.to_string())?;
                 while self.taken <= number {
                     let Some(next) = pictures.next() else {
-                        return Err(format!("the clip has no picture {}", self.taken));
+                        return Err(format!("the clip ends before picture {}", self.taken));
                     };
                     let next = next.map_err(|error| keep(py, error, &self.raised))?;
                     self.taken += 1;
                     if self.taken > number {
                         let planes = next.extract::<PyReadonlyArray2<'_, u8>>();
-                        let planes = planes.map_err(|_| "a picture is no 2-dimensional array of uint8")?;
-                        let planes = planes.as_slice().map_err(|error| format!("a picture: {error}"))?;
+                        let planes = planes
+                            .map_err(|_| "a picture of the clip is not a 2-dimensional array of uint8")?;
+                        let planes = planes
+                            .as_slice()
+                            .map_err(|error| format!("a picture of the clip cannot be read: {error}"))?;
                         self.planes.clear();
                         self.planes.extend_from_slice(planes);
                     }

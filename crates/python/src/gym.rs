@@ -122,7 +122,7 @@ impl PyAgentController {
                     .and_then(|observation| decide.bind(py).call1((observation,)))
                     .and_then(|action| check_environment().map(|()| action));
                 let action = action.and_then(|action| {
-                    let wrong = |_| bad(format!("found {action:?}; expected an action, a number"));
+                    let wrong = |_| bad(format!("found {action:?}; expected a number as the action"));
                     action.extract::<f64>().map_err(wrong)
                 });
                 action.map_err(|error| {
@@ -172,7 +172,7 @@ pub(crate) struct PyEpisode {
 impl EpisodeState {
     fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
         check_environment()?;
-        self.state.try_lock().map_err(|_| bad("this episode is at work in another thread"))
+        self.state.try_lock().map_err(|_| bad("this episode is running in another thread"))
     }
 
     /// One step; gives its reward beside it.
@@ -261,7 +261,9 @@ impl PyEpisode {
         };
         let (_, run, tapes) = prepare_with(py, scenario_json, &traces, &objects, &raised, &mut make)?;
         if let Some(key) = run.external().first() {
-            return Err(bad(format!("{key}: is external and needs a driver; an agent cannot drive it")));
+            return Err(bad(format!(
+                "{key}: an external link or flow needs a driver, which an agent is not"
+            )));
         }
         let mut episode =
             Episode::new(run, flow, agent_handle, terms).map_err(|error| refused(py, &error))?;
@@ -362,7 +364,7 @@ impl StepThreads {
         mut values: PyReadwriteArray2<'_, f64>,
     ) -> PyResult<Vec<StepResult>> {
         let mut pool =
-            self.pool.try_lock().map_err(|_| bad("these episodes are at work in another thread"))?;
+            self.pool.try_lock().map_err(|_| bad("these episodes are running in another thread"))?;
         let process = std::process::id();
         if let Some((_, lost)) = pool.take_if(|(started, _)| *started != process) {
             // its threads belong to the parent process: there are none here to be stopped
@@ -387,7 +389,7 @@ impl StepThreads {
             || observations.len() != count * width
             || infos.len() != count * NUMBERS
         {
-            return Err(bad("the arrays do not have the shapes of these episodes"));
+            return Err(bad("the shapes of the arrays do not match these episodes"));
         }
         let chunk = count.div_ceil(self.count).max(1);
         let mut done: Vec<Option<Result<StepResult, RunFailure>>> = (0..count).map(|_| None).collect();
@@ -426,7 +428,7 @@ impl StepThreads {
         results
             .map(|(result, state)| match result {
                 Some(result) => outcome_of(py, result, &state.raised),
-                None => Err(bad("an episode was left out")),
+                None => Err(bad("an episode was not stepped")),
             })
             .collect()
     }

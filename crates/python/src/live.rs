@@ -47,7 +47,10 @@ pub(crate) struct PyShell {
 impl PyShell {
     fn with<R>(&self, operation: impl FnOnce(&mut Option<Box<Shell>>) -> PyResult<R>) -> PyResult<R> {
         operation(
-            &mut *self.shell.try_lock().map_err(|_| PyRuntimeError::new_err("this session is at work"))?,
+            &mut *self
+                .shell
+                .try_lock()
+                .map_err(|_| PyRuntimeError::new_err("this session is in use by another call"))?,
         )
     }
 }
@@ -81,9 +84,9 @@ impl PyShell {
     /// Forwards between two packet sockets until the scenario's end ("over"), until the descriptor `stop` can be read
     /// ("stopped"), until a signal arrives ("interrupted"), or until the model lags by a second ("behind").
     fn forward(&self, py: Python<'_>, a: i32, b: i32, stop: i32) -> PyResult<&'static str> {
-        let socket = |number| Port::of(number).map_err(|error| system("a packet socket", error));
+        let socket = |number| Port::of(number).map_err(|error| system("packet socket", error));
         let (a, b) = (socket(a)?, socket(b)?);
-        let stop = forward::descriptor(stop).map_err(|error| system("what stops it", error))?;
+        let stop = forward::descriptor(stop).map_err(|error| system("stop descriptor", error))?;
         self.with(|shell| {
             let shell = shell.as_mut().ok_or_else(finished_error)?;
             let end = py.detach(|| shell.forward([&a, &b], &stop)).map_err(failed)?;
@@ -160,7 +163,7 @@ pub(crate) fn replay_session(
         let live = fates(fates_csv).map_err(|error| format!("fates.csv: {error}"))?;
         let replayed = replay(run, &names, &arrivals, Time::from_nanos(end_ns))?;
         let differs = difference(&live, &replayed.fates).map(|(number, live, replayed)| {
-            format!("packet {number}: live {live:?}, in the replay {replayed:?}")
+            format!("packet {number}: {live:?} in the session, {replayed:?} in the replay")
         });
         Ok((replayed.outcome, differs))
     });
@@ -171,7 +174,7 @@ pub(crate) fn replay_session(
 /// Makes a network namespace and returns its file descriptor; only on Linux.
 #[pyfunction]
 pub(crate) fn make_network() -> PyResult<i32> {
-    network::make().map(IntoRawFd::into_raw_fd).map_err(|error| system("a network namespace", error))
+    network::make().map(IntoRawFd::into_raw_fd).map_err(|error| system("network namespace", error))
 }
 
 /// Moves the calling thread, and the threads and programs that it starts from now on, into a network namespace; only on
@@ -179,7 +182,7 @@ pub(crate) fn make_network() -> PyResult<i32> {
 #[pyfunction]
 pub(crate) fn enter_network(namespace: i32) -> PyResult<()> {
     let enter = |namespace: OwnedFd| network::enter(&namespace);
-    forward::descriptor(namespace).and_then(enter).map_err(|error| system("a network namespace", error))
+    forward::descriptor(namespace).and_then(enter).map_err(|error| system("network namespace", error))
 }
 
 /// Removes the rights in the namespaces from the calling thread, and from programs that it starts from now on; only on

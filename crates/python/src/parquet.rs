@@ -25,7 +25,7 @@ pub(crate) fn read(file: impl ChunkReader + 'static) -> Result<RecordBatch, Stri
     let groups: i64 = metadata.row_groups().iter().map(|group| group.num_rows().max(0)).sum();
     let rows = metadata.file_metadata().num_rows();
     if rows != groups || u32::try_from(rows).is_err() {
-        return Err(format!("damaged (says {rows} rows, and {groups} in its parts)"));
+        return Err(format!("damaged (the file has {rows} rows, its row groups {groups})"));
     }
     // eight bytes a value: times, counts and codes
     let memory = 8 * rows as u64 * schema.fields().len() as u64;
@@ -38,10 +38,10 @@ pub(crate) fn read(file: impl ChunkReader + 'static) -> Result<RecordBatch, Stri
     let batch = match batches.len() {
         0 => RecordBatch::new_empty(schema),
         1 => batches.remove(0),
-        parts => return Err(format!("damaged (its rows come in {parts} parts)")),
+        parts => return Err(format!("damaged (the rows are in {parts} batches)")),
     };
     if batch.num_rows() != rows as usize {
-        return Err(format!("damaged ({} of {rows} rows)", batch.num_rows()));
+        return Err(format!("damaged (only {} of {rows} rows can be read)", batch.num_rows()));
     }
     for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
         check_column(column).map_err(|why| format!("column {}: {why}", field.name()))?;
@@ -54,13 +54,14 @@ fn check_column(column: &ArrayRef) -> Result<(), String> {
     match column.data_type() {
         DataType::Float64 | DataType::UInt64 | DataType::UInt32 | DataType::Boolean => {}
         _ => {
-            let (words, codes) = words(column).map_err(|_| format!("of type {}", column.data_type()))?;
+            let (words, codes) =
+                words(column).map_err(|_| format!("type {} is not supported", column.data_type()))?;
             if codes.iter().any(|&code| usize::try_from(code).is_ok_and(|code| code >= words.len())) {
-                return Err("has codes without words".to_owned());
+                return Err("some codes have no word".to_owned());
             }
         }
     }
-    if column.null_count() > 0 { Err("has gaps".to_owned()) } else { Ok(()) }
+    if column.null_count() > 0 { Err("some values are missing".to_owned()) } else { Ok(()) }
 }
 
 /// The words of a column, and the index of each row's word.
@@ -74,5 +75,5 @@ pub(crate) fn words(array: &ArrayRef) -> Result<(Vec<String>, Vec<i64>), String>
         let words = strings.iter().map(|w| w.unwrap_or_default().to_owned()).collect();
         return Ok((words, (0..strings.len() as i64).collect()));
     }
-    Err(format!("a column of type {}, which tidegate does not write", array.data_type()))
+    Err(format!("a column has type {}, which tidegate does not write", array.data_type()))
 }

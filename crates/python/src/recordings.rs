@@ -31,7 +31,7 @@ impl PyImported {
     /// One table by name.
     fn table(&self, name: &str) -> PyResult<Table> {
         let table = self.inner.recorded.table(name);
-        Table::new(table.ok_or_else(|| bad(format!("no table {name:?} in this recording")))?)
+        Table::new(table.ok_or_else(|| bad(format!("this recording has no table {name:?}")))?)
     }
 
     /// Assumptions and omissions in putting the call together, as sentences.

@@ -34,7 +34,7 @@ impl PySchedule {
             self.uniform.call0(py)?
         } else {
             let next = self.uniform.bind(py).try_iter()?.next();
-            next.ok_or_else(|| bad("uniform: its numbers are used up; expected one more"))??.unbind()
+            next.ok_or_else(|| bad("uniform: found no more numbers; expected one more"))??.unbind()
         };
         number("uniform", value.extract(py)?, 0.0, false, 1.0)
     }

@@ -71,7 +71,7 @@ impl Recording {
         let table = py.detach(find);
         let names = || self.table_names().join(", ");
         Table::new(
-            table.ok_or_else(|| bad(format!("no table {name:?} at this level; there are {}", names())))?,
+            table.ok_or_else(|| bad(format!("no table {name:?} at this level; available: {}", names())))?,
         )
     }
 
@@ -96,7 +96,7 @@ impl Recording {
                 return Ok(bits);
             }
         }
-        Err(bad(format!("{flow}: has no encoder in the loop")))
+        Err(bad(format!("{flow} has no encoder in the loop")))
     }
 
     /// Events that the engine handled.
@@ -205,7 +205,7 @@ pub(crate) fn run(
     let raised = Raised::default();
     let (_, mut run, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
     if let Some(key) = run.external().first() {
-        let found = "is external and needs a driver; run this scenario inside tidegate.simpy";
+        let found = "an external link or flow needs a driver; run this scenario inside tidegate.simpy";
         return Err(refusal_at(py, key, found.to_owned()));
     }
     let started = Instant::now();
@@ -228,9 +228,11 @@ pub(crate) fn run(
 pub(crate) fn outcome_of<T>(py: Python<'_>, result: Result<T, RunFailure>, raised: &Raised) -> PyResult<T> {
     match result {
         // a stamp that failed after the last feedback, which nothing has reported yet
-        Ok(_) if raised.lock().is_ok_and(|raised| raised.is_some()) => {
-            Err(with_cause(py, "a controller's stamp failed at the end of the run".to_owned(), raised))
-        }
+        Ok(_) if raised.lock().is_ok_and(|raised| raised.is_some()) => Err(with_cause(
+            py,
+            "the method stamp of a controller failed at the end of the run".to_owned(),
+            raised,
+        )),
         Ok(result) => Ok(result),
         Err(RunFailure::Stopped(stopped)) => Err(with_cause(py, stopped.to_string(), raised)),
         Err(RunFailure::Raised(error)) => Err(error),
@@ -243,11 +245,12 @@ pub(crate) fn from_python(
     objects: &BTreeMap<String, Py<PyAny>>,
     raised: &Raised,
 ) -> Result<Halves, Refusal> {
-    let factory =
-        objects.get(&spec.name).ok_or_else(|| format!("{}: no such Python controller", spec.name))?;
+    let factory = objects
+        .get(&spec.name)
+        .ok_or_else(|| format!("{}: the Python controller was not passed to the run", spec.name))?;
     let halves = (|| -> PyResult<Halves> {
         let product = factory.bind(py).call0().map_err(|error| {
-            let outer = bad(exception_text(py, "making it", &error));
+            let outer = bad(exception_text(py, "the constructor", &error));
             outer.set_cause(py, Some(error));
             outer
         })?;

@@ -50,12 +50,14 @@ impl ProgressReporter<'_> {
 }
 
 fn address(text: &str) -> PyResult<SocketAddr> {
-    text.parse().map_err(|_| bad(format!("{text}: expected ADDRESS:PORT, IPv6 in brackets")))
+    text.parse()
+        .map_err(|_| bad(format!("{text}: expected ADDRESS:PORT, with brackets around an IPv6 address")))
 }
 
 fn preshared(key: &[u8]) -> PyResult<PresharedKey> {
     let min = PresharedKey::MIN_LENGTH;
-    PresharedKey::new(key).map_err(|length| bad(format!("a key of {length} bytes; expected at least {min}")))
+    PresharedKey::new(key)
+        .map_err(|length| bad(format!("key: found {length} bytes; expected at least {min}")))
 }
 
 /// Result of a call for Python: its recording, and its facts as JSON.
@@ -74,8 +76,8 @@ fn convert_result(
         Err(CallError::Failed(reason)) => return Err(RunError::new_err(reason)),
         Err(CallError::Stopped(ignored)) => {
             return Err(reporter.raised.unwrap_or_else(|| {
-                let hint = if ignored.forged > 0 { " (another key?)" } else { "" };
-                RunError::new_err(format!("no call came; {ignored}{hint}"))
+                let hint = if ignored.forged > 0 { "; does the other side have another key?" } else { "" };
+                RunError::new_err(format!("no call arrived; {ignored}{hint}"))
             }));
         }
     };

@@ -30,7 +30,7 @@ fn whole_numbers(name: &str, values: &Bound<'_, PyAny>, max: u64, bounds: &str) 
     let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
     let dimensions: usize = array.getattr("ndim")?.extract()?;
     if dimensions != 1 {
-        return Err(bad(format!("{name}: found {dimensions} dimensions; expected one, the ticks")));
+        return Err(bad(format!("{name}: found {dimensions} dimensions; expected one, for the ticks")));
     }
     let values = array.call_method0("tolist")?;
     values.try_iter()?.enumerate().map(|(index, value)| whole(name, index, &value?, max, bounds)).collect()
@@ -82,7 +82,9 @@ pub(crate) fn sprout_forecasts<'py>(
     };
     if silences.len() != bytes.len() {
         let (count, expected) = (silences.len(), bytes.len());
-        return Err(bad(format!("time_to_next_ms: found {count}; expected {expected}, one for each tick")));
+        return Err(bad(format!(
+            "time_to_next_ms: found {count} values; expected {expected}, one for each tick"
+        )));
     }
     let settings = Settings::with(name, ENTRY.default_preset(), &json(settings)?)
         .map_err(|error| bad(error.to_string()))?;

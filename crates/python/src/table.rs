@@ -46,7 +46,7 @@ impl Table {
     fn column(&self, name: &str) -> PyResult<&ArrayRef> {
         self.batch
             .column_by_name(name)
-            .ok_or_else(|| bad(format!("no column {name:?}; there are {}", self.columns().join(", "))))
+            .ok_or_else(|| bad(format!("no column {name:?}; available: {}", self.columns().join(", "))))
     }
 }
 
@@ -152,7 +152,7 @@ impl Table {
         if let Ok(slice) = key.cast::<PySlice>() {
             let range = slice.indices(rows as isize)?;
             if range.step != 1 {
-                let expected = "expected neighbours (of one column every step is there: table[\"t_s\"][::2])";
+                let expected = "expected 1 (a single column supports other steps: table[\"t_s\"][::2])";
                 return Err(bad(format!("rows: found a step of {}; {expected}", range.step)));
             }
             let batch = self.batch.slice(range.start as usize, range.slicelength);
@@ -166,7 +166,7 @@ impl Table {
         })?;
         let index = if row < 0 { row + rows as isize } else { row };
         if index < 0 || index as usize >= rows {
-            return Err(PyIndexError::new_err(format!("row {row}: there are {rows} rows")));
+            return Err(PyIndexError::new_err(format!("row {row}: the table has {rows} rows")));
         }
         let row = Self { batch: self.batch.slice(index as usize, 1) };
         let cells = PyDict::new(py);
@@ -264,7 +264,9 @@ impl Table {
 /// Imports a library that takes tables.
 fn library<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let array = py.import(name).map_err(|_| {
-        PyImportError::new_err(format!("{name} is not installed: pip install {name} (to_numpy does without)"))
+        PyImportError::new_err(format!(
+            "{name} is not installed: pip install {name} (to_numpy does not need it)"
+        ))
     })?;
     Ok(array.into_any())
 }

@@ -95,12 +95,12 @@ pub(crate) fn tfrc_initial_window(mss_bytes: f64) -> PyResult<f64> {
 /// The open interval, and the closed intervals after it.
 fn history(intervals: &[f64], discounts: Option<&[f64]>) -> PyResult<(f64, Vec<Closed>)> {
     let Some((&open, lengths)) = intervals.split_first() else {
-        return Err(bad("intervals: found none; expected at least I_0, the open one"));
+        return Err(bad("intervals: found none; expected at least the open interval I_0"));
     };
     if let Some(discounts) = discounts.filter(|discounts| discounts.len() != lengths.len()) {
         let (count, closed) = (discounts.len(), lengths.len());
         return Err(bad(format!(
-            "discounts: found {count}; expected {closed}, one for each closed interval"
+            "discounts: found {count} values; expected {closed}, one for each closed interval"
         )));
     }
     let closed = lengths.iter().enumerate().map(|(i, &length)| {

@@ -22,7 +22,7 @@ pub(crate) struct PyTrace {
 fn format_named(name: &str) -> PyResult<Format> {
     Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-        bad(format!("{name}: no such trace format; there are {}", names.join(", ")))
+        bad(format!("{name}: no such trace format; available: {}", names.join(", ")))
     })
 }
 
@@ -85,7 +85,7 @@ impl PyTrace {
             Some("down") => Some(Direction::Down),
             Some("up") => Some(Direction::Up),
             Some(direction) => {
-                return Err(bad(format!("direction: {direction:?}; it must be \"down\" or \"up\"")));
+                return Err(bad(format!("direction: found {direction:?}; it must be \"down\" or \"up\"")));
             }
         };
         let reference = reference_rate.map(Rate::from_bps);
@@ -115,7 +115,7 @@ impl PyTrace {
         outage_escape: Option<f64>,
     ) -> PyResult<Self> {
         if kind != "brownian" {
-            return Err(bad(format!("{kind}: no such generator; there is \"brownian\"")));
+            return Err(bad(format!("kind: found {kind:?}; it must be \"brownian\"")));
         }
         let defaults = BrownianSettings::default();
         let packets = |bps: f64| bps / (f64::from(defaults.bytes) * 8.0);
@@ -193,7 +193,7 @@ impl PyTrace {
         bin_ns: i64,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
         if bin_ns <= 0 {
-            return Err(bad(format!("a bin of {bin_ns} ns; it must be positive")));
+            return Err(bad(format!("bin_ns: found {bin_ns}; it must be positive")));
         }
         let settings = self.inner.link(LinkSettings::default()).map_err(bad)?;
         let mut link = Link::new("trace", 0, settings).map_err(bad)?;
@@ -254,7 +254,7 @@ impl PyStream {
         self.inner.as_mut().ok_or_else(|| {
             let when = "on_report, on_alarm, on_limits, on_sent, on_packet and message";
             bad(format!(
-                "this substream can be drawn from during {when} only, so that every run draws the same"
+                "this random stream can be used only during {when}, so that every run gets the same numbers"
             ))
         })
     }

@@ -173,9 +173,11 @@ impl PyWorld {
         match self.state.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "this world is at work: what runs inside it, or in another thread, cannot drive it",
+                "this world is running: code inside it or in another thread cannot drive it",
             )),
-            Err(TryLockError::Poisoned(_)) => Err(PyRuntimeError::new_err("this world is broken")),
+            Err(TryLockError::Poisoned(_)) => {
+                Err(PyRuntimeError::new_err("this world cannot be used after a panic"))
+            }
         }
     }
 
@@ -186,7 +188,7 @@ impl PyWorld {
         let mut spent = self.spent.lock().map_err(bad)?;
         let (time, reached) = (Time::from_nanos(at), spent.0.max(run.now()));
         if time < reached {
-            return Err(bad(format!("at {time}: the world is at {reached} already")));
+            return Err(bad(format!("at {time}: the world has already reached {reached}")));
         }
         let result = match catch_panic(|| action(run, time)) {
             Ok(result) => result?,
@@ -226,14 +228,14 @@ impl PyWorld {
 
     fn decide(&self, packet: &PyPacket, at: i64, cause: Option<Cause>) -> PyResult<()> {
         if !Arc::ptr_eq(&self.names, &packet.names) {
-            return Err(bad(format!("{} is of another world", packet.__repr__())));
+            return Err(bad(format!("{} belongs to another world", packet.__repr__())));
         }
         self.act(at, |run, at| {
             if run.decide(packet.node, packet.number, at, cause) {
                 return Ok(());
             }
             let waits = self.names.links.contains_key(&packet.node);
-            let why = if waits { "was forwarded or dropped before" } else { "has arrived" };
+            let why = if waits { "was already forwarded or dropped" } else { "has arrived" };
             Err(bad(format!("{} {why}", packet.__repr__())))
         })
     }
@@ -339,7 +341,7 @@ impl PyWorld {
         let drop_cause = Cause::ALL.into_iter().find(|candidate| candidate.name() == cause);
         let drop_cause = drop_cause.ok_or_else(|| {
             let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
-            bad(format!("no packet dies of {cause:?}; there are {}", names.join(", ")))
+            bad(format!("cause: found {cause:?}; available: {}", names.join(", ")))
         })?;
         self.decide(packet, at_ns, Some(drop_cause))
     }
@@ -348,16 +350,22 @@ impl PyWorld {
     fn feed(&self, flow: &str, size: u32, tag: u64, at_ns: i64) -> PyResult<()> {
         let Some(ExternalFlow { source, start, stop, .. }) = self.flows.get(flow) else {
             let names = if self.flows.is_empty() { "none".to_owned() } else { self.flows().join(", ") };
-            return Err(bad(format!("{flow}: no such external flow; there are {names}")));
+            return Err(bad(format!("{flow}: no such external flow; available: {names}")));
         };
         if !(1..=65535).contains(&size) {
-            return Err(bad(format!("{flow}: a packet of {size} bytes; expected 1 to 65535")));
+            return Err(bad(format!("{flow}: found a packet of {size} bytes; expected 1 to 65535")));
         }
         self.act(at_ns, |run, at| {
             if at < *start || at >= *stop {
-                return Err(bad(format!("{flow}: fed at {at}; it runs from {start} until before {stop}")));
+                return Err(bad(format!(
+                    "{flow}: found a packet at {at}; the flow runs from {start} until before {stop}"
+                )));
             }
-            if run.feed(*source, at, size, Ecn::NotEct, tag) { Ok(()) } else { Err(bad("it cannot be fed")) }
+            if run.feed(*source, at, size, Ecn::NotEct, tag) {
+                Ok(())
+            } else {
+                Err(bad(format!("{flow}: the flow takes no packets")))
+            }
         })
     }
 
@@ -425,7 +433,7 @@ impl PyWorld {
     /// One table, as it is so far.
     fn table(&self, name: &str) -> PyResult<Table> {
         let table = self.look(|run| Ok(run.recording().table(name)))?;
-        Table::new(table.ok_or_else(|| bad(format!("no table {name:?} at this level")))?)
+        Table::new(table.ok_or_else(|| bad(format!("the recording has no table {name:?} at this level")))?)
     }
 
     /// Ends the run after `at_ns`, or at its end if that is earlier.

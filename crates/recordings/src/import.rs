@@ -96,7 +96,7 @@ pub fn event_logs(
             (session, traces)
         }
         _ => {
-            let message = format!("found {} event logs; expected one of each end of the call", files.len());
+            let message = format!("found {} event logs; expected one from each end of the call", files.len());
             return Err(wrong(2.min(files.len()), Problem::new(0, message)));
         }
     };

@@ -49,11 +49,11 @@ impl<'a> Fields<'a> {
         let begin = self.offset;
         let (value, length) = varint(self.remaining).ok_or_else(|| {
             let why = if self.remaining.len() < MAX_VARINT {
-                "the bytes end in it"
+                "the data ends within it"
             } else {
                 "it does not end after ten bytes"
             };
-            Problem::new(begin, format!("{name} is no whole number: {why}"))
+            Problem::new(begin, format!("{name} is not a whole number: {why}"))
         })?;
         self.take(length, name)?;
         Ok(value)

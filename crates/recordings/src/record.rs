@@ -75,7 +75,7 @@ impl Recorded {
         let length = end.saturating_sub(begin);
         if length > MAX_LENGTH {
             let days = length / (86_400_000 * MILLI);
-            return Err(Problem::new(0, format!("its stamps lie {days} days apart; expected at most 7")));
+            return Err(Problem::new(0, format!("the timestamps span {days} days; expected at most 7")));
         }
         let clock = |time: Nanos| Time::from_nanos(time.clamp(begin, end) - begin);
         let no_trace = ControllerTrace::default();

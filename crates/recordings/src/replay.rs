@@ -33,8 +33,8 @@ pub fn add_replay(
     let Some((direction, trace)) =
         outgoing.and_then(|index| Some((&session.directions[index], traces.get_mut(index)?)))
     else {
-        let message = "found no feedback on packets that the near end sent (transport-wide, or RFC 8888) for a \
-                       controller to use";
+        let message = "found no feedback on packets sent by the near end (transport-wide or RFC 8888); a replay \
+                       needs it";
         return Err(Problem::new(0, message));
     };
     let (begin, _) = session.span;
@@ -47,7 +47,8 @@ pub fn add_replay(
     trace.internals.sort_by_key(|&(time, ..)| time);
     Ok(format!(
         "{PREFIX}...: the state of the replayed controller, which got the feedback on the packets that the recorded \
-         controller sent. It sent nothing itself, and knew of no probes: compare its detector, not its rates"
+         controller sent. The replayed controller sent nothing and knew of no probes: compare the detectors, \
+         not the rates"
     ))
 }
 
@@ -123,7 +124,7 @@ impl<'a> Replay<'a> {
         Err(Failure {
             at: now,
             who,
-            reason: format!("asks for more than {MAX_ALARMS} alarms between two packets"),
+            reason: format!("requests more than {MAX_ALARMS} alarms between two packets"),
         })
     }
 

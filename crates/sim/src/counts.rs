@@ -19,7 +19,7 @@ pub(crate) fn take_away(count: &mut u64, part: u64, unit: &str) {
 #[cold]
 #[track_caller]
 fn too_few(count: u64, part: u64, unit: &str) -> ! {
-    panic!("{part} {unit} go, and only {count} are there")
+    panic!("{part} {unit} are taken away, but there are only {count}")
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "6 bytes go, and only 5 are there")]
+    #[should_panic(expected = "6 bytes are taken away, but there are only 5")]
     fn more_than_the_count_cannot() {
         take_away(&mut 5, 6, "bytes");
     }

@@ -149,5 +149,5 @@ fn a_packet_that_holds_no_headers_has_no_bytes() {
     let reason = captured.recording.pcapng(Side::Sender).err().unwrap();
     assert!(reason.starts_with("a datagram packet at ") && reason.ends_with(reason_end), "{reason}");
     let reason = run(&scenario(27), &[("bytes", true.into())]).err().unwrap();
-    assert_eq!(reason, format!("packet 0 of flow 2 (datagram) as bytes: {reason_end}"));
+    assert_eq!(reason, format!("packet 0 of flow 2 (datagram) cannot be encoded and decoded: {reason_end}"));
 }

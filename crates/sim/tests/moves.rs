@@ -181,7 +181,7 @@ fn impossible_changes_are_refused_before_the_run() {
                 {"time": SECOND, "flow": "file", "running": false},
                 {"time": 2 * SECOND, "flow": "file", "running": false},
             ]),
-            "moves[2].running: found a stop of file once more",
+            "moves[2].running: found a second stop of file",
         ),
         (
             json!([

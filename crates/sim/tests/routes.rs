@@ -34,6 +34,6 @@ fn the_longest_path_carries_and_a_longer_one_is_refused() {
     let refusal = arrived_over(longest + 1).expect_err("refused");
     assert_eq!(
         (refusal.place.as_str(), refusal.found.as_str(), refusal.expected.as_str()),
-        ("links", "a path over 255 of them", "at most 254")
+        ("links", "a path over 255 links", "at most 254 links")
     );
 }

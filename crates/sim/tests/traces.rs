@@ -129,7 +129,7 @@ fn errors_say_where_and_what() {
         (
             Format::Mahimahi,
             "1\n2\nx\n",
-            &["f, line 3", "1 character that is no number", "whole milliseconds"],
+            &["f, line 3", "1 character that is not a number", "whole milliseconds"],
         ),
         (Format::Mahimahi, "1\n5\n4\n", &["f, line 3", "\"4\"", "at least 5"]),
         (Format::Mahimahi, "0\n0\n", &["later than 0 ms"]),

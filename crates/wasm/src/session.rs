@@ -45,7 +45,7 @@ impl Session {
     /// controller in Python, or the driver of an external flow or link.
     pub fn new(lowered: &str, traces: &str) -> Result<Self, String> {
         let scenario: Scenario =
-            serde_json::from_str(lowered).map_err(|error| format!("the scenario: {error}"))?;
+            serde_json::from_str(lowered).map_err(|error| format!("the scenario cannot be read: {error}"))?;
         for flow in &scenario.flows {
             let FlowKind::Media(media) = &flow.kind else { continue };
             if media.controller.python {
@@ -57,19 +57,21 @@ impl Session {
             }
         }
         let traces: Vec<serde_json::Value> =
-            serde_json::from_str(traces).map_err(|error| format!("the traces: {error}"))?;
+            serde_json::from_str(traces).map_err(|error| format!("the traces cannot be read: {error}"))?;
         let trace = |trace: &serde_json::Value| Trace::from_json(&trace.to_string()).map(Arc::new);
         let traces: Vec<_> =
             traces.iter().map(trace).collect::<Result<_, _>>().map_err(|refusal| refusal.to_string())?;
         let run = Run::new(&scenario, &traces, &mut from_registry).map_err(|refusal| refusal.to_string())?;
         if let Some(key) = run.external().first() {
-            return Err(format!("{key}: is external, and a browser has no driver for it"));
+            return Err(format!(
+                "{key}: an external link or flow needs a driver, which a browser does not have"
+            ));
         }
         Ok(Self { duration: run.duration(), run: Some(Box::new(run)), news: NewsCursor::default() })
     }
 
     fn run(&mut self) -> Result<&mut Run, String> {
-        self.run.as_deref_mut().ok_or_else(|| "this world is over".to_owned())
+        self.run.as_deref_mut().ok_or_else(|| "this run is over".to_owned())
     }
 
     /// The sections of [`Session::read`], as JSON.

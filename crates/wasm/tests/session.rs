@@ -84,8 +84,8 @@ fn values_read_have_the_listed_sections() {
 
 #[test]
 fn errors_are_sentences() {
-    assert!(Session::new("{", "[]").unwrap_err().starts_with("the scenario: "));
-    assert!(Session::new(PLAY, "{}").unwrap_err().starts_with("the traces: "));
+    assert!(Session::new("{", "[]").unwrap_err().starts_with("the scenario cannot be read: "));
+    assert!(Session::new(PLAY, "{}").unwrap_err().starts_with("the traces cannot be read: "));
     assert!(refused(&value(PLAY), "[{\"name\": \"x\"}]").starts_with("a trace: "));
     let mut python = value(PLAY);
     python["flows"][0]["kind"]["media"]["controller"]["python"] = json!(true);
@@ -108,7 +108,7 @@ fn errors_are_sentences() {
     assert!(session.change(&link, 0.5, Some(1e6), None, None).unwrap_err().starts_with("time: "));
     session.finish().unwrap();
     for over in [session.step(3.0, 1.0).map(drop), session.read().map(drop), session.finish().map(drop)] {
-        assert_eq!(over, Err("this world is over".to_owned()));
+        assert_eq!(over, Err("this run is over".to_owned()));
     }
     assert_eq!((session.now(), session.names()), (20.0, "{}".to_owned()));
 }

@@ -260,7 +260,7 @@ def test_a_clip_that_breaks_ends_the_run_with_its_name(
     assert "Traceback" not in done.err
     monkeypatch.setattr(Procedural, "pictures", lambda self, count: iter([]))
     done = cli("compare", "gcc", "--duration", "2s", "--media", CLIP, "--out", "out")
-    assert "the clip has no picture 0" in done.err
+    assert "the clip ends before picture 0" in done.err
     assert not (tmp_path / "out").exists()
 
 
@@ -283,8 +283,8 @@ def test_a_scenario_file_may_name_a_clip_beside_it(cli: Cli, tmp_path: Path) -> 
     judged = judge(Run.load(tmp_path / "run"), vmaf_every=0)
     assert judged.columns["psnr_db"].tolist() == judged.columns["psnr_encoded_db"].tolist()
     for clip, more, message in [
-        ("fast.mkv", "", "120 pictures a second; OpenH264 knows from 1 to 60"),
-        ("clip.mkv", ', payload = "100B"', "packets of 100 bytes; encoding for packets needs at least 200"),
+        ("fast.mkv", "", "120 pictures per second: OpenH264 supports 1 to 60"),
+        ("clip.mkv", ', payload = "100B"', "packets of 100 bytes: OpenH264 needs at least 200 bytes"),
         ("none.mkv", "", "none.mkv: there is no such file"),
     ]:
         done = cli("run", written(clip, more))

@@ -38,7 +38,7 @@ def test_numbers_come_from_a_callable_or_an_iterable_and_run_out() -> None:
         assert schedule.expire(schedule.tn) in {"nothing", "regular"}
     assert (first.tp, first.tn, first.t_rr) == (second.tp, second.tn, second.t_rr)
     before = (second.tp, second.tn, second.t_rr, second.average_size, second.allow_early)
-    with pytest.raises(ValueError, match=r"^uniform: its numbers are used up; expected one more$"):
+    with pytest.raises(ValueError, match=r"^uniform: found no more numbers; expected one more$"):
         second.sent(SECOND, 100)
     assert (second.tp, second.tn, second.t_rr, second.average_size, second.allow_early) == before, (
         "nothing has happened"

@@ -70,7 +70,7 @@ def test_a_session_s_captures_have_exactly_its_links_losses(tmp_path: Path) -> N
     told = " ".join(run.warnings)
     counts = f"the link dropped {len(dropped - unknown)}, the recording lost {lost.sum()}: packet by packet the same"
     assert f"outgoing: of {540 - len(unknown)} packets of both {counts}" in told
-    assert "1 datagrams between them are neither RTP nor RTCP, and are left out: 1 STUN" in told
+    assert "1 datagrams between the two ends are neither RTP nor RTCP and are left out: 1 STUN" in told
     truth = run.table("truth")
     up = truth.to_numpy("link") == "up"
     rates = truth.to_numpy("capacity_bps")[up]

@@ -154,7 +154,7 @@ def test_pings_of_raca_are_replayed(tmp_path: Path) -> None:
     assert np.allclose(delay[(sent > 6) & (sent < 7.8)], 11 + 40, atol=1e-6)
     (tmp_path / "drive.csv").write_text("Timestamp,DL_bitrate,PINGMIN\n2020.02.27_17.30.01,8000,fast\n", "utf-8")
     with pytest.raises(
-        tidegate.TraceError, match=r"line 2: found 4 characters that are no numbers; expected milliseconds, or -"
+        tidegate.TraceError, match=r"line 2: found 4 characters that are not a number; expected milliseconds, or -"
     ):
         tidegate.trace.load(tmp_path / "drive.csv")
 

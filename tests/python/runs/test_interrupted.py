@@ -174,7 +174,7 @@ def test_a_full_disk_behind_the_output(tmp_path: Path) -> None:
         ("if now_ns > 10**9: raise ValueError('no')\n        return 10**6", "on_report raised ValueError: no"),
         (
             "return 10**6\n    def __init__(self):\n        1 / 0",
-            "making it raised ZeroDivisionError: division by zero",
+            "the constructor raised ZeroDivisionError: division by zero",
         ),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_sweep_keeps_what_went_well_beside_a_controller_that_cannot_be_made(cl
     got = cli("sweep", "x.toml", "--set", "flows.call.media.controller=python:mine.py:Mine,gcc", "--out", "o")
     assert got.code == 1
     assert "1 of 2 runs failed:" in got.err
-    assert "making it raised ZeroDivisionError" in got.err
+    assert "the constructor raised ZeroDivisionError" in got.err
     assert (tmp_path / "o" / "summary.csv").is_file()
 
 

@@ -345,8 +345,8 @@ def test_a_caller_of_another_version_is_told_and_so_is_this_side(
         (["receive", "--bind", "192.0.2.1:5004", "--key", "KEY"], 2, "address of this machine"),
         (["receive", "--bind", "127.0.0.1:TAKEN", "--key", "KEY"], 2, "in use"),
         (["receive", "--bind", "127.0.0.1:5004", "--key", "KEY", "--wait", "never"], 2, "--wait"),
-        (["receive", "--bind", "127.0.0.1:FREE", "--key", "KEY", "--wait", "200ms"], 1, "no call came"),
-        (["send", "127.0.0.1:FREE", "--key", "KEY"], 1, "nothing listens there"),
+        (["receive", "--bind", "127.0.0.1:FREE", "--key", "KEY", "--wait", "200ms"], 1, "no call arrived"),
+        (["send", "127.0.0.1:FREE", "--key", "KEY"], 1, "no program listens there"),
     ],
 )
 def test_wrong_uses_are_told_in_a_line(

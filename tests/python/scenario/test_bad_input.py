@@ -199,7 +199,7 @@ CASES = [
     Case("trace of nothing", ("compare", "gcc", "--link", "t.csv"), "links.bottleneck.capacity: {cwd}/t.csv: every rate is "
          "zero; the link would never carry a packet", files={"t.csv": "time_s,rate_mbps\n0,0\n1,0\n"}),
     Case("trace too long for its format", ("trace", "convert", "t.csv", "o.mm"), "t.csv: 12500012500000 B are 8311178524 "
-         "opportunities: 1 to 20 million can be written", files={"t.csv": "time_s,rate_mbps\n0,1000000\n100,1\n"}),
+         "opportunities; a file can have 1 to 20 million", files={"t.csv": "time_s,rate_mbps\n0,1000000\n100,1\n"}),
     Case("trace of no time", ("trace", "generate", "o", "--duration", "1ns"),
          'duration: found "1ns"; expected from 1ms to 4233600s'),
     Case("trace with a wrong rate", ("trace", "generate", "o", "--max", "3"),
@@ -320,15 +320,15 @@ def test_wrong_input(case: Case, cli: Cli, tmp_path: Path) -> None:
 
 BROKEN = [
     ("raises", "raise KeyError('oh')", "on_report raised KeyError: 'oh'"),
-    ("returns nan", "return float('nan')", "on_report: NaN is not a rate; it must be finite and not negative"),
+    ("returns nan", "return float('nan')", "on_report: found NaN; a rate must be finite and not negative"),
     ("returns text", "return 'fast'", "on_report returned 'fast' of type str; it must be a Decision, a rate in bit/s, or "
      "None for no change"),
     ("returns True", "return True", "on_report returned True of type bool; it must be a Decision, a rate in bit/s, or None "
      "for no change"),
-    ("True in a decision", "return tidegate.Decision(True)", "True of type bool is not a number of bit/s"),
+    ("True in a decision", "return tidegate.Decision(True)", "found True of type bool; it must be a number of bit/s"),
     ("text as an internal", "self.internals['state'] = 'up'; return 10**6", "internals: 'state' of type str is 'up' of type str; "
      "internals are numbers by name"),
-    ("negative rate", "return -1", "on_report: -1 is not a rate; it must be finite and not negative"),
+    ("negative rate", "return -1", "on_report: found -1; a rate must be finite and not negative"),
     ("alarm in the past", "return tidegate.Decision(10**6, alarm_ns=now_ns - 1)", "which is in the past"),
 ]  # fmt: skip
 
@@ -407,7 +407,7 @@ def test_a_controller_that_cannot_be_made(cli: Cli, tmp_path: Path) -> None:
     got = cli(*PYTHON)
     assert got.code == 2
     assert got.err.endswith(
-        "python:mine.py:Mine: making it raised ZeroDivisionError: division by zero (mine.py, line 5, in __init__)\n"
+        "python:mine.py:Mine: the constructor raised ZeroDivisionError: division by zero (mine.py, line 5, in __init__)\n"
     )
 
 
@@ -457,7 +457,7 @@ def test_a_broken_line_in_a_trace(format_: str, cli: Cli, tmp_path: Path) -> Non
     got = cli("trace", "show", "t.trace", "--format", format_)
     assert got.code == 2
     assert got.err.startswith("tidegate: t.trace:4: ") or got.err.startswith("tidegate: t.trace, line 4: ")
-    assert "found 4 characters that are no numbers; expected" in got.err
+    assert "found 4 characters that are not a number; expected" in got.err
 
 
 def test_what_is_no_trace_is_not_shown(cli: Cli, tmp_path: Path) -> None:

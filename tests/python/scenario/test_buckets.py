@@ -128,5 +128,5 @@ def test_a_bucket_that_holds_no_packet_warns() -> None:
     """It drops all of that size."""
     run = tidegate.run(made({"name": "shaper", "rate": "2Mbps", "burst": "999B"}))
     assert run.metrics()["packets_received"] == 0
-    told = "links.cable.discipline.burst: its 999 bytes are too few for a packet of 1000: each such packet is dropped"
+    told = "links.cable.discipline.burst: 999 bytes are too few for a packet of 1000 bytes: each packet of that size is dropped"
     assert run.warnings == [told]

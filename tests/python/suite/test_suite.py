@@ -235,7 +235,7 @@ def test_who_cannot_take_part_in_a_case_is_not_run_in_it(tmp_path: Path, cli: Cl
         assert "a controller that can be coupled" in cell.why
         assert result.cell("5.4", "tfrc").state == "fail"
         assert result.cell("6.1", "gcc").state == "pass"
-    short = "needs a controller that can be coupled, as gcc"
+    short = "needs a controller that can be coupled, such as gcc"
     assert cell.brief == short
     assert f" not run</b></span><span>{short}</span>" in (tmp_path / "index.html").read_text()
     assert f" not run** {short} |" in (tmp_path / "scorecard.md").read_text()

@@ -12,7 +12,7 @@ from support import Cli
 from tidegate.results.metrics import METRICS
 from tidegate.show import report
 
-ROOM = "its 375 bytes are too few for a packet of 1500: one is accepted only while the link is empty"
+ROOM = "375 bytes are too few for a packet of 1500 bytes: it is accepted only while the link is empty"
 
 
 def slow(folder: Path, queue: str = "", service: str = "fifo", rate: str = "5kbps") -> Path:
@@ -116,7 +116,7 @@ def test_a_comparison_tells_each_warning_once(tmp_path: Path, cli: Cli) -> None:
                "--seeds", "2", "--out", "out")  # fmt: skip
     line, seed = (line for line in told.err.splitlines() if "warning: " in line or "note: " in line)
     assert seed.startswith("tidegate: note: seed: ")
-    assert line.startswith("tidegate: warning: links.bottleneck.queue: its 0 bytes are too few for a packet of ")
+    assert line.startswith("tidegate: warning: links.bottleneck.queue: 0 bytes are too few for a packet of ")
     assert line.partition("warning: ")[2] in (tmp_path / "out" / "table.md").read_text("utf-8")
     assert tidegate.Comparison.load(tmp_path / "out").warnings == [
         line.partition("warning: ")[2],

@@ -58,22 +58,22 @@ pub struct AnswererSettings {
 fn nonce() -> Result<Nonce, CallError> {
     let mut nonce = [0; NONCE];
     getrandom::fill(&mut nonce)
-        .map_err(|error| CallError::Failed(format!("the system gives no random bytes: {error}")))?;
+        .map_err(|error| CallError::Failed(format!("the system provides no random bytes: {error}")))?;
     Ok(nonce)
 }
 
 fn bind_socket(address: SocketAddr, capture: Option<&Path>, name: &str) -> Result<Socket, CallError> {
     let mut socket = Socket::bind(address).map_err(|error| {
         let expected = match error.kind() {
-            io::ErrorKind::AddrInUse => "another port, for this one is in use",
+            io::ErrorKind::AddrInUse => "another port; this one is in use",
             io::ErrorKind::AddrNotAvailable => "an address of this machine",
-            io::ErrorKind::PermissionDenied => "a port from 1024 on, for smaller ones need rights",
+            io::ErrorKind::PermissionDenied => "a port from 1024 on; smaller ones need special rights",
             _ => return CallError::Invalid(format!("{address}: {error}")),
         };
-        CallError::Invalid(format!("{address}: cannot be used; expected {expected}"))
+        CallError::Invalid(format!("{address} cannot be used; expected {expected}"))
     })?;
     if let Some(file) = capture {
-        let failed = |error| CallError::Failed(format!("{}: cannot be written: {error}", file.display()));
+        let failed = |error| CallError::Failed(format!("{} cannot be written: {error}", file.display()));
         socket.capture(file, name).map_err(failed)?;
     }
     Ok(socket)
@@ -81,8 +81,8 @@ fn bind_socket(address: SocketAddr, capture: Option<&Path>, name: &str) -> Resul
 
 fn version_mismatch(version: u8) -> CallError {
     CallError::Failed(format!(
-        "the other side speaks version {version} of the session's protocol, this side version {VERSION}; both need the same \
-         tidegate"
+        "the other side speaks version {version} of the session's protocol, this side version {VERSION}; use the \
+         same release of tidegate on both sides"
     ))
 }
 
@@ -109,12 +109,12 @@ pub fn call(
     let any = if peer.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let bind = bind.unwrap_or(SocketAddr::new(any, 0));
     if bind.is_ipv6() != peer.is_ipv6() {
-        return Err(CallError::Invalid(format!("{bind}: expected an address of the same kind as {peer}")));
+        return Err(CallError::Invalid(format!(
+            "{bind}: expected an address of the same family (IPv4 or IPv6) as {peer}"
+        )));
     }
     let mut socket = bind_socket(bind, capture.as_deref(), "sender")?;
-    socket
-        .connect(peer)
-        .map_err(|error| CallError::Invalid(format!("{peer}: there is no way to it: {error}")))?;
+    socket.connect(peer).map_err(|error| CallError::Invalid(format!("{peer} is not reachable: {error}")))?;
     let offer_bytes = offer.to_bytes().map_err(CallError::Invalid)?;
     let mut caller = Caller::new(key, nonce()?, offer_bytes).map_err(|length| {
         CallError::Invalid(format!("{length} bytes of settings do not fit into a datagram"))
@@ -144,19 +144,19 @@ pub fn call(
                 }
                 Err(HandshakeError::Version(version)) => return Err(version_mismatch(version)),
                 Err(HandshakeError::Refused(reason)) => {
-                    return Err(CallError::Failed(format!("{peer} refuses the call: {reason}")));
+                    return Err(CallError::Failed(format!("{peer} refused the call: {reason}")));
                 }
             }
         }
         let now = since(begin);
         if now > Time::ZERO + ANSWER_TIMEOUT {
             let why = if refused {
-                "nothing listens there; expected `tidegate live receive` at that address".to_owned()
+                "no program listens there; start `tidegate live receive` at that address".to_owned()
             } else if ignored.forged > 0 {
                 "the replies have a wrong tag: the two sides have different keys".to_owned()
             } else {
-                "nothing listens there, the path is blocked, or the other side has another key (it then says how many \
-                 datagrams it ignored)"
+                "no program listens there, the path is blocked, or the other side has another key (it then shows the \
+                 number of datagrams that it ignored)"
                     .to_owned()
             };
             let counts = if ignored.total() > 0 { format!("; {ignored}") } else { String::new() };

@@ -112,7 +112,7 @@ impl Driver for SocketDriver {
     fn send(&mut self, now: Time, datagram: Datagram, info: DatagramInfo) {
         self.buffer.clear();
         if let Err(error) = encode_payload(&datagram, self.overhead, &mut self.buffer) {
-            self.fail(format!("a packet that cannot be written: {error}"));
+            self.fail(format!("a packet cannot be encoded: {error}"));
             return;
         }
         let sent = Sent::new(self.sequence, info.kind, info.frame, &datagram);

@@ -77,32 +77,35 @@ impl Offer {
         make: &mut Makers<'_>,
     ) -> Result<(Endpoint, Self), Refusal> {
         let [mut sender, mut receiver] = ends(scenario, make)?;
-        let [flow] = scenario.flows.as_slice() else { return Err(Refusal::from("not one flow")) };
-        let FlowKind::Media(media) = &flow.kind else { return Err(Refusal::from("no media")) };
+        let [flow] = scenario.flows.as_slice() else {
+            return Err(Refusal::from("the scenario must have one flow"));
+        };
+        let FlowKind::Media(media) = &flow.kind else {
+            return Err(Refusal::from("the flow must be a media flow"));
+        };
         let path = format!("flows.{}", flow.name);
         let refused = |key: &str, value: &str, expected: &str| {
             Err(Refusal::new(format!("media.{key}"), value, expected).at(&path))
         };
         let (Some(send), Some(receive)) = (&mut sender.send, receiver.receive.take()) else {
-            return Err(Refusal::from("no media"));
+            return Err(Refusal::from("the flow must be a media flow"));
         };
         if receive.streams.iter().any(|stream| stream.frames) && !send.marks() && media.video.is_some() {
             return refused(
                 "marks",
                 "false",
-                "true: over a socket only marks say to which frame a packet belongs",
+                "true: over a socket only marks show to which frame a packet belongs",
             );
         }
         let half = match &receive.half {
             None => None,
             Some(half) if half.needs_true_delay() => {
-                let expected =
-                    "a scheme whose receiver measures what a receiver can: it asks for the true delay";
+                let expected = "a controller whose receiver half does not need the true delay: a socket does not show it";
                 return refused("controller", &label(&flow.kind), expected);
             }
             Some(_) if media.controller.python => {
-                let expected = "a controller without a receiver half in Python, or one of the registry: the other side has \
-                                no such class";
+                let expected = "a controller of the registry, or one without a receiver half in Python: the other side \
+                                does not have its class";
                 return refused("controller", &label(&flow.kind), expected);
             }
             Some(_) => Some(media.controller.clone()),
@@ -112,14 +115,13 @@ impl Offer {
             return refused(
                 "overhead",
                 &media.overhead.to_string(),
-                &format!("at least {min_overhead}: IPv4, UDP and the session's seal"),
+                &format!("at least {min_overhead} bytes, for IPv4, UDP and the session's seal"),
             );
         }
         send.limits.max = send.limits.max.min(max_rate);
         send.limits.start = send.limits.start.min(max_rate);
         if send.limits.min > max_rate {
-            let expected =
-                format!("at most the rate that the call is capped at ({} bit/s)", max_rate.as_bps());
+            let expected = format!("at most the maximum rate of the call ({} bit/s)", max_rate.as_bps());
             return refused("min_rate", &send.limits.min.as_bps().to_string(), &expected);
         }
         let offer = Self {
@@ -156,18 +158,32 @@ impl Offer {
 
     fn check(&self) -> Result<(), String> {
         let out_of_range = |name: &str, span: Span, max: Span| {
-            (span > max || span.is_negative()).then(|| format!("{name}: found {span}; expected up to {max}"))
+            (span > max || span.is_negative()).then(|| format!("{name}: found {span}; expected 0 to {max}"))
         };
         let problem = out_of_range("duration", self.duration, MAX_CALL)
             .or_else(|| out_of_range("warmup", self.warmup, self.duration))
             .or_else(|| out_of_range("start", self.start - Time::ZERO, self.duration))
-            .or_else(|| (self.bin < Span::from_millis(1)).then(|| format!("bin: found {}", self.bin)))
-            .or_else(|| (self.streams.len() > 8).then(|| format!("{} streams", self.streams.len())))
-            .or_else(|| (self.overhead > 1 << 12).then(|| format!("overhead: found {}", self.overhead)))
+            .or_else(|| {
+                (self.bin < Span::from_millis(1))
+                    .then(|| format!("bin: found {}; expected at least 1 ms", self.bin))
+            })
+            .or_else(|| {
+                (self.streams.len() > 8)
+                    .then(|| format!("streams: found {}; expected at most 8", self.streams.len()))
+            })
+            .or_else(|| {
+                (self.overhead > 1 << 12)
+                    .then(|| format!("overhead: found {}; expected at most 4096", self.overhead))
+            })
             .or_else(|| {
                 let names = [&self.flow, &self.controller, &self.end.0];
                 let is_bad = |name: &&&String| name.len() > 200 || name.contains(char::is_control);
-                names.iter().find(is_bad).map(|name| format!("a name of {} bytes", name.len()))
+                names.iter().find(is_bad).map(|name| {
+                    format!(
+                        "found a name of {} bytes; expected at most 200, without control characters",
+                        name.len()
+                    )
+                })
             });
         problem.map_or(Ok(()), Err)
     }
@@ -183,7 +199,9 @@ impl Offer {
         settings.rtcp = self.rtcp;
         let half = match &self.half {
             None => None,
-            Some(spec) if spec.python => return Err("a receiver half in Python".to_owned()),
+            Some(spec) if spec.python => {
+                return Err("a receiver half in Python does not exist on this side".to_owned());
+            }
             Some(spec) => {
                 let (_, half) = make(spec).map_err(|refusal| refusal.to_string())?;
                 half

@@ -205,7 +205,7 @@ impl Session {
             }
             count += 1;
             if count > MAX_WAKEUPS {
-                self.driver.failure.get_or_insert_with(|| format!("at {now}: time does not pass"));
+                self.driver.failure.get_or_insert_with(|| format!("endless loop of wake-ups at {now}"));
                 return;
             }
             self.endpoint.advance(now, &mut self.driver);

@@ -114,7 +114,7 @@ impl Socket {
     /// The error of the system call.
     pub fn address(&self) -> io::Result<SocketAddr> {
         let name: SockaddrStorage = getsockname(self.fd.as_raw_fd())?;
-        address(&name).ok_or_else(|| io::Error::other("a socket without an address"))
+        address(&name).ok_or_else(|| io::Error::other("the socket has no address"))
     }
 
     /// Receives the next datagram, if there is one. A datagram longer than `buffer` is cut.

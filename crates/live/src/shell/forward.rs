@@ -140,7 +140,11 @@ impl Shell {
     pub fn new(run: Run, log: Log, names: &Names) -> Result<Self, String> {
         let model = Model::new(run, names)?;
         if model.flows() != names[0].len() {
-            return Err(format!("has {} flows of each side; expected {}", model.flows(), names[0].len()));
+            return Err(format!(
+                "the scenario has {} external flows for each side; expected {}",
+                model.flows(),
+                names[0].len()
+            ));
         }
         let flows = Flows::new(model.flows());
         let now = monotonic();

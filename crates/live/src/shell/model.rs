@@ -91,7 +91,9 @@ impl<B> Model<B> {
         if sources[0].is_empty() || sources[0].len() != sources[1].len() {
             let first = |names: &Vec<String>| names.first().cloned().unwrap_or_default();
             let [a, b] = names.each_ref().map(first);
-            return Err(format!("has no external flows {a} and {b}, as many of one side as of the other"));
+            return Err(format!(
+                "the scenario needs external flows {a} and {b}, and the same number for both sides"
+            ));
         }
         let latest = sources.each_ref().map(|sources| vec![Time::ZERO; sources.len()]);
         let simulated = Time::from_nanos(-1);

@@ -22,7 +22,7 @@ pub struct Replayed {
 pub fn replay(run: Run, names: &Names, arrivals: &[Arrival], end: Time) -> Result<Replayed, String> {
     let mut model = Model::new(run, names)?;
     if end < Time::ZERO || end > Time::ZERO + model.duration() {
-        return Err(format!("ends at {end}; the scenario lasts from 0 to {}", model.duration()));
+        return Err(format!("the session ends at {end}; the scenario lasts from 0 to {}", model.duration()));
     }
     // the devices were read in turns, but the model needs the order of time; packets of one device keep their order
     let mut order: Vec<&Arrival> = arrivals.iter().collect();
@@ -38,13 +38,13 @@ pub fn replay(run: Run, names: &Names, arrivals: &[Arrival], end: Time) -> Resul
     for arrival in &order {
         if arrival.at > end {
             return Err(format!(
-                "packet {} arrives at {}, after the end at {end}",
+                "packet {} arrives at {}, after the session's end at {end}",
                 arrival.number, arrival.at
             ));
         }
         if arrival.flow >= model.flows() {
             return Err(format!(
-                "packet {} is of flow {}; there are {}",
+                "packet {} belongs to flow {}; the scenario has {} flows",
                 arrival.number,
                 arrival.flow + 1,
                 model.flows()

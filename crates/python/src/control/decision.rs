@@ -165,7 +165,7 @@ impl PyProbe {
     ) -> PyResult<Self> {
         let rate_bps = rate_of(rate_bps, "rate_bps")?;
         if rate_bps == 0 {
-            return Err(bad("rate_bps: found 0; a probe needs a rate"));
+            return Err(bad("rate_bps: found 0; the rate of a probe must be more than 0"));
         }
         Ok(Self {
             id,
@@ -211,8 +211,9 @@ fn probes_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<PyProbe>> {
     let mut probes = Vec::new();
     for probe in list.try_iter().map_err(|_| wrong(list, "it must be a list of Probe"))? {
         let probe = probe?;
-        probes
-            .push(probe.cast::<PyProbe>().map_err(|_| wrong(&probe, "each must be a Probe"))?.get().clone());
+        probes.push(
+            probe.cast::<PyProbe>().map_err(|_| wrong(&probe, "each item must be a Probe"))?.get().clone(),
+        );
         if probes.len() > Probes::MAX {
             let max = Probes::MAX;
             return Err(bad(format!("probes: found more than {max}; a decision has at most {max}")));

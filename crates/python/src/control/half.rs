@@ -305,7 +305,7 @@ impl Controller for PyHalf {
         }
         let counted = Python::attach(|py| {
             let answer = self.call_plainly(py, "in_flight", ()).and_then(|answer| {
-                let bytes = |answer| bytes_of(answer, "its answer").map(Size::from_bytes);
+                let bytes = |answer| bytes_of(answer, "the returned value").map(Size::from_bytes);
                 (!answer.is_none()).then(|| bytes(&answer)).transpose()
             });
             answer.unwrap_or_else(|error| {
@@ -323,7 +323,7 @@ impl Controller for PyHalf {
         }
         Python::attach(|py| {
             let answer = self.call_plainly(py, "coupled_rate", ()).and_then(|answer| {
-                let rate = |answer| rate_of(answer, "its answer").map(Rate::from_bps);
+                let rate = |answer| rate_of(answer, "the returned value").map(Rate::from_bps);
                 (!answer.is_none()).then(|| rate(&answer)).transpose()
             });
             answer.unwrap_or_else(|error| {
@@ -371,7 +371,9 @@ impl PyHalf {
                 _ => {
                     let (attribute, name, value) =
                         (self.name("internals"), describe(&name), describe(&value));
-                    let message = format!("{attribute}: {name} is {value}; internals are numbers by name");
+                    let message = format!(
+                        "{attribute}: {name} is {value}; internals must be a dict of names and numbers"
+                    );
                     self.failed(py, "internals", CallError::Invalid(message), cx);
                 }
             }
@@ -409,7 +411,7 @@ fn ask_of(answer: &Bound<'_, PyAny>, name: &str) -> Result<FeedbackRequest, Stri
     let wrong = || {
         format!(
             "{name} returned {}; it must be None, \"none\", \"regular\", \"now\", a number of nanoseconds within \
-             which it must be early, or a pair of that and an alarm in nanoseconds",
+             which feedback must be sent early, or a pair of one of these and an alarm in nanoseconds",
             describe(answer)
         )
     };

@@ -169,7 +169,7 @@ impl PyReceiverHost {
 fn find(name: &str) -> PyResult<&'static tidegate_controllers::Entry> {
     tidegate_controllers::find(name).ok_or_else(|| {
         let names: Vec<&str> = tidegate_controllers::registry().iter().map(|entry| entry.name).collect();
-        bad(format!("{name}: no such controller; there are {}", names.join(", ")))
+        bad(format!("{name}: no such controller; available: {}", names.join(", ")))
     })
 }
 
@@ -212,9 +212,8 @@ pub(crate) fn receiver(name: &str, preset: &str, settings_json: &str, seed: u64)
             .filter(|entry| entry.receiver.is_some())
             .map(|entry| entry.name)
             .collect();
-        let others =
-            if having.is_empty() { "no controller has one yet".to_owned() } else { having.join(", ") };
-        return Err(bad(format!("{name} has no receiving half ({others})")));
+        let others = if having.is_empty() { "none".to_owned() } else { having.join(", ") };
+        return Err(bad(format!("{name} has no receiver half; controllers with a receiver half: {others}")));
     };
     let half = make(preset_or_default(entry, preset), &overrides(settings_json)?).map_err(bad)?;
     let mut host = ReceiverHost::new(name, half, Stream::new(seed, name, "receiver"));

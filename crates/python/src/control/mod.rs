@@ -14,13 +14,13 @@ use tidegate_core::Rate;
 
 /// A rate from Python: a non-negative finite number of bit/s.
 pub(crate) fn rate_of(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
-    let wrong = || bad(format!("{name}: {} is not a number of bit/s", describe(value)));
+    let wrong = || bad(format!("{name}: found {}; it must be a number of bit/s", describe(value)));
     if value.is_instance_of::<PyBool>() {
         return Err(wrong());
     }
     let number: f64 = value.extract().map_err(|_| wrong())?;
     if !number.is_finite() || number < 0.0 {
-        return Err(bad(format!("{name}: {number} is not a rate; it must be finite and not negative")));
+        return Err(bad(format!("{name}: found {number}; a rate must be finite and not negative")));
     }
     Ok(Rate::from_bps_f64(number).as_bps())
 }

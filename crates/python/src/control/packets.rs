@@ -195,14 +195,13 @@ impl PyArrived {
         payload_type: u8,
     ) -> PyResult<Self> {
         if let Some(abs_send_time) = abs_send_time.filter(|time| *time >= 1 << 24) {
-            return Err(bad(format!("an abs_send_time of {abs_send_time}; it has 24 bits")));
+            return Err(bad(format!("abs_send_time: found {abs_send_time}; it must fit into 24 bits")));
         }
         if payload_type > 127 {
-            return Err(bad(format!("a payload_type of {payload_type}; it has 7 bits")));
+            return Err(bad(format!("payload_type: found {payload_type}; it must fit into 7 bits")));
         }
-        let rtp_sequence = rtp_sequence
-            .or(sequence)
-            .ok_or_else(|| bad("no sequence and no rtp_sequence; a packet has at least one"))?;
+        let rtp_sequence =
+            rtp_sequence.or(sequence).ok_or_else(|| bad("a packet needs sequence, rtp_sequence, or both"))?;
         Ok(Self {
             sequence,
             size,

@@ -168,8 +168,9 @@ impl PyReport {
         let messages = messages
             .into_iter()
             .map(|(name, data)| {
-                let name = <[u8; 4]>::try_from(name.as_bytes())
-                    .map_err(|_| bad(format!("a message named {name:?}; a name is four ASCII characters")))?;
+                let name = <[u8; 4]>::try_from(name.as_bytes()).map_err(|_| {
+                    bad(format!("messages: found the name {name:?}; a name must have four ASCII characters"))
+                })?;
                 Ok(rtcp::App { subtype: 0, ssrc: reporter, name, data })
             })
             .collect::<PyResult<_>>()?;

@@ -90,7 +90,8 @@ fn pcap<'a>(file: Reader<'a>, unit: i64, take: &mut dyn FnMut(Frame<'a>)) -> Res
     let mut offset = 24;
     while offset < file.bytes.len() {
         let header = |field, name| file.number(offset + field, 4, name);
-        let (seconds, fraction) = (header(0, "the stamp of a packet")?, header(4, "the stamp of a packet")?);
+        let (seconds, fraction) =
+            (header(0, "the timestamp of a packet")?, header(4, "the timestamp of a packet")?);
         let captured = header(8, "the length of a packet")? as usize;
         let length = header(12, "the length of a packet")?;
         let bytes = file.part(offset + 16, captured, "a packet")?;
@@ -130,7 +131,7 @@ fn pcapng<'a>(
                 _ => {
                     return Err(Problem::new(
                         offset + 8,
-                        "found no byte order; expected 1a2b3c4d or 4d3c2b1a",
+                        "found no byte-order magic; expected 1a2b3c4d or 4d3c2b1a",
                     ));
                 }
             };
@@ -139,7 +140,7 @@ fn pcapng<'a>(
         let kind = file.number(offset, 4, "the type of a block")?;
         let length = file.number(offset + 4, 4, "the length of a block")? as usize;
         if length < 12 || !length.is_multiple_of(4) {
-            let message = format!("found a block of {length} bytes; expected a multiple of 4 from 12 on");
+            let message = format!("found a block of {length} bytes; expected a multiple of 4, at least 12");
             return Err(Problem::new(offset + 4, message));
         }
         file.part(offset, length, "a block")?;
@@ -151,7 +152,9 @@ fn pcapng<'a>(
                     problems.add(problem);
                 }
             }
-            3 => problems.add(Problem::new(offset, "found a packet without a stamp (simple packet block)")),
+            3 => {
+                problems.add(Problem::new(offset, "found a packet without a timestamp (simple packet block)"))
+            }
             _ => (),
         }
         offset += length;
@@ -188,14 +191,16 @@ fn packet<'a>(block: Reader<'a>, offset: usize, interfaces: &[Interface]) -> Res
     let header = |field| block.number(offset + field, 4, "a packet's header");
     let number = header(0)?;
     let interface = interfaces.get(number as usize).ok_or_else(|| {
-        let message =
-            format!("found a packet of interface {number}; there are {} before it", interfaces.len());
+        let message = format!(
+            "found a packet of interface {number}; {} interfaces are described before it",
+            interfaces.len()
+        );
         Problem::new(offset, message)
     })?;
     let ticks = i128::from(header(4)?) << 32 | i128::from(header(8)?);
     let stamp = ticks * 1_000_000_000 / interface.units + interface.offset * 1_000_000_000;
     if !(0..MAX_TIME).contains(&stamp) {
-        return Err(Problem::new(offset + 4, "found a stamp beyond the year 2116, or before 1970"));
+        return Err(Problem::new(offset + 4, "found a timestamp before 1970 or after 2116"));
     }
     let bytes = block.part(offset + 20, header(12)? as usize, "a packet")?;
     Ok(Frame { at: stamp as i64, link: interface.link, bytes, length: header(16)? })

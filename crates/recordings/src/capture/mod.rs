@@ -54,7 +54,7 @@ fn ignored_protocol(datagram: &Udp<'_>) -> Option<&'static str> {
     const SAP: u16 = 9875;
     match (kind(datagram.payload), datagram.payload.first()) {
         (Kind::Rtcp, _) => None,
-        (Kind::Rtp, _) => header(datagram).is_none().then_some("RTP whose header is cut or wrong"),
+        (Kind::Rtp, _) => header(datagram).is_none().then_some("RTP with an incomplete or invalid header"),
         (Kind::Other, _) if datagram.to.port() == SAP => Some("SAP"),
         (Kind::Other, Some(0..=3)) => Some("STUN"),
         (Kind::Other, Some(16..=19)) => Some("ZRTP"),
@@ -213,7 +213,7 @@ impl<'a> Capture<'a> {
         let total: usize = counts.values().sum();
         let by_protocol: Vec<String> =
             counts.iter().map(|(protocol, count)| format!("{count} {protocol}")).collect();
-        let remark = "datagrams between them are neither RTP nor RTCP, and are left out";
+        let remark = "datagrams between the two ends are neither RTP nor RTCP and are left out";
         (total > 0).then(|| format!("{total} {remark}: {}", by_protocol.join(", ")))
     }
 

@@ -60,7 +60,7 @@ impl<'a> Batch<'a> {
         let count = usize::try_from(following).ok().filter(|&count| count < limit);
         count.map(|count| count + 1).ok_or_else(|| {
             let message = format!(
-                "found {following} events after the first in a batch of {} bytes; expected less than {limit}",
+                "found {following} events after the first in a batch of {} bytes; expected fewer than {limit}",
                 self.length
             );
             Problem::new(self.offset, message)
@@ -88,7 +88,7 @@ impl<'a> Batch<'a> {
         if let Some(row) = missing {
             return Err(Problem::new(
                 self.offset,
-                format!("event {row} of a batch is without {name} (field {first})"),
+                format!("event {row} of a batch lacks {name} (field {first})"),
             ));
         }
         Ok(column.into_iter().flatten().collect())
@@ -104,7 +104,7 @@ impl<'a> Batch<'a> {
     pub(super) fn time(&self, number: u32) -> Result<Millis, Problem> {
         let value = self.number(number);
         let value = value
-            .ok_or_else(|| Problem::new(self.offset, format!("an event without a time (field {number})")))?;
+            .ok_or_else(|| Problem::new(self.offset, format!("an event lacks a time (field {number})")))?;
         self.checked(value)
     }
 

@@ -70,7 +70,7 @@ pub(super) fn numbers(
     };
     if width > wrap {
         return Err(wrong(format!(
-            "found differences of {width} bits between values of {wrap}; expected fewer"
+            "found differences of {width} bits between values of {wrap} bits; expected at most {wrap}"
         )));
     }
     let present = if optional {
@@ -113,7 +113,7 @@ pub(super) fn blobs(bytes: &[u8], offset: usize, count: usize) -> Result<Vec<&[u
     let mut lengths = Vec::new();
     for _ in 0..count {
         let (length, varint_length) = bytes.get(position..).and_then(varint).ok_or_else(|| {
-            wrong(position, format!("the bytes end in the lengths of {count} byte strings"))
+            wrong(position, format!("the data ends within the lengths of {count} byte strings"))
         })?;
         lengths.push(usize::try_from(length).unwrap_or(usize::MAX));
         position += varint_length;
@@ -130,7 +130,7 @@ pub(super) fn blobs(bytes: &[u8], offset: usize, count: usize) -> Result<Vec<&[u
     }
     if position != bytes.len() {
         let excess = bytes.len() - position;
-        return Err(wrong(position, format!("{excess} bytes too many after {count} byte strings")));
+        return Err(wrong(position, format!("found {excess} more bytes after {count} byte strings")));
     }
     Ok(blobs)
 }

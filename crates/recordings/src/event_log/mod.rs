@@ -122,7 +122,10 @@ impl EventLog {
         if used_fields == 0 {
             let first = log.problems.first.into_iter().next();
             return Err(first.unwrap_or_else(|| {
-                Problem::new(0, "found nothing of an RTC event log; expected format 2 (rtc_event_log2.proto)")
+                Problem::new(
+                    0,
+                    "found no events of an RTC event log; expected format 2 (rtc_event_log2.proto)",
+                )
             }));
         }
         log.sort();
@@ -177,7 +180,7 @@ impl EventLog {
                 let count = batch.count(15)?;
                 let times = batch.times(1, 101, count)?;
                 let ssrc = batch.required(2, 102, count, "an SSRC")?;
-                let render = batch.required(3, 103, count, "a time of rendering")?;
+                let render = batch.required(3, 103, count, "a rendering time")?;
                 let rows = times.into_iter().zip(ssrc).zip(render);
                 self.decoded.extend(rows.map(|((at, ssrc), render)| Decoded {
                     at,
@@ -200,7 +203,7 @@ impl EventLog {
                 self.loss_based.extend(updates);
             }
             field::DELAY_BASED => {
-                let updates = estimates(batch, 4, "a state of the detector")?
+                let updates = estimates(batch, 4, "a detector state")?
                     .map(|(at, bitrate, state)| DelayBased { at, bitrate, state });
                 self.delay_based.extend(updates);
             }
@@ -276,9 +279,9 @@ fn rtp(batch: &Batch<'_>, packets: &mut Vec<LoggedRtp>) -> Result<(), Problem> {
     let sequence = batch.required(4, 104, count, "a sequence number")?;
     let timestamp = batch.required(5, 105, count, "an RTP timestamp")?;
     let ssrc = batch.required(6, 106, count, "an SSRC")?;
-    let payload = batch.required(8, 108, count, "a size of the payload")?;
-    let header = batch.required(9, 109, count, "a size of the header")?;
-    let padding = batch.required(10, 110, count, "a size of the padding")?;
+    let payload = batch.required(8, 108, count, "a payload size")?;
+    let header = batch.required(9, 109, count, "a header size")?;
+    let padding = batch.required(10, 110, count, "a padding size")?;
     let transport = batch.column(15, 115, count)?;
     let abs_send_time = batch.column(17, 117, count)?;
     // no part of an RTP packet is longer than a datagram

@@ -32,8 +32,8 @@ impl Session {
         }
         if point.encrypted {
             session.remarks.push(
-                "RTCP is encrypted, so that one capture point does not show which packets arrived; a second one, at \
-                 the far end (--far), does"
+                "RTCP is encrypted, so that one capture point does not show which packets arrived; add a capture of \
+                 the far end (--far)"
                     .to_owned(),
             );
         }
@@ -79,18 +79,18 @@ impl Session {
         };
         if let Some((round_trip, from_reports)) = min_round_trip.filter(|_| coverage.arrived) {
             let method = if from_reports {
-                "by LSR and DLSR of receiver reports"
+                "from LSR and DLSR of receiver reports"
             } else {
                 "from sending a packet to the feedback about it, including the time before the feedback was sent"
             };
             self.remarks.push(format!(
-                "arrival times are from feedback; the far clock is set so that the least one-way delay is half of \
-                 the least round trip ({:.1} ms, {method}); its drift is not known",
+                "arrival times are from feedback; the far clock is set so that the minimum one-way delay is half of \
+                 the minimum round-trip time ({:.1} ms, {method}); the drift of the far clock is not known",
                 millis(round_trip)
             ));
         } else if !point.encrypted {
             let problem =
-                "the arrival times of its packets are not known: no feedback on single packets was recorded";
+                "the arrival times of packets are not known: no feedback on single packets was recorded";
             self.remarks.push(format!("{}: {problem}", DIRECTIONS[0]));
         }
         if history.malformed > 0 {
@@ -139,7 +139,7 @@ impl Session {
         packets.sort_by_key(|packet| packet.sent);
         let send_times = if stamps.is_some() { "are from abs-send-time" } else { "are not known" };
         self.remarks.push(format!(
-            "{}: the send times of its packets {send_times}; losses are gaps in sequence numbers, and the sizes of \
+            "{}: the send times of packets {send_times}; losses are gaps in sequence numbers, and the sizes of \
              lost packets are not known",
             DIRECTIONS[1]
         ));

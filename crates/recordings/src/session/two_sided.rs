@@ -69,7 +69,7 @@ impl Session {
         let last_received =
             [near.received.span().map(|(_, to)| to), far.received.span().map(|(_, to)| clock.near(to))];
         if let Some(last_received) = last_received.into_iter().flatten().max() {
-            session.cut(last_received, "all that came to either place");
+            session.cut(last_received, "reception at both ends");
         }
         session
     }
@@ -95,13 +95,12 @@ impl Session {
             outgoing.iter().any(|&(near, far)| far < near) || incoming.iter().any(|&(near, far)| near < far);
         if clocks == Clocks::Same && backwards {
             self.remarks.push(
-                "packets arrive before they leave, so that the two capture points had separate clocks"
-                    .to_owned(),
+                "packets arrive before they leave: the two capture points had separate clocks".to_owned(),
             );
         }
         let (clock, remark) = match (clocks, alignment) {
             (Clocks::Same, _) if !backwards => {
-                (Clock::SAME, "both capture points are taken to have one clock".to_owned())
+                (Clock::SAME, "both capture points are assumed to have one clock".to_owned())
             }
             (_, Some(alignment)) => {
                 let drift = match alignment.drift_ppm {
@@ -111,15 +110,15 @@ impl Session {
                     Some(ppm) => {
                         let threshold = alignment.threshold / MILLI;
                         format!(
-                            "; their drift of {ppm:+.1} ppm comes to less than {threshold} ms and is not corrected"
+                            "; a drift of {ppm:+.1} ppm, less than {threshold} ms in all, is not corrected"
                         )
                     }
-                    None => "; the recording is too short to measure their drift".to_owned(),
+                    None => "; the recording is too short to measure the drift of the clocks".to_owned(),
                 };
                 let round_trip = millis(alignment.round_trip);
                 let offset = millis(alignment.clock.offset);
                 let remark = format!(
-                    "{offset:+.3} ms are added to the far clock, so that the least one-way delay is the same in both \
+                    "{offset:+.3} ms are added to the far clock, so that the minimum one-way delay is the same in both \
                      directions ({:.3} ms){drift}",
                     round_trip / 2.0
                 );
@@ -130,7 +129,7 @@ impl Session {
                 let incoming = incoming.iter().map(|&(near, far)| far.saturating_sub(near)).max();
                 let offset = -outgoing.or(incoming).unwrap_or(0);
                 let remark = "packets passed both capture points in one direction only, so that the offset of their \
-                              clocks cannot be told from the path's delay: the least one-way delay is set to 0";
+                              clocks cannot be separated from the path's delay: the minimum one-way delay is set to 0";
                 (Clock { offset, drift: 0.0, origin: 0 }, remark.to_owned())
             }
         };
@@ -159,15 +158,15 @@ impl Session {
         }
         if count > 0 {
             self.remarks.push(format!(
-                "{name}: {count} packets are in the receiver's log, but were lost by its feedback: FEC restored them, \
-                 and they count as lost"
+                "{name}: {count} packets in the receiver's log are lost according to the receiver's feedback: \
+                 FEC restored them, and they count as lost"
             ));
         }
     }
 
     fn remark_on_unmatched(&mut self, name: &str, count: usize) {
         if count > 0 {
-            let problem = "packets arrived that are not in the sender's recording, and are left out";
+            let problem = "packets that arrived are not in the sender's recording and are left out";
             self.remarks.push(format!("{name}: {count} {problem}"));
         }
     }

@@ -57,7 +57,9 @@ impl Node for InBytes {
             Ok(()) => self.node.receive(now, port, packet, out),
             Err(error) => {
                 let (sequence, flow, kind) = (packet.sequence, packet.flow.0, packet.kind.name());
-                out.fail(format!("packet {sequence} of flow {flow} ({kind}) as bytes: {error}"));
+                out.fail(format!(
+                    "packet {sequence} of flow {flow} ({kind}) cannot be encoded and decoded: {error}"
+                ));
             }
         }
     }

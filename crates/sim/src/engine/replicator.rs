@@ -36,7 +36,7 @@ impl Node for Replicator {
     fn receive(&mut self, now: Time, _port: Port, mut packet: Box<Packet>, out: &mut Outbox) {
         let Some((&last, others)) = self.branches.get(&packet.route).and_then(|routes| routes.split_last())
         else {
-            out.fail(format!("no branches for packets on route {}", packet.route.0));
+            out.fail(format!("there are no branches for packets on route {}", packet.route.0));
             return;
         };
         for &route in others {

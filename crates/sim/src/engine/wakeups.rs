@@ -179,7 +179,7 @@ impl WakeupQueue {
             }
             self.due.pop();
         }
-        unreachable!("a node that is due at {} is in the heap", self.contested)
+        unreachable!("no node in the heap is due at {}", self.contested)
     }
 
     /// Makes `time` and the round of `node`, the first one, the present ones: it is about to act.

@@ -340,7 +340,8 @@ impl World {
                     at: self.now,
                     node: node.name().to_owned(),
                     reason: format!(
-                        "packets are not conserved: {arrived} came and {gone} went or stayed ({account:?}, inside {inside})"
+                        "packets are not conserved: {arrived} came in, {gone} went out or stayed ({account:?}, inside \
+                         {inside})"
                     ),
                 });
             }
@@ -352,7 +353,7 @@ impl World {
     fn event(&mut self, time: Time, id: NodeId) -> Result<(), Stopped> {
         if time != self.now {
             if time < self.now {
-                return Err(self.stopped(id, format!("asked to be woken at {time}, which is past")));
+                return Err(self.stopped(id, format!("requested a wake-up at {time}, which is in the past")));
             }
             self.sample(time);
             self.now = time;
@@ -363,7 +364,7 @@ impl World {
         self.events_now += 1;
         if self.events_now > self.max_events {
             return Err(
-                self.stopped(id, format!("{} events at one instant: time does not pass", self.events_now))
+                self.stopped(id, format!("endless loop of {} events at one simulated time", self.events_now))
             );
         }
         self.wakeups.begin(time, id);
@@ -398,9 +399,8 @@ impl World {
         self.out.enter();
         self.packets_now += 1;
         if self.packets_now > self.max_packets {
-            return Err(
-                self.stopped(id, format!("{} packets at one instant: time does not pass", self.packets_now))
-            );
+            return Err(self
+                .stopped(id, format!("endless loop of {} packets at one simulated time", self.packets_now)));
         }
         let node = &mut self.nodes[id.0 as usize];
         node.receive(self.now, port, packet, &mut self.out);
@@ -424,7 +424,7 @@ impl World {
     fn off_route(&self, packet: &Packet) -> Stopped {
         let RouteId(route) = packet.route;
         let reason = format!(
-            "a {} packet of flow {} left the end of route {route}",
+            "a {} packet of flow {} was forwarded beyond the end of route {route}",
             packet.kind.name(),
             packet.flow.0
         );

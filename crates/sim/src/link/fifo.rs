@@ -70,11 +70,9 @@ impl Link {
     pub fn new(name: impl Into<String>, seed: u64, settings: LinkSettings) -> Result<Self, Refusal> {
         let name = name.into();
         ensure(settings.discipline == Discipline::DropTail, || {
-            let setting = format!(
-                "{}; only drop-tail can be computed when a packet comes in",
-                settings.discipline.name()
-            );
-            Refusal::new("discipline", setting, "drop-tail, or a managed link").at(&name)
+            // the others decide when a packet is served, and this link when it comes in
+            let expected = "drop-tail; other disciplines need a managed link";
+            Refusal::new("discipline", settings.discipline.name(), expected).at(&name)
         })?;
         let nominal = settings.nominal_rate();
         let room = settings.queue.resolve(nominal);

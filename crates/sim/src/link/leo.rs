@@ -87,11 +87,11 @@ impl Leo {
             Refusal::new(
                 "capacity.leo.interval",
                 self.interval,
-                "such that the run has at most 10 million intervals",
+                "an interval of which at most 10 million fit into the run",
             )
         })?;
         let &[(_, base_delay)] = base.delay.phases() else {
-            return Err("delays that change beside those of satellites".into());
+            return Err("the delay changes over time; with the capacity leo it must be constant".into());
         };
         let mut capacities = Stream::new(seeds.0, name, "capacity");
         let mut paths = Stream::new(seeds.1, &self.cable, "ways");

@@ -30,7 +30,9 @@ impl GilbertElliott {
     /// # Errors
     /// Unless `0 <= mean < 1`, `burst >= 1`, and the gaps between bursts come out at one packet or more.
     pub fn from_bursts(mean: f64, burst: f64) -> Result<Self, Refusal> {
-        ensure((0.0..1.0).contains(&mean), || Refusal::new("loss.mean", mean, "at least 0 and below 1"))?;
+        ensure((0.0..1.0).contains(&mean), || {
+            Refusal::new("loss.mean", mean, "a share from 0 to less than 1")
+        })?;
         ensure(burst >= 1.0 && burst.is_finite(), || Refusal::new("loss.burst", burst, "at least 1 packet"))?;
         let to_good = 1.0 / burst;
         let to_bad = to_good * mean / (1.0 - mean);
@@ -38,7 +40,7 @@ impl GilbertElliott {
             Refusal::new(
                 "loss.mean",
                 mean,
-                format!("a share that leaves gaps of a packet or more between bursts of {burst}"),
+                format!("a share that leaves at least 1 packet on average between bursts of {burst} packets"),
             )
         })?;
         Ok(Self { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 })

@@ -123,6 +123,7 @@ impl LinkSettings {
 
 /// The refusal of a setting beside statuses, which define the losses and exclude a queue.
 fn beside_statuses(key: &str) -> Refusal {
-    let expected = "none beside statuses: packets that they cannot carry are lost, and none waits";
-    Refusal::new(key, "a setting of its own", expected)
+    let expected =
+        "no such setting with statuses: packets above their capacity are lost, and no packet waits";
+    Refusal::new(key, "a setting", expected)
 }

@@ -55,19 +55,22 @@ impl<T> Phases<T> {
     pub fn new(phases: Vec<(Time, T)>, period: Option<Span>) -> Result<Self, Refusal> {
         let first = phases.first().map(|(time, _)| *time);
         ensure(first == Some(Time::ZERO), || match first {
-            None => "no phase at all: at least one, from time 0 on, is needed".to_owned(),
-            Some(time) => format!("the first phase begins at {time}: it must begin at 0"),
+            None => "there is no phase; at least one must begin at 0".to_owned(),
+            Some(time) => format!("the first phase begins at {time}; it must begin at 0"),
         })?;
         if let Some(pair) = phases.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
             return Err(format!(
-                "a phase at {} follows one at {}: times must increase",
+                "the phase at {} comes after the phase at {}; times must increase",
                 pair[1].0, pair[0].0
             )
             .into());
         }
         let last = phases[phases.len() - 1].0;
         ensure(period.is_none_or(|period| Time::ZERO + period > last), || {
-            format!("a period of {} ends before the last phase begins, at {last}", period.unwrap_or_default())
+            format!(
+                "the period of {} ends before the last phase begins at {last}",
+                period.unwrap_or_default()
+            )
         })?;
         Ok(Self { phases, period, origin: Time::ZERO, index: 0 })
     }

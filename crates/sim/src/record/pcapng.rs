@@ -52,7 +52,9 @@ impl Recording {
         for packet in self.captured_at(side) {
             bytes.clear();
             datagram::encode(&packet.datagram, self.flows[packet.flow.0 as usize].overhead, &mut bytes)
-                .map_err(|error| format!("a {} packet at {}: {error}", packet.kind.name(), packet.time))?;
+                .map_err(|error| {
+                    format!("a {} packet at {} cannot be written: {error}", packet.kind.name(), packet.time)
+                })?;
             let interface = number_of[packet.node.0 as usize].unwrap_or(0);
             enhanced_packet(&mut out, packet.time, interface, packet.passing, &bytes);
         }

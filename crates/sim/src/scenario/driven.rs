@@ -114,7 +114,7 @@ impl Run {
             Some((NodeId(index as u32), link))
         });
         links.next().ok_or_else(|| {
-            Refusal::from("no such link that can be changed; that needs service = \"managed\"")
+            Refusal::from("found no managed link of this name; a change needs service = \"managed\"")
                 .at(&format!("links.{name}"))
         })
     }

@@ -124,14 +124,14 @@ impl Episode {
     ) -> Result<Self, Refusal> {
         let record = run.recording();
         let Some(index) = record.flows.iter().position(|info| info.name == flow) else {
-            return Err(Refusal::new("flow", flow, "the name of a flow"));
+            return Err(Refusal::new("flow", flow, "a flow of the scenario"));
         };
         let info = &record.flows[index];
         let (begin, stop) = (info.start, info.stop.min(Time::ZERO + run.duration));
         let links = info.links.clone();
         if begin + config.interval > stop {
-            let available = format!("{} from its start to its end", (stop - begin).max(Span::ZERO));
-            let expected = format!("at least an interval ({})", config.interval);
+            let available = format!("a duration of {}", (stop - begin).max(Span::ZERO));
+            let expected = format!("at least one interval ({})", config.interval);
             return Err(Refusal::new("flow", available, expected));
         }
         let (before, last) = (Counts::default(), Truth::default());

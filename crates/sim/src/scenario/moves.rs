@@ -73,12 +73,16 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
     let mut changed = Cow::Borrowed(scenario);
     for (index, move_spec) in scenario.moves.iter().enumerate() {
         let refused = |refusal: Refusal| refusal.at(&format!("moves[{}]", index + 1));
-        let ends = Time::ZERO + scenario.duration;
-        ensure((Time::ZERO..=ends).contains(&move_spec.time), || {
-            refused(Refusal::new("time", move_spec.time, format!("within the run, which ends at {ends}")))
+        let end = Time::ZERO + scenario.duration;
+        ensure((Time::ZERO..=end).contains(&move_spec.time), || {
+            refused(Refusal::new(
+                "time",
+                move_spec.time,
+                format!("a time within the run, which ends at {end}"),
+            ))
         })?;
         ensure(move_spec.flow.is_some() || move_spec.link.is_some(), || {
-            refused("found neither a link nor a flow; expected one of them".into())
+            refused("found neither a link nor a flow; expected one of the two".into())
         })?;
         let Some(name) = &move_spec.flow else { continue };
         let flow_index = scenario.flows.iter().position(|flow| flow.name == *name);
@@ -88,17 +92,19 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
         let Some(running) =
             move_spec.running.filter(|_| move_spec.link.is_none() && move_spec.change().is_empty())
         else {
-            return Err(refused("found a flow without running alone; expected whether it runs".into()));
+            return Err(refused(
+                "found a flow without running, or with a change of a link; expected running alone".into(),
+            ));
         };
         let earlier = scenario.moves[..index]
             .iter()
             .any(|earlier| earlier.flow == move_spec.flow && earlier.running == move_spec.running);
         ensure(!earlier, || {
-            let event = if running { "a start" } else { "a stop" };
+            let event = if running { "start" } else { "stop" };
             refused(Refusal::new(
                 "running",
-                format!("{event} of {name} once more"),
-                "a flow begins once and ends once",
+                format!("a second {event} of {name}"),
+                "at most one start and one stop of each flow",
             ))
         })?;
         let flow = &mut changed.to_mut().flows[flow_index];
@@ -143,9 +149,9 @@ impl Run {
     /// When there is no managed link of that name, a value is out of its range, nothing changes, or the time is not
     /// within [`Run::reached`] and the end.
     pub fn plan(&mut self, link: &str, time: Time, change: LinkChange) -> Result<(), Refusal> {
-        let (from, ends) = (self.reached(), Time::ZERO + self.duration);
-        ensure((from..=ends).contains(&time), || {
-            Refusal::new("time", time, format!("from {from} on, where the run has got to, until {ends}"))
+        let (from, end) = (self.reached(), Time::ZERO + self.duration);
+        ensure((from..=end).contains(&time), || {
+            Refusal::new("time", time, format!("a time from {from}, which the run has reached, to {end}"))
         })?;
         ensure(!change.is_empty(), || {
             Refusal::from("found no change; expected capacity, delay or loss").at(&format!("links.{link}"))

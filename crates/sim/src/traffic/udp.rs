@@ -162,7 +162,10 @@ impl OnOff {
             Refusal::new(
                 "on",
                 on,
-                format!("at least a millionth of the time that a packet takes ({})", Span::from_nanos(nanos)),
+                format!(
+                    "at least one millionth of the time that sending a packet takes ({})",
+                    Span::from_nanos(nanos)
+                ),
             )
         })?;
         let (on, off) = (on.as_secs_f64(), off.as_secs_f64());

@@ -137,5 +137,5 @@ fn windows_are_shifted_except_those_of_a_syn() {
 fn a_packet_that_is_not_tcp_ends_the_run_with_a_reason() {
     let mut end = receiver(&TcpSettings::default());
     end.stray();
-    assert_eq!(end.failure(), Some("a datagram packet of flow 7 came to a TCP receiver"));
+    assert_eq!(end.failure(), Some("a TCP receiver got a datagram packet of flow 7"));
 }

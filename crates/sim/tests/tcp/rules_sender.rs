@@ -419,5 +419,5 @@ fn a_sender_stopped_before_the_answer_to_its_syn_does_not_repeat_it_and_sends_no
 fn a_packet_that_is_not_tcp_ends_the_run_with_a_reason() {
     let mut end = ten(settings_of(Variant::NewReno));
     end.stray();
-    assert_eq!(end.failure(), Some("a datagram packet of flow 7 came to a TCP sender"));
+    assert_eq!(end.failure(), Some("a TCP sender got a datagram packet of flow 7"));
 }

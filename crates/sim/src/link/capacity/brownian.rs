@@ -50,13 +50,13 @@ impl BrownianSettings {
     pub fn check(&self) -> Result<(), Refusal> {
         let Self { sigma, max, escape, initial, step, bytes } = *self;
         ensure((1.0..=1e7).contains(&max), || {
-            Refusal::new("capacity.max", format!("{max} opportunities/s"), "1 to 10 million")
+            Refusal::new("capacity.max", format!("{max} opportunities/s"), "1 to 10 million opportunities/s")
         })?;
         ensure(sigma == 0.0 || (0.1..=1e7).contains(&sigma), || {
             Refusal::new("capacity.sigma", sigma, "0, or 0.1 to 10 million opportunities/s per root second")
         })?;
         ensure(escape == 0.0 || (1e-3..=1e6).contains(&escape), || {
-            Refusal::new("capacity.outage_escape", escape, "0, or 0.001 to a million a second")
+            Refusal::new("capacity.outage_escape", escape, "0, or 0.001 to 1 million per second")
         })?;
         ensure(initial.is_none_or(|rate| (0.0..=max).contains(&rate)), || {
             Refusal::new("capacity.start", initial.unwrap_or_default(), format!("0 to {max} opportunities/s"))
@@ -65,7 +65,7 @@ impl BrownianSettings {
             Refusal::new(
                 "capacity.start",
                 "none",
-                "0, or at least 0.001, for a rate that does not change (sigma 0)",
+                "0, or at least 0.001 opportunities/s, because sigma 0 makes the rate constant",
             )
         })?;
         ensure(step >= Span::from_micros(100) && step <= Span::from_secs(60), || {

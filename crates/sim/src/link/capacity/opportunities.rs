@@ -81,11 +81,11 @@ impl Recorded {
         ensure(bytes > 0, || Refusal::new("capacity.bytes", bytes, "at least 1"))?;
         ensure(
             millis.last().is_some_and(|&last| last > 0),
-            || "a trace of opportunities must have one later than 0 ms: it repeats at its last timestamp",
+            || "a trace must have an opportunity later than 0 ms, because it repeats at its last timestamp",
         )?;
         match millis.windows(2).position(|pair| pair[1] < pair[0]) {
             Some(index) => Err(Refusal::from(format!(
-                "opportunity {} at {} ms follows one at {} ms: they must be in order",
+                "opportunity {} at {} ms comes after one at {} ms; opportunities must be in order of time",
                 index + 2,
                 millis[index + 1],
                 millis[index]

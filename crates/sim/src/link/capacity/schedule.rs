@@ -30,7 +30,7 @@ impl Steps {
     /// Unless the times begin at zero and increase, and the period ends later than the last begins.
     pub fn new(rates: &[(Time, Rate)], period: Option<Span>) -> Result<Self, Refusal> {
         ensure(rates.first().is_some_and(|&(time, _)| time == Time::ZERO), || {
-            Refusal::new("capacity.schedule", "no rate from 0 s on", "one that begins at 0 s")
+            Refusal::new("capacity.schedule", "no rate at 0 s", "a first rate at 0 s")
         })?;
         let mut steps: Vec<Step> = Vec::with_capacity(rates.len());
         for &(time, rate) in rates {
@@ -40,7 +40,7 @@ impl Steps {
                 Some(last) => {
                     ensure(begin > last.begin, || {
                         format!(
-                            "a rate at {time} follows one at {}: times must increase",
+                            "the rate at {time} comes after the rate at {}; times must increase",
                             Time::from_nanos(last.begin)
                         )
                     })?;
@@ -52,7 +52,7 @@ impl Steps {
         let last = steps[steps.len() - 1];
         let period = period.map(Span::as_nanos);
         ensure(period.is_none_or(|period| period > last.begin), || {
-            "the period of a rate schedule ends before its last rate begins".to_owned()
+            "the period of the rate schedule ends before its last rate begins".to_owned()
         })?;
         let per_period =
             period.map_or(0, |period| last.before + u128::from(last.rate) * (period - last.begin) as u128);

@@ -51,17 +51,27 @@ impl Statuses {
         ensure((Span::ZERO..=Span::from_secs(60)).contains(&self.rate_window), || {
             Refusal::new("capacity.rate_window", self.rate_window, "0 to 60 s")
         })?;
-        ensure(!self.statuses.is_empty(), || Refusal::new("capacity.statuses", "none", "at least one"))?;
+        ensure(!self.statuses.is_empty(), || {
+            Refusal::new("capacity.statuses", "none", "at least one status")
+        })?;
         for (index, status) in self.statuses.iter().enumerate() {
             ensure_probability(&format!("capacity.statuses.{index}.probability"), status.probability)?;
             let duplicate = self.statuses[..index].iter().any(|earlier| earlier.name == status.name);
             ensure(!duplicate, || {
-                Refusal::new(format!("capacity.statuses.{index}.name"), &status.name, "a name of its own")
+                Refusal::new(
+                    format!("capacity.statuses.{index}.name"),
+                    &status.name,
+                    "a name that no other status has",
+                )
             })?;
         }
         let sum: f64 = self.statuses.iter().map(|status| status.probability).sum();
         ensure((sum - 1.0).abs() <= ROUNDING, || {
-            Refusal::new("capacity.statuses", format!("probabilities that sum to {sum}"), "a sum of 1")
+            Refusal::new(
+                "capacity.statuses",
+                format!("probabilities that sum to {sum}"),
+                "probabilities with a sum of 1",
+            )
         })
     }
 

@@ -170,7 +170,9 @@ impl Tokens {
         let key = if std::ptr::eq(bucket, &self.mean) { "discipline.burst" } else { "discipline.mtu" };
         tell(
             key,
-            format!("its {bytes} bytes are too few for a packet of {size}: each such packet is dropped"),
+            format!(
+                "{bytes} bytes are too few for a packet of {size} bytes: each packet of that size is dropped"
+            ),
         );
     }
 
@@ -309,7 +311,8 @@ mod tests {
             assert_eq!(desk.take(Time::ZERO), Some((0, 1, 1200)));
             let mut warnings = Vec::new();
             desk.queue.warnings(&mut |key, warning| warnings.push((key, warning)));
-            let warning = "its 1200 bytes are too few for a packet of 1201: each such packet is dropped";
+            let warning =
+                "1200 bytes are too few for a packet of 1201 bytes: each packet of that size is dropped";
             assert_eq!(warnings, [(key, warning.to_owned())]);
         }
         for (burst, peak, key) in

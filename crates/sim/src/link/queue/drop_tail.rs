@@ -127,7 +127,7 @@ impl Room {
         if self.oversized > 0 {
             let (bytes, size) = (self.bytes, self.oversized);
             let warning = format!(
-                "its {bytes} bytes are too few for a packet of {size}: one is accepted only while the link is empty"
+                "{bytes} bytes are too few for a packet of {size} bytes: it is accepted only while the link is empty"
             );
             tell("queue", warning);
         }

@@ -24,7 +24,8 @@ impl<'a> Table<'a> {
                 if cells.len() == names.len() {
                     return Ok((number, cells));
                 }
-                let expected = format!("{} columns as in the header, not {}", names.len(), cells.len());
+                let expected =
+                    format!("{} columns as in the header; this line has {}", names.len(), cells.len());
                 Err(file.line_error(number, line, expected))
             })
             .collect();
@@ -44,7 +45,8 @@ impl<'a> Table<'a> {
     }
 
     fn column(&self, file: &File<'_>, name: &str) -> Result<usize, TraceError> {
-        self.find(name).ok_or_else(|| file.error(None, self.describe_header(), format!("a column {name}")))
+        self.find(name)
+            .ok_or_else(|| file.error(None, self.describe_header(), format!("a column named {name}")))
     }
 }
 
@@ -112,20 +114,21 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
     for (line, cells) in &table.rows {
         if let Some(cell) = pings.map(|column| cells[column]).filter(|&cell| cell != "-") {
             let millis = span_of(cell, Span::from_millis(1));
-            let round =
-                millis.ok_or_else(|| file.line_error(*line, cell, "milliseconds, or - for missing"))?;
+            let round = millis
+                .ok_or_else(|| file.line_error(*line, cell, "milliseconds, or - for a missing value"))?;
             delay = Some(Span::from_nanos(round.as_nanos() / 2));
         }
         if cells[rates] == "-" {
             continue;
         }
         let second = timestamp(cells[time])
-            .ok_or_else(|| file.line_error(*line, cells[time], "a time as 2020.02.27_18.39.27"))?;
+            .ok_or_else(|| file.line_error(*line, cells[time], "a time such as 2020.02.27_18.39.27"))?;
         let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
-        let rate = rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for missing"))?;
+        let rate =
+            rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for a missing value"))?;
         let since = second - *origin.get_or_insert(second);
         let time = span(since as f64, 1.0).ok_or_else(|| {
-            let expected = "a time not before that of the first row, and within 49 days";
+            let expected = "a time from the first row's time to 49 days after it";
             file.line_error(*line, cells[time], expected)
         })?;
         rows.push(Row { line: *line, time, rate, loss: None, delay });
@@ -161,7 +164,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         let column = names.iter().find_map(|&(name, unit)| table.find(name).map(|column| (column, unit)));
         let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
         column.ok_or_else(|| {
-            let expected = format!("one of {}", names.join(", "));
+            let expected = format!("one of the columns {}", names.join(", "));
             file.error(None, table.describe_header(), expected)
         })
     };
@@ -176,7 +179,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         let bits = number(rates).and_then(|value| rate(value, of_rate));
         let lost = |column| {
             let value = number(column).filter(|value| (0.0..=1.0).contains(value));
-            value.ok_or_else(|| wrong(column, "a loss of 0 to 1"))
+            value.ok_or_else(|| wrong(column, "a loss from 0 to 1"))
         };
         let delayed = |column: usize| {
             let value = span_of(cells[column], Span::from_millis(1));

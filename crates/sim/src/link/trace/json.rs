@@ -20,7 +20,7 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
         }
         _ if has("uplink") || has("downlink") => Ok(Format::OpenNetLab),
         _ if has("bandwidths") => Ok(Format::PantheonPath),
-        _ => Err(file.error(None, "JSON of another kind", NOT_A_TRACE)),
+        _ => Err(file.error(None, "JSON that is no trace", NOT_A_TRACE)),
     }
 }
 
@@ -44,7 +44,7 @@ fn describe(error: &serde_json::Error) -> String {
                 (None, _) => message.to_owned(),
             }
         }
-        serde_json::error::Category::Eof => "JSON that is cut short".to_owned(),
+        serde_json::error::Category::Eof => "incomplete JSON".to_owned(),
         _ => format!("invalid JSON at column {}", error.column()),
     }
 }
@@ -55,7 +55,7 @@ fn fraction(file: &File<'_>, key: &str, value: f64, unit: f64) -> Result<f64, Tr
     if (0.0..=1.0).contains(&fraction) {
         return Ok(fraction);
     }
-    let expected = format!("a loss of 0 to {}", 1.0 / unit);
+    let expected = format!("a loss from 0 to {}", 1.0 / unit);
     Err(file.error(Some(key.to_owned()), format!("a loss of {value}"), expected))
 }
 
@@ -85,7 +85,7 @@ struct Pattern {
 /// Parses [`Format::OpenNetLab`].
 pub(crate) fn opennetlab(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
     let expected =
-        "trace_pattern entries with duration (ms), capacity (kbit/s), and perhaps loss and rtt (ms)";
+        "trace_pattern entries with duration (ms), capacity (kbit/s), and optionally loss and rtt (ms)";
     let paths: Paths = parse(file, expected)?;
     let (key, path) = match options.direction {
         Some(Direction::Down) => ("downlink", paths.downlink),
@@ -132,7 +132,7 @@ struct PantheonPath {
 /// Parses [`Format::PantheonPath`]. Its queue, `delay_noise` and `T_s` describe a simulator and not the path.
 pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
     let expected =
-        "timestamps (s) and as many bandwidths (Mbit/s), delays (ms; one or as many), loss (fraction)";
+        "timestamps (s), as many bandwidths (Mbit/s), one delay (ms) or as many, and loss (fraction)";
     let path: PantheonPath = parse(file, expected)?;
     let (times, delays) = (path.timestamps.len(), path.delays.len());
     if times != path.bandwidths.len() || delays > 1 && delays != times || times == 0 {
@@ -173,12 +173,11 @@ struct Phase {
 
 /// Parses [`Format::PionPhases`]. Its `MaxBurstKbps` describes a token bucket, which a link is not.
 pub(crate) fn pion_phases(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
-    let phases: Vec<Phase> =
-        parse(file, "phases with DurationSeconds, CapacityRatio and DataLossRate (per cent)")?;
+    let phases: Vec<Phase> = parse(file, "phases with DurationSeconds, CapacityRatio and DataLossRate (%)")?;
     let reference = options
         .reference
         .filter(|&reference| reference > Rate::ZERO)
-        .ok_or_else(|| file.error(None, "capacities as ratios", "the reference capacity as an option"))?;
+        .ok_or_else(|| file.error(None, "capacities as ratios", "a reference rate as an option"))?;
     let mut stretches = Vec::with_capacity(phases.len());
     for (index, phase) in phases.iter().enumerate() {
         let entry = format!("phase {index}");

@@ -220,7 +220,7 @@ impl Trace {
             millis.push(((nanos + 999_999) / 1_000_000) as u32);
         }
         let last = millis.last_mut();
-        *last.ok_or_else(|| format!("one outage of {duration}: no packet can be sent"))? = end;
+        *last.ok_or_else(|| format!("the trace is one outage of {duration}: no packet can be sent"))? = end;
         Self::of_opportunities(format!("brownian, seed {seed}"), millis, settings.bytes)
     }
 
@@ -269,7 +269,11 @@ impl Trace {
         let delay = match (&self.delay, base.delay.phases()) {
             (None, _) => base.delay,
             (Some(traced), &[(_, base_delay)]) => traced.map(|&extra| base_delay + extra),
-            _ => return Err("delays that change, beside a trace that has delays".into()),
+            _ => {
+                return Err(
+                    "the delay changes over time; with a trace that has delays it must be constant".into()
+                );
+            }
         };
         let loss = match &self.loss {
             Some(traced) if base.loss == Phases::default() => traced.clone(),
@@ -285,7 +289,7 @@ impl Trace {
         for stretch in stretches.iter().filter(|stretch| stretch.length > Span::ZERO) {
             // each stretch may be that long, but a sum of them would not fit into nanoseconds, nor be parsed again
             if LONGEST - (begin - Time::ZERO) < stretch.length {
-                let found = "rows that last more than 49 days together";
+                let found = "rows with a total duration of more than 49 days";
                 return Err(file.error(
                     None,
                     found,
@@ -298,8 +302,8 @@ impl Trace {
             begin += stretch.length;
         }
         let period = Some(begin - Time::ZERO);
-        let wrong =
-            |wrong: Refusal| file.error(None, wrong.to_string(), "a trace with at least one stretch of time");
+        // the times increase: only the first one can be missing
+        let wrong = |_| file.error(None, "no duration", "at least one row that lasts longer than 0 s");
         let any_stretch = |has: fn(&Stretch) -> bool| stretches.iter().any(has);
         Ok(Self {
             name: file.name.to_owned(),
@@ -370,9 +374,9 @@ fn describe(found: &str) -> String {
     }
     let count = found.chars().count();
     if count == 1 {
-        return "1 character that is no number".to_owned();
+        return "1 character that is not a number".to_owned();
     }
-    format!("{count} characters that are no numbers")
+    format!("{count} characters that are not a number")
 }
 
 /// A rate of `value` times `unit` bit/s, if a link may have that rate.
@@ -429,7 +433,7 @@ pub(crate) fn stretches(
             Some((last, _)) if row.time < last.time => {
                 let found = format!("{} s", row.time.as_secs_f64());
                 let expected =
-                    format!("a time not before {} s, that of the row above", last.time.as_secs_f64());
+                    format!("at least {} s, the time of the previous row", last.time.as_secs_f64());
                 return Err(file.error(Some(format!("line {}", row.line)), found, expected));
             }
             Some((last, count)) if row.time == last.time => {
@@ -453,7 +457,11 @@ pub(crate) fn stretches(
                 (None, Some(end)) if end > row.time => end - row.time,
                 (None, Some(end)) => {
                     let found = format!("a duration of {} s", end.as_secs_f64());
-                    return Err(file.error(None, found, format!("more than {} s", row.time.as_secs_f64())));
+                    return Err(file.error(
+                        None,
+                        found,
+                        format!("more than {} s, the time of the last row", row.time.as_secs_f64()),
+                    ));
                 }
             };
             let rate = Rate::from_bps(row.rate.as_bps() / count);

@@ -49,7 +49,7 @@ impl Trace {
             Loss::None => Ok((time, 0.0)),
             Loss::Bernoulli(share) => Ok((time, share)),
             Loss::GilbertElliott(_) => {
-                Err(Refusal::new("loss", "a chain of states", "a probability for each packet"))
+                Err(Refusal::new("loss", "bursts (Gilbert-Elliott)", "independent losses"))
             }
         };
         json.loss = self.loss.as_ref().map(|loss| loss.phases().iter().map(share).collect()).transpose()?;
@@ -63,14 +63,14 @@ impl Trace {
     /// When it does not have that form, or is no valid trace.
     pub fn from_json(text: &str) -> Result<Self, Refusal> {
         let json: TraceJson =
-            serde_json::from_str(text).map_err(|error| Refusal::from(format!("a trace: {error}")))?;
+            serde_json::from_str(text).map_err(|error| Refusal::from(format!("trace: {error}")))?;
         let TraceJson { name, opportunities_ms, bytes, rates, period_ns, loss, delay } = json;
         let capacity = match (opportunities_ms, bytes, rates, period_ns) {
             (Some(millis), Some(bytes), None, None) => Capacity::Opportunities(Recorded::new(millis, bytes)?),
             (None, None, Some(rates), period @ Some(_)) => Capacity::Rates(Steps::new(&rates, period)?),
             _ => {
                 let expected = "opportunities_ms and bytes, or rates and period_ns";
-                return Err(Refusal::new("a trace", "neither a list nor rates", expected));
+                return Err(Refusal::new("trace", "neither opportunities nor rates", expected));
             }
         };
         let lossless = Self { name, capacity, loss: None, delay: None };

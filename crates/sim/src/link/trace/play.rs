@@ -28,9 +28,7 @@ impl Trace {
                     Refusal::new(
                         "capacity.scale",
                         scale,
-                        format!(
-                            "a scale that leaves opportunities of 1 byte to 1 GB; they would be of {bytes}"
-                        ),
+                        format!("a scale that gives opportunities of 1 byte to 1 GB, not {bytes} bytes"),
                     )
                 })?;
                 let begin = (offset.as_nanos() / 1_000_000) as u32;

@@ -5,7 +5,7 @@ use crate::link::capacity::{MAHIMAHI_BYTES, Recorded};
 use tidegate_core::Span;
 
 const NOT_A_TRACE: &str =
-    "milliseconds or kbit/s one a line, \"seconds Mbit/s\", CSV with a header line, or JSON";
+    "lines of \"milliseconds\", \"kbit/s\" or \"seconds Mbit/s\", CSV with a header line, or JSON";
 
 /// The samples of a data rate pattern, without its comments.
 fn samples<'a>(file: &File<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
@@ -42,13 +42,13 @@ pub(crate) fn mahimahi(file: &File<'_>) -> Result<Trace, TraceError> {
         let expected = "whole milliseconds since the beginning, below 2^32";
         let millis_at = line.parse().map_err(|_| file.line_error(number, line, expected))?;
         if let Some(&last) = millis.last().filter(|&&last| millis_at < last) {
-            let expected = format!("at least {last}, the value of the line before: times never go back");
+            let expected = format!("at least {last}, the value of the previous line");
             return Err(file.line_error(number, line, expected));
         }
         millis.push(millis_at);
     }
     let capacity = Recorded::new(millis, MAHIMAHI_BYTES)
-        .map_err(|error| file.error(None, error.found, "at least one opportunity later than 0 ms"))?;
+        .map_err(|_| file.error(None, "no opportunity later than 0 ms", "at least one"))?;
     Ok(Trace {
         name: file.name.to_owned(),
         capacity: Capacity::Opportunities(capacity),

@@ -34,7 +34,10 @@ impl Trace {
         match &self.capacity {
             Capacity::Opportunities(list) => {
                 ensure(list.bytes() == MAHIMAHI_BYTES, || {
-                    format!("opportunities of {} bytes: mahimahi's are of {MAHIMAHI_BYTES}", list.bytes())
+                    format!(
+                        "the trace has opportunities of {} bytes; mahimahi needs {MAHIMAHI_BYTES} bytes",
+                        list.bytes()
+                    )
                 })?;
                 for millis in list.millis() {
                     _ = writeln!(text, "{millis}");
@@ -47,7 +50,7 @@ impl Trace {
                     / opportunity.as_bytes();
                 ensure((1..=MAX_ROWS).contains(&count), || {
                     format!(
-                        "{}: {total} are {count} opportunities: 1 to 20 million can be written",
+                        "{}: {total} make {count} opportunities; a file can have 1 to 20 million",
                         self.name
                     )
                 })?;
@@ -74,7 +77,7 @@ impl Trace {
         let bins = self.duration().as_nanos().unsigned_abs() / bin.as_nanos().unsigned_abs();
         let binned = matches!(self.capacity, Capacity::Opportunities(_));
         ensure(!binned || bins <= MAX_ROWS, || {
-            format!("{}: {} has {bins} bins of {bin}: 20 million can be written", self.name, self.duration())
+            format!("{}: {} has {bins} bins of {bin}: a file can have 20 million rows", self.name, self.duration())
         })?;
         let rates: Vec<(Time, Rate)> = match &self.capacity {
             Capacity::Rates(steps) => steps.rates().collect(),
@@ -121,7 +124,7 @@ impl Trace {
                     Loss::None => 0.0,
                     Loss::Bernoulli(p) => p,
                     Loss::GilbertElliott(_) => {
-                        return Err("CSV has one probability of loss, and bursts need more".into());
+                        return Err("CSV has one probability of loss and cannot describe bursts".into());
                     }
                 };
                 _ = write!(text, ",{probability}");

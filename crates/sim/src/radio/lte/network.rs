@@ -139,7 +139,7 @@ impl Network {
         let name = name.into();
         settings.check()?;
         ensure(users.len() <= MAX_USERS, || {
-            Refusal::new("users", users.len(), format!("at most {MAX_USERS}"))
+            Refusal::new("users", users.len(), format!("at most {MAX_USERS} users"))
         })?;
         for User { name: user_name, start, stop, .. } in &users {
             let stop = stop.unwrap_or(Time::MAX);

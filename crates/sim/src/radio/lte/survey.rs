@@ -81,6 +81,6 @@ pub fn trace(
     }
     let duration_ms = ((end - begin).as_nanos() / 1_000_000) as u32;
     let last = millis.last_mut();
-    *last.ok_or_else(|| format!("the user gets no data in {}", end - begin))? = duration_ms;
+    *last.ok_or_else(|| format!("the user receives no data in {}", end - begin))? = duration_ms;
     Trace::of_opportunities(format!("lte, seed {seed}"), millis, OPPORTUNITY as u32)
 }

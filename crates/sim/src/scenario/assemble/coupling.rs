@@ -92,10 +92,10 @@ fn groups(scenario: &Scenario) -> Result<Vec<Group>, Refusal> {
                 .filter(|&index| matches!(scenario.flows[index].kind, FlowKind::Media(_)))
                 .ok_or_else(|| refuse("a media flow"))?;
             if coupled.contains(&index) {
-                return Err(refuse("a flow that is coupled once"));
+                return Err(refuse("a flow that is not coupled yet"));
             }
             if *from.get_or_insert(&scenario.flows[index].from) != &scenario.flows[index].from {
-                return Err(refuse("a flow of the same sender"));
+                return Err(refuse("a flow from the same node as the first one"));
             }
             if !(priority.is_finite() && *priority > 0.0) {
                 return Err(refuse("a flow with a priority above zero"));

@@ -50,7 +50,7 @@ impl Builder<'_> {
 
     fn trace(&self, index: usize) -> Result<&Trace, Refusal> {
         let trace = self.traces.get(index).map(|trace| &**trace);
-        trace.ok_or_else(|| format!("trace number {index} was not handed over").into())
+        trace.ok_or_else(|| format!("trace number {index} of the scenario was not passed to the run").into())
     }
 
     /// The time in its trace at which a link begins.

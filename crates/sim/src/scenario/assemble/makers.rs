@@ -41,7 +41,7 @@ pub struct Makers<'a> {
 /// # Errors
 /// Always.
 pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::EncoderFactory, String> {
-    Err(format!("{}: there is no encoder in the loop here", wanted.spec.codec))
+    Err(format!("{}: encoders in the loop are not available here", wanted.spec.codec))
 }
 
 /// Makes a controller of the registry, with the settings for a call.

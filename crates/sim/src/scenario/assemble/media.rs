@@ -1,7 +1,7 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::coupling::Plans;
-use super::{Builder, Makers, Refusal, Wanted, label, seed_of};
+use super::{Builder, Makers, Refusal, Wanted, label, no_path, seed_of};
 use crate::engine::host::{Destination, Host};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
@@ -68,7 +68,7 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
-        let path = self.graph.path(&flow.from, &flow.to).ok_or("no path")?;
+        let path = self.graph.path(&flow.from, &flow.to).ok_or_else(|| no_path(&flow.from, &flow.to))?;
         let back = self.way_back(flow)?;
         let seed = self.seed(&flow.name);
         let mut caller = EndpointSettings::new(format!("{}.sender", flow.name), seed);
@@ -87,7 +87,7 @@ impl Builder<'_> {
             if let (Some(_), Some(send)) = (priority, &settings.send)
                 && send.controller.coupled_rate().is_none()
             {
-                let expected = "a controller that can be coupled, as gcc";
+                let expected = "a controller that can be coupled, such as gcc";
                 return Err(Refusal::new(
                     "media.controller",
                     label(&scenario.flows[send.flow.0 as usize].kind),
@@ -108,12 +108,13 @@ impl Builder<'_> {
 /// When it is not one media flow in one direction, or its settings are invalid.
 pub fn ends(scenario: &Scenario, make: &mut Makers<'_>) -> Result<[EndpointSettings; 2], Refusal> {
     let [flow] = scenario.flows.as_slice() else {
-        return Err(Refusal::new("flows", format!("{} of them", scenario.flows.len()), "one, of media"));
+        return Err(Refusal::new("flows", format!("{} flows", scenario.flows.len()), "one media flow"));
     };
     if let FlowKind::Media(media) = &flow.kind
         && let Some(name) = &media.pair
     {
-        return Err(Refusal::new("media.pair", name, "a flow one way").at(&format!("flows.{}", flow.name)));
+        return Err(Refusal::new("media.pair", name, "no pair: a flow in one direction")
+            .at(&format!("flows.{}", flow.name)));
     }
     let seed = seed_of(scenario, &flow.name);
     let settings = |role: &str| EndpointSettings::new(format!("{}.{role}", flow.name), seed);
@@ -258,7 +259,7 @@ fn streams(
         streams.push(StreamSettings::audio(ssrc(2), source));
     }
     if streams.is_empty() {
-        return Err("a media flow without video and audio".into());
+        return Err("a media flow needs video, audio or both".into());
     }
     for stream in &mut streams {
         stream.pauses = media.pauses.clone();

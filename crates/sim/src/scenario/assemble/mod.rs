@@ -117,7 +117,7 @@ impl<'a> Builder<'a> {
             let id = FlowId(index as u32);
             let key = format!("flows.{}", flow.name);
             let Some(path) = self.graph.path(&flow.from, &flow.to) else {
-                return Err(Refusal::from(format!("no path from {} to {}", flow.from, flow.to)).at(&key));
+                return Err(no_path(&flow.from, &flow.to).at(&key));
             };
             let stop = flow.stop.unwrap_or(Time::MAX);
             if stop <= flow.start {
@@ -166,8 +166,8 @@ impl<'a> Builder<'a> {
             let max_links = World::LONGEST_ROUTE - 1;
             Refusal::new(
                 "links",
-                format!("a path over {} of them", nodes - 1),
-                format!("at most {max_links}"),
+                format!("a path over {} links", nodes - 1),
+                format!("at most {max_links} links"),
             )
         })
     }
@@ -254,8 +254,13 @@ impl<'a> Builder<'a> {
 
     fn way_back(&self, flow: &FlowSpec) -> Result<Vec<(NodeId, Port)>, Refusal> {
         let back = self.graph.path(&flow.to, &flow.from);
-        back.ok_or_else(|| format!("no path back from {} to {}", flow.to, flow.from).into())
+        back.ok_or_else(|| no_path(&flow.to, &flow.from))
     }
+}
+
+/// The refusal of two nodes that no path connects.
+fn no_path(from: &str, to: &str) -> Refusal {
+    format!("there is no path from {from} to {to}").into()
 }
 
 /// The seed of a component: its own one if the scenario gives it, or the run's.

@@ -42,7 +42,7 @@ impl Builder<'_> {
         member_infos: &mut Vec<MemberInfo>,
     ) -> Result<(), Refusal> {
         if session.members.len() < 2 {
-            return Err(Refusal::new("members", session.members.len(), "at least 2"));
+            return Err(Refusal::new("members", session.members.len(), "at least 2 members"));
         }
         let first = infos.len();
         let mut members = Vec::with_capacity(session.members.len());
@@ -50,7 +50,7 @@ impl Builder<'_> {
         for (number, spec) in session.members.iter().enumerate() {
             let point = points.number(&spec.node);
             let point = point.ok_or_else(|| {
-                format!("member {}: no link begins or ends at its node {}", spec.name, spec.node)
+                format!("member {}: no link begins or ends at node {}", spec.name, spec.node)
             })?;
             let name = format!("{}.{}", session.name, spec.name);
             let (node, flow) = (self.next_node(number), FlowId((first + number) as u32));

@@ -76,7 +76,7 @@ impl<'a> Trees<'a> {
             while !reached[point] {
                 let Some((from, link)) = before[point] else {
                     let (from, to) = (self.members[source].name, member.name);
-                    return Err(format!("no path from {from} to {to}").into());
+                    return Err(format!("there is no path from {from} to {to}").into());
                 };
                 reached[point] = true;
                 self.onward[from].push((link, point));

@@ -56,7 +56,7 @@ impl Variant {
                 Box::new(Cubic::new(settings.fast_convergence, settings.hystart))
             }),
             Self::Bbr => Algorithm {
-                no_ecn: Some("BBR version 1 does not answer marks"),
+                no_ecn: Some("BBR version 1 does not respond to marks"),
                 ..Algorithm::new(Recovery::Sack, |settings, now| Box::new(Bbr::new(settings, now)))
             },
             Self::Dctcp => Algorithm {

@@ -216,10 +216,10 @@ impl TcpSettings {
         })?;
         if let (true, Some(reason)) = (self.ecn, self.variant.algorithm().no_ecn) {
             let name = format!("{:?}", self.variant).to_lowercase();
-            return Err(Refusal::new("ecn", format!("ECN with {name}"), format!("none: {reason}")));
+            return Err(Refusal::new("ecn", format!("ECN with {name}"), format!("no ECN: {reason}")));
         }
         if let Some(delay) = self.delayed_ack.filter(|&delay| delay <= Span::ZERO) {
-            return Err(Refusal::new("delayed_ack", delay, "more than zero, or none at all"));
+            return Err(Refusal::new("delayed_ack", delay, "more than zero, or none"));
         }
         if let Some(stop) = self.stop.filter(|&stop| stop < self.start) {
             return Err(Refusal::new("stop", stop, format!("after the start ({})", self.start)));

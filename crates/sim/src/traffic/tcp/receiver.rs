@@ -200,11 +200,7 @@ impl Node for TcpReceiver {
     #[inline]
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         let Body::Tcp(body) = packet.body else {
-            out.fail(format!(
-                "a {} packet of flow {} came to a TCP receiver",
-                packet.kind.name(),
-                packet.flow.0
-            ));
+            out.fail(format!("a TCP receiver got a {} packet of flow {}", packet.kind.name(), packet.flow.0));
             return;
         };
         out.deliver(now, &packet);

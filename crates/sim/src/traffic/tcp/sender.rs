@@ -501,11 +501,7 @@ impl Node for TcpSender {
     #[inline]
     fn receive(&mut self, now: Time, _port: Port, packet: Box<Packet>, out: &mut Outbox) {
         let Body::Tcp(body) = packet.body else {
-            out.fail(format!(
-                "a {} packet of flow {} came to a TCP sender",
-                packet.kind.name(),
-                packet.flow.0
-            ));
+            out.fail(format!("a TCP sender got a {} packet of flow {}", packet.kind.name(), packet.flow.0));
             return;
         };
         out.deliver(now, &packet);

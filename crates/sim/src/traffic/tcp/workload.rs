@@ -36,7 +36,11 @@ impl Workload {
             Self::File(_) => Ok(()),
             Self::Web { min, max, .. } if min == 0 || min > max || max == u64::MAX => {
                 let found = format!("downloads of {min} to {max} bytes");
-                Err(Refusal::new("workload.web", found, "at least 1 byte, and the smallest first"))
+                Err(Refusal::new(
+                    "workload.web",
+                    found,
+                    "a smallest size of at least 1 byte, and a largest size not below it",
+                ))
             }
             Self::Web { idle, .. } if idle <= Span::ZERO => {
                 Err(Refusal::new("workload.web.idle", idle, "more than zero"))
