@@ -20,7 +20,7 @@ pub fn check(input: &[u8]) {
     }
     let Ok(mut run) = Run::new(&scenario, &[], &mut from_registry) else { return };
     let end = Time::ZERO + run.duration();
-    if let Ok(true) = run.run_some(end, EVENTS) {
+    if let Ok(true) = run.run_events(end, EVENTS) {
         _ = run.finish();
     }
 }

@@ -24,13 +24,13 @@ const HANDOVER = 500; // ms
 const LONGER = 20e6; // ns
 
 /** Notice for links whose own losses are not a fixed share. */
-const LOSS_REPLACED = "Its own losses are gone for good; undo brings them back.";
+const LOSS_REPLACED = "The losses of the scenario are replaced for the rest of the run; undo restores them.";
 
 /** Notice on a change by hand of a capacity that is not constant. */
 const CAPACITY_REPLACED: Record<ReturnType<typeof capacityKind>, string> = {
   constant: "",
-  schedule: "; what this link will carry is a schedule: the first change by hand replaces the rest of it (an outage and a handover keep it)",
-  unknown: "; what this link will carry is recorded or drawn at random: the first change of its capacity replaces that for good",
+  schedule: "; the capacity of this link follows a schedule: the first change by hand replaces the rest of the schedule (an outage and a handover keep it)",
+  unknown: "; the capacity of this link is recorded or random: the first change by hand replaces the capacity for the rest of the run",
 };
 
 /** Seconds in whole tenths, rounded down: the end is not shown before it is reached. */
@@ -53,7 +53,7 @@ export class Controls {
     options("speed", SPEEDS.map((speed) => [String(speed), `${speed}×`]));
     this.list = new MoveList(runner);
     runner.full = (count) => {
-      const sentence = `That would be ${count} changes, and a scenario has at most ${MOVES_MAX}: nothing is changed.`;
+      const sentence = `This would make ${count} changes; a scenario has at most ${MOVES_MAX}. Nothing was changed.`;
       notice("notice", sentence);
       say(sentence);
     };
@@ -76,7 +76,7 @@ export class Controls {
       if (Number.isSafeInteger(seed) && seed >= 0 && text.trim() !== "") runner.change({ ...runner.play, seed });
       else {
         get<HTMLInputElement>("seed").value = String(runner.play.seed);
-        say("A seed is a whole number from 0 on.");
+        say("A seed is a whole number of at least 0.");
       }
     });
     on("speed", (text) => (runner.speed = Number(text)));
@@ -95,7 +95,7 @@ export class Controls {
     click("undo", () => this.undo());
     click("reset", () => {
       runner.reset();
-      say("All changes are gone; at 0 s.");
+      say("All changes are removed; the time is 0 s.");
     });
     get("time").addEventListener("input", (event) => runner.seek(Number((event.target as HTMLInputElement).value)));
     const capacity = get<HTMLInputElement>("capacity");
@@ -249,7 +249,7 @@ export class Controls {
     const at = runner.present;
     if (!runner.change({ ...runner.play, moves: switched(runner.play, at, LOSS) })) return;
     const value = runner.valueAt("loss", at);
-    if (value === null) say("The link loses what it lost before.");
+    if (value === null) say("The link has the same losses as before.");
     else say(`The link loses ${Number((value * 100).toPrecision(3))} % of its packets.${ownValue(runner.play, "loss") === null ? ` ${LOSS_REPLACED}` : ""}`);
   }
 
@@ -261,13 +261,13 @@ export class Controls {
     const back = Math.min(at + length, runner.end);
     let moves = withGap(runner.play, at, back, this.lastCapacity(at));
     if (longer === 0) {
-      if (runner.change({ ...runner.play, moves })) say("An outage of 2 s.");
+      if (runner.change({ ...runner.play, moves })) say("An outage of 2 s begins.");
       return;
     }
     const delay = runner.valueAt("delay", back);
     if (delay !== null) moves = put(moves, { at: back, link, key: "delay", value: delay + longer });
     if (!runner.change({ ...runner.play, moves })) return;
-    say(`A handover: nothing is carried for 500 ms, and then ${delay === null ? "the delay goes on as it is recorded" : "the delay is 20 ms longer"}.`);
+    say(`A handover: the link carries nothing for 500 ms; then the delay ${delay === null ? "goes on as recorded" : "is 20 ms longer"}.`);
   }
 
   /** The last capacity of the link above zero. */
@@ -281,7 +281,7 @@ export class Controls {
 
   private undo(): void {
     if (!this.runner.undo()) return;
-    say("The last change is taken back.");
+    say("The last change is removed.");
   }
 
   private toggle(): void {

@@ -54,7 +54,7 @@ export async function encode(shared: Omit<Shared, "notice">, withSituation: bool
   };
   const bytes = new TextEncoder().encode(JSON.stringify(content));
   if (bytes.length > UNPACKED_MAX) {
-    throw new Error(`This play is too large for a link: ${(bytes.length / 1e6).toFixed(1)} MB, of which ${UNPACKED_MAX / 1e6} MB can be opened. ${withSituation ? "A link without the scenario is shorter; the page itself can be given away, as `tidegate play --out` writes it." : "It has too many changes."}`);
+    throw new Error(`This play is too large for a link: ${(bytes.length / 1e6).toFixed(1)} MB, and at most ${UNPACKED_MAX / 1e6} MB can be opened. ${withSituation ? "Make a link without the scenario, or pass on the page itself, as `tidegate play --out` writes it." : "It has too many changes."}`);
   }
   if (typeof CompressionStream !== "function") throw new Error(`This browser cannot pack a link: it has no CompressionStream. ${SINCE}`);
   const packed = await through(bytes, new CompressionStream("deflate-raw"));
@@ -63,7 +63,7 @@ export async function encode(shared: Omit<Shared, "notice">, withSituation: bool
   return `#p=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
-const SINCE = "Chrome 80, Firefox 113, Safari 16.4 and later have it.";
+const SINCE = "Use Chrome 80, Firefox 113, Safari 16.4 or later.";
 
 /** A short hash of a situation (32-bit FNV-1a), by which a link recognises its scenario; without the seed, which a play sets. */
 export function mark({ document, flow, link }: Situation): string {
@@ -113,7 +113,7 @@ function situationNamed(name: string, situations: readonly Situation[]): Shared 
 
 function unknown(name: unknown, situations: readonly Situation[]): Error {
   const names = situations.map((situation) => situation.id).join(", ");
-  return new Error(`The link is to ${JSON.stringify(name) ?? "nothing"}, which this page does not carry; it has ${names}. A link with the scenario in it opens in every page.`);
+  return new Error(`The link is to ${JSON.stringify(name) ?? "nothing"}, which this page does not have; available: ${names}. A link that includes the scenario opens in every page.`);
 }
 
 const broken = (name: string, value: unknown, right: string): Error =>
@@ -142,7 +142,7 @@ function checked(content: unknown, situations: readonly Situation[]): Shared {
   const end = situation.lowered.duration / 1e6;
   if (!isWhole(at, end)) throw broken("time", at, `whole milliseconds up to ${end}`);
   if (typeof speed !== "number" || !(speed >= 0.5 && speed <= 50)) throw broken("speed", speed, "0.5 to 50");
-  const notice = differs ? `The link was made with another version of the scenario ${situation.id}; the play is opened with this page's.` : null;
+  const notice = differs ? `The link was made with another version of the scenario ${situation.id}; this page opens it with its own version.` : null;
   return { play: { situation, controllers, queue, seed, moves: checkedMoves(fields.moves, situation, end) }, at, speed, notice };
 }
 
@@ -151,7 +151,7 @@ function carries({ id, situation }: Record<string, unknown>): Situation | null {
   if (situation === undefined) return null;
   // a situation that cannot be played is of no use in a link
   if (!isSituation(situation) || situation.refused !== null || situation.id !== id) {
-    throw new Error("The link is broken: the scenario in it is not what this page expects. Perhaps it was made by another version of tidegate.");
+    throw new Error("The link is broken: its scenario does not have the form that this page expects. Perhaps another version of tidegate made it.");
   }
   return situation;
 }
@@ -178,7 +178,7 @@ function checkedMoves(list: unknown, situation: Situation, end: number): Move[] 
     if ("flow" in entry) {
       const fits = situation.download !== null && /^download-\d{1,6}$/.test(entry.flow) && typeof entry.running === "boolean" &&
         !situation.lowered.flows.some((flow) => flow.name === entry.flow) && state.get(entry.flow) === (entry.running ? undefined : true);
-      if (!fits) throw broken(entryName, entry, "a download that begins once and ends once");
+      if (!fits) throw broken(entryName, entry, "one start and at most one end of each download");
       state.set(entry.flow, entry.running);
       moves = add(moves, { at: entry.at, flow: entry.flow, running: entry.running });
       continue;

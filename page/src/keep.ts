@@ -59,15 +59,15 @@ export class Keep {
     field.value = address;
     get("shared").hidden = false;
     field.select();
-    let linkNotice = "In the address line, too.";
+    let linkNotice = "The link is in the address line, too.";
     try {
       await navigator.clipboard.writeText(address);
-      linkNotice = "Copied, and in the address line.";
+      linkNotice = "The link is copied, and in the address line.";
     } catch {
       // without the right to the clipboard, the selected link can be copied by hand
     }
-    if (address.length > LONG) linkNotice += ` It has ${address.length} characters: some programs cut it off.`;
-    if (LOCAL.includes(location.hostname)) linkNotice += ` This address works while \`tidegate play\` runs; what begins at # works behind any page of tidegate's${withSituation ? "" : " that carries the scenario"}.`;
+    if (address.length > LONG) linkNotice += ` It has ${address.length} characters: some programs truncate it.`;
+    if (LOCAL.includes(location.hostname)) linkNotice += ` This address works while \`tidegate play\` runs; the part from # on works with any page of tidegate${withSituation ? "" : " that has the scenario"}.`;
     get("link-said").textContent = linkNotice;
     say(`The link is made. ${linkNotice}`);
   }

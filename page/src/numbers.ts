@@ -2,19 +2,19 @@
 
 /** Metrics in the table: key, label, unit, factor and digits as in `crates/sim/src/record/metrics.rs`, and explanation. */
 export const ROWS: readonly [string, string, string, number, number, string][] = [
-  ["receive_rate_bps", "receive rate", "Mbit/s", 1e-6, 2, "Bytes that arrived over the time so far, headers included."],
-  ["goodput_bps", "goodput", "Mbit/s", 1e-6, 2, "Useful payload over the time so far."],
-  ["utilisation", "utilisation", "%", 100, 1, "What the flow carried of what the link could have carried."],
-  ["loss_fraction", "loss", "%", 100, 2, "Packets lost over packets whose fate is known."],
+  ["receive_rate_bps", "receive rate", "Mbit/s", 1e-6, 2, "Bits that arrived per second so far, headers included."],
+  ["goodput_bps", "goodput", "Mbit/s", 1e-6, 2, "Bits of useful payload per second so far."],
+  ["utilisation", "utilisation", "%", 100, 1, "Ratio of the receive rate to the capacity of the link."],
+  ["loss_fraction", "loss", "%", 100, 2, "Share of lost packets among the packets whose fate is known."],
   ["marked", "marked by queues", "packets", 1, 0, "Packets marked with congestion experienced (ECN)."],
-  ["one_way_delay_ms_mean", "one-way delay, mean", "ms", 1, 1, "From the sender's wire to the receiver."],
-  ["one_way_delay_ms_p95", "one-way delay, 95th percentile", "ms", 1, 1, "19 of 20 packets were not slower."],
-  ["queueing_delay_ms_mean", "queueing delay, mean", "ms", 1, 1, "Time that packets waited in queues."],
-  ["frame_delay_ms_p95", "frame delay, 95th percentile", "ms", 1, 1, "From capture until the frame is shown."],
-  ["frames_rendered", "frames shown", "", 1, 0, "Pictures that were shown."],
-  ["freezes", "freezes", "", 1, 0, "Times that the picture stood still; each counts when it is over."],
-  ["freeze_time_s", "time frozen", "s", 1, 2, "How long it stood still, in all; the freeze that lasts now comes when it is over."],
-  ["discarded_late", "discarded late", "packets", 1, 0, "Packets that came too late for playout."],
+  ["one_way_delay_ms_mean", "one-way delay, mean", "ms", 1, 1, "Mean time from departure at the sender to arrival at the receiver."],
+  ["one_way_delay_ms_p95", "one-way delay, 95th percentile", "ms", 1, 1, "19 of 20 packets had at most this delay."],
+  ["queueing_delay_ms_mean", "queueing delay, mean", "ms", 1, 1, "Mean of the time that packets waited in queues."],
+  ["frame_delay_ms_p95", "frame delay, 95th percentile", "ms", 1, 1, "19 of 20 frames took at most this time from capture to display."],
+  ["frames_rendered", "frames shown", "", 1, 0, "Number of frames that were shown."],
+  ["freezes", "freezes", "", 1, 0, "Number of freezes of the picture; a freeze counts when it is over."],
+  ["freeze_time_s", "time frozen", "s", 1, 2, "Total duration of the freezes; a freeze counts when it is over."],
+  ["discarded_late", "discarded late", "packets", 1, 0, "Packets that arrived too late for playout."],
 ];
 
 /** The text of a value in the table. */

@@ -117,13 +117,13 @@ export function readPayload(text: string): Payload {
   try {
     payload = JSON.parse(text.replace(/^\/\*.*?\*\//, ""));
   } catch {
-    throw new Error("What this page carries is damaged: it is no JSON. Make the page again by `tidegate play --out play.html`.");
+    throw new Error("The data of this page is damaged: it is not JSON. Make the page again with `tidegate play --out play.html`.");
   }
   if (!isTable(payload) || !Array.isArray(payload.situations) || payload.situations.length === 0) {
-    throw new Error("This page carries no scenario: it is the empty form of it. `tidegate play` opens one with scenarios in it.");
+    throw new Error("This page has no scenario: it is an empty template. Run `tidegate play`, which opens a page with scenarios.");
   }
   if (!payload.situations.every(isSituation)) {
-    throw new Error("What this page carries is not what it expects: page and package are of different versions. Make the page again by `tidegate play --out play.html`.");
+    throw new Error("The data of this page does not have the expected form: page and package are of different versions. Make the page again with `tidegate play --out play.html`.");
   }
   return { version: String(payload.version ?? ""), situations: payload.situations.map((situation) => (situation.refused === null ? situation : empty(situation))) };
 }

@@ -35,7 +35,7 @@ export function lowered(play: Play, controller: string): Lowered {
   if (!flow) throw new Error(`There is no controller ${controller} in this situation.`);
   const flows = situation.lowered.flows.map((entry) => (entry.name === situation.flow ? flow : entry));
   for (const name of downloads(play.moves)) {
-    if (!situation.download) throw new Error("This situation cannot have a download.");
+    if (!situation.download) throw new Error("A download is not possible in this situation.");
     flows.push({ ...situation.download.lowered, name });
   }
   return {

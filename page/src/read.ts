@@ -28,7 +28,7 @@ export function split(read: Float64Array, sections: readonly Section[]): Map<str
     parts.set(name, { rows, width, values: read.subarray(offset + 1, offset + 1 + rows * width) });
     offset += 1 + rows * width;
   }
-  if (offset !== read.length) throw new Error(`The engine gave ${read.length - offset} values more than its sections have.`);
+  if (offset !== read.length) throw new Error(`The engine returned ${read.length - offset} values beyond its sections.`);
   return parts;
 }
 

@@ -70,7 +70,7 @@ export class View {
     }, this.theme);
     const delay = new Chart(get("chart-delay"), {
       height: 150, unit: "ms", format: (ms) => String(Number(ms.toPrecision(3))), topMin: 20,
-      lines: forContenders((colour, word) => [{ label: word, colour, width: 2 }, { label: "largest", colour, width: 1, dash: [1.5, 3] }, { label: "in queues", colour, width: 1, dash: [6, 4] }]),
+      lines: forContenders((colour, word) => [{ label: word, colour, width: 2 }, { label: "maximum", colour, width: 1, dash: [1.5, 3] }, { label: "in queues", colour, width: 1, dash: [6, 4] }]),
     }, this.theme);
     const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
     const queue = new Chart(get("chart-queue"), {
@@ -227,7 +227,7 @@ export class View {
   /** All canvases with a title each, for a picture file. */
   canvases(): [string, HTMLCanvasElement][] {
     const bytes = get<HTMLSelectElement>("queue-unit").value === "bytes";
-    const named: [string, HTMLCanvasElement][] = this.charts.map((chart, index) => [["rate over truth", "one-way delay (ms)", `queue of ${this.runner.play.situation.link} (${bytes ? "kB" : "packets"})`, "losses and marks (%)"][index]!, chart.u.ctx.canvas]);
+    const named: [string, HTMLCanvasElement][] = this.charts.map((chart, index) => [["rates and capacity", "one-way delay (ms)", `queue of ${this.runner.play.situation.link} (${bytes ? "kB" : "packets"})`, "losses and marks (%)"][index]!, chart.u.ctx.canvas]);
     return [...named, ...this.inside.canvases(), ...this.pictures.canvases()];
   }
 

@@ -21,7 +21,7 @@ test("a link opens the play that it was made of", async () => {
   assert.equal(found!.play.situation, own, "the page's own situation, not a copy");
   assert.equal(await decode("", [own]), null);
   assert.equal((await decode(`#${own.id}`, [own]))?.play.situation, own);
-  await assert.rejects(decode("#section", [own]), /link is to "section", which this page does not carry/);
+  await assert.rejects(decode("#section", [own]), /link is to "section", which this page does not have/);
 });
 
 test("a link that carries the scenario opens where that is not", async () => {
@@ -30,7 +30,7 @@ test("a link that carries the scenario opens where that is not", async () => {
   assert.deepEqual(found!.play.moves, moves);
   assert.equal(found!.play.situation.id, "small");
   assert.deepEqual(Object.keys(found!.play.situation.queues), ["own", "codel"]);
-  await assert.rejects(decode(await encode(shared, false), [situation({ id: "another" })]), /does not carry; it has another/);
+  await assert.rejects(decode(await encode(shared, false), [situation({ id: "another" })]), /does not have; available: another/);
 });
 
 test("a link that carries another scenario of that name opens that one", async () => {

@@ -67,7 +67,7 @@ test("changes to come are told to a running world, all else makes it anew", () =
 test("a payload is read, or a sentence says why not", () => {
   const text = JSON.stringify({ version: "1", situations: [situation()] });
   assert.equal(readPayload(text).situations[0]!.id, "small");
-  assert.throws(() => readPayload("/*PAYLOAD*/null"), /carries no scenario/);
+  assert.throws(() => readPayload("/*PAYLOAD*/null"), /has no scenario/);
   assert.throws(() => readPayload("{"), /damaged/);
   assert.throws(() => readPayload(JSON.stringify({ situations: [{ ...situation(), link: "none" }] })), /different versions/);
   const refused = readPayload(JSON.stringify({ situations: [{ id: "a", title: "a", refused: "too large", lowered: {} }] })).situations[0]!;

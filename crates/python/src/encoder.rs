@@ -64,16 +64,16 @@ mod absent {
     use pyo3::prelude::*;
     use std::collections::BTreeMap;
     use tidegate_endpoint::media::live::EncoderFactory;
-    use tidegate_sim::scenario::assemble::{Wanted, no_encoder};
+    use tidegate_sim::scenario::assemble::{EncoderRequest, no_encoder};
 
     /// Returns the error that this build has no encoder.
     pub(crate) fn make(
-        wanted: &Wanted<'_>,
+        request: &EncoderRequest<'_>,
         _objects: &BTreeMap<String, Py<PyAny>>,
         _raised: &Raised,
         _tapes: &mut Tapes,
     ) -> Result<EncoderFactory, String> {
-        no_encoder(wanted)
+        no_encoder(request)
     }
 }
 
@@ -88,16 +88,16 @@ mod openh264 {
     use tidegate_codec::{Coded, Format, OpenH264};
     use tidegate_core::Rate;
     use tidegate_endpoint::media::live::{Encoded, Encoder, EncoderFactory};
-    use tidegate_sim::scenario::assemble::Wanted;
+    use tidegate_sim::scenario::assemble::EncoderRequest;
 
     /// Makes the factory of a flow's encoder; `objects` has a factory of iterators over the pictures of its clip.
     pub(crate) fn make(
-        wanted: &Wanted<'_>,
+        request: &EncoderRequest<'_>,
         objects: &BTreeMap<String, Py<PyAny>>,
         raised: &Raised,
         tapes: &mut Tapes,
     ) -> Result<EncoderFactory, String> {
-        let Wanted { flow, spec, fps, payload } = *wanted;
+        let EncoderRequest { flow, spec, fps, payload } = *request;
         if !ENCODERS.contains(&spec.codec.as_str()) {
             return Err(format!("codec: found {:?}; available: {}", spec.codec, ENCODERS.join(", ")));
         }

@@ -24,7 +24,7 @@ create_exception!(
 /// The exception of a refusal, with its parts as attributes.
 pub(crate) fn refused(py: Python<'_>, error: &Refusal) -> PyErr {
     let raised = Refused::new_err(error.to_string());
-    let parts = [("place", &error.place), ("found", &error.found), ("expected", &error.expected)];
+    let parts = [("place", &error.key), ("found", &error.value), ("expected", &error.expected)];
     match parts.into_iter().try_for_each(|(name, part)| raised.value(py).setattr(name, part)) {
         Ok(()) => raised,
         Err(error) => error,

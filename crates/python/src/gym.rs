@@ -189,7 +189,7 @@ impl EpisodeState {
         let result = catch_panic(|| {
             episode.act(action);
             let until = episode.until();
-            drive(episode.run(), |run, events| run.run_some(until, events), |py, _| py.check_signals())?;
+            drive(episode.run(), |run, events| run.run_events(until, events), |py, _| py.check_signals())?;
             Ok(episode.end())
         });
         if let Ok(mut spent) = self.spent.lock() {
@@ -218,7 +218,7 @@ impl EpisodeState {
 
 fn numbers(stepped: &Stepped) -> [f64; NUMBERS] {
     let mut values = [0.0; NUMBERS];
-    values[0] = stepped.at.as_secs_f64();
+    values[0] = stepped.time.as_secs_f64();
     values[1..=COUNT].copy_from_slice(&stepped.observed.values());
     let truth = &stepped.truth;
     let capacity = truth.capacity.unwrap_or(f64::NAN);
@@ -268,7 +268,7 @@ impl PyEpisode {
         let mut episode =
             Episode::new(run, flow, agent_handle, terms).map_err(|error| refused(py, &error))?;
         if let Some(before) = episode.before() {
-            let some = |run: &mut tidegate_sim::scenario::Run, events| run.run_some(before, events);
+            let some = |run: &mut tidegate_sim::scenario::Run, events| run.run_events(before, events);
             let done = py.detach(|| drive(episode.run(), some, |py, _| py.check_signals()));
             outcome_of(py, done, &raised)?;
         }

@@ -13,7 +13,7 @@ use tidegate_core::Time;
 use tidegate_sim::Refusal;
 use tidegate_sim::engine::world::Stopped;
 use tidegate_sim::record::capture::Side;
-use tidegate_sim::scenario::assemble::{self, Halves, Makers, Wanted};
+use tidegate_sim::scenario::assemble::{self, EncoderRequest, Halves, Makers};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 use tidegate_sim::scenario::{Outcome, Run};
 
@@ -173,7 +173,7 @@ pub(crate) fn prepare_with(
         if spec.python { from_python(py, spec, objects, raised) } else { assemble::from_registry(spec) }
     };
     let mut tapes = Tapes::new();
-    let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, objects, raised, &mut tapes);
+    let mut encoder = |wanted: &EncoderRequest<'_>| encoder::make(wanted, objects, raised, &mut tapes);
     let mut makers = Makers { controller: &mut make, encoder: &mut encoder };
     match Run::with(&scenario, &traces, &mut makers) {
         Ok(run) => Ok((scenario, run, tapes)),
@@ -216,7 +216,7 @@ pub(crate) fn run(
             let share = run.now().as_secs_f64() / end.as_secs_f64();
             progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
         };
-        drive(&mut run, |run, events| run.run_some(end, events), report_progress)?;
+        drive(&mut run, |run, events| run.run_events(end, events), report_progress)?;
         let run_seconds = started.elapsed().as_secs_f64();
         let outcome = run.finish()?;
         Ok(Recording { outcome, tapes, run_seconds })

@@ -16,7 +16,7 @@ use tidegate_live::call::{
 };
 use tidegate_live::session::keys::PresharedKey;
 use tidegate_sim::Refusal;
-use tidegate_sim::scenario::assemble::{self, Halves, Makers, Wanted};
+use tidegate_sim::scenario::assemble::{self, EncoderRequest, Halves, Makers};
 use tidegate_sim::scenario::{ControllerSpec, Scenario};
 
 /// Checks for signals such as Ctrl-C, and calls the progress callback.
@@ -156,7 +156,7 @@ pub(crate) fn live_send(
         let mut make = |spec: &ControllerSpec| -> Result<Halves, Refusal> {
             if spec.python { from_python(py, spec, &objects, &raised) } else { assemble::from_registry(spec) }
         };
-        let mut encoder = |wanted: &Wanted<'_>| encoder::make(wanted, &objects, &raised, &mut tapes);
+        let mut encoder = |wanted: &EncoderRequest<'_>| encoder::make(wanted, &objects, &raised, &mut tapes);
         Offer::new(&scenario, max_rate, &mut Makers { controller: &mut make, encoder: &mut encoder })
     };
     let (endpoint, offer) = prepared.map_err(|refusal| {

@@ -30,7 +30,7 @@ fn radio_spec(json: &str) -> PyResult<RadioSpec> {
     serde_json::from_str(json).map_err(|error| bad(format!("lte: {error}")))
 }
 
-fn lte_description(spec: &RadioSpec) -> lte::survey::Described<'_> {
+fn lte_description(spec: &RadioSpec) -> lte::survey::NetworkDescription<'_> {
     let AccessSpec::Lte(settings) = &spec.access;
     (&spec.name, settings, &spec.users)
 }

@@ -7,25 +7,25 @@ use std::fmt;
 pub struct Refusal {
     /// The dotted key (`duration`, `links.NAME`, `flows.NAME.media.controller`), relative to the part; empty for the
     /// part itself.
-    pub place: String,
-    /// The value found there; a whole sentence where `expected` is empty.
-    pub found: String,
+    pub key: String,
+    /// The value found; a whole sentence where `expected` is empty.
+    pub value: String,
     /// A description of the right values.
     pub expected: String,
 }
 
 impl Refusal {
-    /// A refusal of the `value` of the key `place`.
-    pub fn new(place: impl Into<String>, value: impl fmt::Display, expected: impl Into<String>) -> Self {
-        Self { place: place.into(), found: value.to_string(), expected: expected.into() }
+    /// A refusal of the `value` found at `key`.
+    pub fn new(key: impl Into<String>, value: impl fmt::Display, expected: impl Into<String>) -> Self {
+        Self { key: key.into(), value: value.to_string(), expected: expected.into() }
     }
 
     /// Puts `outer`, the key of the refused part, in front of the refusal's key.
     #[must_use]
     pub fn at(mut self, outer: &str) -> Self {
-        self.place = match self.place.as_str() {
+        self.key = match self.key.as_str() {
             "" => outer.to_owned(),
-            place => format!("{outer}.{place}"),
+            key => format!("{outer}.{key}"),
         };
         self
     }
@@ -33,12 +33,12 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
         }
         match self.expected.as_str() {
-            "" => f.write_str(&self.found),
-            expected => write!(f, "found {}; expected {expected}", self.found),
+            "" => f.write_str(&self.value),
+            expected => write!(f, "found {}; expected {expected}", self.value),
         }
     }
 }
@@ -51,19 +51,19 @@ pub(crate) fn ensure<R: Into<Refusal>>(condition: bool, refusal: impl FnOnce() -
 }
 
 /// Fails unless `value` is a probability.
-pub(crate) fn ensure_probability(place: &str, value: f64) -> Result<(), Refusal> {
-    ensure((0.0..=1.0).contains(&value), || Refusal::new(place, value, "a probability, from 0 to 1"))
+pub(crate) fn ensure_probability(key: &str, value: f64) -> Result<(), Refusal> {
+    ensure((0.0..=1.0).contains(&value), || Refusal::new(key, value, "a probability, from 0 to 1"))
 }
 
 impl From<String> for Refusal {
-    fn from(found: String) -> Self {
-        Self { place: String::new(), found, expected: String::new() }
+    fn from(message: String) -> Self {
+        Self { key: String::new(), value: message, expected: String::new() }
     }
 }
 
 impl From<&str> for Refusal {
-    fn from(found: &str) -> Self {
-        found.to_owned().into()
+    fn from(message: &str) -> Self {
+        message.to_owned().into()
     }
 }
 

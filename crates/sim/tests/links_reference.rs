@@ -9,7 +9,7 @@ use tidegate_core::record::NullRecorder;
 use tidegate_core::{
     Datagram, FlowId, Kind, Node, Outbox, Packet, Port, Rate, RouteId, Size, Span, Stream, Time,
 };
-use tidegate_sim::link::capacity::{Recorded, Server, Steps};
+use tidegate_sim::link::capacity::{OpportunityTrace, Server, Steps};
 use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::{Link, LinkSettings};
 
@@ -254,7 +254,7 @@ fn opportunities_agree_with_mahimahi() {
         millis.push(millis[millis.len() - 1] + 1);
         let bytes = if luck.chance(0.5) { 1504 } else { 1 + luck.below(5000) as u32 };
         let expected = by_opportunities(&millis, u64::from(bytes), &queue, &arrivals);
-        let service = Server::opportunities(Recorded::new(millis, bytes).unwrap());
+        let service = Server::opportunities(OpportunityTrace::new(millis, bytes).unwrap());
         let settings = LinkSettings::new(service, delay).with_queue(queue);
         let count = compare(&expected, settings, &arrivals, &mut luck);
         carried += count;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_core::{FlowId, Node, NodeId, Packet, Port, Rate, Recorder, RouteId, Span, Stream, Time};
-use tidegate_sim::link::capacity::{Recorded, Server, Steps};
+use tidegate_sim::link::capacity::{OpportunityTrace, Server, Steps};
 use tidegate_sim::link::loss::Loss;
 use tidegate_sim::scenario::assemble::from_registry;
 use tidegate_sim::scenario::{LinkService, Scenario};
@@ -241,7 +241,7 @@ fn a_capacity_that_changes_by_itself_ends_where_the_driver_sets_one() {
     let schedule = Server::schedule(steps);
     // a packet of 1504 bytes every millisecond: 12.032 Mbit/s
     let every_millisecond: Vec<u32> = (1..=1000).collect();
-    let trace = Server::opportunities(Recorded::new(every_millisecond, 1504).unwrap());
+    let trace = Server::opportunities(OpportunityTrace::new(every_millisecond, 1504).unwrap());
     for (service, change, expected, mean) in [
         // three packets, then from 20 ms on one each 4 ms, and the fifth from 26 ms on in 1 ms
         (schedule.clone(), micros(20_000), [1_000, 2_000, 3_000, 24_000, 27_000], 1_000_000),

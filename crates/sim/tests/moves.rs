@@ -128,7 +128,7 @@ fn however_a_run_is_cut_its_changes_are_made_at_their_times() {
     let reference = results(&run(&moved));
     let new_run = || Run::new(&moved, &[], &mut from_registry).unwrap();
     let mut few = new_run();
-    while !few.run_some(Time::MAX, 37).unwrap() {}
+    while !few.run_events(Time::MAX, 37).unwrap() {}
     assert_eq!(results(&finished(few)), reference);
     let mut cut = new_run();
     for step in 1..=123 {

@@ -90,7 +90,7 @@ fn a_setting_out_of_range_is_refused_with_the_name_of_the_network() {
     }))
     .expect("a scenario");
     let refusal = Run::new(&scenario, &[], &mut from_registry).err().expect("a refusal");
-    assert_eq!((refusal.place.as_str(), refusal.found.as_str()), ("radios.a.speed", "1000 m/s"));
+    assert_eq!((refusal.key.as_str(), refusal.value.as_str()), ("radios.a.speed", "1000 m/s"));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_user_of_one_network_has_no_name_of_another_networks() {
             "radios": radios, "links": [], "flows": [],
         });
         let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
-        Run::new(&scenario, &[], &mut from_registry).err().map(|refusal| (refusal.place, refusal.found))
+        Run::new(&scenario, &[], &mut from_registry).err().map(|refusal| (refusal.key, refusal.value))
     };
     assert_eq!(refusal(["a", "a"]), Some(("radios.a.users".to_owned(), "a-1".to_owned())));
     assert_eq!(refusal(["a", "b"]), None);

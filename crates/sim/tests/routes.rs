@@ -33,7 +33,7 @@ fn the_longest_path_carries_and_a_longer_one_is_refused() {
     assert_eq!(arrived_over(longest).expect("carried"), 75);
     let refusal = arrived_over(longest + 1).expect_err("refused");
     assert_eq!(
-        (refusal.place.as_str(), refusal.found.as_str(), refusal.expected.as_str()),
+        (refusal.key.as_str(), refusal.value.as_str(), refusal.expected.as_str()),
         ("links", "a path over 255 links", "at most 254 links")
     );
 }

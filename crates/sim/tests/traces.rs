@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::LinkSettings;
-use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Steps};
+use tidegate_sim::link::capacity::{BrownianSettings, OpportunityTrace, Steps};
 use tidegate_sim::link::loss::Loss;
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 
@@ -30,7 +30,7 @@ fn rates(trace: &Trace) -> Vec<(i64, u64)> {
 #[test]
 fn mahimahi_lists_are_read_and_written() {
     let trace = parse("link.down", "0\n4\n4\n\n10\n");
-    assert_eq!(trace.capacity, Capacity::Opportunities(Recorded::new([0, 4, 4, 10], 1504).unwrap()));
+    assert_eq!(trace.capacity, Capacity::Opportunities(OpportunityTrace::new([0, 4, 4, 10], 1504).unwrap()));
     assert_eq!(trace.mean_rate(), Rate::from_bps(4 * 1504 * 8 * 100));
     assert_eq!(trace.to_mahimahi().unwrap(), "0\n4\n4\n10\n");
 }
@@ -369,7 +369,7 @@ fn generated_traces_are_recordings_of_the_process() {
     assert!((ratio - 1.0).abs() < 0.08, "{ratio}");
     assert!(Trace::generate_brownian(settings, 1, Span::ZERO).is_err());
     let dead = BrownianSettings { sigma: 0.0, initial: Some(0.0), ..settings };
-    assert!(Trace::generate_brownian(dead, 1, Span::from_secs(1)).unwrap_err().found.contains("outage"));
+    assert!(Trace::generate_brownian(dead, 1, Span::from_secs(1)).unwrap_err().value.contains("outage"));
 }
 
 /// The folder of collected traces, if it exists.

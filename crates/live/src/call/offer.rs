@@ -7,7 +7,7 @@ use tidegate_endpoint::{
     Endpoint, EndpointSettings, FeedbackSettings, Playout, ReceiveSettings, Repair, RtcpSettings, Signalled,
 };
 use tidegate_sim::Refusal;
-use tidegate_sim::scenario::assemble::{Maker, Makers, ends, label};
+use tidegate_sim::scenario::assemble::{Maker, Makers, endpoint_settings, label};
 use tidegate_sim::scenario::{ControllerSpec, FlowKind, Scenario};
 
 use super::compression::{deflate, inflate};
@@ -76,7 +76,7 @@ impl Offer {
         max_rate: Rate,
         make: &mut Makers<'_>,
     ) -> Result<(Endpoint, Self), Refusal> {
-        let [mut sender, mut receiver] = ends(scenario, make)?;
+        let [mut sender, mut receiver] = endpoint_settings(scenario, make)?;
         let [flow] = scenario.flows.as_slice() else {
             return Err(Refusal::from("the scenario must have one flow"));
         };

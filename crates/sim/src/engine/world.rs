@@ -22,7 +22,7 @@ const PACKETS_AT_ONE_INSTANT: u64 = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// The simulated time.
-    pub at: Time,
+    pub time: Time,
     /// The node that failed, or that was about to act.
     pub node: String,
     /// The failure, in words.
@@ -31,7 +31,7 @@ pub struct Stopped {
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {}: {}", self.node, self.at, self.reason)
+        write!(f, "{} at {}: {}", self.node, self.time, self.reason)
     }
 }
 
@@ -216,7 +216,7 @@ impl World {
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
     pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
-        self.run_some(until, u64::MAX).map(drop)
+        self.run_events(until, u64::MAX).map(drop)
     }
 
     /// Handles at most `events` events up to and including `until`; returns whether the clock got there. So a driver
@@ -224,7 +224,7 @@ impl World {
     ///
     /// # Errors
     /// When a node fails, asks for a time in the past, or never lets time pass.
-    pub fn run_some(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
+    pub fn run_events(&mut self, until: Time, mut events: u64) -> Result<bool, Stopped> {
         while let Some((time, id)) = self.wakeups.first() {
             if time > until {
                 break;
@@ -337,7 +337,7 @@ impl World {
             let gone = account.departed + account.consumed + account.dropped + inside;
             if arrived != gone {
                 return Err(Stopped {
-                    at: self.now,
+                    time: self.now,
                     node: node.name().to_owned(),
                     reason: format!(
                         "packets are not conserved: {arrived} came in, {gone} went out or stayed ({account:?}, inside \
@@ -469,6 +469,6 @@ impl World {
 
     #[cold]
     fn stopped(&self, id: NodeId, reason: String) -> Stopped {
-        Stopped { at: self.now, node: self.nodes[id.0 as usize].name().to_owned(), reason }
+        Stopped { time: self.now, node: self.nodes[id.0 as usize].name().to_owned(), reason }
     }
 }

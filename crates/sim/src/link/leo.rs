@@ -256,7 +256,7 @@ mod tests {
             let mut leo = starlink();
             change(&mut leo);
             let built = leo.link(LinkSettings::default(), "x", (1, 1), Span::from_secs(60));
-            built.unwrap_err().place
+            built.unwrap_err().key
         };
         assert_eq!(wrong(|leo| leo.median = Rate::ZERO), "capacity.leo.median");
         assert_eq!(wrong(|leo| leo.interval = Span::ZERO), "capacity.leo.interval");

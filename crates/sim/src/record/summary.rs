@@ -32,12 +32,12 @@ pub struct Summary {
     pub warnings: Vec<Warning>,
     /// Recorded networks that were played; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub recordings: Vec<Recorded>,
+    pub recordings: Vec<PlayedTrace>,
 }
 
 /// The part of a recorded network that a link played.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Recorded {
+pub struct PlayedTrace {
     /// The link's name.
     pub link: String,
     /// The recording's file, without folders.

@@ -53,7 +53,7 @@ pub struct Stepped {
     /// The true state of the flow.
     pub truth: Truth,
     /// The end of the step.
-    pub at: Time,
+    pub time: Time,
     /// Whether the flow's time is over.
     pub over: bool,
     /// Whether its sender had stopped before.
@@ -223,6 +223,6 @@ impl Episode {
         (self.begin, self.last) = (to, truth);
         self.steps += 1;
         let stopped = self.handle.as_ref().is_some_and(|handle| handle.begun() < self.steps);
-        Stepped { observed, truth, at: to, over: to >= self.stop, stopped }
+        Stepped { observed, truth, time: to, over: to >= self.stop, stopped }
     }
 }

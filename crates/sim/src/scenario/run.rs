@@ -5,7 +5,7 @@ use super::moves::Moves;
 use super::tightest_link::{capacity, set_tightest};
 use crate::engine::world::{Stopped, World};
 use crate::record::Recording;
-use crate::record::summary::{Recorded, Summary, Warning};
+use crate::record::summary::{PlayedTrace, Summary, Warning};
 use std::any::Any;
 use tidegate_core::outbox::PacketAccount;
 use tidegate_core::rng::Draws;
@@ -21,7 +21,7 @@ pub struct Run {
     pub(super) external: External,
     pub(super) moves: Moves,
     /// The recorded networks that it plays.
-    pub(super) recordings: Vec<Recorded>,
+    pub(super) recordings: Vec<PlayedTrace>,
 }
 
 /// The outcome of a run.
@@ -59,7 +59,7 @@ impl Run {
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
     pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
-        self.run_some(until, u64::MAX).map(drop)
+        self.run_events(until, u64::MAX).map(drop)
     }
 
     /// Runs up to `until`, or to its end if that is earlier, but handles not many more than `events`
@@ -67,8 +67,8 @@ impl Run {
     ///
     /// # Errors
     /// When a component fails: with its name, the time and the reason.
-    pub fn run_some(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
-        self.in_stretches(until, events, World::run_some)
+    pub fn run_events(&mut self, until: Time, events: u64) -> Result<bool, Stopped> {
+        self.in_stretches(until, events, World::run_events)
     }
 
     /// Runs as `run` does, and stops on the way for the end of the warm-up and for planned changes: events at the end
@@ -112,7 +112,7 @@ impl Run {
         if until <= self.reached() {
             return Ok(true);
         }
-        self.run_some(until - Span::from_nanos(1), events)
+        self.run_events(until - Span::from_nanos(1), events)
     }
 
     /// The earliest time at which no event has been handled yet; after [`Run::run_before`], that time.
@@ -212,10 +212,10 @@ impl Run {
 }
 
 /// The recordings, with the seconds that a run of this duration has played of each.
-fn played<'a>(recordings: impl Iterator<Item = &'a Recorded>, lasted: Span) -> Vec<Recorded> {
+fn played<'a>(recordings: impl Iterator<Item = &'a PlayedTrace>, lasted: Span) -> Vec<PlayedTrace> {
     let lasted = lasted.as_secs_f64();
     recordings
-        .map(|recording| Recorded { used_s: recording.used_s.min(lasted), ..recording.clone() })
+        .map(|recording| PlayedTrace { used_s: recording.used_s.min(lasted), ..recording.clone() })
         .collect()
 }
 

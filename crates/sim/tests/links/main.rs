@@ -6,7 +6,7 @@ use std::any::Any;
 use tidegate_core::NodeId;
 use tidegate_core::record::Backlog;
 use tidegate_core::{Cause, FlowId, Node, Packet, Port, Rate, Recorder, RouteId, Size, Span, Time};
-use tidegate_sim::link::capacity::{BrownianSettings, Recorded, Server, Steps};
+use tidegate_sim::link::capacity::{BrownianSettings, OpportunityTrace, Server, Steps};
 use tidegate_sim::link::jitter::Jitter;
 use tidegate_sim::link::loss::{GilbertElliott, Loss};
 use tidegate_sim::link::phases::Phases;
@@ -251,7 +251,7 @@ fn a_scheduled_link_carries_the_integral_of_its_rate() {
 fn a_recorded_link_carries_its_opportunities_to_the_packet() {
     // 15 opportunities in 100 ms, in bunches and with gaps
     let millis = [0, 1, 1, 1, 7, 8, 30, 30, 31, 64, 65, 66, 90, 90, 100];
-    let list = Recorded::new(millis, 1504).unwrap();
+    let list = OpportunityTrace::new(millis, 1504).unwrap();
     let settings = LinkSettings::new(Server::opportunities(list), Span::from_millis(10));
     let mut link = Link::new("link", 1, settings.clone()).unwrap();
     assert_eq!(link.nominal_rate(), Rate::from_bps(15 * 1504 * 8 * 10));
@@ -435,6 +435,6 @@ fn settings_out_of_range_are_refused_with_the_name_of_the_link() {
         good.with_jitter(Jitter::Uniform(Span::from_millis(-1))),
     ] {
         let error = Link::new("uplink", 1, bad).unwrap_err();
-        assert!(error.place.starts_with("uplink."), "{error}");
+        assert!(error.key.starts_with("uplink."), "{error}");
     }
 }

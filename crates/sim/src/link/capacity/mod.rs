@@ -16,7 +16,7 @@ pub(crate) use brownian::Brownian;
 pub use brownian::BrownianSettings;
 pub use constant::Constant;
 pub(crate) use opportunities::Instants;
-pub use opportunities::{MAHIMAHI_BYTES, Recorded};
+pub use opportunities::{MAHIMAHI_BYTES, OpportunityTrace};
 pub use schedule::{Schedule, Steps};
 pub(crate) use statuses::StatusProcess;
 pub use statuses::{Status, Statuses};
@@ -83,7 +83,7 @@ impl Server {
 
     /// Service at the opportunities of `list`.
     #[must_use]
-    pub fn opportunities(list: Recorded) -> Self {
+    pub fn opportunities(list: OpportunityTrace) -> Self {
         let bytes = list.bytes();
         Self::Opportunities(Box::new(Opportunities::new(Playback::new(list), bytes)))
     }

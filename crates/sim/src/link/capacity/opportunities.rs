@@ -65,13 +65,13 @@ impl<I: Instants> Opportunities<I> {
 
 /// A recorded list of opportunities that repeats at its last timestamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct OpportunityTrace {
     /// Milliseconds since the beginning, in order.
     millis: Arc<[u32]>,
     bytes: u32,
 }
 
-impl Recorded {
+impl OpportunityTrace {
     /// Opportunities of `bytes` bytes at `millis` milliseconds, repeated after the last one.
     ///
     /// # Errors
@@ -135,14 +135,14 @@ impl Recorded {
 /// A recorded list and the position of its playback.
 #[derive(Clone, Debug)]
 pub struct Playback {
-    pub(crate) list: Recorded,
+    pub(crate) list: OpportunityTrace,
     period: i64,
     origin: i64,
     index: usize,
 }
 
 impl Playback {
-    pub(crate) fn new(list: Recorded) -> Self {
+    pub(crate) fn new(list: OpportunityTrace) -> Self {
         let period = list.period().as_nanos();
         Self { list, period, origin: 0, index: 0 }
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn link(millis: &[u32]) -> Opportunities<Playback> {
-        Opportunities::new(Playback::new(Recorded::new(millis, 1504).unwrap()), 1504)
+        Opportunities::new(Playback::new(OpportunityTrace::new(millis, 1504).unwrap()), 1504)
     }
 
     fn served(start: i64, finish: i64) -> Served {
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn counting() {
-        let list = Recorded::new([0, 4, 4, 10], 1500).unwrap();
+        let list = OpportunityTrace::new([0, 4, 4, 10], 1500).unwrap();
         let counts = [0, 1, 4, 5, 10, 11, 14, 15].map(|now| list.count_before(at(now)));
         assert_eq!(counts, [0, 1, 1, 3, 3, 5, 5, 7]);
         assert_eq!(list.mean_rate(), Rate::from_bps(4 * 1500 * 8 * 100));
@@ -245,9 +245,9 @@ mod tests {
 
     #[test]
     fn unusable_lists_are_refused() {
-        assert!(Recorded::new([], 1504).is_err());
-        assert!(Recorded::new([0, 0], 1504).is_err());
-        assert!(Recorded::new([3, 2], 1504).unwrap_err().found.contains("opportunity 2 at 2 ms"));
-        assert!(Recorded::new([3], 0).is_err());
+        assert!(OpportunityTrace::new([], 1504).is_err());
+        assert!(OpportunityTrace::new([0, 0], 1504).is_err());
+        assert!(OpportunityTrace::new([3, 2], 1504).unwrap_err().value.contains("opportunity 2 at 2 ms"));
+        assert!(OpportunityTrace::new([3], 0).is_err());
     }
 }

@@ -329,7 +329,7 @@ mod tests {
         let wrong = |change: fn(&mut BucketSettings)| {
             let mut settings = settings(1_000_000, 3000, Some((2_000_000, 1500)));
             change(&mut settings);
-            Tokens::new(&settings).unwrap_err().place
+            Tokens::new(&settings).unwrap_err().key
         };
         assert_eq!(wrong(|settings| settings.rate = Rate::ZERO), "rate");
         assert_eq!(wrong(|settings| settings.burst = Size::ZERO), "burst");

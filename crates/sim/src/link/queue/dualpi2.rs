@@ -298,7 +298,7 @@ mod tests {
         let us = Span::from_micros;
         let refused = |target, rtt_max| {
             let settings = DualPi2Settings { target, rtt_max, ..DualPi2Settings::RFC_9332 };
-            settings.check().err().map(|refusal| refusal.place)
+            settings.check().err().map(|refusal| refusal.key)
         };
         assert_eq!(refused(us(10), us(30)), None);
         assert_eq!(refused(us(9), us(30)).as_deref(), Some("target"));

@@ -276,7 +276,7 @@ mod tests {
             |t_update| Pie::new(PieSettings { t_update, ..PieSettings::RFC_8033 }, room, 1, "link").err();
         assert_eq!(refusal_for(Span::from_micros(10)), None);
         let refused = refusal_for(Span::from_nanos(9999)).unwrap();
-        assert_eq!((&*refused.place, &*refused.expected), ("t_update", "at least 0.010000ms"));
+        assert_eq!((&*refused.key, &*refused.expected), ("t_update", "at least 0.010000ms"));
     }
 
     #[test]

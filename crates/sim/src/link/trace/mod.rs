@@ -11,7 +11,7 @@ mod text;
 mod write;
 
 use crate::link::LinkSettings;
-use crate::link::capacity::{Brownian, BrownianSettings, Instants, Recorded, Server, Steps};
+use crate::link::capacity::{Brownian, BrownianSettings, Instants, OpportunityTrace, Server, Steps};
 use crate::link::loss::Loss;
 use crate::link::phases::Phases;
 use crate::refusal::Refusal;
@@ -128,7 +128,7 @@ pub struct ReadOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Capacity {
     /// Delivery opportunities: instants at which a number of bytes can leave.
-    Opportunities(Recorded),
+    Opportunities(OpportunityTrace),
     /// A changing rate; always with a period.
     Rates(Steps),
 }
@@ -229,7 +229,7 @@ impl Trace {
     /// # Errors
     /// When there is no opportunity, or they are not in order of time.
     pub fn of_opportunities(name: String, millis: Vec<u32>, bytes: u32) -> Result<Self, Refusal> {
-        let capacity = Capacity::Opportunities(Recorded::new(millis, bytes)?);
+        let capacity = Capacity::Opportunities(OpportunityTrace::new(millis, bytes)?);
         Ok(Self { name, capacity, loss: None, delay: None })
     }
 

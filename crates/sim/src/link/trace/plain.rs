@@ -1,7 +1,7 @@
 //! Traces in JSON, for a page in a browser, which has no files.
 
 use super::{Capacity, Trace};
-use crate::link::capacity::{Recorded, Steps};
+use crate::link::capacity::{OpportunityTrace, Steps};
 use crate::link::loss::Loss;
 use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure_probability};
@@ -66,7 +66,9 @@ impl Trace {
             serde_json::from_str(text).map_err(|error| Refusal::from(format!("trace: {error}")))?;
         let TraceJson { name, opportunities_ms, bytes, rates, period_ns, loss, delay } = json;
         let capacity = match (opportunities_ms, bytes, rates, period_ns) {
-            (Some(millis), Some(bytes), None, None) => Capacity::Opportunities(Recorded::new(millis, bytes)?),
+            (Some(millis), Some(bytes), None, None) => {
+                Capacity::Opportunities(OpportunityTrace::new(millis, bytes)?)
+            }
             (None, None, Some(rates), period @ Some(_)) => Capacity::Rates(Steps::new(&rates, period)?),
             _ => {
                 let expected = "opportunities_ms and bytes, or rates and period_ns";

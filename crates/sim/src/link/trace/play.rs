@@ -1,7 +1,7 @@
 //! Traces played from an offset, or with scaled capacity.
 
 use super::{Capacity, Trace};
-use crate::link::capacity::{Recorded, Steps};
+use crate::link::capacity::{OpportunityTrace, Steps};
 use crate::link::phases::Phases;
 use crate::refusal::{Refusal, ensure};
 use tidegate_core::{Span, Time};
@@ -49,7 +49,7 @@ impl Trace {
                 if let Some(last) = millis.last_mut() {
                     *last = length;
                 }
-                Capacity::Opportunities(Recorded::new(millis, bytes as u32)?)
+                Capacity::Opportunities(OpportunityTrace::new(millis, bytes as u32)?)
             }
             Capacity::Rates(steps) => {
                 let rates: Vec<_> = steps.rates().map(|(time, rate)| (time, rate.scaled(scale))).collect();
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn opportunities_keep_their_number_and_period() {
-        let list = Recorded::new(vec![1, 4, 4, 9, 20], 1504).unwrap();
+        let list = OpportunityTrace::new(vec![1, 4, 4, 9, 20], 1504).unwrap();
         let trace =
             Trace { name: "x".into(), capacity: Capacity::Opportunities(list), loss: None, delay: None };
         let played = trace.played(Span::from_millis(4), 0.5).unwrap();

@@ -1,7 +1,7 @@
 //! Parsers of traces that are columns of numbers: mahimahi's, seconds and Mbit/s, data rate patterns.
 
 use super::{Capacity, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span_of, stretches};
-use crate::link::capacity::{MAHIMAHI_BYTES, Recorded};
+use crate::link::capacity::{MAHIMAHI_BYTES, OpportunityTrace};
 use tidegate_core::Span;
 
 const NOT_A_TRACE: &str =
@@ -47,7 +47,7 @@ pub(crate) fn mahimahi(file: &File<'_>) -> Result<Trace, TraceError> {
         }
         millis.push(millis_at);
     }
-    let capacity = Recorded::new(millis, MAHIMAHI_BYTES)
+    let capacity = OpportunityTrace::new(millis, MAHIMAHI_BYTES)
         .map_err(|_| file.error(None, "no opportunity later than 0 ms", "at least one"))?;
     Ok(Trace {
         name: file.name.to_owned(),

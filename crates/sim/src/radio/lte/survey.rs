@@ -8,7 +8,7 @@ use tidegate_core::record::NullRecorder;
 use tidegate_core::{Node, Outbox, Time};
 
 /// A network: name, settings, users.
-pub type Described<'a> = (&'a str, &'a Settings, &'a [User]);
+pub type NetworkDescription<'a> = (&'a str, &'a Settings, &'a [User]);
 
 /// The state of users at the beginning, and the throughput of those with a full buffer.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct Survey {
 /// # Errors
 /// When a setting is out of its range.
 pub fn survey(
-    (name, settings, users): Described<'_>,
+    (name, settings, users): NetworkDescription<'_>,
     seed: u64,
     begin: Time,
     end: Time,
@@ -60,7 +60,7 @@ fn run(network: &mut Network, end: Time, out: &mut Outbox) {
 /// # Errors
 /// When a setting is out of its range, or the user gets no data at all.
 pub fn trace(
-    (name, settings, users): Described<'_>,
+    (name, settings, users): NetworkDescription<'_>,
     seed: u64,
     begin: Time,
     end: Time,

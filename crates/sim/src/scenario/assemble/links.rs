@@ -6,7 +6,7 @@ use crate::link::capacity::{BrownianSettings, Constant, Server, Steps};
 use crate::link::queue::Discipline;
 use crate::link::trace::Trace;
 use crate::link::{Link, LinkSettings, ManagedLink};
-use crate::record::summary::Recorded;
+use crate::record::summary::PlayedTrace;
 use crate::scenario::{Capacity, LinkService, LinkSpec, Offset};
 use tidegate_core::{Node, Rate, Span, Stream};
 
@@ -80,14 +80,14 @@ impl Builder<'_> {
     }
 
     /// The part of each recorded network that is played if the run lasts as long as planned.
-    pub(super) fn recordings(&self) -> Result<Vec<Recorded>, Refusal> {
+    pub(super) fn recordings(&self) -> Result<Vec<PlayedTrace>, Refusal> {
         let mut recordings = Vec::new();
         for spec in &self.scenario.links {
             if let Capacity::Trace { index, offset, .. } = &spec.capacity {
                 let trace = self.trace(*index)?;
                 let (from, length) = (self.offset(offset)?, trace.duration());
                 let name = trace.name.rsplit(['/', '\\']).next().unwrap_or_default();
-                recordings.push(Recorded {
+                recordings.push(PlayedTrace {
                     link: spec.name.clone(),
                     trace: name.to_owned(),
                     from_s: Span::from_nanos(from.as_nanos() % length.as_nanos().max(1)).as_secs_f64(),

@@ -13,7 +13,7 @@ pub type Maker<'a> = dyn FnMut(&ControllerSpec) -> Result<Halves, Refusal> + 'a;
 
 /// An encoder in the loop that a flow needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct EncoderRequest<'a> {
     /// The flow's name.
     pub flow: &'a str,
     /// The scenario's specification of the encoder.
@@ -26,7 +26,7 @@ pub struct Wanted<'a> {
 
 /// Finds the encoder of a flow: returns the function that makes one for each of the flow's streams, or the reason for
 /// which there is none.
-pub type EncoderMaker<'a> = dyn FnMut(&Wanted<'_>) -> Result<live::EncoderFactory, String> + 'a;
+pub type EncoderMaker<'a> = dyn FnMut(&EncoderRequest<'_>) -> Result<live::EncoderFactory, String> + 'a;
 
 /// Makers of the parts of a world that are not data.
 pub struct Makers<'a> {
@@ -40,8 +40,8 @@ pub struct Makers<'a> {
 ///
 /// # Errors
 /// Always.
-pub fn no_encoder(wanted: &Wanted<'_>) -> Result<live::EncoderFactory, String> {
-    Err(format!("{}: encoders in the loop are not available here", wanted.spec.codec))
+pub fn no_encoder(request: &EncoderRequest<'_>) -> Result<live::EncoderFactory, String> {
+    Err(format!("{}: encoders in the loop are not available here", request.spec.codec))
 }
 
 /// Makes a controller of the registry, with the settings for a call.

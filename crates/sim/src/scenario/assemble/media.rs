@@ -1,7 +1,7 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::coupling::Plans;
-use super::{Builder, Makers, Refusal, Wanted, label, no_path, seed_of};
+use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, seed_of};
 use crate::engine::host::{Destination, Host};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
@@ -106,7 +106,10 @@ impl Builder<'_> {
 ///
 /// # Errors
 /// When it is not one media flow in one direction, or its settings are invalid.
-pub fn ends(scenario: &Scenario, make: &mut Makers<'_>) -> Result<[EndpointSettings; 2], Refusal> {
+pub fn endpoint_settings(
+    scenario: &Scenario,
+    make: &mut Makers<'_>,
+) -> Result<[EndpointSettings; 2], Refusal> {
     let [flow] = scenario.flows.as_slice() else {
         return Err(Refusal::new("flows", format!("{} flows", scenario.flows.len()), "one media flow"));
     };
@@ -238,7 +241,7 @@ fn streams(
                 bounds,
             },
             VideoSource::Encoder(spec) => SourceSettings::Live {
-                encoder: (make.encoder)(&Wanted { flow, spec, fps, payload: media.payload })?,
+                encoder: (make.encoder)(&EncoderRequest { flow, spec, fps, payload: media.payload })?,
                 fps,
                 bounds,
             },
