@@ -44,14 +44,14 @@ test("a link that carries another scenario of that name opens that one", async (
   assert.equal((await decode(await encode(shared, true), [own]))!.play.situation, own, "the same is had from the page, with all its controllers");
   const without = await decode(await encode(given, false), [own]);
   assert.equal(without!.play.situation, own);
-  assert.match(without!.notice!, /another version of the scenario small; the play is opened with this page's/);
+  assert.match(without!.notice!, /another version of the scenario small; this page opens it with its own version/);
   const seed = { ...own, document: { ...own.document, seed: 77 } };
   assert.equal((await decode(await encode({ ...shared, play: { ...shared.play, situation: seed } }, false), [own]))!.notice, null, "a play has its own seed");
 });
 
 test("what is carried must be a scenario that can be played", async () => {
   for (const change of [{ refused: "no" }, { refused: undefined }, { id: "else" }, { lowered: { ...own.lowered, moves: 5 } }, { contenders: [{}] }]) {
-    await assert.rejects(decode(pack({ ...good, situation: { ...own, ...change } }), [own]), /scenario in it is not what this page expects/, JSON.stringify(change));
+    await assert.rejects(decode(pack({ ...good, situation: { ...own, ...change } }), [own]), /its scenario does not have the form that this page expects/, JSON.stringify(change));
   }
 });
 
@@ -97,7 +97,7 @@ test("a broken link is a sentence that says what is wrong", async () => {
     [pack({ ...good, moves: [{ at: 1, link: "line", key: "loss", value: 2 }] }), /fraction from 0 to 1/],
     [pack({ ...good, moves: [{ at: 1, link: "line", key: "constructor", value: 2 }] }), /capacity, delay or loss/],
     [pack({ ...good, moves: [{ at: 1, link: "line", key: "capacity", value: 1.5 }] }), /whole bit/],
-    [pack({ ...good, moves: [{ at: 1, flow: "call", running: true }] }), /begins once/], [pack({ ...good, moves: [{ at: 1, flow: "download-1", running: false }] }), /begins once/],
+    [pack({ ...good, moves: [{ at: 1, flow: "call", running: true }] }), /one start and at most one end/], [pack({ ...good, moves: [{ at: 1, flow: "download-1", running: false }] }), /one start and at most one end/],
     [pack({ ...good, pad: "x".repeat(5_000_000) }), /damaged/],
   ] as const) {
     await assert.rejects(decode(fragment, [own]), sentence, fragment.slice(0, 60));

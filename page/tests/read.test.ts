@@ -14,7 +14,7 @@ test("a read is split into its sections, and a wrong length is found", () => {
   const found = split(Float64Array.of(1, 0.1, 0, 5, 6, NaN, 0, 2, 1, 0, 0, 100, NaN, 1, 0, 0, 50, 0), sections);
   assert.deepEqual([...found].map(([name, one]) => [name, one.rows]), [["decisions", 1], ["internals", 0], ["waiting", 2]]);
   assert.throws(() => split(Float64Array.of(1, 0.1), sections), /decisions are cut off/);
-  assert.throws(() => split(Float64Array.of(0, 0, 0, 7), sections), /1 values more/);
+  assert.throws(() => split(Float64Array.of(0, 0, 0, 7), sections), /1 values beyond/);
   assert.throws(() => split(Float64Array.of(-1, 0, 0), sections), /cut off/);
 });
 

@@ -135,8 +135,8 @@ pub(crate) fn with_cause(py: Python<'_>, message: String, raised: &Raised) -> Py
     error
 }
 
-fn refusal_at(py: Python<'_>, place: String, found: String) -> PyErr {
-    refused(py, &Refusal { place, found, expected: String::new() })
+fn refusal_at(py: Python<'_>, key: String, message: String) -> PyErr {
+    refused(py, &Refusal { key, value: message, expected: String::new() })
 }
 
 /// Builds the world of a scenario. `scenario_json` is as in the crate's `scenario` module, with `traces` by index.
@@ -173,7 +173,7 @@ pub(crate) fn prepare_with(
         if spec.python { from_python(py, spec, objects, raised) } else { assemble::from_registry(spec) }
     };
     let mut tapes = Tapes::new();
-    let mut encoder = |wanted: &EncoderRequest<'_>| encoder::make(wanted, objects, raised, &mut tapes);
+    let mut encoder = |request: &EncoderRequest<'_>| encoder::make(request, objects, raised, &mut tapes);
     let mut makers = Makers { controller: &mut make, encoder: &mut encoder };
     match Run::with(&scenario, &traces, &mut makers) {
         Ok(run) => Ok((scenario, run, tapes)),
@@ -205,8 +205,8 @@ pub(crate) fn run(
     let raised = Raised::default();
     let (_, mut run, tapes) = prepare(py, scenario_json, &traces, &objects, &raised)?;
     if let Some(key) = run.external().first() {
-        let found = "an external link or flow needs a driver; run this scenario inside tidegate.simpy";
-        return Err(refusal_at(py, key, found.to_owned()));
+        let message = "an external link or flow needs a driver; run this scenario inside tidegate.simpy";
+        return Err(refusal_at(py, key, message.to_owned()));
     }
     let started = Instant::now();
     let end = Time::ZERO + run.duration();

@@ -319,8 +319,7 @@ fn times_may_have_any_format_of_numbers() {
         let Capacity::Rates(steps) = &trace.capacity else { panic!("rates") };
         assert_eq!(steps.rates().nth(1).map(|(time, _)| time), Some(Time::from_nanos(nanos)), "{time}");
     }
-    for time in ["-1", "", ".", "1.2.3", "inf", "nan", "1_0", "99999999999999999999", "4294967.295000001"]
-    {
+    for time in ["-1", "", ".", "1.2.3", "inf", "nan", "1_0", "99999999999999999999", "4294967.295000001"] {
         let text = format!("time_s,rate_bps\n0,5\n{time},7\n");
         assert!(Trace::read("t.csv", text.as_bytes(), &ReadOptions::default()).is_err(), "{time}");
     }

@@ -132,7 +132,7 @@ def test_a_value_that_is_held_has_its_turn(opened: Open) -> None:
 
 def test_the_slider_reaches_what_chance_draws(opened: Open, tmp_path: Path) -> None:
     page = opened(at=served(tmp_path, "cell-with-outages", {}))
-    assert "drawn at random" in page.locator("#replaced").inner_text()
+    assert "recorded or random" in page.locator("#replaced").inner_text()
     to(page, 0.5)
     assert state(page, "capacity") > 4e6, "more than was thought before anything was drawn"
     assert int(page.locator("#capacity").input_value()) < 1000
@@ -142,11 +142,11 @@ def test_losses_of_a_process_are_gone_for_good(opened: Open, tmp_path: Path) -> 
     page = opened(at=served(tmp_path, "lossy-wifi", {}))
     to(page, 2)
     button = page.locator("#loss")
-    assert "gone for good" in str(button.get_attribute("title"))
+    assert "replaced for the rest of the run" in str(button.get_attribute("title"))
     assert button.get_attribute("aria-pressed") is None
     button.click()
     listed(page, 1)
-    assert "gone for good" in page.locator("#said").inner_text()
+    assert "replaced for the rest of the run" in page.locator("#said").inner_text()
     comes_true(page, "document.getElementById('loss').textContent === 'no loss'")
     to(page, 3)
     button.click()

@@ -290,11 +290,7 @@ impl Trace {
             // each stretch may be that long, but a sum of them would not fit into nanoseconds, nor be parsed again
             if LONGEST - (begin - Time::ZERO) < stretch.length {
                 let found = "rows with a total duration of more than 49 days";
-                return Err(file.error(
-                    None,
-                    found,
-                    "at most 49 days; are the times in another unit?",
-                ));
+                return Err(file.error(None, found, "at most 49 days; are the times in another unit?"));
             }
             rates.push((begin, stretch.rate));
             losses.push((begin, stretch.loss.filter(|&p| p > 0.0).map_or(Loss::None, Loss::Bernoulli)));

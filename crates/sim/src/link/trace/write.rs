@@ -77,7 +77,11 @@ impl Trace {
         let bins = self.duration().as_nanos().unsigned_abs() / bin.as_nanos().unsigned_abs();
         let binned = matches!(self.capacity, Capacity::Opportunities(_));
         ensure(!binned || bins <= MAX_ROWS, || {
-            format!("{}: {} has {bins} bins of {bin}: a file can have 20 million rows", self.name, self.duration())
+            format!(
+                "{}: {} has {bins} bins of {bin}: a file can have 20 million rows",
+                self.name,
+                self.duration()
+            )
         })?;
         let rates: Vec<(Time, Rate)> = match &self.capacity {
             Capacity::Rates(steps) => steps.rates().collect(),
