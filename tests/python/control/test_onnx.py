@@ -385,5 +385,7 @@ def test_a_model_at_the_sender_decides_over_a_socket(tmp_path: Path) -> None:
 
 def test_a_model_at_the_receiver_is_refused_before_anything_is_sent(make: Callable[..., Path]) -> None:
     changes = {"flows.call.media.controller": f"onnx:{make({}, 500_000.0)}"}
-    with pytest.raises(InputError, match="expected a controller of the registry, or one without a receiver half in Python"):
+    with pytest.raises(
+        InputError, match="expected a controller of the registry, or one without a receiver half in Python"
+    ):
         sockets.send(sockets.scenario_of(None, changes), "127.0.0.1:9", bytes(range(32)))

@@ -381,7 +381,7 @@ def test_what_does_not_fit_is_said() -> None:
     wrong("expected a minimum above zero and below the maximum", lambda: CallEnv(home(), rate=("2Mbps", "1Mbps")))
     wrong("expected a factor above 1", lambda: CallEnv(home(), action="change", factor=0.5))
     wrong("reward: found 1", lambda: CallEnv(home(), reward=1))  # type: ignore[arg-type]
-    wrong("at least an interval", lambda: CallEnv(home(), interval="11s").reset())
+    wrong("at least one interval", lambda: CallEnv(home(), interval="11s").reset())
     bare = home(**{"flows.call.media.feedback": {"format": "none"}})
     wrong('feedback.format: found "none"; expected', lambda: CallEnv(bare).reset())
     faster = home(**{"flows.call.media.max_rate": "1Mbps"})

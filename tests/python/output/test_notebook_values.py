@@ -190,12 +190,12 @@ def test_columns_rows_and_slices_of_a_table(run: Run) -> None:
 @pytest.mark.parametrize(
     ("key", "error", "words"),
     [
-        ("t_sec", KeyError, "no column.*t_sec.*there are t_s, "),
+        ("t_sec", KeyError, "no column.*t_sec.*available: t_s, "),
         (10**6, IndexError, "row 1000000: the table has .* rows"),
         (-(10**6), IndexError, "row -1000000: the table has"),
         (1.5, TypeError, "float.*expected a column's name, a row's number, or a slice"),
-        (slice(0, 6, 2), ValueError, "found a step of 2; expected neighbours"),
-        (slice(None, None, -1), ValueError, "found a step of -1; expected neighbours"),
+        (slice(0, 6, 2), ValueError, "found a step of 2; expected 1"),
+        (slice(None, None, -1), ValueError, "found a step of -1; expected 1"),
     ],
 )
 def test_a_wrong_key_says_what_would_be_right(run: Run, key: Any, error: type[Exception], words: str) -> None:

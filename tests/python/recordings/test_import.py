@@ -144,8 +144,9 @@ def test_what_fec_restored_was_lost(logs: tuple[Path, Path]) -> None:
     lost, delays = fates(run)
     assert lost == LOST
     assert np.allclose(delays, EXPECTED, atol=1e-6)
-    assert f"outgoing: {len(LOST)} packets in the receiver's log are lost according to the receiver's feedback" in " ".join(
-        run.warnings
+    assert (
+        f"outgoing: {len(LOST)} packets in the receiver's log are lost according to the receiver's feedback"
+        in " ".join(run.warnings)
     )
 
 
@@ -303,7 +304,7 @@ def test_files_that_are_not_there_and_too_many(tmp_path: Path, cli: Cli) -> None
     (tmp_path / "b.log").write_bytes(receiver())
     (tmp_path / "c.log").write_bytes(sender() + sender())
     told = cli("import", "a.log", "b.log", "c.log", "--out", "call")
-    assert "found 3 event logs; expected one of each end" in told.err
+    assert "found 3 event logs; expected one from each end" in told.err
     assert (
         "a.log: is given twice; expected that of the other end" in cli("import", "a.log", "a.log", "--out", "call").err
     )
@@ -357,7 +358,7 @@ def test_a_controller_hears_open_loop_what_it_was_told_in_a_run(captured: tuple[
     run, near, _ = captured
     again = imported([near], replay="gcc")
     ours, theirs = run.table("internals"), again.table("internals")
-    assert any("compare its detector, not its rates" in one for one in again.warnings)
+    assert any("compare the detectors, not the rates" in one for one in again.warnings)
 
     def noted(table: tidegate.Table, name: str) -> np.ndarray:
         return np.asarray(table.to_numpy("value")[table.to_numpy("name") == name])
@@ -379,7 +380,7 @@ def test_a_recorded_detector_beside_ours(logs: tuple[Path, Path], tmp_path: Path
         in cli("import", str(logs[0]), "--replay", "gcc:betta=1", "--out", "wrong").err
     )
     told = cli("import", str(logs[1]), "--replay", "gcc", "--out", "wrong")
-    assert (told.code, "found no feedback on packets that the near end sent" in told.err) == (2, True)
+    assert (told.code, "found no feedback on packets sent by the near end" in told.err) == (2, True)
     folder = shared() / "recordings" / "chromium-short"
     found = agreement(imported([folder / "sender.rtclog"], replay="gcc"))
     assert found is not None
@@ -520,7 +521,7 @@ def test_captures_that_are_wrong_are_told(captured: tuple[tidegate.Run, Path, Pa
         ),
         "none.pcap": (head + (101).to_bytes(4, "little"), "found no RTP"),
         "short.pcap": (head, "the link type of a pcap file takes 4 bytes, but 0 are left"),
-        "order.pcapng": (bytes.fromhex("0a0d0d0a1c00000011223344") + bytes(16), "found no byte order"),
+        "order.pcapng": (bytes.fromhex("0a0d0d0a1c00000011223344") + bytes(16), "found no byte-order magic"),
     }
     for name, (data, right) in wrong.items():
         (tmp_path / name).write_bytes(data)

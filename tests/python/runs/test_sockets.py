@@ -340,7 +340,7 @@ def test_a_caller_of_another_version_is_told_and_so_is_this_side(
             2,
             "--media needs packets",
         ),
-        (["send", "127.0.0.1:5004", "--key", "KEY", "--bind", "[::1]:5004"], 2, "same kind"),
+        (["send", "127.0.0.1:5004", "--key", "KEY", "--bind", "[::1]:5004"], 2, "same family"),
         (["send", "127.0.0.1:5004", "--key", "KEY", "--bind", "192.0.2.1:5004"], 2, "address of this machine"),
         (["receive", "--bind", "192.0.2.1:5004", "--key", "KEY"], 2, "address of this machine"),
         (["receive", "--bind", "127.0.0.1:TAKEN", "--key", "KEY"], 2, "in use"),

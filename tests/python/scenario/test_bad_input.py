@@ -144,8 +144,8 @@ CASES = [
          files=scenario('"10ms"', '"10ms"\ndiscipline = { name = "dualpi2", rtt_max = "29us" }')),
     Case("no idle time", RUN, 'x.toml:10: flows.call.tcp.workload.web.idle: found "0s"; expected more than zero',
          files=scenario('media = { controller = "gcc" }', 'tcp = { workload = { web = { idle = "0s" } } }')),
-    Case("what only the engine refuses", RUN, "x.toml:10: flows.call.udp.on: found 0.000001ms; expected at least a "
-         "millionth of the time that a packet takes (12.000000ms)",
+    Case("what only the engine refuses", RUN, "x.toml:10: flows.call.udp.on: found 0.000001ms; expected at least one "
+         "millionth of the time that sending a packet takes (12.000000ms)",
          files=scenario('media = { controller = "gcc" }',
                         'udp = { rate = "1Mbps", pattern = "on_off", on = "1ns", off = "1ns" }')),
     # names
@@ -198,7 +198,7 @@ CASES = [
     # traces
     Case("trace of nothing", ("compare", "gcc", "--link", "t.csv"), "links.bottleneck.capacity: {cwd}/t.csv: every rate is "
          "zero; the link would never carry a packet", files={"t.csv": "time_s,rate_mbps\n0,0\n1,0\n"}),
-    Case("trace too long for its format", ("trace", "convert", "t.csv", "o.mm"), "t.csv: 12500012500000 B are 8311178524 "
+    Case("trace too long for its format", ("trace", "convert", "t.csv", "o.mm"), "t.csv: 12500012500000 B make 8311178524 "
          "opportunities; a file can have 1 to 20 million", files={"t.csv": "time_s,rate_mbps\n0,1000000\n100,1\n"}),
     Case("trace of no time", ("trace", "generate", "o", "--duration", "1ns"),
          'duration: found "1ns"; expected from 1ms to 4233600s'),
@@ -327,7 +327,7 @@ BROKEN = [
      "for no change"),
     ("True in a decision", "return tidegate.Decision(True)", "found True of type bool; it must be a number of bit/s"),
     ("text as an internal", "self.internals['state'] = 'up'; return 10**6", "internals: 'state' of type str is 'up' of type str; "
-     "internals are numbers by name"),
+     "internals must be a dict of names and numbers"),
     ("negative rate", "return -1", "on_report: found -1; a rate must be finite and not negative"),
     ("alarm in the past", "return tidegate.Decision(10**6, alarm_ns=now_ns - 1)", "which is in the past"),
 ]  # fmt: skip

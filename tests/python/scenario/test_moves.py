@@ -125,7 +125,7 @@ def test_a_link_of_statuses_cannot_be_moved(cli: Cli, tmp_path: Path) -> None:
     done = cli("run", "x.toml")
     assert done.code == 2
     assert "x.toml:16: moves[1]: links.uplink.capacity: " in done.err
-    assert "none beside statuses" in done.err
+    assert "no such setting with statuses" in done.err
     assert cli("scenario", "check", "x.toml").err == done.err
-    with pytest.raises(InputError, match="none beside statuses"):
+    with pytest.raises(InputError, match="no such setting with statuses"):
         Scenario.load("x.toml").check()

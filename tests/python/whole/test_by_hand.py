@@ -155,7 +155,7 @@ def test_a_host_refuses_nonsense() -> None:
         tidegate.controller("gccc")
     with pytest.raises(ValueError, match="aiortk"):
         tidegate.controller("gcc", preset="aiortk")
-    with pytest.raises(ValueError, match="no receiving half"):
+    with pytest.raises(ValueError, match="no receiver half"):
         tidegate.receiver("gcc")
     with pytest.raises(ValueError, match="a name must have four ASCII characters"):
         Report(messages=[("TOOLONG", b"")])

@@ -96,9 +96,9 @@ def test_a_way_back_that_nobody_wrote_says_whose_it_is(tmp_path: Path, cli: Cli)
         (line,) = [one for one in lines if "links.cable.back.queue: " in one]
         return line
 
-    assert told().startswith(f"tidegate: warning: {file}:4: links.cable.back.queue: its 375 bytes are too few for ")
+    assert told().startswith(f"tidegate: warning: {file}:4: links.cable.back.queue: 375 bytes are too few for ")
     assert told().endswith(inherited)
-    assert "its 250 bytes" in told("--set", 'links.cable.back.queue={time="200ms"}')
+    assert "queue: 250 bytes" in told("--set", 'links.cable.back.queue={time="200ms"}')
     assert inherited not in told("--set", 'links.cable.back.queue={time="200ms"}')
     assert told("--set", "links.cable.back.delay=20ms").endswith(inherited), "a way back with other settings of its own"
 

@@ -217,8 +217,8 @@ rows! {
         frames_sent: Option<u64> => "frames sent", "", neither, 1.0, 0;
         "Video frames rendered."
         frames_rendered: Option<u64> => "frames rendered", "", higher, 1.0, 0;
-        "Gaps between rendered frames that are longer than max(3 x mean gap, mean gap + 150 ms) (W3C webrtc-stats), \
-         the gap up to the end included. A first second without a picture counts, too."
+        "Gaps between rendered frames that are longer than max(3 x mean gap, mean gap + 150 ms) (W3C webrtc-stats), the \
+         gap up to the end included. Having no picture for the first second or longer counts, too."
         freezes: Option<u64> => "freezes", "", lower, 1.0, 1;
         "Total duration of the freezes (W3C webrtc-stats, totalFreezesDuration), the time before a late first picture \
          and after an early last one included."

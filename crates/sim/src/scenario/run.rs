@@ -161,7 +161,7 @@ impl Run {
     /// that since the last call.
     fn check_environment(&self) -> Result<(), Stopped> {
         let stopped = |other: math::OtherEnvironment| Stopped {
-            at: self.world.now(),
+            time: self.world.now(),
             node: "the run".to_owned(),
             reason: other.to_string(),
         };
