@@ -19,13 +19,13 @@ from rich.progress import Progress
 from tidegate.control.registry import registry
 from tidegate.suite import Plan, Suite, SuiteResult, verdicts
 from tidegate.suite.model import RuleTable
-from tidegate.suite.scores import SHOWN, scores
+from tidegate.suite.scores import SCORED, scores
 
 RECORD = Path(__file__).parent / "kept" / "scorecards.csv"
 SUITE = "rmcat"
 SCHEMES = tuple(registry())
 """All that is in the registry, by its default preset."""
-SCORES = tuple(name for name, _ in SHOWN)
+SCORES = tuple(name for name, _ in SCORED)
 FIELDS = ("case", "controller", "state", "rules", "broken", *SCORES)
 
 
@@ -61,7 +61,7 @@ def cells(result: SuiteResult) -> Iterator[Cell]:
     """The lines of the record that a result makes."""
     for cell in result.cells:
         broken = tuple(f"{check.rule.name} {check.shown}" for check in cell.broken)
-        intervals = [result.interval(cell.case, cell.controller, name, of) for name, of in SHOWN]
+        intervals = [result.interval(cell.case, cell.controller, name, of) for name, of in SCORED]
         means = tuple(interval.mean if interval.count else None for interval in intervals)
         yield Cell(cell.case, cell.controller, cell.state, len(cell.checks), broken, means)
 

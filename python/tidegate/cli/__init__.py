@@ -23,7 +23,7 @@ from tidegate import _core
 from tidegate.cli import (
     diffs,
     gates,
-    look,
+    inspection,
     media,
     optimise,
     papers,
@@ -75,8 +75,8 @@ _COMMANDS = (
     results.results,
     reports.report,
     papers.paper,
-    look.controllers,
-    look.version,
+    inspection.controllers,
+    inspection.version,
 )
 for _command in _COMMANDS:
     app.command(_command.__name__.rstrip("_"))(_command)
@@ -84,8 +84,8 @@ _GROUPS = {
     "suite": suites.suites,
     "live": sockets.live_app,
     "media": media.media_app,
-    "scenario": look.scenario_app,
-    "trace": look.trace_app,
+    "scenario": inspection.scenario_app,
+    "trace": inspection.trace_app,
 }
 for _name, _group in _GROUPS.items():
     app.add_typer(_group, name=_name)
@@ -183,7 +183,7 @@ def _report(error: BaseException) -> int:
             say(str(error))
             return error.exit_code
         case MemoryError():
-            say('out of memory; a shorter duration or record = "summary" needs less')
+            say('out of memory; use a shorter duration or record = "summary"')
         case ImportError() if str(error.path).endswith(".so"):
             say(f"a library cannot be loaded: {error}; where memory is limited (ulimit -v), it needs more")
         case OSError():

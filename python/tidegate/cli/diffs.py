@@ -24,9 +24,9 @@ def diff(
 ) -> None:
     """Print the differences between two results: in settings, verdicts and numbers.
 
-    Numbers are compared seed by seed, since the same seed is the same luck; "B less A" is the mean of these differences
-    with its 95 % interval. The largest differences come first. A line says better or worse only if luck does not
-    explain the difference (Student's t, 5 % for all lines together).
+    Numbers are compared seed by seed, because the same seed gives the same random numbers; "B - A" is the mean of these
+    differences with its 95 % interval. The largest differences come first. A line says better or worse only if chance
+    does not explain the difference (Student's t, 5 % for all lines together).
 
     Example: tidegate diff out/before out/after
     """
@@ -38,7 +38,7 @@ def diff(
     results = opened(a, wanted), opened(b, wanted)
     sides = [difference.Side.of(result) for result in results]
     if sides[0].kind != sides[1].kind:
-        raise InputError(f"{a} holds a {sides[0].kind}, and {b} a {sides[1].kind}; expected two of one kind")
+        raise InputError(f"{a} holds a {sides[0].kind}, and {b} a {sides[1].kind}; expected two of the same kind")
     between = difference.Difference(*sides)
     named = ("A", a, between.a), ("B", b, between.b)
     if as_json:

@@ -35,12 +35,12 @@ def engine_of(name: str | None, scheduler: str | None, jobs: int | None) -> Iter
         InputError: when the options do not go together, no scheduler answers, or workers have another tidegate.
     """
     if name == "pool" and scheduler is not None:
-        raise InputError(f"--scheduler {scheduler}: is only valid with --engine dask")
+        raise InputError(f"--scheduler {scheduler}: the option is only valid with --engine dask")
     if name != "dask" and scheduler is None:
         yield
         return
     if jobs is not None and scheduler is not None:
-        raise InputError(f"-j {jobs}: the cluster decides how many runs go at once; leave -j out")
+        raise InputError(f"-j {jobs}: the cluster decides the number of runs at once; leave -j out")
     from tidegate.runs import engine
     from tidegate.runs.dask import Cluster
     from tidegate.wording import counted

@@ -37,9 +37,9 @@ def opened(folder: Path, wanted: Sequence[str]) -> Any:
         return kinds[kind_found][1](folder)
     expected = " or ".join([", ".join(wanted[:-1]), wanted[-1]])
     if kind_found is not None:
-        raise InputError(f"{folder}: holds a {kind_found}; expected a {expected}")
+        raise InputError(f"{folder} holds a {kind_found}; expected a {expected}")
     if not folder.is_dir():
         raise InputError(
             f"{folder}: {'is a file' if folder.exists() else 'there is no such folder'}; expected a {expected}"
         )
-    raise InputError(f"{folder}: holds no {expected} (no {', '.join(kinds[kind][0] for kind in wanted)})")
+    raise InputError(f"{folder} does not hold a {expected} (no {', '.join(kinds[kind][0] for kind in wanted)})")

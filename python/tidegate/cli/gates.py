@@ -43,12 +43,13 @@ def check(
         list[str],
         typer.Option(
             metavar="RULE",
-            help="What counts as worse: 'delay_p95 > +5% and > +10ms', 'utilisation < -5%', 'tcp rate < -20% in 5.6*'. "
-            "Or as changes: 'change(loss) > 2pp'. Repeatable; by default the baseline's rules.",
+            help="Change that counts as worse: 'delay_p95 > +5% and > +10ms', 'utilisation < -5%', "
+            "'tcp rate < -20% in 5.6*'. "
+            "Or as a change: 'change(loss) > 2pp'. Repeatable; by default the baseline's rules.",
         ),
     ] = [],  # noqa: B006
     write: Annotated[bool, typer.Option("--write", help="Make the baseline instead of checking.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Let undecided rules fail, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Count undecided rules as failed, too.")] = False,
     seeds: Annotated[
         int | None,
         typer.Option(min=1, help="Maximum number of seeds; by default as many as the baseline has, 80 with --write."),
@@ -87,7 +88,7 @@ def check(
     from tidegate._files import check_target, first_bytes, write_file
     from tidegate.gate import checking
     from tidegate.gate.baseline import Baseline
-    from tidegate.gate.deciding import LOOKS
+    from tidegate.gate.evidence import LOOKS
     from tidegate.output.junit import xml
     from tidegate.output.terminal import console, progress, show
     from tidegate.results.folders import check_folder
@@ -100,11 +101,11 @@ def check(
     bars = partial(progress, visible=not as_json)
     if write:
         of_checks = {"--strict": strict, "--junit": junit, "--github": github, "--all": every}
-        refuse(of_checks, "{}: is for checks; --write only makes a baseline")
+        refuse(of_checks, "{}: the option is for checks; --write only makes a baseline")
         if controller is None or suite is None:
             missing = "a controller" if controller is None else "--suite SUITE"
             right = f"tidegate check {baseline} {controller or 'CONTROLLER'} --suite {suite or 'smoke'} --write"
-            raise InputError(f"--write: needs {missing}: {right}")
+            raise InputError(f"--write: {missing} is missing; expected {right}")
         loaded = Suite.load(suite, traces=traces)
         with results_only(), stoppable("stopped; no baseline was written"), engine_of(engine, scheduler, jobs):
             saved = checking.write(
@@ -120,7 +121,7 @@ def check(
                 progress=bars,
                 force=force,
             )
-        counts = f"{len(saved.cases)} cases of {loaded.name}, {saved.seeds} seeds, {controller}"
+        counts = f"{controller}, {len(saved.cases)} cases of {loaded.name}, {saved.seeds} seeds"
         console().print(f"written to {baseline}: {counts}", soft_wrap=True)
         return
     before = Baseline.load(baseline)

@@ -12,7 +12,7 @@ from tidegate.cli.options import AsJson, Force, say_what_media_lacks
 from tidegate.cli.terminal import print_json, stoppable
 
 media_app = typer.Typer(
-    help="Real video: list clips, and make films of what viewers saw.",
+    help="Real video: list clips, and make films of the pictures that viewers saw.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -45,7 +45,7 @@ def clips(as_json: AsJson = False) -> None:
     print_rows(["clip", "size", "frames/s"], rows)
     to = console()
     to.print("\nOr the path of a video file. Settings, as in --media bikes:size=320x136,group=24:\n")
-    print_rows(["setting", "what it is"], settings.table(), words={1})
+    print_rows(["setting", "meaning"], settings.table(), text_columns={1})
     encoder = f"codec={openh264.NAME}, an encoder in the loop, is in this build."
     absent = f"There is no encoder in the loop in this build; build with: {openh264.BUILD}"
     to.print(f"\n{encoder if openh264.is_in() else absent}", soft_wrap=True)

@@ -83,7 +83,7 @@ CasesOfSuite = Annotated[
 ]
 Traces = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that take windows of them."),
+    typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that use excerpts of them."),
 ]
 
 
@@ -121,7 +121,7 @@ def captured(pcap: bool, out: Path | None) -> dict[str, Any]:
         InputError: when there is no folder for the files.
     """
     if pcap and out is None:
-        raise InputError("--pcap: needs a folder for the files: --out DIR")
+        raise InputError("--pcap: no folder is given for the files; add --out DIR")
     return {"capture": True} if pcap else {}
 
 
@@ -149,7 +149,7 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
     values: dict[str, Any] = {}
     for key, text in map(pair, sets):
         if key in values:
-            raise InputError(f"--set {key}: is given twice")
+            raise InputError(f"--set {key}: the key is given twice")
         with located(f"--set {key}"):
             values[key] = plain_value(text)
     if duration is not None:
@@ -159,7 +159,7 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
         if value is None:
             continue
         if key in values:
-            raise InputError(f"--{key} {value}: --set {key} sets it, too; expected one of the two")
+            raise InputError(f"--{key} {value}: --set {key} sets the same key; expected only one of the two")
         values[key] = value
     return values
 

@@ -50,7 +50,7 @@ def paper(
     if key == "list":
         how = {"--quick": quick, "--full": full, "--out": out, "--seeds": seeds}
         where = {"--jobs": jobs, "--engine": engine, "--scheduler": scheduler}
-        refuse({**how, **where}, "list: runs nothing, so {} has no effect; give the key of a paper")
+        refuse({**how, **where}, "list: the list runs nothing, so {} has no effect; give the key of a paper")
         _list(as_json=as_json)
         return
     with engine_of(engine, scheduler, jobs):

@@ -61,7 +61,7 @@ def play(
         )
     if out is not None:
         if out.is_dir():
-            raise InputError(f"--out {out}: is a folder; expected a file, such as {out / 'play.html'}")
+            raise InputError(f"--out {out}: the path is a folder; expected a file, such as {out / 'play.html'}")
         check_target(out, "page of tidegate", pages.is_page, force=force)
     loaded = Scenario.load(scenario, changes(set_, seed=seed))
     try:
@@ -74,7 +74,7 @@ def play(
         payload = pages.payload(loaded, refused=str(error))
     text = pages.page(payload)
     if changed := pages.newer():
-        say(f"warning: the page was built before {changed} changed; `make page` builds it anew")
+        say(f"warning: the page was built before {changed} changed; run `make page` to build it again")
     if out is not None:
         write_file(out, text)
         sys.stdout.write(f"written to {out}\n")
@@ -94,7 +94,7 @@ def _serve(text: str, port: int, *, opened: bool) -> None:
 
         def open_it() -> None:
             if not webbrowser.open(server.address):
-                say("found no browser to open; the address works in one on this machine")
+                say("found no browser; open the address in a browser on this machine")
 
         if opened:
             # in a thread, because the call waits for browsers that run in a terminal

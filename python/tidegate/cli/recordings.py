@@ -95,14 +95,14 @@ def import_(
         comparison = agreement(run)
         if comparison is not None:
             console().print(
-                f"{replay} hears the same feedback: its detector says the same as the recorded one "
-                f"{comparison['agree']:.1%} of the time; over-use {comparison['replayed_overuse']:.1%}, "
+                f"{replay} with the recorded feedback: its detector agrees with the recorded detector "
+                f"{comparison['agree']:.1%} of the time; over-use: {comparison['replayed_overuse']:.1%} of the time, "
                 f"recorded {comparison['recorded_overuse']:.1%}"
             )
         console().print(f"\nwritten to {out}")
     if trace is not None and found_capacity is not None:
         say(
-            f"{trace}: a lower bound of the capacity; a queue stood {found_capacity.stood:.1%} of the time, and "
-            "only then is it what the link gave this call"
+            f"{trace}: a lower bound of the capacity; packets queued {found_capacity.stood:.1%} of the time, and "
+            "only then the bound is the rate that the link gave this call"
         )
     say_remarks(run.remarks)

@@ -63,7 +63,7 @@ def report(
         write_page(target, source.document())
     elif isinstance(source, SearchResult | SuiteResult):
         kind = "a search" if isinstance(source, SearchResult) else "a suite's result"
-        raise InputError(f"--out {out}: {kind} has no picture; expected .html")
+        raise InputError(f"--out {out}: a picture of {kind} cannot be drawn; expected .html")
     else:
         _draw(source, target)
     console().print(f"written to {target}")

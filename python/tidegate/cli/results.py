@@ -74,7 +74,7 @@ def results(
     for name, table in itertools.chain([(controller, first)], parts):
         if missing := sorted({*selected, *filter_columns} - {dataset.CONTROLLER, *table.columns}):
             raise InputError(
-                f"{folder}: one of its files lacks the column {missing[0]}; run the same sweep again to rewrite it"
+                f"{folder}: one of the files lacks the column {missing[0]}; run the same sweep again to rewrite it"
             )
         values, matches = _matching(name, table, [*selected, *filter_columns], condition)
         total, count = total + len(table), count + len(matches)
@@ -94,7 +94,7 @@ def _catalogue() -> dict[str, Metric]:
     from tidegate.results.metrics import METRICS
     from tidegate.suite import numbers
 
-    return {**METRICS, **{name: numbers.about(name) for name in numbers.known()}}
+    return {**METRICS, **{name: numbers.metric_of(name) for name in numbers.names()}}
 
 
 def _default_columns(kinds: Mapping[str, str], first: Table) -> list[str]:
@@ -129,10 +129,10 @@ def _csv_cell(value: Any) -> Any:
 def _print_rows(names: Sequence[str], rows: list[dict[str, Any]], metrics: dict[str, Metric]) -> None:
     from tidegate.output.terminal import broken, print_rows
 
-    heads = [f"{metrics[name].label} ({metrics[name].unit})" if name in metrics else one_line(name) for name in names]
+    headers = [f"{metrics[name].label} ({metrics[name].unit})" if name in metrics else one_line(name) for name in names]
     cells = ([_cell(value, metrics.get(name)) for name, value in row.items()] for row in rows)
     if rows:
-        print_rows([*map(broken, heads)], cells, first=sum(name not in metrics for name in names))
+        print_rows([*map(broken, headers)], cells, key_columns=sum(name not in metrics for name in names))
 
 
 def _cell(value: Any, metric: Metric | None) -> str:

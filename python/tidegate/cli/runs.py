@@ -141,8 +141,8 @@ def compare(
 ) -> None:
     """Compare controllers on one network.
 
-    All controllers have the same network, luck and competition. With --media CLIP the video of media flows is real: a
-    clip is encoded at a ladder of rates, sent, decoded as far as it arrived in time, and judged.
+    All controllers have the same network, random numbers and cross traffic. With --media CLIP the video of media flows
+    is real: a clip is encoded at a ladder of rates, sent, decoded as far as it arrived in time, and judged.
 
     Example: tidegate compare gcc fixed --link LTE.trace --cross tcp:cubic@20s --seeds 5 --out DIR
 
@@ -150,7 +150,7 @@ def compare(
 
     Example: tidegate compare gcc tfrc --media bikes:size=320x136 --out DIR
 
-    A real program can make the call by the wall clock, at both ends, on the same links with the same luck (Linux):
+    A real program can make the call in real time, at both ends, on the same links with the same seeds (Linux):
 
     Example: tidegate compare gcc "program:python3 docs/examples/rtp_cbr.py" --capacity 1Mbps --duration 10s
     """

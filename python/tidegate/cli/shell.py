@@ -138,8 +138,8 @@ def _programs(words: Sequence[str]) -> Programs:
 
 def _invite(name: str, ends: Programs) -> None:
     end = "A" if ends.a == "shell" else "B"
-    hint = f"; the other end: tidegate shell --enter {name}" if ends.b is None else ""
-    say(f"your shell is at end {end}; the session ends with it{hint}")
+    hint = f"; for a shell at the other end: tidegate shell --enter {name}" if ends.b is None else ""
+    say(f"your shell is at end {end}; the session ends with this shell{hint}")
 
 
 def _enter(name: str, words: Sequence[str]) -> NoReturn:
@@ -166,11 +166,14 @@ def _print_session(session: Session) -> None:
         to.print(f"A-{number} and B-{number}: {protocol}, {ends[0]} and {ends[1]}")
     for stream in session.streams:
         to.print(str(stream))
-    to.print(f"written after due: {session.lateness}; {kind}" + "".join(f"\n  {reason}" for reason in against))
+    to.print(
+        f"packets written after their due time: {session.lateness}; {kind}"
+        + "".join(f"\n  {reason}" for reason in against)
+    )
     if info["clamped"]:
         worst = info["clamped_by"]["worst_ms"]
-        to.print(f"{info['clamped']} of {info['packets']} packets entered the model late, by {worst:.3f} ms at most")
-    same = "each due time and each drop is the same in the replay"
+        to.print(f"{info['clamped']} of {info['packets']} packets entered the model late, by at most {worst:.3f} ms")
+    same = "all due times and drops are the same in the replay"
     to.print(same if session.differs is None else f"the replay differs: {session.differs}")
 
 
@@ -179,14 +182,16 @@ def _end(session: Session) -> None:
     info = session.about
     if info["why"] == "behind":
         expected = "expected a scenario with less traffic, or a faster or less busy machine"
-        raise InputError(f"this machine is too slow for it: the model fell a second behind the clock; {expected}")
+        raise InputError(
+            f"this machine is too slow for the session: the model fell a second behind the clock; {expected}"
+        )
     if info["interrupted"]:
         raise typer.Exit(130)
     bad = 0
     for name, program in info["programs"].items():
         status = program["status"]
         if status and not program["stopped"]:
-            how = f"ended with {status}" if status > 0 else f"was killed by signal {-status}"
+            how = f"ended with exit code {status}" if status > 0 else f"was killed by signal {-status}"
             say(f"program {name} ({' '.join(program['argv'])}) {how}")
             bad = 1
     if bad:

@@ -173,7 +173,7 @@ def gap(
         ),
     ] = None,
     set_: Sets = [],  # noqa: B006
-    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if a limit does not hold.")] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if a limit exceeded.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a call that went over a socket, and print both side by side.
@@ -201,14 +201,14 @@ def gap(
     if as_json:
         print_json(comparison.to_data())
     else:
-        held = {True: "holds", False: "does not hold", None: ""}
+        held = {True: "kept", False: "exceeded", None: ""}
         rows = (
             (line.label, line.show(line.live), line.show(line.simulated), line.limit, held[line.within])
             for line in comparison.lines
         )
         print_rows(["", "live", "simulated", "limit", ""], rows)
         if network is None and live.name == "call":
-            console().print("\nthe network is taken as 1 Gbps without delay; --scenario says what it was")
+            console().print("\nthe simulation assumes 1 Gbit/s without delay; give the real network with --scenario")
     say_remarks(comparison.simulated.remarks, comparison.simulated.scenario)
     if exit_code and not comparison.within:
         raise typer.Exit(1)
@@ -225,7 +225,7 @@ def _rate(text: str) -> Any:
 
 def _check_pcap(pcap: bool, out: Path | None) -> None:
     if pcap and out is None:
-        raise InputError("--pcap: needs a folder for the file: --out DIR")
+        raise InputError("--pcap: no folder is given for the file; add --out DIR")
 
 
 @contextmanager
@@ -265,7 +265,7 @@ def _judged(run: Run, media: str, *, with_bar: bool) -> Run:
     from tidegate.video.settings import Settings
 
     if run.about["live"]["other"] is None:
-        say("warning: the pictures were not judged: what arrived is not known")
+        say("warning: the pictures were not judged: the receiver's record of arrivals is missing")
         return run
     try:
         with raised(), progress("judge the pictures", visible=with_bar) as tell:
@@ -319,13 +319,13 @@ def _finish(run: Run, out: Path | None, capture: Path | None, *, as_json: bool, 
     say_remarks(run.remarks)
     if out is not None and not as_json:
         console().print(f"\nwritten to {out}")
-    recorded = f"; what was recorded until then is in {out}" if out is not None else ""
+    recorded = f"; the recording of the call until then is in {out}" if out is not None else ""
     match live["why"]:
         case "stopped":
             raise typer.Exit(_STOPPED)
         case "silent":
             ended = f"so the call ended after {live['lasted_s']:.1f} s{recorded}"
-            raise RunError(f"nothing came from {partner} for {sockets.SILENCE} s, {ended}")
+            raise RunError(f"no packet came from {partner} for {sockets.SILENCE} s, {ended}")
         case "ended":
             say(f"{partner} ended the call after {live['lasted_s']:.1f} s")
     if live["other"] is None:
@@ -340,16 +340,16 @@ def _print_health(live: dict[str, Any]) -> None:
     to.print()
     mine, theirs = ("sender", "receiver") if live["side"] == "sender" else ("receiver", "sender")
     rows = [_health(side, live[key]) for side, key in ((mine, "own"), (theirs, "other")) if live[key] is not None]
-    heads = ["side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored"]
-    print_rows(heads, rows)
+    headers = ["side", "wakeups", "late p50 (ms)", "p99", "worst", "judged", "unsent", "capped", "ignored"]
+    print_rows(headers, rows)
     for side, key in ((mine, "own"), (theirs, "other")):
         if live[key] is not None and any(live[key]["ignored"].values()):
             to.print(f"the {side} ignored datagrams: {_reasons(live[key]['ignored'])}")
     if live["least_round_trip_ms"] is not None:
         round_trip = f"{live['least_round_trip_ms']:.3f} ms"
-        to.print(f"\nleast round trip {round_trip}; one-way delays take both directions to be equally fast")
+        to.print(f"\nminimum round trip {round_trip}; one-way delays assume that both directions are equally fast")
         to.print(_clocks(live))
-    to.print(f"quiet: wakeups late by at most {_NOISY_MS:.0f} ms at the 99th percentile")
+    to.print(f"quiet means: wakeups are late by at most {_NOISY_MS:.0f} ms at the 99th percentile")
 
 
 def _health(side: str, health: dict[str, Any]) -> list[str]:
@@ -369,5 +369,5 @@ def _clocks(live: dict[str, Any]) -> str:
     offset = f"the receiver's clock began {abs(ahead):.3f} ms {'before' if ahead >= 0 else 'after'} the sender's"
     if ppm is None:
         return offset
-    correction = "is taken out" if live["clock_drift_removed"] else "comes to less than 1 ms and is left in"
-    return f"{offset} and goes {abs(ppm):.1f} ppm too {'slow' if ppm > 0 else 'fast'}, which {correction}"
+    correction = "is removed" if live["clock_drift_removed"] else "is less than 1 ms in all and is not removed"
+    return f"{offset} and runs {abs(ppm):.1f} ppm too {'slow' if ppm > 0 else 'fast'}; the drift {correction}"

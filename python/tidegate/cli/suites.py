@@ -28,7 +28,7 @@ Name = Annotated[
 ]
 Traces = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that take windows of them (traces)."),
+    typer.Option(metavar="FOLDER", help="Folder of recorded networks, for suites that use excerpts of them (traces)."),
 ]
 
 suites = typer.Typer(no_args_is_help=True, help="Many controllers on many networks, judged by rules.")
@@ -70,7 +70,7 @@ def show(suite: Name, traces: Traces = None, as_json: AsJson = False) -> None:
     rows = (
         (case.name, case.title, f"not run: {case.not_run}" if case.not_run else case.source) for case in loaded.cases
     )
-    print_rows(["case", "", ""], rows, words={1, 2})
+    print_rows(["case", "", ""], rows, text_columns={1, 2})
     for rule in loaded.rules:
         to.print(f"\n{rule.name}: {rule.says}", soft_wrap=True)
         to.print(f"  {' '.join(rule.cases)}; {rule.source}{'; ' if rule.why else ''}{rule.why}", soft_wrap=True)
@@ -97,12 +97,12 @@ def check(suite: Annotated[str, typer.Argument(metavar="FILE", help="A suite's f
 
 @suites.command()
 def metrics() -> None:
-    """List the metrics that rules can be about."""
+    """List the metrics that rules can limit."""
     from tidegate.output.terminal import console
     from tidegate.suite import numbers
 
-    for name in numbers.known():
-        metric = numbers.about(name)
+    for name in numbers.names():
+        metric = numbers.metric_of(name)
         unit = f" [{metric.unit}]" if metric.unit else ""
         console().print(f"{name}: {metric.label}{unit}. {metric.definition}", soft_wrap=True)
 
@@ -142,7 +142,7 @@ def run(
 
     Example: tidegate suite run traces gcc scream --traces FOLDER --seeds 1 --out DIR
 
-    A real program can make the call of each case that has one, by the wall clock (Linux):
+    A real program can make the call of each case that has one call, in real time (Linux):
 
     Example: tidegate suite run smoke gcc "program:python3 docs/examples/rtp_cbr.py" --cases fq-codel --seeds 1
     """
@@ -172,14 +172,14 @@ def run(
     if result.resumed:
         # a controller that cannot take part in a case never has a run of it
         able = {point.key for point in plan.points if (point.case.name, point.controller) not in result.unfit}
-        say(f"{result.resumed} of {len(able)} runs were there already")
+        say(f"{result.resumed} of {len(able)} runs existed already")
     if broken := [cell for cell in result.cells if cell.state == "error"]:
         why = [f"{cell.case}, {cell.controller}: {cell.why}" for cell in broken]
         raise RunError("\n".join([f"{len(broken)} of {len(result.cells)} cells failed:", *why]))
     for controller in result.controllers:
         reasons = [why for (_, name), why in result.troubles.items() if name == controller]
         if reasons and not any(name == controller for _, name in result.rows):
-            raise InputError(f"{controller}: fits no case: {reasons[0]}")
+            raise InputError(f"{controller} fits no case: {reasons[0]}")
 
 
 def _data(result: SuiteResult) -> dict[str, object]:

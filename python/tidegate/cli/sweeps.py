@@ -90,22 +90,24 @@ def sweep(
     for text in set_:
         key, values = pair(text)
         if key in grid:
-            raise InputError(f"--set {key}: is given twice; write {key}=A,B")
+            raise InputError(f"--set {key}: the key is given twice; write {key}=A,B")
         with located(f"--set {text}"):
             grid[key] = ranges.values(values)
     by = engine_of(engine, scheduler, jobs)
     if suite is not None:
         if scenario is not None:
-            raise InputError(f"{scenario}: does not go with --suite, which has its own scenarios")
+            raise InputError(f"{scenario}: a scenario does not go with --suite, which has its own scenarios")
         with results_only():
             loaded = Suite.load(suite, traces=traces)
             plan = SweepPlan.of(loaded, grid, controller, seeds=seeds, cases=cases)
         _over_suite(plan, out, jobs, by, as_json=as_json)
         return
     of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}
-    refuse(of_suites, "{}: is for suites; name one with --suite")
+    refuse(of_suites, "{}: the option is for suites; name one with --suite")
     if scenario is None:
-        raise InputError("name a scenario to sweep (see tidegate scenario list), or a suite with --suite")
+        raise InputError(
+            "no scenario is given; expected a scenario (see tidegate scenario list), or a suite with --suite"
+        )
     _in_scenario(scenario, grid, out, seeds or 1, jobs, by, as_json=as_json)
 
 
@@ -134,7 +136,7 @@ def _in_scenario(
         console().print(_written(out, "report.html", "sweep.png", "summary.md", "summary.csv", "flows.csv"))
     say_remarks(view.remarks(row["summary"] for row in result.rows), loaded)
     if result.resumed:
-        say(f"{result.resumed} of {len(plan.points)} runs were there already")
+        say(f"{result.resumed} of {len(plan.points)} runs existed already")
     if result.failed:
         raise RunError("\n".join([f"{len(result.failed)} of {len(plan.points)} runs failed:", *result.failed]))
 
@@ -158,7 +160,7 @@ def _over_suite(plan: SweepPlan, out: Path, jobs: int | None, by: By, *, as_json
     for why, skipped in Counter(case.not_run for case in result.suite.cases if case.not_run).items():
         say(f"{skipped} {'case was' if skipped == 1 else 'cases were'} not run: {why}")
     if result.resumed:
-        say(f"{result.resumed} of {count} runs were there already")
+        say(f"{result.resumed} of {count} runs existed already")
     if swept.failed:
         raise RunError("\n".join([f"{len(swept.failed)} of {len(result.cells)} cells failed:", *swept.failed]))
 

@@ -49,8 +49,8 @@ def _of_way_back(key: str, scenario: Scenario) -> str:
         begin = f"links.{link.name}.back."
         name = key.removeprefix(begin).partition(".")[0]
         if key.startswith(begin) and (isinstance(link.back, bool) or name not in link.back.model_fields_set):
-            hint = f"back = {{ {name} = ... }} in this table gives it its own"
-            return f" (the way back has the {name} of the way there; {hint})"
+            hint = f"for another one write back = {{ {name} = ... }} in this table"
+            return f" (the backward direction has the forward direction's {name}; {hint})"
     return ""
 
 

@@ -19,7 +19,7 @@ from tidegate.control.registry import is_program
 from tidegate.errors import InputError, RunError
 from tidegate.output import csv
 from tidegate.output.document import Document
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.output.progress import progress_bar
 from tidegate.results.folders import write_folder
 from tidegate.results.remarks import Remarks
@@ -62,7 +62,7 @@ class ComparisonShape(Shape):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
+class Comparison(Displayable):
     """Runs of several controllers over the same scenario and seeds."""
 
     scenario: Scenario
@@ -113,7 +113,7 @@ class Comparison(Shown):
         return [run.seed for run in next(iter(self.runs.values()))]
 
     def __repr__(self) -> str:
-        return f"<tidegate Comparison of {', '.join(self.controllers)} over {self._where}>"
+        return f"<tidegate Comparison of {', '.join(self.controllers)} on {self._where}>"
 
     @property
     def _where(self) -> str:
@@ -170,7 +170,7 @@ class Comparison(Shown):
                 for run in runs:
                     run_folder = f"runs/{stems[name]}-seed{run.seed}"
                     if (making / run_folder).exists():
-                        raise InputError(f"{name}: has two runs of seed {run.seed}; expected one of each seed")
+                        raise InputError(f"{name} has two runs with seed {run.seed}; expected one run per seed")
                     run.save(making / run_folder)
                     saved.append({"controller": name, "seed": run.seed, "folder": run_folder})
             write_file(making / "table.md", self.table.to_markdown())
@@ -212,7 +212,7 @@ class Comparison(Shown):
         try:
             attached = {name: saved.file(name).read_bytes() for name in index.attached}
         except OSError as error:
-            raise InputError(f"{path}: is incomplete: {error.filename} cannot be read") from None
+            raise InputError(f"{path}: the folder is incomplete: {error.filename} cannot be read") from None
         return cls(scenario, runs, index.command, attached, index.failed)
 
 
@@ -268,7 +268,7 @@ def compare(
     variants = [with_controller(base, by_label[label]) for label in simulated]
     if sessions and media is not None:
         raise InputError(
-            f"{sessions[0].contender.label}: makes its own video; a clip can be fed only to simulated calls"
+            f"{sessions[0].contender.label} makes its own video; a clip can only be fed to simulated calls"
         )
 
     def runs_of(

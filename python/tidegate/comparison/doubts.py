@@ -63,8 +63,8 @@ def _limited_by_the_source(
         return
     used = max(_used(runs[label]) for label in limited)
     room = f", on a link that was {100 * used:.0f} % full" if math.isfinite(used) else ""
-    why = "so that the source set their rates, not the controllers; raise this setting, or lower the capacity"
-    yield f"{key}: {listed(limited, most=NAMED)} sent all that the source has ({rate}){room}, {why}"
+    why = "so the source limited their rates, not the controllers; raise this setting, or lower the capacity"
+    yield f"{key}: {listed(limited, most=NAMED)} sent all that the source can produce ({rate}){room}, {why}"
 
 
 def _received(summaries: Sequence[Summary], flow: str) -> float:
@@ -75,8 +75,8 @@ def _received(summaries: Sequence[Summary], flow: str) -> float:
 
 def _used(summaries: Sequence[Summary]) -> float:
     """The mean utilisation of the fullest link; NaN where no link has a capacity."""
-    fullest = view.fullest(summaries)
-    return math.nan if fullest is None else fullest[1]
+    link = view.most_utilised_link(summaries)
+    return math.nan if link is None else link[1]
 
 
 def _source_maximum(scenario: Scenario, name: str) -> tuple[str, Rate] | None:
@@ -103,8 +103,8 @@ def _little_played(runs: Mapping[str, Sequence[Summary]]) -> Iterator[str]:
         if part < _PLAYED and link not in reported:
             reported.add(link)
             share = f"{100 * part:.0f} %" if part >= 0.01 else f"{100 * part:.1g} %"  # noqa: PLR2004
-            why = "too little to speak for this network"
-            more = 'more seeds with offset = "random", or a longer duration, play more'
+            why = "too little to represent this network"
+            more = 'use more seeds with offset = "random", or a longer duration'
             yield f"links.{link}.capacity.trace: {share} of {trace} was played, {why}; {more}"
 
 
@@ -113,7 +113,7 @@ def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Summary]]) -> 
     several_seeds = max(map(len, runs.values())) > 1
     calls_only = all(flow.media is not None for flow in scenario.flows) and not scenario.sessions
     if several_seeds and calls_only and not scenario.radios and not any(_random(link) for link in scenario.links):
-        yield "seed: the network is the same for all seeds: the intervals show only the noise of encoder and RTCP"
+        yield "seed: the network is the same for all seeds, so intervals show only the randomness of encoder and RTCP"
 
 
 def _random(link: Link) -> bool:

@@ -90,7 +90,7 @@ def gap(live: Run, scenario: Scenario | None = None) -> Gap:
     details = live.about.get("live")
     if not isinstance(details, dict) or "lasted_s" not in details:
         raise InputError(
-            f"{live.name}: is not a call over a socket; expected what `tidegate live send` or `receive` wrote"
+            f"{live.name} is not a call over a socket; expected a result of `tidegate live send` or `receive`"
         )
     simulated_scenario = live.scenario if scenario is None else scenario
     lasted = float(details["lasted_s"])
@@ -111,7 +111,7 @@ def with_media_of(live: Run, scenario: Scenario) -> Scenario:
     calls = [flow for flow in recorded.to_dict()["flows"] if flow.get("name") == live.subject]
     data = scenario.to_dict()
     if not calls:
-        raise InputError(f"{live.name}: its scenario has no flow {live.subject}")
+        raise InputError(f"{live.name}: the scenario of the call has no flow {live.subject}")
     data["flows"][subject.of_scenario(scenario, "media")]["media"] = calls[0]["media"]
     data["duration"] = str(recorded.duration)
     return Scenario.from_dict(data, scenario.base)

@@ -20,7 +20,7 @@ from tidegate.control.contenders import Contender, anchored, contenders
 from tidegate.errors import InputError, RunError, located
 from tidegate.output import csv
 from tidegate.output.document import Document
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.output.progress import progress_bar
 from tidegate.results import SWEEP_FILE, Results
 from tidegate.results.dataset import CONTROLLER, KEY, SEED, Row, Writer, number_of
@@ -84,7 +84,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class SweepResult(Shown):
+class SweepResult(Displayable):
     """The results of a sweep."""
 
     keys: Sequence[str]
@@ -111,7 +111,7 @@ class SweepResult(Shown):
 
     def __repr__(self) -> str:
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        keys = f" over {', '.join(self.keys)}" if self.keys else ""
+        keys = f" varying {', '.join(self.keys)}" if self.keys else ""
         return f"<tidegate {type(self).__name__} of {self.name}{keys}: {len(self.rows)} of {self.planned} runs{failed}>"
 
     def document(self) -> Document:
@@ -164,7 +164,7 @@ class SweepResult(Shown):
             if (row := results.read(key)) is not None
         ]
         if not rows:
-            raise InputError(f"{path}: none of its {len(index.results)} runs is done")
+            raise InputError(f"{path}: none of the {len(index.results)} runs of the sweep is done")
         return cls(list(index.grid), rows, [], len(rows), len(index.results), index.scenario, index.command)
 
     def save_page(self, folder: Path) -> None:
@@ -194,9 +194,9 @@ def _values_by_label(grid: Grid) -> dict[str, dict[str, Any]]:
 def _values(key: str, values: Sequence[Contender]) -> dict[str, Any]:
     texts = [value for value in values if isinstance(value, str)]
     if not values:
-        raise InputError(f"{key}: has no value")
+        raise InputError(f"{key} has no value")
     if twice := next((value for value in texts if texts.count(value) > 1), None):
-        raise InputError(f"{key}: {twice} is named twice")
+        raise InputError(f"{key}: the value {twice} is given twice")
     if len(texts) == len(values):
         with located(key):
             return {value: plain_value(value) for value in texts}
@@ -219,7 +219,7 @@ def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
     """
     values = _values_by_label(grid)
     if len(seeds) * math.prod(map(len, values.values())) > _MAX_RUNS:
-        raise InputError(f"that makes more than {_MAX_RUNS} runs")
+        raise InputError(f"the sweep has more than {_MAX_RUNS} runs; expected fewer values or seeds")
     planned = []
     files = Files()
     variants: dict[str, Mapping[str, str]] = {}
@@ -234,9 +234,9 @@ def points(scenario: Scenario, grid: Grid, seeds: Sequence[int]) -> list[Point]:
             raise InputError(f"with {_settings_text(settings)}: {error}" if settings else str(error)) from None
         if (same := variants.setdefault(prepared.hash, settings)) is not settings:
             raise InputError(
-                f"two combinations are one and the same scenario: {_settings_text(same)}; and "
-                f"{_settings_text(settings)}; expected each to differ in more than its label (for other seeds there "
-                "is --seeds)"
+                f"two combinations of values give the same scenario: {_settings_text(same)}; and "
+                f"{_settings_text(settings)}; expected combinations that differ in more than the label (more seeds: "
+                "--seeds)"
             )
         for seed in seeds:
             text = f"{build()} {prepared.hash} {seed}"
@@ -294,7 +294,7 @@ class Plan:
             return _run(results, self, workers, processes, tell)
 
     def __repr__(self) -> str:
-        keys = f" over {', '.join(self.grid)}" if self.grid else ""
+        keys = f" varying {', '.join(self.grid)}" if self.grid else ""
         return f"<tidegate Plan of a sweep of {self.scenario.name}{keys}: {len(self.points)} runs>"
 
     def kept(self, out: Path) -> tuple[int, int]:

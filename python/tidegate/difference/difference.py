@@ -13,7 +13,7 @@ from tidegate.difference.settings import Setting, differing
 from tidegate.difference.sides import Result, Scope, Series, Side
 from tidegate.errors import InputError
 from tidegate.output.document import Document
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.results.metrics import Metric, finite
 from tidegate.results.metrics.model import MARGIN
 from tidegate.results.stats import LEVEL, Interval, chance_apart, differences, holm
@@ -118,7 +118,7 @@ class Number:
 
 
 @dataclass(frozen=True, repr=False)
-class Difference(Shown):
+class Difference(Displayable):
     """Two results, side by side."""
 
     a: Side
@@ -286,7 +286,7 @@ def diff(a: Result, b: Result) -> Difference:
     """
     side_a, side_b = Side.of(a), Side.of(b)
     if side_a.kind != side_b.kind:
-        raise InputError(f"one is a {side_a.kind} and the other a {side_b.kind}; expected two of one kind")
+        raise InputError(f"one is a {side_a.kind} and the other a {side_b.kind}; expected two of the same kind")
     return Difference(side_a, side_b)
 
 

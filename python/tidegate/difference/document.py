@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MAX_LINES = 30
 """The largest number of lines of a table, and of scopes in a sentence, in short forms."""
-_LEAST = "below 1 ms, 0.2 s, 0.1 % or the last digit"
+_NEGLIGIBLE = "below 1 ms, 0.2 s, 0.1 % or the last digit"
 _WORDS = {"better": Phrase("better", "good"), "worse": Phrase("worse", "bad")}
 
 
@@ -96,7 +96,7 @@ def _numbers(difference: Difference) -> list[Block]:
     elif difference.common:
         blocks.append(Paragraph("neither side has numbers"))
     if not difference.common:
-        blocks.append(Paragraph("no numbers can be compared: nothing that ran in A also ran in B"))
+        blocks.append(Paragraph("no numbers can be compared: A and B have no run in common"))
     return [*blocks, *_rest("; ".join(_omitted(difference, len(first)))), *_same(difference)]
 
 
@@ -135,8 +135,8 @@ def _pairing(difference: Difference) -> str:
     if not pairs:
         return "unpaired: A and B have no seed in common, so that their numbers also differ by chance"
     if max(pairs) == 1:
-        return "one pair: a single seed cannot show how much of a difference is chance"
-    return f"paired by {max(pairs)} seeds: means of the differences with 95 % intervals"
+        return "one pair: a single seed cannot show which part of a difference is chance"
+    return f"paired by seed ({max(pairs)} seeds): means of the differences with 95 % intervals"
 
 
 def _omitted(difference: Difference, first: int) -> list[str]:
@@ -144,7 +144,7 @@ def _omitted(difference: Difference, first: int) -> list[str]:
     differing = [number for number in difference.numbers if not number.same]
     less = sum(number.matters for number in differing) - first
     small = sum(not number.matters for number in differing)
-    counts = ((less, "less"), (small, f"too little to matter ({_LEAST})"))
+    counts = ((less, "less"), (small, f"too little to matter ({_NEGLIGIBLE})"))
     return [f"{count} {'number differs' if count == 1 else 'numbers differ'} {how}" for count, how in counts if count]
 
 
@@ -153,5 +153,5 @@ def _same(difference: Difference) -> list[Block]:
     same = sum(number.same for number in difference.numbers)
     equal, paired = difference.runs
     parts = [f"{same} of {len(difference.numbers)} numbers are the same"] if same else []
-    parts += [f"{equal} of {paired} runs are the same to the bit"] if paired else []
+    parts += [f"{equal} of {paired} runs are identical to the bit"] if paired else []
     return [Paragraph("; ".join(parts))] if parts else []

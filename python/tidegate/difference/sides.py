@@ -18,8 +18,8 @@ from tidegate.show import sweeps, view
 from tidegate.show.report import LINKS
 from tidegate.show.sweeps import Swept
 from tidegate.suite import SuiteResult, numbers
-from tidegate.suite.scores import SHOWN
-from tidegate.suite.tables import short
+from tidegate.suite.scores import SCORED
+from tidegate.suite.tables import cell_summary
 from tidegate.wording import counted
 
 Result: TypeAlias = Run | Comparison | SweepResult | SuiteResult
@@ -194,7 +194,7 @@ def _of_suite(result: SuiteResult) -> Side:
         "seeds": _listed(result.seeds),
         "engine": _engine([row for *_, row in result.runs()]),
     }
-    metrics = {name: numbers.about(name) for name, _ in SHOWN}
+    metrics = {name: numbers.metric_of(name) for name, _ in SCORED}
     return Side(
         "suite result",
         f"{result.suite.name}: {', '.join(result.controllers)}; {_seeds(result.seeds)}",
@@ -202,12 +202,12 @@ def _of_suite(result: SuiteResult) -> Side:
         {
             scope: {
                 name: Series(metrics[name].label, metrics[name], result.values(*scope, name, part))
-                for name, part in SHOWN
+                for name, part in SCORED
             }
             for scope in result.rows
         },
         {
-            (cell.case, cell.controller): cell.state if cell.state == "pass" else f"{cell.state}: {short(cell)}"
+            (cell.case, cell.controller): cell.state if cell.state == "pass" else f"{cell.state}: {cell_summary(cell)}"
             for cell in result.cells
         },
         {scope: {seed: RunHashes.of(row) for seed, row in rows.items()} for scope, rows in result.rows.items()},

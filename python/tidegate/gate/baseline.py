@@ -131,15 +131,17 @@ class Baseline:
         try:
             data = parse_json(read_input(path, JSON).data, JSON.limit)
         except InputError as error:
-            hint = f"tidegate check {path} CONTROLLER --suite smoke --write makes one"
+            hint = f"tidegate check {path} CONTROLLER --suite smoke --write makes a baseline"
             raise InputError(f"{error}; {hint}") from None
         except ValueError as error:
-            raise InputError(f"{path}: is not a baseline, or only a part of one: {error}") from None
+            raise InputError(f"{path} is not a baseline, or is incomplete: {error}") from None
         found_format = data.get("format") if isinstance(data, dict) else None
         if found_format != _FORMAT or not data.get("cases"):
-            reason = "has no case" if found_format == _FORMAT else f"found format {found_format!r}; expected {_FORMAT}"
-            raise InputError(f"{path}: is not a baseline of this version of tidegate ({reason}); make it again")
-        saved = checked(path, data, BaselineShape, "is not a baseline of tidegate, or is damaged")
+            reason = (
+                "it has no cases" if found_format == _FORMAT else f"found format {found_format!r}; expected {_FORMAT}"
+            )
+            raise InputError(f"{path} is not a baseline of this version of tidegate ({reason}); make it again")
+        saved = checked(path, data, BaselineShape, "the file is not a baseline of tidegate, or is damaged")
         cases = {name: CaseBaseline(case.network, case.engine, case.values) for name, case in saved.cases.items()}
         only, rules = tuple(saved.only), tuple(saved.rules)
         return cls(saved.suite, saved.controller, saved.seeds, only, rules, cases, saved.versions)
@@ -156,7 +158,7 @@ def check_file(path: Path, *, force: bool) -> None:
 
 def catalogue() -> dict[str, Metric]:
     """Metrics that a rule can be about, by name."""
-    return {name: numbers.about(name) for name in numbers.known()}
+    return {name: numbers.metric_of(name) for name in numbers.names()}
 
 
 def series_of(rules: Sequence[Rule], requested: Sequence[tuple[str, str | None]] = ()) -> list[str]:

@@ -14,12 +14,12 @@ from tidegate.errors import InputError, RunError
 from tidegate.gate import baseline as baselines
 from tidegate.gate import document as documents
 from tidegate.gate.baseline import Baseline, CaseBaseline
-from tidegate.gate.deciding import LEVEL, LOOKS, Family, State, looks_up_to
+from tidegate.gate.evidence import LEVEL, LOOKS, Family, State, looks_up_to
 from tidegate.gate.judging import Question, Verdict, judge
 from tidegate.gate.rules import DEFAULT, Rule
 from tidegate.output.document import Document
 from tidegate.output.junit import Case
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.runs import pool
 from tidegate.suite import Plan, Suite, SuiteResult
 
@@ -32,7 +32,7 @@ def _quiet(_: str) -> AbstractContextManager[pool.Progress | None]:
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome(Shown):
+class Outcome(Displayable):
     """The result of a check."""
 
     suite: str
@@ -214,14 +214,14 @@ def check(
     questions = _questions(baseline, parsed, list(chosen), remake)
     looks = looks_up_to(min(baseline.seeds, seeds or baseline.seeds))
     _enough(looks[-1], len(questions))
-    with progress("is it the same engine?") as tell:
+    with progress("comparing the engine with the baseline's") as tell:
         series = {name: case.values for name, case in chosen.items()}
         engine = baselines.engines(suite, series, workers=workers, progress=tell)
     for name, case in chosen.items():
         if case.engine != engine[name]:
             theirs, ours = (_version(versions) for versions in (baseline.versions, baselines.made_with()))
             why = f"{baselines.REFERENCE} gives other numbers in {name} (made by {theirs}; this is {ours})"
-            raise InputError(f"the baseline is of another engine: {why}; make the baseline again{remake}")
+            raise InputError(f"the baseline was made with another engine: {why}; make the baseline again{remake}")
     with _folder(out) as folder:
         runs = _SuiteRuns(suite, tried, folder, workers, progress)
         before = {name: case.values for name, case in chosen.items()}
@@ -264,7 +264,7 @@ def _parse_rules(texts: Sequence[str]) -> list[Rule]:
     rules = [Rule.parse(text, baselines.catalogue()) for text in texts]
     for index, rule in enumerate(rules):
         if any(replace(rule, text=earlier.text) == earlier for earlier in rules[:index]):
-            raise InputError(f"--fail-if: {rule.text!r} is given twice")
+            raise InputError(f"--fail-if: the rule {rule.text!r} is given twice")
     return rules
 
 
@@ -278,14 +278,16 @@ def _comparable(
     for name in cases:
         if name not in baseline.cases and name not in absent:
             names = ", ".join(baseline.cases)
-            raise InputError(f"{name}: is a case of {suite.name} that the baseline lacks (it has {names}){again}")
+            raise InputError(
+                f"{name} is a case of {suite.name} that is not in the baseline (its cases: {names}){again}"
+            )
     for name, case in baseline.cases.items():
         if name not in cases:
             if all_cases:
-                raise InputError(f"{name}: is a case of the baseline that {suite.name} lacks{again}")
+                raise InputError(f"{name} is a case of the baseline that is not in {suite.name}{again}")
             continue
         if name not in absent and case.network != baselines.network(cases[name]):
-            raise InputError(f"{name}: the network is not that of the baseline{again}")
+            raise InputError(f"{name}: the network differs from that of the baseline{again}")
     chosen = {name: case for name, case in baseline.cases.items() if name in cases and name not in absent}
     if not chosen:
         raise InputError(f"{suite.name}: no case can be run: {'; '.join(dict.fromkeys(absent.values()))}")
@@ -302,14 +304,16 @@ def _questions(baseline: Baseline, rules: Sequence[Rule], cases: Sequence[str], 
     for rule in rules:
         matching = [case for case in baseline.cases if rule.is_about(case)]
         if not matching:
-            raise InputError(f"--fail-if {rule.text!r}: matches no case; there are {', '.join(baseline.cases)}")
+            raise InputError(
+                f"--fail-if {rule.text!r}: the rule matches no case; available: {', '.join(baseline.cases)}"
+            )
         askable = [Question(case, rule) for case in matching if rule.series in baseline.cases[case].values]
         if not askable:
             why = f"the baseline has no {rule.series} in {', '.join(matching)}"
             raise InputError(f"--fail-if {rule.text!r}: {why}; make the baseline again with this rule{again}")
         questions += [question for question in askable if question.case in cases]
     if not questions:
-        raise InputError(f"no rule is about {', '.join(cases)}; add a rule for it with --fail-if")
+        raise InputError(f"no rule applies to {', '.join(cases)}; add one with --fail-if")
     return questions
 
 
@@ -323,8 +327,8 @@ def _enough(seeds: int, questions: int) -> None:
         return
     right = next((n for n in range(2, LOOKS[-1] + 1) if Family(range(questions), looks_up_to(n)).can_convict), None)
     reason = f"{questions} questions (rules times cases) at {LEVEL:.0%}"
-    expected = f"expected at least {right}" if right else "expected fewer rules or cases"
-    raise InputError(f"seeds: found {seeds}, which can never show that anything is worse: {reason}; {expected}")
+    expected = f"expected at least {right}" if right else "expected fewer rules or fewer cases"
+    raise InputError(f"seeds: found {seeds}, too few to show that anything is worse: {reason}; {expected}")
 
 
 @contextmanager

@@ -24,8 +24,8 @@ _PHRASES = {
 
 def document(outcome: Outcome) -> Document:
     """The document of a check; rows within their limits are details."""
-    heads = ("", "case", "what", "before", "now", "unit", "change", "at least", "limit", "seeds")
-    columns = [Column(head, left=head in {"", "case", "what", "unit"}) for head in heads]
+    heads = ("", "case", "metric", "before", "now", "unit", "change", "at least", "limit", "seeds")
+    columns = [Column(head, left=head in {"", "case", "metric", "unit"}) for head in heads]
     rows = [_verdict_row(verdict, kind) for kind in _PHRASES for verdict in outcome.verdicts if _kind(verdict) == kind]
     cases = {verdict.case for verdict in outcome.verdicts} | set(outcome.failed)
     against = "" if outcome.controller == outcome.against else f" of {outcome.against}"
@@ -62,15 +62,15 @@ def _verdict_row(verdict: Verdict, kind: str) -> Row:
 
 def _quantity(verdict: Verdict) -> str:
     """The quantity of a rule as a label: `one-way delay, 95th percentile`, `receive rate of tcp`."""
-    suffixes = {"worst": "", "mean": ", mean of all", "sum": ", sum of all"}
+    suffixes = {"worst": "", "mean": ", mean of all calls", "sum": ", sum of all calls"}
     return f"{verdict.rule.metric.label}{suffixes.get(verdict.rule.scope, f' of {verdict.rule.scope}')}"
 
 
 def _change(verdict: Verdict) -> str:
     """The change of the mean, in the metric's unit and in per cent of the baseline."""
     if not math.isfinite(verdict.now):
-        return "no value any more"
-    lost = f", {verdict.lost} without a value" if verdict.lost else ""
+        return "no value now"
+    lost = f", {verdict.lost} seeds without a value" if verdict.lost else ""
     return f"{_signed_change(verdict, verdict.now - verdict.before)}{lost}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tidegate.gate.baseline import Values
-from tidegate.gate.deciding import Evidence, Family, Sample, State
+from tidegate.gate.evidence import Evidence, Family, Sample, State
 from tidegate.gate.rules import Rule
 
 

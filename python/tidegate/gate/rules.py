@@ -64,7 +64,7 @@ class Rule:
         >>> rule.limits == Rule.parse("change(delay_p95) > 5% and change(delay_p95) > 10ms").limits
         True
         """
-        syntax_error = f"--fail-if: found {text!r}; expected something like {_FORMS}"
+        syntax_error = f"--fail-if: found {text!r}; expected a rule such as {_FORMS}"
         normalised = " ".join(text.split())
         condition, _, cases = normalised.partition(" in ")
         if {"<", ">"} & {*cases}:
@@ -100,9 +100,9 @@ def _series_and_sign(limits: tuple[Condition, ...]) -> tuple[Series, int]:
     """
     (series, *others), senses = {limit.series for limit in limits}, {limit.sense for limit in limits}
     if others:
-        raise InputError("is about several metrics; expected a rule for each")
+        raise InputError("the rule limits several metrics; expected a rule for each metric")
     if len(senses) > 1:
-        raise InputError("has limits in both directions; expected a rule for each direction")
+        raise InputError("the rule has limits in both directions; expected a rule for each direction")
     metric, sign = series.metric, -1 if "<" in senses else 1
     if metric.better == ("higher" if sign > 0 else "lower"):
         raise InputError(f"{metric.label}: {metric.better} is better, so this rule would fail for an improvement")

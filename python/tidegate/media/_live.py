@@ -107,7 +107,7 @@ def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
     """
     clip = settings.open(run.scenario.base)
     if "slices" not in run.tables:
-        raise InputError(f"{run.name}: the run has lost what its encoder made (no table slices)")
+        raise InputError(f"{run.name}: the encoder's output is missing in the run (no table slices)")
     table = run.table("slices")
     mine = table.to_numpy("flow") == flow
     pictures, lengths = (table.to_numpy(name)[mine].astype(np.int64) for name in ("picture", "length"))
@@ -115,7 +115,7 @@ def take(run: Run, flow: str, settings: Settings, payload: int) -> Take:
     bits = run.encoded(flow)
     header = len(bits) - int(lengths.sum())
     if header < 0 or (np.diff(pictures) < 0).any():
-        raise InputError(f"{run.name}: what the encoder of {flow} made is damaged")
+        raise InputError(f"{run.name}: the output of the encoder of {flow} is damaged")
     order, firsts = np.unique(pictures, return_index=True)
     # a picture that was left out has a row, but no slice
     real = lengths > 0

@@ -98,7 +98,7 @@ def media_of(run: Run, flow: str) -> Media:
     for candidate in run.scenario.flows:
         if candidate.media is not None and (candidate.name == flow or call in candidate.names):
             return candidate.media
-    raise InputError(f"{flow}: is no flow with media")
+    raise InputError(f"{flow} is not a flow with media")
 
 
 def sent_by(run: Run, flow: str | None = None) -> Sent:
@@ -130,7 +130,7 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
     """
     name = flow or run.subject
     if "packets" not in run.tables:
-        raise InputError(f"{run.name}: the run did not keep its packets; run it with --media, or --record packets")
+        raise InputError(f"{run.name}: the run has no packets; run it again with --media or --record packets")
     frames = run.table("frames")
     mine = (frames.to_numpy("flow") == name) & frames.to_numpy("video")
     by_number = np.argsort(frames.to_numpy("frame")[mine], kind="stable")
@@ -144,7 +144,7 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
     payload = int(media_of(run, name).payload)
     if isinstance(sent, Take):
         if not np.array_equal(sent.sizes[sent.sizes > 0], sizes):
-            raise InputError(f"{run.name}: {name} sent other frames than its encoder made")
+            raise InputError(f"{run.name}: the frames that {name} sent are not those of its encoder")
         arrived = _arrivals(run, name, sent.packets[sent.sizes > 0])
         return _received_take(sent, name, captured, rendered, arrived)
     coded = _coded(key, sent.form.group)
@@ -185,8 +185,8 @@ def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Sent, f
     wrong = np.flatnonzero(rung_sizes[rungs, np.arange(len(sizes))] != sizes)
     if len(wrong):
         raise InputError(
-            f"{flow}: frame {wrong[0]} has {sizes[wrong[0]]} bytes, which is no frame of the encoded clip; "
-            "the clip has been encoded anew since: run again"
+            f"{flow}: frame {wrong[0]} has {sizes[wrong[0]]} bytes and is not a frame of the encoded clip; "
+            "the clip has been encoded again since the run: run it again"
         )
     numbers: Ints = rungs.astype(np.int64)
     return numbers

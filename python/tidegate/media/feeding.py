@@ -100,7 +100,7 @@ def with_encoder(scenario: Scenario, settings: Settings | str) -> Scenario:
 def _with_video(scenario: Scenario) -> list[Media]:
     flows = [flow.media for flow in scenario.flows if flow.media is not None and flow.media.video is not False]
     if not flows:
-        raise InputError(f"{scenario.name}: --media is for flows with video, and there is none")
+        raise InputError(f"{scenario.name}: --media is for flows with video, and the scenario has none")
     return flows
 
 

@@ -193,7 +193,7 @@ class _Originals:
             self._next += 1
             if self._next > number:
                 return picture
-        raise RuntimeError(f"{self._clip.name}: has no picture {number} any more")
+        raise RuntimeError(f"{self._clip.name}: the clip no longer has a picture {number}")
 
 
 class _Judge:

@@ -130,25 +130,27 @@ class Ladder:
         Raises:
             InputError: when there is no ladder, it is damaged, or its clip has changed.
         """
-        again = "run the command with --media again to encode it anew"
+        again = "run the command with --media again to encode the clip again"
         try:
             about = json.loads((folder / MARK).read_text("utf-8"))
         except (OSError, ValueError):
-            raise InputError(f"{folder}: holds no encoded clip (no {MARK}); {again}") from None
+            raise InputError(f"{folder} holds no encoded clip (no {MARK}); {again}") from None
         if about.get("format") != _FORMAT:
-            raise InputError(f"{folder / MARK}: was made by another version of tidegate; {again}")
+            raise InputError(f"{folder / MARK}: another version of tidegate made the file; {again}")
         try:
             settings = Settings(**{**about["settings"], "size": tuple(about["size"])})
             clip = settings.open()
             if clip.identity != about["clip"]:
-                raise InputError(f"{folder}: was encoded from another {settings.clip}; {again}")
+                raise InputError(f"{folder}: the clip was encoded from another {settings.clip}; {again}")
             form = Format(clip.width, clip.height, clip.fps, about["group"], settings.b_frames, about["payload"])
             rungs = tuple(_rung(folder, rate) for rate in about["rates"])
             codec = codecs.codec(settings.codec)
             order = np.array(about["order"], dtype=np.int64)
             return cls(folder, settings, clip, form, codec, bytes.fromhex(about["header"]), order, rungs)
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise InputError(f"{folder}: the file is damaged ({error}); remove it and {again}") from None
+            raise InputError(
+                f"{folder}: the encoded clip is damaged ({error}); remove the folder and {again}"
+            ) from None
 
 
 def _rung(folder: Path, rate: int) -> Rung:
@@ -159,7 +161,7 @@ def _rung(folder: Path, rate: int) -> Rung:
     sizes = np.array([int(row[4]) for row in rows], dtype=np.int64)
     bits = stem.with_suffix(".bits")
     if bits.stat().st_size != sizes.sum():
-        raise ValueError(f"{bits.name} is not as long as its frames")
+        raise ValueError(f"{bits.name} has not the length of its frames")
     quality = np.array([float(row[3]) for row in rows])
     return Rung(rate, sizes, [row[1] for row in rows], quality, (slices[0], slices[1], slices[2]), bits)
 
@@ -214,7 +216,9 @@ def encode(
         payload,
     )
     if not settings.group:
-        raise InputError(f"--media: group is 0, and {codec.name} makes no key frames on request; expected at least 1")
+        raise InputError(
+            f"--media: found group=0, but {codec.name} cannot make key frames on request; expected at least 1"
+        )
     if form.b_frames >= form.group > 1 or (form.group == 1 and form.b_frames):
         raise InputError(f"--media: {form.b_frames} B frames do not fit in a group of {form.group}")
     count = -(-frames // form.group) * form.group

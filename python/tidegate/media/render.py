@@ -67,7 +67,7 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
     extra.needs("av", "to write MP4")
     target = Path(path)
     if not 1 <= len(runs) <= 2:  # noqa: PLR2004
-        raise InputError(f"found {len(runs)} runs; expected one, or two to be shown side by side")
+        raise InputError(f"found {len(runs)} runs; expected one, or two for a film side by side")
     if target.suffix.lower() != ".mp4":
         raise InputError(f"{target}: expected a name that ends in .mp4")
     viewers = [_Viewer(run) for run in runs]
@@ -77,7 +77,7 @@ def render(runs: Sequence[Run], path: str | Path, *, progress: pool.Progress | N
             raise InputError("the two runs sent clips of different size or frame rate; they do not fit side by side")
     begin, end = min(viewer.start for viewer in viewers), max(viewer.length for viewer in viewers)
     if begin == end:
-        raise InputError("no picture was ever due in these runs; there is nothing to show")
+        raise InputError("no picture was due for display in these runs, so a film would be empty")
     with writable(target), atomic(target) as making:
         _write(making, viewers, begin, end, progress or (lambda _: None))
     return target

@@ -1,4 +1,4 @@
-"""The document of a search: the best tries, and the goal over each setting for all tries."""
+"""The document of a search: the best tries, and the goal against each setting for all tries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tidegate.results.stats import Interval
 from tidegate.wording import counted
 
 if TYPE_CHECKING:
-    from tidegate.optimisation.found import SearchResult, Try
+    from tidegate.optimisation.result import SearchResult, Try
     from tidegate.optimisation.space import Setting
     from tidegate.query import Series
 
@@ -49,18 +49,18 @@ def document(result: SearchResult) -> Document:
     if version := result.versions.get("tidegate"):
         facts.append(f"tidegate {version}")
     failures = [("Failed", f"{len(failed)} of {len(result.tries)} tries; the first: {failed[0].why}")] if failed else []
-    nearest = "no try holds all limits; the table begins with the try that comes nearest to them"
+    nearest = "no try keeps all limits; the table begins with the try closest to them"
     return Document(
         f"{result.name}: {result.goal.best} {result.goal.series.label.lower()}",
         [_best_section(result)],
         [
             _search_section(result),
             Section(
-                "Setting by setting",
+                "Goal against each setting",
                 [Beside([Drawing(_setting_chart(result, setting), setting.key) for setting in result.settings])],
             ),
             again(
-                {"To see the best in full:": result.again, "The search:": result.command},
+                {"The command that runs the best try:": result.again, "The command of this search:": result.command},
                 versions=result.versions,
                 text=("Scenario or suite (TOML)", result.scenario),
             ),
@@ -70,8 +70,8 @@ def document(result: SearchResult) -> Document:
         failures=failures,
         remarks=Remarks([nearest] if result.best is None and len(failed) < len(result.tries) else []),
         settings=[
-            ("sought", result.goal.text),
-            *(("has to hold", limit.text) for limit in result.limits),
+            ("goal", result.goal.text),
+            *(("limit", limit.text) for limit in result.limits),
             *((setting.key, setting.text) for setting in result.settings),
         ],
     )
@@ -84,15 +84,15 @@ def _best_section(result: SearchResult) -> Section:
     ranked = result.ranked[:_ROWS]
     rows = [_try_row(result, _rank_label(rank, tried), tried, rank) for rank, tried in enumerate(ranked, 1)]
     if result.checked is not None:
-        rows.append(_try_row(result, f"best, on other seeds{_unless_held(result.checked)}", result.checked))
+        rows.append(_try_row(result, f"best, with other seeds{_unless_held(result.checked)}", result.checked))
     if result.unchanged is not None:
         rows.append(_try_row(result, "unchanged", result.unchanged))
     cases = max((len(of_cases) for tried in ranked for of_cases in tried.numbers.values()), default=1)
     means = f"Means over {counted(len(result.seeds), 'seed')}"
     means += f" and {cases} cases; for limits the worst case." if cases > 1 else "."
-    lucky = "The best of many tries is partly luck: go by its numbers on other seeds."
+    chance = "The best of many tries is partly chance: rely on its numbers with other seeds."
     table = Table(heads, rows, "numbers", stub=1 + len(result.settings))
-    return Section("The best", [table, *notes(means, lucky, detail=True)])
+    return Section("The best tries", [table, *notes(means, chance, detail=True)])
 
 
 def _rank_label(rank: int, tried: Try) -> str:
@@ -100,7 +100,7 @@ def _rank_label(rank: int, tried: Try) -> str:
 
 
 def _unless_held(tried: Try) -> str:
-    return "" if tried.held else " (limits not held)"
+    return "" if tried.held else " (limits not kept)"
 
 
 def _try_row(result: SearchResult, name: str, tried: Try, rank: int = 0) -> Row:
@@ -124,13 +124,13 @@ def _interval(result: SearchResult, tried: Try, series: Series) -> Interval:
 
 
 def _search_section(result: SearchResult) -> Section:
-    grey = "Grey: a limit does not hold. " if result.limits else ""
-    blocks: list[Block] = [Drawing(_history_chart(result), "Try by try", f"{grey}The line is the best so far.")]
+    grey = "Grey: a limit is not kept. " if result.limits else ""
+    blocks: list[Block] = [Drawing(_history_chart(result), "Try by try", f"{grey}The line is the best value so far.")]
     if result.importances:
         rows = [Row([key, Share(share)]) for key, share in result.importances.items()]
         shares = Table([Column(""), Column("", left=True)], rows, "shares")
         why = "Share of the difference between good tries and all tries that each setting explains (Optuna, PED-ANOVA)."
-        blocks.append(Section("What mattered", [shares, *notes(why)], level=3))
+        blocks.append(Section("Importance of the settings", [shares, *notes(why)], level=3))
     return Section("The search", [Beside(blocks, "pair")])
 
 
@@ -149,7 +149,7 @@ def _history_chart(result: SearchResult) -> Chart:
         Axis("Try", 0, end, marks=marks),
         _goal_axis(result, result.goal.series.head),
         [*best, *_try_dots(result, lambda tried: numbers[id(tried)])],
-        "Value of each try, and the best so far",
+        "Goal of each try, and the best value so far",
     )
 
 
@@ -166,7 +166,7 @@ def _setting_chart(result: SearchResult, setting: Setting) -> Chart:
         marks = [(position, setting.value(position)) for position in (setting.low, middle, setting.high)]
         across = Axis("", setting.low, setting.high, setting.log, marks=marks)
     trails = _try_dots(result, lambda tried: positions.get(tried.values[setting.key], math.nan))
-    return Chart(across, _goal_axis(result, ""), trails, f"{result.goal.series.label} over {setting.key}", "small")
+    return Chart(across, _goal_axis(result, ""), trails, f"{result.goal.series.label} against {setting.key}", "small")
 
 
 def _try_dots(result: SearchResult, across: Callable[[Try], float]) -> list[Trail]:

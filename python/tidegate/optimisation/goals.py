@@ -44,8 +44,8 @@ class Goal:
         usual = {"higher": "highest", "lower": "lowest"}.get(series.metric.better)
         best = tree.words[0] if tree.kind == "best" else usual
         if best is None:
-            choice = f"say 'highest {name.words[0]}' or 'lowest {name.words[0]}'"
-            raise InputError(f"--for {text!r}: neither high nor low is better by itself; {choice}")
+            choice = f"expected 'highest {name.words[0]}' or 'lowest {name.words[0]}'"
+            raise InputError(f"--for {text!r}: neither a high nor a low value is better in general; {choice}")
         return cls(" ".join(text.split()), series, best)
 
     def value(self, numbers: Numbers) -> float | None:
@@ -77,7 +77,7 @@ class Limit:
         Raises:
             InputError: when the text is not a limit; says what was found and what would be right.
         """
-        error_text = f"--subject-to: found {text!r}; expected something like 'delay_p95 < 150ms', 'loss < 2%'"
+        error_text = f"--subject-to: found {text!r}; expected a limit such as 'delay_p95 < 150ms', 'loss < 2%'"
         tree = parse(text, error_text)
         pairs = list(tree.pairs)
         if len(pairs) != 1 or pairs[0][0].kind != "name" or not {"<", "<=", ">", ">="}.issuperset(tree.words):
@@ -97,7 +97,7 @@ class Limit:
             return Interval.of([])
         return (max if self.condition.below else min)(cases, key=lambda case: case.mean)
 
-    def over(self, numbers: Numbers) -> float:
+    def excess(self, numbers: Numbers) -> float:
         """Excess over the limit as a fraction of the bound; zero or less where the limit holds.
 
         A missing number (the delay where no packet arrives) counts as an excess of 1.

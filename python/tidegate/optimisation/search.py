@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from tidegate import _core
 from tidegate.errors import InputError, OutputError, RunError, TidegateError
-from tidegate.optimisation.found import OPTIMISE_FILE, TRIES_FILE, SearchResult, Try
 from tidegate.optimisation.goals import Goal, Limit
+from tidegate.optimisation.result import OPTIMISE_FILE, TRIES_FILE, SearchResult, Try
 from tidegate.optimisation.space import Setting, Values
 from tidegate.optimisation.tasks import Task, TryRun
 from tidegate.query import Series
@@ -146,9 +146,9 @@ class Search:
         now = json.loads(json.dumps(self._question()))
         different = [key for key in {**earlier, **now} if earlier.get(key) != now.get(key)]
         if different:
-            why = f"holds another search (other {', '.join(different)})"
+            why = f"the folder holds another search (different {', '.join(different)})"
         elif identity != self.identity:
-            why = "holds a search with another engine, or with other code or recordings"
+            why = "the folder holds a search with another engine, other code or other recordings"
         else:
             return
         raise OutputError(f"{folder}: {why}; choose another folder")
@@ -164,10 +164,10 @@ def _settings(texts: Sequence[str]) -> tuple[Setting, ...]:
     settings: dict[str, Setting] = {}
     for setting in map(Setting.parse, texts):
         if setting.key in settings:
-            raise InputError(f"{setting.key}: is given twice")
+            raise InputError(f"{setting.key} is given twice")
         settings[setting.key] = setting
     if not settings:
-        raise InputError("name a setting to choose, such as links.uplink.queue.time=20ms:500ms")
+        raise InputError("no setting is given; expected one to search, such as links.uplink.queue.time=20ms:500ms")
     return tuple(settings.values())
 
 
@@ -245,7 +245,7 @@ class _Running:
             return JournalStorage(JournalFileBackend(str(file), lock_obj=cast("Any", _NoLock())))
         except (ValueError, KeyError) as error:
             raise InputError(
-                f"{file}: the file is damaged: {error}; choose another folder (this one keeps its runs)"
+                f"{file}: the file is damaged: {error}; choose another folder (the runs in this one are kept)"
             ) from None
 
     def _resume(self, study: optuna.Study) -> None:
@@ -312,13 +312,15 @@ class _Running:
         for run in runs:
             row = self.results.read(run.key)
             if row is None:
-                return Try(values, {}, None, (), failed.get(run.key, "its result cannot be read"))
+                return Try(values, {}, None, (), failed.get(run.key, "the result of the run cannot be read"))
             for series in self.search.series():
                 values_of_case = numbers.setdefault(series.name, {}).setdefault(run.case, [])
                 values_of_case.append(self.search.task.number(row, series))
         goal = self.search.goal.value(numbers[self.search.goal.series.name])
-        over = tuple(limit.over(numbers[limit.series.name]) for limit in self.search.limits)
-        return Try(values, numbers, goal, over, "" if goal is not None else f"no run has a {self.search.goal.text}")
+        over = tuple(limit.excess(numbers[limit.series.name]) for limit in self.search.limits)
+        return Try(
+            values, numbers, goal, over, "" if goal is not None else f"no run has a value of {self.search.goal.text}"
+        )
 
     def _result(self, study: optuna.Study, unchanged: Try, checked: Try | None) -> SearchResult:
         task, question = self.search.task, self.search.task.to_data()

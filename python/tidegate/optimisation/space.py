@@ -50,7 +50,7 @@ class Setting:
                     return cls(key, text_of_values, (), ends.rising())
             choices = tuple(dict.fromkeys(ranges.values(text_of_values)))
         if len(choices) < 2:  # noqa: PLR2004
-            raise InputError(f"{text}: one value leaves nothing to choose; expected {_FORMS}")
+            raise InputError(f"{text}: a single value leaves nothing to search; expected {_FORMS}")
         return cls(key, text_of_values, choices)
 
     @property

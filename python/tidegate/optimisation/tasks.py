@@ -71,7 +71,9 @@ class ScenarioTask:
         if self.controller is None and (
             key_of_controller := next((key for key in values if key.startswith(PREFIX)), None)
         ):
-            raise InputError(f"{key_of_controller}: of which controller? Name it: --controller gcc")
+            raise InputError(
+                f"{key_of_controller}: no controller is given; expected --controller with a name, such as gcc"
+            )
         label = None if self.controller is None else labelled(self.controller, values)
         scenario = self.scenario if label is None else with_controller(self.scenario, label)
         grid = {key: [value] for key, value in values.items() if not key.startswith(PREFIX)}
@@ -84,7 +86,7 @@ class ScenarioTask:
             return sweeps.value(row, series.metric.name)
         flows = {str(flow["flow"]): flow for flow in row["summary"]["flows"]}
         if series.scope not in flows:
-            raise InputError(f"{series.name}: there is no flow {series.scope}; there are {', '.join(flows)}")
+            raise InputError(f"{series.name}: there is no flow {series.scope}; available: {', '.join(flows)}")
         return finite(flows[series.scope].get(series.metric.name))
 
     def again(self, values: Values) -> str:
@@ -123,7 +125,7 @@ class SuiteTask:
     @property
     def catalogue(self) -> Mapping[str, Metric]:
         """Metrics and measures of suites, by name."""
-        return {name: numbers.about(name) for name in numbers.known()}
+        return {name: numbers.metric_of(name) for name in numbers.names()}
 
     def runs(self, values: Values, seeds: Sequence[int]) -> list[TryRun]:
         """Runs of a try, one for each case and seed.
@@ -133,7 +135,9 @@ class SuiteTask:
         """
         for key in values:
             if not key.startswith(PREFIX):
-                raise InputError(f"{key}: over a suite only settings of the controller can be searched: {PREFIX}NAME")
+                raise InputError(
+                    f"{key}: in a suite only settings of the controller can be searched; expected {PREFIX}NAME"
+                )
         plan = Plan.of(self.suite, [labelled(self.controller, values)], seeds=list(seeds), simulated=True)
         if plan.refused:
             (case, label), why = next(iter(plan.refused.items()))

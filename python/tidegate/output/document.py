@@ -21,7 +21,7 @@ NOTHING = "\N{EN DASH}"
 
 AGAIN = "again"
 """The `id` of the section that says how to reproduce a result."""
-SAME_BITS = "The same seeds give the same bits on every machine: equal runs have equal digests"
+SAME_BITS = "The same seed gives the same bits on every machine: equal runs have equal digests"
 
 Tone: TypeAlias = Literal["", "strong", "code", "soft", "good", "odd", "bad", "label", "words", "small"]
 """The style of words: `good`, `odd` and `bad` judge, `label` is a name that may be broken into lines, `words` is prose,
@@ -51,8 +51,8 @@ class Number:
     value: Interval
     """Mean and half the interval, in the units of the summary."""
     mark: Literal["", "best", "unsure", "out", "sure"] = ""
-    """`best`: the best of its row; `unsure`: the best mean, perhaps by luck; `out`: not compared; `sure`: a difference
-    whose sign is certain."""
+    """`best`: the best of its row; `unsure`: the best mean, perhaps by chance; `out`: not compared; `sure`: a
+    difference whose sign is certain."""
     instead: str = ""
     """A text in place of a missing number, such as `failed`."""
     title: str = ""
@@ -148,7 +148,7 @@ class Picture:
     @property
     def says(self) -> str:
         """The text that replaces the picture where none is shown."""
-        return self.alt or plain(self.caption)
+        return self.alt or plain_text(self.caption)
 
 
 @dataclass(frozen=True)
@@ -382,7 +382,7 @@ def is_empty(table: Table) -> bool:
 def definitions(metrics: Iterable[Metric]) -> Details:
     """Definitions of metrics, each once."""
     unique = {metric.name: metric for metric in metrics}
-    return Details("What the numbers mean", [Pairs([(begun(m.label), m.definition) for m in unique.values()])])
+    return Details("What the numbers mean", [Pairs([(capitalised(m.label), m.definition) for m in unique.values()])])
 
 
 def again(
@@ -408,19 +408,19 @@ def again(
     return Section("Make it again", contents, AGAIN)
 
 
-def begun(text: str) -> str:
+def capitalised(text: str) -> str:
     """Text with a capital, as the beginning of a sentence.
 
-    >>> begun("receive rate")
+    >>> capitalised("receive rate")
     'Receive rate'
     """
     return text[:1].upper() + text[1:]
 
 
-def plain(words: Sentence) -> str:
+def plain_text(words: Sentence) -> str:
     """Words without their styles; asides (`small`) are left out."""
     if isinstance(words, str):
         return words
     if isinstance(words, Phrase):
         return words.text if words.tone != "small" else ""
-    return "".join(map(plain, words))
+    return "".join(map(plain_text, words))

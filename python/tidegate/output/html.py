@@ -42,8 +42,8 @@ from tidegate.output.document import (
     Table,
     Timeline,
     Words,
-    begun,
-    plain,
+    capitalised,
+    plain_text,
 )
 from tidegate.output.markup import Content, Markup, join, tag, text
 from tidegate.results.metrics import Metric
@@ -128,7 +128,9 @@ def _undrawn(part: Words) -> Words:
 def _marks(table: Table) -> Markup:
     if not table.marks:
         return Markup("")
-    return tag("p", f"★ best{', ☆ the best mean, perhaps by luck' if 'unsure' in table.marks else ''}.", class_="soft")
+    return tag(
+        "p", f"★ best{', ☆ the best mean, perhaps by chance' if 'unsure' in table.marks else ''}.", class_="soft"
+    )
 
 
 class _Page:
@@ -233,12 +235,12 @@ class _Page:
         first: Content = self.cell(row.cells[0], None)
         if row.metric is not None:
             name = row.cells[0]
-            first = self.cell(begun(name) if isinstance(name, str) else name, None)
+            first = self.cell(capitalised(name) if isinstance(name, str) else name, None)
             first = tag("span", first, class_="tip", title=row.metric.definition, tabindex=0)
         cells = [tag("th", first, scope="row", title=_title(row.cells[0]))]
         for column, cell in zip(table.columns[1:], row.cells[1:], strict=False):
             # on narrow screens cells of prose are stacked and repeat their column's head
-            head = plain(column.head) or None if table.kind == "prose" else None
+            head = plain_text(column.head) or None if table.kind == "prose" else None
             cells.append(
                 tag("th" if row.kind == "sum" else "td", self.cell(cell, column), class_=_class(cell, column),
                     title=_title(cell), style=_style(cell), data_head=head)
@@ -361,7 +363,7 @@ def _picture(block: Picture) -> Markup:
 
 def _head(column: Column) -> Sequence[Content]:
     # keys of settings are written as they are typed
-    head = begun(column.head) if isinstance(column.head, str) and "." not in column.head else column.head
+    head = capitalised(column.head) if isinstance(column.head, str) and "." not in column.head else column.head
     return words(head), column.unit
 
 

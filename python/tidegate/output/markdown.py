@@ -116,7 +116,7 @@ def table(table: Table, *, whole: bool = True) -> str:
             cells.append(escape(row.below))
         lines.append(pipes(cells))
     if table.marks:
-        lines += ["", f"Bold: best{', with ? the best mean, perhaps by luck' if 'unsure' in table.marks else ''}."]
+        lines += ["", f"Bold: best{', with ? the best mean, perhaps by chance' if 'unsure' in table.marks else ''}."]
     return "\n".join(lines)
 
 

@@ -40,7 +40,7 @@ _STYLE = Markup(
 )
 
 
-class Shown:
+class Displayable:
     """The base of results that notebooks show by their documents."""
 
     def document(self) -> Document:

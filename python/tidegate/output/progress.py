@@ -32,7 +32,7 @@ def progress_bar(progress: Progress | bool | None, label: str) -> AbstractContex
     if progress is not True:
         if progress and not callable(progress):
             raise InputError(
-                f"progress: found {progress!r}; expected True, or a function that is told the fraction done"
+                f"progress: found {progress!r}; expected True, or a function that takes the finished fraction"
             )
         return nullcontext(progress or None)
     # rich takes a while to load, and draws in notebooks only with ipywidgets

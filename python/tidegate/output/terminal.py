@@ -26,7 +26,7 @@ from tidegate.output.document import (
     Share,
     Table,
     brief,
-    plain,
+    plain_text,
 )
 from tidegate.output.progress import Progress, progress_bar
 from tidegate.wording import one_line, printable
@@ -53,39 +53,39 @@ def _console(width: int | None) -> Console:
 
 
 def print_rows(
-    heads: Sequence[str],
+    headers: Sequence[str],
     rows: Iterable[Sequence[str | Text]],
     *,
-    words: Collection[int] = (),
+    text_columns: Collection[int] = (),
     folded: Collection[int] = (),
-    first: int = 1,
+    key_columns: int = 1,
 ) -> None:
     """Prints a table without dropping columns; on a narrow terminal it is split into several tables.
 
     Args:
-        heads: Column headers.
-        rows: Its cells; a row may have fewer cells than there are heads.
-        words: Indices of left-aligned columns beside the first one.
+        headers: Column headers.
+        rows: Its cells; a row may have fewer cells than there are headers.
+        text_columns: Indices of left-aligned columns beside the first one.
         folded: Indices of columns that may wrap; if there are any, the table is never split.
-        first: The number of columns that identify a row and are repeated in each part.
+        key_columns: The number of columns that identify a row and are repeated in each part.
     """
     listed = list(rows)
 
     def drawn(columns: Iterable[int]) -> RichTable:
         table = RichTable(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
         for column in columns:
-            justify: Literal["left", "right"] = "left" if not column or column in words else "right"
+            justify: Literal["left", "right"] = "left" if not column or column in text_columns else "right"
             overflow: Literal["fold", "ellipsis"] = "fold" if column in folded else "ellipsis"
-            table.add_column(heads[column], justify=justify, no_wrap=column not in folded, overflow=overflow)
+            table.add_column(headers[column], justify=justify, no_wrap=column not in folded, overflow=overflow)
         for row in listed:
             table.add_row(*(row[column] for column in columns if column < len(row)))
         return table
 
-    to, stub = console(), [*range(first)]
-    parts = [[*range(len(heads))]]
+    to, stub = console(), [*range(key_columns)]
+    parts = [[*range(len(headers))]]
     if sys.stdout.isatty() and not folded:
         parts = [[*stub]]
-        for column in range(first, len(heads)):
+        for column in range(key_columns, len(headers)):
             if parts[-1] != stub and _width(drawn([*parts[-1], column])) > to.width:
                 parts.append([*stub])
             parts[-1].append(column)
@@ -138,7 +138,7 @@ def marks(document: Document) -> str:
     found_marks = {mark for block in brief(document.answer) if isinstance(block, Table) for mark in block.marks}
     if not found_marks:
         return ""
-    return "* best" + (", *? best mean, perhaps by luck" if "unsure" in found_marks else "")
+    return "* best" + (", *? best mean, perhaps by chance" if "unsure" in found_marks else "")
 
 
 def _print(block: Block, *, detail: bool, hint: str) -> None:
@@ -147,18 +147,21 @@ def _print(block: Block, *, detail: bool, hint: str) -> None:
         case Table():
             _print_table(replace(block, most=0) if detail else block.brief)
         case Paragraph():
-            to.print(f"{plain(block.words)}{f'; {hint}' if block.rest and hint else ''}", soft_wrap=True)
+            to.print(f"{plain_text(block.words)}{f'; {hint}' if block.rest and hint else ''}", soft_wrap=True)
         case Items():
-            to.print("\n".join(one_line(plain(item)) for item in block.items), soft_wrap=True)
+            to.print("\n".join(one_line(plain_text(item)) for item in block.items), soft_wrap=True)
         case Pairs():
-            to.print("\n".join(f"{one_line(plain(name))}: {plain(says)}" for name, says in block.pairs), soft_wrap=True)
+            to.print(
+                "\n".join(f"{one_line(plain_text(name))}: {plain_text(says)}" for name, says in block.pairs),
+                soft_wrap=True,
+            )
         case Code():
             to.print(block.text, soft_wrap=True)
 
 
 def _print_table(table: Table) -> None:
-    heads = [f"{one_line(plain(column.head))}{column.unit}" for column in table.columns]
-    heads += ["unit"] if table.has_units else []
+    headers = [f"{one_line(plain_text(column.head))}{column.unit}" for column in table.columns]
+    headers += ["unit"] if table.has_units else []
     kept_rows = table.rows[: table.most or None]
     lines: list[list[str | Text]] = []
     for row in kept_rows:
@@ -168,12 +171,14 @@ def _print_table(table: Table) -> None:
         lines.append([f"and {len(table.rows) - len(kept_rows)} more"])
     if table.turned and len(table.rows) <= table.turned:
         # a few rows become columns, like the controllers of a comparison; many stay a line each
-        turned, *lines = [list(line) for line in zip(*[heads, *lines], strict=True)]
-        print_rows([*map(str, turned)], lines, first=table.stub)
+        turned, *lines = [list(line) for line in zip(*[headers, *lines], strict=True)]
+        print_rows([*map(str, turned)], lines, key_columns=table.stub)
         return
-    words = {index for index, column in enumerate(table.columns) if column.left}
-    heads = [*map(broken, heads)] if table.kind == "numbers" else heads
-    print_rows(heads, lines, words=words, folded=words if table.kind == "prose" else (), first=table.stub)
+    texts = {index for index, column in enumerate(table.columns) if column.left}
+    headers = [*map(broken, headers)] if table.kind == "numbers" else headers
+    print_rows(
+        headers, lines, text_columns=texts, folded=texts if table.kind == "prose" else (), key_columns=table.stub
+    )
 
 
 def _cell(cell: Cell, row: Row) -> str | Text:
@@ -186,12 +191,12 @@ def _cell(cell: Cell, row: Row) -> str | Text:
             style = "bold green" if cell.mark == "best" else "dim" if cell.mark == "out" else ""
             return Text(f"{printable(text)}{_BEST.get(cell.mark, ''):<3}", style)
         case Judged():
-            return one_line(cell.brief or " ".join(map(plain, cell.words)))
+            return one_line(cell.brief or " ".join(map(plain_text, cell.words)))
         case Items():
-            return one_line("; ".join(map(plain, cell.items)))
+            return one_line("; ".join(map(plain_text, cell.items)))
         case int() | Share():
             return str(cell)
-    text = one_line(plain(cell))
+    text = one_line(plain_text(cell))
     if row.kind != "words" or row.metric is None:
         return text
     if len(text) > _WORDS:

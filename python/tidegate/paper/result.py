@@ -15,7 +15,7 @@ from tidegate._files import file_name, writable, write_file
 from tidegate.errors import InputError, RunError, TidegateError
 from tidegate.output.document import Document as Page
 from tidegate.output.files import write_page, write_text
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.paper import _mutations as mutations
 from tidegate.paper import document as documents
 from tidegate.paper import shipped, words
@@ -33,7 +33,7 @@ PAPER_FILE = "paper.json"
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Shown):
+class Result(Displayable):
     """A paper's claims beside the measured numbers."""
 
     published: Document

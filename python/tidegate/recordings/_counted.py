@@ -18,7 +18,7 @@ from tidegate.recordings import _totals as totals
 from tidegate.recordings._getstats import Connection, Floats
 from tidegate.recordings._reading import File
 
-_UNSURE = "rates and losses are means between reports; single packets are unknown, so there are no delays and no queue"
+_UNSURE = "rates and losses are means between reports; single packets are unknown, so delays and queues are missing"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ def counted(files: Sequence[File]) -> Counted:
         InputError: names the file, the place, the value there and the right one.
     """
     if len(files) > 2:  # noqa: PLR2004
-        raise InputError(f"{files[2].path}: found {len(files)} files of getStats; expected one of each end of the call")
+        raise InputError(
+            f"{files[2].path}: found {len(files)} files of getStats; expected one file of each end of the call"
+        )
     remarks: list[str] = []
     damage: list[str] = []
     connections_of: list[list[Connection]] = []
@@ -58,17 +60,17 @@ def counted(files: Sequence[File]) -> Counted:
     far = max((connection for connection in others if _belong(near, connection)), key=_carried, default=None)
     if far is None and len(files) > 1:
         raise InputError(
-            f"{files[1].path}: shares no SSRC with {files[0].path.name}; expected the other end of its call"
+            f"{files[1].path} shares no SSRC with {files[0].path.name}; expected a recording of the other end"
         )
     left_out = [
         connection.name for connections in connections_of for connection in connections if connection not in (near, far)
     ]
     if left_out:
-        remarks.append(f"connections beside {near.name} are left out: {', '.join(left_out)}")
+        remarks.append(f"connections other than {near.name} are left out: {', '.join(left_out)}")
     with located(str(files[0].path)):
         ways, length = ends.ways(near, far)
     if far is not None:
-        remarks.append("both ends' times are aligned by their Unix times")
+        remarks.append("the times of both ends are aligned by their Unix times")
     remarks += [f"{direction.name}: {guess}" for direction in ways for guess in ends.guesses(direction)]
     edges = ends.bins(ways, length)
     tables = _tables(ways, edges, length)

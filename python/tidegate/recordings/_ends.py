@@ -125,12 +125,12 @@ def ways(near: Connection, far: Connection | None) -> tuple[list[Direction], flo
     """
     begin = begins(near)
     if not math.isfinite(begin):
-        raise InputError("found no counted packet; expected getStats of a call with media")
+        raise InputError("found no packet in the counters; expected getStats of a call with media")
     near_sides = _sides(near, -begin)
     far_sides: dict[str, Side] = {}
     if far is not None:
         if near.unix_s is None or far.unix_s is None:
-            raise InputError("the clocks of the two files cannot be aligned; expected timestamp in each")
+            raise InputError("the clocks of the two files cannot be aligned; expected the key timestamp in both files")
         far_sides = _sides(far, far.unix_s - near.unix_s - begin)
     both = [
         Direction(WAYS[0], near_sides.get("outbound-rtp"), far_sides.get("inbound-rtp")),
@@ -139,7 +139,7 @@ def ways(near: Connection, far: Connection | None) -> tuple[list[Direction], flo
     directions = [direction for direction in both if direction.sides]
     length = max((float(side.begins()[-1]) for direction in directions for side in direction.sides), default=0.0)
     if length > LONGEST_S:
-        raise InputError(f"the two ends' times lie {length / 86_400:.0f} days apart; expected at most 7")
+        raise InputError(f"the times of the two ends lie {length / 86_400:.0f} days apart; expected at most 7")
     if not length > 0:
         raise InputError("found one report; rates need the counters of at least two")
     return directions, length
@@ -159,7 +159,7 @@ def guesses(direction: Direction) -> list[str]:
         for side, member in ((direction.sender, "headerBytesSent"), (direction.receiver, "headerBytesReceived"))
         if side is not None and side.total(member) is None
     ]
-    return [f"headers were not counted; {RTP_HEADER} bytes a packet are assumed"] if lacking else []
+    return [f"headers were not counted; {RTP_HEADER} bytes per packet are assumed"] if lacking else []
 
 
 def _sides(connection: Connection, later: float) -> dict[str, Side]:

@@ -124,7 +124,7 @@ def read(data: bytes) -> Calls:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"byte {error.start}: is no UTF-8; expected JSON of getStats") from None
+        raise InputError(f"byte {error.start}: the text is not UTF-8; expected JSON of getStats") from None
     problems = _Problems()
     if data.startswith(FIRST_LINE):
         connections_of_file: Iterable[Connection] = _rtcstats(text, problems)
@@ -142,7 +142,7 @@ def read(data: bytes) -> Calls:
         begin, end = connection.span()
         if end - begin > LONGEST_S:
             days = (end - begin) / 86_400
-            raise InputError(f"{connection.name}: its times lie {days:.0f} days apart; expected at most 7")
+            raise InputError(f"{connection.name}: the times lie {days:.0f} days apart; expected at most 7")
     return Calls(connections, problems.all())
 
 
@@ -205,7 +205,7 @@ def _lines(text: str, problems: _Problems) -> list[Connection]:
         try:
             entry = _json(line)
         except ValueError as error:
-            problems.add(f"line {number}: is no JSON: {_parse_problem(error)}")
+            problems.add(f"line {number}: not valid JSON: {_parse_problem(error)}")
             continue
         time, report = _snapshot(entry)
         if time is None or report is None:
@@ -274,9 +274,9 @@ def _parse_dump(text: str) -> Mapping[str, Any] | None:
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError):
             raise InputError(
-                f"line {error.lineno}: is no JSON: {_parse_problem(error)}; expected a dump that is whole"
+                f"line {error.lineno}: not valid JSON: {_parse_problem(error)}; expected a complete dump"
             ) from None
-        raise InputError(f"is no JSON: {error}") from None
+        raise InputError(f"not valid JSON: {error}") from None
     if not rest and isinstance(dump, dict) and "PeerConnections" not in dump:
         return None  # a single report
     if not isinstance(dump, dict) or not isinstance(dump.get("PeerConnections"), dict):
@@ -357,7 +357,7 @@ def _rtcstats(text: str, problems: _Problems) -> list[Connection]:
     try:
         about = _json(lines[0]) if lines else None
     except ValueError as error:
-        raise InputError(f"line 2: is no JSON: {_parse_problem(error)}") from None
+        raise InputError(f"line 2: not valid JSON: {_parse_problem(error)}") from None
     version = about.get("fileFormat") if isinstance(about, dict) else None
     if version != FILE_FORMAT:
         raise InputError(f"line 2: found fileFormat {_short(version)}; expected {FILE_FORMAT}")
@@ -381,6 +381,6 @@ def _rtcstats(text: str, problems: _Problems) -> list[Connection]:
             problems.add(f"line {number}: found {_short(value)}; expected the objects of getStats by id")
             continue
         if any(member.isdigit() for entry in value.values() if isinstance(entry, dict) for member in entry):
-            raise InputError(f"line {number}: its members are numbers (rtcstats' compression); expected names")
+            raise InputError(f"line {number}: the keys are numbers (rtcstats' compression); expected names")
         _add_report(all_of.setdefault(str(name), Connection(str(name), unix_s=0.0)), now, value)
     return list(all_of.values())

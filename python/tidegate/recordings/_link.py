@@ -86,18 +86,18 @@ def _of_scenario(call: Run, name: str) -> Truth:
     ]
     if not any("capacity_bps" in link for link in links):
         raise InputError(
-            f"{name}: none of its links has a capacity of its own: they are without limit, or a radio network that its "
-            "users share; expected a scenario whose links have one"
+            f"{name}: no link of the scenario has a capacity of its own (unlimited, or a shared radio network); "
+            "expected a scenario whose links have one"
         )
     origin = (
-        f"the capacity is that of the scenario {played.name}, whose time 0 is taken to be the beginning of the "
-        "recording; its links were played without its flows, so that there are no queues and drops"
+        f"the capacity is that of the scenario {played.name}, whose time 0 is assumed to be the beginning of the "
+        "recording; its links were played without flows, so queues and drops are missing"
     )
     radios = [radio.name for radio in scenario.radios.values()]
     says = [
         origin,
         *(
-            f"the capacity of {name} is not known: a radio network's depends on the places of its users"
+            f"the capacity of {name} is not known: that of a radio network depends on the positions of its users"
             for name in radios
         ),
     ]
@@ -131,7 +131,7 @@ def _links_alone(scenario: Scenario, length_s: float) -> dict[str, Any]:
 
 def _of_session(call: Run, folder: Path, captured: Run | None) -> Truth:
     if any(not (folder / name).is_file() for name in _FILES):
-        raise InputError(f"{folder}: has no {' and '.join(_FILES)}; expected the folder of a tidegate shell session")
+        raise InputError(f"{folder} has no {' and '.join(_FILES)}; expected the folder of a tidegate shell session")
     session = Run.load(folder)
     sent = _read(folder)
     says = []
@@ -140,8 +140,8 @@ def _of_session(call: Run, folder: Path, captured: Run | None) -> Truth:
         says += alignment
     else:
         shift = _by_unix_time(call, captured, sent, folder)
-        says.append("the link's clock is brought to the recording's by Unix time, by way of the session's captures")
-    says.append("what the links carried and dropped in all is of the whole session")
+        says.append("the link's clock is aligned with the recording's by Unix time, through the session's captures")
+    says.append("the totals of carried and dropped packets of the links are of the whole session")
     end = float(call.summary["duration_s"])
     tables = {
         name: table if name == "links" else _moved(table, -shift, end)
@@ -174,10 +174,10 @@ def _read(folder: Path) -> Sent:
                 packets[row["from"]][int(row["sequence"])].append(packet)
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise InputError(
-            f"{folder / name}: the file is damaged: found {error}; expected what a session wrote"
+            f"{folder / name}: the file is damaged: found {error}; expected a file that a session wrote"
         ) from None
     except OSError as error:
-        raise InputError(f"{folder / name}: cannot be read: {error.strerror or error}") from None
+        raise InputError(f"{folder / name} cannot be read: {error.strerror or error}") from None
     return packets
 
 
@@ -197,12 +197,14 @@ def _aligned(call: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:
         if best is None or int(close.sum()) > best[0]:
             best = int(close.sum()), float(np.median(apart[close])), of_flow
     if best is None or best[0] < _LEAST:
-        raise InputError(f"{folder}: its packets are not those of the recording; expected the session of this call")
+        raise InputError(
+            f"{folder}: the session's packets are not those of the recording; expected the session of this call"
+        )
     count, shift, of_flow = best
     apart = np.array(_differences(columns, sent, of_flow)) - shift
     spread = np.quantile(np.abs(apart[np.abs(apart) < _APART_S]), 0.99) * 1e3
-    shift_text = f"the link's times are the recording's and {shift:+.6f} s, by {count} packets of both"
-    says = [f"{shift_text}; 99 % of them agree to {spread:.3f} ms"]
+    shift_text = f"the link's times are the recording's plus {shift:.6f} s, by {count} packets of both"
+    says = [f"{shift_text}; 99 % of these packets agree within {spread:.3f} ms"]
     for flow in dict.fromkeys(columns["flow"].tolist()):
         says += _losses(flow, columns, sent[of_flow[flow]], shift)
     return shift, says
@@ -261,8 +263,8 @@ def _by_unix_time(call: Run, captured: Run | None, sent: Sent, folder: Path) -> 
     capture_begin_ms = None if captured is None else captured.about["imported"]["begun_ms"]
     if captured is None or begin_ms is None or capture_begin_ms is None:
         raise InputError(
-            f"{folder}: nothing ties its clock to the recording's, which has no packets; expected a session with "
-            "--pcap, and a recording that says its Unix time"
+            f"{folder}: the session's clock cannot be aligned with the recording's, which has no packets; expected a "
+            "session with --pcap, and a recording with its Unix time"
         )
     shift, _ = _aligned(captured, sent, folder)
     return shift + (float(begin_ms) - float(capture_begin_ms)) / 1e3

@@ -51,11 +51,11 @@ def capacity(run: Run, flow: str | None = None) -> Capacity:
     wanted = flow or run.subject
     table = run.table("packets") if "packets" in run.tables else None
     if table is None:
-        raise InputError(f"{run.name}: has no packets")
+        raise InputError(f"{run.name} has no packets")
     ours = (table.to_numpy("flow") == wanted) & (table.to_numpy("fate") == "arrived")
     sent, arrived, size = (table.to_numpy(name)[ours].astype(float) for name in ("sent_s", "arrived_s", "size"))
     if len(arrived) < LEAST or not np.isfinite(arrived - sent).all():
-        raise InputError(f"{run.name}: {wanted}: nothing tells when its packets left and arrived")
+        raise InputError(f"{run.name}: {wanted}: the run does not have the times at which packets left and arrived")
     order = np.argsort(arrived, kind="stable")
     arrived, size, delay = arrived[order], size[order], ((arrived - sent) * 1000)[order]
     end = float(run.summary["duration_s"])

@@ -78,7 +78,7 @@ def imported(
     _check_different(read_files)
     strange = next((path for path in read_files if path.format != read_files[0].format), None)
     if strange is not None:
-        formats = f"found a file of the format “{strange.format}” beside one of “{read_files[0].format}”"
+        formats = f"found a file of the format “{strange.format}” beside a file of “{read_files[0].format}”"
         raise InputError(f"{strange.path}: {formats}; expected one format for all")
     if read_files[0].format == GETSTATS:
         if replay is not None:
@@ -130,8 +130,8 @@ def _check_different(files: Sequence[File]) -> None:
     for file in files:
         first = by_data.setdefault(file.data, file)
         if first is not file:
-            same = "is given twice" if first.path == file.path else f"is the same file as {first.path}"
-            raise InputError(f"{file.path}: {same}; expected that of the other end")
+            same = "the file is given twice" if first.path == file.path else f"the file is the same as {first.path}"
+            raise InputError(f"{file.path}: {same}; expected the file of the other end")
 
 
 def _with_truth(done: Run, link: str | Path) -> Run:
@@ -149,8 +149,8 @@ def _with_truth(done: Run, link: str | Path) -> Run:
 def _host(name: str) -> _core.ControllerHost:
     choice = choose(name, Path(), run_code=False)
     if is_file(choice.name):
-        right = "expected one of tidegate's, such as gcc, to hear a recording"
-        raise InputError(f"{name}: found a controller that is in a file; {right}")
+        right = "expected a controller of tidegate, such as gcc, for the replay"
+        raise InputError(f"{name}: found a controller in a file; {right}")
     return _core.controller(choice.name, choice.preset, json.dumps(dict(choice.settings)), 0, 0, None)
 
 

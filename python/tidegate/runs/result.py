@@ -13,7 +13,7 @@ from tidegate._core import Table
 from tidegate._files import table_written, writable, write_file
 from tidegate.errors import InputError, did_you_mean
 from tidegate.output.document import Document
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.results.folders import write_folder
 from tidegate.results.remarks import Remarks
 from tidegate.results.saved import read_json
@@ -28,7 +28,7 @@ FORMAT = 1
 """Version of the format of `run.json`."""
 
 
-class Run(Shown):
+class Run(Displayable):
     """A run: its metrics, its recorded tables, its scenario and versions.
 
     >>> from tidegate import Scenario, run

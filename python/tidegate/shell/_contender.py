@@ -72,9 +72,9 @@ class Contender:
             raise InputError(f"{show(label)}: found no command; {right}")
         if shutil.which(argv[0], path=search_path()) is None:
             file = Path(argv[0])
-            why = "is no program that can be started" if file.exists() else "there is no such program"
+            why = "the file cannot be executed" if file.exists() else "the program does not exist"
             if file.is_file():
-                why += "; chmod +x makes it one"
+                why += "; chmod +x makes it executable"
             raise InputError(f"{label}: {argv[0]}: {why}")
         return cls(label, tuple(argv))
 
@@ -158,16 +158,18 @@ class LiveJob:
         about, label = held.about, self.contender.label
         if about["why"] == "behind":
             right = "expected a scenario with less traffic, or a faster or less busy machine"
-            raise RunError(f"this machine is too slow for it: the model fell a second behind the clock; {right}")
+            raise RunError(
+                f"this machine is too slow for the session: the model fell a second behind the clock; {right}"
+            )
         end = int(self.standing.stop or self.standing.live.duration) / 1e9
         for name, program in about["programs"].items():
             status, ended = program["status"], program["ended_s"]
             if program["stopped"] or status is None or (status == 0 and ended is not None and ended > end - _EARLY):
                 continue
-            how = f"ended with {status}" if status >= 0 else f"was killed by signal {-status}"
+            how = f"ended with exit code {status}" if status >= 0 else f"was killed by signal {-status}"
             when = "" if ended is None else f" after {ended:.1f} s of {end:g} s"
-            right = "" if status else "; expected it to run until SIGTERM"
-            raise RunError(f"{label}: at side {name} it {how}{when}{right}; {held.last_words(name)}")
+            right = "" if status else "; expected a program that runs until SIGTERM"
+            raise RunError(f"{label}: the program at side {name} {how}{when}{right}; {held.last_words(name)}")
         if not held.sent:
             raise RunError(f"{label}: side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); {held.last_words('A')}")
 
@@ -188,7 +190,7 @@ class LiveJob:
         }
         warnings = list(run.summary.get("warnings", ()))
         if held.against:
-            why = f"seed {self.seed} is noisy, in each of {tries} sessions: {'; '.join(held.against)}"
+            why = f"seed {self.seed} is noisy in all {tries} sessions: {'; '.join(held.against)}"
             warnings.append({"key": label, "says": f"{why}. Its numbers depend on the load of this machine"})
         if differs is not None:
             warnings.append({"key": label, "says": f"seed {self.seed}: the replay differs from the session: {differs}"})
@@ -252,7 +254,7 @@ class _Held:
         except OSError:
             lines = []
         printed = [line.strip() for line in lines if line.strip()]
-        return f"it printed last: {show(printed[-1][:200])}" if printed else "it printed nothing"
+        return f"the program printed last: {show(printed[-1][:200])}" if printed else "the program printed nothing"
 
 
 def _is_regular(file: Path) -> bool:
@@ -340,9 +342,7 @@ def how_long(jobs: Sequence[LiveJob]) -> str:
     seconds = round(sum(job.seconds for job in jobs))
     sessions = "1 session" if len(jobs) == 1 else f"{len(jobs)} sessions, one after the other,"
     verb = "takes" if len(jobs) == 1 else "take"
-    return (
-        f"{sessions} of programs by the wall clock {verb} about {_long(seconds)}, and more if one is noisy and repeated"
-    )
+    return f"{sessions} of programs in real time {verb} about {_long(seconds)}, and more if a noisy session is repeated"
 
 
 def _long(seconds: int) -> str:

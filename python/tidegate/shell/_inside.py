@@ -148,7 +148,7 @@ class Programs:
         except Exception as error:  # noqa: BLE001
             # for any error, as otherwise the session would go on without its programs
             why = error.strerror if isinstance(error, OSError) else None
-            self.failed = f"{program.argv[0]}: cannot be started: {why or error}"
+            self.failed = f"{program.argv[0]} cannot be started: {why or error}"
             program.status = 127
         finally:
             self._done.set()
@@ -245,7 +245,7 @@ def run(job: dict[str, Any]) -> None:
     def too_much(*_: object) -> None:
         # the kernel reports that we have computed too long without sleeping: from now on, other processes come first
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        lowered.append("it computed for 50 ms without sleeping")
+        lowered.append("a loop computed for 50 ms without sleeping")
 
     signal.signal(signal.SIGXCPU, too_much)
     programs.go()

@@ -48,9 +48,9 @@ def verdict(about: Mapping[str, Any]) -> tuple[str, list[str]]:
         limit = LIMITS["clamped_p99_ms"]
         against.append(f"1 % of packets entered the model more than {clamped:.3g} ms after their stamp ({limit:g} ms)")
     if about["missed"]:
-        against.append(f"{about['missed']} packets were lost because they came faster than they were read")
+        against.append(f"{about['missed']} packets were lost because they came faster than tidegate read them")
     if about["unwritten"]:
         against.append(f"{about['unwritten']} packets were refused by the device at the receiving side")
     if about.get("unstamped"):
-        against.append(f"{about['unstamped']} packets had no usable time stamp of the kernel")
+        against.append(f"{about['unstamped']} packets had no usable kernel time stamp")
     return ("noisy" if against else "quiet"), against

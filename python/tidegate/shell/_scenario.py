@@ -37,11 +37,11 @@ def with_programs(scenario: Scenario, call: str | None = None, flows: int = FLOW
         raise InputError(f"{scenario.name}: flows.{taken[0]}: the programs' flows are called A-1, B-1 and so on")
     names = [flow.name for flow in scenario.flows]
     if call is not None and call not in names:
-        hint = did_you_mean(call, names) or f"; there are {', '.join(names) or 'none'}"
-        raise InputError(f"--call {call}: {scenario.name} has no such flow{hint}")
+        hint = did_you_mean(call, names) or f"; available: {', '.join(names) or 'none'}"
+        raise InputError(f"--call {call}: {scenario.name} has no flow of this name{hint}")
     media = [index for index, flow in enumerate(scenario.flows) if flow.media is not None]
     if not names:
-        raise InputError(f"{scenario.name}: has no flow that programs could stand for, only sessions")
+        raise InputError(f"{scenario.name}: programs can only replace a flow, and the scenario has only sessions")
     index = names.index(call) if call is not None else (*media, 0)[0]
     replaced = scenario.flows[index]
     ends = (replaced.from_, replaced.to)
@@ -86,7 +86,7 @@ def _check_driver(scenario: Scenario) -> None:
     external = [link.name for link in scenario.links if getattr(link, "capacity", None) == "external"]
     external += [flow.name for flow in scenario.flows if flow.external is not None]
     if external:
-        raise InputError(f"{scenario.name}: {external[0]} is external, which only tidegate.simpy can drive")
+        raise InputError(f"{scenario.name}: the flow {external[0]} is external, which only tidegate.simpy can drive")
 
 
 @dataclass(frozen=True)
@@ -118,22 +118,24 @@ def standing_for(scenario: Scenario, call: str) -> Standing:
     flow = scenario.flows[index]
     why = None
     if flow.media is None:
-        why = f"is {flow.kind}, and programs can only make calls"
+        why = f"the flow is {flow.kind}, but programs can only make calls"
     elif flow.count > 1:
-        why = f"is {flow.count} calls, and programs make one"
+        why = f"the flow stands for {flow.count} calls, but programs make one"
     elif flow.media.pauses:
-        why = "pauses, and programs do not know when"
+        why = "the flow pauses, but programs do not know when"
     elif any(call in coupling.flows for coupling in scenario.couplings):
-        why = "is coupled with other flows, and programs cannot be"
+        why = "the flow is coupled with other flows, but programs cannot be coupled"
     elif scenario.radios:
-        why = "is in a scenario with radio networks, where programs cannot be compared"
+        why = "the scenario has radio networks, in which programs cannot be compared"
     if flow.media is None or why is not None:
         raise InputError(f"{scenario.name}: flows.{call}: {why}")
     both = flow.media.both_ways
     names = (call, f"{call}.back" if both else f"{call}.feedback")
     taken = {name for peer in scenario.flows if peer is not flow for name in peer.names}
     if names[1] in taken:
-        raise InputError(f"{scenario.name}: flows.{names[1]}: is the name of the way back of {call}; rename this flow")
+        raise InputError(
+            f"{scenario.name}: flows.{names[1]}: the backward flow of {call} has this name; rename this flow"
+        )
     data = scenario.to_dict()
     times = {key: data["flows"][index][key] for key in ("start", "stop") if key in data["flows"][index]}
     ends = (flow.from_, flow.to)

@@ -125,6 +125,6 @@ def _each(file: Path, take: Callable[[dict[str, str]], None]) -> None:
                 line += 1
                 take(row)
     except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
     except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise InputError(f"{file}: line {line}: found what no session writes: {error}") from None
+        raise InputError(f"{file}: line {line}: found an entry that sessions do not write: {error}") from None

@@ -25,7 +25,7 @@ def _registry() -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
-        raise InputError(f"{folder}: another user owns it or may write to it; expected one that is yours alone")
+        raise InputError(f"{folder}: another user owns the folder or may write to it; expected a folder of yours alone")
     return folder
 
 
@@ -89,8 +89,12 @@ def command(name: str) -> tuple[list[str], dict[str, str]]:
         raise InputError(f"--enter {name}: found end {end}; expected a letter from {ENDS[0]} to {ENDS[-1]}")
     sessions = _sessions()
     if wanted not in sessions:
-        hint = did_you_mean(wanted, sessions) or f"; there are {', '.join(sessions)}" if sessions else "; there is none"
-        raise InputError(f"--enter {name}: no such session{hint}")
+        hint = (
+            did_you_mean(wanted, sessions) or f"; available: {', '.join(sessions)}"
+            if sessions
+            else "; no session is running"
+        )
+        raise InputError(f"--enter {name}: there is no session of this name{hint}")
     session = sessions[wanted]
     try:
         # unshare waits for the process inside, its one child

@@ -104,7 +104,9 @@ def check_surroundings(*more: str) -> None:
     )
     if probe.returncode:
         lines = probe.stderr.strip().splitlines()
-        raise InputError(f"namespaces cannot be made here: {lines[-1] if lines else probe.returncode}; {_remedy()}")
+        raise InputError(
+            f"network namespaces cannot be made here: {lines[-1] if lines else probe.returncode}; {_remedy()}"
+        )
 
 
 def _remedy() -> str:
@@ -116,12 +118,12 @@ def _remedy() -> str:
         return None
 
     if number("/proc/sys/user/max_user_namespaces") == 0:
-        return "sysctl user.max_user_namespaces is 0; an administrator can raise it"
+        return "sysctl user.max_user_namespaces is 0; an administrator can raise the limit"
     if number("/proc/sys/kernel/unprivileged_userns_clone") == 0:
-        return "an administrator can allow it with sysctl kernel.unprivileged_userns_clone=1"
+        return "an administrator can allow namespaces with sysctl kernel.unprivileged_userns_clone=1"
     if number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1:
-        return "an administrator can allow it with sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-    return "in a container it needs --privileged, or seccomp and /proc as on a host"
+        return "an administrator can allow namespaces with sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+    return "in a container namespaces need --privileged, or seccomp and /proc as on a host"
 
 
 def search_path() -> str:
@@ -262,7 +264,7 @@ def begin(
     if failed.is_file():
         why = json.loads(failed.read_text(encoding="utf-8"))
         raise (InputError if why["kind"] == "input" else RunError)(f"{live.name}: {why['says']}")
-    raise RunError(f"{live.name}: the session ended with {process.returncode} before it had results")
+    raise RunError(f"{live.name}: the session ended with exit code {process.returncode} before it had results")
 
 
 class _for_the_session:  # noqa: N801
@@ -336,9 +338,9 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{file}: byte {error.start + 1}: found what is no text; expected UTF-8") from None
+        raise InputError(f"{file}: byte {error.start + 1}: found a byte that is not text; expected UTF-8") from None
 
 
 def _end_of(file: Path, text: str) -> tuple[int, tuple[list[str], list[str]] | None]:

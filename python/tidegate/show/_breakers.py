@@ -7,9 +7,9 @@ from typing import Any
 
 _WHY = {
     "RTCP timeout": "no RTCP came back for three intervals (RFC 8083 section 4.1)",
-    "media timeout": "reports said that none of its packets arrived (RFC 8083 section 4.2)",
-    "congestion": "it sent more than ten times what TCP would get (RFC 8083 section 4.3)",
-    "media usability": "its packets arrived too late or with too many gaps to be of use (RFC 8083 section 4.4)",
+    "media timeout": "reports said that none of the flow's packets arrived (RFC 8083 section 4.2)",
+    "congestion": "the flow sent more than ten times the rate that TCP would get (RFC 8083 section 4.3)",
+    "media usability": "the flow's packets arrived too late or with too many gaps to be of use (RFC 8083 section 4.4)",
 }
 
 _MAX_FLOWS = 3

@@ -40,9 +40,11 @@ def _extent(entries: Sequence[Mapping[str, Any]]) -> str:
     part = f"{used:.10g} s of {length:.10g} s"
     if len(starts) == 1:
         several_seeds = len({entry["seed"] for entry in entries}) > 1
-        same = ", whatever the seed" if several_seeds and used < length else ""
+        same = ", the same for all seeds" if several_seeds and used < length else ""
         return f"{part}, from {starts.pop():.10g} s on{same}"
-    return f"{part} in each run, from {len(starts)} places; {100 * _fraction(entries):.0f} % of it in all"
+    return (
+        f"{part} in each run, from {len(starts)} start times; {100 * _fraction(entries):.0f} % of the recording in all"
+    )
 
 
 def _fraction(entries: Sequence[Mapping[str, Any]]) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from tidegate.output import csv
 from tidegate.output.document import Block, Column, Document, Number, Paragraph, Phrase, Table, notes
 from tidegate.output.document import Row as TableRow
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.results.metrics import COUNTED, HEADLINE, PICTURES, Metric, finite, metric
 from tidegate.results.quality import verdict, verdict_on
 from tidegate.results.remarks import Remarks
@@ -59,7 +59,7 @@ class Row:
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonTable(Shown):
+class ComparisonTable(Displayable):
     """Means over seeds with 95 % intervals, a row for each metric and a column for each controller."""
 
     controllers: Sequence[str]

@@ -110,7 +110,7 @@ def flow_summary(run: RunLike, flow: str) -> Mapping[str, Any]:
         if entry["flow"] == flow:
             return dict(entry)
     names = ", ".join(str(entry["flow"]) for entry in run.summary["flows"])
-    raise ValueError(f"no flow {flow!r} in this run; it has {names}")
+    raise ValueError(f"this run has no flow {flow!r}; available: {names}")
 
 
 def copied(summary: Mapping[str, Any]) -> set[str]:
@@ -216,22 +216,22 @@ def rows(run: RunLike, table: str, key: str, value: str, columns: Iterable[str])
     return {name: source[name][mask] for name in columns}
 
 
-def curve(run: RunLike, table: str, key: str, value: str, column: str, over: str = "t_s") -> tuple[Floats, Floats]:
-    """A column of numbers over another one, by default over time (s); empty where the run has no such table.
+def curve(run: RunLike, table: str, key: str, value: str, column: str, x_column: str = "t_s") -> tuple[Floats, Floats]:
+    """A column of numbers against another column, by default against time (s); empty where the run has no such table.
 
     The rows are those of :func:`rows`.
     """
     if not has(run, table):
         return np.empty(0), np.empty(0)
-    got = rows(run, table, key, value, (over, column))
-    return np.asarray(got[over], float), np.asarray(got[column], float)
+    got = rows(run, table, key, value, (x_column, column))
+    return np.asarray(got[x_column], float), np.asarray(got[column], float)
 
 
 def flow_series(run: RunLike, flow: str) -> FlowSeries:
     """The series of one flow; raises :class:`ValueError` if the run was recorded without series."""
     if not has(run, "series"):
         raise ValueError(
-            f"run {run.summary.get('name', '?')!r} has no series: record it at level 'series' or 'packets'"
+            f"run {run.summary.get('name', '?')!r} has no series; run it again with record 'series' or 'packets'"
         )
     columns = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values()))
     # an event at the very end of the run opens a bin without width, whose rates would be meaningless
@@ -290,11 +290,11 @@ def bottleneck(runs: Iterable[RunLike]) -> str | None:
 
     Of equally full links the first counts, so that a forward link goes before its backward direction.
     """
-    link = fullest(run.summary for run in runs)
+    link = most_utilised_link(run.summary for run in runs)
     return None if link is None else link[0]
 
 
-def fullest(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, float] | None:
+def most_utilised_link(summaries: Iterable[Mapping[str, Any]]) -> tuple[str, float] | None:
     """The link with the highest mean utilisation over the runs with these summaries, and that mean."""
     totals: dict[str, list[float]] = {}
     for summary in summaries:

@@ -78,7 +78,9 @@ class Case:
 
         assert self.scenario is not None  # noqa: S101
         if len(self.contenders) > 1:
-            raise InputError(f"has {len(self.contenders)} calls ({', '.join(self.contenders)}), and programs make one")
+            raise InputError(
+                f"the case has {len(self.contenders)} calls ({', '.join(self.contenders)}), but a program makes one"
+            )
         return LiveJob.of(program, self.scenario, self.contenders[0], seed, "series")
 
     def to_data(self) -> dict[str, Any]:
@@ -141,10 +143,12 @@ def expand(table: CaseTable, base: Path, traces: Path | None) -> Iterator[Case]:
         yield Case(table.name, table.title, table.source, None, not_run=table.not_run)
         return
     if table.scenario is None:
-        raise InputError("has no scenario; expected the name of one, or not_run with the reason")
+        raise InputError("the case has no scenario; expected the name of one, or not_run with the reason")
     scenario = _load(table.scenario, base)
     if table.windows is not None and traces is None:
-        yield Case(table.name, table.title, table.source, None, not_run="no folder of recordings: --traces FOLDER")
+        yield Case(
+            table.name, table.title, table.source, None, not_run="no folder of recordings is given (--traces FOLDER)"
+        )
         return
     choices = windows.spread(traces, table.windows) if table.windows is not None and traces is not None else [None]
     for values in itertools.product(*table.vary.values()):
@@ -174,7 +178,7 @@ def _contenders(scenario: Scenario, table: CaseTable) -> tuple[str, ...]:
     media = [flow.name for flow in scenario.flows if flow.media is not None]
     for name in table.contenders:
         if name not in media:
-            hint = did_you_mean(name, media) or f"; there are {', '.join(media) or 'none'}"
+            hint = did_you_mean(name, media) or f"; available: {', '.join(media) or 'none'}"
             raise InputError(f"contenders: found {name}; expected media flows of {scenario.name}{hint}")
     if not media:
         raise InputError(f"{scenario.name} has no media flow that could take a controller")
@@ -186,7 +190,7 @@ def _between(scenario: Scenario, table: CaseTable) -> tuple[int, int] | None:
         return None
     begin, end = table.begin_between
     if not begin < end <= scenario.duration:
-        right = f"expected two times of the {scenario.duration} of {scenario.name}, the earlier first"
+        right = f"expected two times within the {scenario.duration} of {scenario.name}, the earlier first"
         raise InputError(f'begin_between: found "{begin}" to "{end}"; {right}')
     return int(begin), int(end)
 
@@ -196,7 +200,7 @@ def _missing(scenario: Scenario) -> str:
     for link in scenario.links:
         for capacity in (link.capacity, getattr(link.back, "capacity", None)):
             if isinstance(capacity, TraceCapacity) and not (scenario.base / capacity.trace).is_file():
-                return f"the recording {Path(capacity.trace).name} is not there"
+                return f"the recording {Path(capacity.trace).name} does not exist"
     return ""
 
 

@@ -17,7 +17,7 @@ from tidegate.output.palette import Look
 from tidegate.results.metrics import FLOWS, finite
 from tidegate.results.stats import Interval
 from tidegate.suite import numbers
-from tidegate.suite.scores import SHOWN
+from tidegate.suite.scores import SCORED
 
 if TYPE_CHECKING:
     from tidegate.suite.numbers import Row
@@ -27,8 +27,10 @@ _BINS = (1, 2, 5, 10)
 """Seconds of a bin of series, finer ones first."""
 _STEPS = {"rate": 1e4, "delay": 1.0}
 """Size of a step of a kept series, in bit/s and ms."""
-_FEW = "To keep the page small, opened cells have only the numbers that are compared or judged; scores.csv has all."
-_NONE = "To keep the page small, opened cells have no numbers but those of their rules; scores.csv has all."
+_SOME_NUMBERS = (
+    "To keep the page small, opened cells have only the numbers that are compared or judged; scores.csv has all."
+)
+_RULE_NUMBERS = "To keep the page small, opened cells have only the numbers of their rules; scores.csv has all."
 _MOST_FLOWS = 8
 _MOST_EVENTS = 24
 
@@ -68,7 +70,7 @@ def data(result: SuiteResult, look_of: Mapping[str, Look], room: int) -> dict[st
 
 
 def _about(name: str) -> list[Any]:
-    metric = numbers.about(name)
+    metric = numbers.metric_of(name)
     return [name, metric.label, metric.unit, metric.digits, metric.definition]
 
 
@@ -99,7 +101,7 @@ def _names(result: SuiteResult) -> list[str]:
         for flow in row["contenders"]:
             present |= {name for name, value in _of_flow(row, flow).items() if finite(value) is not None}
         present |= {name for name, value in row["measures"]["run"].items() if finite(value) is not None}
-    return [name for name in numbers.known() if name in present]
+    return [name for name in numbers.names() if name in present]
 
 
 def _of_flow(row: Row, flow: str) -> dict[str, Any]:
@@ -118,11 +120,11 @@ def _add_numbers(result: SuiteResult, cells: Sequence[dict[str, Any]], room: int
     of_cells = [_numbers(result, cell, names) for cell in result.cells]
     left_out: list[str] = []
     if _size(of_cells) > room:
-        necessary = {name for name, _ in SHOWN} | {rule.metric for rule in result.suite.rules}
-        names, left_out = [name for name in names if name in necessary], [_FEW]
+        necessary = {name for name, _ in SCORED} | {rule.metric for rule in result.suite.rules}
+        names, left_out = [name for name in names if name in necessary], [_SOME_NUMBERS]
         of_cells = [_numbers(result, cell, names) for cell in result.cells]
     if _size(of_cells) > room:
-        names, left_out = [], [_NONE]
+        names, left_out = [], [_RULE_NUMBERS]
         of_cells = [_numbers(result, cell, names) for cell in result.cells]
     for cell, of_cell in zip(cells, of_cells, strict=True):
         cell.update(of_cell)
@@ -170,7 +172,7 @@ def _values(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[lis
 
 
 def _rounded(name: str, value: float | None) -> float | None:
-    metric = numbers.about(name)
+    metric = numbers.metric_of(name)
     if value is None:
         return None
     rounded = round(value * metric.scale, metric.digits + 1)
@@ -191,10 +193,10 @@ def _add_series(result: SuiteResult, cells: Sequence[dict[str, Any]], room: int)
     notes: list[str] = []
     if _size(of_cells) > room:
         of_cells = [{} if cell.state == "pass" else sample for cell, sample in zip(result.cells, of_cells, strict=True)]
-        notes.append("To keep the page small, cells that are passed have no pictures.")
+        notes.append("To keep the page small, passed cells have no charts.")
     if _size(of_cells) > room:
         of_cells = [{} for _ in of_cells]
-        notes = ["To keep the page small, cells have no pictures."]
+        notes = ["To keep the page small, cells have no charts."]
     for cell, of_cell in zip(cells, of_cells, strict=True):
         cell.update(of_cell)
     return notes

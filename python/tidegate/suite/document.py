@@ -29,7 +29,7 @@ from tidegate.output.document import (
     Table,
     Words,
     again,
-    begun,
+    capitalised,
     notes,
 )
 from tidegate.output.document import Cell as DocumentCell
@@ -37,8 +37,8 @@ from tidegate.output.palette import Look, looks
 from tidegate.results.metrics import Metric
 from tidegate.results.stats import Interval
 from tidegate.suite import cells, numbers, verdicts
-from tidegate.suite.scores import SHOWN, Score, scores
-from tidegate.suite.tables import short
+from tidegate.suite.scores import SCORED, Score, scores
+from tidegate.suite.tables import cell_summary
 from tidegate.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def document(result: SuiteResult) -> Document:
     names = {name: Phrase(name, "label", look=look_of[name]) for name in result.controllers}
     more: dict[str, Iterator[Block]] = {
         "Noisy sessions": _noisy(result),
-        "Rate against delay, over all cases": _drawing(result, ranking, look_of),
-        "The worst case of each": _worst(result, ranking, names),
+        "Rate against delay in all cases": _drawing(result, ranking, look_of),
+        "The worst case of each controller": _worst(result, ranking, names),
         "Runs that failed": _failed(result),
         "Cases that were not run": _not_run(result),
         "Rules": _rules(result),
-        "What this cannot tell": _doubts(result),
+        "Questions that these cases cannot answer": _doubts(result),
         "Warnings": _warnings(result),
     }
     blocks = [Section(title, contents) for title, blocks_of in more.items() if (contents := list(blocks_of))]
@@ -112,13 +112,13 @@ def _scores(ranking: Sequence[Score], names: Names) -> Section:
     """Builds the table of ranks and means."""
     rows = []
     for score in ranking:
-        means = [_number(score, name, Interval.of([score.means[name]])) for name, _ in SHOWN]
+        means = [_number(score, name, Interval.of([score.means[name]])) for name, _ in SCORED]
         rank = Number(_RANK, Interval.of([score.rank]))
         rows.append(Row([names[score.controller], f"{score.passed} of {score.of}", rank, *means]))
     remarks = notes(
-        "Means over the cases; the controller that passes most stands first. A rank goes by power (log of rate over "
-        "delay): one more than the number of controllers whose power is significantly greater (95 %, paired run by "
-        "run). Controllers that cannot be told apart share a rank.",
+        "Means over the cases; the controller that passes most cases is first. The rank by power, log(rate / delay), "
+        "is one more than the number of controllers with significantly greater power (95 %, paired run by run). "
+        "Controllers that cannot be distinguished share a rank.",
         detail=True,
     )
     remarks += [
@@ -131,7 +131,7 @@ def _scores(ranking: Sequence[Score], names: Names) -> Section:
 
 
 def _means(rows: Sequence[Row], *columns: Column) -> Table:
-    about = [numbers.about(name) for name, _ in SHOWN]
+    about = [numbers.metric_of(name) for name, _ in SCORED]
     return Table([Column("controller"), *columns, *(Column(m.label, m) for m in about)], rows, "scores")
 
 
@@ -139,7 +139,7 @@ def _number(score: Score, name: str, value: Interval, *, signed: bool = False) -
     """Returns a number of a controller; empty for delay and loss of one without a rank."""
     shown_value = value if not score.out or name in _CARRYING else Interval.of([])
     sure = signed and shown_value.half is not None and abs(shown_value.mean) > shown_value.half
-    return Number(numbers.about(name), shown_value, "sure" if sure else "", signed=signed)
+    return Number(numbers.metric_of(name), shown_value, "sure" if sure else "", signed=signed)
 
 
 def _sentence(ranking: Sequence[Score]) -> list[Words]:
@@ -152,7 +152,7 @@ def _sentence(ranking: Sequence[Score]) -> list[Words]:
     sentence: list[Words] = ["No controller passes a case."]
     if most:
         verb = "passes" if len(passing) == 1 else "pass"
-        sentence = [Phrase(listed(passing, most=6), "strong"), f" {verb} most: {most} of {ran}."]
+        sentence = [Phrase(listed(passing, most=6), "strong"), f" {verb} most cases: {most} of {ran}."]
     if first:
         verb = "has" if len(first) == 1 else "share"
         sentence += [" ", Phrase(listed(first, most=6), "strong"), f" {verb} the first rank by power."]
@@ -164,16 +164,16 @@ def _beside(result: SuiteResult, ranking: Sequence[Score], names: Names) -> Iter
     rows = []
     for score in ranking:
         if score.controller != result.baseline:
-            differences = [_number(score, name, score.differences[name], signed=True) for name, _ in SHOWN]
+            differences = [_number(score, name, score.differences[name], signed=True) for name, _ in SCORED]
             rows.append(Row([names[score.controller], *differences]))
     if rows:
-        seeds = "The interval is over seeds: it is valid for these cases and no others."
+        seeds = "The interval is computed over seeds: it is valid only for these cases."
         remarks = notes(
             "Difference from the baseline: the mean of the differences run by run (the same seed draws the same random "
             "numbers) with its 95 % interval; bold where the interval excludes zero.",
-            seeds if len(result.seeds) > 1 else "With one seed the interval is over cases.",
+            seeds if len(result.seeds) > 1 else "With one seed the interval is computed over cases.",
         )
-        yield Section(f"Beside {result.baseline}", [_means(rows), *remarks], detail=True)
+        yield Section(f"Difference from {result.baseline}", [_means(rows), *remarks], detail=True)
 
 
 # --- every cell -----------------------------------------------------------------------------------
@@ -196,13 +196,13 @@ def _scorecard(result: SuiteResult, names: Names, look_of: Mapping[str, Look]) -
     card = Cells(
         Table([Column("case"), *(Column(name, left=True) for name in names.values())], rows, abreast=_ABREAST),
         partial(cells.data, result, look_of),
-        "Open a cell for its rules, numbers and pictures; arrow keys go from cell to cell.",
+        "Open a cell for its rules, numbers and charts; arrow keys go from cell to cell.",
         "Without scripts the cells cannot be opened; scores.csv has all their numbers.",
     )
     close = "≈: a limit lies within the 95 % interval of the number, so other seeds could change the verdict."
     remarks = notes(
-        "Beside each verdict stands the deciding rule: the one broken by the widest margin, or else the one "
-        "kept by the narrowest.",
+        "Each verdict is followed by the deciding rule: the rule broken by the widest margin, or, if none is broken, "
+        "the rule kept by the narrowest.",
         close if any(cell.close for cell in result.cells) else "",
         detail=True,
     )
@@ -216,13 +216,15 @@ def _judged(cell: Cell, opens: tuple[int, int]) -> Judged:
         value = "no value" if decides.missing else decides.shown
         behind = f"{decides.rule.name} " + value.replace(" ", "\N{NO-BREAK SPACE}")
     sign = f"{_SIGNS[cell.state]} {cell.state}{' ≈' if cell.close else ''}"
-    brief = cell.state if cell.state == "pass" else f"{cell.state}: {short(cell)}"
+    brief = cell.state if cell.state == "pass" else f"{cell.state}: {cell_summary(cell)}"
     return Judged([Phrase(sign, "strong"), behind], _TONES[cell.state], opens=opens, brief=brief)
 
 
 def _noisy(result: SuiteResult) -> Iterator[Block]:
     if result.noisy:
-        yield Paragraph("Sessions of real programs on a machine that was too busy: their numbers measure the machine.")
+        yield Paragraph(
+            "Sessions of real programs on a machine that was too busy: their numbers depend on the machine's load."
+        )
         yield Items([
             [f"{case}, ", Phrase(name, "code"), f", seed {seed}: {why}"] for case, name, seed, why in result.noisy
         ])  # fmt: skip
@@ -243,7 +245,7 @@ def _drawing(result: SuiteResult, ranking: Sequence[Score], look_of: Mapping[str
 
 
 def _trail(result: SuiteResult, score: Score, look: Look) -> Trail:
-    name, joined_by, dots = score.controller, dict(SHOWN), []
+    name, joined_by, dots = score.controller, dict(SCORED), []
     for case in result.suite.cases:
         delay, rate = (
             result.interval(case.name, name, m, joined_by[m]) for m in ("one_way_delay_ms_p95", "receive_rate_bps")
@@ -266,8 +268,8 @@ def _worst(result: SuiteResult, ranking: Sequence[Score], names: Names) -> Itera
         else:
             broken = sorted(cell.broken, key=lambda check: check.slack)
             rows.append([name, Phrase(cell.case, "label"), Items([*map(_broken, broken)])])
-    yield _prose("controller", "case", "what broke, by how much", rows=rows)
-    yield from notes("The case with the greatest share of its rules broken.")
+    yield _prose("controller", "case", "broken rules, with the excess", rows=rows)
+    yield from notes("For each controller the case in which the greatest share of the rules is broken.")
 
 
 def _broken(check: Check) -> Sentence:
@@ -303,18 +305,18 @@ def _rules(result: SuiteResult) -> Iterator[Block]:
     if met:
         yield Pairs([(rule.name, _rule(rule, met[rule.name])) for rule in result.suite.rules])
     else:
-        yield Paragraph("This suite has no rules: every cell that ran is passed.")
+        yield Paragraph("This suite has no rules: every cell that was run counts as passed.")
 
 
 def _rule(rule: RuleTable, met: Sequence[bool]) -> Sentence:
-    label = begun(numbers.about(rule.metric).label)
+    label = capitalised(numbers.metric_of(rule.metric).label)
     joined = "" if rule.of is None else f" ({rule.of})"
     beside = f" relative to {rule.relative_to}" if rule.relative_to else ""
     cases = "in every case" if rule.cases == ["*"] else f"in {', '.join(rule.cases)}"
-    controllers = "" if rule.controllers == ["*"] else f", of {', '.join(rule.controllers)}"
+    controllers = "" if rule.controllers == ["*"] else f", for {', '.join(rule.controllers)}"
     number = f"{label}{joined}{beside}: {verdicts.limit(rule)}, {cases}{controllers}."
     sentence = f" {number} Met in {sum(met)} of {counted(len(met), 'cell')}. Source: {rule.source}. {rule.why}"
-    return [Phrase(f"{begun(rule.says).rstrip('.')}.", "words"), sentence]
+    return [Phrase(f"{capitalised(rule.says).rstrip('.')}.", "words"), sentence]
 
 
 def _doubts(result: SuiteResult) -> Iterator[Block]:
@@ -348,16 +350,16 @@ def _again(result: SuiteResult) -> Section:
         f"Seeds: {seeds or 'none'}. {SAME_BITS}. scores.csv, beside this page, has every number of every run with its "
         "digest, and junit.xml the verdicts for other programs."
     )
-    command = {"The command that made this:": str(about.get("command", ""))}
+    command = {"The command that made this result:": str(about.get("command", ""))}
     versions, text = dict(about.get("versions", {})), ("The suite (TOML)", result.suite.text)
     return again(command, *remarks, versions=versions, text=text)
 
 
 def _definitions(result: SuiteResult) -> Details:
     """Lists the definitions of the numbers in rules and scores, with their names in rules."""
-    names = dict.fromkeys([*(name for name, _ in SHOWN), *(rule.metric for rule in result.suite.rules)])
-    metrics = [numbers.about(name) for name in names]
+    names = dict.fromkeys([*(name for name, _ in SCORED), *(rule.metric for rule in result.suite.rules)])
+    metrics = [numbers.metric_of(name) for name in names]
     pairs: list[tuple[str, Sentence]] = [
-        (begun(m.label), [Phrase(m.name, "code"), f": {m.definition}"]) for m in metrics
+        (capitalised(m.label), [Phrase(m.name, "code"), f": {m.definition}"]) for m in metrics
     ]
     return Details("What the numbers mean", [Pairs(pairs)])

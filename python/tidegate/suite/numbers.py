@@ -19,12 +19,12 @@ WORDS = ("worst", "mean", "sum")
 """Ways to join the numbers of several contenders."""
 
 
-def known() -> list[str]:
+def names() -> list[str]:
     """Names of all numbers that a rule can limit."""
     return [*FLOWS, *MEASURES]
 
 
-def about(name: str) -> Metric:
+def metric_of(name: str) -> Metric:
     """Returns the definition of a number.
 
     Raises:
@@ -51,7 +51,7 @@ def number(row: Row, name: str, of: str | None = None) -> float | None:
     # if a contender lacks the number, the other contenders do not stand for it
     if not present or len(present) < len(values):
         return None
-    return _JOINED[of or "worst"](present, about(name).better)
+    return _JOINED[of or "worst"](present, metric_of(name).better)
 
 
 def _of_flow(row: Row, name: str, flow: str) -> Any:

@@ -104,7 +104,7 @@ class Plan:
         check_controllers(by_label, simulated=simulated)
         seed_list = seeds_of(complete.table.seeds if seeds is None else seeds)
         if len(seed_list) * len(chosen.cases) * len(by_label) > _MOST_RUNS:
-            raise InputError(f"that makes more than {_MOST_RUNS} runs")
+            raise InputError(f"the suite has more than {_MOST_RUNS} runs; expected fewer controllers, cases or seeds")
         if all(case.not_run for case in chosen.cases):
             reasons = dict.fromkeys(case.not_run for case in chosen.cases)
             raise InputError(f"{complete.name}: no case can be run: {'; '.join(reasons)}")
@@ -119,7 +119,7 @@ class Plan:
                     refused[case.name, controller] = str(refusal)
         if not points:
             label, why = next((controller, why) for (_, controller), why in refused.items())
-            raise InputError(f"{label}: fits no case: {why}")
+            raise InputError(f"{label} fits no case: {why}")
         return cls(chosen, tuple(by_label), tuple(seed_list), tuple(points), refused)
 
     def after(self, before: Plan, failed: Mapping[str, str]) -> Self:
@@ -238,7 +238,7 @@ class Plan:
             key for key in keys if all(number_of(values.get(key, "")) is not None for values in settings.values())
         ]
         words = ["scenario", *(key for key in keys if key not in numeric), "digest"]
-        return Writer(folder, words, [*numeric, *numbers.known()])
+        return Writer(folder, words, [*numeric, *numbers.names()])
 
     def sessions(self, out: str | Path) -> list[LiveJob]:
         """Returns the sessions of programs that are not yet kept in a folder; they run by the wall clock."""
@@ -296,7 +296,7 @@ def _row(point: Point, row: Mapping[str, Any], settings: Mapping[str, Mapping[st
     settings_of = settings.get(point.controller, {})
     words = {**settings_of, "scenario": point.case.name, "digest": str(row["digest"])}
     values = {key: number_of(value) for key, value in settings_of.items()}
-    values |= {name: numbers.number(row, name) for name in numbers.known()}
+    values |= {name: numbers.number(row, name) for name in numbers.names()}
     return Row(point.key, point.controller, words, point.seed, values)
 
 
@@ -363,7 +363,7 @@ class SuiteJob:
         contenders = self.point.case.judged(flows)
         unjudged = {*self.point.case.contending(run.flows)} - {*contenders}
         if not contenders:
-            raise RunError("no flow that could be judged began in this run")
+            raise RunError("no flow that can be judged began in this run")
         live = self.point.session is not None
         # the share of a program is that of the call that it stands for
         measured = measures.measure(run, contenders, self.point.case.scenario if live else None)

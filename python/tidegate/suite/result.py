@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from tidegate.comparison.doubts import doubts
 from tidegate.errors import located
 from tidegate.output.document import Document
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.results.folders import add_file
 from tidegate.results.saved import read_json
 from tidegate.results.shapes import checked
@@ -78,7 +78,7 @@ class Cell:
 
 
 @dataclass(frozen=True, repr=False)
-class SuiteResult(Shown):
+class SuiteResult(Displayable):
     """The result of a suite."""
 
     suite: Suite
@@ -135,7 +135,7 @@ class SuiteResult(Shown):
             if row is not None:
                 rows.setdefault(cell, {})[run["seed"]] = row
             else:
-                why = failed.get(key, "was stopped before it was done")
+                why = failed.get(key, "the run was stopped before its end")
                 troubles.setdefault(cell, f"seed {run['seed']}: {why}")
         unfit = {(refusal["case"], refusal["controller"]) for refusal in about["refused"]}
         controllers = tuple(about["controllers"])

@@ -13,7 +13,7 @@ from tidegate.suite import numbers
 if TYPE_CHECKING:
     from tidegate.suite.result import SuiteResult
 
-SHOWN: tuple[tuple[str, str], ...] = (
+SCORED: tuple[tuple[str, str], ...] = (
     ("receive_rate_bps", "mean"),
     ("share_fraction", "mean"),
     ("one_way_delay_ms_p95", "worst"),
@@ -39,7 +39,7 @@ class Score:
     of: int
     """Cases that were run."""
     means: Mapping[str, float]
-    """Mean over cases and seeds of each number in `SHOWN`, over those cases that have it."""
+    """Mean over cases and seeds of each number in `SCORED`, over those cases that have it."""
     differences: Mapping[str, Interval]
     """Difference of each number from the baseline, paired run by run."""
 
@@ -51,7 +51,7 @@ def scores(result: SuiteResult) -> list[Score]:
     controller that carries less than half of the possible rate has no rank: a flow that does not send has no delay.
     """
     means = {
-        controller: {name: _mean(result, controller, name, of) for name, of in SHOWN}
+        controller: {name: _mean(result, controller, name, of) for name, of in SCORED}
         for controller in result.controllers
     }
     out = _too_little(means)
@@ -59,7 +59,7 @@ def scores(result: SuiteResult) -> list[Score]:
     ranking = []
     for controller in result.controllers:
         ran = result.count(controller, "pass") + result.count(controller, "fail")
-        differences = {name: result.paired(name, controller, result.baseline, of) for name, of in SHOWN}
+        differences = {name: result.paired(name, controller, result.baseline, of) for name, of in SCORED}
         rank = (
             1 + sum(_above(result, other, controller) for other in inside if other != controller)
             if controller in inside
@@ -101,15 +101,15 @@ def _too_little(means: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
     }
     losses = {controller: numbers_of["loss_fraction"] for controller, numbers_of in means.items()}
     _, enough = could_carry(carried, losses, 1.0 if name == "share_fraction" else math.inf)
-    about = numbers.about(name)
+    about = numbers.metric_of(name)
     reasons = {}
     for controller in means:
         if controller not in carried:
-            reasons[controller] = "it has no finished run"
+            reasons[controller] = "none of its runs has finished"
         elif carried[controller] < enough:
             least = f"{about.show(enough)} {about.unit}"
             rate = f"{about.label} {about.show(carried[controller])} {about.unit}"
-            reasons[controller] = f"{rate}; it takes {least} to be compared in delay"
+            reasons[controller] = f"{rate}; delays are compared only from {least} on"
         else:
             reasons[controller] = ""
     return reasons
@@ -123,5 +123,5 @@ def _mean(result: SuiteResult, controller: str, name: str, of: str) -> float:
 
 def label(name: str) -> str:
     """Returns a number's label with its unit, for the head of a column."""
-    metric = numbers.about(name)
+    metric = numbers.metric_of(name)
     return f"{metric.label} ({metric.unit})" if metric.unit else metric.label

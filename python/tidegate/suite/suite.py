@@ -111,8 +111,8 @@ class Suite:
         for pattern in patterns:
             if not any(fnmatchcase(case.name, pattern) for case in self.cases):
                 names = [case.name for case in self.cases]
-                hint = did_you_mean(pattern, names) or f"; there are {', '.join(names[:20])}"
-                raise InputError(f"cases: found {pattern}, which fits none of {self.name}{hint}")
+                hint = did_you_mean(pattern, names) or f"; available: {', '.join(names[:20])}"
+                raise InputError(f"cases: found {pattern}, which matches no case of {self.name}{hint}")
         chosen = tuple(case for case in self.cases if any(fnmatchcase(case.name, glob) for glob in patterns))
         return type(self)(self.name, self.table, chosen, self.text)
 
@@ -134,8 +134,8 @@ def find(name: str | Path) -> Path:
         raise InputError(
             f"{path}: {'is a folder; expected a suite file' if path.is_dir() else 'there is no such file'}"
         )
-    hint = did_you_mean(str(name), _shipped.suites()) or f"; there are {', '.join(_shipped.suites())}"
-    raise InputError(f"{name}: no such suite{hint} (see tidegate suite list)")
+    hint = did_you_mean(str(name), _shipped.suites()) or f"; available: {', '.join(_shipped.suites())}"
+    raise InputError(f"{name} is not a suite{hint} (see tidegate suite list)")
 
 
 def _names(data: Mapping[str, Any]) -> Names:
@@ -145,7 +145,7 @@ def _names(data: Mapping[str, Any]) -> Names:
 def _repeated(cases: list[Case], table: SuiteTable) -> Iterator[Problem]:
     for key, names in (("cases", [case.name for case in cases]), ("rules", [rule.name for rule in table.rules])):
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            yield Problem((key,), f"{name} is there twice; names are unique")
+            yield Problem((key,), f"{name} is given twice; expected unique names")
 
 
 def _rule_problems(table: SuiteTable, cases: list[Case]) -> Iterator[Problem]:
@@ -155,7 +155,7 @@ def _rule_problems(table: SuiteTable, cases: list[Case]) -> Iterator[Problem]:
         prefix: KeyPath = ("rules", number)
         for pattern in rule.cases:
             if not any(fnmatchcase(name, pattern) for name in names):
-                yield Problem((*prefix, "cases"), f"found {pattern}, which fits no case")
+                yield Problem((*prefix, "cases"), f"found {pattern}, which matches no case")
         if rule.relative_to is not None and rule.relative_to not in names:
             yield Problem(
                 (*prefix, "relative_to"),

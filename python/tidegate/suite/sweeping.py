@@ -23,7 +23,7 @@ from tidegate.show.sweeps import ALL_CASES, CASE
 from tidegate.suite import numbers
 from tidegate.suite.plan import Plan
 from tidegate.suite.result import SuiteResult
-from tidegate.suite.scores import SHOWN
+from tidegate.suite.scores import SCORED
 from tidegate.suite.suite import Suite
 
 CONTROLLER = PREFIX.removesuffix(".")
@@ -60,7 +60,7 @@ class SuiteSweep(SweepResult):
                 for case, controller, seed, row in result.runs()
             ]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{result.folder}: holds no sweep over a suite ({error!r})") from None
+            raise InputError(f"{result.folder} does not hold the sweep of a suite ({error!r})") from None
         verdicts: dict[tuple[str, ...], str] = {
             (*settings_of[cell.controller].values(), cell.case): str(cell.state) for cell in result.cells
         }
@@ -96,7 +96,7 @@ class SuiteSweep(SweepResult):
 
 def _row(settings: Mapping[str, str], controller: str, seed: int, row: numbers.Row) -> dict[str, Any]:
     """A run as sweeps have it. Its subject are the contenders, with the numbers that the suite's scores go by."""
-    joined_by = dict(SHOWN)
+    joined_by = dict(SCORED)
     values = {name: numbers.number(row, name, joined_by.get(name)) for name in _NUMBERS}
     subject = {"flow": "subject", "kind": "media", "controller": controller, **values}
     parts = {key: row[key] for key in ("links", "warnings", "recordings") if key in row}
@@ -147,25 +147,29 @@ class SweepPlan:
         """
         for key, values in grid.items():
             if key != CONTROLLER and not key.startswith(PREFIX):
-                why = f"expected {CONTROLLER} or {PREFIX}NAME: the networks of a suite are its own (vary in its file)"
-                raise InputError(f"--set {key}: over a suite only settings of controllers are swept; {why}")
+                why = f"expected {CONTROLLER} or {PREFIX}NAME; networks are varied in the suite's file (vary)"
+                raise InputError(f"--set {key}: in a suite only settings of controllers are swept; {why}")
             if twice := next((value for value in values if list(values).count(value) > 1), None):
-                raise InputError(f"--set {key}: {twice} is named twice")
+                raise InputError(f"--set {key}: the value {twice} is given twice")
         if CONTROLLER in grid and controller is not None:
-            raise InputError(f"--controller {controller}: --set {CONTROLLER} names them already")
+            raise InputError(
+                f"--controller {controller}: --set {CONTROLLER} gives the controllers already; leave one of them out"
+            )
         if CONTROLLER not in grid and controller is None:
-            raise InputError("--suite: settings of which controller? Name it: --controller gcc")
+            raise InputError("--suite: no controller is given; expected --controller with a name, such as gcc")
         by_label = {}
         for values in itertools.product(*grid.values()):
             chosen = dict(zip(grid, values, strict=True))
             by_label[labelled(chosen.get(CONTROLLER, controller or ""), chosen)] = chosen
         if len(by_label) < math.prod(len(values) for values in grid.values()):
-            raise InputError(f"--set: two combinations are one and the same controller, of {', '.join(by_label)}")
+            raise InputError(
+                f"--set: two combinations of values give the same controller (found {', '.join(by_label)})"
+            )
         plan = Plan.of(suite, list(by_label), seeds=seeds, cases=cases)
         return cls(plan, list(grid), controller or "", by_label)
 
     def __repr__(self) -> str:
-        return f"<tidegate SweepPlan over {self.plan.suite.name}: {', '.join(self.keys)}, {len(self.plan.points)} runs>"
+        return f"<tidegate SweepPlan of {self.plan.suite.name}: {', '.join(self.keys)}, {len(self.plan.points)} runs>"
 
     def run(
         self,

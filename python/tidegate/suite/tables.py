@@ -19,7 +19,7 @@ def files(result: SuiteResult) -> Iterator[tuple[str, str]]:
     yield "junit.xml", junit(result)
 
 
-def short(cell: Cell) -> str:
+def cell_summary(cell: Cell) -> str:
     """A cell in a few words: its verdict, and what decides it."""
     if cell.state in ("error", "not run"):
         return cell.brief
@@ -72,9 +72,9 @@ def _case(cell: Cell, suite: str) -> Case:
     match cell.state:
         case "fail":
             why = [f"{check.rule.name}: {check.text}. {check.rule.says}" for check in cell.broken]
-            return Case(group, cell.case, "failure", short(cell), "\n".join(why))
+            return Case(group, cell.case, "failure", cell_summary(cell), "\n".join(why))
         case "error":
-            return Case(group, cell.case, "error", short(cell), cell.why)
+            return Case(group, cell.case, "error", cell_summary(cell), cell.why)
         case "not run":
             return Case(group, cell.case, "skipped", cell.why)
     return Case(group, cell.case, "passed")

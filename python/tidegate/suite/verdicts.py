@@ -71,7 +71,7 @@ class Check:
     @property
     def text(self) -> str:
         """The number beside its limit: `delay, 95th percentile 812 ms, at most 400 ms`."""
-        label = numbers.about(self.rule.metric).label
+        label = numbers.metric_of(self.rule.metric).label
         label += f" relative to {self.rule.relative_to}" if self.rule.relative_to else ""
         if self.missing:
             return f"{label}: no value with seed {', '.join(str(seed) for seed in self.missing)}"
@@ -95,7 +95,7 @@ class Check:
 
 def limits(rule: RuleTable) -> tuple[Condition, ...]:
     """Returns the limits of a rule as conditions: `loss_fraction <= 2%`."""
-    series = Series(numbers.about(rule.metric), rule.of)
+    series = Series(numbers.metric_of(rule.metric), rule.of)
     relative = rule.relative_to is not None
     return tuple(
         Condition(series, sense, bound, relative=relative)
@@ -111,7 +111,7 @@ def limit(rule: RuleTable) -> str:
 
 
 def _show(rule: RuleTable, value: float, form: str | None = None) -> str:
-    about = numbers.about(rule.metric)
+    about = numbers.metric_of(rule.metric)
     scale, digits, unit = (1.0, 2, "times") if rule.relative_to else (about.scale, about.digits, about.unit)
     return f"{value * scale:{form or f'.{digits}f'}} {unit}".strip()
 
@@ -152,7 +152,7 @@ def problems(rule: RuleTable, flows: set[str] | None = None) -> Iterator[tuple[s
         rule: The rule.
         flows: Names of the flows of the suite's scenarios, if they are known.
     """
-    names = numbers.known()
+    names = numbers.names()
     if rule.metric not in names:
         hint = did_you_mean(rule.metric, names) or "; tidegate suite metrics lists them"
         yield "metric", f"found {rule.metric}; expected a metric{hint}"
@@ -164,8 +164,8 @@ def problems(rule: RuleTable, flows: set[str] | None = None) -> Iterator[tuple[s
     if flows is not None and rule.of not in {None, *numbers.WORDS} and not str(rule.of).startswith(tuple(flows)):
         hint = did_you_mean(str(rule.of), (*numbers.WORDS, *sorted(flows)))
         yield "of", f"found {rule.of}{hint}; expected worst, mean, sum, or the name of a flow"
-    if rule.of in (None, "worst") and numbers.about(rule.metric).better == "neither":
+    if rule.of in (None, "worst") and numbers.metric_of(rule.metric).better == "neither":
         yield (
             "of",
-            f"is missing: {rule.metric} is neither better high nor low; expected mean, sum, or the name of a flow",
+            f"is missing: neither a high nor a low {rule.metric} is better; expected mean, sum, or the name of a flow",
         )

@@ -46,7 +46,7 @@ def spread(folder: Path, table: WindowsTable) -> list[Window]:
         InputError: when there is no such folder, or nothing in it is a recorded network that serves.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder of recorded networks")
+        raise InputError(f"{folder}: the folder of recorded networks does not exist")
     sources = _sources(folder)
     streams = [_windows(folder, source, files, table) for source, files in sources.items()]
     picked: list[Window] = []
@@ -59,8 +59,8 @@ def spread(folder: Path, table: WindowsTable) -> list[Window]:
                 picked.append(window)
     if not picked:
         least, most = table.between
-        right = f"of {table.length} and more with a mean between {least} and {most}"
-        raise InputError(f"{folder}: has no recorded network {right}")
+        right = f"of at least {table.length} with a mean rate between {least} and {most}"
+        raise InputError(f"{folder} has no recorded network {right}")
     return sorted(picked[: table.count], key=lambda window: window.name)
 
 

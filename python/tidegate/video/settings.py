@@ -42,15 +42,23 @@ class Settings:
 
     clip: str
     """Name of a clip, or path of a video file."""
-    size: tuple[int, int] | None = _setting(None, parse_size, "WIDTHxHEIGHT; the clip's own by default")
-    complexity: float | None = _setting(None, _share, "of the procedural clip, 0 to 1 (0.3)")
-    codec: str | None = _setting(None, str, "x264 or intra, by default the better one installed; openh264: in the loop")
-    group: int = _setting(
-        12, _whole(0, 1000), "frames from one key frame to the next (12); 0, for openh264: only on request"
+    size: tuple[int, int] | None = _setting(
+        None, parse_size, "size of the pictures, WIDTHxHEIGHT; by default the clip's own"
     )
-    b_frames: int = _setting(0, _whole(0, 4), "B frames between two others (0); 2 is the IBBP of EvalVid's examples")
-    rungs: int = _setting(12, _whole(1, 100), "rates to encode at, from the sender's least to its most (12)")
-    vmaf_every: int = _setting(5, _whole(0, 1000), "VMAF of every so many frames (5); 0 for none")
+    complexity: float | None = _setting(None, _share, "complexity of the procedural clip, 0 to 1 (0.3)")
+    codec: str | None = _setting(
+        None, str, "encoder: x264 or intra, by default the better installed one; openh264: encoder in the loop"
+    )
+    group: int = _setting(
+        12,
+        _whole(0, 1000),
+        "number of frames from one key frame to the next (12); 0, only openh264: key frames on request",
+    )
+    b_frames: int = _setting(
+        0, _whole(0, 4), "number of B frames between two other frames (0); 2: IBBP as in EvalVid's examples"
+    )
+    rungs: int = _setting(12, _whole(1, 100), "number of encoded rates, from the sender's minimum to its maximum (12)")
+    vmaf_every: int = _setting(5, _whole(0, 1000), "interval of frames with VMAF, in frames (5); 0: no VMAF")
 
     @classmethod
     def parse(cls, text: str) -> Settings:
@@ -67,8 +75,8 @@ class Settings:
         for part in filter(None, (match["rest"] or "").split(",")):
             key, equals, value = part.partition("=")
             if key not in parsers or not equals:
-                hint = did_you_mean(key, parsers) or f"; there are {', '.join(parsers)}"
-                raise InputError(f"--media {match['clip']}: no setting {show(key)}{hint}")
+                hint = did_you_mean(key, parsers) or f"; available: {', '.join(parsers)}"
+                raise InputError(f"--media {match['clip']}: {show(key)} is not a setting{hint}")
             if key in values:
                 raise InputError(f"--media {match['clip']}: {key} is given twice")
             with located(f"--media {match['clip']}: {key}"):

@@ -106,7 +106,7 @@ class Vmaf:
         self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"the ffmpeg program ended with {self._process.returncode}"
+        return lines[-1] if lines else f"the ffmpeg program ended with exit code {self._process.returncode}"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -76,7 +76,7 @@ def test_nobody_is_best_by_not_sending(cli: Cli) -> None:
     assert not any("fixed:30kbps" in row.best.labels for row in done.table.rows)
     assert list(done.table.too_little) == ["fixed:30kbps"]
     why = done.table.too_little["fixed:30kbps"]
-    assert why.startswith("carried 0.03 Mbit/s, less than half of the 1.")
+    assert why.startswith("carried 0.03 Mbit/s, less than half of the possible 1.")
     assert f"`fixed:30kbps` {why}." in done.table.to_markdown()
     assert f"<code>fixed:30kbps</code> {why}." in report.html(done)
     assert done.to_data()["carried_too_little"] == {"fixed:30kbps": why}
@@ -112,5 +112,5 @@ def test_what_people_see_says_the_same(cli: Cli, tmp_path: Any) -> None:
 def test_one_seed_is_never_sure(cli: Cli, tmp_path: Any) -> None:
     (tmp_path / "call.toml").write_text(CALL, "utf-8")
     printed = cli("compare", "fixed:1Mbps", "fixed:1.9Mbps", "--scenario", "call.toml")
-    assert "seed 1; * best, *? best mean, perhaps by luck" in printed.out
+    assert "seed 1; * best, *? best mean, perhaps by chance" in printed.out
     assert printed.out.count("*?") == printed.out.count("*") - 1 >= 3

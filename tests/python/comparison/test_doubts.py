@@ -108,7 +108,7 @@ def test_doubts_are_told_wherever_warnings_are(tmp_path: Path, cli: Cli) -> None
     (tmp_path / "wide.toml").write_text(network(duration="5s").to_toml(), "utf-8")
     argv = ("compare", "fixed:5Mbps", "fixed:4Mbps", "--scenario", "wide.toml", "--seeds", "2")
     printed = cli(*argv, "--out", "out")
-    rate = "fixed:5Mbps and fixed:4Mbps sent all that the source has (2.5Mbps), on a link that was 2"
+    rate = "fixed:5Mbps and fixed:4Mbps sent all that the source can produce (2.5Mbps), on a link that was 2"
     assert f": {MAX}: {rate}" in printed.err
     assert ": seed: the network is the same for all seeds" in printed.err
     assert f"Warning: {MAX}: {rate}" in (tmp_path / "out" / "table.md").read_text("utf-8")

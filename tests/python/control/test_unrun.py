@@ -80,7 +80,7 @@ def test_verbs_that_read_run_nothing(cli: Cli, marker: Path, argv: list[str]) ->
 def test_no_controller_of_a_file_hears_a_recording(cli: Cli, marker: Path, controller: str) -> None:
     got = cli("import", "call.log", "--replay", controller, "--out", "call")
     assert (got.code, got.out) == (2, "")
-    assert f"{controller}: found a controller that is in a file; expected one of tidegate's" in got.err
+    assert f"{controller}: found a controller in a file; expected a controller of tidegate" in got.err
     assert not marker.exists()
 
 
@@ -116,11 +116,11 @@ def test_what_check_says(cli: Cli, marker: Path) -> None:
     got = cli("scenario", "check", "net.toml")
     assert (got.code, got.err) == (0, "")
     assert got.out == (
-        f"net.toml: good (2 one-way links, 1 flows, 1s)\nnot run, only looked at: {NAMED} (--run-code imports it)\n"
+        f"net.toml: good (2 one-way links, 1 flows, 1s)\nchecked without running: {NAMED} (--run-code imports it)\n"
     )
     refused = cli("scenario", "check", "net.toml", "--ir")
-    right = "which only running it tells; add --run-code"
-    assert (refused.code, refused.err) == (2, f"tidegate: --ir: depends on what {NAMED} needs, {right}\n")
+    right = "which has to be run for it; add --run-code"
+    assert (refused.code, refused.err) == (2, f"tidegate: --ir: the engine's input depends on {NAMED}, {right}\n")
     assert not marker.exists()
 
     assert '"python": true' in cli("scenario", "check", "net.toml", "--ir", "--run-code").out

@@ -226,7 +226,7 @@ def test_short_forms_say_what_they_leave_out_and_whole_ones_have_it(capsys: pyte
 def test_where_nothing_matters_short_forms_have_no_table(capsys: pytest.CaptureFixture[str]) -> None:
     result = side({("gcc", DELAY.name): {1: 5.0, 2: 5.0}})
     show(Difference(result, result).document())
-    same = "nothing differs\n\n1 of 1 numbers are the same; 2 of 2 runs are the same to the bit\n"
+    same = "nothing differs\n\n1 of 1 numbers are the same; 2 of 2 runs are identical to the bit\n"
     assert capsys.readouterr().out == same
     assert "<table" not in Difference(result, result)._repr_html_()
     assert "| gcc |" in Difference(result, result).to_markdown(detail=True)
@@ -284,10 +284,10 @@ def test_runs_comparisons_and_sweeps(tmp_path: Path, cli: Cli) -> None:
     assert {number["settings"] for number in data["numbers"]} == {"links.up.delay=20ms"}
 
     for argv, expected in [
-        (("r1", "c1"), "r1 holds a run, and c1 a comparison; expected two of one kind"),
+        (("r1", "c1"), "r1 holds a run, and c1 a comparison; expected two of the same kind"),
         (("r1", "nowhere"), "nowhere: there is no such folder; expected a run, comparison, sweep or suite result"),
         (("r1", "r1/run.json"), "r1/run.json: is a file; expected a run, comparison, sweep or suite result"),
-        ((".", "r1"), ".: holds no run, comparison, sweep or suite result (no run.json, comparison.json, "),
+        ((".", "r1"), ". does not hold a run, comparison, sweep or suite result (no run.json, comparison.json, "),
     ]:
         refused = cli("diff", *argv)
         assert (refused.code, refused.out) == (2, "")
@@ -349,4 +349,4 @@ def test_suites_have_their_verdicts_beside_each_other_and_say_whose_code_is_anot
     printed = cli("diff", "before", "after")
     assert (printed.code, printed.err) == (0, "")
     assert "verdict in A" in printed.out
-    assert "2 of 4 runs are the same to the bit" in printed.out
+    assert "2 of 4 runs are identical to the bit" in printed.out

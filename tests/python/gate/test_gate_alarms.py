@@ -15,7 +15,7 @@ import pytest
 
 import gate_alarms
 from gate_alarms import NULLS, RULES, SEEDS, SLOWER, Bank
-from tidegate.gate.deciding import LOOKS
+from tidegate.gate.evidence import LOOKS
 from tidegate.gate.judging import Question, Verdict, judge
 
 

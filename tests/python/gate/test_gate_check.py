@@ -198,7 +198,7 @@ def test_an_engine_that_gives_other_numbers_is_refused(folder: Path, cli: Cli, m
     monkeypatch.setattr(baselines, "REFERENCE", "fixed:500001bps")
     done = cli("check", "base.json")
     assert done.code == 2
-    assert "the baseline is of another engine: fixed:500001bps gives other numbers in steps" in done.err
+    assert "the baseline was made with another engine: fixed:500001bps gives other numbers in steps" in done.err
     assert "make the baseline again: tidegate check base.json fixed:600kbps --suite short.toml --write" in done.err
 
 
@@ -213,7 +213,7 @@ def test_a_measure_that_gives_another_number_is_refused(
 
     monkeypatch.setattr(numbers, "number", changed)
     done = cli("check", "base.json")
-    assert (done.code, "the baseline is of another engine" in done.err) == (2, True), done.err
+    assert (done.code, "the baseline was made with another engine" in done.err) == (2, True), done.err
 
 
 def test_words_spellings_and_further_numbers_do_not_make_another_network_or_engine(
@@ -251,16 +251,16 @@ def test_a_baseline_of_before_today_still_holds(cli: Cli, tmp_path: Path) -> Non
 def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> None:
     suite = folder / "short.toml"
     for old, new, why in [
-        ('duration = "10s"', 'duration = "11s"', "steps: the network is not that of the baseline"),
-        ('name = "steps"', 'name = "stairs"', "stairs: is a case of short that the baseline lacks"),
-        ('name = "tcp"', 'name = "tcp"\nnot_run = "x"\n[[cases]]\nname = "tcp2"', "tcp2: is a case of short"),
+        ('duration = "10s"', 'duration = "11s"', "steps: the network differs from that of the baseline"),
+        ('name = "steps"', 'name = "stairs"', "stairs is a case of short that is not in the baseline"),
+        ('name = "tcp"', 'name = "tcp"\nnot_run = "x"\n[[cases]]\nname = "tcp2"', "tcp2 is a case of short"),
     ]:
         suite.write_text(SUITE.replace(old, new))
         done = cli("check", "base.json")
         assert (done.code, why in done.err) == (2, True), done.err
         assert "make the baseline again: tidegate check base.json" in done.err
     suite.write_text(SUITE[: SUITE.index('[[cases]]\nname = "tcp"')])
-    assert "tcp: is a case of the baseline that short lacks" in cli("check", "base.json").err
+    assert "tcp is a case of the baseline that is not in short" in cli("check", "base.json").err
     assert "the baseline is of short.toml" in cli("check", "base.json", "--suite", "smoke").err
 
 
@@ -269,20 +269,23 @@ def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> Non
     [
         (["none.json"], "none.json: there is no such file; tidegate check none.json CONTROLLER"),
         (["base.json", "gccc"], "gccc: there is no such controller; did you mean gcc"),
-        (["base.json", "--cases", "5.1"], "found 5.1, which fits none of short"),
-        (["base.json", "--fail-if", "rate < -5% in 5.6"], "matches no case; there are steps, tcp"),
+        (["base.json", "--cases", "5.1"], "found 5.1, which matches no case of short"),
+        (["base.json", "--fail-if", "rate < -5% in 5.6"], "the rule matches no case; available: steps, tcp"),
         (["base.json", "--fail-if", "jitter_max > +5%"], "the baseline has no worst jitter_ms_max in steps, tcp; make"),
         (["base.json", "--fail-if", "rate < -5%", "--fail-if", "rate  < -5%"], "'rate < -5%' is given twice"),
         (
             ["base.json", "--fail-if", "loss > +2pp", "--fail-if", "change(loss) > 2pp"],
             "'change(loss) > 2pp' is given twice",
         ),
-        (["base.json", "--seeds", "1"], "found 1, which can never show that anything is worse: 5 questions"),
+        (["base.json", "--seeds", "1"], "found 1, too few to show that anything is worse: 5 questions"),
         (["base.json", "--seeds", "5"], "expected at least 10"),
-        (["new.json", "--write", "--suite", "short.toml"], "needs a controller: tidegate check new.json CONTROLLER"),
-        (["new.json", "gcc", "--write"], "needs --suite SUITE"),
-        (["new.json", "gcc", "--write", "--suite", "short.toml", "--seeds", "1"], "found 1, which can never show"),
-        (["new.json", "gcc", "--write", "--suite", "short.toml", "--strict"], "--strict: is for checks"),
+        (
+            ["new.json", "--write", "--suite", "short.toml"],
+            "a controller is missing; expected tidegate check new.json CONTROLLER",
+        ),
+        (["new.json", "gcc", "--write"], "--suite SUITE is missing"),
+        (["new.json", "gcc", "--write", "--suite", "short.toml", "--seeds", "1"], "found 1, too few to show"),
+        (["new.json", "gcc", "--write", "--suite", "short.toml", "--strict"], "--strict: the option is for checks"),
         (
             ["short.toml", "gcc", "--write", "--suite", "short.toml"],
             "the file exists already and is not a baseline of tidegate",
@@ -316,7 +319,7 @@ def test_a_damaged_baseline_is_refused_in_one_line(folder: Path, cli: Cli, damag
     file.write_text(damage(file.read_text()))
     done = cli("check", "base.json")
     assert done.code == 2
-    assert done.err.startswith("tidegate: base.json: is not a baseline")
+    assert done.err.startswith("tidegate: base.json is not a baseline")
     assert done.err.count("\n") == 1
 
 

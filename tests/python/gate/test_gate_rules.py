@@ -95,7 +95,7 @@ def test_the_default_rules_can_be_read_and_each_is_about_something_else() -> Non
         ("delay_p95 > +5% and < -10ms", "limits in both directions"),
         ("delay_p95 > +5% and +10ms", "for a limit; expected a limit such as"),
         ("delay_p95 > +nan%", "expected a number in per cent"),
-        ("", "expected something like"),
+        ("", "expected a rule such as"),
     ],
 )
 def test_a_rule_that_cannot_be_says_what_would_be_right(text: str, why: str) -> None:

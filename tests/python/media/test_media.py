@@ -70,12 +70,12 @@ def test_more_complexity_needs_more_bits() -> None:
         ("procedural:size=big", 'found "big"; expected WIDTHxHEIGHT'),
         ("procedural:complexity=2", 'complexity: found "2"; expected a number from 0 to 1'),
         ("procedural:group=1001", 'group: found "1001"; expected a whole number from 0 to 1000'),
-        ("procedural:group=0", "makes no key frames on request; expected at least 1"),
-        ("procedural:grop=3", 'no setting "grop"; did you mean group?'),
+        ("procedural:group=0", "cannot make key frames on request; expected at least 1"),
+        ("procedural:grop=3", '"grop" is not a setting; did you mean group?'),
         ("procedural:group=3,group=4", "group is given twice"),
-        ("procedual", "no such clip; did you mean procedural?"),
+        ("procedual", "is not a clip; did you mean procedural?"),
         ("nowhere.mp4", "nowhere.mp4: there is no such file"),
-        ("bikes:complexity=0.5", "complexity is for the procedural clip"),
+        ("bikes:complexity=0.5", "complexity is a setting of the procedural clip only"),
         ("procedural:codec=h264", "codec: found h264; expected x264, intra or openh264"),
     ],
 )
@@ -90,8 +90,8 @@ def test_what_is_wrong_with_a_clip_is_said(text: str, message: str, monkeypatch:
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "has", lambda module: False)
     assert codec().name == "intra"
-    assert "no PyAV" in extras.missing()
-    assert "no VMAF" in extras.missing()
+    assert "PyAV is not installed" in extras.missing()
+    assert "VMAF is not computed" in extras.missing()
     uses: list[Callable[[], object]] = [lambda: find("clip.mp4"), lambda: codec("x264")]
     for use in uses:
         with pytest.raises(
@@ -373,7 +373,7 @@ def test_run_with_media_keeps_what_a_film_needs(cli: Cli, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (("compare", "gcc", "--media", "procedual", "--out", "out"), "no such clip; did you mean procedural?"),
+        (("compare", "gcc", "--media", "procedual", "--out", "out"), "is not a clip; did you mean procedural?"),
         (("run", "home-broadband", "--media", OURS, "--record", "series", "--out", "out"), "--media needs packets"),
         (("compare", "gcc", "--media", OURS, "--set", "flows.subject.media.video=false"), "no media flow with video"),
         (("media", "render", "nowhere", "-o", "out.mp4"), "nowhere/run.json: there is no such file"),

@@ -21,7 +21,9 @@ from tidegate.media._received import Received, received, sent_by
 IN_LOOP = "openh264" in _core.ENCODERS
 needs_encoder = pytest.mark.skipif(not IN_LOOP, reason="this build has no encoder in the loop: make test-codec")
 CLIP = "procedural:size=176x144,codec=openh264"
-REFUSED = "this build has no encoder in the loop; build with: maturin develop --release --features codec-openh264"
+REFUSED = (
+    "this build of tidegate has no encoder in the loop; build with: maturin develop --release --features codec-openh264"
+)
 
 
 @pytest.fixture(autouse=True)

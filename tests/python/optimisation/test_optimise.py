@@ -88,7 +88,7 @@ def test_choices() -> None:
     [
         ("k", "k: expected KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"),
         ("k=", "k=: expected KEY="),
-        ("k=gcc", "k=gcc: one value leaves nothing to choose"),
+        ("k=gcc", "k=gcc: a single value leaves nothing to search"),
         ("k=1ms:1ms", "k: 1ms:1ms: both ends are equal; expected different ends"),
         ("k=1:2ms", "k: 1:2ms: both ends need their unit: 1ms?"),
         ("k=log:0:1", "k: log:0:1: both ends of a log range must be above zero"),
@@ -120,8 +120,8 @@ def test_goals_and_limits() -> None:
     [
         (Goal, "utilization", "--for: utilization: there is no such metric; did you mean utilisation?"),
         (Goal, "best of all", "--for: found 'best of all'; expected a metric"),
-        (Goal, "sending_rate", "say 'highest sending_rate' or 'lowest sending_rate'"),
-        (Limit, "delay_p95", "--subject-to: found 'delay_p95'; expected something like 'delay_p95 < 150ms'"),
+        (Goal, "sending_rate", "expected 'highest sending_rate' or 'lowest sending_rate'"),
+        (Limit, "delay_p95", "--subject-to: found 'delay_p95'; expected a limit such as 'delay_p95 < 150ms'"),
         (Limit, "delay_p95 < 150", 'a time needs a unit, for example "150ms"'),
         (Limit, "delay_p59 < 150ms", "there is no such metric; did you mean"),
         (Limit, "loss < 2", "expected a share in per cent"),
@@ -136,13 +136,13 @@ def test_wrong_goals(parse: type[Goal | Limit], text: str, why: str) -> None:
 def test_a_limit_holds_in_the_worst_case_and_a_goal_is_a_mean() -> None:
     numbers = {"a": [10.0, 30.0], "b": [100.0, 120.0]}
     assert Goal.parse("delay_p95", METRICS).value(numbers) == 65.0
-    assert Limit.parse("delay_p95 < 100ms", METRICS).over(numbers) == pytest.approx(0.1)
-    assert Limit.parse("delay_p95 < 110ms", METRICS).over(numbers) == 0.0
-    assert Limit.parse("delay_p95 > 25ms", METRICS).over(numbers) == pytest.approx(0.2)
+    assert Limit.parse("delay_p95 < 100ms", METRICS).excess(numbers) == pytest.approx(0.1)
+    assert Limit.parse("delay_p95 < 110ms", METRICS).excess(numbers) == 0.0
+    assert Limit.parse("delay_p95 > 25ms", METRICS).excess(numbers) == pytest.approx(0.2)
     # a missing number is neither good nor within a limit
     gap: dict[str, list[float | None]] = {"a": [10.0, None], "b": [1.0, 1.0]}
     assert Goal.parse("delay_p95", METRICS).value(gap) is None
-    assert Limit.parse("delay_p95 < 100ms", METRICS).over({"a": [None], "b": [1.0]}) == 1.0
+    assert Limit.parse("delay_p95 < 100ms", METRICS).excess({"a": [None], "b": [1.0]}) == 1.0
 
 
 def test_the_best_holds_all_limits_and_the_nearest_comes_next(task: ScenarioTask) -> None:
@@ -259,7 +259,9 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
 
 def test_another_search_is_refused(task: ScenarioTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     search_of(task).run(tmp_path / "o", tries=4)
-    with pytest.raises(OutputError, match=r"holds another search \(other seeds\); choose another folder"):
+    with pytest.raises(
+        OutputError, match=r"the folder holds another search \(different seeds\); choose another folder"
+    ):
         search_of(task, seeds=2).run(tmp_path / "o", tries=4)
     monkeypatch.setattr(search, "build", lambda: "another")
     with pytest.raises(OutputError, match="holds a search with another engine"):
@@ -302,7 +304,7 @@ def test_over_a_suite(tmp_path: Path) -> None:
     assert again.tries == result.tries
     assert "and 2 cases" in page(again.document())
     with pytest.raises(
-        InputError, match=r"links\.cable\.delay: over a suite only settings of the controller can be searched"
+        InputError, match=r"links\.cable\.delay: in a suite only settings of the controller can be searched"
     ):
         Search.of(SuiteTask(suite, "fixed"), ["links.cable.delay=1ms:2ms"], "rate")
     task = SuiteTask(suite, "fixed", "my.toml", ("o*",))
@@ -330,14 +332,14 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
     assert got.code == 0, got.err
     assert re.search(r"^best +\S+(kbps|Mbps) +\d", got.out, re.MULTILINE)
     assert re.search(r"^unchanged ", got.out, re.MULTILINE)
-    assert re.search(r"^best, on other seeds", got.out, re.MULTILINE)
-    assert "to see the best: tidegate compare fixed fixed:rate=" in got.out
+    assert re.search(r"^best, with other seeds", got.out, re.MULTILINE)
+    assert "to run the best try: tidegate compare fixed fixed:rate=" in got.out
     text = (tmp_path / "o" / "report.html").read_text()
     # each try in the history and over its setting
     assert text.partition("<main>")[2].count("<circle") == 2 * 12
-    assert "What mattered" in text
+    assert "Importance of the settings" in text
     html = SearchResult.load(tmp_path / "o")._repr_html_()
-    assert "best, on other seeds" in html
+    assert "best, with other seeds" in html
     # of twelve tries a notebook and the terminal have five, and the page all
     assert [">12.<" in form or ">12. (" in form for form in (html, text)] == [False, True]
     assert not re.search(r"^6\.", got.out, re.MULTILINE)
@@ -349,7 +351,8 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
     assert len(rows) == 13
     assert rows[0].startswith("try,controller.rate,goal,limits_held,utilisation,loss_fraction,")
     assert (
-        cli("report", "o", "--out", "o.png").err == "tidegate: --out o.png: a search has no picture; expected .html\n"
+        cli("report", "o", "--out", "o.png").err
+        == "tidegate: --out o.png: a picture of a search cannot be drawn; expected .html\n"
     )
     # its number is that of the run
     best = SearchResult.load(tmp_path / "o").best
@@ -363,13 +366,16 @@ def test_the_command_and_its_page(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("argv", "why"),
     [
-        (("controller.beta=0.5:0.9",), "controller.beta: of which controller? Name it: --controller gcc"),
+        (
+            ("controller.beta=0.5:0.9",),
+            "controller.beta: no controller is given; expected --controller with a name, such as gcc",
+        ),
         (("links.cable.dealy=1ms:2ms",), "links.cable.dealy"),
         (("controller.betta=0.5:0.9", "--controller", "gcc"), "betta"),
-        (("links.cable.delay=1ms:2ms", "links.cable.delay=1ms:3ms"), "links.cable.delay: is given twice"),
-        (("links.cable.delay=1ms:2ms", "--cases", "5*"), "--cases: are of a suite; name it with --suite"),
-        (("controller.beta=0.5:0.9", "--suite", "smoke"), "--suite: settings of which controller? Name it"),
-        (("links.cable.delay=1ms:2ms", "--subject-to", "absent loss < 1%"), "there is no flow absent; there are call"),
+        (("links.cable.delay=1ms:2ms", "links.cable.delay=1ms:3ms"), "links.cable.delay is given twice"),
+        (("links.cable.delay=1ms:2ms", "--cases", "5*"), "--cases: the option is for suites; name one with --suite"),
+        (("controller.beta=0.5:0.9", "--suite", "smoke"), "--suite: no controller is given; expected"),
+        (("links.cable.delay=1ms:2ms", "--subject-to", "absent loss < 1%"), "there is no flow absent; available: call"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, cli: Cli, argv: Sequence[str], why: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 import tidegate
 from tidegate import Comparison, Run, Scenario, SweepResult, Table, _core, difference
 from tidegate.gate.checking import Outcome
-from tidegate.optimisation.found import SearchResult
+from tidegate.optimisation.result import SearchResult
 from tidegate.paper.result import Result
 from tidegate.paper.verdicts import Verdict
 from tidegate.suite import Plan as SuitePlan
@@ -105,7 +105,7 @@ def assert_same(run: Run, copied: Run) -> None:
 def test_what_is_printed_is_one_short_line(run: Run, both: Comparison, swept: SweepResult, judged: SuiteResult) -> None:
     for result in (run, both, both.table, swept, judged, judged.suite, *(run.table(name) for name in run.tables)):
         assert re.fullmatch(r"<tidegate [^\n]{10,240}>", repr(result))
-    assert repr(both).startswith("<tidegate Comparison of gcc, fixed:1Mbps over 2Mbps, 2 seeds")
+    assert repr(both).startswith("<tidegate Comparison of gcc, fixed:1Mbps on 2Mbps, 2 seeds")
     assert repr(swept).endswith(": 2 of 2 runs>")
     plan = SuitePlan.of("rfc8868", ["gcc"], cases=["call,*"])
     assert len(repr(plan)) < 200
@@ -124,7 +124,7 @@ def test_what_gates_papers_searches_and_differences_say_of_themselves(run: Run, 
     text = repr(difference.diff(run, both.runs["gcc"][0]))
     assert re.fullmatch(r"<tidegate Difference of [^\n]{10,160}>", text)
     search = SearchResult("home", (), unused, (), (1,), (), None, None, {}, "", "", "", {})
-    assert repr(search) == "<tidegate SearchResult of home: 0 tries, the best none for which all limits hold>"
+    assert repr(search) == "<tidegate SearchResult of home: 0 tries, the best none that keeps all limits>"
 
 
 def test_a_notebook_shows_a_small_table_of_each(

@@ -84,7 +84,7 @@ def test_a_page_has_every_word_once_and_as_text() -> None:
         assert html.escape(phrase) in body
     assert body.count("A caption") == 2  # visible, and as the text for readers who cannot see the picture
     assert '<td class="bad" title="why">' in body
-    assert "★ best, ☆ the best mean, perhaps by luck." in body
+    assert "★ best, ☆ the best mean, perhaps by chance." in body
     # a number too small for its digits, and a missing one
     assert re.search(rf"&lt; 0.01 %.*{NOTHING}", body, re.DOTALL)
     assert (
@@ -122,7 +122,7 @@ def test_a_terminal_has_the_answer_alone(capsys: pytest.CaptureFixture[str]) -> 
     assert lines[2].split() == ["loss", "0.00", "*?", "-", "%"]
     assert lines[3].split() == ["fit", "yes", "no:", "delay;"]
     assert lines[-1] == "Short."
-    assert terminal.marks(WHOLE) == "* best, *? best mean, perhaps by luck"
+    assert terminal.marks(WHOLE) == "* best, *? best mean, perhaps by chance"
 
 
 def test_a_cell_of_a_notebook_has_the_answer_and_paints_nothing() -> None:

@@ -396,7 +396,7 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
     ("argv", "code", "message"),
     [
         (("x", "--quick", "--full"), 2, "--quick and --full: give one of them\n"),
-        (("list", "--out", "x"), 2, "list: runs nothing, so --out has no effect; give the key of a paper\n"),
+        (("list", "--out", "x"), 2, "list: the list runs nothing, so --out has no effect; give the key of a paper\n"),
         (("nosuch",), 2, "nosuch: there is no such paper (tidegate paper list has all)\n"),
         (("hoang2071",), 2, "hoang2071: there is no such paper; did you mean hoang2017? (tidegate paper list has all)\n"),
         (("a/b",), 2, "a/b: there is no such folder\n"),

@@ -306,7 +306,8 @@ def test_files_that_are_not_there_and_too_many(tmp_path: Path, cli: Cli) -> None
     told = cli("import", "a.log", "b.log", "c.log", "--out", "call")
     assert "found 3 event logs; expected one from each end" in told.err
     assert (
-        "a.log: is given twice; expected that of the other end" in cli("import", "a.log", "a.log", "--out", "call").err
+        "a.log: the file is given twice; expected the file of the other end"
+        in cli("import", "a.log", "a.log", "--out", "call").err
     )
     assert cli("import", str(tmp_path), "--out", "call").code == 2
 
@@ -373,7 +374,7 @@ def test_a_controller_hears_open_loop_what_it_was_told_in_a_run(captured: tuple[
 def test_a_recorded_detector_beside_ours(logs: tuple[Path, Path], tmp_path: Path, cli: Cli) -> None:
     told = cli("import", str(logs[0]), "--replay", "gcc", "--out", "call")
     assert told.code == 0, told.err
-    assert "gcc hears the same feedback: its detector says the same as the recorded one" in told.out
+    assert "gcc with the recorded feedback: its detector agrees with the recorded detector" in told.out
     assert "replayed_state" in set(tidegate.Run.load(tmp_path / "call").table("internals").to_numpy("name").tolist())
     assert (
         "there is no such setting; did you mean beta?"
@@ -480,7 +481,7 @@ def test_one_capture_tells_what_its_feedback_tells(captured: tuple[tidegate.Run,
 def test_a_capacity_is_a_link_again(captured: tuple[tidegate.Run, Path, Path], tmp_path: Path, cli: Cli) -> None:
     told = cli("import", *map(str, captured[1:]), "--same-clock", "--trace", "link.csv", "--out", "call")
     assert told.code == 0, told.err
-    assert "link.csv: a lower bound of the capacity; a queue stood" in told.err
+    assert "link.csv: a lower bound of the capacity; packets queued" in told.err
     bound = capacity(tidegate.Run.load(tmp_path / "call"))
     assert bound.rate_bps.max() <= 800_000 * 1.001, "the link's"
     assert bound.rate_bps.max() > 800_000 * 0.97
@@ -492,7 +493,7 @@ def test_a_capacity_is_a_link_again(captured: tuple[tidegate.Run, Path, Path], t
     assert (told.code, "the file exists already and is not a csv trace" in told.err) == (1, True)
     (tmp_path / "far.log").write_bytes(receiver())
     told = cli("import", "far.log", "--trace", "x.csv", "--out", "other")
-    assert (told.code, "nothing tells when its packets left" in told.err, (tmp_path / "other").exists()) == (
+    assert (told.code, "does not have the times at which packets left" in told.err, (tmp_path / "other").exists()) == (
         2,
         True,
         False,
@@ -529,7 +530,7 @@ def test_captures_that_are_wrong_are_told(captured: tuple[tidegate.Run, Path, Pa
         assert (told.code, right in told.err) == (2, True), told.err
     (tmp_path / "a.log").write_bytes(sender())
     told = cli("import", "a.log", "cut.pcapng", "--out", "wrong")
-    assert "found a file of the format “capture” beside one of “event log”" in told.err
+    assert "found a file of the format “capture” beside a file of “event log”" in told.err
 
 
 def test_an_encrypted_call_through_a_link_with_its_truth() -> None:
@@ -555,7 +556,7 @@ def test_an_encrypted_call_through_a_link_with_its_truth() -> None:
         for a, b in ((5, 30), (38, 60))
     ]
     for (middle, most), right in zip(steps, (2.0, 0.5), strict=True):
-        assert 0.97 * right < middle <= most < 1.01 * right, "a lower bound, and close where a queue stood"
+        assert 0.97 * right < middle <= most < 1.01 * right, "a lower bound, and close where packets queued"
     assert bound.rate_bps.max() < 2.02e6
     assert set(table.to_numpy("kind").tolist()) == {"audio", "video", "retransmission"}
     assert "RTCP is encrypted" in " ".join(imported(near).warnings)

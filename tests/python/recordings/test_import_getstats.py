@@ -210,7 +210,7 @@ def test_a_folder_of_it_has_a_report_without_empty_headings(tmp_path: Path, cli:
     page = (tmp_path / "call" / "report.html").read_text("utf-8")
     for heading in ("Rate against capacity", "Round trip", "Packets lost", "Frames encoded"):
         assert f">{heading}<" in page, heading
-    for heading in ("One-way delay", "Waiting at the sender", "Queues", "Frame delay", "The network", "Delay"):
+    for heading in ("One-way delay", "Delay in the pacer", "Queues", "Frame delay", "The network", "Delay"):
         assert f">{heading}<" not in page, heading
 
 
@@ -223,19 +223,19 @@ WRONG = {
     ),
     "one": (lines(sender, seconds=1), "found one report; rates need the counters of at least two"),
     "other json": (b'{"a": 1}\n', 'line 1: found {"a": 1}; expected an object with time_s and report'),
-    "cut dump": (FORMS["before stamps"][:-40], "is no JSON: column"),
+    "cut dump": (FORMS["before stamps"][:-40], "not valid JSON: column"),
     "list": (b'{"PeerConnections": []}', "found JSON without PeerConnections"),
-    "latin": (b'{"a": "\xe4"}', "byte 7: is no UTF-8"),
+    "latin": (b'{"a": "\xe4"}', "byte 7: the text is not UTF-8"),
     "version": (b'RTCStatsDump\n{"fileFormat":2}\n', "line 2: found fileFormat 2; expected 3"),
     "compressed": (
         b'RTCStatsDump\n{"fileFormat":3}\n["getStats","1",{"O":{"12":3}},5]\n',
-        "line 3: its members are numbers (rtcstats' compression)",
+        "line 3: the keys are numbers (rtcstats' compression)",
     ),
     "days": (
         b"".join(json.dumps({"time_s": at, "report": sender(0)}).encode() + b"\n" for at in (0, 1e9)),
-        "its times lie 11574 days apart; expected at most 7",
+        "the times lie 11574 days apart; expected at most 7",
     ),
-    "deep": (b'{"PeerConnections": ' + b"[" * 100_000, "is no JSON"),
+    "deep": (b'{"PeerConnections": ' + b"[" * 100_000, "not valid JSON"),
     "huge": (b'{"time_s": 1e999, "report": []}', "expected an object with time_s and report"),
 }
 
@@ -258,19 +258,23 @@ def test_lines_that_are_broken_are_left_out_and_told(tmp_path: Path) -> None:
     run = imported([tmp_path / "a.jsonl"])
     assert run.metrics("outgoing")["packets_sent"] == RATE * SECONDS
     warnings = " ".join(run.warnings)
-    assert "a.jsonl: line 4: is no JSON: column" in warnings
+    assert "a.jsonl: line 4: not valid JSON: column" in warnings
     assert "a.jsonl: line 6: found a time of 9 s after 9 s; expected a later one" in warnings
 
 
 def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines(sender))
     (tmp_path / "b.jsonl").write_bytes(lines(receiver).replace(b'"ssrc": 77', b'"ssrc": 78'))
-    with pytest.raises(InputError, match=r"b\.jsonl: shares no SSRC with a\.jsonl; expected the other end of its call"):
+    with pytest.raises(
+        InputError, match=r"b\.jsonl shares no SSRC with a\.jsonl; expected a recording of the other end"
+    ):
         imported([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
-    with pytest.raises(InputError, match=r"a\.jsonl: is given twice; expected that of the other end"):
+    with pytest.raises(InputError, match=r"a\.jsonl: the file is given twice; expected the file of the other end"):
         imported([tmp_path / "a.jsonl", tmp_path / "a.jsonl"])
     (tmp_path / "c.jsonl").write_bytes(lines(sender))
-    with pytest.raises(InputError, match=r"c\.jsonl: is the same file as .*a\.jsonl; expected that of the other end"):
+    with pytest.raises(
+        InputError, match=r"c\.jsonl: the file is the same as .*a\.jsonl; expected the file of the other end"
+    ):
         imported([tmp_path / "a.jsonl", tmp_path / "c.jsonl"])
     with pytest.raises(InputError, match="getStats has no feedback on packets for gcc"):
         imported([tmp_path / "a.jsonl"], replay="gcc")

@@ -77,7 +77,7 @@ def files(folder: Path, lost: set[int]) -> list[Path]:
 def test_the_link_s_truth_is_joined_by_the_clock_of_the_call(session: Path, tmp_path: Path, cli: Cli) -> None:
     run = imported(files(tmp_path, LOST), same_clock=True, link=session)
     told = " ".join(run.warnings)
-    assert f"the link's times are the recording's and +{LATER_S + 0.0003:.6f} s" in told
+    assert f"the link's times are the recording's plus {LATER_S + 0.0003:.6f} s" in told
     assert (
         f"outgoing: of {COUNT} packets of both the link dropped 3, the recording lost 3: packet by packet the same"
         in told
@@ -118,7 +118,7 @@ def test_a_scenario_has_a_capacity_and_nothing_else(tmp_path: Path) -> None:
     assert truth.to_numpy("capacity_bps")[mine][at].tolist() == [2e6, 1e6]
     assert "queues" not in run.tables
     assert set(run.summary["links"][0]) == {"link", "capacity_bps"}
-    assert "time 0 is taken to be the beginning of the recording" in " ".join(run.warnings)
+    assert "time 0 is assumed to be the beginning of the recording" in " ".join(run.warnings)
 
 
 def test_what_is_no_session_of_the_call_is_told(session: Path, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_is_no_session_of_the_call_is_told(session: Path, tmp_path: Path) -
     with pytest.raises(InputError, match=r"arrivals\.csv: the file is damaged: found invalid literal"):
         imported(some, link=session)
     (session / "arrivals.csv").write_text("\n".join(text.splitlines()[:6]) + "\n")
-    with pytest.raises(InputError, match="its packets are not those of the recording"):
+    with pytest.raises(InputError, match="the session's packets are not those of the recording"):
         imported(some, link=session)
 
 
@@ -311,5 +311,5 @@ def test_links_without_a_capacity_of_their_own_are_refused(tmp_path: Path, cli: 
     files(tmp_path, LOST)
     done = cli("import", "near.log", "--link", "lte-cell", "--out", "call")
     assert (done.code, done.out) == (2, "")
-    assert "lte-cell: none of its links has a capacity of its own" in done.err
+    assert "lte-cell: no link of the scenario has a capacity of its own" in done.err
     assert not (tmp_path / "call").exists()

@@ -103,10 +103,10 @@ def test_how_much_is_played_is_said(hour: Path, cli: Cli) -> None:
     media = over(hour.parent, {"trace": hour.name, "offset": "30s"}).to_dict()
     media["flows"][0] = {"name": "call", "media": {"controller": "fixed:400kbps"}}
     fixed = tidegate.compare(["fixed:300kbps", "gcc"], Scenario.from_dict(media, hour.parent), seeds=2)
-    assert "radio plays hour.csv: 10 s of 100 s, from 30 s on, whatever the seed." in fixed.table.to_markdown()
+    assert "radio plays hour.csv: 10 s of 100 s, from 30 s on, the same for all seeds." in fixed.table.to_markdown()
     out = cli("compare", "gcc", "--link", str(hour), "--duration", "10s", "--seeds", "3", "--out", "out").out
     (line,) = [line for line in out.splitlines() if " plays " in line]
-    assert line.startswith("bottleneck plays hour.csv: 10 s of 100 s in each run, from 3 places; ")
+    assert line.startswith("bottleneck plays hour.csv: 10 s of 100 s in each run, from 3 start times; ")
     share = float(line.partition("; ")[2].partition(" ")[0])
     loaded = tidegate.Comparison.load(hour.parent / "out")
     begins = sorted(played(run)[0]["from_s"] for run in loaded.runs["gcc"])
@@ -114,7 +114,7 @@ def test_how_much_is_played_is_said(hour: Path, cli: Cli) -> None:
     assert share == round(covered)
     assert line in report.html(loaded)
     swept = cli("sweep", str(file), "--set", "links.radio.delay=1ms,2ms", "--seeds", "2", "--out", "swept").out
-    assert "\nradio plays hour.csv: 10 s of 100 s, from 30 s on, whatever the seed.\n" in swept
+    assert "\nradio plays hour.csv: 10 s of 100 s, from 30 s on, the same for all seeds.\n" in swept
 
 
 def test_delays_and_losses_are_replayed(tmp_path: Path) -> None:

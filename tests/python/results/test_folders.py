@@ -315,7 +315,7 @@ def test_a_note_survives_in_a_sweep(cli: Cli, tmp_path: Path) -> None:
     got = cli(*argv)
     assert got.err == (
         "tidegate: o: summary.md is not as tidegate wrote it; it is kept as summary.md.kept-1\n"
-        "tidegate: 2 of 2 runs were there already\n"
+        "tidegate: 2 of 2 runs existed already\n"
     )
     assert (tmp_path / "o" / "notes.txt").read_text() == "mine"
     assert (tmp_path / "o" / "summary.md.kept-1").read_text().endswith("my conclusion\n")

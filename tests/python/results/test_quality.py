@@ -131,7 +131,10 @@ def test_audio_without_spurts_is_the_experiment_that_it_was() -> None:
         ),
         ({"video": {"source": "cbr", "packet_size": "52B", "rate": "1Mbps"}}, 'found "52B"; expected from 53B'),
         ({"video": {"source": "cbr", "packet_size": "66kB", "rate": "1Mbps"}}, 'found "66kB"; expected from 53B'),
-        ({"video": {"source": "cbr", "packet_size": "1kB", "schedule": [["1s", "1Mbps"]]}}, 'the first step is at "1s"'),
+        (
+            {"video": {"source": "cbr", "packet_size": "1kB", "schedule": [["1s", "1Mbps"]]}},
+            'the first step is at "1s"',
+        ),
         ({"video": {"source": "cbr", "packet_size": "1kB", "schedule": [["0s", "0bps"]]}}, "every rate is zero"),
         ({"video": {"source": "cbr", "packet_size": "1kB", "rate": "0bps"}}, "expected more than zero"),
         ({"video": {"source": "cbr", "packet_size": "1kB", "rate": "1Mbps", "fps": 30}}, "fps"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegate.results.remarks import Remarks
 
 QUEUE = {"key": "links.a.queue", "says": "its 375 bytes hold no packet of 1200"}
-HOW = {"key": "recording", "says": "both ends' times are aligned by their Unix times"}
+HOW = {"key": "recording", "says": "the times of both ends are aligned by their Unix times"}
 
 
 def test_keys_decide_and_imports_mark_their_notes() -> None:
@@ -22,7 +22,7 @@ def test_keys_decide_and_imports_mark_their_notes() -> None:
         "recording: cut.log: byte 12: 8 bytes are left",
     ]
     assert len(remarks.notes) == 4
-    assert remarks.notes[0] == "recording: both ends' times are aligned by their Unix times"
+    assert remarks.notes[0] == "recording: the times of both ends are aligned by their Unix times"
 
 
 def test_one_kind_is_shown_once_with_a_count() -> None:

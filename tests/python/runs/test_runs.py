@@ -223,7 +223,7 @@ def test_each_controller_has_a_folder_of_its_own(cli: Cli, tmp_path: Path) -> No
 
 def test_no_run_takes_the_place_of_another(once: Run, small: Scenario, tmp_path: Path) -> None:
     twice = tidegate.Comparison(small, {"gcc": [once, once]})
-    with pytest.raises(InputError, match=r"^gcc: has two runs of seed 1; expected one of each seed$"):
+    with pytest.raises(InputError, match=r"^gcc has two runs with seed 1; expected one run per seed$"):
         twice.save(tmp_path / "o")
     assert not (tmp_path / "o").exists()
     # labels beyond what a file system takes as a name
@@ -561,7 +561,7 @@ def test_trace_commands(cli: Cli, tmp_path: Path) -> None:
     assert cli("trace", "generate", "again.trace", "--duration", "10s", "--force").code == 0
     words = cli("trace", "show", "lte.trace").out
     assert "mean" in words
-    assert "over 1 s" in words
+    assert "means of 1 s" in words
     played = cli("compare", "fixed", "--link", "lte.trace", "--duration", "3s", "--json")
     assert played.code == 0
     assert json.loads(played.out)["scenario"] == "lte"

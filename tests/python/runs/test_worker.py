@@ -124,4 +124,4 @@ def test_a_sweep_keeps_the_others_and_goes_on(cli: Cli, controllers: Callable[[s
     assert got.err.count("the process of a run ended with exit code 3") == 2
     assert len(list(Path("o/results").glob("*.json"))) == 2
     again = cli(*argv, "-j", "2", "--out", "o")
-    assert "2 of 4 runs were there already" in again.err
+    assert "2 of 4 runs existed already" in again.err

@@ -167,17 +167,17 @@ def test_a_swept_setting_of_a_controller_that_is_named_later_is_swept(tmp_path: 
     ],
 )
 def test_combinations_that_are_one_scenario_are_refused(grid: dict[str, list[str]], tmp_path: Path) -> None:
-    with pytest.raises(TidegateError, match="two combinations are one and the same scenario: "):
+    with pytest.raises(TidegateError, match="two combinations of values give the same scenario: "):
         sweep("home-broadband", grid, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_what_is_given_twice_is_refused(cli: Cli) -> None:
     for argv, message in (
-        (["run", "home-broadband", *sets("duration=5s", "duration=6s")], "--set duration: is given twice"),
+        (["run", "home-broadband", *sets("duration=5s", "duration=6s")], "--set duration: the key is given twice"),
         (
             ["compare", "gcc", "--duration", "5s", *sets("duration=6s")],
-            "--duration 5s: --set duration sets it, too; expected one of the two",
+            "--duration 5s: --set duration sets the same key; expected only one of the two",
         ),
     ):
         done = cli(*argv)

@@ -108,7 +108,7 @@ def called(surroundings: Surroundings, folder: Path, *options: str, in_time: boo
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        assert "each due time and each drop is the same in the replay" in done.stdout
+        assert "all due times and drops are the same in the replay" in done.stdout
         about = json.loads((out / "session.json").read_text())
         state, why = verdict(about)
         if state == "quiet" or (not in_time and not about["missed"] and not about["unwritten"]):

@@ -57,8 +57,8 @@ def scenario(text: str, **changes: Any) -> Scenario:
     [
         ("program:", "found no command; expected a program with its arguments"),
         ("program:sh 'x", "No closing quotation; expected a program with its arguments"),
-        ("program:no-such-program at all", "no-such-program: there is no such program"),
-        ("program:./plain.txt", "./plain.txt: is no program that can be started; chmod +x makes it one"),
+        ("program:no-such-program at all", "no-such-program: the program does not exist"),
+        ("program:./plain.txt", "./plain.txt: the file cannot be executed; chmod +x makes it executable"),
     ],
 )
 def test_commands_that_cannot_be_are_told_before_anything(
@@ -101,10 +101,10 @@ def test_a_program_is_called_as_the_call_is_and_stands_where_it_was() -> None:
 @pytest.mark.parametrize(
     ("name", "call", "says"),
     [
-        ("rfc8867-5.8-pause-resume", "pausing", "pauses, and programs do not know when"),
-        ("hundred-calls", "call", "is 100 calls, and programs make one"),
-        ("coupled-calls", "slides", "is coupled with other flows, and programs cannot be"),
-        ("lte-one-call", "call", "is in a scenario with radio networks, where programs cannot be compared"),
+        ("rfc8867-5.8-pause-resume", "pausing", "the flow pauses, but programs do not know when"),
+        ("hundred-calls", "call", "the flow stands for 100 calls, but programs make one"),
+        ("coupled-calls", "slides", "the flow is coupled with other flows, but programs cannot be coupled"),
+        ("lte-one-call", "call", "the scenario has radio networks, in which programs cannot be compared"),
     ],
 )
 def test_calls_that_programs_cannot_make_are_refused(name: str, call: str, says: str) -> None:
@@ -201,7 +201,7 @@ def test_a_noisy_session_is_marked_wherever_its_numbers_are(sessions: Sessions, 
     sessions.leaves = {"missed": 17}
     done = compare(["program:true", "gcc"], scenario(PLAIN), seeds=1)
     assert len(sessions.begun) == 4
-    says = "seed 1 is noisy, in each of 4 sessions: 17 packets were lost because they came faster than they were read"
+    says = "seed 1 is noisy in all 4 sessions: 17 packets were lost because they came faster than tidegate read them"
     done.save(tmp_path / "out")
     again = Comparison.load(tmp_path / "out")
     for comparison in (done, again):
@@ -219,11 +219,20 @@ def test_a_noisy_session_is_marked_wherever_its_numbers_are(sessions: Sessions, 
 @pytest.mark.parametrize(
     ("leaves", "says"),
     [
-        ({"size": 0}, 'program:true: side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); it printed last: "last word"'),
-        ({"status": 3, "ended_s": 1.25}, "at side B it ended with 3 after 1.2 s of 4 s; it printed nothing"),
-        ({"status": -11, "ended_s": 1.0}, "at side B it was killed by signal 11 after 1.0 s of 4 s"),
-        ({"status": 0, "ended_s": 2.0}, "at side B it ended with 0 after 2.0 s of 4 s; expected it to run until"),
-        ({"why": "behind"}, "this machine is too slow for it"),
+        (
+            {"size": 0},
+            'program:true: side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); the program printed last: "last word"',
+        ),
+        (
+            {"status": 3, "ended_s": 1.25},
+            "the program at side B ended with exit code 3 after 1.2 s of 4 s; the program printed nothing",
+        ),
+        ({"status": -11, "ended_s": 1.0}, "the program at side B was killed by signal 11 after 1.0 s of 4 s"),
+        (
+            {"status": 0, "ended_s": 2.0},
+            "the program at side B ended with exit code 0 after 2.0 s of 4 s; expected a program that runs until",
+        ),
+        ({"why": "behind"}, "this machine is too slow for the session"),
     ],
 )
 def test_a_session_that_is_none_is_told(sessions: Sessions, leaves: dict[str, Any], says: str) -> None:
@@ -361,8 +370,8 @@ def test_an_error_costs_the_others_nothing_and_ctrl_c_all(monkeypatch: pytest.Mo
 
 def test_how_long_it_takes_is_said_before() -> None:
     jobs = [LiveJob.of("program:true", scenario(PLAIN), "call", seed) for seed in range(1, 31)]
-    assert how_long(jobs[:1]).startswith("1 session of programs by the wall clock takes about 6 s, and more if")
-    assert "30 sessions, one after the other, of programs by the wall clock take about 3 min 0 s" in how_long(jobs)
+    assert how_long(jobs[:1]).startswith("1 session of programs in real time takes about 6 s, and more if")
+    assert "30 sessions, one after the other, of programs in real time take about 3 min 0 s" in how_long(jobs)
     fractions: list[float] = []
     first, then = beside(fractions.append, [], jobs)
     assert first is not None
@@ -374,11 +383,14 @@ def test_how_long_it_takes_is_said_before() -> None:
 
 def test_contenders_of_compare_and_cases_that_do_not_fit(cli: Cli, tmp_path: Path) -> None:
     for typed, says in (
-        (["compare", "program:true", "--scenario", "hundred-calls"], "flows.call: is 100 calls, and programs make one"),
+        (
+            ["compare", "program:true", "--scenario", "hundred-calls"],
+            "flows.call: the flow stands for 100 calls, but programs make one",
+        ),
         (["compare", "program:true", "--scenario", "group-t2"], "no media flow has a controller to replace"),
         (
             ["compare", "program:true", "--media", "bars"],
-            "makes its own video; a clip can be fed only to simulated calls",
+            "makes its own video; a clip can only be fed to simulated calls",
         ),
         (
             ["run", "home-broadband", "--set", "flows.call.media.controller=program:true"],

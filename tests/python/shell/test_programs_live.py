@@ -95,7 +95,7 @@ def test_a_comparison_with_a_program_is_one_like_any_other(tmp_path: Path, link:
     sender = program(leaves + f"runpy.run_path({EXAMPLE!r}, run_name='__main__')")
     done = tidegate(tmp_path, "compare", sender, "gcc", "--scenario", str(link), "--out", "out", "--json")
     assert done.returncode == 0, done.stderr
-    assert "1 session of programs by the wall clock takes about 10 s" in done.stderr
+    assert "1 session of programs in real time takes about 10 s" in done.stderr
     comparison = json.loads(done.stdout)
     assert comparison["controllers"] == [sender, "gcc"]
     (live,) = [run for run in comparison["runs"] if run["controller"] == sender]
@@ -118,9 +118,12 @@ def test_a_comparison_with_a_program_is_one_like_any_other(tmp_path: Path, link:
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("print('no camera'); raise SystemExit(3)", "ended with 3 after "),
-        ("import time; time.sleep(60)", "side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); it printed nothing"),
-        ("pass", "of 8 s; expected it to run until SIGTERM; it printed nothing"),
+        ("print('no camera'); raise SystemExit(3)", "ended with exit code 3 after "),
+        (
+            "import time; time.sleep(60)",
+            "side A sent nothing to 10.77.0.2 (TIDEGATE_PEER); the program printed nothing",
+        ),
+        ("pass", "of 8 s; expected a program that runs until SIGTERM; the program printed nothing"),
         ("import os; os.kill(os.getpid(), 9)", "was killed by signal 9"),
     ],
 )
@@ -132,13 +135,13 @@ def test_what_goes_wrong_with_a_program_is_told_and_the_others_stay(
     assert "1 of 2 controllers failed" in done.stderr
     assert says in done.stderr
     if "camera" in code:
-        assert "it printed last: 'no camera'" in done.stderr.replace('"', "'")
+        assert "the program printed last: 'no camera'" in done.stderr.replace('"', "'")
     assert "Traceback" not in done.stderr
     assert Comparison.load(tmp_path / "out").controllers == ["gcc"]
 
 
 def test_the_only_one_that_fails_is_an_error(link: Path) -> None:
-    with pytest.raises(RunError, match="ended with 3"):
+    with pytest.raises(RunError, match="ended with exit code 3"):
         compare([program("raise SystemExit(3)")], link)
 
 
@@ -200,6 +203,6 @@ def test_a_suite_has_programs_beside_controllers_and_goes_on_where_it_was(tmp_pa
     started = time.monotonic()
     again = tidegate(tmp_path, *typed)
     assert again.returncode == 0, again.stderr
-    assert "3 of 3 runs were there already" in again.stderr
+    assert "3 of 3 runs existed already" in again.stderr
     assert "wall clock" not in again.stderr
     assert time.monotonic() - started < 60

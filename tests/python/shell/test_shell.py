@@ -45,7 +45,7 @@ def test_one_of_several_alike_is_replaced_and_any_flow_can_be() -> None:
     remaining = [name for flow in live.flows for name in flow.names]
     assert len(remaining) == len(names) - 1 + 2
     lower(live)
-    with pytest.raises(InputError, match="--call cal: home-broadband has no such flow; did you mean call"):
+    with pytest.raises(InputError, match="--call cal: home-broadband has no flow of this name; did you mean call"):
         with_programs(Scenario.load("home-broadband"), "cal")
 
 
@@ -101,7 +101,9 @@ def test_an_end_finds_its_side_its_address_and_its_peer(end: str, ends: str, exp
 
 
 def test_a_scenario_of_sessions_alone_has_no_place_for_programs() -> None:
-    with pytest.raises(InputError, match="group-t2: has no flow that programs could stand for, only sessions"):
+    with pytest.raises(
+        InputError, match="group-t2: programs can only replace a flow, and the scenario has only sessions"
+    ):
         with_programs(Scenario.load("group-t2"))
 
 
@@ -151,7 +153,7 @@ def test_damaged_sessions_are_told_with_their_line(tmp_path: Path, arrival: str,
         replay(written(tmp_path, [arrival], []), live)
     assert says in str(error.value)
     (tmp_path / "fates.csv").unlink()
-    with pytest.raises(InputError, match=r"fates\.csv: cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"fates\.csv cannot be read: No such file"):
         replay(tmp_path, live)
 
 
@@ -224,7 +226,7 @@ def test_a_damaged_session_file_is_told(tmp_path: Path, text: str, says: str) ->
         replay(tmp_path, SMALL)
     assert says in str(error.value)
     (tmp_path / "session.json").write_bytes(b'{"end_ns": \xff}')
-    with pytest.raises(InputError, match=r"session\.json: byte 12: found what is no text"):
+    with pytest.raises(InputError, match=r"session\.json: byte 12: found a byte that is not text"):
         replay(tmp_path, SMALL)
 
 
@@ -252,14 +254,20 @@ def test_each_limit_makes_a_session_noisy() -> None:
         ([], "found no scenario; expected tidegate shell SCENARIO"),
         (["home-broadband", "--", "true", "--"], "found an empty program; expected tidegate shell SCENARIO"),
         (["home-broadband", *["--", "true"] * 9], "found 9 programs; expected at most 8"),
-        (["home-broadband", "--pcap", "--", "true", "--", "true"], "--pcap: needs a folder for the files: --out DIR"),
+        (
+            ["home-broadband", "--pcap", "--", "true", "--", "true"],
+            "--pcap: no folder is given for the files; add --out DIR",
+        ),
         (["home-broadband", "--seed", "-1", "--", "true", "--", "true"], "--seed"),
         (["home-broadband", "--set", "links.uplink.delay", "--", "true", "--", "true"], "expected KEY=VALUE"),
         (["home-broadband", "--set", "links.x.delay=1ms", "--", "true", "--", "true"], "links.x"),
-        (["--enter", "absent"], "--enter absent: no such session; there is none"),
+        (["--enter", "absent"], "--enter absent: there is no session of this name; no session is running"),
         (["--enter", "absent:X"], "--enter absent:X: found end X; expected a letter from A to H"),
         (["home-broadbant", "--", "true", "--", "true"], "did you mean home-broadband"),
-        (["home-broadband", "--call", "x", "--", "true", "--", "true"], "--call x: home-broadband has no such flow"),
+        (
+            ["home-broadband", "--call", "x", "--", "true", "--", "true"],
+            "--call x: home-broadband has no flow of this name",
+        ),
         (["home-broadband", "--record", "x", "--", "true", "--", "true"], "--record: found x; expected"),
         (
             ["home-broadband", "--realtime", "x", "--", "true", "--", "true"],
@@ -313,7 +321,7 @@ def test_forbidden_namespaces_are_told_with_what_would_help(
     monkeypatch.setattr("tidegate.shell.sessions.search_path", lambda: f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin")
     outcome = cli("shell", "home-broadband", "--", "true", "--", "true")
     assert outcome.code == 2
-    assert "namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in outcome.err
+    assert "network namespaces cannot be made here: unshare: unshare failed: Operation not permitted; " in outcome.err
 
 
 def test_streams_are_told_apart_with_their_losses_and_frames(tmp_path: Path) -> None:
@@ -363,7 +371,7 @@ def test_a_registry_that_others_may_write_to_is_not_read(
     (tmp_path / "tidegate").chmod(0o777)
     outcome = cli("shell", "--enter", "x")
     assert outcome.code == 2
-    assert "another user owns it or may write to it" in outcome.err
+    assert "another user owns the folder or may write to it" in outcome.err
 
 
 def test_what_a_killed_session_left_is_cleared_and_nothing_else(
@@ -380,7 +388,7 @@ def test_what_a_killed_session_left_is_cleared_and_nothing_else(
     (registry / "three.json").write_text("{")
     outcome = cli("shell", "--enter", "one")
     assert outcome.code == 2
-    assert "--enter one: no such session; there is none" in outcome.err
+    assert "--enter one: there is no session of this name; no session is running" in outcome.err
     assert not abandoned.exists()
     assert mine.exists()
     assert [file.name for file in registry.iterdir()] == ["three.json"]

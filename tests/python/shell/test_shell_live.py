@@ -302,12 +302,12 @@ def test_programs_that_fail_are_told(tmp_path: Path) -> None:
     done = shell(tmp_path, "home-broadband", "--duration", "5s", programs=("raise SystemExit(3)", "pass"))
     assert done.returncode == 1
     assert "program A (" in done.stderr
-    assert "ended with 3" in done.stderr
+    assert "ended with exit code 3" in done.stderr
     command = [sys.executable, "-m", "tidegate", "shell", "home-broadband", "--", "no-such-program", "--", "true"]
     env = environment()
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "no-such-program: cannot be started: No such file or directory" in done.stderr
+    assert "no-such-program cannot be started: No such file or directory" in done.stderr
 
 
 def test_a_model_that_falls_behind_ends_the_session_with_the_reason(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ flows = [
     )
     done = shell(tmp_path, "flood.toml", programs=("import time; time.sleep(15)",) * 2)
     assert done.returncode == 2
-    assert "this machine is too slow for it: the model fell a second behind the clock" in done.stderr
+    assert "this machine is too slow for the session: the model fell a second behind the clock" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -365,7 +365,7 @@ def test_with_one_program_a_shell_is_at_the_other_end(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "your shell is at end B; the session ends with it" in done.stderr
+    assert "your shell is at end B; the session ends with this shell" in done.stderr
     assert "I am at B, 10.77.0.2" in done.stdout
     assert "eth0" in done.stdout
     assert "the replay differs" not in done.stdout

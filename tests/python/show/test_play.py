@@ -234,7 +234,7 @@ def test_without_the_built_page_it_says_what_makes_it(
     monkeypatch.setattr(_page, "BUILT", tmp_path / "page.html")
     result = cli("play", "--out", "play.html")
     assert result.code == 2
-    assert "the page is not built here: `make page` builds it" in result.err
+    assert "the page is not built here; run `make page`" in result.err
     (tmp_path / "page.html").write_text("<p>another page</p>")
     result = cli("play", "--out", "play.html")
     assert result.code == 2
@@ -258,7 +258,7 @@ def test_a_clone_is_told_of_a_page_that_is_older_than_its_engine(
     assert cli("play", "--out", "play.html").err == ""
     for name in files[1:3]:
         os.utime(clone / name, (2000, 2000))
-        assert f"the page was built before {name} changed; `make page` builds it anew" in cli(
+        assert f"the page was built before {name} changed; run `make page` to build it again" in cli(
             "play", "--out", "play.html"
         ).err.replace("\n", " ")
         os.utime(clone / name, (1000, 1000))
@@ -284,7 +284,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("--set", "links.uplink.delay=3"), 2, "links.uplink.delay: found 3; a time needs a unit"),
     (("--seed", "-1"), 2, "greater than or equal to 0"),
     (("--port", "70000"), 2, "less than or equal to 65535"),
-    (("--out", "built"), 2, "--out built: is a folder; expected a file, such as built/play.html"),
+    (("--out", "built"), 2, "--out built: the path is a folder; expected a file, such as built/play.html"),
     (("--out", "nowhere/play.html"), 1, "nowhere/play.html: cannot be written"),
     (("--out", "notes.txt"), 1, "notes.txt: the file exists already and is not a page of tidegate"),
 ]  # fmt: skip
@@ -343,7 +343,7 @@ def test_a_port_in_use_is_a_sentence(cli: Cli) -> None:
         port = listener.getsockname()[1]
         result = cli("play", "--port", str(port), "--no-browser")
     assert result.code == 1
-    assert f"--port {port}: cannot be listened on: Address already in use; choose another --port" in result.err
+    assert f"--port {port}: the port cannot be opened: Address already in use; choose another --port" in result.err
 
 
 @pytest.mark.skipif(not play.is_built(), reason="the page is not built (make page)")
@@ -398,6 +398,6 @@ def test_it_opens_the_browser_at_what_it_serves(cli: Cli, monkeypatch: pytest.Mo
     assert status == 200
     assert result.out == f"{address}  Ctrl-C ends it\n"
     assert result.err == (
-        "tidegate: found no browser to open; the address works in one on this machine\n"
+        "tidegate: found no browser; open the address in a browser on this machine\n"
         "tidegate: the page is no longer served\n"
     )

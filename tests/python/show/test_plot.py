@@ -142,7 +142,7 @@ def test_internals_are_named_and_unknown_names_are_refused() -> None:
     run = synthetic.run("gcc")
     figure = plot.internals(run, names=["threshold"])
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["threshold"]
-    with pytest.raises(ValueError, match="noted no 'tresh'; it noted trend, threshold"):
+    with pytest.raises(ValueError, match="has no internal 'tresh'; available: trend, threshold"):
         plot.internals(run, names=["tresh"])
 
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_drawn_is_a_value_error() -> None:
         plot.time_series(synthetic.run(), flow="absent")
     bare = synthetic.run()
     bare._tables = {}
-    with pytest.raises(ValueError, match="has no series: record it at level"):
+    with pytest.raises(ValueError, match="has no series; run it again with record"):
         plot.time_series(bare)
 
 

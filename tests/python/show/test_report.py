@@ -61,7 +61,7 @@ def test_many_seeds_and_long_runs_stay_small_too_and_say_so() -> None:
     assert len(text) < 1_000_000
     count = len(block(text)["columns"][0]["panels"])
     assert 1 <= count < 40
-    assert f"the charts are of {count} of 40 seeds" in text
+    assert f"the charts show {count} of 40 seeds" in text
 
 
 def test_the_series_in_the_page_are_those_of_the_recording() -> None:

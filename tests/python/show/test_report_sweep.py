@@ -134,7 +134,7 @@ def test_the_figure_of_two_settings_is_two_maps_for_each_controller() -> None:
 def test_panels_that_are_left_out_are_told() -> None:
     cases = {"case": [f"c{number}" for number in range(15)], **ONE}
     assert any("The first 12 of 16 panels." in text for text in words(plot.sweep(FakeSweep(cases))))
-    with pytest.raises(ValueError, match="needs two combinations of settings with rate and delay"):
+    with pytest.raises(ValueError, match="needs at least two combinations of settings with rate and delay"):
         plot.sweep(FakeSweep({UP: ["1ms"]}))
 
 
@@ -195,7 +195,7 @@ def test_a_number_that_is_not_there_is_a_dash_and_no_point(value: float | None) 
 def test_many_combinations_stay_small_and_say_so() -> None:
     swept = FakeSweep({UP: [f"{number}ms" for number in range(60)], DOWN: [f"{number}ms" for number in range(60)]})
     text = report.html(swept)
-    assert "The first 1000 of 3600; summary.md has all of them." in text
+    assert "The first 1000 of 3600 combinations; summary.md has all." in text
     assert len(text) < 5_000_000
 
 
@@ -242,7 +242,7 @@ def test_a_sweep_comes_back_from_its_folder_and_so_does_its_page(tmp_path: Path,
         (lambda index: index.pop("results"), "is damaged: results: is missing"),
         (lambda index: index["results"].pop(), "is damaged: "),
         (lambda index: index.update(grid=3), "is damaged: "),
-        (lambda index: index.update(results=["0" * 32] * 2), "none of its 2 runs is done"),
+        (lambda index: index.update(results=["0" * 32] * 2), "none of the 2 runs of the sweep is done"),
     ],
 )
 def test_a_damaged_sweep_says_so(tmp_path: Path, damage: Any, why: str) -> None:

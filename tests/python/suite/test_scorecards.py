@@ -27,7 +27,7 @@ def test_the_ranking_is_what_was_run() -> None:
     head = ["scheme", "cases passed", "rank by power", *map(label, scorecards.SCORES)]
     rows = []
     for rank, scheme, passed, of, out, *means in RANKS:
-        shown = [numbers.about(name).show(float(one)) for name, one in zip(scorecards.SCORES, means, strict=True)]
+        shown = [numbers.metric_of(name).show(float(one)) for name, one in zip(scorecards.SCORES, means, strict=True)]
         if out:
             shown[2:] = ["-"] * len(shown[2:])
         rows.append([scheme, f"{passed} of {of}", rank, *shown])

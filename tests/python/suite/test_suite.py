@@ -254,11 +254,11 @@ def test_who_cannot_take_part_in_a_case_is_not_run_in_it(tmp_path: Path, cli: Cl
         "--out",
         str(tmp_path),
     )
-    assert "3 of 3 runs were there already" in again.err
+    assert "3 of 3 runs existed already" in again.err
     lone = ["suite", "run", "rmcat", "tfrc", "--cases", "6.1", "--seeds", "1", "--out", str(tmp_path / "lone")]
     refused = cli(*lone)
     assert refused.code == 2
-    assert "tfrc: fits no case: " in refused.err
+    assert "tfrc fits no case: " in refused.err
 
 
 def test_a_killed_suite_keeps_what_is_done(tmp_path: Path) -> None:
@@ -283,13 +283,13 @@ def test_a_killed_suite_keeps_what_is_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[[cases]]\nname = "a"\n', "mine.toml:1: cases.a: has no scenario"),
+        ('[[cases]]\nname = "a"\n', "mine.toml:1: cases.a: the case has no scenario"),
         ('[[cases]]\nname = "a"\nscenario = "rfc8867-5.1"\n', "mine.toml:1: cases.a: rfc8867-5.1: there is no such scenario"),
         ('[[cases]]\nname = "a"\nscenarios = "x"\n', "mine.toml:3: cases.a.scenarios: there is no such key"),
         (CASES.replace('delay" =', 'dely" ='), "links.bottleneck.dely"),
-        (CASES.replace('"wifi"', '"three"'), "three is there twice"),
+        (CASES.replace('"wifi"', '"three"'), "three is given twice"),
         (CASES + RULES.replace("receive_rate_bps", "receive_rate"), "expected a metric; did you mean receive_rate_bps?"),
-        (CASES + RULES.replace('["steps*"]', '["step"]'), "rules.queue.cases: found step, which fits no case"),
+        (CASES + RULES.replace('["steps*"]', '["step"]'), "rules.queue.cases: found step, which matches no case"),
         (CASES + RULES.replace("at_least = 500_000\n", ""), "rules.rate.at_least: is missing, and so is at_most"),
         (CASES + RULES.replace("at_least = 500_000", 'at_least = 5\nof = "best"'), "rules.rate.of: found best"),
         (CASES.replace('"wifi"\n', '"wifi"\ncontenders = ["x"]\nscenario = "two-calls"\n').replace("not_run", "title"),
@@ -308,7 +308,7 @@ def test_wrong_use_is_said(tmp_path: Path) -> None:
     for controllers, kwargs, said in (
         (["gccc"], {}, "did you mean gcc?"),
         (["gcc", "gcc"], {}, "named twice"),
-        (["gcc"], {"cases": ["5.9*"]}, "found 5.9*, which fits none of mine"),
+        (["gcc"], {"cases": ["5.9*"]}, "found 5.9*, which matches no case of mine"),
         (["gcc"], {"cases": ["wifi"]}, "no case can be run: no Wi-Fi node"),
     ):
         with pytest.raises(InputError) as caught:
@@ -316,7 +316,7 @@ def test_wrong_use_is_said(tmp_path: Path) -> None:
         assert said in str(caught.value)
     with pytest.raises(InputError, match="baseline: found nada; expected one of gcc"):
         Plan.of(suite(), ["gcc"], seeds=1).run(tmp_path / "x", baseline="nada")
-    with pytest.raises(InputError, match=r"smok: no such suite; did you mean smoke\?"):
+    with pytest.raises(InputError, match=r"smok is not a suite; did you mean smoke\?"):
         Suite.load("smok")
     with pytest.raises(InputError, match="there is no such file"):
         SuiteResult.load(tmp_path / "nothing")
@@ -348,16 +348,16 @@ def test_windows_of_recordings_are_spread_and_never_overlap(tmp_path: Path) -> N
         assert all(b - a >= 20 for a, b in itertools.pairwise(ordered))
     # of the first recording of b nothing is taken where its mean is below the bound
     assert all(at <= 40 + 15 or at >= 120 - 15 for at in places["b/net0"])
-    with pytest.raises(InputError, match="has no recorded network of 20s and more"):
+    with pytest.raises(InputError, match="has no recorded network of at least 20s"):
         windows.spread(tmp_path, table.model_copy(update={"between": [Rate(10**9), Rate(2 * 10**9)]}))
 
 
 def test_without_recordings_their_cases_are_not_run(tmp_path: Path) -> None:
     made = Suite.load("traces")
-    assert [case.not_run for case in made.cases] == ["no folder of recordings: --traces FOLDER"]
+    assert [case.not_run for case in made.cases] == ["no folder of recordings is given (--traces FOLDER)"]
     gone = CASES.replace('duration = "10s",', 'duration = "10s", "links.bottleneck.capacity" = { trace = "gone.csv" },')
     result = Plan.of(suite(gone), ["gcc"], seeds=1).run(tmp_path / "out")
-    assert result.cell("steps,delay=50ms", "gcc").why == "the recording gone.csv is not there"
+    assert result.cell("steps,delay=50ms", "gcc").why == "the recording gone.csv does not exist"
     assert result.cell("three", "gcc").state == "pass"
 
 
@@ -425,7 +425,7 @@ set = {{ duration = "4s", "flows.call.start_step" = "0s", "flows.call.stop" = "4
     made = Plan.of(suite(text), ["fixed:2Mbps", "fixed:3Mbps"], seeds=1).run(tmp_path / "out")
     ((said, cases),) = made.doubts.items()
     assert said.startswith(
-        "flows.call.media.video.max: fixed:2Mbps and fixed:3Mbps sent all that the source has (1.52Mbps)"
+        "flows.call.media.video.max: fixed:2Mbps and fixed:3Mbps sent all that the source can produce (1.52Mbps)"
     )
     assert cases == ["wide", "broad"]
     assert f"- {said} (wide and broad)" in (tmp_path / "out" / "scorecard.md").read_text("utf-8")

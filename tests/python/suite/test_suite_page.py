@@ -15,7 +15,7 @@ import pytest
 from support.suite_results import TWELVE, block, made, rendered, row
 from tidegate.cli.suites import _print
 from tidegate.output.chart import Ellipse
-from tidegate.output.document import NOTHING, Drawing, Section, Table, plain
+from tidegate.output.document import NOTHING, Drawing, Section, Table, plain_text
 from tidegate.output.markdown import markdown
 from tidegate.output.notebook import cell as in_notebook
 from tidegate.output.packed import unpack
@@ -113,8 +113,8 @@ def test_ranks_differences_rules_and_reasons_are_said() -> None:
     said = " ".join(" ".join(Texts(rendered(result)).texts).split())
     for one in (
         "has the first rank",
-        "Beside gcc",
-        "The worst case of each",
+        "Difference from gcc",
+        "The worst case of each controller",
         "Carries a megabit.",
         "a megabit is a picture",
         "Keeps the queue short. ",
@@ -131,7 +131,7 @@ def test_ranks_differences_rules_and_reasons_are_said() -> None:
     for cell in list(silent.rows):
         if cell[1] == "nada":
             vars(silent)["rows"][cell] = {1: row(1, 1e5, 1.0)}
-    assert "nada has no rank : receive rate 0.10 Mbit/s; it takes" in " ".join(
+    assert "nada has no rank : receive rate 0.10 Mbit/s; delays are compared only" in " ".join(
         " ".join(Texts(rendered(silent)).texts).split()
     )
 
@@ -283,8 +283,8 @@ def test_paper_has_every_cell_in_tables_that_fit() -> None:
 def test_a_difference_has_its_sign_its_interval_and_whether_it_is_sure() -> None:
     result = made()
     _, table = of_kind(result.document().answer, Table)
-    heads = [plain(column.head) for column in table.columns]
-    row = next(row for row in table.rows if plain(row.cells[0]) == "nada")
+    heads = [plain_text(column.head) for column in table.columns]
+    row = next(row for row in table.rows if plain_text(row.cells[0]) == "nada")
     numbers = dict(zip(heads, row.cells, strict=True))
     rate, delay, loss = (numbers[name] for name in ("receive rate", "one-way delay, 95th percentile", "loss"))
     assert (rate.value.mean, rate.mark, rate.signed) == (pytest.approx(-1.5e5), "sure", True)
@@ -293,7 +293,7 @@ def test_a_difference_has_its_sign_its_interval_and_whether_it_is_sure() -> None
     text = markdown(result.document())
     assert "| nada | **-0.15 ± 0.00** | - | **+9.0 ± 0.0** | +0.00 ± 0.00 |" in text
     assert '<td class="sure">+9.0<span class="interval"> ± 0.0</span></td>' in rendered(result)
-    assert "Beside gcc" not in in_notebook(result.document())
+    assert "Difference from gcc" not in in_notebook(result.document())
 
 
 def test_markdown_says_what_the_page_says() -> None:
@@ -301,8 +301,8 @@ def test_markdown_says_what_the_page_says() -> None:
     text = markdown(result.document(), again=False)
     heads = [line for line in text.splitlines() if line.startswith("#")]
     assert heads == [
-        "# mine: gcc, nada and fixed:700kbps", "## The answer", "## Beside gcc", "## Scorecard",
-        "## The worst case of each", "## Cases that were not run", "## Rules", "## Warnings",
+        "# mine: gcc, nada and fixed:700kbps", "## The answer", "## Difference from gcc", "## Scorecard",
+        "## The worst case of each controller", "## Cases that were not run", "## Rules", "## Warnings",
         "### Warnings of runs (1)", "### What the numbers mean",
     ]  # fmt: skip
     assert "networks that were never run" in text

@@ -135,7 +135,7 @@ def test_what_was_run_is_not_run_again(done: tuple[SuiteResult, SuiteSweep], tmp
     assert SweepPlan.of(suite(), more, "fixed").plan.kept(folder) == (8, 12)
     assert SuiteSweep.of(SuiteResult.load(folder)).rows == made.rows
     plain = Plan.of(suite(), ["fixed:1Mbps"], cases=["one"]).run(tmp_path / "plain")
-    with pytest.raises(InputError, match="holds no sweep over a suite"):
+    with pytest.raises(InputError, match="does not hold the sweep of a suite"):
         SuiteSweep.of(plain)
 
 
@@ -184,21 +184,21 @@ def test_the_command_writes_pages_tables_and_a_figure(tmp_path: Path, cli: Cli) 
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["--suite", "smoke", "--set", "controller.beta=0.8"], "settings of which controller? Name it: --controller gcc"),
+        (["--suite", "smoke", "--set", "controller.beta=0.8"], "no controller is given; expected --controller with a name"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "links.x.delay=1ms"],
-         "--set links.x.delay: over a suite only settings of controllers are swept; expected controller or"),
+         "--set links.x.delay: in a suite only settings of controllers are swept; expected controller or"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "controller=gcc,nada"],
-         "--controller gcc: --set controller names them already"),
-        (["--suite", "smoke", "--controller", "gcc", "--set", "controller.beta=0.8,0.8"], "0.8 is named twice"),
+         "--controller gcc: --set controller gives the controllers already; leave one of them out"),
+        (["--suite", "smoke", "--controller", "gcc", "--set", "controller.beta=0.8,0.8"], "the value 0.8 is given twice"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "controller.beto=0.8"], "beto"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "controller.beta=7"], "beta"),
         (["--suite", "smoke", "--controller", "gcx", "--set", "controller.beta=0.8"], "gcx"),
         (["--suite", "smok", "--controller", "gcc", "--set", "controller.beta=0.8"], "did you mean smoke"),
         (["home-broadband", "--suite", "smoke", "--controller", "gcc", "--set", "controller.beta=0.8"],
-         "home-broadband: does not go with --suite"),
-        (["home-broadband", "--controller", "gcc", "--set", "duration=1s"], "--controller: is for suites"),
-        (["home-broadband", "--cases", "5.1", "--set", "duration=1s"], "--cases: is for suites"),
-        (["--set", "duration=1s"], "name a scenario to sweep (see tidegate scenario list), or a suite"),
+         "home-broadband: a scenario does not go with --suite"),
+        (["home-broadband", "--controller", "gcc", "--set", "duration=1s"], "--controller: the option is for suites"),
+        (["home-broadband", "--cases", "5.1", "--set", "duration=1s"], "--cases: the option is for suites"),
+        (["--set", "duration=1s"], "no scenario is given; expected a scenario (see tidegate scenario list), or a suite"),
         (["--suite", "smoke", "--controller", "gcc", "--set", "controller.beta=0.8", "--cases", "9*"],
          "cases: found 9*"),
     ],

@@ -31,7 +31,7 @@ controller = "{controller}"
 video = {{ source = "ideal", max = "12Mbps" }}
 """
 
-WHY = "because it sent more than ten times what TCP would get (RFC 8083 section 4.3)"
+WHY = "because the flow sent more than ten times the rate that TCP would get (RFC 8083 section 4.3)"
 
 
 def call(folder: Path, controller: str, more: str = "") -> Path:

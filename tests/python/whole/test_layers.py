@@ -175,7 +175,7 @@ def test_imports_inside_functions_count_and_those_for_type_checkers_do_not() -> 
     source = """
 from typing import TYPE_CHECKING
 if TYPE_CHECKING:
-    from tidegate.cli import look
+    from tidegate.cli import inspection
 else:
     import tidegate.units
 def work():

@@ -172,7 +172,7 @@ def test_wrong_traces_of_cells_are_refused(cli: Cli) -> None:
         (("lte", "x", "--case", "2"), "case: found 2; expected 1 or 3"),
         (("lte", "x", "--speed", "fast"), 'speed: found "fast"; expected a speed'),
         (("lte", "x", "--users", "0"), "users: found 0; expected from 1 to 100"),
-        (("nr", "x"), "nr: no such model; there are brownian and lte"),
+        (("nr", "x"), "nr is not a model; available: brownian, lte"),
     ]:
         got = cli("trace", "generate", *arguments)
         assert got.code == 2, got

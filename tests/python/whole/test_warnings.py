@@ -89,7 +89,7 @@ def test_a_way_back_that_nobody_wrote_says_whose_it_is(tmp_path: Path, cli: Cli)
     """Its line is that of the link: it has what the way there has, until `back` says otherwise."""
     file = slow(tmp_path)
     file.write_text(file.read_text("utf-8").partition("[[flows]]")[0] + CALL, "utf-8")
-    inherited = " (the way back has the queue of the way there; back = { queue = ... } in this table gives it its own)"
+    inherited = " (the backward direction has the forward direction's queue; for another one write back = { queue = ... } in this table)"
 
     def told(*changes: str) -> str:
         lines = cli("run", str(file), *changes, "--json").err.splitlines()

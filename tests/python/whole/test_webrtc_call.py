@@ -94,8 +94,8 @@ def test_a_screen_is_video() -> None:
 
 def test_what_a_call_sets_is_told(cli: Cli) -> None:
     told = " ".join(cli("controllers", "gcc:libwebrtc").out.split())
-    assert "a scenario's call with a camera has alr_probing=false, pacing_factor=1.1 where it says nothing else" in told
-    assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0 where it says nothing else" in told
+    assert "defaults of a scenario's call with a camera: alr_probing=false, pacing_factor=1.1" in told
+    assert "defaults of a scenario's call with a screen: alr_probing=true, pacing_factor=1.0" in told
     assert "a scenario's call" not in cli("controllers", "tfrc").out
 
 

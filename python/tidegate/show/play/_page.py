@@ -51,11 +51,13 @@ def page(payload: Mapping[str, Any]) -> str:
         text = BUILT.read_text(encoding="utf-8")
     except FileNotFoundError:
         needs = "which needs node and Rust's target wasm32-unknown-unknown"
-        raise InputError(f"the page is not built here: `make page` builds it, {needs}; wheels have it") from None
+        raise InputError(
+            f"the page is not built here; run `make page`, {needs}, or install a wheel, which has the page"
+        ) from None
     before, slot, after = text.partition(_SLOT)
     if not slot or _SLOT in after:
         raise InputError(
-            f"{BUILT}: is not a page of tidegate: expected {_SLOT} exactly once in it; `make page` builds it again"
+            f"{BUILT} is not a page of tidegate: expected {_SLOT} exactly once; run `make page` to build it again"
         )
     # "<" could end the element around the data; JSON may write it by its number
     data = json.dumps(payload, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -227,7 +227,7 @@ def _title(link: Link, name: str) -> str:
     room = [str(limit) for limit in (queue.time, queue.bytes, packets) if limit is not None]
     discipline = _discipline_table(direction["discipline"])
     discipline_name = discipline if isinstance(discipline, str) else discipline["name"]
-    return f"its own: {', '.join([discipline_name, *room])}"
+    return f"scenario's own: {', '.join([discipline_name, *room])}"
 
 
 def _download(document: Mapping[str, Any], scenario: Scenario, index: int) -> dict[str, Any] | None:

@@ -44,7 +44,7 @@ def check_room(scenario: Scenario, ir: Ir, inputs: Inputs) -> None:
     """
     if (need := memory.need(ir, inputs.traces)) > ROOM:
         needs = f"found {scenario.duration}, for which a run needs about {need / 2**20:.0f} MiB of memory"
-        why = f"{needs}; a page has {ROOM // 2**20} MiB for each"
+        why = f"{needs}; a page has {ROOM // 2**20} MiB for each run"
         raise _unplayable(scenario, "duration", why)
 
 
@@ -73,14 +73,14 @@ def check_contenders(contenders: Sequence[str], scenario: Scenario) -> None:
     """
     for label in contenders:
         if why := controller(label):
-            raise InputError(f"{why}; it cannot be played")
+            raise InputError(f"{why}; the scenario cannot be played")
         registry.choose(label, scenario.base)
 
 
 def unmoved(scenario: Scenario, flow: str, link: str) -> Unplayable:
     """The error for a flow without a link whose capacity can be dragged; `link` is any link on its path."""
     cable = link if any(entry.name == link for entry in scenario.links) else link.removesuffix(".back")
-    why = f"no link on the path of {flow} has a capacity that can be dragged: each has statuses, or no limit"
+    why = f"no link on the path of {flow} has a capacity that can be dragged: each link has random states, or no limit"
     return _unplayable(scenario, f"links.{cable}.capacity", why)
 
 
@@ -99,9 +99,9 @@ def controller(label: str) -> str:
     'python:mine.py:Mine is a file, and a browser has no Python; `tidegate compare` runs it'
     """
     if registry.is_program(label):
-        return f"{label} is a real program, which makes a call by the wall clock; `tidegate compare` runs it"
+        return f"{label} is a real program, which runs in real time; use `tidegate compare`"
     if registry.is_file(label):
-        return f"{label} is a file, and a browser has no Python; `tidegate compare` runs it"
+        return f"{label} is a file, and a browser has no Python; use `tidegate compare`"
     return ""
 
 
@@ -117,11 +117,11 @@ def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
         yield key, "found a radio network, whose capacity depends on the positions of its users and cannot be dragged"
     for link in scenario.links:
         if any(direction["capacity"] == "external" for direction in link.ways):
-            why = 'found "external"; its packets are carried by a program, and a browser has none'
+            why = 'found "external"; a program carries the packets of this flow, and a browser has no programs'
             yield f"links.{link.name}.capacity", why
     for entry in scenario.flows:
         if entry.external is not None:
-            yield f"flows.{entry.name}.external", "found a flow that a program feeds, and a browser has none"
+            yield f"flows.{entry.name}.external", "found a flow that a program feeds, and a browser has no programs"
         elif entry.media is not None:
             setting: Any = entry.media.controller
             key = f"flows.{entry.name}.media"
@@ -137,4 +137,4 @@ def _reasons(scenario: Scenario, flow: int) -> Iterator[tuple[str, str]]:
 
 def _unplayable(scenario: Scenario, key: str, why: str) -> Unplayable:
     where = scenario.where(key) or scenario.name
-    return Unplayable(f"{where}: {key}: {why}; it cannot be played")
+    return Unplayable(f"{where}: {key}: {why}; the scenario cannot be played")

@@ -32,8 +32,8 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
-            hint = "; choose another --port, or none for a free one" if error.errno == errno.EADDRINUSE else ""
-            raise OutputError(f"--port {port}: cannot be listened on: {error.strerror}{hint}") from None
+            hint = "; choose another --port, or leave it out for a free port" if error.errno == errno.EADDRINUSE else ""
+            raise OutputError(f"--port {port}: the port cannot be opened: {error.strerror}{hint}") from None
 
     @property
     def address(self) -> str:
@@ -63,7 +63,9 @@ class _Handler(BaseHTTPRequestHandler):
         # a foreign host name that resolves to this machine (DNS rebinding) means that another site sends the request
         hosts = {f"{host}:{self.server.server_port}" for host in (_HOST, "localhost")}
         if self.headers.get("Host", "") not in hosts:
-            self._answer(HTTPStatus.MISDIRECTED_REQUEST, f"this is served only as {self.server.address}\n".encode())
+            self._answer(
+                HTTPStatus.MISDIRECTED_REQUEST, f"this server answers only at {self.server.address}\n".encode()
+            )
         elif self.path.partition("?")[0] != "/":
             self._answer(HTTPStatus.NOT_FOUND, f"the only page here is {self.server.address}\n".encode())
         else:

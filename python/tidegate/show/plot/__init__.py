@@ -10,10 +10,10 @@ reach from the smallest to the largest value. If the seeds have different links 
 capacity), medians would mean nothing: only the first seed is drawn, and the figure says so.
 """
 
-from tidegate.show.plot.one import internals, time_series
 from tidegate.show.plot.points import delay_cdf, rate_delay_scatter
 from tidegate.show.plot.session import session
 from tidegate.show.plot.sheet import comparison
+from tidegate.show.plot.single_run import internals, time_series
 from tidegate.show.plot.style import STYLE
 from tidegate.show.plot.sweep import sweep
 

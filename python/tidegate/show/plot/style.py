@@ -116,7 +116,7 @@ def draw_capacity(ax: Axes, run: RunLike, link: str | None, end: float) -> bool:
 
 def capacity_patch(link: str) -> Patch:
     """The patch of a link's capacity in a legend."""
-    return Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE, label=f"capacity of {link} (truth)")
+    return Patch(facecolor=CAPACITY_FILL, edgecolor=CAPACITY_EDGE, label=f"true capacity of {link}")
 
 
 def rate_legend(ax: Axes, colour: str, *, link: str | None, cross: bool, target: bool) -> None:

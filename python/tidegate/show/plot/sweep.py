@@ -39,7 +39,9 @@ def sweep(done: SweepLike) -> Figure:
     """
     swept = Swept.of(done)
     if not swept.drawn:
-        raise ValueError("nothing to draw: a figure of a sweep needs two combinations of settings with rate and delay")
+        raise ValueError(
+            "nothing to draw: a figure of a sweep needs at least two combinations of settings with rate and delay"
+        )
     panels = swept.panels[:_MAX_PANELS]
     draw = _maps if swept.is_map else _paths
     with mpl.rc_context(STYLE):

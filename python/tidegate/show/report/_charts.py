@@ -26,12 +26,12 @@ _QUANTITIES = (
         "Rate against capacity",
         "The rate at the receiver, the controller's target, and the capacity of the link.",
     ),
-    ("delay", "One-way delay", "From the sender's wire to arrival: mean and maximum of each bin."),
+    ("delay", "One-way delay", "From the sender's network interface to arrival: mean and maximum of each bin."),
     ("trip", "Round trip", "Maximum of each bin, according to reports."),
-    ("pacer", "Waiting at the sender", "Media in the pacer: maximum of each bin."),
+    ("pacer", "Delay in the pacer", "Waiting time of media in the sender's pacer: maximum of each bin."),
     ("frame", "Frame delay", "From capture to the screen: maximum of each bin; freezes of the picture are shaded."),
-    ("loss", "Packets lost", "As a share of the packets that were received or lost in the bin."),
-    ("queue", "Queues", "Bytes waiting at each link."),
+    ("loss", "Packets lost", "Lost packets as a share of the packets received or lost in each bin."),
+    ("queue", "Queues", "Bytes in the queue of each link."),
 )
 _OF_ONE = {"trip", "pacer", "frame"}
 """Quantities that only a report on one controller shows."""
@@ -119,7 +119,7 @@ def timeline(groups: Groups, looks: Mapping[str, Look], link: str | None) -> tup
     total = max(map(len, groups.values()))
     if len(seeds) < total:
         notes.append(
-            f"To keep the file small, the charts are of {len(seeds)} of {total} seeds; the numbers are of all seeds."
+            f"To keep the file small, the charts show {len(seeds)} of {total} seeds; the numbers are of all seeds."
         )
     heads = [(label, looks[label] if len(groups) > 1 else None) for label in groups]
     return Timeline({"steps": series.STEPS, **drawn}, heads, quantities, seeds), notes

@@ -78,7 +78,7 @@ def _drawings(run: RunLike) -> Iterator[Drawing]:
         yield Drawing(
             _lines(waits, "From detection to sending (ms)", "Share of the reports sent (%)"),
             "Waiting time of reports, distribution",
-            "For each lost packet that a member reported.",
+            "Waiting time from the detection of a lost packet to its report.",
         )
 
 

@@ -59,8 +59,8 @@ _DETAILS = (
 )  # fmt: skip
 """Further metrics of flows, which only whole documents have."""
 _CAPTIONS = {
-    "quality.png": "Each controller's first seed, means over half a second: quality as seen and as encoded.",
-    "contact-sheet.png": "The moments of the worst quality: the picture as seen beside the picture as sent.",
+    "quality.png": "Each controller's first seed, means over 0.5 s: quality as seen and as encoded.",
+    "contact-sheet.png": "The times of the worst quality: the picture as seen beside the picture as sent.",
 }
 
 
@@ -108,10 +108,11 @@ def _facts(source: Source, groups: Groups) -> list[str]:
 def _headline(groups: Groups, failed: Mapping[str, str], looks: Mapping[str, Look]) -> Section:
     seeds = max(map(len, groups.values()))
     means = f"Means over {seeds} seeds ± the half-width of their 95 % interval (Student's t)." if seeds > 1 else ""
-    best = "The best is found by paired differences, seed by seed." if len(groups) > 1 else ""
+    best = "The best controller is determined by paired differences, seed by seed." if len(groups) > 1 else ""
     blocks = ComparisonTable.of(groups, failed).blocks(looks)
     return Section(
-        "In numbers", [*blocks, *notes("Rows that name no flow are of the subject flow.", means, best, detail=True)]
+        "In numbers",
+        [*blocks, *notes("Rows without the name of a flow are about the subject flow.", means, best, detail=True)],
     )
 
 
@@ -132,11 +133,11 @@ def _drawings(groups: Groups, looks: Mapping[str, Look], runs: Sequence[RunLike]
     timeline, sentences = charts.timeline(groups, looks, link)
     yield Section("Over time", [timeline, *notes(*sentences)], id="charts")
     several_seeds = max(map(len, groups.values())) > 1
-    means = "; each point is the mean over seeds of that quantile" if several_seeds else ""
+    means = "; each point is the quantile's mean over seeds" if several_seeds else ""
     caption = f"Share of packets up to each delay{means}. The dots are the 95th percentiles of the table."
     distribution = Distribution("One-way delay, distribution", caption)
     if len(groups) > 1:
-        better = "Better is up and to the right. Small dots: seeds; large ones: their means, as in tables."
+        better = "Better is up and to the right. Small dots: seeds; large dots: means over seeds, as in tables."
         chart = Drawing(rate_delay(list(_trails(groups, looks))), "Rate against delay", better)
         yield Section("Rate and delay", [Beside([distribution, chart], "pair")])
     elif timeline.data["cdf"]["lines"]:

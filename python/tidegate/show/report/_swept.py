@@ -23,7 +23,7 @@ from tidegate.output.document import (
     Section,
     Table,
     again,
-    begun,
+    capitalised,
     definitions,
     notes,
 )
@@ -47,7 +47,7 @@ def document(sweep: SweepLike) -> Document:
     failures = [("Failed", why) for why in sweep.failed]
     missing = sweep.planned - len(sweep.rows)
     if missing > len(sweep.failed):
-        why = "they failed or are not done; run the same command again to do them."
+        why = "they failed or were not reached; run the same command again to complete the sweep."
         failures.append((f"{missing} of {sweep.planned} runs are missing", why))
     values = {key: [value for value in swept.values[key] if value != sweeps.ALL_CASES] for key in swept.keys}
     return Document(
@@ -58,7 +58,7 @@ def document(sweep: SweepLike) -> Document:
                 {"The command that made these runs:": sweep.command},
                 *notes(f"{SAME_BITS} (in summary.csv)."),
                 versions=first.get("versions", {}),
-                text=("What is varied (TOML)", sweep.scenario),
+                text=("Scenario or suite that is varied (TOML)", sweep.scenario),
             ),
             definitions(map(sweeps.metric_of, swept.names)),
         ],
@@ -124,11 +124,11 @@ def _paths(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
     ]
     yield Beside(drawn) if len(drawn) > 1 else drawn[0]
     yield from notes(
-        "Means over seeds. Points are labelled with their values; point at one to see all its numbers. Better is up "
+        "Means over seeds. Points are labelled with their values; point at a point to see all numbers. Better is up "
         "and to the right."
     )
     if (len(swept.panels) == 1 or swept.judged) and swept.axes:
-        along = [Drawing(_along(swept, panels[0], name), begun(sweeps.head(name))) for name in swept.names]
+        along = [Drawing(_along(swept, panels[0], name), capitalised(sweeps.head(name))) for name in swept.names]
         yield Section(f"All numbers along {swept.axes[0]}", [Beside(along)])
 
 
@@ -164,7 +164,7 @@ def _along(swept: Swept, panel: Panel, name: str) -> Chart:
     step = -(-len(values) // _MAX_MARKS)
     marks = [(float(index), value) for index, value in enumerate(values)][::step]
     across = Axis(key, -0.3, len(values) - 0.7, marks=marks)
-    return Chart(across, Axis("", low, (top * 1.1) or 1.0), trails, f"{sweeps.head(name)} over {key}", "small")
+    return Chart(across, Axis("", low, (top * 1.1) or 1.0), trails, f"{sweeps.head(name)} against {key}", "small")
 
 
 def _explanation(combination: Combination, keys: Sequence[str] | Mapping[str, str]) -> str:
@@ -186,7 +186,7 @@ def _maps(swept: Swept, panels: Sequence[Panel]) -> Iterator[Block]:
         drawn = [Section(panel.title, [_map(swept, panel, name, (low, high, quantity))], level=3) for panel in panels]
         across, up = swept.axes
         yield Details(
-            f"{begun(sweeps.head(name))}: from {sweeps.plainly(low)} to {sweeps.plainly(high)}",
+            f"{capitalised(sweeps.head(name))}: from {sweeps.plainly(low)} to {sweeps.plainly(high)}",
             [*notes(f"Columns: {across}; rows: {up}. Means over seeds."), Beside(drawn, "maps")],
             open=name in _MAPS,
         )
@@ -243,6 +243,6 @@ def _numbers(swept: Swept) -> Section:
     several_seeds = any(len(combination.rows) > 1 for combination in swept.combinations)
     note = "Means over seeds ± half of the 95 % interval (Student's t)." if several_seeds else "One seed each."
     if len(rows) > _LINES:
-        note += f" The first {_LINES} of {len(rows)}; summary.md has all of them."
+        note += f" The first {_LINES} of {len(rows)} combinations; summary.md has all."
     stub = sum(column.left and not column.detail for column in heads) or 1
     return Section("In numbers", [Table(heads, rows, "numbers", most=_LINES, stub=stub), *notes(note, detail=True)])

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tidegate.gate import deciding
-from tidegate.gate.deciding import LOOKS, Evidence, Family, Sample, looks_up_to
+from tidegate.gate import evidence as gate_evidence
+from tidegate.gate.evidence import LOOKS, Evidence, Family, Sample, looks_up_to
 
 Draw = Callable[[random.Random], float]
 
@@ -78,7 +78,7 @@ def test_looking_as_often_as_one_likes_at_the_whole_level_would_alarm_too_often(
 
 
 def test_many_questions_without_holm_would_alarm_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deciding, "holm", dict)
+    monkeypatch.setattr(gate_evidence, "holm", dict)
     assert alarms(normal, 0.0, families=400, questions=12) > 0.03
 
 

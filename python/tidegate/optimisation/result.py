@@ -13,7 +13,7 @@ from tidegate.optimisation.goals import Goal, Limit, Numbers
 from tidegate.optimisation.space import Setting, Values
 from tidegate.output import csv
 from tidegate.output.document import Document
-from tidegate.output.notebook import Shown
+from tidegate.output.notebook import Displayable
 from tidegate.query import Series
 from tidegate.results.metrics import METRICS
 from tidegate.results.saved import Contents, read_json
@@ -56,7 +56,7 @@ class Try:
 
 
 @dataclass(frozen=True, repr=False)
-class SearchResult(Shown):
+class SearchResult(Displayable):
     """The results of a search so far."""
 
     name: str
@@ -87,7 +87,7 @@ class SearchResult(Shown):
     """Versions of tidegate and Optuna."""
 
     def __repr__(self) -> str:
-        values = "none for which all limits hold"
+        values = "none that keeps all limits"
         if self.best is not None:
             values = ", ".join(f"{key}={value}" for key, value in self.best.values.items())
         return f"<tidegate SearchResult of {self.name}: {len(self.tries)} tries, the best {values}>"
@@ -109,7 +109,7 @@ class SearchResult(Shown):
         requested = [self.goal.series, *(limit.series for limit in self.limits)]
         names = dict.fromkeys(name for tried in self.tries for name in tried.numbers)
         by_name = {series.name: series for series in requested}
-        return [*by_name.values(), *(Series(numbers.about(name), None) for name in names if name not in by_name)]
+        return [*by_name.values(), *(Series(numbers.metric_of(name), None) for name in names if name not in by_name)]
 
     @property
     def ranked(self) -> list[Try]:
@@ -152,12 +152,12 @@ class SearchResult(Shown):
         contents = Contents(path)
         about = read_json(contents.file(OPTIMISE_FILE))
         if not (path / TRIES_FILE).is_file():
-            raise InputError(f"{path}: no try is done")
+            raise InputError(f"{path}: no try of the search is done")
         tries = read_json(contents.file(TRIES_FILE))
         search = checked(path / OPTIMISE_FILE, about, SearchShape)
         saved = checked(path / TRIES_FILE, tries, TriesShape)
         question = search.question
-        catalogue = METRICS if question.suite is None else {name: numbers.about(name) for name in numbers.known()}
+        catalogue = METRICS if question.suite is None else {name: numbers.metric_of(name) for name in numbers.names()}
         with located(f"{path / OPTIMISE_FILE}: the file is damaged"):
             settings = tuple(Setting.parse(text) for text in question.settings)
             goal = Goal.parse(question.goal, catalogue)

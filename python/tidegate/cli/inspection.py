@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 scenario_app = typer.Typer(help="List, show and check scenarios.", no_args_is_help=True, rich_markup_mode=None)
 trace_app = typer.Typer(
-    help="Look at recorded networks, convert and generate them.", no_args_is_help=True, rich_markup_mode=None
+    help="Show, convert and generate recorded networks.", no_args_is_help=True, rich_markup_mode=None
 )
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -82,7 +82,7 @@ def check(
         run_input = assembling.assemble(loaded, run_code=run_code)
     unrun = ", ".join(run_input.inputs.unrun)
     if ir and unrun:
-        raise InputError(f"--ir: depends on what {unrun} needs, which only running it tells; add --run-code")
+        raise InputError(f"--ir: the engine's input depends on {unrun}, which has to be run for it; add --run-code")
     if ir:
         print_json(run_input.ir)
         return
@@ -92,7 +92,7 @@ def check(
         driven = f"driven by code of yours (tidegate.simpy), not by `tidegate run`: {', '.join(external)}"
         console().print(driven, soft_wrap=True)
     if unrun:
-        console().print(f"not run, only looked at: {unrun} (--run-code imports it)", soft_wrap=True)
+        console().print(f"checked without running: {unrun} (--run-code imports it)", soft_wrap=True)
 
 
 @scenario_app.command("schema")
@@ -110,7 +110,7 @@ To = Annotated[str | None, typer.Option(help="Format to write, mahimahi or csv; 
 TraceFile = Annotated[Path, typer.Argument(help="File of a recorded network; .gz is unpacked.")]
 Direction = Annotated[
     str | None,
-    typer.Option(help="Direction, down or up, for formats with both; by default the one that is usual for the format."),
+    typer.Option(help="Direction, down or up, for formats with both; by default the usual one of the format."),
 ]
 Frequency = Annotated[float | None, typer.Option(help="Lines per second, for formats without times.")]
 Reference = Annotated[str | None, typer.Option(help="Rate for a ratio of 1, for formats with ratios.")]
@@ -168,7 +168,7 @@ def show_trace(
     to.print(f"{file}: {trace.format}, {Duration(trace.duration_ns)}, mean {_rate(trace.mean_rate)}")
     if dark is not None:
         low, high = facts["least_bps_over_1s"], facts["largest_bps_over_1s"]
-        to.print(f"over 1 s: least {_rate(low)}, largest {_rate(high)}, nothing in {dark:.1%} of seconds")
+        to.print(f"means of 1 s: minimum {_rate(low)}, maximum {_rate(high)}, zero in {dark:.1%} of the seconds")
     to.print(_bars(rates))
 
 
@@ -304,7 +304,7 @@ def generate(
             )
         case _:
             hint = did_you_mean(model, ["brownian", "lte"])
-            raise InputError(f"{model}: no such model; there are brownian and lte{hint}")
+            raise InputError(f"{model} is not a model; available: brownian, lte{hint}")
     _write(trace, out, form)
 
 
@@ -336,26 +336,26 @@ def controllers(
     name = names[0] if names else None
     chosen = None if name is None else registry.choose(name, Path(), run_code=False)
     if chosen is not None and chosen.name not in catalogue:
-        raise InputError(f"{name}: is no controller of tidegate's; there are {', '.join(catalogue)}")
+        raise InputError(f"{name} is not a controller of tidegate; available: {', '.join(catalogue)}")
     if as_json:
         print_json(catalogue[chosen.name] if chosen is not None else list(catalogue.values()))
         return
     to = console()
     if chosen is None:
         rows = [(entry["name"], ", ".join(entry["presets"]), entry["summary"]) for entry in catalogue.values()]
-        print_rows(["controller", "presets", "summary"], rows, words={1, 2}, folded={1, 2})
-        to.print("\nAny class of your own: python:file.py:Class")
-        to.print("Any model: onnx:model.onnx; any Estimator written for AlphaRTC: alphartc:file.py")
+        print_rows(["controller", "presets", "summary"], rows, text_columns={1, 2}, folded={1, 2})
+        to.print("\nA class of your own: python:file.py:Class")
+        to.print("A neural model: onnx:model.onnx; an Estimator written for AlphaRTC: alphartc:file.py")
         return
     controller = catalogue[chosen.name]
     preset = chosen.preset or controller["presets"][0]
     to.print(f"{controller['name']}: {controller['summary']}")
     to.print(f"needs feedback: {controller['needs']}; receiving half: {'yes' if controller['receiver'] else 'no'}")
-    to.print(f"presets: {', '.join(controller['presets'])}; below are the values of {preset}")
+    to.print(f"presets: {', '.join(controller['presets'])}; values below: {preset}")
     for content, sets in controller["in_call"][preset].items():
         called = ", ".join(f"{key}={_value(value)}" for key, value in sets.items())
         if called:
-            to.print(f"a scenario's call with a {content} has {called} where it says nothing else")
+            to.print(f"defaults of a scenario's call with a {content}: {called}")
     to.print("")
     lines = []
     values = {**controller["defaults"][preset], **chosen.settings}
@@ -372,7 +372,7 @@ def controllers(
         }
         others = "".join(f"; {other_preset}: {value}" for other_preset, value in elsewhere.items() if value != text)
         lines.append((setting["name"], text, setting["unit"], f"{setting['doc']}{others}"))
-    print_rows(["setting", "value", "unit", "meaning"], lines, words={2, 3}, folded={3})
+    print_rows(["setting", "value", "unit", "meaning"], lines, text_columns={2, 3}, folded={3})
 
 
 def _value(value: object) -> str:

@@ -94,7 +94,7 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     label = view.label_of(run, flow)
     if not view.has(run, "internals"):
         raise ValueError(
-            f"run {run.summary.get('name', '?')!r} has no internals: record it at level 'series' or 'packets'"
+            f"run {run.summary.get('name', '?')!r} has no internals; run it again with record 'series' or 'packets'"
         )
     got = view.rows(run, "internals", "flow", flow, ("t_s", "name", "value"))
     noted = list(dict.fromkeys(str(name) for name in got["name"]))
@@ -102,10 +102,10 @@ def internals(run: RunLike, flow: str | None = None, names: Sequence[str] | None
     for name in chosen:
         if name not in noted:
             raise ValueError(
-                f"the controller of flow {flow!r} noted no {name!r}; it noted {', '.join(noted) or 'nothing'}"
+                f"the controller of flow {flow!r} has no internal {name!r}; available: {', '.join(noted) or 'none'}"
             )
     if not chosen:
-        raise ValueError(f"the controller of flow {flow!r} noted nothing")
+        raise ValueError(f"the controller of flow {flow!r} has no internals")
     panels = _panels(chosen)
     colour = looks([label])[label].colour
     with mpl.rc_context(STYLE):
