@@ -91,6 +91,6 @@ def problems(couplings: Sequence[Coupling], flows: Sequence[Flow], several: Coll
         yield from coupling.fits(flows, several, ("couplings", number))
         for position, name in enumerate(coupling.flows):
             if name in coupled:
-                message = f'"{name}" is coupled already; a flow can be in one coupling only, once'
+                message = f'"{name}" is coupled already; a flow can be in one coupling only'
                 yield Problem(("couplings", number, "flows", position), message)
             coupled.add(name)

@@ -103,7 +103,7 @@ def test_a_plan_may_grow_and_another_one_is_refused(small: Scenario, tmp_path: P
     ):
         with pytest.raises(OutputError) as caught:
             sweep(small, grid, out=out, seeds=seeds)
-        assert str(caught.value) == f"{out}: holds a sweep with another plan: {why}; {hint}"
+        assert str(caught.value) == f"{out}: the folder holds a sweep with another plan: {why}; {hint}"
     with pytest.raises(OutputError, match="another plan"):
         sweep(small.with_changes({"duration": "2s"}), GRID, out=out, seeds=2)
     assert (out / "summary.csv").read_bytes() == before

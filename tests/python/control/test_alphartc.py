@@ -278,5 +278,5 @@ def test_who_only_reads_runs_nothing(tmp_path: Path) -> None:
     named.check()
     assert named.code == [f"alphartc:{file}"]
     file.write_text("class Other: pass\n")
-    with pytest.raises(InputError, match="there is no class Estimator"):
+    with pytest.raises(InputError, match="the module has no class Estimator"):
         registry.choose("alphartc:e.py", tmp_path, run_code=False)

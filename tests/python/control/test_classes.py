@@ -197,7 +197,7 @@ def test_processes_are_refused_where_they_would_not_have_the_class(
         InputError, match=r"python:__main__:Mine: the class is defined in a notebook.*python:FILE.py:CLASS"
     ):
         tidegate.compare([mine, "gcc"], SCENARIO, processes=True)
-    with pytest.raises(InputError, match="other processes do not have it"):
+    with pytest.raises(InputError, match="so other processes lack it"):
         tidegate.sweep(SCENARIO, {CALL: [mine]}, out=tmp_path / "out", processes=True)
     # another engine is sent the class itself
     with monkeypatch.context() as patch:

@@ -385,7 +385,7 @@ def test_what_does_not_fit_is_said() -> None:
     bare = home(**{"flows.call.media.feedback": {"format": "none"}})
     wrong('feedback.format: found "none"; expected', lambda: CallEnv(bare).reset())
     faster = home(**{"flows.call.media.max_rate": "1Mbps"})
-    wrong("do not fit into one space .*; give one for all", lambda: CallEnv([home(), faster]))
+    wrong("do not fit into one space .*; give the same for all", lambda: CallEnv([home(), faster]))
     wide = home(**{"links.uplink.capacity": "infinite"})
     wrong("known capacity.*; give reward=", lambda: CallEnv(wide).reset())
     envs = CallVectorEnv(home(), num_envs=2)

@@ -408,7 +408,7 @@ def test_what_experiments_print_is_no_result(cli: Cli, tmp_path: Path) -> None:
         ((str(CABLE), "--out", "file/x"), 1, "file/x: "),
         ((str(CABLE), "--out", "/proc/x"), 1, "/proc/x: cannot be written: "),
         ((str(CABLE), "--seeds", "0"), 2, "Invalid value for '--seeds'"),
-        ((str(CABLE), "--seeds", "999999"), 2, "seeds: found 999999; expected from 1 to 100000\n"),
+        ((str(CABLE), "--seeds", "999999"), 2, "seeds: found 999999; expected from 1 to 100000 seeds\n"),
         ((), 2, "Missing argument"),
     ],
 )  # fmt: skip

@@ -241,7 +241,7 @@ def test_a_sweep_keeps_what_went_well_beside_a_controller_that_cannot_be_made(cl
 WRONG_SEEDS = [
     ([1, 1], "seeds: found 1 twice; expected different seeds, since the same seed repeats the same run"),
     ([], "seeds: found none; expected at least one"),
-    (0, "seeds: found 0; expected from 1 to 100000"),
+    (0, "seeds: found 0; expected from 1 to 100000 seeds"),
     (True, "seeds: found True; expected the number of seeds, or a list of whole numbers"),
     ("12", "seeds: found '12'; expected the number of seeds, or a list of whole numbers"),
     (2.5, "seeds: found 2.5; expected the number of seeds, or a list of whole numbers"),

@@ -131,7 +131,9 @@ def test_no_more_changes_are_made_than_a_scenario_can_say() -> None:
     world = live_world(short())
     for number in range(5000):
         world.change("uplink", at=number / 1000, capacity="1Mbps", delay="10ms")
-    with pytest.raises(InputError, match="uplink: found 10000 changes before this one; a scenario has 10000 moves"):
+    with pytest.raises(
+        InputError, match="uplink: found 10000 changes before this one; a scenario has at most 10000 moves"
+    ):
         world.change("uplink", at=11, loss="1%")
     assert world.finish().digest == tidegate.run(world.scenario).digest
 
@@ -153,9 +155,9 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
     wrong(lambda world: world.change("uplink", loss=5), 'did you mean "5%"')
     wrong(
         lambda world: world.change("uplink", at="1s", loss=0),
-        "at: found 1 s; expected a time from 2 s, where it stands",
+        "at: found 1 s; expected a time from 2 s (now)",
     )
-    wrong(lambda world: world.change("uplink", at="13s", loss=0), "to its end at 12 s")
+    wrong(lambda world: world.change("uplink", at="13s", loss=0), "to the end of the run at 12 s")
     wrong(lambda world: world.change("uplink", at=float("inf"), loss=0), "at: found inf")
     wrong(lambda world: world.change("uplink", at=True, loss=0), "at: found True")
     wrong(lambda world: world.step(), "neither of seconds and until")
@@ -173,7 +175,7 @@ def test_bad_input_is_told_and_changes_nothing() -> None:
             "flows": [{"name": "f", "from": "a", "to": "b", "media": {}}],
         }
     )
-    with pytest.raises(InputError, match=r"links\.l: is external and needs a driver; .* tidegate\.simpy"):
+    with pytest.raises(InputError, match=r"links\.l is external and needs a driver; .* tidegate\.simpy"):
         live_world(external)
 
 

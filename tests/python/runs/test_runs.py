@@ -357,7 +357,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o666 & ~before
     with pytest.raises(OutputError, match="cannot be written"):
         write_file(tmp_path / "no" / "x", "two")
-    with pytest.raises(OutputError, match="is a file; expected a folder"):
+    with pytest.raises(OutputError, match="found a file; expected a folder"):
         check_folder(file, "mark")
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
@@ -471,7 +471,7 @@ def test_the_subject_is_one_flow_for_everybody(cli: Cli, tmp_path: Path) -> None
     for asked in (("compare", "gcc"), ("compare", "gcc", "--media-source", "greedy")):
         answer = cli(*asked, "--scenario", str(file))
         assert answer.code == 2
-        assert 'its subject is "subject", which is tcp and has no ' in answer.err
+        assert 'the subject "subject" is a flow of kind tcp and has no ' in answer.err
 
 
 @pytest.fixture

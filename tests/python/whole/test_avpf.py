@@ -133,7 +133,7 @@ def test_both_directions_of_a_call_share_the_session() -> None:
             {"profile": "avp", "rr_interval": "1s"},
             r'rr_interval: found "1s"; it needs profile = "avpf", and profile is "avp"',
         ),
-        ({"profile": "avpf", "reports": "1s"}, r'reports: found "1s"; profile "avpf" has rr_interval instead'),
+        ({"profile": "avpf", "reports": "1s"}, r'reports: found "1s"; with profile = "avpf" use rr_interval instead'),
     ],
 )
 def test_what_does_not_fit_is_named(keys: dict[str, Any], message: str) -> None:

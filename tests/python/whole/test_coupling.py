@@ -165,9 +165,12 @@ def test_a_coupled_controller_through_python_is_itself(controller: str, parts: s
     ("coupling", "said"),
     [
         ({"flows": ["camera", "slids"]}, 'couplings[1].flows[2]: found "slids"; expected the name of a media flow'),
-        ({"flows": ["camera", "camera"]}, 'couplings[1].flows[2]: found "camera" again; a flow is coupled once'),
+        (
+            {"flows": ["camera", "camera"]},
+            'couplings[1].flows[2]: "camera" is coupled already; a flow can be in one coupling only',
+        ),
         ({"flows": []}, "couplings[1].flows: "),
-        ({"priorities": [1, 2]}, "couplings[1].priorities: found 2 for 3 flows"),
+        ({"priorities": [1, 2]}, "couplings[1].priorities: found 2 priorities for 3 flows"),
         ({"priorities": [1, 0, 2]}, "couplings[1].priorities[2]: "),
         ({"priorities": [1, float("nan"), 2]}, "couplings[1].priorities[2]: "),
         ({"algorithm": "passive"}, "couplings[1].algorithm: "),
@@ -188,7 +191,7 @@ def test_flows_of_two_senders_and_flows_without_media_are_refused() -> None:
         Scenario.from_dict(data)
     data = scenario({}).to_dict()
     data["flows"][1] = {"name": "slides", "tcp": {}}
-    with pytest.raises(ScenarioError, match="no media flow has that name"):
+    with pytest.raises(ScenarioError, match="expected the name of a media flow"):
         Scenario.from_dict(data)
 
 

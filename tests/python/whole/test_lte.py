@@ -115,17 +115,33 @@ WRONG = [
     ('bandwidth = "5MHz"', "case = 2", "scenario.toml:4: lte.case: found 2; expected 1 or 3"),
     ('bandwidth = "5MHz"', 'speed = "3"', 'scenario.toml:4: lte.speed: found "3"; a speed needs a unit, for example'),
     ('bandwidth = "5MHz"', 'speed = "900km/h"', 'lte.speed: found "900km/h"; expected at most 500km/h'),
-    ('bandwidth = "5MHz"', 'name = "net"', 'scenario.toml:4: lte.name: "net" is the name of a link; names are unique'),
+    (
+        'bandwidth = "5MHz"',
+        'name = "net"',
+        'scenario.toml:4: lte.name: "net" is the name of a link, too; names are unique',
+    ),
     ('bandwidth = "5MHz"', "sized = 7", "scenario.toml:4: lte.sized: there is no such key"),
-    ('name = "phone"', 'name = "server"', 'scenario.toml:6: lte.users.server.name: "server" is a point of the network'),
-    ('name = "phone"', 'name = "caller"', 'scenario.toml:10: lte.users.caller.name: "caller" is taken by number 1'),
+    (
+        'name = "phone"',
+        'name = "server"',
+        'scenario.toml:6: lte.users.server.name: "server" is the name of a point of the network',
+    ),
+    (
+        'name = "phone"',
+        'name = "caller"',
+        'scenario.toml:10: lte.users.caller.name: "caller" is the name of entry 1, too',
+    ),
     ("count = 3", "count = 0", "scenario.toml:7: lte.users.phone.count: found 0; expected a number of at least 1"),
-    ('start = "1s"', 'start = "30s"', 'scenario.toml:8: lte.users.phone.start: found "30s"; expected before the run'),
+    (
+        'start = "1s"',
+        'start = "30s"',
+        'scenario.toml:8: lte.users.phone.start: found "30s"; expected a time before the run',
+    ),
     ('"30/min"', '"30"', 'scenario.toml:11: lte.users.caller.arrival.rate: found "30"; a frequency needs a unit'),
     ('"30/min"', '"9000/s"', "lte.users.caller.arrival.rate: found"),
     ('stay = "5s"', 'stay = "0s"', 'lte.users.caller.arrival.stay: found "0s"; expected more than zero'),
     ('to = "phone"', 'to = "phones"', 'flows.feed.to: no link begins or ends at "phones"; did you mean phone?'),
-    ('stop = "4s"', "count = 2", "flows.feed.count: found 2; a flow with users of the radio network stands for one"),
+    ('stop = "4s"', "count = 2", "flows.feed.count: found 2; expected 1, since the flow stands for one"),
     ('from = "phone"\nto = "server"', 'from = "phone"\nto = "caller"', "flows.upload.to: both ends are users"),
 ]
 

@@ -33,7 +33,7 @@ def test_no_timer_is_shorter_than_a_millisecond(media: dict[str, Any], said: str
 
 
 def test_a_tcp_in_a_loop_without_time_is_refused_when_it_is_read() -> None:
-    with pytest.raises(ScenarioError, match=r"flows.flow.tcp: has a round trip that takes no time; give a link"):
+    with pytest.raises(ScenarioError, match=r"flows.flow.tcp: the round trip takes no time; give a link"):
         scenario({"tcp": {}})
     # any way there or back that takes time will do
     for link in ({"delay": "1ms"}, {"capacity": "1Gbps"}, {"back": {"delay": "1ms"}}, {"jitter": {"uniform": "1ms"}}):

@@ -181,6 +181,6 @@ def test_a_seed_is_for_something_there_is() -> None:
         text = TWO_PATHS.replace("seed = 5", f'seed = 5\nseeds = {{ "{name}" = 7 }}')
         with pytest.raises(
             ScenarioError,
-            match=f"seeds.{name}: no link, flow, member or radio network has that name; did you mean {right}",
+            match=f'seeds.{name}: no link, flow, member or radio network is called "{name}"; did you mean {right}',
         ):
             Scenario.parse(text)
