@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -121,6 +122,11 @@ class Range:
             sizes = [low * (ratio * number).exp() for number in range(count)]
         else:
             sizes = [low + (high - low) * number / (count - 1) for number in range(count)]
+        closest = min(abs(after - before) for before, after in itertools.pairwise(sizes))
+        if self.low.kind is not None and closest < 1:
+            raise InputError(
+                f"{self.text}: {count} values would be less than {self.low.kind(1)} apart; expected fewer values"
+            )
         yield self.low.text  # both ends stay as they were typed
         for before, size, after in zip(sizes, sizes[1:], sizes[2:], strict=False):
             step = min(abs(size - before), abs(after - size))

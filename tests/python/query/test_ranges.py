@@ -105,9 +105,22 @@ def test_what_is_spread_can_be_read(low: int, high: int, count: int) -> None:
     if low == high:
         return
     for kind, units in ((Duration, ("us", "s")), (Rate, ("bps", "kbps"))):
+        ends = [int(kind.parse(f"{end}{unit}")) for end, unit in zip((low, high), units, strict=True)]
+        if abs(ends[1] - ends[0]) < count - 1:
+            with pytest.raises(InputError, match="values would be less than"):
+                values(f"{low}{units[0]}:{high}{units[1]}:{count}")
+            continue
         amounts = [kind.parse(text) for text in values(f"{low}{units[0]}:{high}{units[1]}:{count}")]
         assert amounts[0] == kind.parse(f"{low}{units[0]}")
         assert amounts == sorted(set(amounts), reverse=amounts[0] > amounts[-1])
+
+
+@pytest.mark.parametrize("text", ["982bps:1kbps:20", "982bps:990bps:20", "log:1bps:4bps:5", "1ns:3ns:4"])
+def test_values_closer_than_the_resolution_are_refused(text: str) -> None:
+    with pytest.raises(
+        InputError, match=f"^{text}: .* values would be less than 1(bps|ns) apart; expected fewer values"
+    ):
+        values(text)
 
 
 def test_the_command_spreads_ranges(cli: Cli, tmp_path: Path) -> None:
