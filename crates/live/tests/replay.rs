@@ -208,7 +208,7 @@ fn arrivals_that_do_not_fit_are_refused() {
             .unwrap_err()
     };
     assert!(refused(2, &arrivals, end).contains("belongs to flow 3; the scenario has 2 flows"));
-    assert!(refused(3, &arrivals, Time::from_nanos(SECOND)).contains("after the end"));
+    assert!(refused(3, &arrivals, Time::from_nanos(SECOND)).contains("after the session's end"));
     assert!(refused(3, &arrivals, Time::from_nanos(9 * SECOND)).contains("the scenario lasts"));
-    assert!(refused(0, &arrivals, end).contains("no external flows A-1 and B-1"));
+    assert!(refused(0, &arrivals, end).contains("needs external flows A-1 and B-1"));
 }

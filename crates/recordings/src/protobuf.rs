@@ -149,7 +149,7 @@ mod tests {
             decoded.into_iter().next_back().unwrap().unwrap_err().to_string()
         };
         assert_eq!(error(&[0x08, 1, 0x1a, 5, 1]), "byte 104: field 3 takes 5 bytes, but 1 are left");
-        assert_eq!(error(&[0x08, 0x80]), "byte 101: field 1 is no whole number: the bytes end in it");
+        assert_eq!(error(&[0x08, 0x80]), "byte 101: field 1 is not a whole number: the data ends within it");
         assert_eq!(
             error(&[0x08, 1, 0x0b, 0]),
             "byte 102: found wire type 3 of field 1; expected 0, 1, 2 or 5"

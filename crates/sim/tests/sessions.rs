@@ -302,7 +302,10 @@ fn invalid_sessions_are_refused_by_name() {
     };
     let two = || vec![member("A1"), member("A2")];
     let pair: Vec<Value> = link("A1", "A2", 5).into();
-    assert_eq!(problem(pair.clone(), vec![member("A1")]), "sessions.s.members: found 1; expected at least 2");
+    assert_eq!(
+        problem(pair.clone(), vec![member("A1")]),
+        "sessions.s.members: found 1; expected at least 2 members"
+    );
     let stray = vec![member("A1"), member("B9")];
     assert_eq!(problem(pair.clone(), stray), "sessions.s: member B9: no link begins or ends at node B9");
     assert_eq!(problem(pair[..1].to_vec(), two()), "sessions.s: there is no path from A2 to A1");

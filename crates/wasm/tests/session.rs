@@ -86,13 +86,13 @@ fn values_read_have_the_listed_sections() {
 fn errors_are_sentences() {
     assert!(Session::new("{", "[]").unwrap_err().starts_with("the scenario cannot be read: "));
     assert!(Session::new(PLAY, "{}").unwrap_err().starts_with("the traces cannot be read: "));
-    assert!(refused(&value(PLAY), "[{\"name\": \"x\"}]").starts_with("a trace: "));
+    assert!(refused(&value(PLAY), "[{\"name\": \"x\"}]").starts_with("trace: "));
     let mut python = value(PLAY);
     python["flows"][0]["kind"]["media"]["controller"]["python"] = json!(true);
     assert!(refused(&python, "[]").contains("written in Python"));
     let mut external = value(PLAY);
     external["links"][0]["capacity"] = json!("external");
-    assert!(refused(&external, "[]").contains("is external"));
+    assert!(refused(&external, "[]").contains("an external link or flow needs a driver"));
 
     let mut session = new(PLAY);
     session.step(1.0, 1e9).unwrap();

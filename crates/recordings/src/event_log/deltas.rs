@@ -255,10 +255,13 @@ pub(super) mod tests {
             blob(&[1, 2, b'a', b'b'], 2).unwrap_err(),
             "byte 12: a byte string takes 2 bytes, but 1 are left"
         );
-        assert_eq!(blob(&[1, b'a', b'b'], 1).unwrap_err(), "byte 11: 1 bytes too many after 1 byte strings");
+        assert_eq!(
+            blob(&[1, b'a', b'b'], 1).unwrap_err(),
+            "byte 11: found 1 more bytes after 1 byte strings"
+        );
         assert_eq!(
             blob(&[1, 0x80], 3).unwrap_err(),
-            "byte 10: the bytes end in the lengths of 3 byte strings"
+            "byte 10: the data ends within the lengths of 3 byte strings"
         );
     }
 }

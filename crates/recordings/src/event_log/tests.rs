@@ -96,11 +96,11 @@ fn a_batch_that_is_wrong_costs_itself_alone() {
     let message = &log.problems.first[0].message;
     assert_eq!(
         message,
-        "found 4294967295 events after the first in a batch of 8 bytes; expected less than 32"
+        "found 4294967295 events after the first in a batch of 8 bytes; expected fewer than 32"
     );
     let lacks = bytes(3, &number(1, 5));
     let log = EventLog::read(&[begin(), lacks].concat()).unwrap();
-    assert!(log.problems.first[0].message.ends_with("is without a marker bit (field 2)"));
+    assert!(log.problems.first[0].message.ends_with("lacks a marker bit (field 2)"));
     let far = bytes(32, &number(1, u64::MAX / 2));
     assert!(
         EventLog::read(&[begin(), far].concat()).unwrap().problems.first[0].message.contains("a century")
@@ -110,7 +110,7 @@ fn a_batch_that_is_wrong_costs_itself_alone() {
 #[test]
 fn bytes_that_are_no_log_are_refused() {
     let error = |bytes: &[u8]| EventLog::read(bytes).unwrap_err().to_string();
-    assert!(error(b"").contains("found nothing of an RTC event log"));
+    assert!(error(b"").contains("found no events of an RTC event log"));
     assert!(error(&bytes(1, b"x")).contains("format 1"));
     let format_3 = bytes(16, &[number(1, 1000), number(2, 3)].concat());
     assert!(error(&format_3).contains("found an RTC event log of format 3; expected format 2"));

@@ -183,11 +183,11 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         };
         let delayed = |column: usize| {
             let value = span_of(cells[column], Span::from_millis(1));
-            value.ok_or_else(|| wrong(column, "a delay that is not negative"))
+            value.ok_or_else(|| wrong(column, "a delay from 0 to 49 days"))
         };
         rows.push(Row {
             line: *line,
-            time: time.ok_or_else(|| wrong(times, "a time that is not negative"))?,
+            time: time.ok_or_else(|| wrong(times, "a time from 0 to 49 days"))?,
             rate: bits.ok_or_else(|| wrong(rates, "a rate that is not negative"))?,
             loss: losses.map(lost).transpose()?,
             delay: delays.map(delayed).transpose()?,
