@@ -23,7 +23,7 @@ class Shape(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-def checked(path: Path, data: Any, shape: type[S], fault: str = "is damaged") -> S:
+def checked(path: Path, data: Any, shape: type[S], fault: str = "the file is damaged") -> S:
     """The data of a file in the shape that its reader asks for.
 
     Args:

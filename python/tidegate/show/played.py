@@ -13,7 +13,7 @@ def sentences(summaries: Iterable[Mapping[str, Any]]) -> list[str]:
     >>> sentences([{"recordings": [entry]}])
     ['lte plays lte.csv: 60 s of 2668 s, from 700 s on']
     >>> sentences([{"seed": 1, "recordings": [entry]}, {"seed": 2, "recordings": [{**entry, "from_s": 730.0}]}])
-    ['lte plays lte.csv: 60 s of 2668 s in each run, from 2 places; 3 % of it in all']
+    ['lte plays lte.csv: 60 s of 2668 s in each run, from 2 start times; 3 % of the recording in all']
     """
     return [f"{link} plays {trace}: {_extent(entries)}" for (link, trace), entries in _by_link(summaries).items()]
 

@@ -294,7 +294,7 @@ def test_another_network_suite_or_case_is_refused(folder: Path, cli: Cli) -> Non
 )
 def test_wrong_usage_says_what_is_right(folder: Path, cli: Cli, argv: list[str], why: str) -> None:
     done = cli("check", *argv)
-    assert done.code in (1, 2) if "is there already" in why else done.code == 2
+    assert done.code in (1, 2) if "exists already" in why else done.code == 2
     assert why in done.err
     assert not (folder / "new.json").exists()
 
@@ -319,7 +319,7 @@ def test_a_damaged_baseline_is_refused_in_one_line(folder: Path, cli: Cli, damag
     file.write_text(damage(file.read_text()))
     done = cli("check", "base.json")
     assert done.code == 2
-    assert done.err.startswith("tidegate: base.json is not a baseline")
+    assert "is not a baseline" in done.err
     assert done.err.count("\n") == 1
 
 

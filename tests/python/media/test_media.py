@@ -328,7 +328,7 @@ def test_the_cache_is_used_and_its_faults_are_said(own_cache: Path) -> None:
     assert third.folder != first.folder
     bits = next(third.folder.glob("*.bits"))
     bits.write_bytes(bits.read_bytes()[:-1])
-    with pytest.raises(InputError, match="the file is damaged"):
+    with pytest.raises(InputError, match="the encoded clip is damaged"):
         Ladder.load(third.folder)
     with pytest.raises(InputError, match="holds no encoded clip"):
         Ladder.load(own_cache / "nowhere")

@@ -53,7 +53,7 @@ def call(repair: Any = None, loss: float = 0.0, playout: Any = "1s", **changes: 
         ('{ pli = { interval = "0s" } }', 'pli.interval: found "0s"; expected more than zero'),
         ("{ fec = true }", "fec: found true; expected false, or a table with packets and parity"),
         ("{ fec = { parity = 1 } }", "fec.packets"),
-        ("{ fec = { packets = 3, parity = 4 } }", "fec.parity: found 4; expected from 1 to packets, which is 3"),
+        ("{ fec = { packets = 3, parity = 4 } }", "fec.parity: found 4; expected from 1 to packets (3)"),
         ("{ fec = { packets = 300 } }", "fec.packets: found 300"),
         ("{ fex = true }", "repair.fex"),
     ],
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_said_with_file_line_and_key(repair: str, message: str,
 
 def test_repair_needs_video_and_packets_that_still_fit() -> None:
     audio = {"video": False, "audio": {}, "min_rate": "20kbps"}
-    with pytest.raises(ScenarioError, match="repairs video, and there is none"):
+    with pytest.raises(ScenarioError, match="the flow has no video to repair"):
         call({"nack": True}, media=audio)
     call({}, media=audio)
     # 24 bytes of header, and 12 for the marks of a key frame, which parity protects with the other extensions

@@ -487,7 +487,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return call
 
     monkeypatch.setattr(lowering, "_lower", noting("scenario", lowering._lower))
-    monkeypatch.setattr(trace, "load", noting("trace", trace.load))
+    monkeypatch.setattr(trace, "load_with_sha256", noting("trace", trace.load_with_sha256))
     return names
 
 

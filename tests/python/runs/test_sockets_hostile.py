@@ -269,7 +269,8 @@ def test_no_call_says_what_was_ignored(tmp_path: Path, key: Path) -> None:
         _, err = receiver.communicate(timeout=30)
     assert receiver.returncode == 1
     assert (
-        "no call came; 3 datagrams were ignored: 1 forged, 0 replayed, 0 oversized, 2 malformed, 0 of strangers" in err
+        "no call arrived; 3 datagrams were ignored: 1 forged, 0 replayed, 0 oversized, 2 malformed, 0 of strangers"
+        in err
     )
 
 
@@ -284,7 +285,7 @@ def test_a_record_that_never_comes_is_an_error(tmp_path: Path, key: Path) -> Non
         sender.send_signal(signal.SIGSTOP)
         _, err = receiver.communicate(timeout=30)
         assert receiver.returncode == 1
-        assert "nothing came from the sender for 2 s" in err
+        assert "no packet came from the sender for 2 s" in err
         time.sleep(2)
         sender.send_signal(signal.SIGCONT)
         out, err = sender.communicate(timeout=30)

@@ -297,7 +297,7 @@ CASES = [
     Case("a negative frequency", ("trace", "convert", "x.trace", "o.csv", "--frequency", "-1"),
          "frequency: found -1; expected lines per second, more than zero", files={"x.trace": "1\n2\n"}),
     Case("no result", ("report", "."),
-         ".: holds no run, comparison, sweep, search or suite result (no run.json, "
+         ". does not hold a run, comparison, sweep, search or suite result (no run.json, "
          "comparison.json, sweep.json, optimise.json, suite.json)"),
     Case("damaged result", ("report", "."), "run.json: the file is damaged: Expecting value: line 1 column 1 (char 0)",
          files={"run.json": "x"}),

@@ -434,7 +434,7 @@ def test_a_run_of_a_program_is_saved_with_its_files_and_read_back(tmp_path: Path
         about = json.loads((tmp_path / "two" / "run.json").read_text())
         (tmp_path / "bad").mkdir(exist_ok=True)
         (tmp_path / "bad" / "run.json").write_text(json.dumps({**about, "files": [wrong]}))
-        with pytest.raises(InputError, match="files: found"):
+        with pytest.raises(InputError, match=r"files\[1\]: found"):
             Run.load(tmp_path / "bad")
 
 

@@ -239,7 +239,7 @@ def test_a_sweep_comes_back_from_its_folder_and_so_does_its_page(tmp_path: Path,
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda index: index.pop("results"), "is damaged: results: is missing"),
+        (lambda index: index.pop("results"), "is damaged: results: the key is missing"),
         (lambda index: index["results"].pop(), "is damaged: "),
         (lambda index: index.update(grid=3), "is damaged: "),
         (lambda index: index.update(results=["0" * 32] * 2), "none of the 2 runs of the sweep is done"),

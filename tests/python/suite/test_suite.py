@@ -307,7 +307,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(text: str, said: str) ->
 def test_wrong_use_is_said(tmp_path: Path) -> None:
     for controllers, kwargs, said in (
         (["gccc"], {}, "did you mean gcc?"),
-        (["gcc", "gcc"], {}, "named twice"),
+        (["gcc", "gcc"], {}, "listed twice"),
         (["gcc"], {"cases": ["5.9*"]}, "found 5.9*, which matches no case of mine"),
         (["gcc"], {"cases": ["wifi"]}, "no case can be run: no Wi-Fi node"),
     ):

@@ -247,7 +247,7 @@ def test_runs_with_damaged_tables_are_not_the_same_to_the_bit(cli: Cli, tmp_path
     kept = place / "runs" / "fixed-seed1"
     table = kept / "series.parquet"
     table.write_bytes(table.read_bytes()[:-1])
-    why = f"is damaged, or was changed: it is not what {MANIFEST} lists"
+    why = f"the file is damaged or was changed: its hash differs from the one in {MANIFEST}"
     for name in ("o", "o/runs/fixed-seed1"):
         got = cli("diff", name, name)
         assert (got.code, got.out) == (2, "")
@@ -264,7 +264,7 @@ def test_runs_with_damaged_tables_are_not_the_same_to_the_bit(cli: Cli, tmp_path
         (lambda index: index.update(seeds=["1"]), 'seeds[1]: found "1"; expected a whole number'),
         (lambda index: index["results"].append("../../x"), 'results[3]: found "../../x"; expected'),
         (lambda index: index.update(grid={"a": [1, "2ms"]}), "grid.a[1]: found 1; expected text"),
-        (lambda index: index.pop("command"), "command: is missing"),
+        (lambda index: index.pop("command"), "command: the key is missing"),
         (lambda index: index.update(scenario="x = ["), "scenario:1: not valid TOML: invalid value"),
         (lambda index: index["seeds"].append(2), "results: found 2; expected 4, of each combination with each seed"),
     ],

@@ -284,7 +284,7 @@ def test_a_sweep_has_the_sums_of_sessions(group: Scenario, tmp_path: Path) -> No
     for row in rows:
         waits[row["sessions.group.avpf.l"]].append(float(row["group.waiting_ms_mean"]))
     assert np.mean(waits["0"]) < np.mean(waits["1"])
-    assert "group: RTCP (%)" in done.to_markdown()
+    assert "group: RTCP share (%)" in done.to_markdown()
 
 
 def test_a_comparison_says_that_there_is_nothing_to_replace(cli: Cli, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def controller(label: str) -> str:
     >>> controller("gcc:draft-02")
     ''
     >>> controller("python:mine.py:Mine")
-    'python:mine.py:Mine is a file, and a browser has no Python; `tidegate compare` runs it'
+    'python:mine.py:Mine is a file, and a browser has no Python; use `tidegate compare`'
     """
     if registry.is_program(label):
         return f"{label} is a real program, which runs in real time; use `tidegate compare`"
