@@ -1783,7 +1783,9 @@ def decode_rtp(data: Buffer) -> Rtp:
     """Decodes an RTP packet from any buffer. A ValueError has the problem and its place."""
 
 def drop_rights() -> None:
-    """Removes the rights in the namespaces from programs that the calling thread starts from now on; only on Linux."""
+    """Removes the rights in the namespaces from the calling thread, and from programs that it starts from now on; only on
+    Linux.
+    """
 
 def encode(packets: Sequence[_Packet]) -> bytes:
     """Encodes RTCP packets, one after the other. Only the last packet is padded with the padding bit (RFC 3550

@@ -84,7 +84,7 @@ def test_each_preset_has_settings_of_its_own_and_shows_them(cli: Cli) -> None:
     assert listing["own_settings"].keys() == set(presets) - {default}
     assert {setting["name"] for setting in listing["settings"]} == settings[default]
     assert "defaults of a scenario's call with a camera: alr_probing=false, pacing_factor=1.1" in output
-    assert "a scenario's call with a screen has alr_probing=true, pacing_factor=1.0" in output
+    assert "defaults of a scenario's call with a screen: alr_probing=true, pacing_factor=1.0" in output
     assert "a scenario's call" not in draft
 
 

@@ -294,7 +294,7 @@ def test_a_record_that_never_comes_is_an_error(tmp_path: Path, key: Path) -> Non
         receiver.kill()
     assert sender.returncode == 1, out
     assert f"tidegate: the call is over, but the record of 127.0.0.1:{port} did not come" in err
-    assert f"what was recorded until then is in {sent}" in err
+    assert f"the recording of the call until then is in {sent}" in err
     # what this side knows is kept
     about = json.loads((sent / "run.json").read_text())
     assert (about["live"]["why"], about["live"]["other"]) == ("completed", None)
