@@ -45,7 +45,7 @@ const OF_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_NICE);
 
-/// Leaves the calling thread, and the programs that it starts, without capabilities, or with [`OF_ROOT`] if it is root's.
+/// Leaves the calling thread, and the programs that it starts, without capabilities, or with those of `OF_ROOT` if it is root's.
 ///
 /// No program gets others back (capabilities(7)): neither because it is root's (`NO_ROOT`, locked) nor because its file
 /// has the set-user-ID bit or capabilities (`no_new_privs`). The bounding set stays: without the capabilities of its file
