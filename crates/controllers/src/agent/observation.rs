@@ -40,7 +40,7 @@ pub const FEATURES: [Feature; COUNT] = [
         "bit/s",
         -2.0,
         2.0,
-        "rate of the RTP bytes sent in the interval; on the scale of `rate`, clamped to -2 and 2",
+        "rate of the RTP bytes sent in the interval; scaled like `rate` and clamped to [-2, 2]",
     ),
     feature(
         "acknowledged",

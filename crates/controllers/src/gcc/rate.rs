@@ -25,15 +25,16 @@ pub const BOUND: f64 = 1.5;
 /// Rate before the first limits or measurement, bit/s (libwebrtc `AimdRateControl` and aiortc).
 pub const INITIAL_RATE: f64 = 30e6;
 
-/// States and formulas, where the sources differ in more than numbers.
+/// Implementation of the rate control; the three differ in states and formulas, not only in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// Table of states and formulas of the draft.
+    /// The draft, with its table of states.
     Draft,
     /// libwebrtc's `AimdRateControl` of 2023: begins in Hold, to which each decrease returns; at most one decrease per
     /// round trip; a decrease that would raise the rate uses the link capacity instead of the received rate.
     Libwebrtc,
-    /// aiortc's, in whole bit/s: an older libwebrtc without the last two of these.
+    /// aiortc, in whole bit/s: an older libwebrtc, which allows several decreases per round trip and ignores the link
+    /// capacity in decreases.
     Aiortc,
 }
 
@@ -42,14 +43,14 @@ pub enum Form {
 pub enum Start {
     /// The session's start rate (libwebrtc SetStartBitrate).
     Limits,
-    /// Received rate measured for more than this many ms; the start rate until then.
+    /// Received rate, once it has been measured for more than this time, ms; the session's start rate until then.
     Received(f64),
 }
 
 /// Parameters of a rate control.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// States and formulas.
+    /// Implementation whose states and formulas are used.
     pub form: Form,
     /// Source of the first rate.
     pub start: Start,
@@ -59,7 +60,7 @@ pub struct Config {
     pub beta: f64,
     /// Rate that a decrease subtracts, if it is less than the result, bit/s.
     pub decrease_offset: f64,
-    /// Whether a decrease may exceed the present rate.
+    /// Whether over-use may raise the rate: where `beta` times the received rate is above the present rate.
     pub may_raise: bool,
     /// Growth per second far from the link capacity.
     pub eta: f64,

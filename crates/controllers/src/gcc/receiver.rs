@@ -29,8 +29,8 @@ pub struct Config {
     pub drop: f64,
     /// Lowest estimate, bit/s; the receiver does not know the session's limits.
     pub min_rate: f64,
-    /// Jump of the sender's clock against ours at which the filter starts anew.
-    pub jump: Option<Span>,
+    /// Jump of the sender's clock against ours from which on grouping, filter and detector are reset.
+    pub max_jump: Option<Span>,
 }
 
 impl Config {
@@ -38,7 +38,7 @@ impl Config {
     /// kSendThresholdPercent 97, RembThrottler 103) and lowest rate (AimdRateControl min_configured_bitrate_); clock jumps
     /// are ignored.
     pub const DRAFT: Self =
-        Self { interval: Some(Span::from_secs(1)), drop: 0.03, min_rate: 5000.0, jump: None };
+        Self { interval: Some(Span::from_secs(1)), drop: 0.03, min_rate: 5000.0, max_jump: None };
 }
 
 /// Receiver half with the delay-based part.
@@ -72,17 +72,18 @@ impl Receiver {
         }
     }
 
-    /// Send time of a packet that arrives `now`, by a clock with any origin. The 24 bits wrap every 64 s; the reading
-    /// nearest to the newest one is taken.
-    fn sent(&mut self, now: Time, abs_send_time: u32) -> Time {
+    /// Send time of a packet that arrives `now`, by the sender's clock, whose origin is unknown. The 24 bits wrap every
+    /// 64 s; of the possible times the one nearest to the newest send time is taken. If the sender's clock has jumped
+    /// against ours, grouping, filter and detector are reset.
+    fn send_time(&mut self, now: Time, abs_send_time: u32) -> Time {
         let Some((newest, arrived)) = self.newest else {
             self.newest = Some((i64::from(abs_send_time), now));
             return time_from_ticks(i64::from(abs_send_time));
         };
         let ticks = wrap::nearest(abs_send_time, 24, newest);
-        let ahead =
-            time_from_ticks(ticks).saturating_since(time_from_ticks(newest)) - now.saturating_since(arrived);
-        if self.config.jump.is_some_and(|jump| ahead.as_millis_f64().abs() >= jump.as_millis_f64()) {
+        let sent_since = time_from_ticks(ticks).saturating_since(time_from_ticks(newest));
+        let clock_jump = sent_since - now.saturating_since(arrived);
+        if self.config.max_jump.is_some_and(|max| clock_jump.as_millis_f64().abs() >= max.as_millis_f64()) {
             self.delay.start_anew();
             self.newest = Some((ticks, now));
         } else if ticks >= newest {
@@ -125,7 +126,7 @@ impl ReceiverHalf for Receiver {
         let Some(abs_send_time) = packet.abs_send_time else {
             return FeedbackRequest { urgency: Urgency::None, alarm: None };
         };
-        let sent = self.sent(now, abs_send_time);
+        let sent = self.send_time(now, abs_send_time);
         let arrived = RemoteTime::from_nanos(now.as_nanos());
         let arrival = Arrival { arrived, sent, size: packet.size };
         self.delay.on_arrivals(now);

@@ -33,7 +33,7 @@ words! {
     JitterUnit:
     /// Converted to time.
     Nanoseconds = "ns",
-    /// Unit of the report, with a video clock of 90 kHz.
+    /// RTP timestamp units of a 90 kHz video clock, as in receiver reports.
     Timestamp = "timestamp",
 }
 
@@ -48,8 +48,8 @@ settings! {
         "equation (1): 1e13; the text below it: 1e9, which fits `jitter_unit` = timestamp";
     jitter_unit: JitterUnit, "", JitterUnit::KIND,
         [JitterUnit::Nanoseconds, JitterUnit::Nanoseconds, JitterUnit::Nanoseconds],
-        "unit of the jitter in the equation: nanoseconds (`ns`), or the report's unit for a clock of 90 kHz \
-         (`timestamp`)",
+        "unit of the jitter in the equation: nanoseconds (`ns`), or RTP timestamp units of a 90 kHz clock, as \
+         in receiver reports (`timestamp`)",
         "not stated; RFC 3550 section 6.4.1 has timestamp units, RFC 3551 section 5 the clock";
     delay_source: DelaySource, "", DelaySource::KIND,
         [DelaySource::HalfRtt, DelaySource::HalfRtt, DelaySource::HalfRtt],

@@ -73,7 +73,7 @@ settings! {
         "upper bound of the window's growth: this multiple of the bytes in flight, plus a segment",
         "draft: BYTES_IN_FLIGHT_HEAD_ROOM; libwebrtc: BytesInFlightHeadRoom";
     qdelay_target: f64, "s", Number(0.005, 1.0), [0.06, 0.1],
-        "target of the queueing delay: a delay above half the target reduces the window, one at the target by half",
+        "target of the queueing delay: the window is reduced from half the target on, and is halved at the target",
         "draft: QDELAY_TARGET_LO; libwebrtc: QDelayTarget";
     qdelay_gain: f64, "", Number(1e-4, 1.0), [0.25, 0.25],
         "weight of a higher queueing delay in the average, which falls at once with a lower one",
@@ -91,12 +91,12 @@ settings! {
          of the reference window",
         "draft: REF_WND_OVERHEAD_MAX";
     pacing_headroom: f64, "", Number(1.0, 10.0), [1.5, 1.5],
-        "pacing rate as a multiple of the target", "draft: PACKET_PACING_HEADROOM";
+        "pacing rate as a multiple of the target bit rate", "draft: PACKET_PACING_HEADROOM";
     relaxed_pacing: f64, "", Number(1.0, 100.0), [4.0, 4.0],
-        "largest further factor of the pacing rate, where the target is at its maximum",
+        "maximum extra factor on the pacing rate, reached where the target bit rate is at its maximum",
         "draft: MAX_RELAXED_PACING_FACTOR";
     relaxed_from: f64, "", Number(0.0, 0.99), [0.8, 0.8],
-        "target from which on pacing is relaxed (`relaxed_pacing`), as a fraction of the maximum",
+        "target bit rate from which on `relaxed_pacing` is used, as a fraction of the maximum target bit rate",
         "draft: RELAXED_PACING_LIMIT_LOW";
     pace_min: f64, "bit/s", Number(1000.0, 1e8), [50_000.0, 50_000.0],
         "lower bound of the rate from which the pacing rate is calculated", "draft: RATE_PACE_MIN";
@@ -127,43 +127,44 @@ settings! {
         "whether a loss reduces the window only at a high loss rate (`loss_threshold`) or with a standing queue",
         "draft section \"Link layer losses and rate policers\"";
     loss_threshold: f64, "", Number(1e-4, 1.0), [0.01, 0.01],
-        "loss rate above which a loss always reduces the window (under `conditional_loss`)",
+        "with `conditional_loss`: loss rate above which a loss always reduces the window",
         "draft: LOSS_RATE_THRESHOLD";
     policer: bool, "", Flag, [false, false],
-        "whether losses without a queue bound the window (under `conditional_loss`)",
+        "with `conditional_loss`: whether losses without queueing delay limit the window",
         "draft section \"Link layer losses and rate policers\"";
     policer_threshold: f64, "", Number(1e-3, 1.0), [0.1, 0.1],
-        "loss rate above which losses without a queue bound the window (under `policer`)",
+        "with `policer`: loss rate above which losses without queueing delay limit the window",
         "draft: LOSS_RATE_THRESHOLD_POLICER";
     beta_policer: f64, "", Number(0.1, 1.0), [0.9, 0.9],
-        "upper bound of the window after losses without a queue (under `policer`), as a fraction of the window; \
-         rises by a thousandth per round trip",
+        "with `policer`: limit of the window after a loss without queueing delay, as a fraction of the window; the \
+         limit rises by a thousandth per round trip",
         "draft: BETA_LOSS_POLICER";
     undershoot: bool, "", Flag, [false, false],
-        "whether the window is reduced less while the target is below the rate of acknowledged bytes",
+        "whether the window is reduced less while the target bit rate is low (`acked_margin`)",
         "draft section \"Reference window undershoot at congestion\"";
     acked_margin: f64, "", Number(0.0, 1.0), [0.8, 0.8],
-        "fraction of the rate of acknowledged bytes below which the target counts as low (under `undershoot`)",
+        "with `undershoot`: target bit rate below which the target is low, as a fraction of the acknowledged rate",
         "draft: ACKED_BITRATE_MARGIN";
     low_target_scale: f64, "", Number(0.0, 1.0), [0.25, 0.25],
-        "factor of a reduction of the window while the target is low (under `undershoot`)",
+        "with `undershoot`: factor on each reduction of the window by L4S marks or delay while the target bit rate is \
+         low (`acked_margin`)",
         "draft: BACKOFF_SCALE_LOW_TARGET_RATE";
     competing_flows: bool, "", Flag, [false, false],
-        "whether the target of the queueing delay grows beside flows that fill the queue",
+        "whether the target of the queueing delay grows in competition with flows that fill the queue",
         "draft section \"Competing Flows Compensation\", optional";
     qdelay_target_max: f64, "s", Number(0.005, 4.0), [0.4, 0.4],
-        "upper bound of the target of the queueing delay (under `competing_flows`)", "draft: QDELAY_TARGET_HI";
+        "with `competing_flows`: upper bound of the target of the queueing delay", "draft: QDELAY_TARGET_HI";
     reduce_jitter: bool, "", Flag, [false, false],
         "whether a varying delay reduces the window's growth and the bytes in flight beyond the window",
         "draft: REDUCE_JITTER";
     jitter_gain: f64, "", Number(1e-4, 1.0), [0.03125, 0.03125],
-        "weight of a round trip in the average variation of the delay (under `reduce_jitter`)",
+        "with `reduce_jitter`: weight of a round trip in the average variation of the delay",
         "draft: QDELAY_DEV_AVG_G";
     jitter_min_max_gain: f64, "", Number(1e-4, 1.0), [0.0625, 0.0625],
-        "speed at which the highest and the lowest delay approach each other (under `reduce_jitter`)",
+        "with `reduce_jitter`: speed at which the highest and the lowest delay approach each other",
         "draft: QDELAY_MIN_MAX_AVG_G";
     jitter_threshold: f64, "s", Number(1e-4, 1.0), [0.01, 0.01],
-        "variation of the delay that reduces growth to a tenth (under `reduce_jitter`)",
+        "with `reduce_jitter`: variation of the delay that reduces growth to a tenth",
         "draft: QDELAY_DEV_THRESHOLD";
 }
 

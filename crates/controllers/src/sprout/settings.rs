@@ -41,7 +41,7 @@ settings! {
         "weight of a new tick in the moving average that is forecast; 0: inference over the distribution of rates",
         "NSDI 2013 section 5.3; 1/8 in the receiver of Sprout-EWMA";
     confidence: f64, "%", Number(1.0, 99.0), [95.0, 95.0, 95.0],
-        "probability that at least the forecast bytes are delivered; without effect on a moving average",
+        "probability that at least the forecast bytes are delivered; not used if a moving average (EWMA) is forecast",
         "NSDI 2013 section 3.3: 95 %; receiver.cc: the quantile 0.05";
     packet: u64, "bytes", Whole(1, 65_535), [1400, 1400, 1400],
         "number of RTP bytes that the receiver counts as one packet", "receiver.cc: len / 1400.0";
@@ -70,7 +70,7 @@ settings! {
          always has something to send (`all`)",
         "ours: the paper's sender always has something to send";
     drain_time: f64, "s", Number(0.0, 60.0), [0.5, 0.5, 0.5],
-        "time in which the bytes waiting in the pacer are to leave (under `offer` forecast): the encoder gets less \
+        "with `offer` = forecast: time in which the bytes waiting in the pacer are to leave; the encoder gets less \
          than the forecast accordingly, but at least half; 0: the whole forecast",
         "ours: the original leaves the application's queue to the application";
 }

@@ -109,7 +109,7 @@ settings! {
         "whether a long interval without loss reduces the weights of older intervals",
         "RFC 5348 section 5.5, OPTIONAL; RFC 3448 section 5.5";
     discount_threshold: f64, "", Number(0.0, 1.0), [0.25, 0.5, 0.25],
-        "lowest factor of the weights of older intervals (under `discounting`)",
+        "with `discounting`: minimum factor of the weights of older intervals",
         "THRESHOLD in section 5.5: 0.25 in RFC 5348 (its section 9 says so), 0.5 in RFC 3448";
     short_intervals: bool, "", Flag, [false, false, true],
         "whether an interval of at most two round trips with N packets and K losses has the length N/K, and the open \

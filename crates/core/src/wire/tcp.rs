@@ -133,8 +133,8 @@ pub fn put(
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     fit("TCP options size in bytes", options.len(), 0, room)?;
-    fit("space for TCP options in words", room / 4, 0, 10)?;
-    fit("space for TCP options modulo 4", room % 4, 0, 0)?;
+    fit("length of the TCP options in 32-bit words", room / 4, 0, 10)?;
+    fit("length of the TCP options, which must be a multiple of 4, modulo 4", room % 4, 0, 0)?;
     if let Some(scale) = options.opening.scale {
         fit("window scale", usize::from(scale), 0, usize::from(MOST_SCALE))?;
     }

@@ -85,7 +85,7 @@ impl PresharedKey {
         let mut key = [0; 32];
         Hkdf::<Sha256>::new(Some(salt), &self.0)
             .expand(info.as_bytes(), &mut key)
-            .expect("32 bytes are less than 255 hashes (RFC 5869 section 2.3)");
+            .expect("32 bytes are within HKDF's limit of 255 hash lengths (RFC 5869 section 2.3)");
         Key::new(&key)
     }
 

@@ -315,7 +315,7 @@ impl World {
         for id in 0..self.nodes.len() {
             self.out.set_node(NodeId(id as u32));
             self.nodes[id].finish(self.now, &mut self.out);
-            self.failed()?;
+            self.check_failure()?;
         }
         self.check()?;
         for (id, node) in self.nodes.iter().enumerate() {
@@ -376,7 +376,7 @@ impl World {
             Some(again) if again <= time => self.wakeups.again(id, again),
             next => self.wakeups.set(id, next),
         }
-        self.failed()?;
+        self.check_failure()?;
         self.carry()
     }
 
@@ -405,12 +405,12 @@ impl World {
         let node = &mut self.nodes[id.0 as usize];
         node.receive(self.now, port, packet, &mut self.out);
         self.wakeups.set(id, node.next_wakeup());
-        self.failed()
+        self.check_failure()
     }
 
-    /// Fails if the node that was called last has given up.
+    /// Returns an error if the node that was called last has given up.
     #[inline]
-    fn failed(&mut self) -> Result<(), Stopped> {
+    fn check_failure(&mut self) -> Result<(), Stopped> {
         match self.out.failure {
             None => Ok(()),
             Some(_) => {

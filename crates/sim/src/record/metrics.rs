@@ -308,7 +308,8 @@ rows! {
         "Share of the session bandwidth that the member used for RTCP, IP and UDP headers included; all members \
          together may use 5 % (RFC 3550 section 6.2)."
         rtcp_share: Option<f64> => "RTCP share", "%", neither, 100.0, 3;
-        "Lost packets that the member detected and for which it is known whether they were reported."
+        "Losses that the member detected and whose report is decided: the sum of `reported_early`, `reported_regular`, \
+         `suppressed` and `not_allowed`."
         losses: u64 => "losses", "", lower, 1.0, 0;
         "Losses reported in early packets (RFC 4585 section 3.5.2)."
         reported_early: u64 => "reported early", "", neither, 1.0, 0;
@@ -325,7 +326,7 @@ rows! {
         waiting_ms_p95: Option<f64>;
         "Maximum of the waiting time, as in `waiting_ms_mean`."
         waiting_ms_max: Option<f64>;
-        "Losses of the member's own packets that were reported to it."
+        "Losses of the member's own packets that were reported to the member."
         losses_heard: u64;
         "Mean time from the departure of a packet of the member to the first report of its loss."
         loss_report_delay_ms_mean: Option<f64> => "loss report delay", "ms", lower, 1.0, 1;

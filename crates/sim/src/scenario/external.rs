@@ -1,4 +1,5 @@
-//! The parts of a run that its driver controls: links whose packets it carries, flows that it feeds.
+//! The parts of a run that its driver controls: links whose packets it carries, flows that it feeds. The driver is the
+//! program that steps the run: Python code with `tidegate.simpy`, or `tidegate shell`.
 
 use tidegate_core::{NodeId, Time};
 
@@ -12,7 +13,7 @@ pub struct External {
 }
 
 impl External {
-    /// The scenario's key of the first of them, for the refusal of a run without a driver.
+    /// The scenario's key of the first external link or flow, for the refusal of a run without a driver.
     #[must_use]
     pub fn first(&self) -> Option<String> {
         let link = self.links.first().map(|(name, _)| format!("links.{name}"));
@@ -23,14 +24,14 @@ impl External {
 /// A flow that the driver feeds and receives.
 #[derive(Clone, Debug)]
 pub struct ExternalFlow {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
     /// The node that the driver feeds.
     pub source: NodeId,
-    /// The node at which its packets arrive.
+    /// The node at which the flow's packets arrive.
     pub sink: NodeId,
-    /// The time from which it may be fed.
+    /// The time from which the driver may feed the flow.
     pub start: Time,
-    /// The time from which it must not be fed any more.
+    /// The time from which the driver must not feed the flow any more.
     pub stop: Time,
 }

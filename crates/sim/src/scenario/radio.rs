@@ -1,23 +1,23 @@
-//! Radio networks of a scenario: their ends, users and kind.
+//! Radio networks of a scenario: ends, users and technology.
 
 use crate::radio::{User, lte};
 use serde::Deserialize;
 
-/// A radio network between a node of the graph and its users, each of which is a node of the graph as well.
+/// A radio network between a core node and the network's users; the core and each user are nodes of the graph.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioSpec {
-    /// Its name; unique among links.
+    /// Name of the network; unique among links.
     pub name: String,
-    /// The graph node behind its base stations.
+    /// The node behind the network's base stations.
     pub core: String,
-    /// The users, in the order of their numbers.
+    /// Users of the network, in the order of their numbers.
     pub users: Vec<User>,
-    /// Its kind, with that kind's settings.
+    /// Technology of the network, with the technology's settings.
     pub access: AccessSpec,
 }
 
-/// The kind of a radio network.
+/// The technology of a radio network.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessSpec {

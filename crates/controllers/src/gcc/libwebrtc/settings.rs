@@ -22,7 +22,7 @@ use Kind::{Flag, Number, Whole};
 settings! {
     // -- the call ----------------------------------------------------------------------------------------
     pacing_factor: f64, "", Number(1.0, 100.0), [2.5],
-        "pacing rate as a multiple of the target",
+        "pacing rate as a multiple of the target bit rate",
         "kDefaultPaceMultiplier; a call sets it (StreamsConfig::pacing_factor)";
     burst: f64, "ms", Number(0.0, 1000.0), [40.0],
         "burst that the pacer sends at once when media comes to an empty queue, as time at the pacing rate; at most \
@@ -54,7 +54,7 @@ settings! {
         "minimum duration of an observation, which counts the bytes sent and lost in this time",
         "ObservationDurationLowerBound";
     loss_observations: u64, "", Whole(1, 15), [3],
-        "number of observations from which on the loss-based estimator has an estimate",
+        "minimum number of observations before the loss-based estimator gives an estimate",
         "MinNumObservations";
     loss_weight: f64, "", Number(0.01, 1.0), [0.9],
         "weight of an observation relative to the next newer one",
@@ -118,7 +118,7 @@ settings! {
 
     // -- no feedback -------------------------------------------------------------------------------------
     rtt_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
-        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+        "round-trip time, plus the time since the last feedback while sending, above which the rate is reduced; 0: no \
          limit",
         "WebRTC-Bwe-MaxRttLimit limit";
     rtt_factor: f64, "", Number(0.01, 1.0), [0.8],

@@ -48,7 +48,7 @@ settings! {
         "whether losses limit the rate, as in `libwebrtc-v1`",
         "aiortc has no loss part";
     silence_limit: f64, "ms", Number(0.0, 1e6), [0.0],
-        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+        "round-trip time, plus the time since the last feedback while sending, above which the rate is reduced; 0: no \
          limit",
         "aiortc has none; libwebrtc RttBasedBackoff limit: 3000";
 }
@@ -96,11 +96,12 @@ impl Settings {
         detector::Config { gain: 1.0, threshold, ..detector::Config::LIBWEBRTC }
     }
 
-    /// Parameters of the rate control (`AimdRateControl`, current_bitrate_initialized).
+    /// Parameters of the rate control (`AimdRateControl`).
     #[must_use]
     pub const fn rate(&self) -> rate::Config {
         rate::Config {
             form: rate::Form::Aiortc,
+            // ms in which the received rate is measured before it becomes the rate (current_bitrate_initialized)
             start: Start::Received(3000.0),
             interval: self.update_interval,
             beta: self.beta,

@@ -69,7 +69,7 @@ settings! {
         "fraction lost above which the loss-based rate falls",
         "6";
     silence_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
-        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+        "round-trip time, plus the time since the last feedback while sending, above which the rate is reduced; 0: no \
          limit",
         "not in the draft; libwebrtc RttBasedBackoff limit";
     // -- of gcc-remb only ------------------------------------------------------------------------------------
@@ -210,8 +210,12 @@ impl Preset for Settings {
 
     fn receiver(self) -> Option<Receiver> {
         let interval = (self.remb_interval > 0.0).then(|| Span::from_millis_f64(self.remb_interval));
-        let config =
-            receiver::Config { interval, drop: self.remb_drop, jump: GROUPS.jump, ..receiver::Config::DRAFT };
+        let config = receiver::Config {
+            interval,
+            drop: self.remb_drop,
+            max_jump: GROUPS.jump,
+            ..receiver::Config::DRAFT
+        };
         Some(Receiver::new(config, self.delay(Placement::Receiver)))
     }
 }

@@ -60,11 +60,11 @@ settings! {
         "fraction lost above which the loss-based rate falls",
         "WebRTC-BweLossExperiment; kDefaultHighLossThreshold";
     silence_limit: f64, "ms", Number(0.0, 1e6), [3000.0],
-        "round-trip time, including the time of sending without feedback, above which the rate is reduced; 0: no \
+        "round-trip time, plus the time since the last feedback while sending, above which the rate is reduced; 0: no \
          limit",
         "WebRTC-Bwe-MaxRttLimit limit";
     pacing_factor: f64, "", Number(1.0, 100.0), [2.5],
-        "pacing rate as a multiple of the target",
+        "pacing rate as a multiple of the target bit rate",
         "kDefaultPaceMultiplier; StreamsConfig::pacing_factor";
 }
 

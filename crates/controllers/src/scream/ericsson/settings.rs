@@ -26,12 +26,12 @@ settings! {
         "target of the queueing delay: a delay above half the target has the effect of marks",
         "caller: 0.06; kQueueDelayTargetMin is 0.1";
     pacing_headroom: f64, "", Number(1.0, 10.0), [1.5],
-        "pacing rate as a multiple of the target", "caller: 1.5; kPacketPacingHeadRoom";
+        "pacing rate as a multiple of the target bit rate", "caller: 1.5; kPacketPacingHeadRoom";
     frame_pacing: f64, "", Number(1.0, 10.0), [1.5],
-        "largest further factor of the pacing rate while a frame is larger than the target allows",
+        "maximum extra factor on the pacing rate while a frame exceeds the size that the target bit rate allows",
         "caller: 1.5; kMaxAdaptivePacingRateScale";
     relaxed_pacing: f64, "", Number(1.0, 100.0), [5.0],
-        "largest further factor of the pacing rate from 0.8 of the maximum target on; 1: none",
+        "maximum extra factor on the pacing rate, used from 0.8 of the maximum target bit rate on; 1: none",
         "kMaxRelaxedPacingFactor; its simulators call enableRelaxedPacing(true)";
     head_room: f64, "", Number(1.0, 10.0), [2.0],
         "upper bound of the window's growth: this multiple of the bytes in flight, plus a segment",
@@ -47,13 +47,13 @@ settings! {
     post_congestion_rtts: f64, "round trips", Number(1.0, 10_000.0), [200.0],
         "time after congestion until the multiplicative increase is back in full", "kPostCongestionDelayRtts";
     policer: bool, "", Flag, [false],
-        "whether losses without a queue bound the window", "enableRatePolicerProtection, off";
+        "whether losses without queueing delay limit the window", "enableRatePolicerProtection, off";
     beta_policer: f64, "", Number(0.1, 1.0), [0.8],
-        "upper bound of the window after losses without a queue (under `policer`), as a fraction of the mean of \
-         window and inflection point",
+        "with `policer`: limit of the window after a loss without queueing delay, as a fraction of the mean of window \
+         and inflection point",
         "kBetaLossPolicer";
     competing_flows: bool, "", Flag, [false],
-        "whether the target of the queueing delay grows beside flows that fill the queue",
+        "whether the target of the queueing delay grows in competition with flows that fill the queue",
         "caller: enableSbd is false";
     frame_stamps: bool, "", Flag, [true],
         "whether the time between a packet's frame and the newest frame is added to the time after which the packet \

@@ -4,7 +4,7 @@
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
 use super::fifo::Fifo;
-use super::ticks::{Ticks, ensure_period};
+use super::ticks::{Ticks, ensure_periods};
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
@@ -44,8 +44,8 @@ impl DualPi2Settings {
     };
 
     fn check(&self) -> Result<(), Refusal> {
-        ensure_period("target", self.target, 1)?;
-        ensure_period("rtt_max", self.rtt_max, 3)?;
+        ensure_periods("target", self.target, 1)?;
+        ensure_periods("rtt_max", self.rtt_max, 3)?;
         for (key, time) in [("min_th", self.min_th), ("range", self.range)] {
             ensure(!time.is_negative(), || Refusal::new(key, time, "zero or more"))?;
         }

@@ -3,7 +3,7 @@
 use super::discipline::{Moment, QueueDiscipline, Waiting};
 use super::drop_tail::Room;
 use super::fifo::Fifo;
-use super::ticks::{Ticks, ensure_period};
+use super::ticks::{Ticks, ensure_periods};
 use crate::refusal::{Refusal, ensure, ensure_probability};
 use serde::Deserialize;
 use tidegate_core::record::Backlog;
@@ -55,7 +55,7 @@ impl PieSettings {
     fn check(&self) -> Result<(), Refusal> {
         let target = self.qdelay_ref;
         ensure(target > Span::ZERO, || Refusal::new("qdelay_ref", target, "more than zero"))?;
-        ensure_period("t_update", self.t_update, 1)?;
+        ensure_periods("t_update", self.t_update, 1)?;
         ensure(!self.max_burst.is_negative(), || Refusal::new("max_burst", self.max_burst, "zero or more"))?;
         for (key, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             ensure((0.0..=1e6).contains(&gain), || Refusal::new(key, gain, "from 0 to 10^6 hertz"))?;

@@ -6,9 +6,9 @@ use tidegate_core::{Span, Time};
 /// The shortest period; with a tick in each nanosecond a second would take too long.
 const MIN_PERIOD: Span = Span::from_micros(10);
 
-/// Checks that `value`, the setting `key`, which makes `parts` periods, is long enough.
-pub(super) fn ensure_period(key: &'static str, value: Span, parts: i64) -> Result<(), Refusal> {
-    let minimum = MIN_PERIOD * parts;
+/// Checks that the setting `key` has a `value` of at least `periods` minimum periods.
+pub(super) fn ensure_periods(key: &'static str, value: Span, periods: i64) -> Result<(), Refusal> {
+    let minimum = MIN_PERIOD * periods;
     ensure(value >= minimum, || Refusal::new(key, value, format!("at least {minimum}")))
 }
 

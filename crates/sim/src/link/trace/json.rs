@@ -131,8 +131,8 @@ struct PantheonPath {
 
 /// Parses [`Format::PantheonPath`]. Its queue, `delay_noise` and `T_s` describe a simulator and not the path.
 pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
-    let expected =
-        "timestamps (s), as many bandwidths (Mbit/s), one delay (ms) or as many, and loss (fraction)";
+    let expected = "timestamps (s); one bandwidth (Mbit/s) for each; one delay (ms), or one for each; and loss \
+         (fraction)";
     let path: PantheonPath = parse(file, expected)?;
     let (times, delays) = (path.timestamps.len(), path.delays.len());
     if times != path.bandwidths.len() || delays > 1 && delays != times || times == 0 {

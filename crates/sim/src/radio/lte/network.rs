@@ -401,6 +401,7 @@ impl Network {
                 bytes: tally.bytes,
                 blocks: tally.blocks,
                 failed: tally.failed,
+                // NaN (0 / 0) for bytes of blocks that were all sent before the last record
                 sinr_db: tally.sinr / f64::from(tally.blocks),
                 rate_index: radio.links[dir].mean_cqi(self.subbands),
             };

@@ -41,7 +41,10 @@ pub struct Makers<'a> {
 /// # Errors
 /// Always.
 pub fn no_encoder(request: &EncoderRequest<'_>) -> Result<live::EncoderFactory, String> {
-    Err(format!("{}: encoders in the loop are not available here", request.spec.codec))
+    Err(format!(
+        "{}: no encoder runs in the loop here; it needs tidegate's Python package with the feature codec-openh264",
+        request.spec.codec
+    ))
 }
 
 /// Makes a controller of the registry, with the settings for a call.
