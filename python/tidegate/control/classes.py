@@ -86,7 +86,7 @@ def fingerprint(made_by: type[Any]) -> str:
     The text alone would not do: a helper in another cell may change while the class stays as it is.
     """
     hashed = hashlib.sha256()
-    for part in _parts(made_by, set()):
+    for part in _parts(made_by, {}):
         hashed.update(repr(part).encode() + b"\n")
     return hashed.hexdigest()
 
@@ -98,14 +98,18 @@ def _codes(made_by: type[Any]) -> Iterator[CodeType]:
             yield inner.__code__
 
 
-def _parts(value: Any, visited: set[int]) -> Iterator[Any]:
-    """Parts of a value, for its hash; the `repr` of each part describes it completely."""
+def _parts(value: Any, visited: dict[int, object]) -> Iterator[Any]:
+    """Simple values that make up `value`, for a hash of their `repr`.
+
+    A value of another kind is represented by its pickle, and one that cannot be pickled by the name of its type alone.
+    `visited` holds the visited objects by id, which keeps them alive: a new object may get the id of a freed one.
+    """
     if isinstance(value, bool | int | float | str | bytes | None):
         yield value
         return
     if id(value) in visited:
         return
-    visited.add(id(value))
+    visited[id(value)] = value
     if isinstance(value, ModuleType):
         yield value.__name__
     elif isinstance(value, type):
@@ -122,7 +126,7 @@ def _parts(value: Any, visited: set[int]) -> Iterator[Any]:
             yield type(value).__qualname__
 
 
-def _class(made_by: type[Any], visited: set[int]) -> Iterator[Any]:
+def _class(made_by: type[Any], visited: dict[int, object]) -> Iterator[Any]:
     yield made_by.__qualname__
     if travels(made_by):
         return
@@ -139,7 +143,7 @@ _NOT_HASHED = frozenset(
 )
 
 
-def _function(function: FunctionType, visited: set[int]) -> Iterator[Any]:
+def _function(function: FunctionType, visited: dict[int, object]) -> Iterator[Any]:
     yield from _code(function.__code__)
     yield from _parts(function.__defaults__, visited)
     yield from _parts(function.__kwdefaults__, visited)

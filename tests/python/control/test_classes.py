@@ -359,3 +359,23 @@ def test_progress_that_is_none_is_told() -> None:
     tidegate.run(SCENARIO, progress=heard.append)
     assert heard[-1] == 1.0
     assert tidegate.run(SCENARIO, progress=False).name == SCENARIO.name
+
+
+def test_values_that_are_made_anew_count_in_the_hash_even_at_the_address_of_a_freed_one() -> None:
+    class Fresh(property):
+        """Has a new list in place of its function at each look."""
+
+        number = 0
+
+        @property
+        def fget(self) -> Any:
+            return [self.number]
+
+    def of(*numbers: int) -> str:
+        members = {f"value_{k}": Fresh() for k in range(len(numbers))}
+        for member, number in zip(members.values(), numbers, strict=True):
+            member.number = number
+        return classes.fingerprint(type("Mine", (), members))
+
+    assert of(1, 2, 3, 4) == of(1, 2, 3, 4)
+    assert len({of(1, 2, 3, 4), of(1, 5, 3, 4), of(1, 2, 5, 4), of(1, 2, 3, 5)}) == 4
