@@ -30,7 +30,7 @@ class MutatedVerdict:
     """The verdict on a claim under a mutation."""
 
     verdict: Verdict
-    ours: str
+    measured: str
     """The measured numbers, in words."""
 
 
@@ -72,7 +72,8 @@ def load(folder: Path) -> Mutations | None:
         names = [AS_RUN, *data["mutations"]]
         verdicts = {
             claim: {
-                name: MutatedVerdict(Verdict(verdict), ours) for name, (verdict, ours) in zip(names, row, strict=True)
+                name: MutatedVerdict(Verdict(verdict), measured)
+                for name, (verdict, measured) in zip(names, row, strict=True)
             }
             for claim, row in data["claims"].items()
         }
@@ -89,7 +90,7 @@ def text(mutations: Mutations) -> str:
 
     def lines() -> Iterator[str]:
         for claim, row in mutations.verdicts.items():
-            values: list[Any] = [[str(mutated.verdict), mutated.ours] for mutated in row.values()]
+            values: list[Any] = [[str(mutated.verdict), mutated.measured] for mutated in row.values()]
             yield f"  {json.dumps(claim)}: {json.dumps(values, ensure_ascii=False)}"
 
     head = json.dumps(dict(mutations.changes), indent=1, ensure_ascii=False)

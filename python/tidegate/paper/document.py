@@ -45,9 +45,9 @@ RING = "\N{WHITE CIRCLE}"
 
 
 class _Meaning(NamedTuple):
-    """Sign, colour and words of a verdict."""
+    """Symbol, colour and words of a verdict."""
 
-    sign: str
+    symbol: str
     tone: Literal["good", "odd", "bad", "soft"]
     head: str
     """Head of the column with the number of such claims."""
@@ -86,9 +86,9 @@ _KINDS = {
 }
 """Name and meaning of each kind of claims."""
 _BACKING = {
-    Backing.CONFIRMED: "reason confirmed (the rule that backs it was measured, and holds)",
-    Backing.REFUTED: "reason not confirmed (the rule that should back it was measured, and does not hold)",
-    Backing.UNCHECKED: "reason not checked (no measured rule backs it)",
+    Backing.CONFIRMED: "reason confirmed: the condition that supports it was measured and holds",
+    Backing.REFUTED: "reason not confirmed: the condition that would support it was measured and does not hold",
+    Backing.UNCHECKED: "reason not checked: no measured condition supports it",
     Backing.UNKNOWN: "no reason known",
 }
 _Rows: TypeAlias = Sequence[Sequence[Cell]]
@@ -146,7 +146,7 @@ def _summary(result: Result) -> Iterator[Block]:
         numbers = (counts.get(verdict, 0) for verdict in _VERDICTS)
         rows.append(Row([name, sum(counts.values()), *numbers, turn, _prose(meaning)]))
     yield Table([*map(Column, heads), Column("meaning", left=True, detail=True)], rows)
-    signs = [_sign_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
+    signs = [_symbol_and_name(verdict, meaning.text) for verdict, meaning in _VERDICTS.items()]
     signs.append(Phrase(f"{RING} verdict unchanged without the document's mechanism", "soft"))
     yield Paragraph([part for sign in signs for part in (" ", sign)][1:], "legend", detail=True)
     absent = Counter(
@@ -172,10 +172,10 @@ def sentences(result: Result) -> list[str]:
     fails = [judgement for judgement in statements if judgement.verdict is Verdict.DIFFERS]
     lines, mutations = [_counts(result)], result.mutations
     if mutations is None:
-        lines.append(_quoted("Holds", holds, "no statement of the text"))
+        lines.append(_quoted("Holds", holds, "none of the statements in the text"))
     else:
         needed = [judgement for judgement in holds if mutations.turned_by(judgement.claim.id)]
-        lines.append(_quoted("Holds only with the mechanism", needed, "no statement of the text"))
+        lines.append(_quoted("Holds only with the mechanism", needed, "none of the statements in the text"))
         lines.append(
             _quoted(
                 "Holds with and without the mechanism",
@@ -183,7 +183,7 @@ def sentences(result: Result) -> list[str]:
                 "none",
             )
         )
-    lines.append(_quoted("Does not hold", fails, "no statement of the text fails"))
+    lines.append(_quoted("Does not hold", fails, "none of the statements in the text"))
     if mutations is None:
         return [
             *lines,
@@ -234,7 +234,7 @@ def _published(result: Result) -> Iterator[Block]:
     folded: list[Block] = []
     by_cell = result.by_cell
     if by_cell:
-        yield Paragraph("Each cell has the published number first, then ours with the sign of the verdict.", "soft")
+        yield Paragraph("Each cell has the published number first, then ours with the symbol of the verdict.", "soft")
     for table in result.published.paper.table:
         # a Phrase keeps the document's spelling, because `k` and `K` differ
         heads = [Column(Phrase(head)) for head in (table.row, *(head.title for head in table.heads))]
@@ -250,31 +250,31 @@ def _published(result: Result) -> Iterator[Block]:
 
 
 def _cell(judgement: Judgement | None, mutations: Mutations | None) -> Cell:
-    """The published number above ours, with the verdict as a colour and a sign."""
+    """The published number above the measured one, with the verdict as a colour and a symbol."""
     if judgement is None:
         return ""
     claim, measure, tone = judgement.claim, words.measured(judgement), _VERDICTS[judgement.verdict].tone
     mine = NOTHING if measure is None else measure.number(claim.digits)
     both = f"published {words.published(claim)}; ours {words.ours(judgement)}"
     title = f"{both} ({words.deviation(judgement)}): {words.verdict(judgement)}"
-    lines: list[Sentence] = [words.bare(claim), [f"{mine} ", _sign(judgement, mutations)]]
+    lines: list[Sentence] = [words.bare(claim), [f"{mine} ", _symbol(judgement, mutations)]]
     return Judged(lines, "" if tone == "soft" else tone, title)
 
 
-def _sign(judgement: Judgement, mutations: Mutations | None) -> Phrase:
-    """A verdict as a sign in its colour, with a ring if it turns under no mutation."""
+def _symbol(judgement: Judgement, mutations: Mutations | None) -> Phrase:
+    """A verdict as a symbol in its colour, with a ring if no mutation changes the verdict."""
     meaning = _VERDICTS[judgement.verdict]
     stays = (
         mutations is not None
         and mutations.turned_by(judgement.claim.id) == []
         and judgement.verdict is not Verdict.NOT_RUN
     )
-    return Phrase(f"{meaning.sign}{RING if stays else ''}", meaning.tone, words.verdict(judgement))
+    return Phrase(f"{meaning.symbol}{RING if stays else ''}", meaning.tone, words.verdict(judgement))
 
 
-def _sign_and_name(verdict: Verdict, title: str = "") -> Phrase:
-    """A verdict as its sign and its name."""
-    return Phrase(f"{_VERDICTS[verdict].sign} {verdict}", _VERDICTS[verdict].tone, title)
+def _symbol_and_name(verdict: Verdict, title: str = "") -> Phrase:
+    """A verdict as its symbol and its name."""
+    return Phrase(f"{_VERDICTS[verdict].symbol} {verdict}", _VERDICTS[verdict].tone, title)
 
 
 def _statements(result: Result) -> Iterator[Block]:
@@ -286,20 +286,22 @@ def _statements(result: Result) -> Iterator[Block]:
         claim = judgement.claim
         if claim.cell is None:
             text = Phrase(claim.text, "words", words.tolerance(claim))
-            numbers = [_prose(words.published(claim)), _prose(words.ours(judgement)), _sign(judgement, mutations)]
-            rows.append([claim.where, text, *numbers, *(_without(judgement, name, mutations) for name in names)])
+            numbers = [_prose(words.published(claim)), _prose(words.ours(judgement)), _symbol(judgement, mutations)]
+            rows.append(
+                [claim.where, text, *numbers, *(_mutated_verdict(judgement, name, mutations) for name in names)]
+            )
     heads = ["where", "what", "published, or the rule", "ours", "verdict", *(f"without: {name}" for name in names)]
     if rows:
         yield Section("Numbers and statements of the text", _table(heads, rows), level=3)
 
 
-def _without(judgement: Judgement, name: str, mutations: Mutations | None) -> Phrase:
-    """The verdict on a claim under a mutation: its sign, the measured numbers, and a note if the claim still agrees."""
+def _mutated_verdict(judgement: Judgement, name: str, mutations: Mutations | None) -> Phrase:
+    """A claim's verdict under the mutation `name`: symbol, measured numbers, and a note if the claim still agrees."""
     mutated = mutations.verdicts.get(judgement.claim.id, {}).get(name) if mutations is not None else None
     if mutated is None:
         return _prose(NOTHING)
     note = " (still agrees)" if mutated.verdict is Verdict.AGREES else ""
-    return _prose(f"{_VERDICTS[mutated.verdict].sign} {mutated.ours}{note}")
+    return _prose(f"{_VERDICTS[mutated.verdict].symbol} {mutated.measured}{note}")
 
 
 def _differences(result: Result) -> dict[str, list[Block]]:
@@ -314,7 +316,7 @@ def _differences(result: Result) -> dict[str, list[Block]]:
     rows: list[list[Cell]] = []
     for group in groups.values():
         first = group[0]
-        rows.append([first.claim.where, _claims_of_group(group), _sign_and_name(first.verdict), words.reason(first)])
+        rows.append([first.claim.where, _claims_of_group(group), _symbol_and_name(first.verdict), words.reason(first)])
     backed = Counter(judgement.backing for group in groups.values() for judgement in group)
     reasons = "; ".join(f"{backed[backing]} {text}" for backing, text in _BACKING.items() if backing in backed)
     table = _table(("where", "claims", "verdicts", "why"), rows, "prose")

@@ -346,7 +346,7 @@ def test_tables_and_figures_of_pictures_are_there(viewed: PictureResults) -> Non
     tables = {table.name: table for table in viewed.tables()}
     for name in ("pictures", "call"):
         assert [row[0] for row in tables[name].rows] == list(LABELS.values())
-    assert [row[0] for row in tables["open-pictures"].rows] == ["as found", *pictures.OPEN]
+    assert [row[0] for row in tables["open-pictures"].rows] == ["fitted settings", *pictures.OPEN]
     assert [row[1:] for row in tables["encoded"].rows][:2] == [[125, 33, 4], [250, 37, 4]]
     drawn = viewed.figure6()
     lines = {line.get_label(): np.asarray(line.get_xydata()) for line in drawn.figure.axes[0].lines}

@@ -230,8 +230,8 @@ class DitheringResults(Part):
         x = [float(value) for value in GRID]
         for table, (parameter, column) in TABLES.items():
             label = {
-                "near": "Suppressed at An",
-                "far": "Suppressed at Af",
+                "near": "Suppressed at member An",
+                "far": "Suppressed at member Af",
                 "failure": "Suppression failures",
                 "delay": "Mean loss report delay (s)",
             }[column]
@@ -243,7 +243,7 @@ class DitheringResults(Part):
                 printed = self.printed(table, number)
                 if printed is not None:
                     sheet.published(name, x, printed)
-            yield sheet.drawing(table, "Lines: our values. Marks: values of the document.")
+            yield sheet.drawing(table, "Lines: our values. Markers: values of the document.")
         sheet = Sheet(
             "Table 12, scenario 2",
             "Suppression failures by l with two intervals",

@@ -146,6 +146,8 @@ CHOICES: Mapping[str, Quantity[Members]] = {
     "suppressed": Quantity(lambda members: _share_of_losses(members, "suppressed")),
 }
 """Quantities measured for each choice."""
+_PRINTED = {"as chosen": "our choices"}
+"""Labels in tables, where they differ from those in the names of measures."""
 
 
 class LossReportResults(Part):
@@ -182,7 +184,7 @@ class LossReportResults(Part):
         }
         columns = list(product(TABLES, cells))
         rows: list[list[CellValue]] = [
-            [label, *(measures[f"{table}.{cells[head].format(label)}"] for table, head in columns)]
+            [_PRINTED.get(label, label), *(measures[f"{table}.{cells[head].format(label)}"] for table, head in columns)]
             for label in ("as chosen", RFC, *AROUND)
             if self.losers(label, "table4", "shared")
         ]
@@ -202,4 +204,4 @@ class LossReportResults(Part):
                 names = {name: f"{table}/{name}/{kind}.mwt" for name in losers}
                 sheet.bars(f"{kind} losses", {agent: measures[name] for agent, name in names.items()})
                 sheet.published(f"{kind} losses", list(names), [self.published[name] for name in names.values()])
-            yield sheet.drawing(table, "Marks: values of the document.")
+            yield sheet.drawing(table, "Markers: values of the document.")

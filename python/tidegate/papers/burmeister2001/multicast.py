@@ -165,7 +165,7 @@ class ShareResults(Part):
             shares = {tree: [self.share(Setting(*group)) for group in groups[tree]] for tree in TREES}
             sheet.bars(loss, {tree: max(measures, key=_mean) for tree, measures in shares.items()})
             sheet.published(loss, ["T-16"], [printed])
-        yield sheet.drawing("shares", "Maximum over six groups each. Marks: maximum over all trees in the document.")
+        yield sheet.drawing("shares", "Maximum over six groups each. Markers: maximum over all trees in the document.")
 
 
 def _tree_rate_senders(setting: Setting) -> tuple[str, str, str]:

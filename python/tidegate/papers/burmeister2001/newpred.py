@@ -457,7 +457,7 @@ class NewpredResults:
             if bands:
                 x = [loss for loss in bands for _ in range(2)]
                 sheet.published(f"{bandwidth}k, ends of band", x, [end for band in bands.values() for end in band])
-        caption = "Lines: our means over five delays. Marks: both ends of the document's bands."
+        caption = "Lines: our means over five delays. Markers: both ends of the document's bands."
         yield sheet.drawing("newpred-figure-3", caption)
         x_axis, y_axis = "Time in queues, both directions together (ms)", "Offset from simulation A (ms)"
         sheet = Sheet("Section 9.2.2", "NEWPRED beside 64 TCP flows", x_axis, y_axis)

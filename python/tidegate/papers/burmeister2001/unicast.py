@@ -283,4 +283,4 @@ class UnicastResults(Part):
             }
             sheet.bars(profile.upper(), {row: measures[name] for row, name in rows.items()})
             sheet.published(profile.upper(), list(rows), [self.published[name] for name in rows.values()])
-        yield sheet.drawing("table3", "Marks: values of the document.")
+        yield sheet.drawing("table3", "Markers: values of the document.")

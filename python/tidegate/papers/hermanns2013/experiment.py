@@ -83,7 +83,10 @@ ALONE: Mapping[str, Quantity[Alone]] = {
         lambda run: run.steps, "", "mean change from second to second, alone", "change from second to second"
     ),
     "received": Quantity(
-        lambda run: run.received, "bytes", "mean bytes received in a tick with arrivals", "bytes a tick with arrivals"
+        lambda run: run.received,
+        "bytes",
+        "mean bytes received per tick, over ticks with arrivals",
+        "bytes per tick (only ticks with arrivals)",
     ),
     "empty": Quantity(lambda run: run.empty, "", "share of ticks in which nothing arrives", "empty ticks"),
     "delay": Quantity(lambda run: run.network, "ms", "mean delay from departure, alone", "delay (ms)"),

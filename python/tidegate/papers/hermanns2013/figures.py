@@ -74,7 +74,7 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
         ("rate", "Slide 15", "Mean video rate", "Rate sent (kbit/s)"),
         ("network", "Slide 16", "Mean delay from departure to arrival", delay),
         ("delay", "Slide 16", "Mean delay from capture to arrival", delay),
-        ("files", "beyond the slides", "Duration of file transfers beside calls", "Duration of a file of 500 kB (s)"),
+        ("files", "not in the slides", "Duration of file transfers beside calls", "Duration of a file of 500 kB (s)"),
     )
     for name, where, title, axis in slides:
         log = axis == delay
@@ -89,7 +89,7 @@ def by_load(loads: Sequence[int], curves: Mapping[str, Mapping[str, Sequence[Seq
 
 def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
     """Rate by frame rate, to see whether the time between frames matters."""
-    where, title = "beyond the slides", "Sprout alone: rate by frame rate"
+    where, title = "not in the slides", "Sprout alone: rate by frame rate"
     sheet = Sheet(where, title, "Frames a second", "Rate sent (kbit/s)", xlog=True, ylim=(0, 1600))
     for label, by_frame_rate in rates.items():
         sheet.series(label, list(by_frame_rate), np.transpose(list(by_frame_rate.values())))
@@ -100,5 +100,5 @@ def by_fps(rates: Mapping[str, Mapping[int, Sequence[float]]]) -> Drawing:
 
 def repaired(runs: Mapping[str, Alone]) -> Drawing:
     """Rates of a call with and without our rule."""
-    sheet = _rates(runs, ("sprout", "aware"), "beyond the slides", "One call alone, with and without our rule")
+    sheet = _rates(runs, ("sprout", "aware"), "not in the slides", "One call alone, with and without our rule")
     return sheet.drawing("cure", "Rate of each second, first seed.")

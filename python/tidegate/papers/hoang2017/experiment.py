@@ -1,4 +1,4 @@
-"""Experiment of Hoang's thesis (2017): RRTCC and UDP over a network of statuses, and RRTCC beside TCP."""
+"""Experiment of Hoang's thesis (2017): RRTCC and UDP over a network with random states, and RRTCC against TCP."""
 
 from __future__ import annotations
 
@@ -59,22 +59,25 @@ class Experiment(Base):
     full_seeds: ClassVar[int] = 200
 
     def jobs(self, plan: Plan) -> Mapping[Any, Job[Any]]:
-        """Jobs of all calls, UDP and RRTCC over the same network, and of the runs beside TCP."""
+        """Jobs of all calls (pairs: UDP and RRTCC over the same network), and of the runs against TCP."""
         jobs: dict[Any, Job[Any]] = {}
         for seed in plan.seeds:
             for configuration in CONFIGURATIONS:
                 jobs["call", THESIS.name, configuration, seed] = PairJob(THESIS, configuration, seed)
             for name, variant in ALL.items():
                 jobs["call", name, CONFIGURATION, seed] = PairJob(variant, CONFIGURATION, seed)
-        # a run beside TCP is two hundred times as long as a call
-        beside = [*((controller, LOAD) for controller in CONTROLLERS), *((FIXED_THRESHOLD, load) for load in LOADS)]
-        for seed, delay, (controller, load) in product(plan.seeds[: _tcp_seeds(plan)], DELAYS, beside):
+        # a run against TCP is two hundred times as long as a call
+        against_tcp = [
+            *((controller, LOAD) for controller in CONTROLLERS),
+            *((FIXED_THRESHOLD, load) for load in LOADS),
+        ]
+        for seed, delay, (controller, load) in product(plan.seeds[: _tcp_seeds(plan)], DELAYS, against_tcp):
             run = RunJob(fairness.scenario(delay, controller, load), seed, "packets")
             jobs["tcp", delay, controller, load, seed] = Then(run, fairness.summarise)
         return jobs
 
     def outcome(self, plan: Plan, done: Mapping[Any, Any]) -> Outcome:
-        """Measures of the statements of chapter 4, its figures, and tables of the settings that decide them."""
+        """Measures of the statements of chapter 4, its figures, and tables of the settings that matter."""
         runs = group_seeds(done)
         calls: dict[str, Pairs] = {c: runs["call", THESIS.name, c] for c in CONFIGURATIONS}
         variants: dict[str, Pairs] = {name: runs["call", name, CONFIGURATION] for name in ALL}
@@ -97,7 +100,7 @@ class Experiment(Base):
             figures=_figures(calls, variants, shared),
             notes=[
                 "Figures 5, 16 and 17 are of the first seed; the other numbers are means over seeds.",
-                f"Runs beside TCP (table 3) are long and use {_tcp_seeds(plan)} of the {len(plan.seeds)} seeds.",
+                f"Runs against TCP (table 3) are long and use {_tcp_seeds(plan)} of the {len(plan.seeds)} seeds.",
                 "With the same seed UDP and RRTCC have the same network statuses, whose random numbers are separate.",
             ],
             digests={
@@ -110,7 +113,7 @@ class Experiment(Base):
 
 
 def _tcp_seeds(plan: Plan) -> int:
-    """Number of seeds of the runs beside TCP."""
+    """Number of seeds of the runs against TCP."""
     return max(1, len(plan.seeds) // 8)
 
 

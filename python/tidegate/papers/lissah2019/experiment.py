@@ -43,7 +43,9 @@ OPEN: Mapping[str, Setting] = {
     "no frame is skipped": FOUND.but(waits="80s"),
     "reports every second": FOUND.but(reports="1s"),
 }
-"""Other settings of network and video, by their labels in the sensitivity table."""
+"""Settings of network and video, by the labels of their jobs; the first are the fitted settings."""
+FITTED = "fitted settings"
+"""Label of the fitted settings in tables."""
 
 READINGS: Mapping[str, str] = {
     "10^9": "scale=1e9",
@@ -234,10 +236,16 @@ class _NetworkResults:
         columns = list(product(("delay.mean", "delay.most", "lost", "mos"), COMPARED))
         heads = ["setting", *(f"{LABELS[name]}: {QUANTITIES[quantity].head}" for quantity, name in columns)]
         rows: list[list[CellValue]] = [
-            [label, *(self.over_seeds(quantity, "open", label, name) for quantity, name in columns)] for label in OPEN
+            [
+                FITTED if setting == FOUND else label,
+                *(self.over_seeds(quantity, "open", label, name) for quantity, name in columns),
+            ]
+            for label, setting in OPEN.items()
         ]
-        yield Table("open", "Open settings: network and video, with one setting changed (as found: none)", heads, rows)
-        readings = {"as found": runs["found", "table"], **{label: runs["reading", label] for label in READINGS}}
+        yield Table(
+            "open", "Open settings: network and video, with one setting changed (fitted settings: none)", heads, rows
+        )
+        readings = {FITTED: runs["found", "table"], **{label: runs["reading", label] for label in READINGS}}
         quantities = [GAP, *(QUANTITIES[name] for name in ("sent", "lost", "whole", "delay.mean", "mos"))]
         title = "Readings: settings of the scheme that the document leaves open, with the table"
         yield Table.of_quantities("readings", title, "setting", readings, quantities)
@@ -266,7 +274,7 @@ class _NetworkResults:
         delay.published(LABELS["existing"], [FRAMES / 2 - 20] * 3, [20.35, 77.7, 147.55])
         delay.published(LABELS["table"], [FRAMES / 2 + 20] * 3, [10.3, 50.1, 136.10])
         yield delay.drawing(
-            "figure4", "First seed. Marks: the document's minimum, mean and maximum, read as milliseconds."
+            "figure4", "First seed. Markers: the document's minimum, mean and maximum, read as milliseconds."
         )
         yield jitter.drawing("figure5", "First seed. In the document all jitter of its scheme is below 150 ms.")
         if not self.viewed.lacks:

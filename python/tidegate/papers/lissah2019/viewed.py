@@ -100,7 +100,7 @@ class PictureResults:
             yield name, Measure.exact(values.get(name, np.nan), unit)
 
     def _open(self, quantity: str, name: str) -> list[float]:
-        """Means over seeds at each setting of `OPEN`, and as found."""
+        """Means over seeds with the fitted settings, and with each setting of `OPEN`."""
         keys = [("file", name), *(("open picture", label, name) for label in OPEN)]
         return [self.over_seeds(QUANTITIES[quantity], *key).value.mean for key in keys]
 
@@ -143,12 +143,14 @@ class PictureResults:
             yield Table.of_quantities(table, title, "sender", senders, [*QUANTITIES.values(), *other_quantities])
         columns = [(QUANTITIES[name], sender) for name in ("psnr", "evalvid", "harmed") for sender in COMPARED]
         heads = ["setting", *(f"{LABELS[sender]}: {quantity.head}" for quantity, sender in columns)]
-        keys = {"as found": ("file",), **{label: ("open picture", label) for label in OPEN}}
+        keys = {"fitted settings": ("file",), **{label: ("open picture", label) for label in OPEN}}
         rows: list[list[CellValue]] = [
             [label, *(self.over_seeds(quantity, *key, sender) for quantity, sender in columns)]
             for label, key in keys.items()
         ]
-        yield Table("open-pictures", "Quality of pictures, with one open setting changed (as found: none)", heads, rows)
+        yield Table(
+            "open-pictures", "Quality of pictures, with one open setting changed (fitted settings: none)", heads, rows
+        )
         rows = [
             [label, round(encoding.rate / 1e3, 1), float(encoding.psnr.mean()), encoding.grade]
             for label, encoding in zip(RATES, self.encoded, strict=True)
@@ -163,7 +165,9 @@ class PictureResults:
             first = self.runs["file", name][0]
             sheet.series(LABELS[name], first.picture[:FRAMES], first.psnr[:FRAMES])
             sheet.published(LABELS[name], [x], [PUBLISHED_PSNR[name]])
-        return sheet.drawing("figure6", "First seed. Marks: the document's means; its clip and rate differ from ours.")
+        return sheet.drawing(
+            "figure6", "First seed. Markers: the document's means; its clip and rate differ from ours."
+        )
 
     def bars(self, sheet: Sheet, names: Iterable[str], printed: Mapping[str, float]) -> None:
         """Adds EvalVid's MOS and the printed values to figure 7, if there are pictures."""

@@ -1,1 +1,1 @@
-"""The record of SCReAM's authors: SCReAM beside TCP Prague over DualPI2."""
+"""The record of SCReAM's authors: SCReAM against TCP Prague over DualPI2."""

@@ -1,1 +1,1 @@
-"""Vardhan and Reddy: UDP and TFRC beside TCP."""
+"""Vardhan and Reddy: UDP and TFRC against TCP."""

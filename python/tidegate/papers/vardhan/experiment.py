@@ -39,7 +39,7 @@ def _around() -> Iterator[tuple[str, dict[str, Any]]]:
     for packets in (10, 20, 30, 70, 100):
         yield f"queue of {packets} packets", {"network": replace(scenarios.TABLE_1, queue=packets)}
     for delay in ("1ms", "5ms", "20ms", "50ms"):
-        yield f"bottleneck of {delay}", {"network": replace(scenarios.TABLE_1, delays=(_BEFORE, delay, _AFTER))}
+        yield f"bottleneck with {delay} delay", {"network": replace(scenarios.TABLE_1, delays=(_BEFORE, delay, _AFTER))}
     for start in ("0ms", "40ms", "120ms", "160ms", "200ms"):
         yield f"TCP from {start}", {"tcp_start": start}
     for algorithm in ("reno", "newreno", "sack", "cubic"):
@@ -212,8 +212,10 @@ class _TcpAndUdpResults:
         measures = self.measures
         received = {label: [self.done["scan", label, row].counts["tcp"].received for row in RATES] for label in SCAN}
         received = {"the document": [int(self.published[f"table1/{row}/tcp.received"]) for row in RATES], **received}
-        title = "TCP packets received beside UDP at each rate, with one setting changed (as found: with none changed)"
-        rows: list[list[CellValue]] = [[label, *counts] for label, counts in received.items()]
+        title = (
+            "TCP packets received against UDP at each rate, with one setting changed (fitted settings: none changed)"
+        )
+        rows: list[list[CellValue]] = [[tfrc.printed_label(label), *counts] for label, counts in received.items()]
         yield Table("sensitivity", title, ["setting", *RATES], rows)
         by_start = (
             {
@@ -263,13 +265,13 @@ class _TcpAndUdpResults:
             pdr.published(label, x, [self.published[f"table1/{row}/{flow}.pdr"] for row in RATES])
             delay.series(label, x, [self.done["scan", "as found", row].counts[flow].delay_ms for row in RATES])
         caption = "The document calls the x axis the bandwidth of the bottleneck, but the bottleneck stays at 2 Mb/s."
-        yield pdr.drawing("figure2", f"Marks: table 1 of the document. {caption}")
+        yield pdr.drawing("figure2", f"Markers: table 1 of the document. {caption}")
         yield delay.drawing("figure3", caption)
 
     def figure_of_scan(self) -> Drawing:
         """Table 1 between the extremes of the settings that the document leaves open."""
         x = [float(row.split()[0]) for row in RATES]
-        sheet = Sheet("Table 1", "TCP beside UDP: range over all settings tried", _X, "TCP packets received", ylog=True)
+        sheet = Sheet("Table 1", "TCP against UDP: range of all settings tried", _X, "TCP packets received", ylog=True)
         for label, end in (("minimum", "least"), ("maximum", "most")):
             values = [self.measures[f"scan/{row}/tcp.received/{end}"].value.mean for row in RATES]
             sheet.series(label, x, [value or np.nan for value in values])
@@ -288,7 +290,7 @@ class _TcpAndUdpResults:
                 ratio.bars(label, {time: Measure.exact(count.loss_ratio) for time, count in counts.items()})
                 ratio.published(label, times, [self._printed_loss(table, time, label.lower()) for time in times])
                 delay.bars(label, {time: Measure.exact(count.delay_ms) for time, count in counts.items()})
-            yield ratio.drawing(f"figure{first}", "Marks: values from the document's table.")
+            yield ratio.drawing(f"figure{first}", "Markers: values from the document's table.")
             yield delay.drawing(
                 f"figure{first + 1}",
                 "Delay from departure to arrival; a table has the time at the sender.",

@@ -48,7 +48,7 @@ def _around() -> Iterator[tuple[str, dict[str, Any]]]:
     for packets in (10, 20, 30, 100):
         yield f"queue of {packets} packets", {"network": replace(scenarios.TABLE_2, queue=packets)}
     for delay in ("1ms", "50ms", "100ms"):
-        yield f"bottleneck of {delay}", {"network": replace(scenarios.TABLE_2, delays=(_BEFORE, delay, _AFTER))}
+        yield f"bottleneck with {delay} delay", {"network": replace(scenarios.TABLE_2, delays=(_BEFORE, delay, _AFTER))}
     for start in (1, 5, 20):
         yield f"TFRC {start} s after TCP", {"later_ms": 1000.0 * start}
     yield "default sending jitter", {"sending_jitter": "auto"}
@@ -56,6 +56,11 @@ def _around() -> Iterator[tuple[str, dict[str, Any]]]:
 
 SCAN: Mapping[str, Mapping[str, Any]] = dict(_around())
 """Rows of TFRC's sensitivity table: changes of settings by label."""
+
+
+def printed_label(label: str) -> str:
+    """The label of a row of `SCAN` in tables and figures."""
+    return "fitted settings" if label == "as found" else label
 
 
 def _row(row: str, later_ms: float, changes: Mapping[str, Any], *, record: str = "summary") -> Scenario:
@@ -237,11 +242,14 @@ class TfrcResults:
         """Our own tables."""
         printed = {row: int(self.published[f"table2/{row}/tfrc.received"]) for row in ROWS}
         received = (
-            {"setting": label} | {row: self.column(label, row, "tfrc.received") for row in ROWS} for label in SCAN
+            {"setting": printed_label(label)} | {row: self.column(label, row, "tfrc.received") for row in ROWS}
+            for label in SCAN
         )
-        title = f"TFRC packets received beside TCP, with TFRC starting up to {LATEST_START_MS:g} ms after TCP"
+        title = f"TFRC packets received against TCP, with TFRC starting up to {LATEST_START_MS:g} ms after TCP"
         yield Table.of("sensitivity-tfrc", title, [{"setting": "the document", **printed}, *received])
-        shares = ({"setting": label} | {row: self.over(label, row, _jain) for row in ROWS} for label in SCAN)
+        shares = (
+            {"setting": printed_label(label)} | {row: self.over(label, row, _jain) for row in ROWS} for label in SCAN
+        )
         yield Table.of("shares-tfrc", "Jain's index of TCP and TFRC, with one setting changed", shares)
         jitters = {"no jitter": "as found", "default jitter": "default sending jitter"}
         phases = (
@@ -304,26 +312,28 @@ class TfrcResults:
             pdr.bars(label, {row: self.column("as found", row, f"{flow}.pdr") for row in rows})
             pdr.published(label, rows, [self.published[f"table2/{row}/{flow}.pdr"] for row in rows])
             delay.bars(label, {row: self.column("as found", row, f"{flow}.delay_ms") for row in rows})
-        yield pdr.drawing("figure4", "Marks: table 2 of the document. The axis begins at 0.95.")
+        yield pdr.drawing("figure4", "Markers: table 2 of the document. The axis begins at 0.95.")
         yield delay.drawing(
             "figure5", "Delay from departure to arrival. The time at TFRC's sender is in a table (waiting-tfrc)."
         )
-        title = "TFRC beside TCP, with one setting changed"
+        title = "TFRC against TCP, with one setting changed"
         sheet = Sheet("Table 2", title, "TFRC rate (kb/s)", "TFRC packets received")
         kbps = [float(row.split()[0]) for row in rows]
         for label in SCAN:
-            sheet.series(label, kbps, [self.column(label, row, "tfrc.received").value.mean for row in rows])
+            sheet.series(
+                printed_label(label), kbps, [self.column(label, row, "tfrc.received").value.mean for row in rows]
+            )
         sheet.published("table 2", kbps, [self.published[f"table2/{row}/tfrc.received"] for row in rows])
         yield sheet.drawing(
-            "sensitivity-tfrc", "Means over starts of TFRC in the first 200 ms; as found: with no setting changed."
+            "sensitivity-tfrc", "Means over starts of TFRC in the first 200 ms; fitted settings: no setting is changed."
         )
 
 
 _FLOWS = ("TCP", "TFRC")
 _VIDEOS = {"found": "ns-2's TFRC", "rfc5348": "RFC 5348"}
 _VOICES = {
-    "found": "150 kb/s, beside UDP of 70 kb/s",
-    "competing": "150 kb/s, beside UDP of 100 kb/s",
+    "found": "150 kb/s, against UDP of 70 kb/s",
+    "competing": "150 kb/s, against UDP of 100 kb/s",
     "stated": "100 kb/s, without UDP, rules of RFC 5348 (as stated)",
 }
 
