@@ -3,7 +3,7 @@
 Python turns Ctrl-C into an exception at any line, which does harm in code that does not expect it: in an import it
 leaves a lock behind on which other threads wait for ever, and in a callback from C or Rust it is lost, and taken for a
 "no". So in the program both signals end the process at once, as by default. Work that has to stop in order checks a
-flag (`noted`), and work in a single thread that can stop at any line gets the exception (`raised`).
+flag (`noted`), and work in a single thread that can stop at any line gets the exception (`interruptible`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _is_program = False
 
 
 def end_at_once() -> None:
-    """Gives both signals their default action, which ends the process, except inside `noted` and `raised`.
+    """Gives both signals their default action, which ends the process, except inside `noted` and `interruptible`.
 
     For the program only. A process in the background ignores Ctrl-C, and goes on ignoring it.
     """
@@ -51,8 +51,8 @@ def noted() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def raised() -> Iterator[None]:
-    """Makes both signals raise KeyboardInterrupt in the main thread, at any line."""
+def interruptible() -> Iterator[None]:
+    """Context in which Ctrl-C and SIGTERM raise KeyboardInterrupt in the main thread, at any line."""
     with _handled(signal.default_int_handler):
         yield
 

@@ -163,6 +163,6 @@ def _annotate(tests: list[Case], *, err: bool) -> None:
     from tidegate.output.github import annotation
 
     order = ["worse", "undecided", ""]
-    for case in sorted(tests, key=lambda case: order.index(case.word)):
+    for case in sorted(tests, key=lambda case: order.index(case.verdict)):
         if case.state != "passed":
             typer.echo(annotation(case), err=err)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate._signals import raised
+from tidegate._signals import interruptible
 from tidegate.cli.options import AsJson, Force, say_what_media_lacks
 from tidegate.cli.terminal import print_json, stoppable
 
@@ -75,7 +75,7 @@ def render(
 
     check_target(out, "MP4 film", _is_film, force=force)
     loaded = [Run.load(folder) for folder in runs]
-    with stoppable("stopped; nothing was written"), raised(), progress(out.name, visible=True) as tell:
+    with stoppable("stopped; nothing was written"), interruptible(), progress(out.name, visible=True) as tell:
         write(loaded, out, progress=tell)
     console().print(f"written to {out}")
 

@@ -164,15 +164,15 @@ def changes(sets: Sequence[str], *, duration: str | None = None, seed: int | Non
     return values
 
 
-def say_how_long(sessions: Sequence[LiveJob]) -> None:
-    """Prints how long sessions of programs will take, before they begin.
+def say_duration(sessions: Sequence[LiveJob]) -> None:
+    """Prints the expected duration of sessions (real-time runs of other programs) before they begin.
 
     Raises:
         InputError: when this machine cannot run sessions.
     """
-    from tidegate.shell import check_surroundings, how_long
+    from tidegate.shell import check_environment, how_long
 
-    check_surroundings()
+    check_environment()
     say(how_long(sessions))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate._signals import raised
+from tidegate._signals import interruptible
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.options import Force, Seed, Sets, changes
 from tidegate.cli.terminal import say, stoppable
@@ -79,24 +79,24 @@ def play(
         write_file(out, text)
         sys.stdout.write(f"written to {out}\n")
         return
-    _serve(text, port, opened=not no_browser)
+    _serve(text, port, open_browser=not no_browser)
 
 
-def _serve(text: str, port: int, *, opened: bool) -> None:
+def _serve(text: str, port: int, *, open_browser: bool) -> None:
     import threading
     import webbrowser
 
     from tidegate.show.play import Server
 
-    with Server(text, port) as server, stoppable("the page is no longer served"), raised():
+    with Server(text, port) as server, stoppable("the page is no longer served"), interruptible():
         sys.stdout.write(f"{server.address}  Ctrl-C ends it\n")
         sys.stdout.flush()
 
-        def open_it() -> None:
+        def browse() -> None:
             if not webbrowser.open(server.address):
                 say("found no browser; open the address in a browser on this machine")
 
-        if opened:
+        if open_browser:
             # in a thread, because the call waits for browsers that run in a terminal
-            threading.Thread(target=open_it, daemon=True).start()
+            threading.Thread(target=browse, daemon=True).start()
         server.serve_forever()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate._signals import raised
+from tidegate._signals import interruptible
 from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force, Limit
 from tidegate.cli.terminal import print_json, print_run, say, say_remarks, stoppable
@@ -82,7 +82,7 @@ def import_(
     check_folder(out, RUN_FILE)
     if trace is not None:
         check_target(trace, "csv trace", lambda path: first_bytes(path).startswith(b"# duration_s="), force=force)
-    with stoppable("stopped; nothing was written"), raised(), progress(out.name, visible=not as_json) as tell:
+    with stoppable("stopped; nothing was written"), interruptible(), progress(out.name, visible=not as_json) as tell:
         run = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
     found_capacity = None if trace is None else capacity(run)
     run.save(out)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate._signals import raised
+from tidegate._signals import interruptible
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
 from tidegate.cli.options import (
@@ -25,7 +25,7 @@ from tidegate.cli.options import (
     captured,
     changes,
     check_record,
-    say_how_long,
+    say_duration,
     say_what_code_is_run,
     say_what_media_lacks,
 )
@@ -66,7 +66,7 @@ def run(
     with (
         results_only(),
         stoppable("stopped; nothing was written"),
-        raised() if media is not None else nullcontext(),
+        interruptible() if media is not None else nullcontext(),
         progress(loaded.name, visible=not as_json) as tell,
     ):
         if media is None:
@@ -182,12 +182,12 @@ def compare(
         )
         say_what_code_is_run(scenario, others.code)
     if sessions := comparison.sessions_of(names, network, seeds):
-        say_how_long(sessions)
+        say_duration(sessions)
     with (
         results_only(),
         stoppable("stopped; nothing was written"),
         # this thread encodes and judges clips
-        raised() if media is not None else nullcontext(),
+        interruptible() if media is not None else nullcontext(),
         engine_of(engine, scheduler, jobs),
         progress(f"{len(names) * seeds} runs", visible=not as_json) as tell,
     ):

@@ -144,11 +144,11 @@ def _invite(name: str, ends: Programs) -> None:
 
 def _enter(name: str, words: Sequence[str]) -> NoReturn:
     """Replaces this process by a shell or a program in a running session."""
-    from tidegate.shell import check_surroundings
+    from tidegate.shell import check_environment
     from tidegate.shell.entering import command
     from tidegate.shell.sessions import user_shell
 
-    check_surroundings("nsenter")
+    check_environment("nsenter")
     prefix, variables = command(name)
     os.execvpe(prefix[0], [*prefix, *(words or user_shell())], {**os.environ, **variables})  # noqa: S606
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate._signals import raised
+from tidegate._signals import interruptible
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.options import (
     AsJson,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidegate.scenario import Scenario
 
 live_app = typer.Typer(
-    help="Calls of our own endpoints over UDP, between two machines.", no_args_is_help=True, rich_markup_mode=None
+    help="Calls between two tidegate endpoints on two machines, over UDP.", no_args_is_help=True, rich_markup_mode=None
 )
 
 _STOPPED = 130
@@ -252,7 +252,7 @@ def _fed(scenario: Scenario, media: str, *, with_bar: bool) -> Scenario:
         return with_encoder(scenario, settings)
     with (
         stoppable("stopped; no call was made"),
-        raised(),
+        interruptible(),
         progress(f"encode {settings.clip}", visible=with_bar) as tell,
     ):
         return with_clip(scenario, settings, progress=tell)[0]
@@ -268,7 +268,7 @@ def _judged(run: Run, media: str, *, with_bar: bool) -> Run:
         say("warning: the pictures were not judged: the receiver's record of arrivals is missing")
         return run
     try:
-        with raised(), progress("judge the pictures", visible=with_bar) as tell:
+        with interruptible(), progress("judge the pictures", visible=with_bar) as tell:
             return judge(run, vmaf_every=Settings.parse(media).vmaf_every, progress=tell).judged_run()
     except (InputError, KeyboardInterrupt) as error:
         say(f"warning: the pictures were not judged: {str(error) or 'stopped'}")
@@ -287,7 +287,7 @@ def _watched(
     lines = {"media": f"the call {endpoint} has begun"} | (
         {"waiting": f"waiting for a call {endpoint}"} if waits else {}
     )
-    with raised(), progress(f"call {endpoint}", visible=with_bar) as tell:
+    with interruptible(), progress(f"call {endpoint}", visible=with_bar) as tell:
 
         def ask(phase: str, share: float) -> bool:
             if phase in lines and phase not in announced:

@@ -12,7 +12,7 @@ import typer
 from tidegate import _shipped
 from tidegate.cli.completing import complete_controllers, complete_suites
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Cases, Workers, say_how_long
+from tidegate.cli.options import AsJson, Cases, Workers, say_duration
 from tidegate.cli.terminal import kept_runs, print_json, print_names, results_only, say, stoppable, typed
 from tidegate.errors import InputError, RunError
 
@@ -155,7 +155,7 @@ def run(
     out = Path(plan.suite.name) if out is None else out
     check_folder(out, SUITE_FILE, exchanged=False)
     if sessions := plan.sessions(out):
-        say_how_long(sessions)
+        say_duration(sessions)
     bar = progress(f"{len(plan.points)} runs", visible=not as_json)
     with stoppable(partial(kept_runs, plan, out)), results_only(), engine_of(engine, scheduler, jobs), bar as tell:
         result = plan.run(out, baseline=baseline, workers=jobs, progress=tell, command=typed())

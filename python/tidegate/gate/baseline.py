@@ -36,7 +36,7 @@ from tidegate.suite.plan import SuiteJob
 REFERENCE = "fixed:500kbps"
 """The controller of the reference runs that tell engines apart: it reacts to no feedback."""
 
-_ABOUT = "A baseline of `tidegate check`: numbers of each seed, in the summary's own units, from seed 1 on."
+_ABOUT = "Baseline of `tidegate check`: one number per seed, from seed 1 on, in the units of run summaries."
 _FORMAT = 2
 _DIGITS = 6  # of a value; more would make files larger and show no difference that matters
 

@@ -102,7 +102,7 @@ def cases(outcome: Outcome, *, strict: bool) -> Iterator[Case]:
             word, message = verdict.state, _sentence(verdict)
             title = f"{verdict.case} {'became worse' if word == 'worse' else 'is undecided'}"
         group = f"{outcome.suite}.{verdict.case}"
-        yield Case(group, verdict.rule.text, state, message, word=word, title=title)
+        yield Case(group, verdict.rule.text, state, message, verdict=word, title=title)
     for name, why in outcome.failed.items():
         yield Case(f"{outcome.suite}.{name}", "runs", "error", why, title=f"{name} failed")
 

@@ -29,7 +29,7 @@ from typing import Generic, Literal, TypeVar
 from tidegate.results.stats import chance_above, holm, t_quantile
 
 LEVEL = 0.01
-"""Probability, at most, that a family whose questions are all within their limits has one that is called worse."""
+"""Maximum probability that a family whose questions are all within their limits has one that is called worse."""
 LOOKS = (5, 10, 20, 40, 80)
 """Numbers of seeds after which the evidence is looked at."""
 
@@ -39,7 +39,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True)
 class Sample:
-    """The excesses of one question over one limit, one a seed."""
+    """The excesses of one question over one limit, one for each seed."""
 
     values: Sequence[float]
 
@@ -57,7 +57,9 @@ class Sample:
         return math.sqrt(math.fsum((value - mean) ** 2 for value in self.values) / (count - 1) / count)
 
     def p_above(self) -> float:
-        """Probability, at most, of a mean at least as large if the true mean is zero; never below the sign test's.
+        """One-sided p-value of the mean: the probability of a mean at least this large if the true mean is zero.
+
+        It is Student's, but at least 0.5^n, the smallest p-value that a sign test of n values can give.
 
         >>> Sample([1.0, 1.0, 1.0]).p_above(), Sample([-1.0, -1.0, -1.0]).p_above()
         (0.125, 1.0)
@@ -65,11 +67,11 @@ class Sample:
         return max(self.student(), 0.5 ** len(self.values))
 
     def student(self) -> float:
-        """The same probability by Student's t alone."""
+        """One-sided p-value of the mean by Student's t alone."""
         return chance_above(self.values)
 
     def p_below(self) -> float:
-        """Probability of a mean as small as this or smaller if the true mean is zero, by Student's t alone."""
+        """Probability of a mean at most this large if the true mean is zero, by Student's t alone."""
         if len(self.values) > 1 and set(self.values) == {0.0}:
             return 0.0  # exactly at the limit is within it
         return chance_above([-value for value in self.values])
@@ -88,9 +90,9 @@ class Evidence:
     seeds: int
     """Number of seeds."""
     worse: float
-    """p-value for "it exceeds all of its limits": small where it does."""
+    """p-value for "the question exceeds all of its limits": small where it does."""
     fine: float
-    """p-value for "it stays within one of its limits": small where it does."""
+    """p-value for "the question stays within one of its limits": small where it does."""
 
     @classmethod
     def of(cls, excesses: Sequence[Sequence[float]], lost: int = 0, gained: int = 0) -> Evidence:
@@ -114,7 +116,7 @@ class Evidence:
 
 
 def _sign_test(heads: int, count: int) -> float:
-    """P(at least so many heads) of a fair coin."""
+    """P(at least `heads` heads) in `count` tosses of a fair coin."""
     return float(sum(math.comb(count, k) for k in range(heads, count + 1)) / 2**count)
 
 
@@ -127,7 +129,7 @@ class Family(Generic[K]):
     looks: Sequence[int] = LOOKS
     """Numbers of seeds of the looks; the last is the maximum number of seeds of any case."""
     level: float = LEVEL
-    """Probability, at most, that any question is wrongly called worse."""
+    """Maximum probability that any question is wrongly called worse."""
     _best: dict[K, float] = field(default_factory=dict)
     _fine: set[K] = field(default_factory=set)
 

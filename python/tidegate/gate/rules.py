@@ -32,15 +32,15 @@ class Rule:
     """A metric that must not become worse than the baseline by more than *all* of its limits."""
 
     text: str
-    """As it was written."""
+    """The rule as it was written."""
     metric: Metric
     """The metric that is compared."""
     sign: int
-    """1 where larger is worse, -1 where smaller is."""
+    """1 if a larger number is worse, -1 if a smaller number is worse."""
     limits: tuple[Condition, ...]
     """Limits of the change; the metric is worse where all of them are exceeded."""
     scope: str = "worst"
-    """Whose number counts: the `worst`, `mean` or `sum` of a run's contenders, or the flow of this name."""
+    """Scope of the number: the `worst`, `mean` or `sum` of a run's contenders, or the name of a flow."""
     cases: tuple[str, ...] = ("*",)
     """Patterns of the names of cases that the rule is about."""
 
@@ -93,14 +93,16 @@ class Rule:
 
 
 def _series_and_sign(limits: tuple[Condition, ...]) -> tuple[Series, int]:
-    """The series that all limits share, and the direction in which it becomes worse.
+    """The series (a metric with its scope) of all limits, and the sign of a change for the worse: 1 or -1.
+
+    A limit is the condition under which the rule fails: with `<`, smaller numbers are worse, so that the sign is -1.
 
     Raises:
         InputError: when limits are of several series or in two directions, or would fail for an improvement.
     """
     (series, *others), senses = {limit.series for limit in limits}, {limit.sense for limit in limits}
     if others:
-        raise InputError("the rule limits several metrics; expected a rule for each metric")
+        raise InputError("the rule has limits for several metrics or scopes; expected a rule for each")
     if len(senses) > 1:
         raise InputError("the rule has limits in both directions; expected a rule for each direction")
     metric, sign = series.metric, -1 if "<" in senses else 1

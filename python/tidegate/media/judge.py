@@ -214,7 +214,7 @@ class _Judge:
         form = self.got.sent.form
         scores: AbstractContextManager[vmafs.Vmaf | None] = nullcontext()
         if self.vmaf_every:
-            scores = vmafs.Vmaf(form.width, form.height, others=2, subsample=self.vmaf_every)
+            scores = vmafs.Vmaf(form.width, form.height, distorted=2, subsample=self.vmaf_every)
         with scores as vmaf:
             for number, display_tick in enumerate(ticks(self.got, self.plan)):
                 self._take(number, display_tick)

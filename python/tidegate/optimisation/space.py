@@ -13,7 +13,7 @@ from tidegate.query import ranges
 from tidegate.query.ranges import End, Range
 
 _FORMS = "KEY=2ms:50ms, KEY=log:100kbps:10Mbps, KEY=gcc,nada"
-_DIGITS = 3  # of a value, beyond the first digit of the range's width
+_DIGITS = 3  # of a value, in addition to the first digit of the range's width
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Setting:
             return number
         if self.whole:
             return str(int(number))
-        # rounded to the finest difference that values have; the ends stay as they are
+        # rounded to a fixed resolution (_DIGITS), but not beyond the bounds of the range
         width = number if self.log else self.high - self.low
         exponent = math.floor(math.log10(width)) - _DIGITS
         rounded = Decimal(repr(number)).quantize(Decimal(1).scaleb(exponent), ROUND_HALF_EVEN)

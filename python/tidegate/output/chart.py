@@ -74,10 +74,10 @@ class Dot:
     title: str = ""
     """An explanation, for a reader who points at it."""
     label: str = ""
-    """A text beside it, where there is room."""
+    """A text beside the point, where there is room."""
     size: Literal["small", "plain", "large"] = "plain"
     half: float = 0.0
-    """Half of its interval, upwards and downwards."""
+    """Half-width of the interval of `y`, drawn upwards and downwards."""
 
 
 @dataclass(frozen=True)

@@ -49,12 +49,12 @@ class Number:
     metric: Metric
     """The metric, with unit and digits."""
     value: Interval
-    """Mean and half the interval, in the units of the summary."""
+    """Mean and half-width of its interval, in the units of the summary."""
     mark: Literal["", "best", "unsure", "out", "sure"] = ""
     """`best`: the best of its row; `unsure`: the best mean, perhaps by chance; `out`: not compared; `sure`: a
     difference whose sign is certain."""
-    instead: str = ""
-    """A text in place of a missing number, such as `failed`."""
+    replacement: str = ""
+    """A text that is shown in place of the number, such as `failed`."""
     title: str = ""
     """An explanation, for a reader who points at it."""
     shade: tuple[str, str] | None = None

@@ -369,8 +369,8 @@ def _head(column: Column) -> Sequence[Content]:
 
 def _number(number: Number, *, units: bool) -> Markup:
     metric, value = number.metric, number.value
-    if number.instead:
-        return text(number.instead)
+    if number.replacement:
+        return text(number.replacement)
     parts: list[Content] = [quantity(metric, value.mean if value.count else None, unit=units, signed=number.signed)]
     if value.half is not None:
         parts.append(tag("span", f" ± {metric.show(value.half)}", class_="interval"))

@@ -25,8 +25,8 @@ class Case:
     """The reason, in a sentence."""
     text: str = ""
     """The reason at length."""
-    word: str = ""
-    """The result in the tool's own word, such as `worse`, to precede the sentence."""
+    verdict: str = ""
+    """The result in the tool's own term, such as `worse`, which precedes the message."""
     title: str = ""
     """The headline of an annotation."""
 
@@ -47,7 +47,7 @@ def xml(name: str, suites: Mapping[str, Sequence[Case]]) -> str:
         for case in cases:
             test = ET.SubElement(group, "testcase", classname=printable(case.group), name=printable(case.name))
             if case.state != "passed":
-                message = f"{case.word}: {case.message}" if case.word else case.message
+                message = f"{case.verdict}: {case.message}" if case.verdict else case.message
                 outcome = ET.SubElement(test, case.state, message=printable(message))
                 outcome.text = printable(case.text)
     ET.indent(root)

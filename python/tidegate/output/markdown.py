@@ -123,7 +123,7 @@ def table(table: Table, *, whole: bool = True) -> str:
 def _cell(cell: Cell, row: Row) -> str:
     match cell:
         case Number():
-            text = escape(cell.instead) or cell.metric.show_interval(cell.value, signed=cell.signed)
+            text = escape(cell.replacement) or cell.metric.show_interval(cell.value, signed=cell.signed)
             bold = cell.mark in {"best", "unsure", "sure"}
             return f"**{text}**{' ?' if cell.mark == 'unsure' else ''}" if bold else text
         case Judged():

@@ -64,8 +64,8 @@ def print_rows(
 
     Args:
         headers: Column headers.
-        rows: Its cells; a row may have fewer cells than there are headers.
-        text_columns: Indices of left-aligned columns beside the first one.
+        rows: The cells of each row; a row may have fewer cells than there are headers.
+        text_columns: Indices of left-aligned columns, in addition to the first column.
         folded: Indices of columns that may wrap; if there are any, the table is never split.
         key_columns: The number of columns that identify a row and are repeated in each part.
     """
@@ -81,21 +81,21 @@ def print_rows(
             table.add_row(*(row[column] for column in columns if column < len(row)))
         return table
 
-    to, stub = console(), [*range(key_columns)]
+    target, stub = console(), [*range(key_columns)]
     parts = [[*range(len(headers))]]
     if sys.stdout.isatty() and not folded:
         parts = [[*stub]]
         for column in range(key_columns, len(headers)):
-            if parts[-1] != stub and _width(drawn([*parts[-1], column])) > to.width:
+            if parts[-1] != stub and _width(drawn([*parts[-1], column])) > target.width:
                 parts.append([*stub])
             parts[-1].append(column)
     tables = [drawn(part) for part in parts]
     if not folded:
-        to = _console(max(to.width, *map(_width, tables)))
+        target = _console(max(target.width, *map(_width, tables)))
     for number, table in enumerate(tables):
         if number:
-            to.print()
-        to.print(table)
+            target.print()
+        target.print(table)
 
 
 def _width(table: RichTable) -> int:
@@ -184,7 +184,7 @@ def _print_table(table: Table) -> None:
 def _cell(cell: Cell, row: Row) -> str | Text:
     match cell:
         case Number():
-            text = cell.instead or cell.metric.show_interval(cell.value, signed=cell.signed)
+            text = cell.replacement or cell.metric.show_interval(cell.value, signed=cell.signed)
             if row.metric is None:
                 return Text(printable(text), "bold") if cell.mark == "sure" else text
             # every cell has room for a mark, so that numbers are aligned

@@ -1,9 +1,9 @@
-"""Rules of numbers with 95 % intervals: `udp.loss / gcc.loss >= 2 and gcc.loss < 0.2`.
+"""Expressions of numbers with 95 % intervals: rules and numbers, such as `udp.loss / gcc.loss >= 2 and gcc.loss < 0.2`.
 
 The means of its measures decide whether a rule holds. It is also *sure* if every value inside the 95 % intervals
 gives the same result. `significant(a < b)` holds only where it is sure, which for two bare measures means that their
-intervals do not overlap. Arithmetic uses the ends of intervals, which assumes the worst luck on both sides. A
-difference between runs that share their luck is therefore better measured seed by seed, as a measure of its own.
+intervals do not overlap. Arithmetic uses the ends of intervals, as if both sides were at their worst by chance. A
+difference between runs with the same random numbers is therefore better measured for each seed, as its own measure.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ class Expression:
     """
 
     def __init__(self, text: str) -> None:
-        """Parses a rule.
+        """Parses a rule or a number.
 
         Raises:
-            InputError: when the text is not a rule; says what was found and what would be right.
+            InputError: when the text is neither a rule nor a number; says what was found and what would be right.
         """
         self.text = " ".join(text.split())
         self.tree = parse(self.text, f'found {show(text)}; expected a rule such as "udp.loss / gcc.loss >= 2"')

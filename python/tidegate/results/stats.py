@@ -92,7 +92,7 @@ class Interval:
     mean: float
     """The mean; NaN where no run has a value."""
     half: float | None
-    """Half the interval's width; `None` with fewer than two runs."""
+    """Half-width of the 95 % interval (`mean` ± `half`); `None` with fewer than two runs."""
     count: int
     """Number of runs that have a value."""
 

@@ -56,7 +56,7 @@ class Packer:
     def _dump(self, content: Any) -> tuple[bytes, frozenset[Hash]]:
         out = io.BytesIO()
         pickler = _Pickler(out, self._shared)
-        with _by_value():
+        with _modules_by_value():
             try:
                 pickler.dump(content)
             except InputError:
@@ -158,12 +158,12 @@ def _code(label: str, factory: Any) -> bytes:
     """Pickles the code of a controller, with the modules beside its file that it uses."""
     made_by = factory.func if isinstance(factory, partial) else factory
     try:
-        with _by_value(registry.modules_beside(made_by)):
+        with _modules_by_value(registry.modules_beside(made_by)):
             return bytes(cloudpickle.dumps(factory))
     except Exception as error:
         raise InputError(
-            f"{label}: cannot be sent to another machine: {_brief(error)}; create open files, locks and "
-            "sessions in the controller's __init__, not in its module"
+            f"{label}: cannot be sent to another machine: {_brief(error)}; open files, and create locks "
+            "and sessions, in the controller's __init__, not at module level"
         ) from error
 
 
@@ -184,8 +184,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 @contextmanager
-def _by_value(imported: Iterator[ModuleType] | None = None) -> Iterator[None]:
-    """Makes cloudpickle take modules by value inside that another machine cannot import."""
+def _modules_by_value(imported: Iterator[ModuleType] | None = None) -> Iterator[None]:
+    """Context in which cloudpickle pickles modules by value if another machine cannot import them."""
     if imported is None:
         imported = (module for name, module in list(sys.modules.items()) if name.startswith(_OURS))
     modules = list(imported)

@@ -215,13 +215,13 @@ class LiveWorld:
         return self._so_far().metrics(flow)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the scenario with all changes as its moves to a TOML file, completely or not at all.
+        """Writes the scenario to a TOML file, with each change so far as a timed move; completely or not at all.
 
-        `tidegate run` of the file gives the digest of this world after `finish`.
+        `tidegate run` of the file has the same digest as this world after `finish`.
 
         Raises:
             InputError: when the scenario names files relative to its folder, and `path` is in another folder.
-            OutputError: when it cannot be written.
+            OutputError: when the file cannot be written.
         """
         path, base = Path(path), self._scenario.base
         named = [name for name in self._input.inputs.files if not Path(name).is_absolute() and (base / name).is_file()]

@@ -72,7 +72,7 @@ class Flow(Model):
             listed = " and ".join(kinds) or "none"
             yield Problem(path, f"found {listed}; expected exactly one of media, udp, tcp and external")
         if self.from_ == self.to:
-            yield Problem((*path, "to"), f'found "{self.to}"; expected another point than in from')
+            yield Problem((*path, "to"), f'found "{self.to}"; expected a point other than the one in `from`')
         last = Duration(self.start + self.start_step * (self.count - 1))
         if last >= duration > 0:
             key = "start" if self.start >= duration else "start_step"

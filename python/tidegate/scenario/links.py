@@ -240,7 +240,7 @@ class Link(Way, _Ends):
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         if self.from_ == self.to:
-            yield Problem((*path, "to"), f'found "{self.to}"; expected another point than in from')
+            yield Problem((*path, "to"), f'found "{self.to}"; expected a point other than the one in `from`')
         yield from _direction_problems(self, self.capacity, path, duration)
         if not isinstance(self.back, bool):
             inner = (*path, "back")

@@ -34,10 +34,10 @@ class RunInput:
 
 
 class Lowered:
-    """A scenario as the engine takes it, with its files loaded once for all seeds.
+    """A scenario translated ("lowered") into the engine's input, with its files loaded once for all seeds.
 
-    Runs in threads share it. Another process gets the scenario alone and loads the files itself, once for all its runs
-    of this object.
+    Runs in threads share the object. Another process gets only the scenario, and loads the files once for all runs of
+    this object.
 
     Args:
         scenario: The scenario to run.

@@ -145,7 +145,7 @@ def _of_radio_users(scenario: Scenario) -> Iterator[Problem]:
             continue
         if user.several:
             several = f'"{user.name}" are several users of the radio network, each with a flow of its own'
-            reason = f"{several}, which begins and ends by its user's arrival"
+            reason = f"{several}, whose begin and end follow from its user's arrival and cannot be moved"
         else:
             reason = f'its user "{user.name}" is not there at its start ({Duration(user.start + flow.start)})'
         yield Problem(("moves", position, "flow"), f'found "{move.flow}"; {reason}')

@@ -174,5 +174,7 @@ def _templates(scenario: Scenario, groups: Mapping[str, Users]) -> Iterator[Prob
             yield Problem((*path, "count"), message)
         if flow.external is not None and any(groups[end].several for end in ends):
             yield Problem(path, f'an external flow needs a single user, but "{ends[0]}" stands for several')
-        if len(ends) > 1 and any(groups[end].several for end in ends):
-            yield Problem((*path, "to"), "both ends are users of the radio network; expected a single user at each end")
+        several = [end for end in ends if groups[end].several]
+        if len(ends) > 1 and several:
+            message = f'both ends are users of the radio network, and "{several[0]}" stands for several of them'
+            yield Problem((*path, "to"), f"{message}; name a single user at each end")

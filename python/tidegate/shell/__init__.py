@@ -11,7 +11,7 @@ from tidegate.shell._contender import Contender, LiveJob, attempt, beside, how_l
 from tidegate.shell._judging import LIMITS, Lateness, verdict
 from tidegate.shell._scenario import with_programs
 from tidegate.shell._streams import Stream, streams
-from tidegate.shell.sessions import Programs, Session, check_surroundings, replay, session
+from tidegate.shell.sessions import Programs, Session, check_environment, replay, session
 
 __all__ = [
     "LIMITS",
@@ -23,7 +23,7 @@ __all__ = [
     "Stream",
     "attempt",
     "beside",
-    "check_surroundings",
+    "check_environment",
     "how_long",
     "replay",
     "session",

@@ -26,7 +26,7 @@ from tidegate.shell._judging import Lateness, verdict
 from tidegate.shell._network import SIDES
 from tidegate.shell._scenario import Standing, standing_for
 from tidegate.shell.entering import alive
-from tidegate.shell.sessions import FILES, Programs, begin, check_surroundings, replay, search_path
+from tidegate.shell.sessions import FILES, Programs, begin, check_environment, replay, search_path
 from tidegate.units import show
 
 AGAIN = 3
@@ -297,7 +297,7 @@ def attempt(
     """
     done: list[Any] = []
     if jobs:
-        check_surroundings()
+        check_environment()
         _clear_leftovers()
     total = sum(job.seconds for job in jobs)
     before = 0.0

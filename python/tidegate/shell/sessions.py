@@ -83,7 +83,7 @@ class Session:
         return self.run.save(out, also=[*(self.folder / name for name in FILES), *captures])
 
 
-def check_surroundings(*more: str) -> None:
+def check_environment(*more: str) -> None:
     """Checks that this machine can run sessions.
 
     Args:
@@ -176,7 +176,7 @@ def session(
         InputError: when the scenario or this machine does not allow it.
         RunError: when the session failed.
     """
-    check_surroundings()
+    check_environment()
     live = with_programs(scenario, call)
     run_input = lower(live, seed=seed, record="summary")
     memory.check(run_input)

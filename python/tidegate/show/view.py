@@ -149,7 +149,9 @@ def remarks(summaries: Iterable[Mapping[str, Any]]) -> Remarks:
 
 
 def session_sums(members: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Sums over all members of a session; for times, means weighted by the number of events that they belong to.
+    """Sums over all members of a session; for times, means weighted by the number of events that each mean is over.
+
+    `losses_heard` is the number of losses of a member's packets that other members reported to it.
 
     >>> session_sums([
     ...     {"losses": 2, "reported_early": 1, "reported_regular": 0, "waiting_ms_mean": 4.0},

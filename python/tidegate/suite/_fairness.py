@@ -27,11 +27,11 @@ def static_periods(shares: Shares, flows: Sequence[Rates]) -> list[Stretch]:
     return rating.static(pairwise(sorted(times)))
 
 
-def least_ratio(shares: Shares, flows: Sequence[Rates], length: float) -> float | None:
-    """The least ratio of two flows' rates, over windows of a length in static periods.
+def min_ratio(shares: Shares, flows: Sequence[Rates], length: float) -> float | None:
+    """The minimum ratio of two flows' rates, each divided by the flow's weight (its priority in a coupling).
 
-    Only flows with a link in common and equal shares are compared, both divided by their priorities. The ratio is 0
-    where neither flow received anything.
+    Rates are means over time windows of `length` seconds in static periods. Two flows are compared if they have a link
+    in common and equal shares per weight. The ratio is 0 where neither flow received anything.
     """
     ratios = []
     for begin, end in static_periods(shares, flows):
@@ -52,15 +52,15 @@ def _alike(shares: Shares, first: str, second: str, time: float) -> bool:
 
 
 def _windows(begin: float, end: float, length: float) -> tuple[Floats, Floats]:
-    """Windows that begin a second apart, or one length apart if that is less."""
+    """Begins and ends of time windows, which begin a second apart, or `length` apart if `length` is less."""
     step = min(1.0, length)
     count = int((end - begin - length) / step + 1e-6) + 1 if end - begin >= length else 0
     starts = grid(begin, step, count)
     return starts, starts + length
 
 
-def least_jain(shares: Shares, flows: Sequence[Rates]) -> float | None:
-    """The least of Jain's index of what each flow received of its share, over windows of 20 s in static periods."""
+def min_jain(shares: Shares, flows: Sequence[Rates]) -> float | None:
+    """The minimum of Jain's index of the flows' received fractions of their shares, in time windows of 20 s."""
     indices = []
     for begin, end in static_periods(shares, flows):
         active = [flow for flow in flows if 0 < shares.at(flow.name, begin) < np.inf]
@@ -73,7 +73,7 @@ def least_jain(shares: Shares, flows: Sequence[Rates]) -> float | None:
 
 
 def over_cross_traffic(shares: Shares, contenders: Sequence[Rates], cross_traffic: Sequence[Rates]) -> float | None:
-    """The contenders' mean rate over that of elastic cross traffic, in whole windows of 20 s in static periods."""
+    """Ratio of the mean rates of contenders and elastic cross traffic, in whole time windows of 20 s."""
     elastic = [flow for flow in cross_traffic if any(most == np.inf for _, most in shares.demands[flow.name].most)]
     ways = {link for flow in contenders for link in shares.demands[flow.name].way}
     elastic = [flow for flow in elastic if ways & set(shares.demands[flow.name].way)]
@@ -88,12 +88,14 @@ def over_cross_traffic(shares: Shares, contenders: Sequence[Rates], cross_traffi
             bits += sum(float(flow.received(begin, begin + length)) for flow in active)
             seconds += length * len(active)
         means.append(bits / seconds if seconds else None)
-    ours, theirs = means
-    return None if ours is None or theirs is None else rating.ratio(ours, theirs)
+    contender_rate, elastic_rate = means
+    if contender_rate is None or elastic_rate is None:
+        return None
+    return rating.ratio(contender_rate, elastic_rate)
 
 
 def delivered(shares: Shares, flows: Sequence[Rates], begin: float) -> float | None:
-    """Bits received by all flows from a time on, over the bits of their shares."""
+    """Bits received by all flows from `begin` on, as a fraction of the bits of their shares."""
     end = float(shares.edges_s[-1])
     received = sum(float(flow.received(begin, end)) for flow in flows)
     return rating.ratio(received, sum(float(shares.bits(flow.name, begin, end)) for flow in flows))

@@ -2,8 +2,8 @@
 
 `final = 0.2 video + 0.1 audio + network`, `network = 0.2 delay + 0.2 receive rate + 0.3 loss`, each part from 0 to 100
 (github.com/OpenNetLab/challenge-HOWTO, README.md, "Final Score"; parts from packets as
-github.com/OpenNetLab/Challenge-Environment, `metrics/utils/net_eval_method.py`, computes them). Video is VMAF over that
-of an ideal network, audio all or nothing by DNSMOS, which the evaluation took as 100.
+github.com/OpenNetLab/Challenge-Environment, `metrics/utils/net_eval_method.py`, computes them). Video is VMAF as
+a fraction of the VMAF in an ideal network; audio is all or nothing by DNSMOS, and the evaluation took it as 100.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from typing import Any
 
 import numpy as np
 
-MOST_DELAY_MS = 400.0
-"""The delay from which on there are no points (`metrics/eval_network.py`, `--max_delay`)."""
+MAX_DELAY_MS = 400.0
+"""Maximum delay, in ms; from this delay on there are no points (`metrics/eval_network.py`, `--max_delay`)."""
 DELAY_WEIGHT, RATE_WEIGHT, LOSS_WEIGHT = 0.2, 0.2, 0.3
 VIDEO_WEIGHT, AUDIO_WEIGHT = 0.2, 0.1
 
 
 def network_score(delay_p95_ms: float, delay_min_ms: float, rate_fraction: float, loss_fraction: float) -> float:
-    """Points for the network, 0 to 70, from what a run's summary has.
+    """Points for the network, 0 to 70, from the summary of a run.
 
     Args:
-        delay_p95_ms: 95th percentile of one-way delay, in milliseconds.
-        delay_min_ms: The least, in milliseconds.
-        rate_fraction: Received rate over that of an ideal network; what is over 1 counts as 1.
-        loss_fraction: Packets lost over packets sent.
+        delay_p95_ms: 95th percentile of the one-way delay, in ms.
+        delay_min_ms: Minimum one-way delay, in ms.
+        rate_fraction: Received rate as a fraction of the rate in an ideal network; a value above 1 counts as 1.
+        loss_fraction: Packets lost as a fraction of the packets sent.
 
     >>> round(network_score(130.0, 40.0, 0.9, 0.02), 2)
     62.4
     >>> network_score(500.0, 40.0, 1.2, 0.0), network_score(450.0, 420.0, 0.0, 1.0)
     (50.0, 0.0)
     """
-    room = MOST_DELAY_MS - delay_min_ms
-    delay = max(0.0, MOST_DELAY_MS - delay_p95_ms) / room if room > 0 else 0.0
+    room = MAX_DELAY_MS - delay_min_ms
+    delay = max(0.0, MAX_DELAY_MS - delay_p95_ms) / room if room > 0 else 0.0
     rate, received_fraction = min(1.0, rate_fraction), 1.0 - loss_fraction
     return 100 * (DELAY_WEIGHT * delay + RATE_WEIGHT * rate + LOSS_WEIGHT * received_fraction)
 
 
 def network_score_of_packets(packets: Iterable[Mapping[str, Any]], ideal_rate_bps: float) -> float | None:
-    """The same from the packets that arrived, as the challenge's own evaluation has it.
+    """Points for the network, 0 to 70, from the packets that arrived, by the challenge's own evaluation.
 
-    Delays are relative to that of the first packet of each stream, because clocks differ; delay and rate are means over
-    streams; what sequence numbers leave out was lost.
+    Delays are relative to the delay of the first packet of each stream, because clocks differ; delay and rate are means
+    over streams; packets whose sequence numbers are missing count as lost.
 
     Args:
         packets: In order of arrival, with `ssrc`, `sequence_number` (unwrapped), `send_time_ms`, `arrival_time_ms` and
             `payload_size` in bytes, as AlphaRTC's estimators get them.
-        ideal_rate_bps: What a stream receives in an ideal network, bit/s of payload.
+        ideal_rate_bps: Payload rate of a stream in an ideal network, in bit/s.
 
     Returns:
         Points; `None` without packets.
@@ -66,8 +66,8 @@ def network_score_of_packets(packets: Iterable[Mapping[str, Any]], ideal_rate_bp
     for stream in streams.values():
         raw = np.array([packet["arrival_time_ms"] - packet["send_time_ms"] for packet in stream], np.float64)
         relative = raw - raw[0]
-        p95 = float(np.percentile(np.minimum(relative, MOST_DELAY_MS), 95))
-        delays.append((MOST_DELAY_MS - p95) / (MOST_DELAY_MS - float(relative.min())))
+        p95 = float(np.percentile(np.minimum(relative, MAX_DELAY_MS), 95))
+        delays.append((MAX_DELAY_MS - p95) / (MAX_DELAY_MS - float(relative.min())))
         rates += _rate(stream)
     received = sum(map(len, streams.values()))
     rate = min(1.0, float(np.mean(rates)) / ideal_rate_bps) if rates else 0.0
@@ -76,7 +76,7 @@ def network_score_of_packets(packets: Iterable[Mapping[str, Any]], ideal_rate_bp
 
 
 def _rate(stream: list[Mapping[str, Any]]) -> list[float]:
-    """Bits of payload a second until the last packet that came later than the first; nothing if none did."""
+    """Payload rate in bit/s up to the last packet that arrived later than the first; empty if none did."""
     first = stream[0]["arrival_time_ms"]
     size, rate = 0, 0.0
     for packet in stream:
@@ -91,8 +91,8 @@ def final_score(network: float, vmaf: float, ideal_vmaf: float = 100.0) -> float
 
     Args:
         network: Points for the network.
-        vmaf: Mean VMAF of what was seen.
-        ideal_vmaf: That of an ideal network.
+        vmaf: Mean VMAF of the displayed pictures.
+        ideal_vmaf: Mean VMAF of the displayed pictures in an ideal network.
 
     >>> final_score(62.4, 80.0), final_score(70.0, 99.0, 95.0)
     (88.4, 100.0)

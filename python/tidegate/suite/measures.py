@@ -124,8 +124,8 @@ def _run_numbers(
     if shares is None or not lives:
         return numbers
     for length in (1, 5, 20):
-        numbers[f"fairness_min_{length}s"] = fairness.least_ratio(shares, contenders, float(length))
-    numbers["jain_min_20s"] = fairness.least_jain(shares, contenders)
+        numbers[f"fairness_min_{length}s"] = fairness.min_ratio(shares, contenders, float(length))
+    numbers["jain_min_20s"] = fairness.min_jain(shares, contenders)
     cross_traffic = [flows[name] for name in tcp if name in flows]
     numbers["cross_ratio_20s"] = fairness.over_cross_traffic(shares, contenders, cross_traffic)
     numbers["delivered_fraction"] = fairness.delivered(shares, list(flows.values()), min(lives) + STARTUP)

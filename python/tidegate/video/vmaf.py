@@ -38,38 +38,41 @@ def program() -> str | None:
 
 
 class Vmaf:
-    """Compares pictures with their originals as they come, and holds only a few of them.
+    """Compares distorted pictures with their references as they come, and holds only a few of them.
 
     A context; after it `scores` has the results.
     """
 
-    def __init__(self, width: int, height: int, *, others: int = 1, subsample: int = 5) -> None:
-        """Takes pictures of one size, `others` of them for each original; scores each `subsample`-th frame."""
+    def __init__(self, width: int, height: int, *, distorted: int = 1, subsample: int = 5) -> None:
+        """Compares pictures of one size with `distorted` pictures per reference; scores each `subsample`-th frame."""
         self._form = (width, height)
-        self._others = others
+        self._distorted = distorted
         self._subsample = subsample
         self._frames = 0
         self.scores: list[Floats] = []
-        """For each of the others, the score of each frame, 0 to 100; NaN for frames without a score."""
+        """Scores of each series of distorted pictures: 0 to 100 for each frame; NaN for frames without a score."""
 
     def __enter__(self) -> Self:
         """Starts the program."""
         self._folder = tempfile.TemporaryDirectory(prefix="tidegate-vmaf-")
         path = Path(self._folder.name)
         width, height = self._form
-        stack = self._others + 1
+        stack = self._distorted + 1
         names = [f"[p{k}]" for k in range(stack)]
-        graph = [f"[0:v]split={stack + self._others - 1}" + "".join(f"[s{k}]" for k in range(stack + self._others - 1))]
-        # a copy of the original for each comparison
-        graph += [f"[s{k}]crop={width}:{height}:0:0[r{k}]" for k in range(self._others)]
+        graph = [
+            f"[0:v]split={stack + self._distorted - 1}" + "".join(f"[s{k}]" for k in range(stack + self._distorted - 1))
+        ]
+        # a copy of the reference for each comparison
+        graph += [f"[s{k}]crop={width}:{height}:0:0[r{k}]" for k in range(self._distorted)]
         graph += [
-            f"[s{self._others + k}]crop={width}:{height}:0:{(k + 1) * height}{names[k]}" for k in range(self._others)
+            f"[s{self._distorted + k}]crop={width}:{height}:0:{(k + 1) * height}{names[k]}"
+            for k in range(self._distorted)
         ]
         graph += [
             f"{names[k]}[r{k}]libvmaf=model=version={MODEL}:n_subsample={self._subsample}:log_fmt=json:log_path={k}.json[o{k}]"
-            for k in range(self._others)
+            for k in range(self._distorted)
         ]
-        sinks = [part for k in range(self._others) for part in ("-map", f"[o{k}]", "-f", "null", "-")]
+        sinks = [part for k in range(self._distorted) for part in ("-map", f"[o{k}]", "-f", "null", "-")]
         size = f"{width}x{height * stack}"
         source = ["-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", size, "-r", "25", "-i", "pipe:0"]
         command = [str(program()), "-nostdin", "-hide_banner", "-loglevel", "error", *source]
@@ -83,8 +86,8 @@ class Vmaf:
         )
         return self
 
-    def add(self, original: Picture, others: Sequence[Picture]) -> None:
-        """The next original with the pictures that are compared with it.
+    def add(self, reference: Picture, distorted: Sequence[Picture]) -> None:
+        """Adds the next reference with its distorted pictures.
 
         Raises:
             RunError: when the program has stopped.
@@ -92,7 +95,7 @@ class Vmaf:
         pipe = self._pipe()
         try:
             # one below the other: all of Y, then U, then V
-            for plane in chain.from_iterable(zip(*map(planes, [original, *others]), strict=True)):
+            for plane in chain.from_iterable(zip(*map(planes, [reference, *distorted]), strict=True)):
                 pipe.write(np.ascontiguousarray(plane).data)
         except OSError:
             raise RunError(f"VMAF: {self._last_error()}") from None
@@ -125,9 +128,9 @@ class Vmaf:
             if kind is None and self._frames:
                 if code:
                     raise RunError(f"VMAF: {self._last_error()}")
-                self.scores = [self._load_scores(Path(self._folder.name) / f"{k}.json") for k in range(self._others)]
+                self.scores = [self._load_scores(Path(self._folder.name) / f"{k}.json") for k in range(self._distorted)]
             elif kind is None:
-                self.scores = [np.zeros(0) for _ in range(self._others)]
+                self.scores = [np.zeros(0) for _ in range(self._distorted)]
         finally:
             self._errors.close()
             self._folder.cleanup()

@@ -43,7 +43,7 @@ def everywhere(text: str) -> Document:
     """A document with a text in each place that has one."""
     rows = [
         Row([text, text, text], detail=False),
-        Row([text, Number(RATE, Interval(1e6, None, 1), instead=text), Number(RATE, Interval(1e6, 1.0, 2))], RATE),
+        Row([text, Number(RATE, Interval(1e6, None, 1), replacement=text), Number(RATE, Interval(1e6, 1.0, 2))], RATE),
         Row([Judged([text], "bad", text), Items([text]), Phrase(text, "good")]),
         Row([text, text, text], RATE, kind="words"),
     ]

@@ -12,7 +12,7 @@ CASES = [
     Case(
         "short.steps", "loss > 1%", "failure", "0 to 5 %,\nfor sure", "at length: 5 > 1", "worse", "steps, today: worse"
     ),
-    Case("short.tcp", "loss > 1%", "skipped", "0 to 1 %", word="undecided", title="tcp is undecided"),
+    Case("short.tcp", "loss > 1%", "skipped", "0 to 1 %", verdict="undecided", title="tcp is undecided"),
     Case("short.tcp", "runs", "error", "no \x07 link", title="tcp failed"),
 ]
 

@@ -289,7 +289,7 @@ WRONG = [
     ('delay = "10ms"', 'loss = { mean = "90%", burst = 2 }',
      "6: links.cable.loss.mean: found 0.9; expected at most 0.667 with bursts of 2"),
     ('delay = "10ms"', "byte_error = nan", "6: links.cable.byte_error: found nan; a fraction lies between 0 and 1"),
-    ('delay = "10ms"', 'to = "left"', '6: links.cable.to: found "left"; expected another point than in from'),
+    ('delay = "10ms"', 'to = "left"', '6: links.cable.to: found "left"; expected a point other than the one in `from`'),
     ('delay = "10ms"', "queue = { packets = 0 }", "6: links.cable.queue.packets: found 0; expected a number of at least 1"),
     ('delay = "10ms"', 'jitter = { uniform = "0s" }',
      '6: links.cable.jitter.uniform: found "0s"; expected more than zero'),

@@ -167,7 +167,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> Sessions:
     """Sessions that are not had."""
     fake = Sessions([], {})
     monkeypatch.setattr(_contender, "begin", fake.begin)
-    monkeypatch.setattr(_contender, "check_surroundings", lambda *_: None)
+    monkeypatch.setattr(_contender, "check_environment", lambda *_: None)
     return fake
 
 
@@ -344,7 +344,7 @@ def test_noisy_sessions_are_had_again_three_times_at_most_and_the_best_is_kept(
 
 
 def test_an_error_costs_the_others_nothing_and_ctrl_c_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_contender, "check_surroundings", lambda *_: None)
+    monkeypatch.setattr(_contender, "check_environment", lambda *_: None)
     jobs = [LiveJob.of("program:true", scenario(PLAIN), "call", seed) for seed in (1, 2, 3)]
 
     def hold(job: LiveJob, tell: Any) -> int:

@@ -281,7 +281,7 @@ def test_wrong_uses_are_told_and_nothing_is_started(
     cli: Cli, typed: list[str], says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    monkeypatch.setattr("tidegate.shell.check_environment", lambda *_: None)
     outcome = cli("shell", *typed)
     assert outcome.code in {1, 2}
     assert says in outcome.err
@@ -304,7 +304,7 @@ def test_elsewhere_than_on_linux_it_says_so(cli: Cli, monkeypatch: pytest.Monkey
 
 
 def test_a_folder_with_something_else_is_left_alone(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    monkeypatch.setattr("tidegate.shell.check_environment", lambda *_: None)
     (tmp_path / "mine.txt").write_text("mine")
     outcome = cli("shell", "home-broadband", "--out", str(tmp_path), "--", "true", "--", "true")
     assert outcome.code == 1
@@ -366,7 +366,7 @@ def test_a_registry_that_others_may_write_to_is_not_read(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    monkeypatch.setattr("tidegate.shell.check_environment", lambda *_: None)
     (tmp_path / "tidegate").mkdir()
     (tmp_path / "tidegate").chmod(0o777)
     outcome = cli("shell", "--enter", "x")
@@ -378,7 +378,7 @@ def test_what_a_killed_session_left_is_cleared_and_nothing_else(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr("tidegate.shell.check_surroundings", lambda *_: None)
+    monkeypatch.setattr("tidegate.shell.check_environment", lambda *_: None)
     registry, abandoned, mine = tmp_path / "tidegate", tmp_path / "tidegate-session-1", tmp_path / "mine"
     for folder in (registry, abandoned, mine):
         folder.mkdir(mode=0o700)

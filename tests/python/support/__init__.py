@@ -86,10 +86,10 @@ def need_namespaces() -> None:
     if sys.platform != "linux":
         pytest.skip("sessions of real programs need Linux", allow_module_level=True)
     from tidegate import InputError
-    from tidegate.shell import check_surroundings
+    from tidegate.shell import check_environment
 
     try:
-        check_surroundings()
+        check_environment()
     except InputError as reason:
         pytest.skip(str(reason), allow_module_level=True)
 

@@ -131,7 +131,7 @@ def test_vmaf_and_ssim_are_those_of_ffmpeg(tmp_path: Path) -> None:
 
     originals = list(Procedural(176, 144).pictures(11))
     blurred = [(picture // 2 + np.roll(picture, 5, axis=1) // 2).astype(np.uint8) for picture in originals]
-    with Vmaf(176, 144, others=2, subsample=5) as vmaf:
+    with Vmaf(176, 144, distorted=2, subsample=5) as vmaf:
         for original, blurry in zip(originals, blurred, strict=True):
             vmaf.add(original, [original, blurry])
     same, bad = vmaf.scores

@@ -101,6 +101,10 @@ def test_a_cell_run_loses_nothing_says_the_same_again_and_fills_its_tables() -> 
     assert {"phone-1", "caller-1"} < set(radio.to_numpy("user"))
     assert np.all((cqi >= 0) & (cqi <= 15))
     assert -10 < np.nanmedian(sinr) < 40
+    # blocks that are sent just before a row of the table arrive in the time of the next one: bytes, but no SINR
+    unsent = (radio.to_numpy("blocks") == 0) & (radio.to_numpy("bytes") > 0)
+    assert unsent.any()
+    assert np.array_equal(np.isnan(sinr), unsent)
     # all bytes that left the network are in the blocks that arrived, with 2 bytes of PDCP header a packet
     carried = next(link for link in once.summary["links"] if link["link"] == "lte")["carried_bps"] * 20 / 8
     blocks = radio.to_numpy("bytes").sum()

@@ -70,7 +70,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
         if "pacer" in axes:
             times, size = ends.pacer
             axes["pacer"].step(times, size / 1e3, where="post", color=colour, linewidth=1.0)
-            axes["pacer"].set_ylabel("At the sender (kB)")
+            axes["pacer"].set_ylabel("Queued at the sender (kB)")
             axes["pacer"].set_ylim(bottom=0)
         if "frame" in axes:
             _frames(axes["frame"], ends, colour)

@@ -209,7 +209,7 @@ def _network(runs: Sequence[RunLike]) -> Iterator[Section]:
         for name in names:
             mean = replace(Interval.of(link.get(name) for link in same), half=None)
             unlimited = "unlimited" if name == "capacity_bps" and not mean.count else ""
-            cells.append(Number(metric(name), mean, instead=unlimited))
+            cells.append(Number(metric(name), mean, replacement=unlimited))
         rows.append(Row([str(entry["link"]), *cells]))
     sentences = ["Means over all runs."] if len(runs) > 1 else []
     sentences += [f"{share}." for share in played.sentences(run.summary for run in runs)]

@@ -208,7 +208,7 @@ def _map(swept: Swept, panel: Panel, name: str, scale: tuple[float, float, Metri
             mean = combination.mean(name)
             value = mean.mean * quantity.scale
             cells.append(
-                Number(quantity, mean, title=_explanation(combination, swept.varied), instead=sweeps.plainly(value),
+                Number(quantity, mean, title=_explanation(combination, swept.varied), replacement=sweeps.plainly(value),
                        shade=shade(value, low, high, quantity.better))
             )  # fmt: skip
         rows.append(Row(cells))
