@@ -368,7 +368,7 @@ def test_values_that_are_made_anew_count_in_the_hash_even_at_the_address_of_a_fr
         number = 0
 
         @property
-        def fget(self) -> Any:
+        def fget(self) -> Any:  # type: ignore[override]
             return [self.number]
 
     def of(*numbers: int) -> str:

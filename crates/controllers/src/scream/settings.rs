@@ -106,13 +106,13 @@ settings! {
         "ScreamV2Tx.cpp, isOkToTransmit: 32768/65536 s; the draft leaves it open";
     // -- the encoder's target ------------------------------------------------------------------------
     packet_overhead: f64, "bytes", Number(0.0, 1000.0), [20.0, 0.0],
-        "size of the headers for which the target leaves room in each packet",
+        "size of the headers for which the target bit rate leaves room in each packet",
         "draft: PACKET_OVERHEAD; not in libwebrtc";
     rate_margin: f64, "", Number(1.0, 4.0), [1.2, 1.0],
-        "margin of the target: the reference window per round trip is divided by this",
+        "margin of the target bit rate: divisor of the reference window per round trip",
         "draft section \"Media Rate Control\": 1.2; not in libwebrtc";
     rate_adjust_gain: f64, "", Number(0.0, 1.0), [0.0625, 0.0],
-        "gain of the reduction of the target while media waits for longer than a quarter of a frame period",
+        "gain of the reduction of the target bit rate while media waits for longer than a quarter of a frame period",
         "draft: RATE_ADJUST_GAIN; not in libwebrtc";
     frame_size_gain: f64, "", Number(0.0, 1.0), [0.015625, 0.0],
         "weight of a frame in the average excess of frame sizes", "draft: FRAME_SIZE_DEV_ALPHA; not in libwebrtc";

@@ -32,7 +32,7 @@ settings! {
         "whether to probe every `alr_interval` while the application limits the rate",
         "StreamsConfig::requests_alr_probing; of a call, screen share asks for it";
     padding: f64, "bit/s", Number(0.0, 1e9), [0.0],
-        "rate that padding keeps on the wire, at most the target",
+        "rate that padding keeps on the wire, at most the target bit rate",
         "StreamsConfig::max_padding_rate";
     least_allocated: f64, "bit/s", Number(0.0, 1e9), [0.0],
         "lowest rate at which all streams can be sent: a lower bound of target and pacing rate",

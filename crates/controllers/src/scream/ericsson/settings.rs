@@ -60,7 +60,7 @@ settings! {
          is lost; few losses are then found before the packet is 512 packets behind",
         "addTransmitted: timeStamp, which its sender and simulators hand over (0 by default: not)";
     rate_scale: bool, "", Flag, [false],
-        "whether the target is corrected, by up to a fifth, for an encoder whose rate differs from it",
+        "whether the target bit rate is corrected, by up to a fifth, for an encoder whose rate differs from the target",
         "isAdaptiveTargetRateScale, on by default";
 }
 
