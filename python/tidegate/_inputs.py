@@ -43,6 +43,16 @@ _CONTAINER_BYTES, _VALUE_BYTES = 96, 40
 _BYTES_A_BYTE = 6
 """Memory of a parsed JSON file for each byte of its limit; honest files need two to five."""
 
+_TRACE_BYTES_A_BYTE = 12
+"""Memory of a parsed recorded network for each byte of its limit, so that one which is refused at its end has cost less
+than 500 MB; honest files need five to ten."""
+_PAIR_BYTES, _ROW_BYTES, _CELL_BYTES = 56, 136, 32
+"""Memory of a line of two numbers (`Row` of `crates/sim/src/link/trace/mod.rs`), of a row of CSV with its slices of the
+text, and of a cell."""
+_TABLE_BYTES, _LIST_BYTES, _ENTRY_BYTES = 650, 144, 48
+"""Memory of a table, a list and an entry of JSON in `serde_json`: nodes of eleven entries, space for four values, and a
+value with half as much to grow."""
+
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _KEY_PARTS = 32
@@ -84,8 +94,10 @@ TOML = Kind("a TOML file", 4 * 10**6)
 JSON = Kind("a JSON file", 32 * 10**6)
 TRACE = Kind("a recorded network", 32 * 10**6)
 RECORDING = Kind("a recorded call", 200 * 10**6)
-CODE = Kind("a Python file", 4 * 10**6)
+CODE = Kind("a Python file", 500 * 10**3)
 MODEL = Kind("a model", 256 * 10**6)
+ATTACHED = Kind("an attached file", 32 * 10**6)
+"""A picture or a table beside a comparison, which its report holds."""
 CLIP = Kind("a video file", 2**62)
 """Read by ffmpeg piece by piece, so its size costs no memory."""
 
@@ -269,8 +281,7 @@ def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
     comma, array, table = (b",", b"[", b"{") if isinstance(data, bytes) else (",", "[", "{")
     containers = data.count(array) + data.count(table)  # type: ignore[arg-type]
     memory = _CONTAINER_BYTES * containers + _VALUE_BYTES * data.count(comma)  # type: ignore[arg-type]
-    if memory > _BYTES_A_BYTE * limit:
-        raise ValueError(f"it holds so many values that they would take {memory / 1e9:.1f} GB of memory")
+    _check_memory(memory, _BYTES_A_BYTE * limit)
     try:
         value = json.loads(data)
         if _SURROGATE.search(data if isinstance(data, bytes) else data.encode()):
@@ -281,6 +292,31 @@ def parse_json(data: bytes | str, limit: int = JSON.size) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
+
+
+def _check_memory(memory: int, limit: int) -> None:
+    if memory > limit:
+        raise ValueError(f"it holds so many values that they would take {memory / 1e9:.1f} GB of memory")
+
+
+def check_trace(data: bytes, limit: int = TRACE.size) -> None:
+    """Checks that a recorded network will be parsed in memory that is in proportion to it.
+
+    Args:
+        data: The contents of its file.
+        limit: Size limit of the file, in bytes.
+
+    Raises:
+        ValueError: for too many rows, cells, tables or lists.
+    """
+    commas = data.count(b",")
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
+        memory = _TABLE_BYTES * data.count(b"{") + _LIST_BYTES * data.count(b"[") + _ENTRY_BYTES * commas
+    elif commas:
+        memory = _ROW_BYTES * data.count(b"\n") + _CELL_BYTES * commas
+    else:
+        memory = _PAIR_BYTES * (data.count(b" ") + data.count(b"\t"))
+    _check_memory(memory, _TRACE_BYTES_A_BYTE * limit)
 
 
 def check_toml(text: str) -> None:

@@ -9,12 +9,14 @@ import re
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from support import ROOT
+from support import PLAIN, ROOT, Cli
 from tidegate import _inputs
-from tidegate._inputs import VARIABLE, Kind, check_file, check_toml, parse_json, read
+from tidegate._inputs import TRACE, VARIABLE, Kind, check_file, check_toml, check_trace, parse_json, read
+from tidegate.cli import completing
 from tidegate.errors import InputError
 from tidegate.units import Size
 
@@ -178,6 +180,54 @@ def test_toml_is_measured_before_it_is_parsed() -> None:
     check_toml("x = [" + "1," * 99_990 + "]")
     with pytest.raises(ValueError, match="has 100002 keys and values; expected at most 100000"):
         check_toml("x = [" + "1," * 100_000 + "]")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        pytest.param(b"time_s,rate_bps\n" + b"0,1\n" * 99, 16_800, id="rows"),
+        pytest.param(b"1 1\n" * 99, 5_544, id="pairs"),
+        pytest.param(b"\xef\xbb\xbf [" + b'{"":0},' * 99 + b"0]", 69_246, id="tables"),
+        pytest.param(b"[" + b"[0]," * 99 + b"0]", 19_152, id="lists"),
+    ],
+)
+def test_a_recorded_network_is_estimated_before_it_is_parsed(text: bytes, count: int) -> None:
+    limit = -(-count // 12)
+    check_trace(text, limit)
+    with pytest.raises(ValueError, match="so many values"):
+        check_trace(text, limit - 1)
+    # an opportunity costs no more than its text
+    check_trace(b"1\n" * (TRACE.size // 2), TRACE.size)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("a." * 40 + "b = 1\n", id="parts"),
+        pytest.param("a = " + "[" * 50_000, id="deep"),
+        pytest.param("#" * (_inputs.TOML.size + 1), id="large"),
+    ],
+)
+def test_completions_read_within_the_limits(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    # what the limits refuse does not reach the parser
+    parsed: list[str] = []
+    monkeypatch.setattr("tomllib.loads", parsed.append)
+    typed = SimpleNamespace(params={"scenario": str(tmp_path / "x.toml")}, args=[])
+    assert "duration=" in completing.complete_keys(typed, "dur")  # type: ignore[arg-type]
+    assert len(parsed) == text.startswith("a = ")
+    monkeypatch.undo()
+    assert "duration=" in completing.complete_keys(typed, "dur")  # type: ignore[arg-type]
+
+
+@needs_pipes
+def test_a_scenario_from_a_pipe_is_shown(cli: Cli, tmp_path: Path) -> None:
+    """It is read once: nothing is left in a pipe for a second reading."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    writer = write_to(tmp_path / "pipe.toml", PLAIN.encode())
+    got = cli("scenario", "show", "pipe.toml")
+    writer.join(10)
+    assert (got.code, got.out, got.err) == (0, PLAIN, "")
 
 
 def test_the_page_of_limits_has_every_kind() -> None:

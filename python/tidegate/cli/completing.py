@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from tidegate import _core, _shipped
+from tidegate.errors import TidegateError
 
 
 def scenarios(incomplete: str) -> list[str]:
@@ -82,9 +83,15 @@ def _scenario(name: str | None) -> Any:
     """The tables of a scenario; `None` if there is no scenario of that name."""
     if name is None:
         return None
-    file = Path(name) if name.endswith(".toml") else _shipped.SCENARIOS / f"{name}.toml"
-    with suppress(OSError, ValueError):
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, RecursionError, TidegateError):
+        if not name.endswith(".toml"):
+            return tomllib.loads((_shipped.SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
+        # it loads pydantic, which only a file of somebody else is worth
+        from tidegate._inputs import TOML, check_toml, read
+
+        text = read(Path(name), TOML).data.decode()
+        check_toml(text)
+        return tomllib.loads(text)
     return None
 
 

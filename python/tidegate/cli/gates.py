@@ -11,7 +11,7 @@ import typer
 
 from tidegate.cli.completing import complete_controllers, complete_suites
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Cases, Force, Traces, Workers, refuse
+from tidegate.cli.options import AsJson, Cases, Force, Traces, Workers, refuse, say_what_code_of_a_suite_is_run
 from tidegate.cli.terminal import print_json, results_only, say_remarks, stoppable
 from tidegate.errors import InputError, RunError
 
@@ -107,6 +107,7 @@ def check(
             right = f"tidegate check {baseline} {controller or 'CONTROLLER'} --suite {suite or 'smoke'} --write"
             raise InputError(f"--write: {missing} is missing; expected {right}")
         loaded = Suite.load(suite, traces=traces)
+        say_what_code_of_a_suite_is_run(suite, loaded)
         with results_only(), stoppable("stopped; no baseline was written"), engine_of(engine, scheduler, jobs):
             saved = checking.write(
                 baseline,
@@ -130,10 +131,12 @@ def check(
             f"--suite {suite}: the baseline is of {before.suite}; leave --suite out, or use another baseline"
         )
     again = shlex.join(["tidegate", "check", str(baseline), before.controller, "--suite", before.suite, "--write"])
+    loaded = Suite.load(suite or before.suite, traces=traces)
+    say_what_code_of_a_suite_is_run(suite or before.suite, loaded)
     with results_only(), stoppable("stopped"), engine_of(engine, scheduler, jobs):
         outcome = checking.check(
             before,
-            Suite.load(suite or before.suite, traces=traces),
+            loaded,
             controller,
             rules=fail_if,
             cases=cases,

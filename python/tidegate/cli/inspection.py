@@ -52,11 +52,11 @@ def show(scenario: ScenarioName) -> None:
 
     Example: tidegate scenario show home-broadband > mine.toml
     """
-    from tidegate.scenario import Scenario, shipped
+    from tidegate.scenario import Scenario, shipped, toml
 
     path = shipped.find(scenario)
-    Scenario.load(scenario)
-    text = path.read_text("utf-8")
+    text = toml.read(path)  # once, because a pipe ends
+    Scenario.parse(text, path)
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 

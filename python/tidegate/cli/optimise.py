@@ -9,7 +9,16 @@ import typer
 
 from tidegate.cli.completing import complete_controllers, scenarios
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, CasesOfSuite, Sets, SuiteInstead, Workers, changes, say_what_code_is_run
+from tidegate.cli.options import (
+    AsJson,
+    CasesOfSuite,
+    Sets,
+    SuiteInstead,
+    Workers,
+    changes,
+    say_what_code_is_run,
+    say_what_code_of_a_suite_is_run,
+)
 from tidegate.cli.terminal import print_json, results_only, say, say_remarks, stoppable, typed
 from tidegate.errors import InputError
 
@@ -114,7 +123,10 @@ def _task(scenario: str | None, suite: str | None, cases: list[str], controller:
     if controller is None:
         raise InputError("--suite: no controller is given; expected --controller with a name, such as gcc")
     loaded_suite = Suite.load(suite)
-    return SuiteTask(loaded_suite.only(tuple(cases)) if cases else loaded_suite, controller, suite, tuple(cases))
+    if cases:
+        loaded_suite = loaded_suite.only(tuple(cases))
+    say_what_code_of_a_suite_is_run(suite, loaded_suite)
+    return SuiteTask(loaded_suite, controller, suite, tuple(cases))
 
 
 def _print_result(result: SearchResult, out: Path) -> None:

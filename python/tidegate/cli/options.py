@@ -19,6 +19,7 @@ from tidegate.errors import InputError, located
 
 if TYPE_CHECKING:
     from tidegate.shell import LiveJob
+    from tidegate.suite import Suite
 
 
 ScenarioName = Annotated[
@@ -192,5 +193,19 @@ def say_what_code_is_run(file: str, code: Sequence[str]) -> None:
 
     with suppress(InputError):  # a file that is valid only with the typed changes
         code = [name for name in code if name in Scenario.load(file).code]
+    _say_code(file, code)
+
+
+def say_what_code_of_a_suite_is_run(name: str, suite: Suite) -> None:
+    """Prints a message if a suite's scenarios run Python code, beside the controllers that were typed."""
+    code: dict[str, None] = {}
+    for case in suite.cases:
+        if case.scenario is not None:
+            others = [flow for flow in case.scenario.flows if flow.name not in case.contenders]
+            code |= dict.fromkeys(case.scenario.model_copy(update={"flows": others}).code)
+    _say_code(name, list(code))
+
+
+def _say_code(file: str, code: Sequence[str]) -> None:
     if code:
         say(f"{file} names Python code, which runs with your rights: {', '.join(code)}")

@@ -12,7 +12,7 @@ import typer
 from tidegate import _shipped
 from tidegate.cli.completing import complete_controllers, complete_suites
 from tidegate.cli.engines import EngineName, Scheduler, engine_of
-from tidegate.cli.options import AsJson, Cases, Workers, say_duration
+from tidegate.cli.options import AsJson, Cases, Workers, say_duration, say_what_code_of_a_suite_is_run
 from tidegate.cli.terminal import kept_runs, print_json, print_names, results_only, say, stoppable, typed
 from tidegate.errors import InputError, RunError
 
@@ -154,6 +154,7 @@ def run(
         plan = Plan.of(Suite.load(suite, traces=traces), names, seeds=seeds, cases=cases)
     out = Path(plan.suite.name) if out is None else out
     check_folder(out, SUITE_FILE, exchanged=False)
+    say_what_code_of_a_suite_is_run(suite, plan.suite)
     if sessions := plan.sessions(out):
         say_duration(sessions)
     bar = progress(f"{len(plan.points)} runs", visible=not as_json)

@@ -22,6 +22,7 @@ from tidegate.cli.options import (
     pair,
     refuse,
     say_what_code_is_run,
+    say_what_code_of_a_suite_is_run,
 )
 from tidegate.cli.terminal import kept_runs, print_json, results_only, say, say_remarks, stoppable, typed
 from tidegate.errors import InputError, RunError, located
@@ -100,6 +101,7 @@ def sweep(
         with results_only():
             loaded = Suite.load(suite, traces=traces)
             plan = SweepPlan.of(loaded, grid, controller, seeds=seeds, cases=cases)
+        say_what_code_of_a_suite_is_run(suite, loaded)
         _over_suite(plan, out, jobs, by, as_json=as_json)
         return
     of_suites = {"--controller": controller, "--cases": cases, "--traces": traces}

@@ -13,6 +13,8 @@ from pydantic import Field
 
 from tidegate import _core
 from tidegate._files import file_names, writable, write_file
+from tidegate._inputs import ATTACHED
+from tidegate._inputs import read as read_input
 from tidegate.comparison.doubts import doubts
 from tidegate.control.contenders import Contender, contenders
 from tidegate.control.registry import is_program
@@ -209,10 +211,7 @@ class Comparison(Displayable):
         runs: dict[str, list[Run]] = {}
         for entry in index.runs:
             runs.setdefault(entry.controller, []).append(Run.load(within(path, entry.folder)))
-        try:
-            attached = {name: saved.file(name).read_bytes() for name in index.attached}
-        except OSError as error:
-            raise InputError(f"{path}: the folder is incomplete: {error.filename} cannot be read") from None
+        attached = {name: read_input(saved.file(name), ATTACHED).data for name in index.attached}
         return cls(scenario, runs, index.command, attached, index.failed)
 
 

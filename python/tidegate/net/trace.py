@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from tidegate._core import Trace
 from tidegate._files import readable
-from tidegate._inputs import TRACE, Content
+from tidegate._inputs import TRACE, Content, check_trace
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, TraceError, located
 from tidegate.units import Duration, Quantity, Rate
@@ -90,6 +90,10 @@ def parse(
         raise InputError(f"frequency: found {frequency:g}; expected lines per second, more than zero")
     if not data:
         raise TraceError(f"{path}: the file is empty; expected a recorded network")
+    try:
+        check_trace(data, TRACE.limit)
+    except ValueError as error:
+        raise TraceError(f"{path}: {error}") from None
     try:
         return Trace.parse(
             str(path),

@@ -211,13 +211,82 @@ def test_saved_results_are_read_without_the_code(cli: Cli, marker: Path, more: C
     assert cli("run", "net.toml", "--out", "one").code == 0
     assert cli("compare", NAMED, "fixed", "--scenario", "net.toml", "--out", "two").code == 0
     marker.unlink()
-    for name in [name for name in sys.modules if name.startswith("tidegate_controller_")]:
-        del sys.modules[name]
+    forget()
     more(Path())
     assert cli("report", "one").code == cli("report", "two").code == 0
     assert Run.load("one").scenario.code == [NAMED]
     assert Run.load("one").table("truth").num_rows
     assert Comparison.load("two").table.to_markdown()
+    assert not marker.exists()
+
+
+OTHER = f"""
+[[flows]]
+name = "other"
+media = {{ controller = "{NAMED}" }}
+"""
+SUITE = """
+description = "a network"
+source = "here"
+[[cases]]
+name = "a"
+scenario = "net.toml"
+contenders = ["call"]
+"""
+
+
+def with_code(marker: Path) -> Path:
+    """A suite whose scenario names code in a flow beside the contender."""
+    folder = marker.parents[1]
+    (folder / "net.toml").write_text(PLAIN.replace('"4s"', '"1s"') + OTHER)
+    (folder / "suite.toml").write_text(SUITE)
+    return folder / "suite.toml"
+
+
+def forget() -> None:
+    """Makes this process forget the controllers' modules, which would run their code again."""
+    for name in [name for name in sys.modules if name.startswith("tidegate_controller_")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "suite run suite.toml gcc --seeds 1 --out o",
+        "sweep --suite suite.toml --controller gcc --set controller.beta=0.8,0.9 --seeds 1 --out o",
+        "check base.json gcc --suite suite.toml --seeds 10 --write -j 1",
+    ],
+)
+def test_a_suite_says_what_its_scenarios_run(cli: Cli, marker: Path, call: str) -> None:
+    with_code(marker)
+    got = cli(*call.split())
+    assert got.code == 0, got.err
+    assert got.err.count(f"tidegate: suite.toml names Python code, which runs with your rights: {NAMED}\n") == 1
+
+
+KEPT = {
+    "sweep": "sweep net.toml --set links.cable.delay=5ms,6ms --seeds 1 -j 1 --out o",
+    "suite": "suite run suite.toml gcc fixed:500kbps --seeds 1 -j 1 --out o",
+    "search": "optimise flows.call.media.controller=gcc,nada --scenario net.toml --tries 2 --seeds 1 --for utilisation -j 1 --out o",
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_kept_results_are_read_without_the_code(cli: Cli, marker: Path, kind: str) -> None:
+    if kind == "search":
+        pytest.importorskip("optuna")
+    with_code(marker)
+    done = cli(*KEPT[kind].split())
+    assert done.code == 0, done.err
+    assert marker.exists()
+    marker.unlink()
+    forget()
+    reads = [["report", "o", "--out", "x.html"], ["diff", "o", "o"], ["results", "o"], ["suite", "check", "suite.toml"]]
+    if kind == "search":
+        reads = reads[:1]
+    for argv in reads:
+        got = cli(*argv)
+        assert (argv, got.code) == (argv, 0), got.err
     assert not marker.exists()
 
 

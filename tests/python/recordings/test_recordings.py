@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 import tidegate
-from support import Cli
+from support import PLAIN, Cli
 from tidegate import Scenario
 from tidegate.show import report
 
 LENGTH, DURATION = 100, 10
+NO_TRACES = [
+    "user = admin\npassword = hunter2secret\n",
+    "hunter2secret\n",
+    "time_s,rate_bps\n0,hunter2secret\n",
+    '{"uplink": {"trace_pattern": [{"duration": "hunter2secret", "capacity": 1}]}}',
+    '{"bandwidths": "hunter2secret"}',
+    "-----BEGIN PRIVATE KEY-----\nhunter2secret\n",
+]
 
 
 @pytest.fixture
@@ -24,6 +32,19 @@ def hour(tmp_path: Path) -> Path:
     rows = [f"{second},{1000 + second}" for second in range(LENGTH)]
     file.write_text("\n".join([f"# duration_s={LENGTH}", "time_s,rate_kbps", *rows, ""]), "utf-8")
     return file
+
+
+@pytest.mark.parametrize("text", NO_TRACES)
+@pytest.mark.parametrize("call", ["trace show {}", "trace convert {} x.csv", "scenario check net.toml"])
+def test_an_error_does_not_repeat_a_password(cli: Cli, tmp_path: Path, text: str, call: str) -> None:
+    (tmp_path / "file").write_text(text, "utf-8")
+    scenario = PLAIN.replace('capacity = "2Mbps"', 'capacity = { trace = "file" }')
+    assert "trace" in scenario
+    (tmp_path / "net.toml").write_text(scenario, "utf-8")
+    got = cli(*call.replace("{}", "file").split())
+    assert got.code == 2
+    assert "file" in got.err
+    assert not any(part in got.out + got.err for part in ("hunter2", "admin", "BEGIN"))
 
 
 def over(folder: Path, capacity: dict[str, Any], **more: Any) -> Scenario:

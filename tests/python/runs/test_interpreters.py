@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -142,3 +143,15 @@ def test_the_environment_is_given_back() -> None:
     os.environ |= _interpreter.variables()
     _interpreter.forget()
     assert dict(os.environ) == before
+
+
+def test_python_m_searches_the_current_folder(tmp_path: Path) -> None:
+    """As SECURITY.md says of it; the script, which is called as `tidegate`, does not."""
+    ran = tmp_path / "ran"
+    (tmp_path / "json.py").write_text(f"open({str(ran)!r}, 'w').close()\n")
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    assert run(tmp_path, "scenario", "check", "plain.toml").returncode == 0
+    assert not ran.exists()
+    command = [sys.executable, "-m", "tidegate", "scenario", "check", "plain.toml"]
+    subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False, timeout=60)
+    assert ran.exists()

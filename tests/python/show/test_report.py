@@ -179,6 +179,24 @@ def test_nothing_in_the_page_points_outside() -> None:
         assert part in text
 
 
+def test_the_policy_forbids_every_request() -> None:
+    """Of each kind of request that a page can make; only styles and programs in the page itself, and pictures in it."""
+    run = synthetic.run("gcc")
+    for text in (report.html(run), report.html(report.Source({"gcc": [run]}))):
+        head, _, body = text.partition("<body")
+        (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', head)
+        rules = {name: set(values) for name, *values in map(str.split, html.unescape(policy).split(";"))}
+        assert rules["default-src"] == {"'none'"}
+        assert rules["img-src"] == {"data:"}
+        assert rules["script-src"] == rules["style-src"] == {"'unsafe-inline'"}
+        assert set(rules) <= {"default-src", "img-src", "script-src", "style-src", "base-uri", "form-action"}
+        # it is in force before anything that could send one
+        assert not re.search(r"<(?:link|script|style|img)", head[: head.index("Content-Security-Policy")])
+        assert not re.search(
+            r"https?://(?!www\.w3\.org/)", re.sub(r"<(script|style).*?</\1>", "", body, flags=re.DOTALL)
+        )
+
+
 def test_the_files_of_uplot_are_those_that_were_published() -> None:
     folder = Path(html_pages.__file__).with_name("assets") / "uplot"
     source = tomllib.loads((folder / "source.toml").read_text())

@@ -58,11 +58,12 @@ def content(data: Callable[[], bytes]) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(data())
 
 
-IMPORT, SCENARIO, TRACE, REPORT = (
+IMPORT, SCENARIO, TRACE, REPORT, CODE = (
     ["import", "{}", "--out", "out"],
     ["scenario", "check", "{}"],
     ["trace", "show", "{}"],
     ["report", "{}"],
+    ["controllers", "python:{}:Mine"],
 )
 
 
@@ -99,12 +100,19 @@ BOMBS = [
     Bomb("text.toml", SCENARIO, b'a = """' + b"x\n" * 1_900_000, "unterminated string"),
     Bomb("lists.toml", SCENARIO, b"a = " + b"[" * 99_000, "nested too deeply"),
     Bomb("span.csv", TRACE, b"time_s,rate_bps\n0,100\n400000000,200\n", "49 days"),
-    Bomb("rates.txt", TRACE, content(lambda: b"1 1\n" * 7_900_000 + b"x\n"), "line 7900001"),
+    Bomb("pairs.txt", TRACE, content(lambda: b"1 1\n" * 7_900_000 + b"x\n"), "so many values"),
+    Bomb("rates.txt", TRACE, content(lambda: b"1 1\n" * 6_800_000 + b"x\n"), "line 6800001"),
+    Bomb("table.csv", TRACE, content(lambda: b"time_s,rate_bps\n" + b"0,1\n" * 7_900_000 + b"0,x\n"), "so many values"),
+    Bomb("rows.csv", TRACE, content(lambda: b"time_s,rate_bps\n" + b"0,1\n" * 1_900_000 + b"0,x\n"), "line 1900002"),
+    Bomb("tables.json", TRACE, content(lambda: b"[" + b'{"":0},' * 4_500_000 + b"0]"), "so many values"),
+    Bomb("values.json", TRACE, content(lambda: b"[" + b'{"":0},' * 540_000 + b"0]"), "JSON that is no trace"),
     Bomb("opportunities.trace", TRACE, content(lambda: b"1\n" * 15_900_000 + b"0\n"), "no frequency"),
     Bomb("sparse", REPORT, lambda path: run_folder(path, None), "larger than 32MB"),
     Bomb("lists", REPORT, lambda path: run_folder(path, b'{"name":' + b"[[]," * 7_000_000), "so many values"),
     Bomb("base.json", ["check", "{}", "gcc"], content(lambda: b'{"a":[' + b"{}," * 10_000_000 + b"{}]}"), "so many values"),
     Bomb("/dev/zero", ["check", "{}", "gcc"], None, "is a device"),
+    Bomb("names.py", CODE, content(lambda: b"a\n" * 240_000 + b"(\n"), "never closed"),
+    Bomb("long.py", CODE, content(lambda: b"a\n" * 300_000), "larger than 500kB"),
     Bomb("pipe", TRACE, os.mkfifo, "nothing came out of this pipe for 10 s"),
 ]  # fmt: skip
 
@@ -114,6 +122,8 @@ def test_a_bomb_is_refused_in_time_and_memory(bomb: Bomb, tmp_path: Path) -> Non
     path = bomb.written(tmp_path)
     words = [word.replace("{}", str(path)) for word in bomb.argv]
     program = ["prlimit", f"--as={ADDRESS_SPACE}", sys.executable, "-m", "tidegate", *words]
+    # a child begins with the peak of its parent, which made the file (proc_pid_clear_refs(5))
+    Path("/proc/self/clear_refs").write_text("5")
     with (tmp_path / "text").open("w+b") as output:
         child = subprocess.Popen(
             program,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support import PLAIN, Cli
-from tidegate import Comparison, Run, Scenario, _core, compare, report, run, sweep
+from tidegate import Comparison, Run, Scenario, _core, _inputs, compare, report, run, sweep
 from tidegate.errors import InputError
 from tidegate.results.folders import MANIFEST
 from tidegate.runs import RUN_FILE
@@ -240,6 +242,37 @@ def test_a_file_of_a_run_that_is_a_link_to_elsewhere(cli: Cli, tmp_path: Path, s
     assert (got.code, got.err) == (
         2, "tidegate: o: names truth.parquet, which is not in this folder; a result is read from its own folder\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["comparison.json", "notes.csv", "runs/fixed-seed1/run.json", "runs/fixed-seed1/truth.parquet"]
+)
+def test_pipes_in_a_result_are_refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A pipe without a writer, in a folder with and without the list of its files."""
+    monkeypatch.setattr(_inputs, "PIPE_WAIT_S", 0.1)
+    compared = compare(["fixed"], Scenario.parse(PLAIN.replace('"4s"', '"1s"')))
+    place = replace(compared, attached={"notes.csv": b"a,b\n"}).save(tmp_path / "o")
+    (place / name).unlink()
+    os.mkfifo(place / name)
+    for _ in range(2):
+        got = cli("report", "o")
+        assert got.code == 2
+        # a folder whose first file is a pipe is no result at all
+        assert got.err.startswith("tidegate: o does not hold" if name == "comparison.json" else f"tidegate: o/{name}: ")
+        for manifest in place.rglob(MANIFEST):
+            manifest.unlink()
+
+
+def test_an_attached_file_has_its_limit(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = compare(["fixed"], Scenario.parse(PLAIN.replace('"4s"', '"1s"')))
+    place = replace(compared, attached={"notes.csv": b"a,b\n" * 100}).save(tmp_path / "o")
+    assert cli("report", "o").code == 0
+    with (place / "notes.csv").open("wb") as file:
+        file.truncate(_inputs.ATTACHED.size + 1)
+    (place / MANIFEST).unlink()
+    got = cli("report", "o")
+    assert got.code == 2
+    assert "o/notes.csv is larger than 32MB, the limit of an attached file" in got.err
 
 
 def test_runs_with_damaged_tables_are_not_the_same_to_the_bit(cli: Cli, tmp_path: Path) -> None:
