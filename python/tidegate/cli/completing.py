@@ -86,7 +86,7 @@ def _scenario(name: str | None) -> Any:
     with suppress(OSError, ValueError, RecursionError, TidegateError):
         if not name.endswith(".toml"):
             return tomllib.loads((_shipped.SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
-        # it loads pydantic, which only a file of somebody else is worth
+        # it loads pydantic, which shipped scenarios do not need
         from tidegate._inputs import TOML, check_toml, read
 
         text = read(Path(name), TOML).data.decode()

@@ -191,7 +191,8 @@ def test_a_missing_claim_and_a_missing_test_are_noticed() -> None:
 def test_the_page_of_fuzzing_has_every_target() -> None:
     page = (ROOT / "fuzz" / "README.md").read_text("utf-8").partition("## How far")[0]
     targets = {file.stem for file in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs")}
-    assert {target for target in targets if f"`{target}`" not in page} == set()
+    first_cells = " ".join(re.findall(r"^\|([^|]+)\|", page, re.MULTILINE))
+    assert {target for target in targets if f"`{target}`" not in first_cells} == set()
 
 
 def test_there_is_one_unsafe() -> None:
