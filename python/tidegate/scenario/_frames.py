@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tidegate.errors import InputError, ScenarioError
 from tidegate.scenario import toml
 from tidegate.units import Rate, show
 
-_MOST_RUNGS = 1000  # files of a ladder; syncodecs has a dozen
+_MOST_MATCHES = 1000  # files of a ladder, or folders with files of it; syncodecs has a dozen
 _COLUMNS = 5  # frame, type, two more, size: both layouts of syncodecs' video_traces
 LARGEST = 100_000_000
 """Largest frame size that a file may have, in bytes; the engine clips at 1 MB (RFC 8593 section 6.2.1)."""
@@ -43,13 +44,10 @@ def ladder(base: Path, pattern: str) -> list[Rung]:
         raise InputError(f"video.ladder: found {show(pattern)}; {why}")
     with readable(location):
         if location.is_dir():
-            matching = location.glob("*.txt")
+            files = _matching(location, ["*.txt"], pattern)
         else:
             anchor = Path(location.anchor) if location.is_absolute() else Path()
-            matching = anchor.glob(str(location.relative_to(anchor)))
-        files = sorted(itertools.islice(matching, _MOST_RUNGS + 1))
-    if len(files) > _MOST_RUNGS:
-        raise InputError(f"video.ladder: over {_MOST_RUNGS} files match {show(pattern)}; expected a file of each rate")
+            files = _matching(anchor, location.relative_to(anchor).parts, pattern)
     files = [file for file in files if file.name != "README.txt"]
     if not files:
         raise InputError(f"video.ladder: no file matches {show(pattern)}")
@@ -59,6 +57,20 @@ def ladder(base: Path, pattern: str) -> list[Rung]:
             both = f"{lower.path.name} and {higher.path.name}"
             raise InputError(f"video.ladder: {both} have the same rate ({lower.rate})")
     return rungs
+
+
+def _matching(folder: Path, parts: Sequence[str], pattern: str) -> list[Path]:
+    """The files that match, folder by folder, so that no pattern makes a walk through a whole disk."""
+    matching = [folder]
+    for part in parts:
+        below = (path for folder in matching for path in folder.glob(part))
+        matching = list(itertools.islice(below, _MOST_MATCHES + 1))
+        if len(matching) > _MOST_MATCHES:
+            raise InputError(
+                f"video.ladder: over {_MOST_MATCHES} files or folders match {show(part)} in {show(pattern)}; "
+                "expected a file of each rate"
+            )
+    return sorted(matching)
 
 
 def _rung(path: Path) -> Rung:

@@ -399,6 +399,22 @@ def test_recorded_frames(tmp_path: Path) -> None:
     assert str(error.value).endswith(f"talk_100.txt:3: found 4 columns; expected {right}")
 
 
+def test_a_pattern_of_a_ladder_does_not_walk_through_many_folders(tmp_path: Path) -> None:
+    """As `/*/*/*/x.txt` would through a whole disk: it is refused at the first part that matches too much."""
+    for number in range(40 * 40):
+        (tmp_path / f"{number // 40}" / f"{number % 40}").mkdir(parents=True)
+    path = tmp_path / "x.toml"
+    path.write_text(PLAIN.replace('"gcc"', '"gcc", video = { source = "frames", ladder = "*/*/*/x_100.txt" }'))
+    with pytest.raises(
+        InputError, match=r"over 1000 files or folders match \"\*\" in \"\*/\*/\*/x_100.txt\"; expected"
+    ):
+        lower(Scenario.load(path))
+    # folders with a rung each are few
+    (tmp_path / "1" / "talk_100.txt").write_text("0 P 0. 0.0 400\n")
+    path.write_text(PLAIN.replace('"gcc"', '"gcc", video = { source = "frames", ladder = "*/talk_100.txt" }'))
+    lower(Scenario.load(path))
+
+
 def test_recorded_frames_of_the_public_set() -> None:
     folder = shared() / "traces" / "syncodecs-frames" / "chat_firefox_h264"
     scenario = Scenario.from_dict({**Scenario.parse(PLAIN).to_dict()}, folder).with_changes(
