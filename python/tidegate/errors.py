@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+_MOST_PROBLEMS = 20
+"""Lines of an error, the last of which counts the other problems: a screen of text."""
+
 
 class TidegateError(Exception):
     """Base of errors about the input, the environment or a run.
@@ -25,12 +28,14 @@ class InputError(TidegateError):
 
 
 class ScenarioError(InputError):
-    """An invalid scenario; lists all problems at once."""
+    """An invalid scenario; lists all problems at once, or the first of very many."""
 
     def __init__(self, problems: Iterable[str] | str) -> None:
         """Takes the problems, one line or more each."""
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(self.problems))
+        rest = len(self.problems) - _MOST_PROBLEMS
+        listed = self.problems if rest <= 0 else (*self.problems[: _MOST_PROBLEMS - 1], f"{rest + 1} more problems")
+        super().__init__("\n".join(listed))
 
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[str, ...]]]:
         """Pickles the problems."""

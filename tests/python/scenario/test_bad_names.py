@@ -10,7 +10,7 @@ import pytest
 
 from support import PLAIN, Cli
 from tidegate._files import table_written
-from tidegate.errors import OutputError
+from tidegate.errors import OutputError, ScenarioError
 
 
 def test_a_loop_of_links_is_no_folder(cli: Cli, tmp_path: Path) -> None:
@@ -43,3 +43,13 @@ def test_a_table_that_cannot_be_written_is_named_once(tmp_path: Path) -> None:
     with pytest.raises(OutputError) as caught, table_written(tmp_path / "x.parquet"):
         raise ValueError(f"{tmp_path}/x.parquet: ValueError: External: No space left on device (os error 28)")
     assert str(caught.value) == f"{tmp_path}/x.parquet: cannot be written: No space left on device"
+
+
+def test_a_name_that_is_there_five_hundred_times_is_twenty_lines(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(PLAIN + '[[links]]\nname = "again"\ncapacity = "1Mbps"\ndelay = "1ms"\n' * 501)
+    got = cli("scenario", "check", "x.toml")
+    lines = got.err.splitlines()
+    assert (got.code, len(lines), lines[-1]) == (2, 20, "481 more problems")
+    assert all('"again" is the name of entry' in line for line in lines[:-1])
+    error = ScenarioError(["a"] * 20)
+    assert (str(error).count("a"), len(error.problems)) == (20, 20)
