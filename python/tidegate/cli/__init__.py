@@ -14,10 +14,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 from tidegate import _core
 from tidegate.cli import (
@@ -145,10 +147,16 @@ STOPPED = 130
 """128 + SIGINT, as shells have it."""
 
 
+@cache
+def _command_line() -> Any:
+    """Commands and options of `app`, built once in a process: that takes 40 ms, longer than most commands."""
+    return typer.main.get_command(app)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; never raises, and shows a traceback only on request."""
     try:
-        code = app(argv, prog_name="tidegate", standalone_mode=False)
+        code = _command_line()(argv, prog_name="tidegate", standalone_mode=False)
         sys.stdout.flush()
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):
