@@ -11,12 +11,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tidegate._inputs import JSON, parse_json
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.paper.verdicts import Verdict
+from tidegate.results.shapes import Shape, checked
 
 FILE = "mutations.json"
 """Name of the file in a paper's folder."""
@@ -58,6 +61,12 @@ class Mutations:
         return sum(name in names for names in turned_by), len(turned_by)
 
 
+class _Stored(Shape):
+    seeds: Annotated[int, Field(gt=0)]
+    mutations: dict[str, str]
+    claims: dict[str, list[Annotated[list[str], Field(min_length=2, max_length=2)]]]
+
+
 def load(folder: Path) -> Mutations | None:
     """Loads the verdicts that are stored in a paper's folder; `None` if there are none.
 
@@ -68,20 +77,19 @@ def load(folder: Path) -> Mutations | None:
     if not path.is_file():
         return None
     try:
-        data = parse_json(read_input(path, JSON).data, JSON.limit)
-        names = [AS_RUN, *data["mutations"]]
+        data = checked(path, parse_json(read_input(path, JSON).data, JSON.limit), _Stored, "the file cannot be used")
+        names = [AS_RUN, *data.mutations]
         verdicts = {
             claim: {
                 name: MutatedVerdict(Verdict(verdict), measured)
                 for name, (verdict, measured) in zip(names, row, strict=True)
             }
-            for claim, row in data["claims"].items()
+            for claim, row in data.claims.items()
         }
-        return Mutations(int(data["seeds"]), dict(data["mutations"]), verdicts)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return Mutations(data.seeds, data.mutations, verdicts)
+    except ValueError as error:
         raise InputError(
-            f"{path}: the file cannot be used ({type(error).__name__}: {error}); "
-            "TIDEGATE_BLESS=1 make mutations writes it again"
+            f"{path}: the file cannot be used: {error}; TIDEGATE_BLESS=1 make mutations writes it again"
         ) from None
 
 

@@ -194,9 +194,22 @@ def test_a_verdict_that_turns_under_no_mutation_is_marked(tmp_path: Path) -> Non
     assert text.count(document.RING) == 11 + 1
     assert "Without the mechanism (half: half of &lt;it&gt;; one seed) 1 of 12 verdicts change" in text
     assert json.loads((page.parent / "paper.json").read_text())["claims"][0]["turned_by"] == ["half"]
-    (folder / mutations.FILE).write_text("{}", "utf-8")
-    with pytest.raises(InputError, match=r"mutations\.json: the file cannot be used \(KeyError"):
-        paper.run(folder, seeds=1)
+    for damaged, why in (
+        ("{}", "seeds: the key is missing"),
+        ('{"seeds": 1e999, "mutations": {}, "claims": {}}', "seeds: found inf; expected a whole number"),
+        (
+            '{"seeds": 1, "mutations": {}, "claims": {"a": [["agrees"]]}}',
+            "found .*; expected a list of length 2 or more",
+        ),
+        (
+            '{"seeds": 1, "mutations": {}, "claims": {"a": [["maybe", "1"]]}}',
+            "'maybe' is not a valid Verdict; TIDEGATE",
+        ),
+        ('{"seeds": 1,', "Expecting property name"),
+    ):
+        (folder / mutations.FILE).write_text(damaged, "utf-8")
+        with pytest.raises(InputError, match=rf"mutations\.json: the file cannot be used: .*{why}"):
+            mutations.load(folder)
 
 
 def test_the_rest_of_the_page(quick: Result, tmp_path: Path) -> None:
