@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tidegate.recordings._ends import Direction, Side, remote
@@ -16,6 +14,9 @@ COUNTS = frozenset((
     "key_frames", "frames_sent", "frames_encoded", "frames_decoded", "frames_dropped", "frames_rendered",
 ))  # fmt: skip
 """Metrics that are whole numbers."""
+
+_BEYOND = 2.0**64
+"""What no counter reaches: getStats counts in 64 bits (W3C webrtc-stats), and a saved run has no larger number."""
 
 
 def metrics(direction: Direction, length: float) -> Metrics:
@@ -57,14 +58,14 @@ def metrics(direction: Direction, length: float) -> Metrics:
             "plis": receiver.total("pliCount"),
         }
     numbers["loss_fraction"] = _loss(direction)
-    finite_numbers = {name: value for name, value in numbers.items() if value is not None and math.isfinite(value)}
+    counted = {name: value for name, value in numbers.items() if value is not None and abs(value) < _BEYOND}
     return {
         "flow": direction.name,
         "kind": "media",
         "controller": "recorded",
         "start_s": 0.0,
         "stop_s": length,
-        **{name: max(int(value), 0) if name in COUNTS else float(value) for name, value in finite_numbers.items()},
+        **{name: max(int(value), 0) if name in COUNTS else float(value) for name, value in counted.items()},
     }
 
 

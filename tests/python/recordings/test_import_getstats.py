@@ -157,6 +157,14 @@ def test_a_member_of_another_shape_is_one_that_is_not_there(tmp_path: Path, valu
         assert "odd.jsonl" in str(error)
 
 
+@pytest.mark.parametrize("count", [10**59, 2**64, -(10**59), 10**400])
+def test_a_count_beyond_all_counters_is_absent_from_a_run_that_can_be_read_again(count: int, tmp_path: Path) -> None:
+    huge = [{**entry, "retransmittedPacketsSent": count} if entry["id"] == "O" else entry for entry in sender(1)]
+    (tmp_path / "a.jsonl").write_bytes(lines(lambda second: huge if second == SECONDS - 1 else sender(second)))
+    imported([tmp_path / "a.jsonl"]).save(tmp_path / "out")
+    assert tidegate.Run.load(tmp_path / "out").metrics("outgoing").get("retransmissions") in {None, 3}
+
+
 def test_what_nobody_counted_is_absent_and_not_zero(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines(sender))
     run = imported([tmp_path / "a.jsonl"])
