@@ -30,7 +30,7 @@ from tidegate.errors import InputError
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*\Z", re.ASCII)
 _LARGEST = 10**18  # well inside the engine's 64-bit integers, and beyond any sensible value
-_WIDEST = 10_000  # bits of a whole number that is shown with decimal digits; Python writes at most 4300 digits
+WIDEST = 10_000  # bits of a whole number that is shown with decimal digits; Python writes at most 4300 digits
 _LONGEST = 24  # characters of a number; more would not add precision
 
 
@@ -51,7 +51,7 @@ def show(value: object) -> str:
             text = "{" + ", ".join(f"{key} = {show(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
             text = "[" + ", ".join(show(item) for item in value) + "]"
-        case int() if value.bit_length() > _WIDEST:
+        case int() if value.bit_length() > WIDEST:
             text = hex(value)  # Python refuses to write thousands of decimal digits
         case _:
             text = str(value)

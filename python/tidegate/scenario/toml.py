@@ -17,6 +17,7 @@ from typing import Any
 from tidegate._inputs import TOML, Kind, check_toml
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, ScenarioError
+from tidegate.units import WIDEST
 
 Key = tuple[str | int, ...]
 
@@ -280,6 +281,8 @@ def inline(value: object) -> str:
             return f"{{ {pairs} }}" if pairs else "{}"
         case list() | tuple():
             return "[" + ", ".join(inline(item) for item in value) + "]"
+        case int() if value > 0 and value.bit_length() > WIDEST:
+            return hex(value)  # TOML has no negative ones, which are read only as far as Python writes them
         case int() | float():
             return repr(value)
     raise InputError(f"{value!r} cannot be written as TOML")

@@ -94,3 +94,8 @@ def test_what_is_no_toml(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         toml.parse(text, "x.toml")
     assert str(error.value) == message
+
+
+def test_a_number_of_thousands_of_digits_is_written_in_the_form_that_can_be_read() -> None:
+    data = {"a": int("f" * 6000, 16), "b": -(10**4200)}
+    assert toml.loads(toml.write(data)) == data
