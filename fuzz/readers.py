@@ -2,19 +2,21 @@
 
     FUZZ_RUNS=100000 FUZZ_SEED=1 python fuzz/readers.py [READER ...]
 
-`./run SECONDS readers` calls this; without FUZZ_RUNS the readers share FUZZ_SECONDS. Each run changes one file of a
-reader, by its bytes or in the shape of its data, and the reader reads it. Of whatever file a command either makes a
-result, or says in a sentence what is wrong with it: exit code 0, 1 or 2, no word of a bug, and no control character of
-the file on the terminal. A file that breaks this is kept in `found/readers/`.
+`./run SECONDS readers` calls this; without FUZZ_RUNS the readers share FUZZ_SECONDS. Each run changes one valid file
+of a reader (`valid_files.py`), by its bytes or in the shape of its data (`mutating.py`), and a command reads it. Of
+whatever file a command either makes a result, or says in at most twenty lines what is wrong with it: exit code 0, 1 or
+2, no word of a bug, no control character of the file on the terminal, no result of a file that it refuses, and at most
+2 s of CPU (docs/limits.md). A file that breaks this is kept in `found/readers/`.
 
-A new reader is a line of `READERS`: its name, what makes valid files, which of them are changed, and what reads them.
+A new reader is a line of `READERS`: its name, what makes valid files, which of them are changed, and the commands that
+read them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
+import math
 import os
 import random
 import re
@@ -25,52 +27,23 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import files_checks
+import mutating
+import valid_files
 
 from tidegate.cli import main
-from tidegate.results import sweeps
 from tidegate.results.folders import MANIFEST
 
 FOUND = Path(__file__).with_name("found") / "readers"
-_MOST = 2**20  # bytes of a changed file
+_LINES, _CPU_S = 20, 2.0  # of a refusal (docs/limits.md)
+_SHOWN = 2000  # characters of a text in a fault
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_HOSTILE = ("\x1b[2J", "\x1b]0;title\x07", "\x9b31m", "\x7f", "\u202egnp.", "\r", "\u2028", "\ud800", "<b>", "\n", "")
 
-SCENARIO = """\
-duration = "1s"
-
-[[links]]
-name = "cable"
-capacity = "2Mbps"
-delay = "10ms"
-
-[[flows]]
-name = "call"
-media = {}
-"""
-
-SUITE = """\
-description = "a network"
-source = "here"
-
-[[cases]]
-name = "a"
-scenario = "plain.toml"
-
-[[cases]]
-name = "wifi"
-not_run = "no node"
-
-[[rules]]
-name = "rate"
-says = "carries a megabit"
-metric = "receive_rate_bps"
-at_least = 1_000_000
-source = "here"
-"""
+NEW = ("new", "new.csv", "new.html", "new.trace")
+"""What commands write here: folder, table, page."""
 
 
 @dataclass(frozen=True)
@@ -83,28 +56,33 @@ class Reader:
     """Writes valid files into the present folder; `plain.toml` and `suite.toml` are there."""
     changed: str
     """Pattern of the files that are changed, one at a time."""
-    read: Callable[[random.Random], None]
-    """Reads them in the present folder.
+    commands: tuple[str, ...]
+    """What reads them in the present folder; `{}` is the changed file, results have names of `NEW`, and what is behind
+    `&&` reads them."""
+
+
+def call(*argv: str) -> str:
+    """Calls the command line; returns why it refuses, or nothing.
 
     Raises:
-        AssertionError: when a property does not hold.
+        AssertionError: when it does not end as a command ends, its text has a control character, or it writes a result
+            of what it refuses.
     """
-
-
-def call(*argv: str) -> None:
-    """Calls the command line.
-
-    Raises:
-        AssertionError: when it does not end as a command ends, or its text has a control character.
-    """
+    earlier = {name for name in NEW if Path(name).exists()}
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main(argv)
-    text = out.getvalue() + err.getvalue()
-    assert code in {0, 1, 2}, f"{argv}: exit code {code}: {text}"
-    assert "bug in tidegate" not in text, f"{argv}: {text}"
-    assert not (raw := _CONTROL.findall(text)), f"{argv}: {raw} in {text!r}"
-    assert code == 0 or err.getvalue().strip(), f"{argv}: exit code {code} without a reason"
+    errors = err.getvalue()
+    text = out.getvalue() + errors
+    assert code in {0, 1, 2}, f"{argv}: exit code {code}: {text[:_SHOWN]}"
+    assert "bug in tidegate" not in text, f"{argv}: {text[:_SHOWN]}"
+    assert not (raw := _CONTROL.findall(text)), f"{argv}: {raw} in {text[:_SHOWN]!r}"
+    assert code == 0 or errors.strip(), f"{argv}: exit code {code} without a reason"
+    assert code == 0 or (lines := errors.count("\n")) <= _LINES, f"{argv}: {lines} lines: {errors[:_SHOWN]}"
+    for name in NEW:
+        written = name in earlier or (code == 0 and name in argv)
+        assert Path(name).exists() == written, f"{argv}: exit code {code}, {name}: {text[:_SHOWN]}"
+    return f"exit code {code}: {errors}" if code else ""
 
 
 def made(*argv: str) -> Callable[[], None]:
@@ -117,46 +95,56 @@ def made(*argv: str) -> Callable[[], None]:
     return make
 
 
-def by(*commands: str) -> Callable[[random.Random], None]:
-    """A reading function that calls one of these commands."""
-
-    def read(luck: random.Random) -> None:
-        call(*luck.choice(commands).split())
-
-    return read
-
-
-_REPORT = "report out --out page.html --force"
+_REPORT = "report out --out new.html"
 _DIFF = ("diff out before", "diff before out", "diff out before --all")
 _SWEEP = ("sweep", "plain.toml", "--set", "links.cable.delay=10ms,20ms", "--out", "out")
 _SUITE = ("suite", "run", "suite.toml", "gcc", "fixed:500kbps", "--seeds", "2", "--out", "out")
 _SUITE_SWEEP = ("sweep", "--suite", "suite.toml", "--controller", "gcc", "--set", "controller.beta=0.8,0.9")
-_SEARCH = (
-    "optimise",
-    "flows.call.media.controller=gcc,nada",
-    "--scenario",
-    "plain.toml",
-    "--tries",
-    "2",
-    "--seeds",
-    "1",
-)
-_SEARCH += ("--for", "utilisation", "--subject-to", "loss < 5%", "--out", "out")
+_SEARCH = ("optimise", "flows.call.media.controller=gcc,nada", "--scenario", "plain.toml", "--tries", "2")
+_SEARCH += ("--seeds", "1", "--for", "utilisation", "--subject-to", "loss < 5%", "--out", "out")
 _BASELINE = ("check", "base.json", "gcc", "--suite", "suite.toml")
 
+_NETWORKS = "--traces networks"
+_CHECK, _SHOW = f"suite check suite.toml {_NETWORKS}", "suite show suite.toml"
+_RATE = "--reference-rate 1Mbps"  # for formats with ratios
+_TRACES = (
+    f"trace show {{}} {_RATE}",
+    f"trace show {{}} {_RATE} --json",
+    f"trace convert {{}} new.csv {_RATE} && trace show new.csv",
+    f"trace convert {{}} new.trace {_RATE} && trace show new.trace",
+)
+_IMPORTS = ("import {} --out new", "import {} --out new --json && report new --out new.html")
+_BOTH_ENDS = "import calls/sender calls/receiver --out new --trace new.csv --replay gcc"
+_GETSTATS = tuple(f"files_getstats/{form}" for form in ("internals", "lines", "received", "rtcstats"))
+
 READERS = [
-    Reader("run", made("run", "plain.toml", "--out", "out"), "out/*.json", by(_REPORT, *_DIFF)),
+    Reader("run", made("run", "plain.toml", "--out", "out"), "out/*.json", (_REPORT, *_DIFF)),
     Reader(
         "comparison",
         made("compare", "gcc", "nada", "--scenario", "plain.toml", "--out", "out"),
         "out/**/*.json",
-        by(_REPORT, *_DIFF),
+        (_REPORT, *_DIFF),
     ),
-    Reader("sweep", made(*_SWEEP), "out/**/*.json", by(_REPORT, *_DIFF, "results out")),
-    Reader("suite", made(*_SUITE), "out/**/*.json", by(_REPORT, *_DIFF, "results out")),
-    Reader("suite_sweep", made(*_SUITE_SWEEP, "--seeds", "1", "--out", "out"), "out/**/*.json", by(_REPORT, *_DIFF)),
-    Reader("search", made(*_SEARCH), "out/*.json", by(_REPORT)),
-    Reader("baseline", made(*_BASELINE, "--seeds", "10", "--write"), "base.json", by(" ".join([*_BASELINE, "-j1"]))),
+    Reader("sweep", made(*_SWEEP), "out/**/*.json", (_REPORT, *_DIFF, "results out")),
+    Reader("suite", made(*_SUITE), "out/**/*.json", (_REPORT, *_DIFF, "results out")),
+    Reader("suite_sweep", made(*_SUITE_SWEEP, "--seeds", "1", "--out", "out"), "out/**/*.json", (_REPORT, *_DIFF)),
+    Reader("search", made(*_SEARCH), "out/*.json", (_REPORT,)),
+    Reader("baseline", made(*_BASELINE, "--seeds", "10", "--write"), "base.json", (" ".join([*_BASELINE, "-j1"]),)),
+    Reader("scenario", valid_files.scenarios, "scenarios/*.toml", ("scenario check {}", "scenario check {} --ir")),
+    Reader("ladder", valid_files.ladder, "chat_*.txt", ("scenario check recorded.toml",)),
+    Reader(
+        "suite_file", valid_files.suite, "suite.toml", (_CHECK, f"{_SHOW} {_NETWORKS}", f"{_SHOW} {_NETWORKS} --json")
+    ),
+    Reader("network", valid_files.networks, "networks/*", _TRACES),
+    Reader(
+        "event_log",
+        partial(valid_files.recordings, "event_log/sender", "event_log/receiver"),
+        "calls/*",
+        (*_IMPORTS, _BOTH_ENDS),
+    ),
+    Reader("capture", partial(valid_files.recordings, "capture/pcap", "capture/pcapng"), "calls/*", _IMPORTS),
+    Reader("getstats", partial(valid_files.recordings, *_GETSTATS), "calls/*", _IMPORTS),
+    Reader("paper", valid_files.paper, "paper/[!e]*", ("paper paper --seeds 1 --json", "paper paper -j1 --out new")),
 ]
 """All readers."""
 
@@ -167,8 +155,8 @@ def prepare(reader: Reader, folder: Path) -> None:
     Raises:
         AssertionError: when they are not valid.
     """
-    (folder / "plain.toml").write_text(SCENARIO)
-    (folder / "suite.toml").write_text(SUITE)
+    (folder / "plain.toml").write_text(valid_files.SCENARIO)
+    (folder / "suite.toml").write_text(valid_files.SUITE)
     with chdir(folder):
         reader.make()
         # what lists hashes of contents would hide every change from the readers behind it
@@ -176,68 +164,55 @@ def prepare(reader: Reader, folder: Path) -> None:
             manifest.unlink()
         if (folder / "out").is_dir():
             shutil.copytree("out", "before")
-        reader.read(random.Random(0))
+        for file in files(reader):
+            for command in reader.commands:
+                assert not (why := read(command, file)), f"{command}, {file}: {why}"
 
 
-def named(data: Any, luck: random.Random) -> Any:
-    """Data with hostile characters in a name, a key or a text."""
-    match data:
-        case dict() if data:
-            key = luck.choice(list(data))
-            if luck.random() < 0.2:
-                return {_hostile(name, luck) if name == key else name: value for name, value in data.items()}
-            return {**data, key: named(data[key], luck)}
-        case list() if data:
-            number = luck.randrange(len(data))
-            return [*data[:number], named(data[number], luck), *data[number + 1 :]]
-        case str():
-            return _hostile(data, luck)
-    return luck.choice(_HOSTILE)
+def files(reader: Reader) -> list[Path]:
+    """The files of the present folder that are changed."""
+    return sorted(path for path in Path().glob(reader.changed) if path.is_file())
 
 
-def _hostile(text: str, luck: random.Random) -> str:
-    at = luck.randint(0, len(text))
-    return text[:at] + luck.choice(_HOSTILE) + text[at:]
+def read(command: str, file: Path) -> str:
+    """Calls a command of a reader with a file; returns why it refuses, or nothing.
+
+    Raises:
+        AssertionError: when a property does not hold, or a further command refuses the result of the first.
+    """
+    for name in NEW:
+        shutil.rmtree(name) if Path(name).is_dir() else Path(name).unlink(missing_ok=True)
+    first, *further = command.split(" && ")
+    why = call(*(str(file) if word == "{}" else word for word in first.split()))
+    for words in () if why else further:
+        assert not (refusal := call(*words.split())), f"{command}: {refusal}"
+    return why
 
 
-def mutation(data: bytes, luck: random.Random) -> bytes:
-    """A file's contents, changed as bytes, in the shape of its data, or in a name; a result's hash is made right."""
-    try:
-        tree = json.loads(data)
-    except ValueError:
-        tree = None
-    if tree is None or luck.random() < 0.3:
-        return files_checks.mutated(data, _MOST, luck, lambda: files_checks.changed(data, [data], _MOST, luck))
-    if luck.random() < 0.4:
-        tree = named(tree, luck)
-    else:
-        files_checks.reshaped(tree, luck)
-    if isinstance(tree, dict) and "content" in tree:
-        # a forged result has the right hash
-        del tree["content"]
-        tree["content"] = sweeps.content_hash(tree)
-    return json.dumps(tree).encode()
-
-
-def fuzz(reader: Reader, folder: Path, luck: random.Random) -> None:
+def fuzz(reader: Reader, folder: Path, luck: random.Random, cpu_s: float = math.inf) -> None:
     """Changes one file of a prepared folder, reads the folder, and puts the file back.
 
     Raises:
-        AssertionError: when a property does not hold; the changed file is in `found/readers/`.
+        AssertionError: when a property does not hold, or more CPU time than `cpu_s` is needed; the changed file is in
+            `found/readers/`.
     """
-    file = luck.choice(sorted(path for path in folder.glob(reader.changed) if path.is_file()))
-    valid = file.read_bytes()
-    wrong = mutation(valid, luck)
-    file.write_bytes(wrong)
-    try:
-        with chdir(folder):
-            reader.read(luck)
-    except AssertionError:
-        FOUND.mkdir(parents=True, exist_ok=True)
-        (FOUND / f"{reader.name}-{hashlib.sha256(wrong).hexdigest()[:8]}-{file.name}").write_bytes(wrong)
-        raise
-    finally:
-        file.write_bytes(valid)
+    with chdir(folder):
+        file = luck.choice(files(reader))
+        valid = file.read_bytes()
+        wrong = mutating.mutation(valid, luck)
+        command = luck.choice(reader.commands)
+        file.write_bytes(wrong)
+        begun = time.process_time()
+        try:
+            read(command, file)
+            spent = time.process_time() - begun
+            assert spent <= cpu_s, f"{command}, {file}: {spent:.1f} s of CPU"
+        except AssertionError:
+            FOUND.mkdir(parents=True, exist_ok=True)
+            (FOUND / f"{reader.name}-{hashlib.sha256(wrong).hexdigest()[:8]}-{file.name}").write_bytes(wrong)
+            raise
+        finally:
+            file.write_bytes(valid)
 
 
 def loop(names: Sequence[str], runs: int | None, seconds: float, seed: int) -> int:
@@ -252,7 +227,7 @@ def loop(names: Sequence[str], runs: int | None, seconds: float, seed: int) -> i
             while number < runs if runs is not None else time.monotonic() < end:
                 number += 1
                 try:
-                    fuzz(reader, Path(folder), luck)
+                    fuzz(reader, Path(folder), luck, _CPU_S)
                 except AssertionError as fault:
                     faults += 1
                     sys.stdout.write(f"{reader.name}, run {number} of seed {seed}: {fault}\n")
