@@ -151,7 +151,7 @@ pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
         };
         let Some((time, rate, delay)) = row() else {
             let found = format!("{seconds} s, {mbps} Mbit/s");
-            let expected = "a time, a bandwidth and a delay that are not negative";
+            let expected = "a time and a delay from 0 to 49 days, and a bandwidth that is not negative";
             return Err(file.error(Some(format!("entry {index}")), found, expected));
         };
         rows.push(Row { line: index, time, rate, loss: Some(loss), delay });
@@ -185,7 +185,11 @@ pub(crate) fn pion_phases(file: &File<'_>, options: &ReadOptions) -> Result<Trac
         let rate = rate(phase.ratio, reference.as_bps_f64());
         let (Some(length), Some(rate)) = (length, rate) else {
             let found = format!("{} s at ratio {}", phase.seconds, phase.ratio);
-            return Err(file.error(Some(entry), found, "a duration and a ratio that are not negative"));
+            return Err(file.error(
+                Some(entry),
+                found,
+                "a duration from 0 to 49 days, and a ratio that is not negative",
+            ));
         };
         let loss = Some(fraction(file, &entry, phase.loss, 0.01)?);
         stretches.push(Stretch { length, rate, loss, delay: None });

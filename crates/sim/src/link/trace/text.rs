@@ -62,7 +62,7 @@ pub(crate) fn seconds_mbps(file: &File<'_>) -> Result<Trace, TraceError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut origin = Span::ZERO;
     for (line, text) in samples(file) {
-        let expected = "two numbers that are not negative: seconds and Mbit/s";
+        let expected = "two numbers: seconds within 49 days, and Mbit/s that are not negative";
         let row = || {
             let mut columns = text.split_whitespace();
             let time = span_of(columns.next()?, Span::from_secs(1))?;
