@@ -109,7 +109,7 @@ fn the_largest_packet_is_that_of_ip() {
     for (overhead, largest) in [(28, 65_483), (0, 65_483), (100, 65_411)] {
         assert!(endpoint(largest, overhead).is_ok());
         let refused = endpoint(largest + 1, overhead).err().unwrap();
-        assert!(refused.contains(&format!("at most {largest} do")), "{refused}");
+        assert!(refused.contains(&format!("at most {largest} bytes fit")), "{refused}");
     }
 
     let (controller, heard) = constant(Rate::from_mbps(10));
@@ -139,7 +139,8 @@ fn a_stamp_that_does_not_fit_is_refused() {
         }
     }
     // 16 bytes and one of its header make 24 with the rest of the extensions
-    for (payload, failure) in [(65_467, None), (65_468, Some("an RTP packet has 65508 bytes; at most 65507"))]
+    for (payload, failure) in
+        [(65_467, None), (65_468, Some("an RTP packet with the stamp has 65508 bytes; at most 65507"))]
     {
         let (mut caller, _) = application(Box::new(Stamping), FeedbackFormat::Twcc, 3, Span::from_secs(3));
         caller.send.as_mut().unwrap().payload = payload;

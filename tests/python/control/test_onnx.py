@@ -248,7 +248,7 @@ def test_without_onnx_runtime_a_line_says_what_to_install(
     from tidegate.control.learned import _session
 
     _session._load.cache_clear()
-    with pytest.raises(InputError, match=r'running it takes ONNX Runtime \(.*\): pip install "tidegate\[onnx\]"'):
+    with pytest.raises(InputError, match=r'a model needs ONNX Runtime \(.*\): pip install "tidegate\[onnx\]"'):
         registry.choose(f"onnx:{path}", Path())
 
 
