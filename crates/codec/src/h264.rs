@@ -290,11 +290,11 @@ mod tests {
     #[test]
     fn unsupported_formats_and_pictures_are_refused() {
         let error_of = |format: Format| OpenH264::new(format).err().expect("refused");
-        assert!(error_of(Format { width: 31, ..FORMAT }).contains("both must be even"));
-        assert!(error_of(Format { fps: 61.0, ..FORMAT }).contains("from 1 to 60"));
-        assert!(error_of(Format { fps: f64::NAN, ..FORMAT }).contains("from 1 to 60"));
+        assert!(error_of(Format { width: 31, ..FORMAT }).contains("width and height must be even"));
+        assert!(error_of(Format { fps: 61.0, ..FORMAT }).contains("supports 1 to 60"));
+        assert!(error_of(Format { fps: f64::NAN, ..FORMAT }).contains("supports 1 to 60"));
         assert!(error_of(Format { payload: 100, ..FORMAT }).contains("at least 200"));
         let error = encoder(FORMAT).encode(&[0; 5], Rate::from_mbps(1), false).expect_err("too short");
-        assert_eq!(error, "a picture of 5 bytes; 320x192 has 92160");
+        assert_eq!(error, "a picture of 5 bytes: 320x192 needs 92160 bytes");
     }
 }

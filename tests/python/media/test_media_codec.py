@@ -258,7 +258,7 @@ def test_a_clip_that_breaks_ends_the_run_with_its_name(
     )
     done = cli("compare", "gcc", "--duration", "2s", "--media", CLIP, "--out", "out")
     assert done.code != 0
-    assert "a picture of 25344 bytes; 176x144 has 38016" in done.err
+    assert "a picture of 25344 bytes: 176x144 needs 38016 bytes" in done.err
     assert "Traceback" not in done.err
     monkeypatch.setattr(Procedural, "pictures", lambda self, count: iter([]))
     done = cli("compare", "gcc", "--duration", "2s", "--media", CLIP, "--out", "out")
