@@ -17,7 +17,7 @@ from tidegate.output.markdown import markdown
 from tidegate.paper import Backing, Plan, Result, Sheet, Verdict, group_seeds
 from tidegate.paper.reading import load
 from tidegate.papers.lissah2019 import pictures
-from tidegate.papers.lissah2019.experiment import OPEN, PUBLISHED_MOS, loss_for
+from tidegate.papers.lissah2019.experiment import FITTED, OPEN, PUBLISHED_MOS, loss_for
 from tidegate.papers.lissah2019.kept import NetworkRun, simple_mos
 from tidegate.papers.lissah2019.network import CONTROLLERS, FOUND, FRAMES, LABELS, SENDERS, scenario
 from tidegate.papers.lissah2019.pictures import Encoded, PictureJob, PictureRun
@@ -228,7 +228,7 @@ def test_every_sender_has_its_rows(without_pictures: Result) -> None:
     tables = {table.name: table for table in without_pictures.outcome.tables}
     for name in ("senders", "adapting"):
         assert [row[0] for row in tables[name].rows] == list(LABELS.values())
-    assert [row[0] for row in tables["open"].rows] == list(OPEN)
+    assert [row[0] for row in tables["open"].rows] == [FITTED, *list(OPEN)[1:]]
     assert set(SENDERS) < set(CONTROLLERS) == set(LABELS)
 
 

@@ -74,7 +74,7 @@ def test_a_change_is_written_as_one_or_for_short_with_its_sign(short: str, long:
         ("change(loss) > -2pp", r"> \+2pp"),
         ("change(loss, rate) > 2pp", r"expected a metric, or change\(METRIC\)"),
         ("abs(loss) > +2pp", r"found 'abs\(loss\)'; expected a metric, or change\(METRIC\)"),
-        ("loss > +2pp and rate < -5%", "the rule limits several metrics"),
+        ("loss > +2pp and rate < -5%", "the rule has limits for several metrics or scopes"),
         ("loss > +2pp or > +5%", "for a limit; expected a limit such as"),
         ("loss > +2pp in 5.6 and > +5%", "expected a rule such as"),
         ("0pp < change(loss) < 2pp", "for a limit; expected a limit such as"),

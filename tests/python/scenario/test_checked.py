@@ -44,8 +44,8 @@ STATEMENTS: list[tuple[str, str, str]] = [
     (SEVERAL, TO_GROUP + COUPLED, ""),
     (COMING, TO_GROUP + COUPLED, ""),
     (SEVERAL, FROM_GROUP + COUPLED, '20: couplings[1].flows[2]: "b" is sent from each of several users, "group"; expected flows of one sender'),
-    (SEVERAL, TO_GROUP + moved("b"), '21: moves[1].flow: found "b"; "group" are several users of the radio network, each with a flow of its own, which begins and ends by its user\'s arrival'),
-    (COMING, TO_GROUP + moved("b"), '21: moves[1].flow: found "b"; "group" are several users of the radio network, each with a flow of its own, which begins and ends by its user\'s arrival'),
+    (SEVERAL, TO_GROUP + moved("b"), '21: moves[1].flow: found "b"; "group" are several users of the radio network, each with a flow of its own, whose begin and end follow from its user\'s arrival and cannot be moved'),
+    (COMING, TO_GROUP + moved("b"), '21: moves[1].flow: found "b"; "group" are several users of the radio network, each with a flow of its own, whose begin and end follow from its user\'s arrival and cannot be moved'),
     (PHONE.replace("}", ', stop = "1s" }') + ', { name = "x" }', TO_GROUP.replace("group", "x") + moved("a").replace("true", "false").replace("1s", "0s"), '20: moves[1].time: found "0s"; expected a time after a begins (0s)'),
     (PHONE.replace("}", ', start = "500ms", stop = "1s" }'), 'start = "700ms"\n' + TO_GROUP.replace("group", "phone") + moved("a"), '22: moves[1].flow: found "a"; its user "phone" is not there at its start (1.2s)'),
 ]  # fmt: skip
