@@ -104,6 +104,9 @@ mod field {
     pub(super) const IGNORED: [u32; 12] = [6, 17, 20, 25, 26, 27, 28, 29, 30, 31, 33, 34];
 }
 
+/// Number of broken fields after which a file without a usable one is given up: it is no log, and each costs an error.
+const MAX_BROKEN_FIELDS: usize = 10_000;
+
 impl EventLog {
     /// Reads a log. Batches that cannot be read are skipped and reported in `problems`, and so is the end of a log that
     /// was cut off.
@@ -112,11 +115,17 @@ impl EventLog {
     /// If the bytes are no such log, or no field of it can be read.
     pub fn read(bytes: &[u8]) -> Result<Self, Problem> {
         let mut log = Self::default();
-        let mut used_fields = 0usize;
+        let (mut used_fields, mut broken_fields) = (0usize, 0usize);
         for field in Fields::of(bytes, 0) {
             match field.and_then(|field| log.field(&field)) {
                 Ok(used) => used_fields += usize::from(used),
-                Err(problem) => log.problems.add(problem),
+                Err(problem) => {
+                    log.problems.add(problem);
+                    broken_fields += 1;
+                }
+            }
+            if used_fields == 0 && broken_fields == MAX_BROKEN_FIELDS {
+                break;
             }
         }
         if used_fields == 0 {

@@ -89,6 +89,15 @@ fn events_before_a_cut_are_kept_and_the_cut_is_a_problem() {
 }
 
 #[test]
+fn a_file_of_ten_thousand_broken_batches_is_given_up() {
+    let lacks = bytes(3, &number(1, 5));
+    let log = EventLog::read(&[lacks.repeat(9_999), feedback()].concat()).unwrap();
+    assert_eq!((log.incoming_rtcp.len(), log.problems.count), (2, 9_999));
+    let problem = EventLog::read(&[lacks.repeat(10_000), feedback()].concat()).unwrap_err();
+    assert!(problem.message.ends_with("lacks a marker bit (field 2)"));
+}
+
+#[test]
 fn a_batch_that_is_wrong_costs_itself_alone() {
     let claims = bytes(3, &[number(1, 5), number(11, u64::from(u32::MAX))].concat());
     let log = EventLog::read(&[begin(), claims, feedback()].concat()).unwrap();
