@@ -260,7 +260,7 @@ def states(cluster: Cluster) -> dict[str, Any]:
             "import tidegate.runs._remote as r\nr.CANARY = {'duration': '1s'}\n",
             "the digest of a canary run is f44dc8963042362d, and ",
         ),
-        ("import sys\nsys.modules['tidegate'] = None\n", "has no tidegate with Dask (ModuleNotFoundError"),
+        ("import sys\nsys.modules['tidegate'] = None\n", "the worker has no tidegate with Dask (ModuleNotFoundError"),
         ("import distributed\ndistributed.__version__ = '2019.1'\n", "the version of distributed is 2019.1, and "),
     ],
 )
