@@ -401,7 +401,7 @@ def test_with_none_one_end_is_here_and_the_other_is_entered_by_name(tmp_path: Pa
             if entered.returncode == 0:
                 break
             assert entered.returncode == 2, entered.stderr
-            assert "no such session" in entered.stderr or "beginning or ending" in entered.stderr
+            assert "no session of this name" in entered.stderr or "beginning or ending" in entered.stderr
             time.sleep(0.2)
         # what enters has no more rights than the other programs
         rights = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 10, 23, 31)) if os.geteuid() == 0 else 0
