@@ -15,7 +15,9 @@ import os
 import re
 import select
 import stat
+import sys
 import time
+import tomllib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,6 +59,9 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _KEY_PARTS = 32
 """Parts of a dotted key. `tomllib` needs time and memory by the square of them; the deepest key of ours has six."""
+_DEEPEST = 100
+"""Levels of tables, pairs and lists in each other; a scenario has a dozen, and Python's stack holds some hundred."""
+_TOO_DEEP = "not valid TOML: nested too deeply"
 _TOML_VALUES = 100_000
 """Values, keys and entries of a TOML file: a schedule of a capacity has some four a row."""
 _TOML_STRINGS = re.compile(
@@ -92,6 +97,7 @@ class Kind:
 # Sizes at which a file that is refused at its end has cost at most 500 MB of memory; tests/python/whole/test_bombs.py
 TOML = Kind("a TOML file", 4 * 10**6)
 JSON = Kind("a JSON file", 32 * 10**6)
+FRAMES = Kind("a file of frame sizes", 4 * 10**6)
 TRACE = Kind("a recorded network", 32 * 10**6)
 RECORDING = Kind("a recorded call", 200 * 10**6)
 CODE = Kind("a Python file", 500 * 10**3)
@@ -162,6 +168,20 @@ def read(path: Path, kind: Kind, error: type[TidegateError] = InputError, *, unp
     elif unpack and path.suffix == ".gz":
         raise error(f"{path} is not packed by gzip, as its name says; rename it, or pack it again")
     return Content(data, hasher.hexdigest())
+
+
+def decoded(data: bytes, path: Path, kind: Kind) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        InputError: names the line of the first byte that is none.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        byte = f"0x{data[error.start]:02x}"
+        raise InputError(f"{path}:{line}: found byte {byte}; expected {kind.noun} in UTF-8") from None
 
 
 def check_file(path: Path, kind: Kind, error: type[TidegateError] = InputError) -> None:
@@ -317,6 +337,36 @@ def check_trace(data: bytes, limit: int = TRACE.size) -> None:
     else:
         memory = _PAIR_BYTES * (data.count(b" ") + data.count(b"\t"))
     _check_memory(memory, _TRACE_BYTES_A_BYTE * limit)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parses TOML within bounds that every reader behind it counts on.
+
+    Raises:
+        ValueError: when it is no TOML, is nested too deeply, has too many values or parts of a key, a number of
+            thousands of digits, or a NUL.
+    """
+    check_toml(text)
+    try:
+        data = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        # of Python's limit for text that becomes a number; it bounds the time that this takes
+        digits, most = max(map(len, re.findall(r"[0-9_]+", text)), default=0), sys.get_int_max_str_digits()
+        raise ValueError(f"found a number of {digits} digits; expected at most {most}") from None
+    level: list[Any] = [data]
+    for _ in range(_DEEPEST):
+        if any("\0" in value for value in level if isinstance(value, str)):
+            # no text of ours may have it, and no name of a file can
+            raise ValueError("found a text with a NUL; expected text without it")
+        below = [[*value.items()] if isinstance(value, dict) else value for value in level]
+        level = [inner for value in below if isinstance(value, list | tuple) for inner in value]
+        if not level:
+            return data
+    raise ValueError(_TOO_DEEP)
 
 
 def check_toml(text: str) -> None:

@@ -83,15 +83,13 @@ def _scenario(name: str | None) -> Any:
     """The tables of a scenario; `None` if there is no scenario of that name."""
     if name is None:
         return None
-    with suppress(OSError, ValueError, RecursionError, TidegateError):
+    with suppress(OSError, ValueError, TidegateError):
         if not name.endswith(".toml"):
             return tomllib.loads((_shipped.SCENARIOS / f"{name}.toml").read_text(encoding="utf-8"))
         # it loads pydantic, which shipped scenarios do not need
-        from tidegate._inputs import TOML, check_toml, read
+        from tidegate._inputs import TOML, decoded, parse_toml, read
 
-        text = read(Path(name), TOML).data.decode()
-        check_toml(text)
-        return tomllib.loads(text)
+        return parse_toml(decoded(read(Path(name), TOML).data, Path(name), TOML))
     return None
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from tidegate import _core
+from tidegate._inputs import parse_toml
 from tidegate.control import registry
 from tidegate.control.contenders import Contender, anchored, contenders
 from tidegate.errors import InputError, RunError, located
@@ -315,7 +316,7 @@ def plain_value(text: str) -> Any:
     if registry.is_file(text):
         return anchored(text)
     try:
-        table = toml.loads(f"value = {text}")
+        table = parse_toml(f"value = {text}")
     except ValueError:
         return text
     try:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidegate._files import readable
+from tidegate._inputs import FRAMES, decoded, read
 from tidegate.errors import InputError, ScenarioError
-from tidegate.scenario import toml
 from tidegate.units import Rate, show
 
 _MOST_MATCHES = 1000  # files of a ladder, or folders with files of it; syncodecs has a dozen
@@ -29,6 +29,8 @@ class Rung:
     """Frame sizes in bytes."""
     path: Path
     """File that holds it."""
+    sha256: str
+    """SHA-256 of the file, hexadecimal."""
 
 
 def ladder(base: Path, pattern: str) -> list[Rung]:
@@ -77,8 +79,8 @@ def _rung(path: Path) -> Rung:
     match = re.search(r"(\d+)$", path.stem)
     if match is None or not 0 < int(match[1]) < 10**7:
         raise InputError(f"{path}: expected a name that ends in the rate in kbit/s, as in chat_600.txt")
-    sizes = []
-    for number, line in enumerate(toml.read(path).splitlines(), 1):
+    content, sizes = read(path, FRAMES), []
+    for number, line in enumerate(decoded(content.data, path, FRAMES).splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("%"):
             continue
         words = line.split()
@@ -95,4 +97,4 @@ def _rung(path: Path) -> Rung:
         sizes.append(size)
     if not sizes:
         raise InputError(f"{path}: the file has no frames")
-    return Rung(Rate(int(match[1]) * 1000), sizes, path)
+    return Rung(Rate(int(match[1]) * 1000), sizes, path, content.sha256)

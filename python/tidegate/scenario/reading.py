@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidegate._inputs import CODE
-from tidegate._inputs import read as read_input
+from tidegate._files import readable, sha256
 from tidegate.errors import InputError, TidegateError, TraceError
 from tidegate.net import trace
 
@@ -132,9 +131,10 @@ def _load(path: Path, capacity: TraceCapacity) -> tuple[trace.Trace, str]:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a Python file, or of one with the sizes of frames.
+    """SHA-256 of a regular file of any size, such as the code of a controller or a model.
 
     Raises:
         TidegateError: when it cannot be read.
     """
-    return read_input(path, CODE, TidegateError).sha256
+    with readable(path, TidegateError):
+        return sha256(path)

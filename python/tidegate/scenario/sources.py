@@ -14,7 +14,6 @@ from tidegate.scenario import _frames as frames
 from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, StatedDefaults, lowered
-from tidegate.scenario.reading import digest
 from tidegate.scenario.shapes import OneOf
 from tidegate.units import Duration, Rate, Size
 
@@ -132,7 +131,7 @@ class FramesVideo(StatedDefaults, Video):
 def _rungs(base: FilePath, pattern: str) -> list[tuple[str, str, list[Any]]]:
     """Name and hash of each rate's file, with the rate and the frame sizes."""
     rungs = frames.ladder(base, pattern)
-    return [(rung.path.name, digest(rung.path), [int(rung.rate), rung.sizes]) for rung in rungs]
+    return [(rung.path.name, rung.sha256, [int(rung.rate), rung.sizes]) for rung in rungs]
 
 
 class EncoderVideo(Model):

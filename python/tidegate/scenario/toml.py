@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tidegate._inputs import TOML, Kind, check_toml
+from tidegate._inputs import TOML, decoded, parse_toml
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError, ScenarioError
 from tidegate.units import WIDEST
 
 Key = tuple[str | int, ...]
-
-_DEEPEST = 100
-"""Levels of tables, pairs and lists in each other; a scenario has a dozen, and Python's stack holds some hundred."""
-_TOO_DEEP = "not valid TOML: nested too deeply"
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -31,19 +26,13 @@ _SCALAR = re.compile(r"[^,\]}\n#]+")
 _LINE = 70  # characters of the longest table on one line
 
 
-def read(path: Path, kind: Kind = TOML) -> str:
+def read(path: Path) -> str:
     """The text of a file.
 
     Raises:
         InputError: when it cannot be read, is not UTF-8, or is far too large.
     """
-    data = read_input(path, kind).data
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        byte = f"0x{data[error.start]:02x}"
-        raise InputError(f"{path}:{line}: found byte {byte}; expected a TOML file in UTF-8") from None
+    return decoded(read_input(path, TOML).data, path, TOML)
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
@@ -53,7 +42,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
         ScenarioError: names `where` and the line of the first error.
     """
     try:
-        return loads(text)
+        return parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         match = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error))
         line = match[1] if match and match[1] else str(text.count("\n") + 1)
@@ -62,36 +51,6 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise ScenarioError([f"{where}:{line}: not valid TOML: {message}"]) from None
     except ValueError as error:
         raise ScenarioError([f"{where}: {error}"]) from None
-
-
-def loads(text: str) -> dict[str, Any]:
-    """The values of a TOML text, within bounds that every reader behind it counts on.
-
-    Raises:
-        ValueError: when it is no TOML, is nested too deeply, has too many values or parts of a key, a number of
-            thousands of digits, or a NUL.
-    """
-    check_toml(text)
-    try:
-        data = tomllib.loads(text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    except tomllib.TOMLDecodeError:
-        raise
-    except ValueError:
-        # of Python's limit for text that becomes a number; it bounds the time that this takes
-        digits, most = max(map(len, re.findall(r"[0-9_]+", text)), default=0), sys.get_int_max_str_digits()
-        raise ValueError(f"found a number of {digits} digits; expected at most {most}") from None
-    level: list[Any] = [data]
-    for _ in range(_DEEPEST):
-        if any("\0" in value for value in level if isinstance(value, str)):
-            # no text of ours may have it, and no name of a file can
-            raise ValueError("found a text with a NUL; expected text without it")
-        below = [[*value.items()] if isinstance(value, dict) else value for value in level]
-        level = [inner for value in below if isinstance(value, list | tuple) for inner in value]
-        if not level:
-            return data
-    raise ValueError(_TOO_DEEP)
 
 
 def lines(text: str) -> dict[Key, int]:
