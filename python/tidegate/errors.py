@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 """Lines of an error, the last of which counts the other problems: a screen of text."""
+
+T = TypeVar("T")
+
+
+def first_problems(problems: Sequence[T]) -> tuple[Sequence[T], int]:
+    """The problems that an error lists one by one, and the number of others."""
+    rest = len(problems) - _MAX_PROBLEMS
+    return (problems, 0) if rest <= 0 else (problems[: _MAX_PROBLEMS - 1], rest + 1)
 
 
 class TidegateError(Exception):
@@ -33,9 +41,8 @@ class ScenarioError(InputError):
     def __init__(self, problems: Iterable[str] | str) -> None:
         """Takes the problems, one line or more each."""
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
-        rest = len(self.problems) - _MOST_PROBLEMS
-        listed = self.problems if rest <= 0 else (*self.problems[: _MOST_PROBLEMS - 1], f"{rest + 1} more problems")
-        super().__init__("\n".join(listed))
+        listed, rest = first_problems(self.problems)
+        super().__init__("\n".join([*listed, *([f"{rest} more problems"] if rest else [])]))
 
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[str, ...]]]:
         """Pickles the problems."""

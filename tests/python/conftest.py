@@ -41,3 +41,12 @@ def cli(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
         return Outcome(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A key that both sides of a call over a socket hold."""
+    file = tmp_path / "call.key"
+    file.write_bytes(bytes(range(32)))
+    file.chmod(0o600)
+    return file

@@ -9,15 +9,12 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tidegate.errors import did_you_mean
+from tidegate.errors import did_you_mean, first_problems
 from tidegate.scenario.shapes import TAG, shape_of
 from tidegate.units import show
 
 Path = tuple[str | int, ...]
 """Keys and positions from the top of the file."""
-
-MAX_PROBLEMS = 19
-"""Number of problems that are listed one by one: a screen of text, and each costs a search for similar names."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,14 @@ def dotted(path: Path, named: Mapping[Path, str] | None = None) -> str:
 
 def explain(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
     """Yields each problem of a validation error of `model`, in the order of the file."""
-    details = error.errors(include_url=False)
-    for detail in details[:MAX_PROBLEMS]:
+    # each message may search for similar names
+    details, rest = first_problems(error.errors(include_url=False))
+    for detail in details:
         raw = detail["loc"]
         path = tuple(step for step in raw if not (isinstance(step, str) and step.startswith(TAG)))
         yield Problem(path, _message(detail, model), on_key=detail["type"] == "extra_forbidden")
-    if len(details) > MAX_PROBLEMS:
-        yield Problem((), f"{len(details) - MAX_PROBLEMS} more problems")
+    if rest:
+        yield Problem((), f"{rest} more problems")
 
 
 def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:

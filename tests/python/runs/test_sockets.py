@@ -24,15 +24,6 @@ from tidegate.units import Rate
 pytestmark = pytest.mark.skipif(not hasattr(_core, "live_send"), reason="calls over sockets need Linux")
 
 
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    """A key that both sides hold."""
-    file = tmp_path / "call.key"
-    file.write_bytes(bytes(range(32)))
-    file.chmod(0o600)
-    return file
-
-
 def free_port(address: str = "127.0.0.1") -> int:
     """A port that is free just now."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -31,15 +31,6 @@ FLOOD = 20_000
 MAGIC = b"tdgt"
 
 
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    """A key that both sides hold."""
-    file = tmp_path / "call.key"
-    file.write_bytes(bytes(range(32)))
-    file.chmod(0o600)
-    return file
-
-
 def begin(*arguments: object) -> subprocess.Popen[str]:
     """The program in a process of its own, with its reports in English lines."""
     command = [sys.executable, "-m", "tidegate", "live", *map(str, arguments)]

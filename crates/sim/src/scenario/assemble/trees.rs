@@ -1,5 +1,6 @@
 //! The trees of a multicast session: for each source the routes to all other members, with shared common parts.
 
+use super::no_path;
 use crate::engine::replicator::Branches;
 use crate::refusal::Refusal;
 use crate::scenario::Routes;
@@ -75,8 +76,7 @@ impl<'a> Trees<'a> {
             let mut point = member.point;
             while !reached[point] {
                 let Some((from, link)) = before[point] else {
-                    let (from, to) = (self.members[source].name, member.name);
-                    return Err(format!("there is no path from {from} to {to}").into());
+                    return Err(no_path(self.members[source].name, member.name));
                 };
                 reached[point] = true;
                 self.onward[from].push((link, point));
