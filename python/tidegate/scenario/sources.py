@@ -58,7 +58,11 @@ class Video(Model):
 
 
 class StatisticalVideo(Video):
-    """An encoder's statistics (RFC 8593 section 5)."""
+    """An encoder's statistics (RFC 8593 section 5).
+
+    Its key frames are the first frame, the first after a pause, and those on request. The large frame after a change of
+    rate is no key frame.
+    """
 
     source: Literal["statistical"] = "statistical"
     """Kind of the source."""

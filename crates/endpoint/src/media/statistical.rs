@@ -3,6 +3,10 @@
 //! In the steady state the interval and the size of frames deviate from their references by
 //! independent zero-mean Laplace variables. A changed target starts a transient: one large frame, then
 //! smaller ones, such that the mean over the transient is the new rate.
+//!
+//! The RFC does not say which frames are key frames. As in libwebrtc, whose encoders change their rate without one, a
+//! changed target makes none: key frames are the first one, the first one after a pause, and those that are requested.
+//! Each of them starts a transient, too.
 
 use super::{Bounds, Frame, Source};
 use serde::{Deserialize, Serialize};
@@ -97,6 +101,8 @@ pub struct Statistical {
     transient_rest: f64,
     /// Fraction of a byte that rounding carries over.
     fraction: f64,
+    /// Whether the next frame is a key frame.
+    key: bool,
     started: bool,
 }
 
@@ -122,6 +128,7 @@ impl Statistical {
             transient_remaining: 0,
             transient_rest: 0.0,
             fraction: 0.0,
+            key: false,
             started: false,
             settings,
         })
@@ -184,7 +191,7 @@ impl Source for Statistical {
         self.next = now;
         self.started = true;
         self.deaf_until = now;
-        self.begin_transient();
+        self.request_key();
     }
 
     fn due(&self) -> Time {
@@ -199,7 +206,7 @@ impl Source for Statistical {
         let size = if burst { mean } else { mean * (1.0 + size_off) } + self.fraction;
         let bytes = tidegate_core::math::floor(size.max(0.0));
         self.fraction = size - bytes;
-        Frame { bytes: bytes as u32, key: burst }
+        Frame { bytes: bytes as u32, key: std::mem::take(&mut self.key) }
     }
 
     fn leaves_out(&self) -> bool {
@@ -220,6 +227,7 @@ impl Source for Statistical {
     }
 
     fn request_key(&mut self) {
+        self.key = true;
         self.begin_transient();
     }
 
@@ -313,6 +321,30 @@ mod tests {
         let low: Vec<u32> = (0..9).map(|_| source.frame(source.due()).bytes).collect();
         assert!((5000..=5001).contains(&low[0]) && low[1..8].iter().all(|&b| b <= 1), "{low:?}");
         assert!((624..=626).contains(&low[8]));
+    }
+
+    #[test]
+    fn key_frames_are_the_first_after_a_start_and_requested_ones_but_no_transients() {
+        let mut source = source(Settings { scale_b: 0.0, scale_t: 0.0, ..Settings::default() });
+        source.set_target(Time::ZERO, Rate::from_mbps(1));
+        let mut frame = |change: fn(&mut Statistical, Time)| {
+            let due = source.due();
+            change(&mut source, due);
+            (0..9).for_each(|_| source.leave_out());
+            let frames: Vec<Frame> = (0..8).map(|_| source.frame(source.due())).collect();
+            assert!(frames[1..].iter().all(|f| !f.key), "{frames:?}");
+            (frames[0].bytes, frames[0].key)
+        };
+        assert_eq!(
+            frame(|_, _| {}),
+            (13_500, true),
+            "the first one, though pictures were left out before it"
+        );
+        assert_eq!(frame(|source, now| source.set_target(now, Rate::from_kbps(500))), (13_500, false));
+        assert_eq!(frame(|source, now| source.set_target(now, Rate::from_kbps(1500))), (13_500, false));
+        assert_eq!(frame(|source, _| source.request_key()), (13_500, true));
+        assert_eq!(frame(|_, _| {}), (6250, false));
+        assert_eq!(frame(|source, now| source.start(now)), (13_500, true), "after a pause");
     }
 
     #[test]
