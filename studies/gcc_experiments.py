@@ -441,7 +441,7 @@ def calls(preset: str, network: str) -> dict[str, float]:
         "rate (kb/s)": metrics["receive_rate_bps"] / KILO,
         "delay p95 (ms)": metrics["one_way_delay_ms_p95"],
         "lost (%)": metrics["loss_fraction"] * 100,
-        "frozen (s)": metrics["freeze_time_s"],
+        "without picture (s)": metrics["without_picture_s"],
     }
 
 
@@ -449,7 +449,7 @@ CALLS = {f"{network}, {age}": (preset, network) for network in NETWORKS for pres
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
-        Experiment("calls", {"at 2 Mb/s after (s)": 0.1, "rate (kb/s)": 10, "delay p95 (ms)": 1, "lost (%)": 0.1, "frozen (s)": 0.1}, _rows(calls, CALLS)),
+        Experiment("calls", {"at 2 Mb/s after (s)": 0.1, "rate (kb/s)": 10, "delay p95 (ms)": 1, "lost (%)": 0.1, "without picture (s)": 0.1}, _rows(calls, CALLS)),
         Experiment("ramp", {"to 1 Mb/s (s)": 0.1, "to 2 Mb/s (s)": 0.1, "to 4 Mb/s (s)": 0.1, "rate 80-100 s (kb/s)": 50, "peak queue (ms)": 10}, _rows(ramp, EACH)),
         Experiment("steps", {"first less (s)": 0.05, "below 1 Mb/s (s)": 0.1, "peak queue (ms)": 20, "queue gone (s)": 0.5, "rate 90-120 s (kb/s)": 20, "to 2 Mb/s again (s)": 1}, _rows(steps, {**EACH, "libwebrtc 2018-2020": (BAYESIAN,)})),
         Experiment("loss", {"at 10 s (kb/s)": 20, "at 30 s (kb/s)": 20, "at 60 s (kb/s)": 20, "at 90 s (kb/s)": 20, "lost (%)": 0.5}, _rows(loss, LOSSES)),

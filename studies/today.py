@@ -23,7 +23,7 @@ COLUMNS = {
     "delay p95 (ms)": ("one_way_delay_ms_p95", 1, 0),
     "queueing (ms)": ("queueing_delay_ms_mean", 1, 1),
     "frame delay p95 (ms)": ("frame_delay_ms_p95", 1, 0),
-    "frozen (s)": ("freeze_time_s", 1, 1),
+    "without picture (s)": ("without_picture_s", 1, 1),
 }
 """Metrics of the call with scale and digits, means over seeds."""
 
@@ -108,7 +108,7 @@ def table(name: str) -> str:
         for controller in CONTROLLERS
     ]
     heads = [*COLUMNS, *([f"{beside.flow} (kb/s)"] if beside else [])]
-    return markdown(["controller", *heads, "fit for a call"], 1, rows)
+    return markdown(["controller", *heads, "within limits"], 1, rows)
 
 
 POLICED = "policed-mobile"
@@ -117,7 +117,7 @@ policed, shaped = Runs(POLICED), Runs(POLICED, "shaper")
 
 def policer_table() -> str:
     """Each controller behind the policer and behind the shaper."""
-    heads = {name: COLUMNS[name] for name in ("rate (kb/s)", "loss (%)", "delay p95 (ms)", "frozen (s)")}
+    heads = {name: COLUMNS[name] for name in ("rate (kb/s)", "loss (%)", "delay p95 (ms)", "without picture (s)")}
     rows = [
         [controller, *policed.cells(controller, heads), *shaped.cells(controller, heads)] for controller in CONTROLLERS
     ]

@@ -12,8 +12,8 @@ export const ROWS: readonly [string, string, string, number, number, string][] =
   ["queueing_delay_ms_mean", "queueing delay, mean", "ms", 1, 1, "Mean of the time that packets waited in queues."],
   ["frame_delay_ms_p95", "frame delay, 95th percentile", "ms", 1, 1, "19 of 20 frames took at most this time from capture to display."],
   ["frames_rendered", "frames shown", "", 1, 0, "Number of frames that were shown."],
-  ["freezes", "freezes", "", 1, 0, "Number of freezes of the picture; a freeze counts when it is over."],
-  ["freeze_time_s", "time frozen", "s", 1, 2, "Total duration of the freezes; a freeze counts when it is over."],
+  ["without_picture_s", "time without a new picture", "s", 1, 2, "Total length of the stretches without a new picture; a stretch counts when it is over."],
+  ["freezes", "freezes", "", 1, 0, "Number of freezes as a browser counts them; a freeze counts when it is over."],
   ["discarded_late", "discarded late", "packets", 1, 0, "Packets that arrived too late for playout."],
 ];
 

@@ -48,7 +48,7 @@ export class Pictures {
       if (!strips) continue;
       const frames = this.frames[index]!;
       const counts = drawFrames(frames.canvas, contender.store, window, AXIS, callColour, theme);
-      say(frames, `in sight: ${counts.shown} shown, ${counts.late} late, ${counts.missing} incomplete, ${counts.key} key, ${counts.frozen} freeze${counts.frozen === 1 ? "" : "s"}`);
+      say(frames, `in sight: ${counts.shown} shown, ${counts.late} late or not decodable, ${counts.missing} incomplete, ${counts.key} key, ${counts.stretches} time${counts.stretches === 1 ? "" : "s"} without a new picture`);
     }
   }
 

@@ -33,7 +33,8 @@ export class Store {
   readonly queue = new Columns(3);
   readonly truth = new Columns(2);
   readonly frames = new Columns(7);
-  readonly freezes = new Columns(2);
+  /** Ends, beginnings and lengths of stretches without a new picture. */
+  readonly withoutPicture = new Columns(3);
   waiting: Waiting[] = [];
 
   constructor(readonly flow: number, readonly link: number) {}
@@ -46,7 +47,7 @@ export class Store {
     this.keep(parts.get("queues"), this.queue, 1, this.link);
     this.keep(parts.get("truth"), this.truth, 1, this.link);
     this.keepVideo(parts.get("frames"));
-    this.keep(parts.get("freezes"), this.freezes, 1, this.flow);
+    this.keep(parts.get("without_picture"), this.withoutPicture, 1, this.flow);
     this.keepInternals(parts.get("internals"), names);
     this.keepWaiting(parts.get("waiting"));
   }

@@ -41,23 +41,23 @@ export interface FrameCounts {
   late: number;
   missing: number;
   key: number;
-  frozen: number;
+  stretches: number;
 }
 
-/** Draws the frames of a window of time as bars, with their sizes as heights, and freezes as bands behind them. */
+/** Draws the frames of a window of time as bars, with their sizes as heights, and times without a new picture as bands behind them. */
 export function drawFrames(canvas: HTMLCanvasElement, store: Store, window: [number, number], axisWidth: number, colour: string, theme: Theme): FrameCounts {
-  const counts: FrameCounts = { shown: 0, late: 0, missing: 0, key: 0, frozen: 0 };
+  const counts: FrameCounts = { shown: 0, late: 0, missing: 0, key: 0, stretches: 0 };
   const context = ready(canvas);
   if (!context) return counts;
   const { cx, width, height } = context;
   const scale = (width - axisWidth) / (window[1] - window[0]);
   const x = (time: number): number => axisWidth + (time - window[0]) * scale;
-  const { frames, freezes } = store;
+  const { frames, withoutPicture } = store;
   cx.fillStyle = theme.freeze;
-  for (let row = freezes.from(window[0]); row < freezes.length; row += 1) {
-    const ends = freezes.at(row, 0);
-    const begins = Math.max(window[0], ends - freezes.at(row, 1));
-    counts.frozen += 1;
+  for (let row = withoutPicture.from(window[0]); row < withoutPicture.length; row += 1) {
+    const ends = withoutPicture.at(row, 0);
+    const begins = Math.max(window[0], withoutPicture.at(row, 1));
+    counts.stretches += 1;
     cx.fillRect(x(begins), 0, (ends - begins) * scale, height);
   }
   const first = frames.from(window[0], FRAME.captured);

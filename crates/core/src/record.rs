@@ -330,13 +330,15 @@ pub trait Recorder: Send + Any {
     fn paced(&mut self, now: Time, flow: FlowId, waited: Span) {}
     /// Takes a media frame that was not sent, because too many bytes waited at its sender.
     fn skipped(&mut self, now: Time, flow: FlowId, packets: u32, bytes: Size) {}
-    /// Takes a picture that was not encoded, because the controller's congestion window was full or the bytes waiting at the
-    /// sender would take too long to leave.
+    /// Takes a picture that was captured and not encoded: the controller's congestion window was full, the bytes waiting at
+    /// the sender would take too long to leave, or the encoder left it out to hold its rate.
     fn left_out(&mut self, now: Time, flow: FlowId) {}
     /// Takes a decision of a controller.
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
     /// Takes a named internal value of a controller or of TCP.
     fn internal(&mut self, now: Time, flow: FlowId, name: &str, value: f64) {}
+    /// Takes that the video source of a flow is on, with its nominal interval between frames, or that it is off.
+    fn video_switched(&mut self, now: Time, flow: FlowId, interval: Option<Span>) {}
     /// Takes a media frame that leaves its encoder.
     fn frame_sent(&mut self, now: Time, frame: &FrameSent) {}
     /// Takes the result of a media frame at its receiver, at most once per frame.

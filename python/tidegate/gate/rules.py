@@ -15,7 +15,7 @@ DEFAULT = (
     "delay_p95 > +5% and > +10ms",
     "mean utilisation < -5% and < -1pp",
     "loss > +10% and > +0.5pp",
-    "freeze_time > +25% and > +1s",
+    "without_picture > +25% and > +1s",
 )
 """Rules of a check for which none are given.
 

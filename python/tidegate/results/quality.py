@@ -1,4 +1,4 @@
-"""Whether a flow is fit for a call, and how its speech sounds: the E-model (ITU-T G.107) as plain functions.
+"""Limits of loss, delay and jitter for a call, and how speech sounds: the E-model (ITU-T G.107) as plain functions.
 
 >>> round(r_factor(0, 0), 1), round(mos(r_factor(0, 0)), 2)
 (93.2, 4.41)
@@ -25,7 +25,7 @@ MET = "met"
 
 
 def verdict(found: Iterable[str | None], network: Iterable[str | None] = ()) -> str:
-    """Answers whether several runs are fit for a call: `yes`, `no` with the reasons, or the number of runs that are.
+    """Answers whether several runs are within the limits: `yes`, `no` with the reasons, or the number of runs that are.
 
     A limit that is exceeded end to end but not on the network alone is "at the sender", which skipped or held up media.
 

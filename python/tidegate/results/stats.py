@@ -18,7 +18,7 @@ LEVEL = 0.05
 """Probability, at most, that a row of a table shows a difference between contenders that are the same: 1 in 20."""
 
 _CARRIED = 0.5
-"""Part of the possible rate that a contender needs, so that its delay, loss and freezes can be compared: an idle sender
+"""Part of the possible rate that a contender needs, so that its delay, loss and time without a picture can be compared: an idle sender
 has none of them. The value is ours: below half, a low rate is no longer a price that is paid for low delay."""
 
 _LOST = 0.1
@@ -29,7 +29,7 @@ _LOST = 0.1
 def could_carry(
     carried: Mapping[str, float], losses: Mapping[str, float], bound: float = math.inf
 ) -> tuple[float, float]:
-    """Returns the possible rate, and the rate from which on delay, loss and freezes are compared.
+    """Returns the possible rate, and the rate from which on delay, loss and time without a picture are compared.
 
     The possible rate is the highest one among the contenders that did not lose too much, or among all if all did.
 

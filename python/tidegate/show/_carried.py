@@ -15,7 +15,7 @@ RATES = frozenset({"receive_rate_bps", "goodput_bps", "utilisation"})
 
 
 def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
-    """Contenders whose delay, loss and freezes are not compared because they carried too little, each with a reason.
+    """Contenders whose delay, loss and time without a picture are not compared because they carried too little, each with a reason.
 
     The yardstick is the best rate among contenders that lost at most a tenth, but at most an equal share of the
     tightest link on the path: a contender that takes more than its share is no yardstick for the others.
@@ -26,7 +26,7 @@ def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
     shares = [share for runs in groups.values() for run in runs if (share := _equal_share(run)) is not None]
     possible, enough = could_carry(finite_rates, losses, math.fsum(shares) / len(shares) if shares else math.inf)
     show, unit = metric("receive_rate_bps").show, metric("receive_rate_bps").unit
-    why = f"less than half of the possible {show(possible)}: delay, loss and freezes are not compared"
+    why = f"less than half of the possible {show(possible)}: delay, loss and time without a picture are not compared"
     return {label: f"carried {show(rate)} {unit}, {why}" for label, rate in finite_rates.items() if rate < enough}
 
 

@@ -32,8 +32,8 @@ class Session:
     """(s, bytes): media that waited at the sender."""
     frames: tuple[Floats, Floats]
     """(s, ms): the capture times of video frames, and their delays to the screen; NaN for frames never shown."""
-    freezes: tuple[Floats, Floats]
-    """(s, s): the beginnings and ends of freezes of the picture."""
+    without_picture: tuple[Floats, Floats]
+    """(s, s): the beginnings and ends of times without a new picture; of an imported call, of freezes."""
 
 
 def session(run: RunLike, flow: str) -> Session:
@@ -47,7 +47,7 @@ def session(run: RunLike, flow: str) -> Session:
         round_trip=_first_of(run, flow, "round_trip_ms", "rtt_ms"),
         pacer=_internals(run, flow, "pacer_backlog"),
         frames=_frames(run, flow),
-        freezes=_freezes(run, flow),
+        without_picture=_without_picture(run, flow),
     )
 
 
@@ -88,7 +88,10 @@ def _frames(run: RunLike, flow: str) -> tuple[Floats, Floats]:
     return captured[video], (rendered - captured)[video] * 1e3
 
 
-def _freezes(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+def _without_picture(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+    if view.has(run, "without_picture"):
+        ends, begins = view.curve(run, "without_picture", "flow", flow, "begin_s")
+        return begins, ends
     ends, length = view.curve(run, "freezes", "flow", flow, "length_s")
     return ends - length, ends
 

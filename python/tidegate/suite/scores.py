@@ -18,7 +18,7 @@ SCORED: tuple[tuple[str, str], ...] = (
     ("share_fraction", "mean"),
     ("one_way_delay_ms_p95", "worst"),
     ("loss_fraction", "mean"),
-    ("freeze_time_s", "mean"),
+    ("without_picture_s", "mean"),
     ("power", "mean"),
 )
 """Numbers that controllers are compared by, and how those of several contenders are joined."""

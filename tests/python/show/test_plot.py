@@ -197,16 +197,16 @@ def test_a_session_has_what_both_ends_knew(outages: Run, tmp_path: Path) -> None
     assert totals["encoders"] == pytest.approx(frames.to_numpy("size").sum() * 8e-6, rel=1e-6)
     # reports acknowledge what arrived, except at the very end; gcc also counts the headers of IP and UDP
     assert 0.85 * totals["received"] < totals["acknowledged"] <= totals["received"] + 1e-6
-    # the shaded freezes are those of the summary
-    t, length = (outages.table("freezes").to_numpy(name) for name in ("t_s", "length_s"))
-    assert (len(t), length.sum()) == (metrics["freezes"], pytest.approx(metrics["freeze_time_s"]))
-    assert len(t) > 1
+    # the shaded times are those of the summary
+    length = outages.table("without_picture").to_numpy("length_s")
+    assert length.sum() == pytest.approx(metrics["without_picture_s"])
+    assert len(length) > 1
     shaded = sum(patch.get_width() for patch in panels["Frame delay (ms)"].patches)
-    assert shaded == pytest.approx(metrics["freeze_time_s"])
+    assert shaded == pytest.approx(metrics["without_picture_s"])
     dots = next(line for line in panels["Frame delay (ms)"].lines if line.get_label() == "capture to screen")
     delay = np.asarray(dots.get_ydata(), float)
     assert np.isfinite(delay).sum() == metrics["frames_rendered"]
-    assert np.nanmax(delay) == pytest.approx(metrics["frame_delay_ms_max"])
+    assert np.nanmax(delay) <= metrics["frame_delay_ms_max"], "a picture that is never shown counts, too"
     # a round trip takes at least twice the one-way delay
     trip = next(line for line in panels["Delay (ms)"].lines if "round trip" in str(line.get_label()))
     assert float(np.min(np.asarray(trip.get_ydata()))) > 2 * metrics["one_way_delay_ms_min"] - 1

@@ -15,7 +15,7 @@ from tidegate import Run, Scenario, run
 GOLDEN = ROOT / "tests" / "golden" / "shipped.txt"
 NAMES = sorted(file.stem for file in (ROOT / "python" / "tidegate" / "scenarios").glob("*.toml"))
 
-_COLUMNS = ("scenario", "subject", "digest", "rate (Mbit/s)", "delay p95 (ms)", "loss (%)")
+_COLUMNS = ("scenario", "subject", "digest", "rate (Mbit/s)", "delay p95 (ms)", "loss (%)", "without picture (s)")
 
 
 def _number(value: Any, scale: float, digits: int) -> str:
@@ -32,12 +32,13 @@ def line(one: Run) -> str:
         _number(metrics.get("receive_rate_bps"), 1e-6, 3),
         _number(metrics.get("one_way_delay_ms_p95"), 1, 1),
         _number(metrics.get("loss_fraction"), 100, 2),
+        _number(metrics.get("without_picture_s"), 1, 2),
     )
     return _row(values)
 
 
 def _row(values: Iterable[str]) -> str:
-    widths = (33, 20, 18, 15, 16, 8)
+    widths = (33, 20, 18, 15, 16, 10, 19)
     return "".join(f"{value:<{width}}" for value, width in zip(values, widths, strict=True)).rstrip() + "\n"
 
 

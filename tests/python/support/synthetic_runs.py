@@ -165,7 +165,7 @@ def run(
                 "queueing_delay_ms_p95": float(np.quantile(delay[on] - 20, 0.95)) if on.any() else None,
                 "frame_delay_ms_p95": None if j else float(np.quantile(delay, 0.95) + 12),
                 "freezes": None if j else 2,
-                "freeze_time_s": None if j else 0.8,
+                "without_picture_s": None if j else 0.8,
                 "utilisation": float(received[j].sum() / capacity.sum()),
                 "convergence_time_s": None,
             }

@@ -65,7 +65,7 @@ def test_what_the_page_says_of_managed_queues() -> None:
             assert runs.mean(controller, "one_way_delay_ms_p95") < 70
     # losses that may be inherent to one and are congestion to the other
     assert 0.012 < fair.mean("gcc", "loss_fraction") < 0.03
-    assert fair.mean("gcc", "freeze_time_s") > 2
+    assert fair.mean("gcc", "without_picture_s") > 2
     assert fair.mean("tfrc", "loss_fraction") < 0.3 * fair.mean("gcc", "loss_fraction")
     assert 0.95 * 2.5e6 < fair.mean("tfrc", "receive_rate_bps") < 2.5e6
     assert 2.2e6 < short.mean("gcc", "receive_rate_bps") < 2.5e6

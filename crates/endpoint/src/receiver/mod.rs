@@ -87,7 +87,7 @@ impl Receiver {
                 playout: signalled.frames.then(|| {
                     let video = signalled.kind == MediaKind::Video;
                     let clock_rate = signalled.clock_rate;
-                    PlayoutBuffer::new(settings.flow, video, settings.playout, clock_rate, settings.start)
+                    PlayoutBuffer::new(settings.flow, video, settings.playout, clock_rate)
                 }),
                 numbers: FrameNumbers::NONE,
                 gone: None,
@@ -314,7 +314,7 @@ impl Receiver {
     pub(crate) fn finish(&mut self, now: Time, out: &mut dyn Driver) {
         for stream in &mut self.streams {
             if let Some(playout) = &mut stream.playout {
-                playout.finish(now, stream.gone.unwrap_or(now), out);
+                playout.finish(now, out);
             }
         }
         self.update_wakeup();

@@ -304,6 +304,9 @@ impl Sender {
         }
         for stream in &mut self.streams {
             stream.begin(now);
+            if let Some(interval) = stream.video() {
+                out.record().video_switched(now, self.flow, interval);
+            }
         }
         self.limits.wanted = self.wanted();
         let Life::Waiting(controller) = std::mem::replace(&mut self.life, Life::Over) else { return };
@@ -354,6 +357,9 @@ impl Sender {
         for index in 0..self.streams.len() {
             if self.streams[index].switch(now) {
                 switched = true;
+                if let Some(interval) = self.streams[index].video() {
+                    out.record().video_switched(now, self.flow, interval);
+                }
                 self.breaker.iter_mut().for_each(|breaker| breaker.switched(index));
             }
             let before = self.streams[index].left_out();

@@ -5,10 +5,10 @@ use super::pushback::CwndFrameDropper;
 use super::{Source, timestamp};
 use crate::breaker::Traffic;
 use crate::packetizer::{Extensions, Queued};
-use crate::settings::Signalled;
+use crate::settings::{MediaKind, Signalled};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
-use tidegate_core::{Frame, Rate, RemoteTime, Stream, Time};
+use tidegate_core::{Frame, Rate, RemoteTime, Span, Stream, Time};
 
 /// Sizes of packets, by which the headers' part of a target is computed.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,8 @@ pub(super) struct OutStream {
     pub(super) extensions: Extensions,
     source: Option<(Box<dyn Source>, Shape)>,
     frame_dropper: CwndFrameDropper,
+    /// Pictures that the encoder left out.
+    unencoded: u64,
     pauses: Vec<(Time, Time)>,
     /// Index of the current or next pause.
     pause: usize,
@@ -100,6 +102,7 @@ impl OutStream {
             extensions,
             source,
             frame_dropper: CwndFrameDropper::default(),
+            unencoded: 0,
             pauses,
             pause: 0,
             on: false,
@@ -148,6 +151,16 @@ impl OutStream {
         true
     }
 
+    fn is_video(&self) -> bool {
+        self.signalled.kind == MediaKind::Video
+    }
+
+    /// For video with frames: whether its source is on, as the nominal interval between frames.
+    pub(super) fn video(&self) -> Option<Option<Span>> {
+        let fps = self.source.as_ref()?.0.frame_rate()?;
+        self.is_video().then(|| self.on.then(|| Span::from_secs_f64(1.0 / fps)))
+    }
+
     /// Packets and bytes sent so far.
     pub(super) fn traffic(&self) -> Traffic {
         Traffic { packets: self.packets, bytes: self.bytes }
@@ -193,6 +206,7 @@ impl OutStream {
             let frame = source.frame(now);
             debug_assert!(source.due() >= due, "the frame after that of {due} was due at {}", source.due());
             if frame.bytes == 0 {
+                self.unencoded += u64::from(self.signalled.kind == MediaKind::Video);
                 continue;
             }
             let number = self.next_frame;
@@ -267,7 +281,7 @@ impl OutStream {
 
     /// Number of pictures left out so far.
     pub(super) fn left_out(&self) -> u64 {
-        self.frame_dropper.count
+        self.frame_dropper.count + self.unencoded
     }
 
     pub(super) fn request_key(&mut self) {

@@ -266,6 +266,7 @@ impl Merger {
                 record.decision(time, FLOW, &decision);
             }
             Fact::Internal(name, value) => record.internal(time, FLOW, name, *value),
+            Fact::VideoSwitched(interval) => record.video_switched(time, FLOW, *interval),
             Fact::FrameSent(frame) => record.frame_sent(time, &FrameSent { flow: FLOW, ..*frame }),
             Fact::Frame(frame) => {
                 let on_near_clock = |time: Option<Time>| {

@@ -95,6 +95,8 @@ pub enum Fact {
     Decision(Rate, Rate, Option<Size>),
     /// A value with a name.
     Internal(String, f64),
+    /// The video source is on, with its interval between frames, or off.
+    VideoSwitched(Option<Span>),
     /// A frame left its encoder.
     FrameSent(FrameSent),
     /// The fate of a frame.
@@ -204,6 +206,9 @@ impl Recorder for Record {
     }
     fn internal(&mut self, now: Time, _: FlowId, name: &str, value: f64) {
         self.add(now, Fact::Internal(name.to_owned(), value));
+    }
+    fn video_switched(&mut self, now: Time, _: FlowId, interval: Option<Span>) {
+        self.add(now, Fact::VideoSwitched(interval));
     }
     fn frame_sent(&mut self, now: Time, frame: &FrameSent) {
         self.add(now, Fact::FrameSent(*frame));

@@ -19,7 +19,7 @@ use super::keys::{Key, NONCE, Nonce};
 pub const MAGIC: [u8; 4] = *b"tdgt";
 
 /// Version of this protocol, which covers its messages and the exchanged records.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Bytes of the largest handshake message, which fits any path that carries IPv6 (RFC 8200 section 5, 1280 bytes).
 pub const MAX_MESSAGE: usize = 1232;

@@ -7,6 +7,7 @@ use super::histogram::Histogram;
 use super::jitter::Jitter;
 use super::repair::Repairs;
 use super::speech::Speech;
+use super::viewing::Viewing;
 use tidegate_core::record::{Breaker, EcnCheck};
 use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
@@ -88,8 +89,8 @@ pub struct FlowStats {
     pub speech: Speech,
     /// Time spent waiting in queues.
     pub queued: Histogram,
-    /// Capture to rendering, of video frames.
-    pub frame_delay: Histogram,
+    /// The view of its video.
+    pub viewing: Viewing,
     /// Video frames captured after the warm-up.
     pub frames_sent: u64,
     /// Video frames of these that can be decoded without earlier ones.
@@ -137,7 +138,7 @@ impl FlowStats {
             media_jitter: Default::default(),
             speech: Speech::default(),
             queued: Histogram::default(),
-            frame_delay: Histogram::default(),
+            viewing: Viewing::new(warmup),
             frames_sent: 0,
             key_frames: 0,
             repair: Repairs::default(),

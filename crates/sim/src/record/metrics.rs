@@ -132,7 +132,8 @@ rows! {
         "Encoded bytes of the frames that were skipped at the sender."
         sender_skipped_bytes: Option<u64> => "bytes skipped at the sender", "kB", lower, 0.001, 1;
         "Pictures that were not encoded, because the controller's congestion window was full (libwebrtc's pushback by \
-         frames), or because the media waiting at the sender would have taken more than 2 s to leave."
+         frames), because the media waiting at the sender would have taken more than 2 s to leave, or because the \
+         encoder left them out to hold its rate."
         left_out_frames: Option<u64> => "pictures not encoded", "frames", lower, 1.0, 0;
         "Result of the sender's check of ECN on the path (RFC 6679 sections 7.2.1 and 7.4), with `ecn_initiation`: \
          `verified`, or the reason for which the sender uses no ECN codepoint: `unreported`, `cleared`, `dropped`."
@@ -180,10 +181,10 @@ rows! {
         "`met` if loss is at most 1 %, mean latency at most 150 ms and mean jitter at most 30 ms (Vardhan and Reddy, \
          section 3); otherwise the limits exceeded: loss, delay, jitter. Media that waits or is skipped at the sender \
          counts."
-        quality: Option<String> => "fit for a call", "", neither, 1.0, 1;
+        quality: Option<String> => "loss, delay and jitter within limits", "", neither, 1.0, 1;
         "`met` if loss, one-way delay and jitter from departure to arrival are within the limits of `quality`; \
          otherwise the limits exceeded."
-        quality_network: Option<String> => "fit for a call, network alone", "", neither, 1.0, 1;
+        quality_network: Option<String> => "loss, delay and jitter within limits, network alone", "", neither, 1.0, 1;
         "Rating R of the audio by the E-model (ITU-T G.107, default values) as G.711 with the concealment of its \
          appendix I, from the mean time from capture to playout and the share of audio frames that were not played \
          out."
@@ -203,26 +204,34 @@ rows! {
         queueing_delay_ms_p99: Metric => "queueing delay, 99th percentile", "ms", lower, 1.0, 1;
         "Maximum of the time that packets waited in queues, without the time of their transmission."
         queueing_delay_ms_max: Metric => "queueing delay, maximum", "ms", lower, 1.0, 1;
-        "Mean of the time from capture to rendering, over video frames (RFC 8869 section 2.3)."
+        "Mean of the time from capture to rendering, over captured pictures (RFC 8869 section 2.3). A picture that \
+         is never shown counts until a later one is shown, or until the end."
         frame_delay_ms_mean: Metric => "frame delay, mean", "ms", lower, 1.0, 1;
-        "Median of the time from capture to rendering, over video frames (RFC 8869 section 2.3)."
+        "Median of the time from capture to rendering, over captured pictures (RFC 8869 section 2.3). A picture that \
+         is never shown counts until a later one is shown, or until the end."
         frame_delay_ms_p50: Metric => "frame delay, median", "ms", lower, 1.0, 1;
-        "95th percentile of the time from capture to rendering, over video frames (RFC 8869 section 2.3)."
+        "95th percentile of the time from capture to rendering, over captured pictures (RFC 8869 section 2.3). A picture that \
+         is never shown counts until a later one is shown, or until the end."
         frame_delay_ms_p95: Metric => "frame delay, 95th percentile", "ms", lower, 1.0, 1, 6;
-        "99th percentile of the time from capture to rendering, over video frames (RFC 8869 section 2.3)."
+        "99th percentile of the time from capture to rendering, over captured pictures (RFC 8869 section 2.3). A picture that \
+         is never shown counts until a later one is shown, or until the end."
         frame_delay_ms_p99: Metric => "frame delay, 99th percentile", "ms", lower, 1.0, 1;
-        "Maximum of the time from capture to rendering, over video frames (RFC 8869 section 2.3)."
+        "Maximum of the time from capture to rendering, over captured pictures (RFC 8869 section 2.3). A picture that \
+         is never shown counts until a later one is shown, or until the end."
         frame_delay_ms_max: Metric => "frame delay, maximum", "ms", lower, 1.0, 1;
         "Video frames captured."
         frames_sent: Option<u64> => "frames sent", "", neither, 1.0, 0;
-        "Video frames rendered."
+        "Video frames shown. A frame is shown if it is complete in time and can be decoded."
         frames_rendered: Option<u64> => "frames rendered", "", higher, 1.0, 0;
-        "Gaps between rendered frames that are longer than max(3 x mean gap, mean gap + 150 ms) (W3C webrtc-stats), the \
-         gap up to the end included. Having no picture for the first second or longer counts, too."
+        "Time without a new picture: total length of all stretches, from the first capture to the flow's end, in which \
+         none is shown for more than max(3 intervals, an interval + 150 ms) of the source. Only pictures that can be \
+         decoded are shown. Time in which the source is off does not count."
+        without_picture_s: Metric => "time without a new picture", "s", lower, 1.0, 2, 7;
+        "Freezes as a browser counts them (W3C webrtc-stats, freezeCount): intervals between shown frames of at least \
+         max(3 x mean, mean + 150 ms) of the last 30 intervals. The time after the last shown frame does not count."
         freezes: Option<u64> => "freezes", "", lower, 1.0, 1;
-        "Total duration of the freezes (W3C webrtc-stats, totalFreezesDuration), the time before a late first picture \
-         and after an early last one included."
-        freeze_time_s: Metric => "time frozen", "s", lower, 1.0, 2, 7;
+        "Total duration of the freezes, as a browser counts them (W3C webrtc-stats, totalFreezesDuration)."
+        freeze_time_s: Metric => "time frozen", "s", lower, 1.0, 2;
         "Bits of RTCP or bare acknowledgements per second while the flow ran, headers included."
         feedback_rate_bps: Metric => "feedback rate", "kbit/s", lower, 0.001, 1;
         "Ratio of feedback bytes to the bytes that arrived (RFC 8867 section 4)."

@@ -23,6 +23,7 @@ pub mod repair;
 pub mod speech;
 pub mod summary;
 mod tables;
+pub mod viewing;
 
 use bins::Bins;
 use capture::Captured;
@@ -37,6 +38,7 @@ use tidegate_core::record::{
     CellRecord, FrameRecord, FrameSent, LossRecord, RadioRecord, RepairRecord, RtcpRecord,
 };
 use tidegate_core::{Cause, Ecn, FlowId, Kind, Level, NodeId, Packet, Rate, Size, Span, Time};
+use viewing::Stretch;
 
 /// Description of a radio network for the recording.
 #[derive(Clone, Debug)]
@@ -167,6 +169,8 @@ pub struct Recording {
     member_stats: Vec<MemberStats>,
     losses: Vec<(Time, LossRecord)>,
     freezes: Vec<(Time, FlowId, Span)>,
+    /// Stretches of time without a new picture, with the time of their end.
+    stretches: Vec<(Time, FlowId, Stretch)>,
     queues: Vec<(Time, u32, Backlog)>,
     truth: Vec<(Time, u32, Rate)>,
     radio: Vec<(Time, RadioRecord)>,
@@ -217,6 +221,7 @@ impl Recording {
             member_stats: Vec::new(),
             losses: Vec::new(),
             freezes: Vec::new(),
+            stretches: Vec::new(),
             queues: Vec::new(),
             truth: Vec::new(),
             radio: Vec::new(),
@@ -290,9 +295,8 @@ impl Recording {
         if frame.sent.video && stats.counts(frame.captured) {
             stats.frames_sent += 1;
             stats.key_frames += u64::from(frame.sent.key);
-            if let Some(rendered) = frame.fate.and_then(|fate| fate.rendered) {
+            if frame.fate.is_some_and(|fate| fate.rendered.is_some()) {
                 stats.frames_rendered += 1;
-                stats.frame_delay.add(rendered - frame.captured);
             }
         } else if let (Some(fate), true) = (frame.fate, stats.counts(frame.captured)) {
             stats.speech.frame(fate.rendered.map(|rendered| rendered - frame.captured));
@@ -309,9 +313,12 @@ impl Recording {
         }
     }
 
-    /// Counts the frames without a fate from their receiver, at the `end` of the run.
+    /// Counts the frames without a fate from their receiver, at the `end` of the run, and ends the views of videos.
     pub fn close_frames(&mut self, end: Time) {
         for flow in 0..self.open.len() {
+            let stop = self.flows[flow].stop.min(end);
+            let stretch = self.stats[flow].viewing.end(stop);
+            self.add_stretch(stop, FlowId(flow as u32), stretch);
             for kind in 0..2 {
                 for frame in std::mem::take(&mut self.open[flow][kind]) {
                     self.close(frame);
@@ -321,6 +328,12 @@ impl Recording {
                     }
                 }
             }
+        }
+    }
+
+    fn add_stretch(&mut self, end: Time, flow: FlowId, stretch: Option<Stretch>) {
+        if self.level >= Level::Series {
+            self.stretches.extend(stretch.map(|stretch| (end, flow, stretch)));
         }
     }
 

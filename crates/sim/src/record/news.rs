@@ -1,6 +1,7 @@
 //! New facts of a recording, for an observer of a run under way.
 
 use super::flow::Bin;
+use super::viewing::Stretch;
 use super::{FrameOpen, Recording};
 use tidegate_core::{Span, Time};
 
@@ -29,7 +30,7 @@ pub const SECTIONS: [(&str, &[&str]); 7] = [
     ("queues", &["t_s", "link", "packets", "bytes"]),
     ("truth", &["t_s", "link", "capacity_bps"]),
     ("frames", &["flow", "video", "frame", "size", "key", "captured_s", "complete_s", "rendered_s"]),
-    ("freezes", &["t_s", "flow", "length_s"]),
+    ("without_picture", &["t_s", "flow", "begin_s", "length_s"]),
 ];
 
 /// The number of facts of each kind that an observer has already received.
@@ -41,7 +42,7 @@ pub struct NewsCursor {
     queues: usize,
     truth: usize,
     frames: usize,
-    freezes: usize,
+    stretches: usize,
 }
 
 /// Appends a section: the number of rows, and then their values, row by row.
@@ -122,8 +123,9 @@ impl Recording {
         );
         section(
             out,
-            fresh(&self.freezes, &mut cursor.freezes)
-                .map(|&(time, flow, length)| [seconds(time), f64::from(flow.0), length.as_secs_f64()]),
+            fresh(&self.stretches, &mut cursor.stretches).map(|&(end, flow, Stretch { begin, length })| {
+                [seconds(end), f64::from(flow.0), seconds(begin), length.as_secs_f64()]
+            }),
         );
     }
 

@@ -220,9 +220,15 @@ impl Recorder for Recording {
 
     fn left_out(&mut self, now: Time, flow: FlowId) {
         let stats = &mut self.stats[flow.0 as usize];
+        stats.viewing.captured(now, None);
         if stats.counts(now) {
             stats.left_out_frames += 1;
         }
+    }
+
+    // not in the digest: it follows from the settings
+    fn video_switched(&mut self, now: Time, flow: FlowId, interval: Option<Span>) {
+        self.stats[flow.0 as usize].viewing.switched(now, interval);
     }
 
     // not in the digest, which has the packets that follow
@@ -278,6 +284,9 @@ impl Recorder for Recording {
     fn frame_sent(&mut self, now: Time, frame: &FrameSent) {
         let open = &mut self.open[frame.flow.0 as usize][usize::from(frame.video)];
         open.push_back(FrameOpen { captured: now, sent: *frame, fate: None });
+        if frame.video {
+            self.stats[frame.flow.0 as usize].viewing.captured(now, Some(frame.frame));
+        }
     }
 
     fn frame(&mut self, now: Time, frame: &FrameRecord) {
@@ -293,6 +302,10 @@ impl Recorder for Recording {
         let index = frame.frame.wrapping_sub(first) as usize;
         let Some(entry) = open.get_mut(index).filter(|entry| entry.sent.frame == frame.frame) else { return };
         entry.fate = Some(*frame);
+        if frame.video && frame.rendered.is_some() {
+            let stretch = self.stats[flow].viewing.shown(now, frame.frame);
+            self.add_stretch(now, frame.flow, stretch);
+        }
         while let Some(done) =
             self.open[flow][usize::from(frame.video)].front().copied().filter(|f| f.fate.is_some())
         {

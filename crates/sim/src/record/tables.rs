@@ -19,6 +19,7 @@ impl Recording {
                 "queues",
                 "truth",
                 "frames",
+                "without_picture",
                 "freezes",
                 "rtcp",
             ]);
@@ -50,6 +51,7 @@ impl Recording {
             "series" => self.series_table(),
             "decisions" => self.decisions_table(),
             "quantiles" => self.quantiles_table(),
+            "without_picture" => self.without_picture_table(),
             "freezes" => self.freezes_table(),
             "internals" => self.internals_table(),
             "queues" => self.queues_table(),
@@ -201,6 +203,15 @@ impl Recording {
             .with("flow", self.words(rows().map(|(flow, _)| flow as u32)))
             .with("share", Column::F64(with_values.flat_map(|_| shares.iter().copied()).collect()))
             .with("one_way_delay_ms", Column::F64(rows().map(|(_, ms)| ms).collect()))
+    }
+
+    fn without_picture_table(&self) -> Table {
+        let rows = &self.stretches;
+        Table::default()
+            .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
+            .with("flow", self.words(rows.iter().map(|r| r.1.0)))
+            .with("begin_s", Column::F64(rows.iter().map(|r| r.2.begin.as_secs_f64()).collect()))
+            .with("length_s", Column::F64(rows.iter().map(|r| r.2.length.as_secs_f64()).collect()))
     }
 
     fn freezes_table(&self) -> Table {

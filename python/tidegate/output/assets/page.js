@@ -142,12 +142,12 @@
         },
         hooks: {
           drawClear: quantity !== "frame" ? [] : [(u) => {
-            // freezes of the picture
+            // times without a new picture
             const { ctx, bbox } = u;
             ctx.save();
             ctx.fillStyle = css("--freeze");
             for (const flow of panel.flows) {
-              for (const [from, to] of flow.freezes || []) {
+              for (const [from, to] of flow.without_picture || []) {
                 const a = Math.max(u.valToPos(from, "x", true), bbox.left), b = Math.min(u.valToPos(to, "x", true), bbox.left + bbox.width);
                 if (b > a) ctx.fillRect(a, bbox.top, b - a, bbox.height);
               }

@@ -140,7 +140,7 @@ class Calls:
     loss: Floats
     """Share of packets lost."""
     frozen: Floats
-    """Share of the time in which the picture is frozen."""
+    """Share of the time without a new picture."""
     files_s: float
     """Mean time that a file takes."""
     digest: str
@@ -181,7 +181,7 @@ class Calls:
             waiting=column("sender_delay_ms_mean"),
             late=column("one_way_delay_ms_p95"),
             loss=column("loss_fraction"),
-            frozen=column("freeze_time_s") / durations,
+            frozen=column("without_picture_s") / durations,
             files_s=_mean_file_time(
                 [
                     (spans[name][0], *series[name])

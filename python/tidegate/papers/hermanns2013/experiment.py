@@ -68,7 +68,7 @@ CELL_QUANTITIES: Mapping[str, Quantity[Calls]] = {
     ),
     "loss": Quantity(lambda run: 100 * _mean(run.loss), "%", "share of packets lost", "loss (%)"),
     "frozen": Quantity(
-        lambda run: 100 * _mean(run.frozen), "%", "share of the time that the video is frozen", "frozen (%)"
+        lambda run: 100 * _mean(run.frozen), "%", "share of the time without a new picture", "without picture (%)"
     ),
     "files": Quantity(lambda run: run.files_s, "s", "duration of the transfer of a file", "duration of a file (s)"),
 }

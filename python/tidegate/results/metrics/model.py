@@ -19,8 +19,8 @@ networks that differ by a twentieth. The value is ours."""
 
 _SMALLEST_DIFFERENCES = {"ms": 1.0, "s": 0.2, "%": 0.1}
 """Smallest difference that matters in practice, by the unit in which a metric is shown: the queueing delay that a
-low-latency queue aims at (RFC 9332 appendix A), about the shortest freeze that is counted (150 ms over a mean gap), a
-tenth of the loss that a call bears (`quality`)."""
+low-latency queue aims at (RFC 9332 appendix A), about the shortest time without a picture that counts (150 ms more than
+an interval), a tenth of the loss that a call bears (`quality`)."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     """Draws the knowledge of the two ends of a flow, and the queues of the run, over one time axis.
 
     From top to bottom: rates (encoded, target, sent, received, acknowledged, goodput) against the capacity; round trip
-    and one-way delay; media waiting at the sender; the delay of frames, with freezes of the picture shaded; loss; the
+    and one-way delay; media waiting at the sender; the delay of frames, with time without a new picture shaded; loss; the
     queues of all links. Panels without data are left out.
 
     Args:
@@ -147,8 +147,8 @@ def _frames(ax: Axes, ends: Session, colour: str) -> None:
     if never.any():
         ground = np.zeros(int(never.sum()))
         ax.plot(times[never], ground, "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown")
-    for number, (begin, stop) in enumerate(zip(*ends.freezes, strict=True)):
-        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "frozen picture")
+    for number, (begin, stop) in enumerate(zip(*ends.without_picture, strict=True)):
+        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "no new picture")
     ax.set_ylabel("Frame delay (ms)")
     ax.set_ylim(bottom=0)
     _legend(ax)

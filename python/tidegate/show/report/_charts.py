@@ -29,7 +29,7 @@ _QUANTITIES = (
     ("delay", "One-way delay", "From the sender's network interface to arrival: mean and maximum of each bin."),
     ("trip", "Round trip", "Round-trip time from RTCP reports, or the controller's estimate: maximum of each bin."),
     ("pacer", "Delay in the pacer", "Waiting time of media in the sender's pacer: maximum of each bin."),
-    ("frame", "Frame delay", "From capture to the screen: maximum of each bin; freezes of the picture are shaded."),
+    ("frame", "Frame delay", "From capture to the screen: maximum of each bin; time without a new picture is shaded."),
     ("loss", "Packets lost", "Lost packets as a share of the packets received or lost in each bin."),
     ("queue", "Queues", "Bytes in the queue of each link."),
 )

@@ -154,8 +154,8 @@ def panel(run: RunLike, subjects: Sequence[str], link: str | None, *, ends: bool
         if ends and len(grid):
             both_ends = session(run, name)
             curves |= _ends(both_ends, grid, k)
-            freezes = zip(*both_ends.freezes, strict=True)
-            entry["freezes"] = [[round(float(begin), 3), round(float(end), 3)] for begin, end in freezes]
+            stretches = zip(*both_ends.without_picture, strict=True)
+            entry["without_picture"] = [[round(float(begin), 3), round(float(end), 3)] for begin, end in stretches]
         flows.append(entry | {key: pack(values, STEPS[_KIND[key]]) for key, values in curves.items()})
     others = {name: series for name, series in recorded.items() if name not in subjects}
     rates = {name: _mean(view.on_grid(s.t, s.receive_bps, grid), k) / 1e6 for name, s in others.items()}

@@ -1,150 +1,146 @@
-//! Freezes, as W3C webrtc-stats defines `freezeCount` and libwebrtc counts them, and the time without any picture at
-//! the beginning, which they leave out.
+//! Freezes as libwebrtc counts them: `freezeCount` and `totalFreezesDuration` of W3C webrtc-stats.
+//!
+//! The rules and their constants are those of libwebrtc's `video/video_quality_observer2.cc`, and of
+//! `video/video_receive_stream2.cc` for pauses. A freeze counts when a later frame is shown, so that neither the time
+//! before the first frame nor the time after the last one is part of any.
 
 use std::collections::VecDeque;
 use tidegate_core::{Span, Time};
 
-/// Number of gaps in the mean. This constant and the next two are those of libwebrtc's `video_quality_observer2.cc`.
+/// Number of intervals in the mean.
 const AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES: usize = 30;
-/// Number of gaps below which no freeze is detected.
+/// Number of intervals below which no freeze is detected.
 const MIN_FRAME_SAMPLES_TO_DETECT_FREEZE: usize = 5;
-/// Excess over the mean gap that makes a freeze.
-const MIN_INCREASE_FOR_FREEZE: Span = Span::from_millis(150);
-/// Time from the start to the first picture above which it counts as a freeze (ours): before that a call has just
-/// begun, since its first key frame takes some 0.4 s at the usual 300 kbit/s.
-const FIRST_PICTURE_MAX: Span = Span::from_secs(1);
+/// Excess over the mean interval that makes a freeze, in milliseconds.
+const MIN_INCREASE_FOR_FREEZE_MS: i64 = 150;
+/// Time without a decodable frame after which the receiver looks whether the stream is inactive, each time.
+pub(super) const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
+/// Time without a packet after which a stream is inactive.
+const INACTIVE_DURATION: Span = Span::from_secs(5);
 
-/// Watches the gaps between the frames that are shown.
-#[derive(Debug)]
+/// The watch over the intervals between the frames that are shown, in whole milliseconds as in libwebrtc.
+#[derive(Debug, Default)]
 pub(super) struct FreezeWatch {
-    /// The time from which on there should be pictures.
-    start: Time,
-    /// The last frame: when it was shown, its number, and its time of capture.
-    last: Option<(Time, u32, Span)>,
-    gaps: VecDeque<Span>,
-    sum: Span,
+    last_shown_ms: Option<i64>,
+    last_packet: Option<Time>,
+    last_decoded: Option<Time>,
+    intervals_ms: VecDeque<i64>,
+    sum_ms: i64,
+    /// Whether the stream has been inactive since the last frame that was shown.
+    paused: bool,
 }
 
 impl FreezeWatch {
-    /// A watch of a stream that begins at `start`.
-    pub(super) fn new(start: Time) -> Self {
-        Self { start, last: None, gaps: VecDeque::new(), sum: Span::ZERO }
+    /// Notes a packet of the stream.
+    pub(super) fn packet(&mut self, now: Time) {
+        self.paused |= self.is_inactive(now);
+        self.last_packet = Some(now);
     }
 
-    /// Time without a picture from the start to `now`, if that is too long.
-    fn without_picture(&self, now: Time) -> Option<Span> {
-        Some(now - self.start).filter(|&length| length > FIRST_PICTURE_MAX)
+    /// Notes a frame that was decoded.
+    pub(super) fn decoded(&mut self, now: Time) {
+        self.paused |= self.is_inactive(now);
+        self.last_decoded = Some(now);
     }
 
-    /// Notes a shown frame; returns the length of the freeze before it, if there was one. As in libwebrtc, the mean
-    /// that the gap is measured against includes the gap itself.
-    ///
-    /// A gap without a lost frame that was as long at capture is a pause of the source, and no freeze (libwebrtc learns
-    /// of pauses by signalling).
-    pub(super) fn frame_shown(&mut self, now: Time, number: u32, media: Span) -> Option<Span> {
-        let Some((before, last_number, last_media)) = self.last.replace((now, number, media)) else {
-            return self.without_picture(now);
-        };
-        let gap = now - before;
-        if number == last_number.wrapping_add(1) && self.is_long(media - last_media) {
+    /// Whether the receiver has seen by `now` that the stream is inactive. It looks each [`MAX_WAIT_FOR_FRAME`] after
+    /// the last frame that was decoded.
+    fn is_inactive(&self, now: Time) -> bool {
+        let (Some(packet), Some(decoded)) = (self.last_packet, self.last_decoded) else { return false };
+        let wait = MAX_WAIT_FOR_FRAME.as_nanos();
+        let looks = ((packet + INACTIVE_DURATION - decoded).as_nanos() + wait - 1) / wait;
+        decoded + Span::from_nanos(looks.max(1) * wait) <= now
+    }
+
+    /// Notes a frame that is shown; returns the length of the freeze before it, if there was one. The mean to which
+    /// the interval is compared includes the interval. An interval in which the stream was inactive is a pause, and no
+    /// freeze.
+    pub(super) fn frame_shown(&mut self, now: Time) -> Option<Span> {
+        let now_ms = now.as_nanos() / 1_000_000;
+        let paused = std::mem::take(&mut self.paused);
+        let interval_ms = now_ms - self.last_shown_ms.replace(now_ms)?;
+        if paused {
             return None;
         }
-        if self.gaps.len() == AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES {
-            self.sum -= self.gaps.pop_front().unwrap_or_default();
+        if self.intervals_ms.len() == AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES {
+            self.sum_ms -= self.intervals_ms.pop_front().unwrap_or_default();
         }
-        self.gaps.push_back(gap);
-        self.sum += gap;
-        debug_assert!(!gap.is_negative() && self.sum >= gap, "a gap of {gap} in {} altogether", self.sum);
-        (self.gaps.len() >= MIN_FRAME_SAMPLES_TO_DETECT_FREEZE && gap >= threshold(self.sum, self.gaps.len()))
-            .then_some(gap)
+        self.intervals_ms.push_back(interval_ms);
+        self.sum_ms += interval_ms;
+        debug_assert!(interval_ms >= 0, "an interval of {interval_ms} ms");
+        let mean_ms = self.sum_ms / self.intervals_ms.len() as i64;
+        let freeze = self.intervals_ms.len() >= MIN_FRAME_SAMPLES_TO_DETECT_FREEZE
+            && interval_ms >= (3 * mean_ms).max(mean_ms + MIN_INCREASE_FOR_FREEZE_MS);
+        freeze.then(|| Span::from_millis(interval_ms))
     }
-
-    /// Whether a gap of `length` would be a freeze if it came now.
-    fn is_long(&self, length: Span) -> bool {
-        let replaced = if self.gaps.len() == AVG_INTERFRAME_DELAYS_WINDOW_SIZE_FRAMES { 1 } else { 0 };
-        let dropped = if replaced == 1 { self.gaps.front().copied().unwrap_or_default() } else { Span::ZERO };
-        let count = self.gaps.len() + 1 - replaced;
-        count >= MIN_FRAME_SAMPLES_TO_DETECT_FREEZE && length >= threshold(self.sum - dropped + length, count)
-    }
-
-    /// Time that the picture has stood still at `now`, if that is a freeze by now; counted from the start, if there was
-    /// no picture yet.
-    pub(super) fn standing(&self, now: Time) -> Option<Span> {
-        let Some((last, ..)) = self.last else { return self.without_picture(now) };
-        let length = now - last;
-        self.is_long(length).then_some(length)
-    }
-}
-
-/// max(3 x mean, mean + 150 ms).
-fn threshold(sum: Span, count: usize) -> Span {
-    let mean = sum / count as i64;
-    (mean * 3).max(mean + MIN_INCREASE_FOR_FREEZE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Shows frames with these gaps in ms (captured evenly every 40 ms); returns the lengths of freezes.
-    fn freezes(gaps: &[i64]) -> Vec<i64> {
-        let (mut watch, mut now, mut media) = (FreezeWatch::new(Time::ZERO), Time::ZERO, Span::ZERO);
-        let mut number = 0;
-        assert_eq!(watch.frame_shown(now, number, media), None);
+    /// Shows frames at these intervals in ms; returns the lengths of freezes.
+    fn freezes(intervals: &[i64]) -> Vec<i64> {
+        let (mut watch, mut now) = (FreezeWatch::default(), Time::from_millis(7000));
+        assert_eq!(watch.frame_shown(now), None, "the time before the first frame is no freeze");
         let mut lengths = Vec::new();
-        for &gap in gaps {
-            now += Span::from_millis(gap);
-            media += Span::from_millis(40);
-            number += 1;
-            lengths.extend(watch.frame_shown(now, number, media).map(|span| span.as_nanos() / 1_000_000));
+        for &interval in intervals {
+            now += Span::from_millis(interval);
+            lengths.extend(watch.frame_shown(now).map(|span| span.as_nanos() / 1_000_000));
         }
         lengths
     }
 
     #[test]
-    fn gaps_are_measured_against_the_mean_of_the_last_30() {
+    fn intervals_are_compared_to_the_mean_of_the_last_30() {
         let even = [40i64; 40];
         assert_eq!(freezes(&even), []);
-        // 29 gaps of 40 ms and one of g: mean 38.67 + g/30, plus 150 ms: a freeze from 195.2 ms on
-        let with = |gap: i64| freezes(&[&even[..], &[gap], &even[..]].concat());
-        assert_eq!(with(195), []);
-        assert_eq!(with(196), [196]);
-        // at 200 ms a frame, three times the mean is the larger: 3 (29 x 200 + g) / 30 = g from 645 on
+        // 29 intervals of 40 ms and one of 195: the mean is 45.2, rounded down to 45, and 150 ms more are 195
+        let with = |interval: i64| freezes(&[&even[..], &[interval], &even[..]].concat());
+        assert_eq!(with(194), []);
+        assert_eq!(with(195), [195]);
+        // at 200 ms a frame, three times the mean is the larger: 3 x floor((29 x 200 + 642) / 30) = 642
         let slow = [200i64; 40];
-        assert_eq!(freezes(&[&slow[..], &[644]].concat()), []);
-        assert_eq!(freezes(&[&slow[..], &[645]].concat()), [645]);
-        // too few frames to know
+        assert_eq!(freezes(&[&slow[..], &[641]].concat()), []);
+        assert_eq!(freezes(&[&slow[..], &[642]].concat()), [642]);
+        // from the fifth interval on
         assert_eq!(freezes(&[40, 40, 40, 2000]), []);
         assert_eq!(freezes(&[40, 40, 40, 40, 2000]), [2000]);
     }
 
     #[test]
-    fn a_pause_of_the_source_is_no_freeze_but_the_loss_of_frames_is() {
-        let mut watch = FreezeWatch::new(Time::ZERO);
-        let times = |k: i64| (Time::from_millis(40 * k), Span::from_millis(40 * k));
-        for k in 0..40 {
-            assert_eq!(watch.frame_shown(times(k).0, k as u32, times(k).1), None);
-        }
-        assert_eq!(watch.frame_shown(times(539).0, 40, times(539).1), None, "20 s without frames");
-        assert_eq!(
-            watch.frame_shown(times(549).0, 50, times(549).1),
-            Some(Span::from_millis(400)),
-            "nine lost"
-        );
-        assert_eq!(watch.standing(times(550).0), None);
-        assert_eq!(watch.standing(times(649).0), Some(Span::from_secs(4)));
-    }
-    #[test]
-    fn no_picture_yet_is_a_freeze_after_a_second() {
-        let length_before = |millis: i64| {
-            let mut watch = FreezeWatch::new(Time::from_millis(3000));
-            watch.frame_shown(Time::from_millis(millis), 0, Span::ZERO)
+    fn the_facts_of_libwebrtc_s_reference_hold() {
+        // one picture a second for a minute after 30 frames a second: each interval is a freeze until the mean has grown
+        let slow = [vec![33i64; 300], vec![1000; 60]].concat();
+        assert_eq!(freezes(&slow), [1000; 9]);
+        // FreezeDetection of receive_statistics_proxy2_unittest.cc: a very long interval that is in the mean no more
+        let after = |interval: i64, freeze: i64| {
+            freezes(&[&[2000 + interval], &[interval; 30][..], &[freeze]].concat()).len()
         };
-        assert_eq!(length_before(4000), None);
-        assert_eq!(length_before(4001), Some(Span::from_millis(1001)));
-        assert_eq!(length_before(9000), Some(Span::from_secs(6)));
-        let never = FreezeWatch::new(Time::from_millis(3000));
-        assert_eq!(never.standing(Time::from_secs(2)), None, "it has not begun");
-        assert_eq!(never.standing(Time::from_secs(20)), Some(Span::from_secs(17)));
+        assert_eq!([after(30, 184), after(30, 185), after(150, 482), after(150, 483)], [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn an_interval_without_packets_is_a_pause() {
+        let lengths = |packets_until: i64| {
+            let mut watch = FreezeWatch::default();
+            let mut freezes = Vec::new();
+            let mut show = |watch: &mut FreezeWatch, millis: i64| {
+                let now = Time::from_millis(millis);
+                watch.packet(now);
+                watch.decoded(now);
+                freezes.extend(watch.frame_shown(now).map(|span| span.as_nanos() / 1_000_000));
+            };
+            (0..=40).for_each(|k| show(&mut watch, 40 * k));
+            // the last frame of these is decoded at 1.6 s; the receiver looks at 4.6, 7.6, 10.6 s
+            (1601..packets_until).step_by(100).for_each(|millis| watch.packet(Time::from_millis(millis)));
+            (0..=10).for_each(|k| show(&mut watch, 10_000 + 40 * k));
+            freezes
+        };
+        // silence from 1.6 s on: at 7.6 s the stream is inactive
+        assert_eq!(lengths(0), []);
+        assert_eq!(lengths(2502), []);
+        // a packet at 2.7 s: at 7.6 s it is 4.9 s old, and the receiver looks next at 10.6 s
+        assert_eq!(lengths(2702), [8400]);
     }
 }

@@ -1,4 +1,7 @@
 //! The playout buffer: puts frames together, and shows them in order at their time or gives them up.
+//!
+//! Only what can be decoded is shown: a video frame that is complete, and a key frame or decoded after the frame before
+//! it, to which it refers. A frame that is complete after its deadline is decoded and not shown.
 
 mod freeze;
 
@@ -57,13 +60,17 @@ pub(crate) struct PlayoutBuffer {
     freeze: FreezeWatch,
     /// The first frame that may yet be repaired: with an adaptive delay, later ones wait for it.
     first_repairable: Option<u32>,
-    /// The last frame that was given up, until a packet of a later key frame arrives.
+    /// Whether a frame at `base` can be decoded that is no key frame: the frame before it was decoded.
+    decoded: bool,
+    /// The last frame that is missing as a reference, until a packet of a later key frame arrives.
     broken: Option<u32>,
+    /// The last missing frame that held up a complete one.
+    stalled: Option<u32>,
 }
 
 impl PlayoutBuffer {
-    /// An empty buffer of a stream that begins at `start`.
-    pub(crate) fn new(flow: FlowId, video: bool, mode: Playout, clock_rate: u32, start: Time) -> Self {
+    /// An empty buffer.
+    pub(crate) fn new(flow: FlowId, video: bool, mode: Playout, clock_rate: u32) -> Self {
         Self {
             flow,
             video,
@@ -77,9 +84,11 @@ impl PlayoutBuffer {
             timestamp: 0,
             clock: DelayClock::default(),
             due: Time::MAX,
-            freeze: FreezeWatch::new(start),
+            freeze: FreezeWatch::default(),
             first_repairable: None,
+            decoded: false,
             broken: None,
+            stalled: None,
         }
     }
 
@@ -93,7 +102,7 @@ impl PlayoutBuffer {
         self.base
     }
 
-    /// Whether a frame that later ones need was given up, and no packet of a later key frame has arrived.
+    /// Whether a frame to which later ones refer is missing, and no packet of a later key frame has arrived.
     pub(crate) fn wants_key(&self) -> bool {
         self.broken.is_some()
     }
@@ -114,6 +123,7 @@ impl PlayoutBuffer {
         out: &mut dyn Driver,
     ) -> bool {
         let Frame { number, flags } = frame;
+        self.freeze.packet(now);
         if !self.started {
             self.started = true;
             (self.origin, self.timestamp) = (i64::from(timestamp), i64::from(timestamp));
@@ -154,7 +164,8 @@ impl PlayoutBuffer {
         let slot = &mut self.slots[index];
         let fresh = slot.media.is_none();
         slot.media = Some(media);
-        slot.key = key;
+        // a packet that comes before the frame's first one does not say that it belongs to a key frame
+        slot.key |= key;
         slot.received += 1;
         if flags & Frame::FIRST != 0 {
             slot.first = Some(sequence);
@@ -179,6 +190,8 @@ impl PlayoutBuffer {
             self.give_up_front(now, out);
         }
         self.base = frame;
+        self.decoded = false;
+        self.stalled = None;
         self.clock = DelayClock::default();
     }
 
@@ -192,19 +205,19 @@ impl PlayoutBuffer {
     /// Shows and gives up the frames that are due at `now`.
     pub(crate) fn run(&mut self, now: Time, out: &mut dyn Driver) {
         loop {
-            match self.next() {
-                Some((time, Action::Show(index))) if time <= now => {
-                    for _ in 0..index {
-                        self.give_up_front(now, out);
-                    }
-                    self.show_front(now, out);
+            let next = self.next();
+            match next {
+                Some((time, Action::Decode { index, shown })) if time <= now => {
+                    (0..index).for_each(|_| self.give_up_front(now, out));
+                    self.decode_front(now, shown, out);
                 }
                 Some((time, Action::GiveUp(index))) if time <= now => {
-                    for _ in 0..=index {
-                        self.give_up_front(now, out);
-                    }
+                    (0..=index).for_each(|_| self.give_up_front(now, out));
                 }
-                next => {
+                Some((time, Action::Stall(missing))) if time <= now => {
+                    (self.broken, self.stalled) = (Some(missing), Some(missing));
+                }
+                _ => {
                     self.due = next.map_or(Time::MAX, |(time, _)| time);
                     return;
                 }
@@ -212,56 +225,75 @@ impl PlayoutBuffer {
         }
     }
 
-    /// The next action and its time. The first complete frame is shown at its time, or given up if it was complete only
-    /// after its deadline; with a fixed delay, a frame that is not complete at its time is given up.
+    /// The next action and its time.
+    ///
+    /// The first frame that can be decoded is shown at its time; those before it are given up. With a fixed delay, a
+    /// frame that is not complete at its time is given up. With an adaptive delay, a missing frame holds up the later
+    /// ones that refer to it; it is given up at its deadline, or when a later key frame is shown.
     fn next(&self) -> Option<(Time, Action)> {
         let adaptive = matches!(self.mode, Playout::Adaptive { .. });
         let repairable =
             self.first_repairable.filter(|_| adaptive).map(|first| first.saturating_sub(self.base) as usize);
-        let mut waiting_for = None;
+        let (mut missing, mut waiting_for, mut first_deadline) = (None, None, None);
+        let mut action: Option<(Time, Action)> = None;
+        let sooner = |first: Option<(Time, Action)>, second: (Time, Action)| match first {
+            Some(first) if first.0 <= second.0 => Some(first),
+            _ => Some(second),
+        };
         for (index, slot) in self.slots.iter().enumerate() {
-            if slot.complete.is_none()
-                && waiting_for.is_none()
-                && repairable.is_some_and(|first| index >= first)
-            {
-                waiting_for = Some(index);
+            if slot.complete.is_none() {
+                missing = Some(index);
+                if waiting_for.is_none() && repairable.is_some_and(|first| index >= first) {
+                    waiting_for = missing;
+                }
             }
             let Some(media) = slot.media else { continue };
-            if let (Some(first), Some(deadline)) = (waiting_for, self.clock.deadline(media, &self.mode)) {
+            let Some((show, deadline)) = self.clock.times(media, &self.mode) else { continue };
+            // at the deadline itself a frame may still become complete
+            let passed = deadline + Span::from_nanos(1);
+            let first_deadline = *first_deadline.get_or_insert(passed);
+            if let Some(first) = waiting_for {
                 // later frames wait as long as this one may be repaired, and no longer than any frame may wait
-                return Some((deadline + Span::from_nanos(1), Action::GiveUp(first)));
+                return sooner(action, (passed, Action::GiveUp(first)));
             }
-            match (slot.complete, self.clock.show_time(media), self.clock.deadline(media, &self.mode)) {
-                (Some(complete), Some(_), Some(deadline)) if complete > deadline => {
-                    return Some((complete, Action::GiveUp(index)));
+            match (slot.complete, missing) {
+                (None, _) if adaptive => {}
+                (None, _) => return Some((passed, Action::GiveUp(index))),
+                (Some(complete), _) if self.is_decodable(index) => {
+                    let shown = complete <= deadline;
+                    let time = if shown { show } else { complete };
+                    return sooner(action, (time, Action::Decode { index, shown }));
                 }
-                (Some(_), Some(time), _) => return Some((time, Action::Show(index))),
-                (None, _, Some(deadline)) if matches!(self.mode, Playout::Fixed { .. }) => {
-                    // at the deadline itself it may still become complete
-                    return Some((deadline + Span::from_nanos(1), Action::GiveUp(index)));
+                (Some(_), Some(missing)) if adaptive => {
+                    let number = self.base + missing as u32;
+                    if self.stalled.is_none_or(|stalled| stalled < number) {
+                        action = sooner(action, (show, Action::Stall(number)));
+                    }
+                    action = sooner(action, (first_deadline, Action::GiveUp(0)));
                 }
-                _ => {}
+                // the frame to which it refers was given up
+                (Some(_), _) => return Some((show, Action::GiveUp(index))),
             }
         }
-        None
+        action
     }
 
-    fn show_front(&mut self, now: Time, out: &mut dyn Driver) {
+    /// Whether the complete frame at `index` can be decoded.
+    fn is_decodable(&self, index: usize) -> bool {
+        !self.video || self.slots[index].key || (index == 0 && self.decoded)
+    }
+
+    /// Decodes the first frame, and shows it if it is in time.
+    fn decode_front(&mut self, now: Time, shown: bool, out: &mut dyn Driver) {
         let Some(slot) = self.slots.pop_front() else { return };
-        let number = self.base;
-        self.base = number.wrapping_add(1);
-        out.record().frame(
-            now,
-            &FrameRecord {
-                flow: self.flow,
-                video: self.video,
-                frame: number,
-                complete: slot.complete,
-                rendered: Some(now),
-            },
-        );
+        self.decoded = true;
+        // a frame that held up the picture may have come after all
+        self.broken = self.broken.filter(|&broken| broken > self.base);
+        self.freeze.decoded(now);
+        self.report(now, &slot, shown, out);
         if self.video
-            && let Some(length) = self.freeze.frame_shown(now, number, slot.media.unwrap_or_default())
+            && shown
+            && let Some(length) = self.freeze.frame_shown(now)
         {
             out.record().freeze(now, self.flow, length);
         }
@@ -269,40 +301,45 @@ impl PlayoutBuffer {
 
     fn give_up_front(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(slot) = self.slots.pop_front() else { return };
+        self.decoded = false;
+        let known = slot.complete.is_some() || self.stalled.is_some_and(|stalled| stalled >= self.base);
+        if self.video && !known {
+            self.broken = Some(self.base);
+        }
+        self.report(now, &slot, false, out);
+    }
+
+    /// Records the result of the frame at `base`, and moves on to the next one.
+    fn report(&mut self, now: Time, slot: &Slot, shown: bool, out: &mut dyn Driver) {
         let frame = FrameRecord {
             flow: self.flow,
             video: self.video,
             frame: self.base,
             complete: slot.complete,
-            rendered: None,
+            rendered: shown.then_some(now),
         };
-        if self.video {
-            self.broken = Some(self.base);
-        }
         self.base = self.base.wrapping_add(1);
         out.record().frame(now, &frame);
     }
 
-    /// Ends the run: open frames are given up. If the picture stands still until the stream ends at `end`, or there
-    /// never was one, that is a freeze, too.
-    pub(crate) fn finish(&mut self, now: Time, end: Time, out: &mut dyn Driver) {
+    /// Ends the run: open frames are given up.
+    pub(crate) fn finish(&mut self, now: Time, out: &mut dyn Driver) {
         while !self.slots.is_empty() {
             self.give_up_front(now, out);
-        }
-        if self.video
-            && let Some(length) = self.freeze.standing(end)
-        {
-            out.record().freeze(now, self.flow, length);
         }
         self.due = Time::MAX;
     }
 }
 
-/// Action on the frame at an index.
+/// Action on frames at the front.
 #[derive(Clone, Copy, Debug)]
 enum Action {
-    Show(usize),
+    /// Decodes the frame at `index`, and shows it if `shown`; those before it are given up.
+    Decode { index: usize, shown: bool },
+    /// Gives up the frames up to this index.
     GiveUp(usize),
+    /// Notes that the frame of this number holds up a complete one, which would be due.
+    Stall(u32),
 }
 
 /// Computes the times at which frames are shown: `media + offset`.
@@ -351,6 +388,11 @@ impl DelayClock {
     /// When a frame captured at `media` is shown.
     fn show_time(&self, media: Span) -> Option<Time> {
         self.offset.map(|offset| Time::ZERO + (media + offset))
+    }
+
+    /// When a frame captured at `media` is shown, and its deadline.
+    fn times(&self, media: Span, mode: &Playout) -> Option<(Time, Time)> {
+        self.show_time(media).zip(self.deadline(media, mode))
     }
 
     /// Deadline by which a frame captured at `media` has to be complete.

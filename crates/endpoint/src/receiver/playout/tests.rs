@@ -58,16 +58,29 @@ struct Bench {
     buffer: PlayoutBuffer,
     out: Listener,
     recorded: Arc<Mutex<Recorded>>,
+    /// Numbers of the key frames.
+    keys: Vec<u32>,
 }
 
 impl Bench {
     fn new(mode: Playout) -> Self {
+        Self::of(mode, true)
+    }
+
+    fn of(mode: Playout, video: bool) -> Self {
         let recorded = Arc::new(Mutex::new(Recorded::default()));
         Self {
-            buffer: PlayoutBuffer::new(FlowId(1), true, mode, 1000, Time::ZERO),
+            buffer: PlayoutBuffer::new(FlowId(1), video, mode, 1000),
             out: Listener(Log(recorded.clone()), 0),
             recorded,
+            keys: vec![0],
         }
+    }
+
+    /// A key frame at these numbers, beside the first frame.
+    fn with_keys(mut self, keys: &[u32]) -> Self {
+        self.keys.extend(keys);
+        self
     }
 
     /// Delivers a packet of `frame`, which was captured `40 * frame` ms after the start, at `millis` ms; `part`: 0, 1
@@ -77,7 +90,8 @@ impl Bench {
         while self.buffer.due() < now {
             self.buffer.run(self.buffer.due(), &mut self.out);
         }
-        let flags = [Frame::FIRST, 0, Frame::LAST][usize::from(part)];
+        let key = if self.keys.contains(&frame) { Frame::KEY } else { 0 };
+        let flags = [Frame::FIRST, 0, Frame::LAST][usize::from(part)] | key;
         let sequence = 3 * frame as i64 + i64::from(part);
         self.out.1 = frame;
         let timestamp = (40 * frame).wrapping_add(u32::MAX - 100);
@@ -118,10 +132,11 @@ fn a_fixed_delay_shows_in_step_and_gives_up_late_frames() {
             (1, Some(140), Some(190)),
             (2, Some(230), Some(230)), // just in time
             (3, None, None),           // its deadline was 270 ms
-            (4, Some(265), Some(310)),
+            (4, Some(265), None),      // cannot be decoded without frame 3
         ]
     );
     assert_eq!(bench.recorded.lock().expect("the log").late, [3, 3]);
+    assert!(bench.buffer.wants_key());
 }
 
 #[test]
@@ -168,36 +183,89 @@ fn the_adaptive_delay_has_a_margin_and_a_maximum() {
     assert_eq!(bench.until(2000)[4], (4, Some(300), Some(360)));
 }
 
+const ADAPTIVE: Playout = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.0 };
+
 #[test]
-fn lost_frames_are_recorded_when_a_later_one_is_shown() {
-    let mut bench = Bench::new(Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(10), shrink: 0.0 });
-    // frame 1 lacks a packet, of frame 2 nothing comes
-    bench
-        .complete_frame(100, 0)
-        .part(140, 1, 0)
-        .part(141, 1, 2)
-        .complete_frame(220, 3)
-        .part(221, 1, 1)
-        .part(300, 2, 0);
+fn a_missing_frame_holds_up_the_later_ones_until_it_comes() {
+    let mut bench = Bench::new(ADAPTIVE);
+    bench.complete_frame(100, 0).part(140, 1, 0).part(141, 1, 2);
+    assert!(!bench.buffer.wants_key());
+    bench.complete_frame(180, 2);
+    assert!(bench.buffer.wants_key(), "frame 2 is due");
+    bench.part(221, 1, 1);
+    assert!(!bench.buffer.wants_key(), "frame 1 has come");
+    // frame 1 came 81 ms late, and so is each frame from then on
     assert_eq!(
-        bench.until(1000),
-        [(0, Some(100), Some(100)), (1, None, None), (2, None, None), (3, Some(220), Some(220))]
+        bench.until(2000),
+        [(0, Some(100), Some(100)), (1, Some(221), Some(221)), (2, Some(180), Some(261))]
     );
-    assert_eq!(bench.recorded.lock().expect("the log").late, [1, 2]);
-    // at the end open frames are recorded, and the picture has stood still
-    for k in 4..20u32 {
+    assert_eq!(bench.recorded.lock().expect("the log").late, []);
+}
+
+#[test]
+fn a_frame_that_never_comes_takes_with_it_all_up_to_the_next_key_frame() {
+    // frame 1 lacks a packet, and frame 2 has none; frame k is complete at 100 + 40 k
+    let frames = |key: u32| {
+        let mut bench = Bench::new(ADAPTIVE).with_keys(&[key]);
+        bench.complete_frame(100, 0).part(140, 1, 0).part(141, 1, 2);
+        (3..60).for_each(|k| _ = bench.complete_frame(100 + 40 * i64::from(k), k));
+        let frames = bench.until(10_000);
+        let shown = frames.iter().filter(|frame| frame.2.is_some()).map(|frame| frame.0).collect::<Vec<_>>();
+        assert_eq!(shown, [0].into_iter().chain(key..60).collect::<Vec<_>>());
+        assert_eq!(frames[1..4], [(1, None, None), (2, None, None), (3, Some(220), None)]);
+        assert!(
+            frames.iter().all(|frame| frame.2.is_none_or(|shown| shown == 100 + 40 * i64::from(frame.0)))
+        );
+        let freezes = bench.recorded.lock().expect("the log").freezes.clone();
+        (bench.buffer.wants_key(), freezes)
+    };
+    // one that comes before the deadline of frame 1, at 1140 ms, and one after it
+    assert_eq!([20, 40].map(frames), [(false, vec![]), (false, vec![])]);
+    let mut bench = Bench::new(ADAPTIVE);
+    (0..60).filter(|&k| k != 30).for_each(|k| _ = bench.complete_frame(100 + 40 * i64::from(k), k));
+    assert_eq!(bench.until(10_000).iter().filter(|frame| frame.2.is_some()).count(), 30);
+    assert!(bench.buffer.wants_key(), "a key frame is missing for good");
+    bench.buffer.finish(Time::from_secs(20), &mut bench.out);
+    assert_eq!(bench.recorded.lock().expect("the log").freezes, [], "libwebrtc counts none at the end");
+}
+
+#[test]
+fn a_key_frame_ends_a_freeze_and_a_damaged_key_frame_does_not() {
+    let mut bench = Bench::new(ADAPTIVE).with_keys(&[20, 25]);
+    for k in (0..40).filter(|k| ![15, 20].contains(k)) {
         bench.complete_frame(100 + 40 * i64::from(k), k);
+        if k == 17 {
+            assert!(bench.buffer.wants_key());
+        }
+        if k == 19 {
+            // of the key frame the first packet comes, and the others do not
+            bench.part(900, 20, 0);
+            assert!(!bench.buffer.wants_key());
+        }
+        if k == 22 {
+            assert!(bench.buffer.wants_key(), "frame 21 was due and needs frame 20");
+        }
     }
-    bench.part(901, 21, 0);
-    bench.buffer.finish(Time::from_millis(1860), Time::from_millis(1860), &mut bench.out);
-    let recorded = bench.recorded.lock().expect("the log");
-    assert_eq!(recorded.frames[20..], [(20, None, None), (21, None, None)]);
-    assert_eq!(recorded.freezes, [1000]);
+    let frames = bench.until(10_000);
+    let shown: Vec<u32> = frames.iter().filter(|frame| frame.2.is_some()).map(|frame| frame.0).collect();
+    assert_eq!(shown, (0..15).chain(25..40).collect::<Vec<_>>());
+    assert!(!bench.buffer.wants_key());
+    // from frame 14 to frame 25: 440 ms, more than (14 x 40 + 440) / 15 + 150
+    assert_eq!(bench.recorded.lock().expect("the log").freezes, [440]);
+}
+
+#[test]
+fn audio_goes_on_without_a_missing_frame() {
+    let mut bench = Bench::of(ADAPTIVE, false);
+    bench.complete_frame(100, 0).part(140, 1, 0).complete_frame(180, 2).part(221, 1, 1);
+    assert_eq!(bench.until(2000), [(0, Some(100), Some(100)), (1, None, None), (2, Some(180), Some(180))]);
+    assert_eq!(bench.recorded.lock().expect("the log").late, [1]);
+    assert!(!bench.buffer.wants_key());
 }
 
 #[test]
 fn a_jump_over_many_frames_loses_them_all() {
-    let mut bench = Bench::new(Playout::default());
+    let mut bench = Bench::new(Playout::default()).with_keys(&[10_000]);
     bench.complete_frame(100, 0).complete_frame(100 + 40 * 10_000, 10_000);
     let frames = bench.until(1_000_000);
     assert_eq!(frames.len(), 10_001);
@@ -228,25 +296,5 @@ fn the_maximal_delay_holds_from_the_first_fast_frame_on() {
     // from then on the fastest is frame 149 with 189 ms
     assert!((125..300).all(|j| rendered[j] - 40 * j as i64 <= 1189), "{rendered:?}");
     assert_eq!(rendered[125], 40 * 125 + 1189);
-    // no picture for six seconds
-    assert_eq!(bench.recorded.lock().expect("the log").freezes, [6000]);
-}
-
-#[test]
-fn no_picture_at_all_and_none_until_the_goodbye_are_freezes() {
-    let mode = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.1 };
-    let freezes = |frames: u32, end: i64| {
-        let mut bench = Bench::new(mode);
-        for k in 0..frames {
-            bench.complete_frame(100 + 40 * i64::from(k), k);
-        }
-        bench.buffer.finish(Time::from_secs(20), Time::from_millis(end), &mut bench.out);
-        let recorded = bench.recorded.lock().expect("the log");
-        recorded.freezes.clone()
-    };
-    assert_eq!(freezes(0, 20_000), [20_000]);
-    // the last of 100 is shown at 4060 ms; the stream ends at 10 s or with its last picture
-    assert_eq!(freezes(100, 10_000), [5940]);
-    assert_eq!(freezes(100, 4100), []);
-    assert_eq!(freezes(100, 4000), [], "a goodbye overtook it");
+    assert_eq!(bench.recorded.lock().expect("the log").freezes, [], "libwebrtc counts none at the beginning");
 }

@@ -1,0 +1,79 @@
+"""Frames that can be decoded: against the closed form of groups of pictures, and against a walk over each lost packet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tidegate import Run, Scenario, run
+
+GROUP = 12
+KEY_PACKETS, PACKETS = 4, 2
+PAYLOAD = 1200
+LOSS = 0.02
+GROUPS = 1000
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A thousand groups of recorded frames over independent losses, without repair."""
+    folder = tmp_path_factory.mktemp("ladder")
+    sizes = [KEY_PACKETS * PAYLOAD] + [PACKETS * PAYLOAD] * (GROUP - 1)
+    (folder / "clip_500.txt").write_text("".join(f"{n} P 0 0 {size}\n" for n, size in enumerate(sizes)))
+    video = {"source": "frames", "ladder": str(folder / "clip_*.txt"), "group": GROUP, "max": "600kbps", "fps": 25}
+    media = {"controller": "fixed:2Mbps", "max_rate": "2Mbps", "video": video, "playout": {"fixed": "100ms"}}
+    media |= {"payload": f"{PAYLOAD}B"}
+    link = {"name": "wire", "capacity": "20Mbps", "delay": "10ms", "loss": LOSS, "back": {"loss": 0.0}}
+    scenario = {"duration": f"{GROUPS * GROUP / 25 + 1}s", "links": [link], "flows": [{"name": "call", "media": media}]}
+    return run(Scenario.from_dict(scenario), 1, "packets")
+
+
+def test_as_many_frames_are_shown_as_the_closed_form_says(recorded: Run) -> None:
+    frames = recorded.table("frames")
+    shown = np.isfinite(frames.to_numpy("rendered_s"))[: GROUPS * GROUP].reshape(GROUPS, GROUP)
+    assert frames.to_numpy("key")[: GROUPS * GROUP].reshape(GROUPS, GROUP)[:, 0].all()
+    whole = (1 - LOSS) ** PACKETS
+    expected = (1 - LOSS) ** KEY_PACKETS * (1 - whole**GROUP) / (GROUP * (1 - whole))
+    shares = shown.mean(axis=1)
+    error = shares.std(ddof=1) / np.sqrt(GROUPS)
+    assert error < 0.015
+    assert shares.mean() == pytest.approx(expected, abs=3 * error)
+    # a rule that shows each whole frame would show nearly all
+    assert whole > expected + 10 * error
+
+
+def test_a_walk_over_the_lost_packets_finds_the_same_frames(recorded: Run) -> None:
+    frames, packets = recorded.table("frames"), recorded.table("packets")
+    lost = ~np.isin(packets.to_numpy("fate"), ["arrived", "in flight"]) & (packets.to_numpy("kind") == "video")
+    damaged = set(packets.to_numpy("frame")[lost].astype(int).tolist())
+    assert len(damaged) > 200
+    keys, shown = frames.to_numpy("key").tolist(), np.isfinite(frames.to_numpy("rendered_s")).tolist()
+    decoded, expected = False, []
+    for number, key in enumerate(keys):
+        decoded = number not in damaged and (key or decoded)
+        expected.append(decoded)
+    # what is on its way at the end has no fate
+    settled = len(keys) - 10
+    assert shown[:settled] == expected[:settled]
+
+
+def test_the_time_without_a_picture_and_the_delays_follow_from_what_is_shown(recorded: Run) -> None:
+    frames, metrics = recorded.table("frames"), recorded.metrics("call")
+    captured, rendered = frames.to_numpy("captured_s"), frames.to_numpy("rendered_s")
+    end = float(recorded.summary["duration_s"])
+    shown = np.isfinite(rendered)
+    gaps = np.diff(np.concatenate([captured[:1], rendered[shown], [end]]))
+    # 150 ms more than an interval of 40 ms
+    assert metrics["without_picture_s"] == pytest.approx(gaps[gaps > 0.19].sum(), abs=1e-6)
+    assert recorded.table("without_picture").to_numpy("length_s").sum() == pytest.approx(metrics["without_picture_s"])
+    later = np.append(rendered, end)
+    for number in range(len(captured) - 1, -1, -1):
+        later[number] = rendered[number] if shown[number] else later[number + 1]
+    delays = (later[:-1] - captured) * 1e3
+    assert metrics["frame_delay_ms_mean"] == pytest.approx(delays.mean(), rel=1e-6)
+    for share, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99")):
+        quantile = float(np.quantile(delays, share, method="inverted_cdf"))
+        assert metrics[f"frame_delay_ms_{name}"] == pytest.approx(quantile, rel=0.005)
+    assert metrics["frame_delay_ms_max"] == pytest.approx(delays.max(), rel=1e-6)
