@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -18,14 +18,27 @@ if TYPE_CHECKING:
 
 
 class Nack(Model):
-    """Requests of missing packets (RFC 4585 section 6.2.1) and their retransmission (RFC 4588)."""
+    """Requests of missing packets (RFC 4585 section 6.2.1) and their retransmission (RFC 4588) as in libwebrtc."""
 
-    wait: Duration = Duration(5_000_000)
-    """Time from a gap in the sequence to the request of the missing packet: the length of a pacer's burst."""
-    requests: Annotated[int, Field(ge=1, le=1000)] = 10
+    if TYPE_CHECKING:
+
+        def __init__(self, /, **keys: Any) -> None: ...
+
+    wait: Duration = Duration(0)
+    """Time from a gap in the sequence to the first request of the missing packet, rounded up to the next multiple of
+    20 ms. With 0s, which is libwebrtc's rule, the request is sent at once. A longer wait saves the requests of packets
+    that were only overtaken."""
+    requests: Annotated[int, Field(ge=1, le=1000)] = 100
     """Largest number of requests for a packet, one per round trip (libwebrtc, kMaxNackRetries)."""
-    keep: Duration = Duration(1_000_000_000)
-    """Time for which the sender keeps sent packets, and the receiver requests them (libwebrtc, kMinPacketDuration)."""
+    keep: Annotated[Literal["auto"] | Duration, OneOf('"auto", or a time')] = "auto"
+    """Time for which the sender keeps a packet after its last transmission, and for which the receiver requests it.
+    With "auto" the sender keeps it by libwebrtc's rule: at least 1 s and three round trips, up to three times that
+    while fewer than 600 packets are kept, and never more than 9600 packets (rtp_packet_history.h)."""
+
+    def to_ir(self, reading: Reading) -> dict[str, Any]:
+        """As the engine takes it."""
+        ir: dict[str, Any] = super().to_ir(reading)
+        return {**ir, "keep": None} if self.keep == "auto" else ir
 
 
 class Pli(Model):
@@ -54,7 +67,7 @@ class Repair(Model):
     """Repair of video losses; each method has a switch, and all are off by default.
 
     >>> Repair(nack=True).requests
-    Nack(wait=Duration('5ms'), requests=10, keep=Duration('1s'))
+    Nack(wait=Duration('0s'), requests=100, keep='auto')
     """
 
     if TYPE_CHECKING:

@@ -82,7 +82,14 @@ def repair(dice: Dice, *, fec: bool) -> Table:
     packets = dice.whole(1, 20)
     draws: dict[str, Callable[[], Any]] = {
         "nack": lambda: dice.pick(
-            True, {"wait": dice.span(1e-4, 0.1), "requests": dice.whole(1, 12), "keep": dice.span(0.01, 3)}
+            True,
+            dice.some(
+                {},
+                0.7,
+                wait=lambda: dice.span(1e-4, 0.1),
+                requests=lambda: dice.whole(1, 12),
+                keep=lambda: dice.span(0.01, 3),
+            ),
         ),
         "pli": lambda: dice.pick(True, {"interval": dice.span(0.001, 1)}),
     }

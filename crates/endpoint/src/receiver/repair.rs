@@ -14,9 +14,8 @@ use tidegate_core::wire::rtcp::{self, Nack};
 use tidegate_core::wire::wrap;
 use tidegate_core::{Datagram, Frame, Kind, Size, Span, Time};
 
-/// Sequence numbers in one request: as many as an RTCP compound with reports carries in a packet of any network, if
-/// each takes an entry of 4 bytes.
-const NACK_NUMBERS_MAX: usize = 256;
+/// Entries of 4 bytes in one request: as many as an RTCP compound with reports carries in a packet of any network.
+const NACK_PAIRS_MAX: usize = 256;
 
 /// Repair of the video stream.
 #[derive(Debug)]
@@ -77,7 +76,7 @@ impl Receiver {
         let Some(repair) = &mut self.repair else { return packets };
         let stream = &self.streams[repair.video];
         let media_ssrc = stream.signalled.ssrc;
-        let lost = repair.missing.take(now, NACK_NUMBERS_MAX);
+        let lost = repair.missing.take(now, NACK_PAIRS_MAX);
         if !lost.is_empty() {
             packets.push(rtcp::Packet::Nack(Nack::new(reporter, media_ssrc, &lost)));
         }

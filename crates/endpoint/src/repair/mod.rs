@@ -36,19 +36,21 @@ pub struct Repair {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Nack {
-    /// Time from the arrival of a later packet to the first request.
+    /// Time from the arrival of a later packet to the first request, rounded up to the next look at the list; zero: at
+    /// once.
     pub wait: Span,
     /// Requests of a packet at most, one in each round trip.
     pub requests: u32,
-    /// Time for which the sender keeps packets, and the receiver requests them.
-    pub keep: Span,
+    /// Time for which the sender keeps packets, and the receiver requests them. `None`: by libwebrtc's rule, at least
+    /// 1 s and three round trips, and up to three times that while it keeps few; the receiver sets no limit then.
+    pub keep: Option<Span>,
 }
 
 impl Default for Nack {
-    /// 5 ms, the length of a burst of the pacer; 10 requests and 1 s (libwebrtc `nack_requester.cc`: `kMaxNackRetries`;
-    /// `rtp_packet_history.h`: `kMinPacketDuration`).
+    /// At once, 100 requests, and kept by libwebrtc's rule (`nack_requester.cc`: `WaitNumberOfPackets`,
+    /// `kMaxNackRetries`; `rtp_packet_history.cc`: `CullOldPackets`).
     fn default() -> Self {
-        Self { wait: Span::from_millis(5), requests: 10, keep: Span::from_secs(1) }
+        Self { wait: Span::ZERO, requests: 100, keep: None }
     }
 }
 
@@ -100,12 +102,16 @@ impl Repair {
 
     pub(crate) fn problem(&self) -> Option<String> {
         if let Some(nack) = &self.nack
-            && (nack.wait.is_negative() || nack.keep <= Span::ZERO || nack.requests == 0)
+            && (nack.wait.is_negative()
+                || nack.keep.is_some_and(|keep| keep <= Span::ZERO)
+                || nack.requests == 0)
         {
             return Some(format!(
                 "NACK: wait is {}, requests is {} and keep is {}; wait must not be negative, requests and keep must be \
                  positive",
-                nack.wait, nack.requests, nack.keep
+                nack.wait,
+                nack.requests,
+                nack.keep.map_or_else(|| "not given".to_owned(), |keep| keep.to_string()),
             ));
         }
         if let Some(pli) = &self.pli

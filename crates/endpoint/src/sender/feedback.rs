@@ -171,9 +171,9 @@ impl Sender {
         (self.report.report_rtt, self.report.packet_rtt) = (round_trip.report, round_trip.newest());
         if let Some(rtt) = self.report.rtt() {
             self.rtt = Some(rtt);
-            if let Some(repair) = &mut self.repair {
-                repair.set_rtt(rtt);
-            }
+        }
+        if let (Some(repair), Some(rtt)) = (&mut self.repair, self.report.report_rtt) {
+            repair.set_rtt(now, rtt);
         }
         self.report.loss = losses.report();
         self.report.in_flight = self.history.in_flight();

@@ -53,10 +53,10 @@ impl SenderRepair {
         self.share.media_rate(target)
     }
 
-    /// Notes a measured round trip.
-    pub(super) fn set_rtt(&mut self, rtt: Span) {
+    /// Notes the round trip of a receiver report.
+    pub(super) fn set_rtt(&mut self, now: Time, rtt: Span) {
         if let Some((_, resend)) = &mut self.resend {
-            resend.set_rtt(rtt);
+            resend.set_rtt(now, rtt);
         }
     }
 

@@ -1,18 +1,27 @@
-//! Missing packets of one stream at its receiver, and the times of requests for them.
+//! Missing packets of one stream at its receiver, and the times of requests for them, by the rules of libwebrtc's
+//! `NackRequester` (`modules/video_coding/nack_requester.cc`).
 
 use super::Nack;
 use std::collections::VecDeque;
 use tidegate_core::datagram::Parity;
 use tidegate_core::{Span, Time};
 
-/// Largest gap in packets that is repaired; a larger one is a jump of the sequence numbers (libwebrtc).
+/// Packets that are missing at most: with more of them the list is cleared, and only a key frame helps (libwebrtc
+/// `nack_requester.cc`: `kMaxNackPackets`).
 const MAX_NACK_PACKETS: usize = 1000;
+/// Packets behind the newest one after which a packet is not requested any more (libwebrtc `nack_requester.cc`:
+/// `kMaxPacketAge`).
+const MAX_PACKET_AGE: i64 = 10_000;
 /// Restored packets that are remembered, in case they arrive late.
 const RESTORED_MAX: usize = 1000;
-/// Assumed time from a request to the retransmission, before the first one (libwebrtc).
+/// Assumed time from a request to the retransmission, before the first one (libwebrtc `nack_requester.cc`:
+/// `kDefaultRtt`).
 const DEFAULT_RTT: Span = Span::from_millis(100);
-/// Minimum time between two requests of one packet (libwebrtc: the interval at which it checks for missing packets).
-const PROCESS_INTERVAL: Span = Span::from_millis(20);
+/// Time between two looks at the list, for packets to request again (libwebrtc `nack_requester.h`:
+/// `NackPeriodicProcessor::kUpdateInterval`).
+const UPDATE_INTERVAL: Span = Span::from_millis(20);
+/// Numbers that one entry of a request has room for: its PID and 16 bits (RFC 4585 section 6.2.1).
+const PAIR_NUMBERS: i64 = 17;
 /// Time for which parity may repair a packet that is not requested.
 const PARITY_EXPIRY: Span = Span::from_secs(1);
 
@@ -38,7 +47,7 @@ pub(crate) enum ArrivalKind {
 struct MissingPacket {
     sequence: i64,
     since: Time,
-    /// When it is requested next; [`Time::MAX`]: not any more.
+    /// When it is requested next; [`Time::MAX`]: not any more, or not before a later packet arrives.
     request_due: Time,
     /// Times of the first request, the last but one, and the last.
     first_requested: Time,
@@ -70,6 +79,8 @@ pub(crate) struct Missing {
     /// When the first packet is to be requested, and when the first one is to be given up.
     request_due: Time,
     expiry: Time,
+    /// Whether too many packets were missing since [`Missing::take_overflow`].
+    overflowed: bool,
 }
 
 impl Missing {
@@ -87,6 +98,7 @@ impl Missing {
             shortest: Span::ZERO,
             request_due: Time::MAX,
             expiry: Time::MAX,
+            overflowed: false,
         }
     }
 
@@ -98,6 +110,13 @@ impl Missing {
     /// When a packet is to be given up.
     pub(crate) fn expiry(&self) -> Time {
         self.expiry
+    }
+
+    /// Whether more packets were missing than may be requested since the last call. The list is empty then, and a key
+    /// frame is to be requested at once (libwebrtc's `AddPacketsToNack`).
+    #[cfg_attr(not(test), expect(dead_code, reason = "the rules for key frames are to use it"))]
+    pub(crate) fn take_overflow(&mut self) -> bool {
+        std::mem::take(&mut self.overflowed)
     }
 
     /// The next sequence number, once there was one.
@@ -115,7 +134,7 @@ impl Missing {
         let (mean, deviation) = self.response_time.unwrap_or((DEFAULT_RTT, Span::ZERO));
         // as in RFC 6298 for TCP, but with no deviation at first: else the first losses would be requested again only
         // after three round trips
-        (mean + deviation * 4).max(PROCESS_INTERVAL)
+        mean + deviation * 4
     }
 
     /// Notes a packet that has arrived from the network.
@@ -131,39 +150,65 @@ impl Missing {
             }
             return if self.remove(sequence).is_some() { ArrivalKind::New } else { ArrivalKind::Unneeded };
         }
+        let released = self.release(now);
         if sequence > next {
-            self.enter_gap(now, next, sequence, position.frame);
+            let request_due = self.first_request(now);
+            self.enter_gap(now, next, sequence, position.frame, request_due);
+        }
+        if released || sequence > next {
             self.update_times();
         }
         (self.next, self.newest) = (Some(sequence + 1), position);
         ArrivalKind::New
     }
 
+    /// When a packet is requested first whose absence shows at `now`: at once, or at the first look after `wait`.
+    fn first_request(&self, now: Time) -> Time {
+        match self.nack {
+            None => Time::MAX,
+            Some(nack) if nack.wait == Span::ZERO => now,
+            Some(nack) => next_look(now + nack.wait),
+        }
+    }
+
+    /// Lets the packets be requested before which only restored ones have come: now a later one has arrived. Returns
+    /// whether there were any.
+    fn release(&mut self, now: Time) -> bool {
+        if self.nack.is_none() {
+            return false;
+        }
+        let request_due = self.first_request(now);
+        let held = |entry: &&mut MissingPacket| entry.requests == 0 && entry.request_due == Time::MAX;
+        let mut released = false;
+        for entry in self.entries.iter_mut().rev().take_while(held) {
+            entry.request_due = request_due;
+            released = true;
+        }
+        released
+    }
+
     /// Enters the packets from `next` up to but not including `sequence`, which belongs to `frame`, as missing.
-    fn enter_gap(&mut self, now: Time, next: i64, sequence: i64, frame: u32) {
-        if sequence - next > MAX_NACK_PACKETS as i64 {
+    fn enter_gap(&mut self, now: Time, next: i64, sequence: i64, frame: u32, request_due: Time) {
+        while self.entries.front().is_some_and(|entry| entry.sequence < sequence - MAX_PACKET_AGE) {
+            self.entries.pop_front();
+        }
+        if self.entries.len() as i64 + (sequence - next) > MAX_NACK_PACKETS as i64 {
             self.entries.clear();
+            self.overflowed |= self.nack.is_some();
             return;
         }
         let first = self.newest.frame.wrapping_add(u32::from(self.newest.last));
-        let request_due = self.nack.map_or(Time::MAX, |nack| now + nack.wait);
-        for sequence in next..sequence {
-            if self.entries.len() == MAX_NACK_PACKETS {
-                self.entries.pop_front();
-            }
-            let entry = MissingPacket {
-                sequence,
-                since: now,
-                request_due,
-                first_requested: now,
-                requested_before: now,
-                requested: now,
-                requests: 0,
-                first,
-                last: frame,
-            };
-            self.entries.push_back(entry);
-        }
+        self.entries.extend((next..sequence).map(|sequence| MissingPacket {
+            sequence,
+            since: now,
+            request_due,
+            first_requested: now,
+            requested_before: now,
+            requested: now,
+            requests: 0,
+            first,
+            last: frame,
+        }));
     }
 
     fn remove(&mut self, sequence: i64) -> Option<MissingPacket> {
@@ -183,11 +228,11 @@ impl Missing {
     ) -> bool {
         let Some(next) = self.next else { return false };
         if sequence >= next {
-            // parity has restored it before any later packet arrived
+            // parity has restored it before any later packet arrived; until one does, those before it are not requested
             if sequence - next > MAX_NACK_PACKETS as i64 {
                 return false;
             }
-            self.enter_gap(now, next, sequence, position.frame);
+            self.enter_gap(now, next, sequence, position.frame, Time::MAX);
             (self.next, self.newest) = (Some(sequence + 1), position);
             self.update_times();
         } else {
@@ -258,26 +303,34 @@ impl Missing {
         self.entries.len() != before
     }
 
-    /// Takes the sequence numbers to request now, in order, at most `limit`.
+    /// Takes the sequence numbers to request now, in order: as many as fit into `limit` entries of a request.
     pub(crate) fn take(&mut self, now: Time, limit: usize) -> Vec<u16> {
         let Some(nack) = self.nack else { return Vec::new() };
         if self.request_due > now {
             return Vec::new();
         }
-        let response_time = self.response_time();
-        let mut numbers = Vec::new();
+        // never at this look again
+        let (response_time, later) = (self.response_time(), Span::from_nanos(1));
+        let (mut numbers, mut pairs, mut first) = (Vec::new(), 0, i64::MIN);
         for entry in self.entries.iter_mut().filter(|entry| entry.request_due <= now) {
-            if numbers.len() == limit {
-                // the next request asks for it
-                entry.request_due = now + PROCESS_INTERVAL;
-                continue;
+            if entry.sequence >= first.saturating_add(PAIR_NUMBERS) {
+                if pairs == limit {
+                    // the next request asks for it
+                    entry.request_due = next_look(now + later);
+                    continue;
+                }
+                (pairs, first) = (pairs + 1, entry.sequence);
             }
             entry.requests += 1;
             if entry.requests == 1 {
                 entry.first_requested = now;
             }
             (entry.requested_before, entry.requested) = (entry.requested, now);
-            entry.request_due = if entry.requests < nack.requests { now + response_time } else { Time::MAX };
+            entry.request_due = if entry.requests < nack.requests {
+                next_look(now + response_time.max(later))
+            } else {
+                Time::MAX
+            };
             numbers.push(entry.sequence as u16);
         }
         self.update_times();
@@ -298,15 +351,20 @@ impl Missing {
     }
 }
 
-/// When a packet is given up at the latest: when the sender has dropped it, or the last request has had its time.
+/// The first look at the list from `time` on.
+fn next_look(time: Time) -> Time {
+    let interval = UPDATE_INTERVAL.as_nanos();
+    // the same as div_ceil, which is not stable for signed numbers
+    Time::from_nanos(-(-time.as_nanos()).div_euclid(interval) * interval)
+}
+
+/// When a packet is given up at the latest: when the last request has had its time, or the sender has dropped the packet
+/// for sure. By libwebrtc's rule for what a sender keeps, the receiver cannot know when that is.
 fn expiry(entry: &MissingPacket, nack: Option<Nack>, response_time: Span) -> Time {
     let Some(nack) = nack else { return entry.since + PARITY_EXPIRY };
-    let forgotten = entry.since + nack.keep;
-    if entry.requests == nack.requests {
-        forgotten.min(entry.requested + response_time * 2)
-    } else {
-        forgotten
-    }
+    let answered =
+        if entry.requests == nack.requests { entry.requested + response_time * 2 } else { Time::MAX };
+    nack.keep.map_or(answered, |keep| answered.min(entry.since + keep))
 }
 
 /// Whether a packet may still be repaired: without requests only parity does, which comes in the order of its groups.
@@ -315,121 +373,4 @@ fn may_be_repaired(entry: &MissingPacket, group: Option<i64>, nack: Option<Nack>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ms(millis: i64) -> Time {
-        Time::from_millis(millis)
-    }
-
-    fn frame(frame: u32) -> FramePosition {
-        FramePosition { frame, last: true }
-    }
-
-    fn missing(requests: u32) -> Missing {
-        Missing::new(Some(Nack { requests, ..Nack::default() }), None)
-    }
-
-    #[test]
-    fn packets_that_do_not_fit_into_a_request_are_in_the_next_one() {
-        let mut missing = missing(3);
-        missing.arrived(ms(0), 0, frame(0));
-        missing.arrived(ms(10), 301, frame(4));
-        assert_eq!(missing.request_due(), ms(15));
-        let first = missing.take(ms(40), 256);
-        assert_eq!((first.len(), first[0], first[255]), (256, 1, 256));
-        assert_eq!(missing.request_due(), ms(60), "never in the past");
-        let rest = missing.take(ms(60), 256);
-        assert_eq!((rest.len(), rest[0], rest[43]), (44, 257, 300));
-        assert_eq!(missing.request_due(), ms(140), "the first ones again, after a round trip");
-    }
-
-    #[test]
-    fn a_gap_is_requested_once_a_round_trip_and_no_more_than_allowed() {
-        let mut missing = missing(3);
-        missing.arrived(ms(0), 65_534, frame(0));
-        missing.arrived(ms(10), 65_538, frame(4));
-        assert_eq!((missing.request_due(), missing.first_repairable()), (ms(15), Some(1)));
-        assert!(missing.take(ms(14), 100).is_empty(), "it may have been overtaken");
-        // a late packet arrives without a request
-        assert_eq!(missing.arrived(ms(14), 65_536, frame(2)), ArrivalKind::New);
-        assert_eq!(missing.take(ms(15), 100), [65_535, 1]);
-        // its retransmission gives the first response time
-        assert!(missing.restored(ms(45), 65_535, true, frame(1)));
-        assert_eq!(missing.arrived(ms(46), 65_535, frame(1)), ArrivalKind::Restored);
-        assert_eq!(missing.request_due(), ms(115), "requested before that was known");
-        assert_eq!(missing.take(ms(115), 100), [1]);
-        assert_eq!(missing.take(ms(145), 100), [1]);
-        assert_eq!((missing.request_due(), missing.expiry()), (Time::MAX, ms(205)));
-        assert!(!missing.give_up(ms(204), 0) && missing.give_up(ms(205), 0));
-        assert_eq!(missing.first_repairable(), None);
-        assert!(!missing.restored(ms(206), 65_537, true, frame(3)), "it is not needed");
-        assert_eq!(missing.arrived(ms(207), 65_537, frame(3)), ArrivalKind::Unneeded);
-    }
-
-    #[test]
-    fn a_long_round_trip_is_learnt_from_the_first_response() {
-        let mut missing = missing(10);
-        missing.arrived(ms(0), 0, frame(0));
-        for (k, response) in [(1, 305), (2, 1302)] {
-            let lost = 1000 * (k - 1);
-            missing.arrived(ms(lost), 2 * k, frame(2 * k as u32));
-            let mut request_times = Vec::new();
-            for millis in lost..response {
-                request_times.extend(missing.take(ms(millis), 9).iter().map(|_| millis - lost));
-            }
-            assert!(missing.restored(ms(response), 2 * k - 1, true, frame(0)));
-            // 300 ms from the first request; then 297 ms, before which there is no second one
-            assert_eq!(request_times, if k == 1 { vec![5, 105, 205] } else { vec![5] });
-        }
-        // 299.625 ms in the mean, with a deviation of 0.75 ms; a response soon after the second request is to the first
-        missing.arrived(ms(2000), 6, frame(6));
-        assert_eq!(missing.take(ms(2005), 9), [5]);
-        assert_eq!((missing.request_due() - ms(2005)).as_nanos(), 302_625_000);
-        assert_eq!(missing.take(missing.request_due(), 9), [5]);
-        assert!(missing.restored(ms(2325), 5, true, frame(5)));
-        assert_eq!(
-            missing.response_time().as_nanos(),
-            299_625_000 + 20_375_000 / 8 + 4 * (750_000 + (20_375_000 - 750_000) / 4)
-        );
-    }
-
-    #[test]
-    fn packets_of_shown_frames_and_dropped_packets_are_not_requested() {
-        let mut missing = missing(10);
-        missing.arrived(ms(0), 0, frame(0));
-        missing.arrived(ms(0), 2, frame(2));
-        missing.arrived(ms(0), 4, frame(4));
-        assert!(missing.give_up(ms(1), 3), "frame 1 or 2 has been shown");
-        assert_eq!(missing.take(ms(5), 100), [3]);
-        assert!(missing.give_up(ms(1000), 3), "the sender has dropped it");
-        // a jump is no loss
-        missing.arrived(ms(1000), 5000, frame(5));
-        assert_eq!(missing.first_repairable(), None);
-    }
-
-    #[test]
-    fn without_requests_missing_packets_wait_for_their_parity() {
-        let mut missing = Missing::new(None, Some(4));
-        missing.arrived(ms(0), 0, frame(0));
-        missing.arrived(ms(0), 2, frame(2));
-        assert_eq!((missing.request_due(), missing.first_repairable()), (Time::MAX, Some(1)));
-        missing.arrived(ms(1), 3, frame(3));
-        // groups may be shorter, and then this is not yet parity of a later one
-        let over = |offset, count| Parity { offset, count, ..Parity::default() };
-        missing.parity(4, &over(1, 4));
-        assert!(!missing.give_up(ms(1), 0));
-        // nor does this protect packet 1
-        missing.parity(0, &over(2, 2));
-        assert_eq!(missing.first_repairable(), Some(1));
-        missing.parity(5, &over(1, 4));
-        assert!(missing.give_up(ms(1), 0), "its parity has come or is lost");
-        missing.arrived(ms(1), 5, frame(5));
-        missing.parity(4, &over(1, 4));
-        assert_eq!(missing.first_repairable(), None, "its parity has come and could not restore it");
-        // parity may restore a packet before any later one arrives
-        assert!(missing.restored(ms(2), 7, false, frame(7)));
-        assert_eq!((missing.next(), missing.first_repairable()), (Some(8), Some(6)));
-        assert!(!missing.give_up(ms(1001), 0) && missing.give_up(ms(1002), 0));
-    }
-}
+mod tests;
