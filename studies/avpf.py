@@ -58,6 +58,7 @@ def play(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> 
         start_rate=Rate(min(300_000, full // 2)),
         video={"min": "10kbps", "max": Rate(full * 3 // 2)},
         feedback=Feedback(format=kind, bandwidth=link, **RULES[rules]),
+        repair="none",
     )
     bottleneck = Link(
         name="bottleneck",

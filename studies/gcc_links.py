@@ -96,7 +96,7 @@ def scenario(of: Recorded, *, source: str, settings: Choice | None = None, **med
         start_rate=f"{of.start}kbps",
         max_rate=largest,
         video={"source": source, "min": "30kbps", "max": largest, "schedule": steps},
-        **{"feedback": Feedback(interval="50ms", reports="1s"), **media},
+        **{"feedback": Feedback(interval="50ms", reports="1s"), "repair": "none", **media},
     )
     link = Link(name="link", capacity="external", back={"capacity": "infinite", "delay": f"{of.one_way_ms}ms"})
     return Scenario(duration=f"{of.seconds}s", links=[link], flows=[Flow(name="call", media=call)])

@@ -149,7 +149,10 @@ def _flow(scheme: str) -> Flow:
     # always something to send; and receiver reports as seldom as RFC 3550's default, which follows from no rate
     video: Any = {"source": "greedy", "min": "30kbps", "max": "50Mbps"}
     return Flow(
-        name="subject", from_="a", to="b", media=Media(controller=scheme, video=video, feedback={"reports": "5s"})
+        name="subject",
+        from_="a",
+        to="b",
+        media=Media(controller=scheme, video=video, feedback={"reports": "5s"}, repair="none"),
     )
 
 

@@ -35,7 +35,14 @@ FEEDBACK = Feedback(format="none", reports="5s")
 def greedy(controller: str, payload: int = SIZES["tfrc"]) -> Media:
     """A call that always has something to send, with 1500 bytes on the wire by default (52 of headers), as TCP."""
     video = {"source": "greedy", "min": LEAST, "max": "100Mbps"}
-    return Media(controller=controller, min_rate=LEAST, video=video, payload=f"{payload}B", feedback=FEEDBACK)
+    return Media(
+        controller=controller,
+        min_rate=LEAST,
+        video=video,
+        payload=f"{payload}B",
+        feedback=FEEDBACK,
+        repair="none",
+    )
 
 
 def download(**keys: object) -> Tcp:

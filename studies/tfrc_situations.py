@@ -58,6 +58,7 @@ def situation(rules: str, loss: float, seed: int, *, silent: bool) -> Run:
         video={**video, "max": "100Mbps"},
         payload=f"{SEGMENT_BYTES}B",
         feedback=FEEDBACK,
+        repair="none",
         pauses=[(f"{IDLE[0]}s", f"{IDLE[1]}s")] if silent else [],
     )
     return tidegate.run(scenario(path(f"{loss}%", delay=LONG), SITUATION_END, Flow(name="call", media=call)), seed)

@@ -192,9 +192,11 @@ class Media(StatedDefaults, Model):
     """Reports from the receiver."""
     playout: Playout = Adaptive(adaptive=AdaptivePlayout())
     """Playout at the receiver."""
-    repair: Repair = Repair()
-    """Repair of video losses: requests and retransmission (nack), requests of key frames (pli), parity (fec); none by
-    default."""
+    repair: Annotated[Literal["auto", "none"] | Repair, OneOf('"auto", "none", or a table with nack, pli and fec')] = (
+        "auto"
+    )
+    """Repair of video losses: requests and retransmission (nack), requests of key frames (pli), parity (fec), as a
+    table says; or none. With "auto" nothing is repaired."""
     ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
     """ECN codepoint of the RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or as
     the controller needs (auto)."""
@@ -249,6 +251,11 @@ class Media(StatedDefaults, Model):
         return _SCREEN_LIMIT
 
     @property
+    def repair_methods(self) -> Repair:
+        """Methods of repair that are on."""
+        return self.repair if isinstance(self.repair, Repair) else Repair()
+
+    @property
     def first_rate(self) -> Rate:
         """Rate at which the controller starts, within its bounds."""
         return Rate(min(max(self.start_rate, self.least_rate), self.largest_rate))
@@ -263,7 +270,7 @@ class Media(StatedDefaults, Model):
             yield Problem((*path, "content"), 'found "screen"; the flow has no video; expected "camera"')
         if self.ecn_initiation == "rtp" and self.feedback.ecn_reports == "off":
             yield Problem((*path, "ecn_initiation"), 'found "rtp"; it needs feedback.ecn_reports, which is "off"')
-        if self.video is False and self.repair.repairs:
+        if self.video is False and self.repair_methods.repairs:
             yield Problem((*path, "repair"), "the flow has no video to repair; remove repair, or add video")
         yield from self._packets(path)
         for position, (begin, end) in enumerate(self.pauses):
@@ -300,13 +307,13 @@ class Media(StatedDefaults, Model):
             yield Problem((*path, "overhead"), f'found "{self.overhead}"; expected at most {rules.MAX_OVERHEAD}')
             return
         frames = self.video is not False and self.video.source not in ("greedy", "cbr")
-        if self.repair.fec and frames and not self.marks:
+        if self.repair_methods.fec and frames and not self.marks:
             message = "found false; expected true with fec, which needs the marks to assign restored packets to frames"
             yield Problem((*path, "marks"), message)
         marks = _MARKS if self.marks and frames else 0
         # parity protects the header extensions, too
-        marks *= 2 if self.repair.fec else 1
-        headers = max(self.overhead, _UDP_HEADERS) + _RTP_HEADER + marks + self.repair.added
+        marks *= 2 if self.repair_methods.fec else 1
+        headers = max(self.overhead, _UDP_HEADERS) + _RTP_HEADER + marks + self.repair_methods.added
         bounds = rules.Bounds(Size(64), Size(rules.IP_PACKET - headers))
         yield from bounds.problems((*path, "payload"), self.payload)
 
@@ -333,7 +340,9 @@ class Media(StatedDefaults, Model):
             ir[key] = ir[key] or None
         if isinstance(self.video, GreedyVideo):
             ir["video"]["max"] = int(self.video.most(self.max_rate))
-        if not ir["repair"]:
+        if repair := self.repair_methods.to_ir(reading):
+            ir["repair"] = repair
+        else:
             del ir["repair"]
         del ir["both_ways"]  # it becomes two flows
         return ir

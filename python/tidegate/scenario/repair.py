@@ -64,7 +64,7 @@ class Fec(Model):
 
 
 class Repair(Model):
-    """Repair of video losses; each method has a switch, and all are off by default.
+    """Repair of video losses: each method has a switch, and is off where the table does not say that it is on.
 
     >>> Repair(nack=True).requests
     Nack(wait=Duration('0s'), requests=100, keep='auto')

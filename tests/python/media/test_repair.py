@@ -56,6 +56,7 @@ def call(repair: Any = None, loss: float = 0.0, playout: Any = "1s", **changes: 
         ("{ fec = { packets = 3, parity = 4 } }", "fec.parity: found 4; expected from 1 to packets (3)"),
         ("{ fec = { packets = 300 } }", "fec.packets: found 300"),
         ("{ fex = true }", "repair.fex"),
+        ('"nack"', 'repair: found "nack"; expected "auto", "none", or a table with nack, pli and fec'),
     ],
 )
 def test_what_is_wrong_is_said_with_file_line_and_key(repair: str, message: str, tmp_path: Path) -> None:
@@ -88,13 +89,25 @@ def test_repair_needs_video_and_packets_that_still_fit() -> None:
 
 
 def test_without_repair_nothing_changes() -> None:
-    plain, off = (run(call(repair, 0.02, duration="5s"), record="packets") for repair in (None, {"nack": False}))
-    assert plain.digest == off.digest
+    unset: tuple[Any, ...] = (None, "auto", "none", {}, {"nack": False})
+    plain, *others = (run(call(repair, 0.02, duration="5s"), record="packets") for repair in unset)
+    assert {plain.digest} == {other.digest for other in others}
     metrics = plain.metrics()
     names = ("nacks", "retransmissions", "repaired_resent", "repaired_parity", "plis", "repair_overhead")
     assert [metrics[name] for name in names] == [0] * len(names)
     assert metrics["residual_loss_fraction"] == metrics["loss_fraction"]
     assert "repairs" not in plain.tables
+
+
+def test_a_file_keeps_what_it_says_of_repair_and_a_method_replaces_none() -> None:
+    for repair in ("none", {}, {"nack": True}):
+        scenario = call(repair)
+        assert scenario.to_dict()["flows"][0]["media"]["repair"] == repair
+        assert Scenario.parse(scenario.to_toml()).to_dict() == scenario.to_dict()
+    assert "repair" not in call().to_dict()["flows"][0]["media"]
+    media = call("none").with_changes({"flows.call.media.repair.nack": True}).flows[0].media
+    assert media is not None
+    assert media.repair_methods.to_dict() == {"nack": True}
 
 
 def test_the_record_does_not_change_the_run() -> None:

@@ -70,7 +70,7 @@ name = "m2"
 media = { video = { source = "greedy" }, audio = {}, feedback = { bandwidth = "1Mbps", reports = "1s" } }
 [[flows]]
 name = "m3"
-media = { video = { source = "ideal", max = "3Mbps" } }
+media = { video = { source = "ideal", max = "3Mbps" }, repair = {} }
 [[flows]]
 name = "m4"
 media = { start_rate = "400kbps", playout = { adaptive = { max = "1s" } } }

@@ -91,6 +91,7 @@ def scenario(delay: str, controller: str, load: Load = LOAD) -> Scenario:
                         "max_rate": load.most,
                         "video": {"source": "greedy", "min": "64kbps", "max": load.most},
                         "feedback": {"reports": "1s"},
+                        "repair": "none",
                         "marks": False,
                     },
                 },

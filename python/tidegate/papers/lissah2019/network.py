@@ -146,6 +146,7 @@ def _media(spec: str, setting: Setting) -> Media:
         controller=spec,
         video=video,
         feedback={"reports": setting.reports},
+        repair="none",
         queue_limit=setting.waits,
         # packets have the sizes that the document states, as in ns-2
         marks=False,

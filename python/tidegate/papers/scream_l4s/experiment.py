@@ -61,6 +61,7 @@ class Network:
             "payload": "1348B",  # with 12 bytes of RTP, 12 of its extension and 28 of IP and UDP
             "video": dict(self.video),
             "feedback": dict(self.feedback),
+            "repair": "none",
         }
         link = {
             "name": "link",

@@ -47,6 +47,7 @@ def _run(
         payload=Size(size - _HEADERS + 1),
         overhead=Size(12),
         feedback={"format": "none", "reports": "1000s"},
+        repair="none",
         queue_limit="100s",
         min_rate="1bps",
         marks=False,

@@ -173,6 +173,7 @@ def tfrc(rate: str | Sequence[tuple[Duration, str]], size: int, *, like_ns2: boo
             marks=False,
             max_rate=max(rate for _, rate in schedule),
             feedback={"format": "none", "reports": "1000s"},
+            repair="none",
             queue_limit="1000s",
         )
     }
