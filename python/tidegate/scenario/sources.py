@@ -15,10 +15,32 @@ from tidegate.scenario import _rules as rules
 from tidegate.scenario.explain import Path, Problem
 from tidegate.scenario.model import Model, StatedDefaults, lowered
 from tidegate.scenario.shapes import OneOf
-from tidegate.units import Duration, Rate, Size
+from tidegate.units import Duration, Frequency, Rate, Size
 
 if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
+
+
+class KeyFrames(Model):
+    """Base of the video sources that make key frames on request."""
+
+    key_interval: Annotated[Duration | None, rules.TIMER] = None
+    """Longest time between two key frames; by default there are only the first one, those after pauses, and those on
+    request."""
+    requests: Annotated[Frequency | None, rules.Bounds(maximum=Frequency("1000/s"), positive=True)] = None
+    """Mean frequency of requests of key frames from outside the flow, such as those of other receivers of an SFU; by
+    default there are none. Requests are a Poisson process, whose times depend on the seed only. Like requests of the
+    receiver, they are ignored for 300 ms after a request that was heeded (libwebrtc, kMinKeyframeSendIntervalMs), or
+    for `repair.pli.interval`."""
+
+    def to_ir(self, reading: Reading) -> Any:
+        """As the engine takes it."""
+        return {**super().to_ir(reading), **self.keys_ir(reading)}
+
+    def keys_ir(self, reading: Reading) -> dict[str, Any]:
+        """The keys that are set, as the engine takes them."""
+        interval = {} if self.key_interval is None else {"key_interval": lowered(self.key_interval, reading)}
+        return interval if self.requests is None else {**interval, "requests": self.requests.per_second}
 
 
 class Video(Model):
@@ -51,13 +73,14 @@ class Video(Model):
         return {"source": self.source_ir(reading), **bounds}
 
     def source_ir(self, reading: Reading) -> Any:
-        """The keys of this kind of source, as the engine takes them: by default all but those of `Video`."""
+        """The keys of this kind of source, as the engine takes them: by default all but those of its bases."""
         source: str = getattr(self, "source")  # noqa: B009
-        settings = [name for name in type(self).model_fields if name not in {"source", *Video.model_fields}]
+        general = {"source", *Video.model_fields, *KeyFrames.model_fields}
+        settings = [name for name in type(self).model_fields if name not in general]
         return {source: {name: lowered(getattr(self, name), reading) for name in settings}} if settings else source
 
 
-class StatisticalVideo(Video):
+class StatisticalVideo(KeyFrames, Video):
     """An encoder's statistics (RFC 8593 section 5).
 
     Its key frames are the first frame, the first after a pause, and those on request. The large frame after a change of
@@ -72,13 +95,17 @@ class StatisticalVideo(Video):
     """Length of a transient in frames (K_d)."""
     burst: Annotated[Size, rules.Bounds(maximum=Size(frames.LARGEST), positive=True)] = Size(13_500)
     """Size of the first frame of a transient (K_B)."""
+    key_factor: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 1.0
+    """Size of a key frame as a multiple of the mean frame, at least the size of the first frame of a transient.
+    libwebrtc's encoders allow at most 9 at 30 frames per second and 3 at 10 (VP8, VP9), or 3 (AV1). The frames
+    after a key frame are smaller, by half at most, until the mean rate is the target."""
     scale_t: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
     """Laplace scale of the normalised frame interval."""
     scale_b: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.15
     """Laplace scale of the normalised frame size."""
 
 
-class IdealVideo(Video):
+class IdealVideo(KeyFrames, Video):
     """An encoder that hits its target with every frame."""
 
     source: Literal["ideal"]
@@ -103,7 +130,7 @@ class GreedyVideo(StatedDefaults, Video):
         return Rate(max(self.min, max_rate))
 
 
-class FramesVideo(StatedDefaults, Video):
+class FramesVideo(StatedDefaults, KeyFrames, Video):
     """Recorded frame sizes at several rates (RFC 8593 section 6)."""
 
     _kept_if_stated = frozenset({"skip"})
@@ -124,6 +151,16 @@ class FramesVideo(StatedDefaults, Video):
         """Frames that are skipped when the recording starts again; by default none if `group` is set."""
         return self.skip if self.group is None or "skip" in self.model_fields_set else 0
 
+    def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
+        """Yields a problem for each value that is out of range or contradicts another."""
+        yield from super().problems(path, duration)
+        for key in ("key_interval", "requests"):
+            if self.group is not None and getattr(self, key) is not None:
+                message = (
+                    f'found "{getattr(self, key)}"; a recording with group ({self.group}) has key frames of its own'
+                )
+                yield Problem((*path, key), message)
+
     def source_ir(self, reading: Reading) -> Any:
         """As the engine takes it: the sizes of the frames at each rate."""
         rungs = reading.files.once((reading.base, self.ladder), lambda: _rungs(reading.base, self.ladder))
@@ -138,7 +175,7 @@ def _rungs(base: FilePath, pattern: str) -> list[tuple[str, str, list[Any]]]:
     return [(rung.path.name, rung.sha256, [int(rung.rate), rung.sizes]) for rung in rungs]
 
 
-class EncoderVideo(Model):
+class EncoderVideo(KeyFrames, Model):
     """A clip that an encoder in the loop encodes, frame by frame at the current target rate.
 
     Needs a build with the cargo feature codec-openh264.
@@ -172,7 +209,8 @@ class EncoderVideo(Model):
         reading.inputs.python[name] = lambda: clip.pictures(count)
         size = {"width": clip.width, "height": clip.height}
         source = {"encoder": {"codec": openh264.NAME, "clip": name, **size, "group": chosen.group}}
-        return {"source": source, "min": int(self.min), "max": int(self.max), "fps": round(float(clip.fps), 3)}
+        bounds = {"min": int(self.min), "max": int(self.max), "fps": round(float(clip.fps), 3)}
+        return {"source": source, **bounds, **self.keys_ir(reading)}
 
 
 class CbrVideo(Model):

@@ -72,6 +72,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                                     "tau_v": 200_000_000,
                                     "transient_frames": 8,
                                     "burst": 13_500,
+                                    "key_factor": 1.0,
                                     "scale_t": 0.15,
                                     "scale_b": 0.15,
                                 }

@@ -113,9 +113,10 @@ OTHER_NAMES = {
         "content": "below the controller, which a call sets up for it",
     },
     **{
-        f"{kind}Video": {"schedule": "left out where there is none"}
-        for kind in ("Statistical", "Greedy", "Ideal", "Frames")
+        f"{kind}Video": dict.fromkeys(("schedule", "key_interval", "requests"), "left out where there is none")
+        for kind in ("Statistical", "Ideal", "Frames")
     },
+    "GreedyVideo": {"schedule": "left out where there is none"},
     "CbrVideo": {"rate": "a schedule of one step", **dict.fromkeys(("min", "max", "fps"), "what all video has")},
     "Schedule": {"schedule": "is the tag as well", "steps": "what the table has under its tag"},
     "Leo": {"cable": "whose two ways change together"},

@@ -8,6 +8,7 @@ pub mod cbr;
 pub mod frames;
 pub mod greedy;
 pub mod ideal;
+mod key_debt;
 pub mod ladder;
 pub mod live;
 pub mod packets;

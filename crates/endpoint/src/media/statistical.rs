@@ -6,8 +6,9 @@
 //!
 //! The RFC does not say which frames are key frames. As in libwebrtc, whose encoders change their rate without one, a
 //! changed target makes none: key frames are the first one, the first one after a pause, and those that are requested.
-//! Each of them starts a transient, too.
+//! Each of them starts a transient, too, and may be larger than the transient's first frame.
 
+use super::key_debt::KeyDebt;
 use super::{Bounds, Frame, Source};
 use serde::{Deserialize, Serialize};
 use tidegate_core::rng::Draws;
@@ -26,6 +27,9 @@ pub struct Settings {
     pub transient_frames: u32,
     /// K_B: bytes of the first frame of a transient.
     pub burst: u32,
+    /// Size of a key frame as a multiple of B_0, where the first frame of a transient is smaller; 1: key frames are as
+    /// large as that. The frames after it are smaller in turn, until the mean is the rate.
+    pub key_factor: f64,
     /// Smallest change, relative to the rate before, that starts a transient. In the RFC each change does; under a
     /// controller that requests a little more at each report there would be nothing but transients, so that small
     /// changes start none, as in syncodecs (`bigChangeRatio`).
@@ -49,6 +53,7 @@ impl Default for Settings {
             tau_v: Span::from_millis(200),
             transient_frames: 8,
             burst: 13_500,
+            key_factor: 1.0,
             transient_change: 0.1,
             interval: None,
             frame_bytes: None,
@@ -72,6 +77,12 @@ impl Settings {
             if !(0.0..=max).contains(&value) {
                 return Err(format!("{name} is {value}; it must be between 0 and {max}"));
             }
+        }
+        if !(1.0..=KEY_FACTOR_MAX).contains(&self.key_factor) {
+            return Err(format!(
+                "key_factor is {}; it must be between 1 and {KEY_FACTOR_MAX}",
+                self.key_factor
+            ));
         }
         if self.interval.is_some_and(|span| span <= Span::ZERO) {
             return Err(format!("interval is {}; it must be positive", self.interval.unwrap_or_default()));
@@ -103,12 +114,17 @@ pub struct Statistical {
     fraction: f64,
     /// Whether the next frame is a key frame.
     key: bool,
+    debt: KeyDebt,
     started: bool,
 }
 
 /// Bound of deviations, on both sides, which keeps intervals and sizes from being negative and their means unchanged:
 /// at a scale of 0.15 it cuts off 0.14 % of the frames.
 const DEVIATION_MAX: f64 = 0.99;
+
+/// Largest size of a key frame in mean frames: ten times what libwebrtc allows at 30 frames a second
+/// (`LibvpxVp8Encoder::MaxIntraTarget`, 9 times).
+pub const KEY_FACTOR_MAX: f64 = 100.0;
 
 impl Statistical {
     /// The model with substreams `component/interval` and `component/size`.
@@ -129,6 +145,7 @@ impl Statistical {
             transient_rest: 0.0,
             fraction: 0.0,
             key: false,
+            debt: KeyDebt::new(settings.key_factor, settings.transient_frames),
             started: false,
             settings,
         })
@@ -201,12 +218,19 @@ impl Source for Statistical {
     fn frame(&mut self, now: Time) -> Frame {
         self.listen(now);
         let size_off = self.next_picture();
-        let (mean, burst) = self.plan();
+        let (planned, burst) = self.plan();
+        let key = std::mem::take(&mut self.key);
+        let reference = self.reference();
+        let mean = match (key, burst) {
+            (true, _) => planned + self.debt.take(reference, planned),
+            (false, true) => planned,
+            (false, false) => planned - self.debt.pay(reference, planned),
+        };
         // the size of the burst is a setting and does not deviate
-        let size = if burst { mean } else { mean * (1.0 + size_off) } + self.fraction;
+        let size = if burst || key { mean } else { mean * (1.0 + size_off) } + self.fraction;
         let bytes = tidegate_core::math::floor(size.max(0.0));
         self.fraction = size - bytes;
-        Frame { bytes: bytes as u32, key: std::mem::take(&mut self.key) }
+        Frame { bytes: bytes as u32, key }
     }
 
     fn leaves_out(&self) -> bool {
@@ -347,6 +371,55 @@ mod tests {
         assert_eq!(frame(|source, now| source.start(now)), (13_500, true), "after a pause");
     }
 
+    /// The first `count` frames at a target, without deviations.
+    fn frames(key_factor: f64, target: Rate, count: usize) -> Vec<Frame> {
+        let mut source = source(Settings { key_factor, scale_b: 0.0, scale_t: 0.0, ..Settings::default() });
+        source.set_target(Time::ZERO, target);
+        (0..count).map(|_| source.frame(source.due())).collect()
+    }
+
+    #[test]
+    fn a_key_frame_costs_its_factor_and_the_frames_after_it_pay() {
+        // 1500 kb/s: 6250 bytes a frame. A transient alone is 13500 bytes and 7 frames of (8 * 6250 - 13500) / 7
+        let sizes = |factor, rate, count| -> Vec<u32> {
+            frames(factor, rate, count).iter().map(|frame| frame.bytes).collect()
+        };
+        let rate = Rate::from_kbps(1500);
+        let transient = sizes(1.0, rate, 9);
+        assert_eq!((transient[0], transient[8]), (13_500, 6250));
+        assert_eq!(transient[1], 36_500 / 7);
+        assert_eq!(sizes(2.0, rate, 9), transient, "twice 6250 bytes are less");
+        // three times, paid for within the transient: 7 frames of (8 - 3) / 7 of the mean
+        let three = sizes(3.0, rate, 9);
+        assert_eq!((three[0], three[8]), (18_750, 6250));
+        assert!(three[1..8].iter().all(|bytes| (4464..=4465).contains(bytes)), "{three:?}");
+        assert_eq!(three[..8].iter().sum::<u32>(), 50_000);
+        // nine times: 42750 bytes more than in the transient. 16 frames pay 2672 of them each; those of the transient
+        // have 5214 and pay half, so that a seventeenth pays the rest
+        let nine = sizes(9.0, rate, 19);
+        assert_eq!((nine[0], nine[18]), (56_250, 6250));
+        assert!(nine[1..8].iter().all(|bytes| (2607..=2608).contains(bytes)), "{nine:?}");
+        assert!((18 * 6250 - 1..=18 * 6250).contains(&nine[..18].iter().sum::<u32>()), "{nine:?}");
+        // 300 kb/s: the burst takes all 8 frames of the transient, and three times the mean is less
+        assert_eq!(sizes(3.0, Rate::from_kbps(300), 9), sizes(1.0, Rate::from_kbps(300), 9));
+    }
+
+    #[test]
+    fn a_change_of_the_target_is_not_paid_for_as_a_key_frame_is() {
+        let mut source =
+            source(Settings { key_factor: 9.0, scale_b: 0.0, scale_t: 0.0, ..Settings::default() });
+        source.set_target(Time::ZERO, Rate::from_kbps(1500));
+        let mut sum: u32 = (0..3).map(|_| source.frame(source.due()).bytes).sum();
+        // a transient in the middle: its burst pays nothing, and what is left of the key frame is paid for after it
+        source.begin_transient();
+        let burst = source.frame(source.due());
+        assert_eq!(burst, Frame { bytes: 13_500, key: false });
+        sum += burst.bytes + (0..40).map(|_| source.frame(source.due()).bytes).sum::<u32>();
+        // the first transient was cut short: two of its seven frames have paid for its burst
+        let unpaid: u32 = (13_500 - 6250) * 5 / 7;
+        assert!((44 * 6250 + unpaid).abs_diff(sum) <= 1, "{sum}");
+    }
+
     #[test]
     fn the_encoder_is_deaf_for_its_tau_v_time_and_listens_afterwards() {
         let mut source = source(Settings { scale_b: 0.0, scale_t: 0.0, ..Settings::default() });
@@ -382,5 +455,10 @@ mod tests {
         let bad = Settings { scale_b: -0.1, ..Settings::default() };
         let error = Statistical::new(bad, 1, "x").expect_err("a negative scale");
         assert!(error.contains("scale_b") && error.contains("-0.1"), "{error}");
+        for key_factor in [0.5, 101.0, f64::NAN] {
+            let bad = Settings { key_factor, ..Settings::default() };
+            let error = Statistical::new(bad, 1, "x").expect_err("a factor out of bounds");
+            assert!(error.contains("key_factor") && error.contains("between 1 and 100"), "{error}");
+        }
     }
 }

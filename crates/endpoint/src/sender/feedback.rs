@@ -238,15 +238,6 @@ impl Sender {
         true
     }
 
-    fn request_key(&mut self, now: Time, ssrc: u32) {
-        if self.repair.as_mut().is_some_and(|repair| !repair.makes_key(now)) {
-            return;
-        }
-        if let Some(stream) = self.streams.iter_mut().find(|stream| stream.signalled.ssrc == ssrc) {
-            stream.request_key();
-        }
-    }
-
     /// Notes the blocks on our streams; returns whether there were any.
     fn blocks(
         &mut self,

@@ -6,6 +6,7 @@ mod ecn;
 mod feedback;
 mod history;
 mod initiation;
+mod keys;
 mod pacer;
 mod pushback;
 mod repair;
@@ -20,6 +21,7 @@ use crate::reception::{clock, rtp_clock};
 use crate::settings::{CircuitBreakerUse, FeedbackFormat, MediaKind, SendSettings};
 use alr::AlrDetector;
 use history::History;
+use keys::{KeyLimit, Requests};
 use pacer::Pacer;
 use repair::SenderRepair;
 use stream::OutStream;
@@ -90,6 +92,7 @@ pub(crate) struct Sender {
     streams: Vec<OutStream>,
     /// Repair of video losses, if any is set.
     repair: Option<SenderRepair>,
+    key_limit: KeyLimit,
     pacer: Pacer,
     history: History,
     app_limit: AlrDetector,
@@ -136,16 +139,21 @@ impl Sender {
                 header: counted + marks.marks_len(Frame::default()),
                 payload: u32::from(settings.payload),
             };
-            streams.push(OutStream::new(
+            let out = OutStream::new(
                 (stream.signalled(), marks),
                 Some((source, shape)),
                 stream.pauses.clone(),
                 by_rtp_sequence,
                 Stream::new(seed, &component, "rtp"),
-            ));
+            );
+            let requests = stream
+                .requests
+                .map(|rate| Requests::new(rate, Stream::new(seed, &component, "requests of key frames")));
+            streams.push(out.with_keys(stream.key_interval, requests));
         }
         let breaker = breaking::circuit_breaker(&settings);
         let repair = SenderRepair::new(&settings);
+        let key_limit = KeyLimit::new(&settings);
         for signalled in settings.signalled().into_iter().skip(settings.streams.len()) {
             let part = match signalled.kind {
                 MediaKind::Retransmission => "retransmission",
@@ -183,6 +191,7 @@ impl Sender {
             decision: Decision::rate(Rate::ZERO),
             streams,
             repair,
+            key_limit,
             pacer,
             history: History::new(),
             app_limit: AlrDetector::new(settings.start),
@@ -354,6 +363,7 @@ impl Sender {
     /// Switches sources on and off and takes the frames that are due.
     fn media(&mut self, now: Time, out: &mut dyn Driver) {
         let mut switched = false;
+        self.take_requests(now);
         for index in 0..self.streams.len() {
             if self.streams[index].switch(now) {
                 switched = true;

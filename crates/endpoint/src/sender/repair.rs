@@ -1,4 +1,4 @@
-//! The sender's part in repair: retransmissions, parity, key frames, and the rate that these leave for media.
+//! The sender's part in repair: retransmissions, parity, and the rate that these leave for media.
 
 use super::Sender;
 use crate::packetizer::{Extensions, Queued};
@@ -20,9 +20,6 @@ pub(super) struct SenderRepair {
     /// Index of the parity stream, and its encoder.
     parity: Option<(u8, Encoder)>,
     share: Share,
-    /// Minimum time between two requested key frames, and the time of the last one.
-    key_interval: Option<Span>,
-    key_requested: Option<Time>,
 }
 
 impl SenderRepair {
@@ -33,13 +30,11 @@ impl SenderRepair {
         let repair = settings.repair;
         let resend = repair.nack.zip(index(MediaKind::Retransmission));
         let parity = repair.fec.zip(index(MediaKind::Parity));
-        (resend.is_some() || parity.is_some() || repair.pli.is_some()).then_some(Self {
+        (resend.is_some() || parity.is_some()).then_some(Self {
             video: index(MediaKind::Video)?,
             resend: resend.map(|(nack, index)| (index as u8, Resend::new(nack.keep))),
             parity: parity.map(|(fec, index)| (index as u8, Encoder::new(fec))),
             share: Share::new(repair.fec),
-            key_interval: repair.pli.map(|pli| pli.interval),
-            key_requested: None,
         })
     }
 
@@ -64,19 +59,6 @@ impl SenderRepair {
         if let Some((_, resend)) = &mut self.resend {
             resend.route_changed();
         }
-    }
-
-    /// Whether a key frame that is requested at `now` is to be made.
-    pub(super) fn makes_key(&mut self, now: Time) -> bool {
-        let (Some(interval), Some(last)) = (self.key_interval, self.key_requested) else {
-            self.key_requested = Some(now);
-            return true;
-        };
-        let late = now - last >= interval;
-        if late {
-            self.key_requested = Some(now);
-        }
-        late
     }
 
     /// Whether video is protected by parity.

@@ -1,6 +1,7 @@
 //! One outgoing stream: its source, its sequence numbers and its share of the target.
 
 use super::ecn::ReportedEcn;
+use super::keys::Requests;
 use super::pushback::CwndFrameDropper;
 use super::{Source, timestamp};
 use crate::breaker::Traffic;
@@ -66,6 +67,11 @@ pub(super) struct OutStream {
     /// Index of the current or next pause.
     pause: usize,
     on: bool,
+    /// Longest time between two key frames, and the time of the last one.
+    key_interval: Option<Span>,
+    last_key: Option<Time>,
+    /// Requests of key frames from outside.
+    requests: Option<Requests>,
     /// Unwrapped; starts at a random 16-bit number (RFC 3550 section 5.1).
     rtp_next: i64,
     timestamp_offset: u32,
@@ -106,6 +112,9 @@ impl OutStream {
             pauses,
             pause: 0,
             on: false,
+            key_interval: None,
+            last_key: None,
+            requests: None,
             rtp_next: rng.below(1 << 16) as i64,
             timestamp_offset: rng.next_u64() as u32,
             next_frame: 0,
@@ -120,7 +129,13 @@ impl OutStream {
         }
     }
 
+    /// The stream with a key frame each `interval`, and those that are requested.
+    pub(super) fn with_keys(self, interval: Option<Span>, requests: Option<Requests>) -> Self {
+        Self { key_interval: interval, requests, ..self }
+    }
+
     pub(super) fn begin(&mut self, now: Time) {
+        self.requests.iter_mut().for_each(|requests| requests.begin(now));
         self.pause = self.pauses.partition_point(|&(_, to)| to <= now);
         self.on = self.source.is_some() && !self.paused(now);
         let Some((source, _)) = &mut self.source else { return };
@@ -180,7 +195,8 @@ impl OutStream {
         let Some((source, _)) = &self.source else { return Time::MAX };
         let pause = self.pauses.get(self.pause);
         if self.on {
-            source.due().min(pause.map_or(Time::MAX, |&(from, _)| from))
+            let request = self.requests.as_ref().map_or(Time::MAX, Requests::due);
+            source.due().min(pause.map_or(Time::MAX, |&(from, _)| from)).min(request)
         } else {
             pause.map_or(Time::MAX, |&(_, to)| to)
         }
@@ -203,7 +219,14 @@ impl OutStream {
                 continue;
             }
             let due = source.due();
+            let since = self.last_key.map(|last| now - last);
+            if self.key_interval.zip(since).is_some_and(|(interval, since)| since >= interval) {
+                source.request_key();
+            }
             let frame = source.frame(now);
+            if frame.key {
+                self.last_key = Some(now);
+            }
             debug_assert!(source.due() >= due, "the frame after that of {due} was due at {}", source.due());
             if frame.bytes == 0 {
                 self.unencoded += u64::from(self.signalled.kind == MediaKind::Video);
@@ -284,6 +307,11 @@ impl OutStream {
         self.frame_dropper.count + self.unencoded
     }
 
+    /// The next request from outside that is due.
+    pub(super) fn take_request(&mut self, now: Time) -> Option<Time> {
+        self.requests.as_mut().and_then(|requests| requests.take(now))
+    }
+
     pub(super) fn request_key(&mut self) {
         if let Some((source, _)) = &mut self.source {
             source.request_key();
@@ -336,6 +364,7 @@ impl OutStream {
 
     pub(super) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         visit(self.draws.clone());
+        self.requests.iter().for_each(|requests| visit(requests.draws()));
         if let Some((source, _)) = &self.source {
             source.draws(visit);
         }

@@ -7,6 +7,9 @@ use super::{
 use crate::packetizer::Extensions;
 use tidegate_core::{Rate, Span};
 
+/// Largest number of requests of key frames a second: a thousand receivers, each of which asks once a second.
+const REQUESTS_MAX: f64 = 1000.0;
+
 impl EndpointSettings {
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
         let long =
@@ -106,6 +109,19 @@ impl SendSettings {
                 return Some(format!(
                     "stream {name} has the kind of a built-in stream, {:?}; expected Video or Audio",
                     stream.kind
+                ));
+            }
+            if let Some(interval) = stream.key_interval.filter(|&interval| interval <= Span::ZERO) {
+                return Some(format!(
+                    "stream {name} has a key frame each {interval}; the interval must be positive"
+                ));
+            }
+            if let Some(rate) = stream.requests
+                && !(rate > 0.0 && rate <= REQUESTS_MAX)
+            {
+                return Some(format!(
+                    "stream {name} gets {rate} requests of key frames a second; expected more than 0 and at most \
+                     {REQUESTS_MAX}"
                 ));
             }
             let ordered = stream.pauses.iter().all(|&(from, to)| from < to)

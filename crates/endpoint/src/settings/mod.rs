@@ -248,6 +248,10 @@ pub struct StreamSettings {
     pub source: SourceSettings,
     /// Times at which the source is off, in order: from the first instant up to the second.
     pub pauses: Vec<(Time, Time)>,
+    /// Longest time between two key frames, for sources that make them on request; `None`: only those on request.
+    pub key_interval: Option<Span>,
+    /// Mean number of requests of key frames a second from outside the flow, such as those of other receivers of an SFU.
+    pub requests: Option<f64>,
 }
 
 impl StreamSettings {
@@ -262,6 +266,8 @@ impl StreamSettings {
             clock_rate: VIDEO_CLOCK,
             source,
             pauses: Vec::new(),
+            key_interval: None,
+            requests: None,
         }
     }
 
@@ -276,6 +282,8 @@ impl StreamSettings {
             clock_rate: AUDIO_CLOCK,
             source,
             pauses: Vec::new(),
+            key_interval: None,
+            requests: None,
         }
     }
 

@@ -67,6 +67,11 @@ const fn default_transient_change() -> f64 {
     0.1
 }
 
+/// The endpoint's default of `key_factor`.
+const fn default_key_factor() -> f64 {
+    1.0
+}
+
 const fn default_marks() -> bool {
     true
 }
@@ -219,6 +224,12 @@ pub struct VideoSpec {
     /// The application's rate limit over time: each rate holds from the time beside it, counted from the flow's start.
     #[serde(default)]
     pub schedule: Vec<(Time, Rate)>,
+    /// Longest time between two key frames; only those on request if not given.
+    #[serde(default)]
+    pub key_interval: Option<Span>,
+    /// Mean number of requests of key frames a second from outside the flow; none if not given.
+    #[serde(default)]
+    pub requests: Option<f64>,
 }
 
 /// A source of video frames.
@@ -237,6 +248,9 @@ pub enum VideoSource {
         transient_frames: u32,
         /// Size of the first frame of a transient in bytes (K_B).
         burst: u32,
+        /// Size of a key frame as a multiple of the mean frame, at least that of the first frame of a transient.
+        #[serde(default = "default_key_factor")]
+        key_factor: f64,
         /// Smallest change of the target, relative to the last one, that starts a transient.
         #[serde(default = "default_transient_change")]
         transient_change: f64,

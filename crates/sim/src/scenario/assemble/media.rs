@@ -214,6 +214,7 @@ fn streams(
                 tau_v,
                 transient_frames,
                 burst,
+                key_factor,
                 transient_change,
                 scale_t,
                 scale_b,
@@ -221,6 +222,7 @@ fn streams(
                 tau_v: *tau_v,
                 transient_frames: *transient_frames,
                 burst: *burst,
+                key_factor: *key_factor,
                 transient_change: *transient_change,
                 scale_t: *scale_t,
                 scale_b: *scale_b,
@@ -251,7 +253,11 @@ fn streams(
         } else {
             SourceSettings::Scheduled { source: Box::new(source), steps: since_start(&video.schedule) }
         };
-        streams.push(StreamSettings::video(ssrc(1), source));
+        streams.push(StreamSettings {
+            key_interval: video.key_interval,
+            requests: video.requests,
+            ..StreamSettings::video(ssrc(1), source)
+        });
     }
     if let Some(audio) = &media.audio {
         let source = SourceSettings::Cbr {
