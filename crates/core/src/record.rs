@@ -333,6 +333,9 @@ pub trait Recorder: Send + Any {
     /// Takes a picture that was captured and not encoded: the controller's congestion window was full, the bytes waiting at
     /// the sender would take too long to leave, or the encoder left it out to hold its rate.
     fn left_out(&mut self, now: Time, flow: FlowId) {}
+    /// Takes the least rate of a flow's sources, headers included, when the target falls below it; `None` when the target no
+    /// longer is.
+    fn below_least(&mut self, now: Time, flow: FlowId, least: Option<Rate>) {}
     /// Takes a decision of a controller.
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
     /// Takes a named internal value of a controller or of TCP.

@@ -33,7 +33,7 @@ pub use packetizer::{ABS_SEND_TIME_ID, Extensions, MARKS_ID, TRANSPORT_SEQUENCE_
 pub use reception::rtp_clock;
 pub use repair::Repair;
 pub use settings::{
-    AUDIO_CLOCK, CircuitBreakerUse, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind, Playout,
-    ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,
+    AUDIO_CLOCK, BelowMin, CircuitBreakerUse, EndpointSettings, FeedbackFormat, FeedbackSettings, MediaKind,
+    Playout, ReceiveSettings, RtcpMinimum, RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled,
     StreamSettings, VIDEO_CLOCK, clock_offset,
 };

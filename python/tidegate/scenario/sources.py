@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     from tidegate.scenario.reading import Reading
 
 
-class KeyFrames(Model):
-    """Base of the video sources that make key frames on request."""
+class EncodedVideo(Model):
+    """Base of the video sources with frames."""
+
+    below_min: Literal["wait", "send", "suspend"] = "wait"
+    """Behaviour while the target is too low for `min`, headers and audio included. The frames are encoded at `min` and
+    wait at the sender, whose pacer keeps to the target, up to `queue_limit` (wait). They are sent at `min`, and pacing is
+    lifted to it, as libwebrtc does (send). Or no video is sent until the target is enough for it, by a tenth more than
+    `min` or by 20 kbit/s (suspend; libwebrtc's suspend_below_min_bitrate): padding then keeps up to the target on the
+    wire, and video comes back with a key frame."""
 
     key_interval: Annotated[Duration | None, rules.TIMER] = None
     """Longest time between two key frames; by default there are only the first one, those after pauses, and those on
@@ -35,12 +42,16 @@ class KeyFrames(Model):
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
-        return {**super().to_ir(reading), **self.keys_ir(reading)}
+        return {**super().to_ir(reading), **self.encoded_ir(reading)}
 
-    def keys_ir(self, reading: Reading) -> dict[str, Any]:
-        """The keys that are set, as the engine takes them."""
-        interval = {} if self.key_interval is None else {"key_interval": lowered(self.key_interval, reading)}
-        return interval if self.requests is None else {**interval, "requests": self.requests.per_second}
+    def encoded_ir(self, reading: Reading) -> dict[str, Any]:
+        """The keys that differ from the engine's defaults, as the engine takes them."""
+        keys: dict[str, Any] = {} if self.below_min == "wait" else {"below_min": self.below_min}
+        if self.key_interval is not None:
+            keys["key_interval"] = lowered(self.key_interval, reading)
+        if self.requests is not None:
+            keys["requests"] = self.requests.per_second
+        return keys
 
 
 class Video(Model):
@@ -75,12 +86,12 @@ class Video(Model):
     def source_ir(self, reading: Reading) -> Any:
         """The keys of this kind of source, as the engine takes them: by default all but those of its bases."""
         source: str = getattr(self, "source")  # noqa: B009
-        general = {"source", *Video.model_fields, *KeyFrames.model_fields}
+        general = {"source", *Video.model_fields, *EncodedVideo.model_fields}
         settings = [name for name in type(self).model_fields if name not in general]
         return {source: {name: lowered(getattr(self, name), reading) for name in settings}} if settings else source
 
 
-class StatisticalVideo(KeyFrames, Video):
+class StatisticalVideo(EncodedVideo, Video):
     """An encoder's statistics (RFC 8593 section 5).
 
     Its key frames are the first frame, the first after a pause, and those on request. The large frame after a change of
@@ -105,7 +116,7 @@ class StatisticalVideo(KeyFrames, Video):
     """Laplace scale of the normalised frame size."""
 
 
-class IdealVideo(KeyFrames, Video):
+class IdealVideo(EncodedVideo, Video):
     """An encoder that hits its target with every frame."""
 
     source: Literal["ideal"]
@@ -130,7 +141,7 @@ class GreedyVideo(StatedDefaults, Video):
         return Rate(max(self.min, max_rate))
 
 
-class FramesVideo(StatedDefaults, KeyFrames, Video):
+class FramesVideo(StatedDefaults, EncodedVideo, Video):
     """Recorded frame sizes at several rates (RFC 8593 section 6)."""
 
     _kept_if_stated = frozenset({"skip"})
@@ -175,7 +186,7 @@ def _rungs(base: FilePath, pattern: str) -> list[tuple[str, str, list[Any]]]:
     return [(rung.path.name, rung.sha256, [int(rung.rate), rung.sizes]) for rung in rungs]
 
 
-class EncoderVideo(KeyFrames, Model):
+class EncoderVideo(EncodedVideo, Model):
     """A clip that an encoder in the loop encodes, frame by frame at the current target rate.
 
     Needs a build with the cargo feature codec-openh264.
@@ -210,7 +221,7 @@ class EncoderVideo(KeyFrames, Model):
         size = {"width": clip.width, "height": clip.height}
         source = {"encoder": {"codec": openh264.NAME, "clip": name, **size, "group": chosen.group}}
         bounds = {"min": int(self.min), "max": int(self.max), "fps": round(float(clip.fps), 3)}
-        return {"source": source, **bounds, **self.keys_ir(reading)}
+        return {"source": source, **bounds, **self.encoded_ir(reading)}
 
 
 class CbrVideo(Model):

@@ -4,6 +4,7 @@ mod alr;
 mod breaking;
 mod ecn;
 mod feedback;
+mod floor;
 mod history;
 mod initiation;
 mod keys;
@@ -88,6 +89,10 @@ pub(crate) struct Sender {
     life: Life,
     limits: Limits,
     decision: Decision,
+    /// The least rate of the active sources, headers included; zero where no frames follow the target.
+    least: Rate,
+    /// The least rate while the target is below it.
+    below_least: Option<Rate>,
     /// The streams of media, those of repair, and last the padding.
     streams: Vec<OutStream>,
     /// Repair of video losses, if any is set.
@@ -149,7 +154,7 @@ impl Sender {
             let requests = stream
                 .requests
                 .map(|rate| Requests::new(rate, Stream::new(seed, &component, "requests of key frames")));
-            streams.push(out.with_keys(stream.key_interval, requests));
+            streams.push(out.with_keys(stream.key_interval, requests).with_below_min(stream.below_min));
         }
         let breaker = breaking::circuit_breaker(&settings);
         let repair = SenderRepair::new(&settings);
@@ -189,6 +194,8 @@ impl Sender {
             life: Life::Waiting(settings.controller),
             limits: Limits { wanted: None, app_limited: false, route_changed: false, ..settings.limits },
             decision: Decision::rate(Rate::ZERO),
+            least: Rate::ZERO,
+            below_least: None,
             streams,
             repair,
             key_limit,
@@ -318,6 +325,7 @@ impl Sender {
             }
         }
         self.limits.wanted = self.wanted();
+        self.update_least(now);
         let Life::Waiting(controller) = std::mem::replace(&mut self.life, Life::Over) else { return };
         let rng = Stream::new(self.seed, &self.name, "controller");
         match ControllerHost::new(format!("controller of {}", self.name), controller, rng, now, &self.limits)
@@ -388,7 +396,9 @@ impl Sender {
         }
         self.schedule_media();
         if switched {
+            self.update_least(now);
             self.share_target(now);
+            self.note_least(now, out);
             self.refresh_limits(now, out);
         } else if self.repair.as_mut().is_some_and(|repair| repair.pass(now)) {
             self.share_target(now);
@@ -419,8 +429,8 @@ impl Sender {
         let series = out.record().level() >= Level::Series;
         let unsliced = [frame.bytes];
         let slices = stream.slices().unwrap_or(&unsliced);
-        let Decision { target, drain_queue, .. } = self.decision;
-        if !drain_queue && self.pacer.backlog() > target.bytes_in(self.queue_limit) {
+        let rate = self.decision.target.max(self.sent_least());
+        if !self.decision.drain_queue && self.pacer.backlog() > rate.bytes_in(self.queue_limit) {
             self.skipped_frames += 1;
             let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum();
             out.record().skipped(now, self.flow, packets, Size::from_bytes(u64::from(frame.bytes)));
@@ -495,13 +505,15 @@ impl Sender {
         if same {
             return;
         }
-        self.pacer.decide(now, decision);
+        let paced = self.with_least(decision);
+        self.pacer.decide(now, &paced);
         let retarget = (decision.target, decision.pushback) != (self.decision.target, self.decision.pushback);
         // the pacer has the probes now
         self.decision = Decision { probes: Probes::NONE, ..*decision };
         if retarget {
             self.app_limit.set_target(now, self.decision.target);
             self.share_target(now);
+            self.note_least(now, out);
         }
     }
 
@@ -514,8 +526,12 @@ impl Sender {
         let media_rate = self.repair.as_ref().map_or(rest, |repair| repair.media_rate(rest));
         let share = Rate::from_bps(media_rate.as_bps() / adaptive.max(1));
         let pushback = pushback::ratio(&self.decision);
+        let mut toggled = false;
         for stream in &mut self.streams {
-            stream.set_target(now, share, pushback);
+            toggled |= stream.set_target(now, share, pushback);
+        }
+        if toggled {
+            self.decide_pacing(now);
         }
         self.schedule_media();
     }
@@ -526,6 +542,7 @@ impl Sender {
         let counted = header + self.below;
         self.pacer.set_header(counted, counted + u32::from(self.padding_payload));
         self.streams.iter_mut().for_each(|stream| stream.set_header(counted));
+        self.update_least(now);
         self.share_target(now);
     }
 

@@ -1,12 +1,13 @@
 //! One outgoing stream: its source, its sequence numbers and its share of the target.
 
 use super::ecn::ReportedEcn;
+use super::floor;
 use super::keys::Requests;
 use super::pushback::CwndFrameDropper;
 use super::{Source, timestamp};
 use crate::breaker::Traffic;
 use crate::packetizer::{Extensions, Queued};
-use crate::settings::{MediaKind, Signalled};
+use crate::settings::{BelowMin, MediaKind, Signalled};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::{ntp, rtcp};
 use tidegate_core::{Frame, Rate, RemoteTime, Span, Stream, Time};
@@ -67,6 +68,9 @@ pub(super) struct OutStream {
     /// Index of the current or next pause.
     pause: usize,
     on: bool,
+    /// What it does while its target is below its least rate, and whether it is suspended for that.
+    below_min: BelowMin,
+    suspended: bool,
     /// Longest time between two key frames, and the time of the last one.
     key_interval: Option<Span>,
     last_key: Option<Time>,
@@ -112,6 +116,8 @@ impl OutStream {
             pauses,
             pause: 0,
             on: false,
+            below_min: BelowMin::Wait,
+            suspended: false,
             key_interval: None,
             last_key: None,
             requests: None,
@@ -132,6 +138,20 @@ impl OutStream {
     /// The stream with a key frame each `interval`, and those that are requested.
     pub(super) fn with_keys(self, interval: Option<Span>, requests: Option<Requests>) -> Self {
         Self { key_interval: interval, requests, ..self }
+    }
+
+    /// The stream with this behaviour while its target is below its least rate.
+    pub(super) fn with_below_min(self, below_min: BelowMin) -> Self {
+        Self { below_min, ..self }
+    }
+
+    pub(super) fn below_min(&self) -> BelowMin {
+        self.below_min
+    }
+
+    /// Whether it is on, and sends nothing because its target is below its least rate.
+    pub(super) fn suspended(&self) -> bool {
+        self.on && self.suspended
     }
 
     pub(super) fn begin(&mut self, now: Time) {
@@ -195,8 +215,12 @@ impl OutStream {
         let Some((source, _)) = &self.source else { return Time::MAX };
         let pause = self.pauses.get(self.pause);
         if self.on {
+            let pause = pause.map_or(Time::MAX, |&(from, _)| from);
+            if self.suspended {
+                return pause;
+            }
             let request = self.requests.as_ref().map_or(Time::MAX, Requests::due);
-            source.due().min(pause.map_or(Time::MAX, |&(from, _)| from)).min(request)
+            source.due().min(pause).min(request)
         } else {
             pause.map_or(Time::MAX, |&(_, to)| to)
         }
@@ -205,7 +229,7 @@ impl OutStream {
     /// The next frame, if one is due and the encoder is not paused. If the source fixes the size of packets, `header`
     /// is the size of their header without marks.
     pub(super) fn frame(&mut self, now: Time, header: u32, paused: bool) -> Option<Numbered> {
-        if !self.on {
+        if !self.on || self.suspended {
             return None;
         }
         let (source, _) = self.source.as_mut()?;
@@ -282,6 +306,14 @@ impl OutStream {
         })
     }
 
+    /// The least rate that it uses, as rates count bytes: that of a source that does not adapt is its largest one.
+    pub(super) fn least_rate(&self) -> Rate {
+        match &self.source {
+            Some((source, shape)) if source.adapts() => shape.gross(source.bounds().min, source.frame_rate()),
+            _ => self.max_rate().unwrap_or(Rate::ZERO),
+        }
+    }
+
     /// Sets the bytes that rates count beyond the payload and the marks of a packet.
     pub(super) fn set_header(&mut self, header: u32) {
         if let Some((_, shape)) = &mut self.source {
@@ -289,8 +321,14 @@ impl OutStream {
         }
     }
 
-    /// Sets the rate that it may use, as rates count bytes, and the part of it that pushback takes.
-    pub(super) fn set_target(&mut self, now: Time, target: Rate, pushback: f64) {
+    /// Sets the rate that it may use, as rates count bytes, and the part of it that pushback takes. Returns whether that
+    /// suspends it, or lets it go on.
+    pub(super) fn set_target(&mut self, now: Time, target: Rate, pushback: f64) -> bool {
+        let suspended = self.below_min == BelowMin::Suspend && self.adapts() && {
+            let least = self.least_rate();
+            target < if self.suspended { floor::resume_rate(least) } else { least }
+        };
+        let toggled = std::mem::replace(&mut self.suspended, suspended) != suspended;
         if let Some((source, shape)) = &mut self.source {
             let mut media = shape.net(target, source.frame_rate());
             if pushback > 0.0 && source.leaves_out() {
@@ -299,7 +337,12 @@ impl OutStream {
                 self.frame_dropper.stop();
             }
             source.set_target(now, media);
+            // as after a pause, with a key frame (`LibvpxVp8Encoder::SetStreamState`)
+            if toggled && !suspended && self.on {
+                source.start(now);
+            }
         }
+        toggled
     }
 
     /// Number of pictures left out so far.

@@ -252,6 +252,21 @@ pub struct StreamSettings {
     pub key_interval: Option<Span>,
     /// Mean number of requests of key frames a second from outside the flow, such as those of other receivers of an SFU.
     pub requests: Option<f64>,
+    /// What happens while the target is below the least rate of its source.
+    pub below_min: BelowMin,
+}
+
+/// What a stream that follows a target does while the target is below the least rate of its source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BelowMin {
+    /// It is encoded at its least rate and waits at the sender, whose pacer keeps to the target, up to the queue limit.
+    #[default]
+    Wait,
+    /// It is sent at its least rate, to which pacing is lifted (libwebrtc, `enforce_min_bitrate`).
+    Send,
+    /// It is not sent until the target is enough for it (libwebrtc, `suspend_below_min_bitrate`).
+    Suspend,
 }
 
 impl StreamSettings {
@@ -268,6 +283,7 @@ impl StreamSettings {
             pauses: Vec::new(),
             key_interval: None,
             requests: None,
+            below_min: BelowMin::default(),
         }
     }
 
@@ -284,6 +300,7 @@ impl StreamSettings {
             pauses: Vec::new(),
             key_interval: None,
             requests: None,
+            below_min: BelowMin::default(),
         }
     }
 

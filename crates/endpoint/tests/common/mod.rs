@@ -32,6 +32,7 @@ pub struct Recorded {
     pub internal: Vec<(Time, String, f64)>,
     pub paced: Vec<(Time, Span)>,
     pub left_out: usize,
+    pub below_least: Vec<(Time, Option<Rate>)>,
     pub decisions: Vec<(Time, Decision)>,
     pub tripped: Vec<(Time, Breaker)>,
     pub refused: u32,
@@ -68,6 +69,9 @@ impl Recorder for Log {
     }
     fn left_out(&mut self, _now: Time, _flow: FlowId) {
         self.0.lock().unwrap().left_out += 1;
+    }
+    fn below_least(&mut self, now: Time, _flow: FlowId, least: Option<Rate>) {
+        self.0.lock().unwrap().below_least.push((now, least));
     }
     fn ecn_checked(&mut self, now: Time, _flow: FlowId, check: EcnCheck) {
         self.0.lock().unwrap().ecn_checks.push((now, check));

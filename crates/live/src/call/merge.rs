@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::{Cause, Decision, Ecn, FlowId, NodeId, Packet, Recorder, Size, Span, Time};
 use tidegate_recordings::clocks::{Clock, Pair, aligned};
-use tidegate_sim::record::summary::{Summary, Warning};
+use tidegate_sim::record::summary::Warning;
 use tidegate_sim::record::{FlowInfo, LinkInfo, Recording};
 use tidegate_sim::scenario::Outcome;
 
@@ -261,6 +261,7 @@ impl Merger {
                 record.skipped(time, FLOW, *packets, (*bytes).min(Size::from_bytes(1 << 32)));
             }
             Fact::LeftOut => record.left_out(time, FLOW),
+            Fact::BelowLeast(least) => record.below_least(time, FLOW, *least),
             Fact::Decision(target, pacing, window) => {
                 let decision = Decision { pacing: *pacing, window: *window, ..Decision::rate(*target) };
                 record.decision(time, FLOW, &decision);
@@ -292,7 +293,7 @@ impl Merger {
         recording.end(self.end);
         let carried = self.carried;
         recording.set_carried(|_| carried);
-        let summary = Summary { warnings, ..recording.summary(duration, warmup) };
+        let summary = recording.summary(duration, warmup).warned(warnings);
         Outcome { recording, summary, draws: Vec::new(), events, hops: self.hops }
     }
 }

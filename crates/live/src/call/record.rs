@@ -105,6 +105,8 @@ pub enum Fact {
     Freeze(Span),
     /// RTCP was sent.
     Rtcp(RtcpRecord),
+    /// The target fell below this least rate of the sources, or no longer is below one.
+    BelowLeast(Option<Rate>),
 }
 
 /// Health of one side of a call: counts that are not in the tables of a run.
@@ -200,6 +202,9 @@ impl Recorder for Record {
     }
     fn left_out(&mut self, now: Time, _: FlowId) {
         self.add(now, Fact::LeftOut);
+    }
+    fn below_least(&mut self, now: Time, _: FlowId, least: Option<Rate>) {
+        self.add(now, Fact::BelowLeast(least));
     }
     fn decision(&mut self, now: Time, _: FlowId, decision: &Decision) {
         self.add(now, Fact::Decision(decision.target, decision.pacing, decision.window));

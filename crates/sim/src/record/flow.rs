@@ -5,11 +5,12 @@ use super::count::Count;
 use super::digest::Digest;
 use super::histogram::Histogram;
 use super::jitter::Jitter;
+use super::least::BelowLeast;
 use super::repair::Repairs;
 use super::speech::Speech;
 use super::viewing::Viewing;
 use tidegate_core::record::{Breaker, EcnCheck};
-use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
+use tidegate_core::{Body, Cause, Kind, Packet, Rate, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
 /// One bin of a flow's series.
@@ -69,6 +70,8 @@ pub struct FlowStats {
     pub skipped_bytes: u64,
     /// Pictures that were not encoded, because of the controller's congestion window or the pacer's queue.
     pub left_out_frames: u64,
+    /// Times in which the target was below the least rate of the sources.
+    pub below_least: BelowLeast,
     /// Result of the sender's check of ECN on its path.
     pub ecn_check: Option<EcnCheck>,
     /// Invalid pieces of feedback that were refused.
@@ -128,6 +131,7 @@ impl FlowStats {
             skipped_packets: 0,
             skipped_bytes: 0,
             left_out_frames: 0,
+            below_least: BelowLeast::default(),
             ecn_check: None,
             refused: 0,
             tripped: None,
@@ -155,6 +159,11 @@ impl FlowStats {
     #[must_use]
     pub fn counts(&self, time: Time) -> bool {
         time >= self.warmup
+    }
+
+    /// Notes that the target falls below this least rate, or no longer is below one.
+    pub fn set_below_least(&mut self, now: Time, least: Option<Rate>) {
+        self.below_least.change(now, least, self.warmup);
     }
 
     /// Packets that died, whatever the cause.

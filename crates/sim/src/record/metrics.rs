@@ -135,6 +135,12 @@ rows! {
          frames), because the media waiting at the sender would have taken more than 2 s to leave, or because the \
          encoder left them out to hold its rate."
         left_out_frames: Option<u64> => "pictures not encoded", "frames", lower, 1.0, 0;
+        "Time in which the target was below the lowest rates of the sources, those of audio and of the encoder (`min`), \
+         headers included."
+        below_least_s: Metric => "target below the lowest rates", "s", lower, 1.0, 1;
+        "Maximum of the time that media packets waited at their sender which left while the target was below the lowest \
+         rates of the sources."
+        below_least_wait_ms_max: Metric => "delay at the sender below the lowest rates, maximum", "ms", lower, 1.0, 0;
         "Result of the sender's check of ECN on the path (RFC 6679 sections 7.2.1 and 7.4), with `ecn_initiation`: \
          `verified`, or the reason for which the sender uses no ECN codepoint: `unreported`, `cleared`, `dropped`."
         ecn_check: Option<String> => "check of ECN", "", neither, 1.0, 1;

@@ -13,6 +13,7 @@ pub mod emodel;
 pub mod flow;
 pub mod histogram;
 pub mod jitter;
+pub mod least;
 pub mod member;
 pub mod metrics;
 pub mod news;

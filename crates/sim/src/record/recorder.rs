@@ -206,6 +206,7 @@ impl Recorder for Recording {
         let stats = &mut self.stats[flow.0 as usize];
         if stats.counts(now) {
             stats.paced.add(waited);
+            stats.below_least.waited(waited);
         }
     }
 
@@ -215,7 +216,13 @@ impl Recorder for Recording {
             stats.skipped_frames += 1;
             stats.skipped_packets += u64::from(packets);
             stats.skipped_bytes += bytes.as_bytes();
+            stats.below_least.skipped();
         }
+    }
+
+    // not in the digest: it follows from the decisions, which it has
+    fn below_least(&mut self, now: Time, flow: FlowId, least: Option<Rate>) {
+        self.stats[flow.0 as usize].set_below_least(now, least);
     }
 
     fn left_out(&mut self, now: Time, flow: FlowId) {

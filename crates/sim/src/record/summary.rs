@@ -67,6 +67,15 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
+impl Summary {
+    /// The summary with these warnings before its own.
+    #[must_use]
+    pub fn warned(mut self, warnings: impl IntoIterator<Item = Warning>) -> Self {
+        self.warnings.splice(..0, warnings);
+        self
+    }
+}
+
 impl Recording {
     /// The metrics of a run of `duration` whose statistics began at `warmup`.
     #[must_use]
@@ -101,9 +110,17 @@ impl Recording {
                 .collect(),
             members: self.member_summaries(begin),
             fairness: self.fairness(begin, end),
-            warnings: Vec::new(),
+            warnings: self.least_warnings(begin),
             recordings: Vec::new(),
         }
+    }
+
+    /// The flows whose media stood at the sender because the target was below the least rate.
+    fn least_warnings(&self, begin: Time) -> Vec<Warning> {
+        let warning = |(info, stats): (&FlowInfo, &FlowStats)| {
+            stats.below_least.warning(&info.name, begin.max(info.start), info.stop)
+        };
+        self.flows.iter().zip(self.stats()).filter_map(warning).collect()
     }
 
     fn flow_summary(&self, flow: usize, begin: Time) -> FlowSummary {
@@ -152,6 +169,8 @@ impl Recording {
             sender_skipped_frames: media.then_some(stats.skipped_frames),
             sender_skipped_bytes: media.then_some(stats.skipped_bytes),
             left_out_frames: media.then_some(stats.left_out_frames),
+            below_least_s: media.then(|| stats.below_least.time(from, to).as_secs_f64()),
+            below_least_wait_ms_max: stats.below_least.waited_ms_max().filter(|_| media),
             ecn_check: stats.ecn_check.map(|check| check.name().to_owned()),
             feedback_refused: media.then_some(stats.refused),
             circuit_breaker: stats.tripped.map(|(_, breaker, _)| breaker.name().to_owned()),

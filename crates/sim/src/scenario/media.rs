@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_controllers::Content;
 use tidegate_core::{Rate, Span, Time};
 use tidegate_endpoint::coupling::Algorithm;
-use tidegate_endpoint::{CircuitBreakerUse, Repair, RtcpMode};
+use tidegate_endpoint::{BelowMin, CircuitBreakerUse, Repair, RtcpMode};
 
 /// RTP media under a congestion controller.
 #[derive(Clone, Debug, Deserialize)]
@@ -230,6 +230,9 @@ pub struct VideoSpec {
     /// Mean number of requests of key frames a second from outside the flow; none if not given.
     #[serde(default)]
     pub requests: Option<f64>,
+    /// What happens while the target is below `min`.
+    #[serde(default)]
+    pub below_min: BelowMin,
 }
 
 /// A source of video frames.

@@ -153,7 +153,7 @@ impl Run {
         let summary = sums.up(&mut recording, &mut nodes, self.duration);
         let hops = recording.links.iter().map(|link| accounts[link.node.0 as usize].departed).sum();
         let summary =
-            Summary { warnings, recordings: played(self.recordings.iter(), self.duration), ..summary };
+            Summary { recordings: played(self.recordings.iter(), self.duration), ..summary.warned(warnings) };
         Ok(Outcome { recording, summary, draws, events, hops })
     }
 
@@ -186,7 +186,7 @@ impl Run {
         let mut recording = self.recording().so_far();
         let sums = Sums { accounts: &accounts, before: self.before.as_deref(), warmup };
         let summary = sums.up(&mut recording, self.world.nodes_mut(), duration);
-        Summary { warnings, recordings: played(self.recordings.iter(), duration), ..summary }
+        Summary { recordings: played(self.recordings.iter(), duration), ..summary.warned(warnings) }
     }
 
     /// The data recorded so far.

@@ -256,6 +256,7 @@ fn streams(
         streams.push(StreamSettings {
             key_interval: video.key_interval,
             requests: video.requests,
+            below_min: video.below_min,
             ..StreamSettings::video(ssrc(1), source)
         });
     }
