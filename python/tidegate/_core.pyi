@@ -393,8 +393,11 @@ class Decision:
         """Whether audio, too, waits for the pacing rate; otherwise it goes at once."""
 
     @property
-    def pacing_bps(self) -> int:
-        """Rate that the pacer may send, in bit/s."""
+    def pacing_bps(self) -> int | None:
+        """Rate that the pacer may send, in bit/s. If it is left out, the target where the decision has a window, a gap or a
+        burst; else None: the call paces as that of gcc, with bursts of 40 ms at 1.1 times the target (a screen: 1.0;
+        before the first feedback on packets: 2.5), and faster where what waits would not leave within the queue limit.
+        """
 
     @property
     def padding_bps(self) -> int:

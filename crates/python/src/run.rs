@@ -261,11 +261,11 @@ pub(crate) fn from_python(
             Ok(pair) => pair,
             Err(_) => (product, py.None().into_bound(py)),
         };
-        let controller = PyHalf::new(&controller, raised.clone(), &["on_report", "on_limits"])?;
+        let controller = PyHalf::controller(&controller, raised.clone(), spec.content)?;
         let half = if half.is_none() {
             None
         } else {
-            let half = PyHalf::new(&half, raised.clone(), &["on_packet", "message"])?;
+            let half = PyHalf::receiver(&half, raised.clone())?;
             Some(Box::new(half) as Box<dyn tidegate_core::control::ReceiverHalf>)
         };
         Ok((Box::new(controller), half))

@@ -48,7 +48,10 @@ from tidegate._core import (
 )
 
 Answer = Decision | float | None
-"""Return value of a controller: a decision, a rate in bit/s, or `None` for "as before"."""
+"""Return value of a controller: a decision, a rate in bit/s, or `None` for "as before".
+
+Of a rate the call paces as that of gcc: `Decision.pacing_bps` says how.
+"""
 
 Ask = str | int | tuple[str | int | None, int | None] | None
 """Return value of a receiver half: how soon it wants to send, or a pair of that and the time of an alarm in ns.

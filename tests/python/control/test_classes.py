@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tidegate
-from tidegate import Controller, InputError, Media, Run, Scenario
+from tidegate import Controller, InputError, Limits, Media, Run, Scenario
 from tidegate.control import classes
 from tidegate.control.contenders import contenders
 from tidegate.output import progress
@@ -87,9 +87,10 @@ def test_classes_take_part_by_their_names(notebook: Any) -> None:
     mine = notebook()
     comparison = tidegate.compare([mine, (mine, {"part": 0.25}), Half, "gcc"], SCENARIO, seeds=2)
     assert comparison.controllers == ["Mine", "Mine:part=0.25", "Half", "gcc"]
-    rates = {name: runs[0].metrics()["sending_rate_bps"] for name, runs in comparison.runs.items()}
-    assert rates["Mine"] == pytest.approx(rates["Half"], rel=0.02)
-    assert rates["Mine:part=0.25"] == pytest.approx(rates["Mine"] / 2, rel=0.15)
+    targets = {name: runs[0].table("decisions").to_numpy("target_bps") for name, runs in comparison.runs.items()}
+    begin = Limits().start_bps
+    assert set(targets["Mine"]) == set(targets["Half"]) == {begin / 2}
+    assert set(targets["Mine:part=0.25"]) == {begin / 4}
 
 
 def test_two_classes_of_one_name_are_told_apart(notebook: Any) -> None:

@@ -362,7 +362,7 @@ def test_the_folder_has_every_case_with_the_seeds_that_it_took(folder: Path, cli
 
 FAILS = """
 from pathlib import Path
-from tidegate import Controller
+from tidegate import Controller, Decision
 
 class Mine(Controller):
     def on_limits(self, now_ns, limits):
@@ -370,10 +370,10 @@ class Mine(Controller):
             with Path(__file__).with_name("tries").open("a") as file:
                 file.write("x")
             raise ValueError("no")
-        return 570e3
+        return Decision(570e3, pacing_bps=570e3)
 
     def on_report(self, now_ns, report):
-        return 570e3
+        return Decision(570e3, pacing_bps=570e3)
 """
 
 

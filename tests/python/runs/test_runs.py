@@ -107,14 +107,14 @@ class Steady(Controller):
     def __init__(self, rate: int = 800_000) -> None:
         self.rate = rate
 
-    def on_limits(self, now_ns: int, limits: tidegate.Limits) -> int:
+    def on_limits(self, now_ns: int, limits: tidegate.Limits) -> tidegate.Decision:
         assert now_ns >= 0
         assert limits.min_bps == 30_000
-        return self.rate
+        return tidegate.Decision(self.rate, pacing_bps=self.rate)
 
-    def on_report(self, now_ns: int, report: tidegate.Report) -> int:
+    def on_report(self, now_ns: int, report: tidegate.Report) -> tidegate.Decision:
         self.internals["packets"] = len(report.packets)
-        return self.rate
+        return tidegate.Decision(self.rate, pacing_bps=self.rate)
 
 
 def test_a_controller_in_python(small: Scenario) -> None:

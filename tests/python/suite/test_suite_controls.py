@@ -19,7 +19,7 @@ FIXED = ("fixed:1bps", "fixed:30kbps", "fixed:700kbps", "fixed:10Mbps")
 """They do not adapt. The first two are the same where a call has a least rate of 30 kbit/s."""
 
 CODE = '''
-from tidegate import Controller
+from tidegate import Controller, Decision
 
 
 class Unfair(Controller):
@@ -31,7 +31,9 @@ class Unfair(Controller):
     def on_limits(self, now_ns, limits):
         if self.rate is None:
             self.rate = 50_000 + 1_300_000 * (self.rng.uniform() if now_ns < 1_000_000_000 else 0)
-        return min(self.rate, limits.max_bps)
+        rate = min(self.rate, limits.max_bps)
+        # so little that a call's pacing would let the encoder's least rate through
+        return Decision(rate, pacing_bps=rate)
 
     def on_report(self, now_ns, report):
         return None

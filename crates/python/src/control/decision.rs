@@ -1,5 +1,6 @@
 //! Limits, needs and decisions of controllers in Python.
 
+use super::pacing::DefaultPacing;
 use super::{bytes_of, describe, maybe, or_none, rate_of, span_of};
 use crate::errors::bad;
 use pyo3::prelude::*;
@@ -228,8 +229,10 @@ fn probes_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<PyProbe>> {
 pub(crate) struct PyDecision {
     /// Rate that the encoder may use, in bit/s.
     target_bps: u64,
-    /// Rate that the pacer may send, in bit/s.
-    pacing_bps: u64,
+    /// Rate that the pacer may send, in bit/s. If it is left out, the target where the decision has a window, a gap or a
+    /// burst; else None: the call paces as that of gcc, with bursts of 40 ms at 1.1 times the target (a screen: 1.0;
+    /// before the first feedback on packets: 2.5), and faster where what waits would not leave within the queue limit.
+    pacing_bps: Option<u64>,
     /// Keep at least this much on the wire, in bit/s.
     padding_bps: u64,
     /// At least this much time between two packets, in nanoseconds.
@@ -280,19 +283,24 @@ impl PyDecision {
             };
             value.extract::<i64>().map_err(wrong)
         };
+        let pacing_bps = maybe(pacing_bps, |rate| rate_of(rate, "pacing_bps"))?;
+        let min_gap_ns = maybe(min_gap_ns, |span| span_of(span, "min_gap_ns"))?;
+        let window = maybe(window, |bytes| bytes_of(bytes, "window"))?;
+        let burst_ns = maybe(burst_ns, |span| span_of(span, "burst_ns"))?;
+        let paces_itself = min_gap_ns.is_some() || window.is_some() || burst_ns.is_some();
         Ok(Self {
             target_bps,
-            pacing_bps: maybe(pacing_bps, |rate| rate_of(rate, "pacing_bps"))?.unwrap_or(target_bps),
+            pacing_bps: pacing_bps.or(paces_itself.then_some(target_bps)),
             padding_bps: maybe(padding_bps, |rate| rate_of(rate, "padding_bps"))?.unwrap_or(0),
-            min_gap_ns: maybe(min_gap_ns, |span| span_of(span, "min_gap_ns"))?,
-            window: maybe(window, |bytes| bytes_of(bytes, "window"))?,
+            min_gap_ns,
+            window,
             alarm_ns: maybe(alarm_ns, time)?,
             probes: maybe(probes, probes_of)?.unwrap_or_default(),
             pace_audio,
             heartbeat_ns: maybe(heartbeat_ns, |span| span_of(span, "heartbeat_ns"))?,
             drain_queue,
             pushback_bps: maybe(pushback_bps, |rate| rate_of(rate, "pushback_bps"))?,
-            burst_ns: maybe(burst_ns, |span| span_of(span, "burst_ns"))?,
+            burst_ns,
         })
     }
 
@@ -303,7 +311,7 @@ impl PyDecision {
             "Decision(target_bps={}, pacing_bps={}, padding_bps={}, min_gap_ns={}, window={}, alarm_ns={}, probes=[{}], \
              pace_audio={}, heartbeat_ns={}, drain_queue={}, pushback_bps={}, burst_ns={})",
             self.target_bps,
-            self.pacing_bps,
+            or_none(self.pacing_bps),
             self.padding_bps,
             or_none(self.min_gap_ns),
             or_none(self.window),
@@ -322,7 +330,7 @@ impl PyDecision {
     pub(super) fn from_core(decision: &Decision) -> Self {
         Self {
             target_bps: decision.target.as_bps(),
-            pacing_bps: decision.pacing.as_bps(),
+            pacing_bps: Some(decision.pacing.as_bps()),
             padding_bps: decision.padding.as_bps(),
             min_gap_ns: decision.min_gap.map(Span::as_nanos),
             window: decision.window.map(Size::as_bytes),
@@ -336,12 +344,13 @@ impl PyDecision {
         }
     }
 
-    pub(super) fn to_core(&self) -> Decision {
+    /// The decision, whose pacing is its own or that of the call.
+    pub(super) fn to_core(&self, pacing: &DefaultPacing) -> Decision {
         let probes: Vec<Probe> = self.probes.iter().map(PyProbe::to_core).collect();
-        Decision {
+        let decision = Decision {
             target: Rate::from_bps(self.target_bps),
             pushback: self.pushback_bps.map(Rate::from_bps),
-            pacing: Rate::from_bps(self.pacing_bps),
+            pacing: Rate::from_bps(self.pacing_bps.unwrap_or(self.target_bps)),
             padding: Rate::from_bps(self.padding_bps),
             pace_audio: self.pace_audio,
             drain_queue: self.drain_queue,
@@ -352,6 +361,7 @@ impl PyDecision {
             alarm: self.alarm_ns.map(Time::from_nanos),
             // the list was checked when it was made
             probes: Probes::try_from(&probes[..]).unwrap_or_default(),
-        }
+        };
+        if self.pacing_bps.is_some() { pacing.own(decision) } else { pacing.paced(decision) }
     }
 }

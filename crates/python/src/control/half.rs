@@ -1,6 +1,7 @@
 //! Controllers and receiver halves that are Python objects, which the engine calls.
 
 use super::decision::{PyDecision, PyLimits, PyNeeds};
+use super::pacing::DefaultPacing;
 use super::packets::{PyArrived, PyNewFrame, PyOutgoing, PySent};
 use super::report::PyReport;
 use super::{bytes_of, describe, rate_of};
@@ -10,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex};
+use tidegate_controllers::Content;
 use tidegate_core::control::{
     Arrived, Context, Controller, Decision, Feedback, FeedbackRequest, Limits, Needs, NewFrame, Outgoing,
     ReceiverHalf, Report, Sent, Urgency,
@@ -34,6 +36,7 @@ pub(crate) struct PyHalf {
     coupled: bool,
     needs: Needs,
     needs_true_delay: bool,
+    pacing: DefaultPacing,
     /// The substream for draws during a call; `None` if the object has an `rng` of its own, or no room for one.
     rng: Option<Py<PyStream>>,
     /// The last result of `in_flight`, which is valid until the next call: only calls change an object.
@@ -69,11 +72,23 @@ impl From<PyErr> for CallError {
 }
 
 impl PyHalf {
-    /// Wraps `object` for a host.
+    /// Wraps a controller for a host in a call with `content`.
     ///
     /// # Errors
-    /// If it lacks one of the `required` methods, or one of its attributes violates the contract.
-    pub(crate) fn new(object: &Bound<'_, PyAny>, raised: Raised, required: &[&str]) -> PyResult<Self> {
+    /// If it lacks a method that it needs, or one of its attributes violates the contract.
+    pub(crate) fn controller(object: &Bound<'_, PyAny>, raised: Raised, content: Content) -> PyResult<Self> {
+        Self::new(object, raised, &["on_report", "on_limits"], content)
+    }
+
+    /// Wraps a receiver half for a host.
+    ///
+    /// # Errors
+    /// If it lacks a method that it needs, or one of its attributes violates the contract.
+    pub(crate) fn receiver(object: &Bound<'_, PyAny>, raised: Raised) -> PyResult<Self> {
+        Self::new(object, raised, &["on_packet", "message"], Content::default())
+    }
+
+    fn new(object: &Bound<'_, PyAny>, raised: Raised, required: &[&str], content: Content) -> PyResult<Self> {
         for method in required {
             if !object.hasattr(*method)? {
                 let what = describe(object);
@@ -114,6 +129,7 @@ impl PyHalf {
             coupled: has("coupled_rate")?,
             needs,
             needs_true_delay: flag("needs_true_delay", false)?,
+            pacing: DefaultPacing::new(content),
             rng,
             object: object.clone().unbind(),
             class,
@@ -212,42 +228,43 @@ impl PyHalf {
         }
         let name = || self.name(method);
         let answer = self.call(py, method, args, cx);
-        let decision = answer.and_then(|answer| decision_of(&answer, name, cx)).and_then(|decision| match cx
-            .objection(&decision)
-        {
-            None => Ok(decision),
-            Some(why) => Err(CallError::Invalid(format!("{} {why}", name()))),
+        let decision = answer.and_then(|answer| self.decision_of(&answer, name, cx)).and_then(|decision| {
+            match cx.objection(&decision) {
+                None => Ok(decision),
+                Some(why) => Err(CallError::Invalid(format!("{} {why}", name()))),
+            }
         });
         decision.unwrap_or_else(|wrong| {
             self.failed(py, method, wrong, cx);
             cx.unchanged()
         })
     }
-}
 
-/// Converts the result of a Python controller: a `Decision`, a rate, or `None` for no change.
-fn decision_of(
-    answer: &Bound<'_, PyAny>,
-    name: impl Fn() -> String,
-    cx: &Context<'_>,
-) -> Result<Decision, CallError> {
-    if answer.is_none() {
-        return Ok(cx.unchanged());
+    /// Converts the result of a Python controller: a `Decision`, a rate, or `None` for no change.
+    fn decision_of(
+        &self,
+        answer: &Bound<'_, PyAny>,
+        name: impl Fn() -> String,
+        cx: &Context<'_>,
+    ) -> Result<Decision, CallError> {
+        if answer.is_none() {
+            return Ok(self.pacing.unchanged(cx.unchanged()));
+        }
+        if let Ok(decision) = answer.cast::<PyDecision>() {
+            return Ok(decision.get().to_core(&self.pacing));
+        }
+        // Python takes True for 1, but it is no rate
+        if answer.is_instance_of::<PyBool>() || answer.extract::<f64>().is_err() {
+            return Err(CallError::Invalid(format!(
+                "{} returned {}; it must be a Decision, a rate in bit/s, or None for no change",
+                name(),
+                describe(answer)
+            )));
+        }
+        let rate = rate_of(answer, &name())
+            .map_err(|error| CallError::Invalid(error.value(answer.py()).to_string()))?;
+        Ok(self.pacing.paced(Decision::rate(Rate::from_bps(rate))))
     }
-    if let Ok(decision) = answer.cast::<PyDecision>() {
-        return Ok(decision.get().to_core());
-    }
-    // Python takes True for 1, but it is no rate
-    if answer.is_instance_of::<PyBool>() || answer.extract::<f64>().is_err() {
-        return Err(CallError::Invalid(format!(
-            "{} returned {}; it must be a Decision, a rate in bit/s, or None for no change",
-            name(),
-            describe(answer)
-        )));
-    }
-    let rate =
-        rate_of(answer, &name()).map_err(|error| CallError::Invalid(error.value(answer.py()).to_string()))?;
-    Ok(Decision::rate(Rate::from_bps(rate)))
 }
 
 /// The name of an object's class.
@@ -261,6 +278,7 @@ impl Controller for PyHalf {
     }
 
     fn on_report(&mut self, now: Time, report: &Report, cx: &mut Context<'_>) -> Decision {
+        self.pacing.report(report);
         Python::attach(|py| {
             let report = PyReport { inner: report.clone() };
             let decision = self.decide(py, "on_report", (now.as_nanos(), report), cx);

@@ -4,6 +4,7 @@
 pub(crate) mod decision;
 pub(crate) mod half;
 pub(crate) mod host;
+mod pacing;
 pub(crate) mod packets;
 pub(crate) mod report;
 

@@ -23,6 +23,7 @@ pub mod bandwidth;
 mod channel;
 pub mod delay;
 pub mod loss;
+pub mod pacing;
 pub mod probe_rate;
 pub mod probing;
 mod pushback;
@@ -38,6 +39,7 @@ use alr::Alr;
 use bandwidth::{Bandwidth, CONGESTION_CONTROLLER_MIN_BITRATE};
 use delay::Delay;
 use loss::State;
+use pacing::Pacing;
 use probe_rate::ProbeRate;
 use probing::{BandwidthLimitedCause, ProbeRequests, Probing};
 use pushback::Window;
@@ -363,14 +365,12 @@ impl GoogCc {
         let configured = Rate::from_bps_f64(self.settings.padding);
         let padding = if state == State::IncreasingWithPadding { configured.max(target) } else { configured };
         let decided = if self.settings.pushback == Pushback::Rate { pushback_target } else { target };
-        Decision {
-            pacing: whole_bytes(target.max(allocated).scaled(self.settings.pacing_factor)),
+        let decision = Decision {
             padding: whole_bytes(padding.min(pushback_target)),
-            drain_queue: true,
-            burst: Some(Span::from_millis_f64(self.settings.burst)),
             pushback: self.pushback,
             ..Decision::rate(decided.clamp(self.limits.min, self.limits.max))
-        }
+        };
+        Pacing::of(&self.settings).paced(decision, target.max(allocated))
     }
 
     fn note(&self, acked: Option<Rate>, probe: Option<Rate>, cx: &mut Context<'_>) {

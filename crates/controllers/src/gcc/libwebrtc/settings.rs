@@ -206,15 +206,21 @@ impl Default for Settings {
     }
 }
 
+/// Pacing factor that a call sets (`video_send_stream_impl.cc`). For a camera: `kStrictPacingMultiplier`. For a shared
+/// screen: that of `kDefaultProbingScreenshareBweSettings` (`alr_experiment.cc`).
+pub(super) const fn call_pacing_factor(content: Content) -> f64 {
+    match content {
+        Content::Camera => 1.1,
+        Content::Screen => 1.0,
+    }
+}
+
 impl Settings {
-    /// Settings that a call makes (`video_send_stream_impl.cc`). For a camera: `kStrictPacingMultiplier`, and no probes in
-    /// the application-limited region. For a shared screen: the pacing factor of `kDefaultProbingScreenshareBweSettings`
-    /// (`alr_experiment.cc`), and such probes.
+    /// Settings that a call makes (`video_send_stream_impl.cc`): the pacing factor of its content, and probes in the
+    /// application-limited region for a shared screen alone.
     #[must_use]
     pub fn in_call(content: Content) -> Value {
-        match content {
-            Content::Camera => serde_json::json!({"pacing_factor": 1.1, "alr_probing": false}),
-            Content::Screen => serde_json::json!({"pacing_factor": 1.0, "alr_probing": true}),
-        }
+        let alr_probing = content == Content::Screen;
+        serde_json::json!({"pacing_factor": call_pacing_factor(content), "alr_probing": alr_probing})
     }
 }
