@@ -110,6 +110,7 @@ test-stubs: setup
 
 test-rust:
 	cargo test --locked --workspace --exclude tidegate-python --quiet
+	cargo test --locked -p tidegate-python --features pyo3/extension-module --test fuzzed --quiet
 
 test-python: setup
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m 'not slow' tests python/tidegate

@@ -1,6 +1,7 @@
 """Fuzzes whole commands with files of strangers.
 
     FUZZ_RUNS=100000 FUZZ_SEED=1 python fuzz/readers.py [READER ...]
+    python fuzz/readers.py --table 150 [READER ...]
 
 `./run SECONDS readers` calls this; without FUZZ_RUNS the readers share FUZZ_SECONDS. Each run changes one valid file
 of a reader (`valid_files.py`), by its bytes or in the shape of its data (`mutating.py`), and a command reads it. Of
@@ -8,14 +9,19 @@ whatever file a command either makes a result, or says in at most twenty lines w
 2, no word of a bug, no control character of the file on the terminal, no result of a file that it refuses, and at most
 2 s of CPU (docs/limits.md). A file that breaks this is kept in `found/readers/`.
 
+With `--table` so many different files are made for each reader that it refuses, a process of its own reads each, and
+the costs of the dearest are written into README.md.
+
 A new reader is a line of `READERS`: its name, what makes valid files, which of them are changed, and the commands that
 read them.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import io
+import json
 import math
 import os
 import random
@@ -38,7 +44,9 @@ from tidegate.cli import main
 from tidegate.results.folders import MANIFEST
 
 FOUND = Path(__file__).with_name("found") / "readers"
-_LINES, _CPU_S = 20, 2.0  # of a refusal (docs/limits.md)
+_LINES, _CPU_S, _MEMORY_MB = 20, 2.0, 500  # of a refusal (docs/limits.md)
+_README = Path(__file__).with_name("README.md")
+_TABLE = ("<!-- refused -->\n", "<!-- /refused -->\n")
 _SHOWN = 2000  # characters of a text in a fault
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -119,6 +127,7 @@ _GETSTATS = tuple(f"files_getstats/{form}" for form in ("internals", "lines", "r
 
 READERS = [
     Reader("run", made("run", "plain.toml", "--out", "out"), "out/*.json", (_REPORT, *_DIFF)),
+    Reader("table", made("run", "plain.toml", "--out", "out"), "out/*.parquet", (_REPORT, *_DIFF)),
     Reader(
         "comparison",
         made("compare", "gcc", "nada", "--scenario", "plain.toml", "--out", "out"),
@@ -142,6 +151,7 @@ READERS = [
         "calls/*",
         (*_IMPORTS, _BOTH_ENDS),
     ),
+    Reader("session", valid_files.session, "session/*.csv", ("import calls/sender --link session --out new",)),
     Reader("capture", partial(valid_files.recordings, "capture/pcap", "capture/pcapng"), "calls/*", _IMPORTS),
     Reader("getstats", partial(valid_files.recordings, *_GETSTATS), "calls/*", _IMPORTS),
     Reader("paper", valid_files.paper, "paper/[!e]*", ("paper paper --seeds 1 --json", "paper paper -j1 --out new")),
@@ -208,11 +218,17 @@ def fuzz(reader: Reader, folder: Path, luck: random.Random, cpu_s: float = math.
             spent = time.process_time() - begun
             assert spent <= cpu_s, f"{command}, {file}: {spent:.1f} s of CPU"
         except AssertionError:
-            FOUND.mkdir(parents=True, exist_ok=True)
-            (FOUND / f"{reader.name}-{hashlib.sha256(wrong).hexdigest()[:8]}-{file.name}").write_bytes(wrong)
+            _keep(reader, file, wrong)
             raise
         finally:
             file.write_bytes(valid)
+
+
+def _keep(reader: Reader, file: Path, wrong: bytes) -> Path:
+    FOUND.mkdir(parents=True, exist_ok=True)
+    kept = FOUND / f"{reader.name}-{hashlib.sha256(wrong).hexdigest()[:8]}-{file.name}"
+    kept.write_bytes(wrong)
+    return kept
 
 
 def loop(names: Sequence[str], runs: int | None, seconds: float, seed: int) -> int:
@@ -236,7 +252,118 @@ def loop(names: Sequence[str], runs: int | None, seconds: float, seed: int) -> i
     return faults
 
 
+# --- the costs of refusals ------------------------------------------------------------------------
+
+
+@dataclass
+class Costs:
+    """The largest costs of the files that a reader refused."""
+
+    reader: str
+    files: int = 0
+    """Different files that were read."""
+    refused: int = 0
+    cpu_s: float = 0.0
+    before_mb: float = 0.0
+    """Memory of a forked process that reads nothing."""
+    memory_mb: float = 0.0
+    lines: int = 0
+    faults: int = 0
+
+    def row(self) -> str:
+        """Its row of the table."""
+        memory = f"{self.memory_mb:.0f} | {self.before_mb:.0f}"
+        return f"| `{self.reader}` | {self.files} | {self.refused} | {self.cpu_s:.2f} | {memory} | {self.lines} |\n"
+
+
+def _forked(work: Callable[[], str]) -> tuple[dict[str, str], float, float]:
+    """Works in a child: what was refused or what was wrong, seconds of CPU, and MB of memory at most."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            try:
+                answer = {"refusal": work()}
+            except BaseException as fault:  # noqa: BLE001
+                answer = {"fault": f"{type(fault).__name__}: {fault}"}
+            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+                json.dump(answer, pipe)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        text = pipe.read()
+    _, status, usage = os.wait4(child, 0)
+    ended = json.loads(text) if text else {"fault": f"the process ended with status {status}"}
+    return ended, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+
+
+def costs(reader: Reader, folder: Path, luck: random.Random, wanted: int) -> Costs:
+    """Makes so many different files that a reader refuses, in a prepared folder; others are read, too, and not counted.
+
+    A file that breaks a property, or costs more than a refusal may, is in `found/readers/`.
+    """
+    done = Costs(reader.name, before_mb=_forked(str)[2])
+    seen: set[bytes] = set()
+    with chdir(folder):
+        # most changes of a packed or a large file stay valid, but not all
+        while done.refused < wanted and done.files < 100 * wanted:
+            file = luck.choice(files(reader))
+            valid = file.read_bytes()
+            wrong = mutating.mutation(valid, luck)
+            mark = hashlib.sha256(file.name.encode() + wrong).digest()
+            if wrong == valid or mark in seen:
+                continue
+            seen.add(mark)
+            command = luck.choice(reader.commands)
+            file.write_bytes(wrong)
+            try:
+                ended, cpu_s, memory_mb = _forked(partial(read, command, file))
+            finally:
+                file.write_bytes(valid)
+            done.files += 1
+            refusal, fault = ended.get("refusal", ""), ended.get("fault", "")
+            if not (refusal or fault):
+                continue
+            done.refused += bool(refusal)
+            done.cpu_s, done.memory_mb = max(done.cpu_s, cpu_s), max(done.memory_mb, memory_mb)
+            done.lines = max(done.lines, refusal.count("\n"))
+            if fault or cpu_s > _CPU_S or memory_mb > _MEMORY_MB:
+                done.faults += 1
+                kept = _keep(reader, file, wrong)
+                sys.stdout.write(f"{command}, {file}: {cpu_s:.1f} s, {memory_mb:.0f} MB, {kept}: {fault or refusal}\n")
+    return done
+
+
+def table(names: Sequence[str], wanted: int, seed: int) -> int:
+    """Measures the costs of refusals and writes their table into README.md; returns the number of faults."""
+    rows = "| reader | files | refused | CPU (s) | memory (MB) | before (MB) | lines |\n|---|" + "---:|" * 6 + "\n"
+    faults = 0
+    for reader in READERS:
+        if names and reader.name not in names:
+            continue
+        with tempfile.TemporaryDirectory(dir=files_checks.PLACE) as folder:
+            prepare(reader, Path(folder))
+            done = costs(reader, Path(folder), random.Random(f"{seed} {reader.name}"), wanted)
+        faults += done.faults
+        rows += done.row()
+        sys.stdout.write(done.row())
+        sys.stdout.flush()
+    if not names:
+        begin, end = _TABLE
+        before, _, rest = _README.read_text("utf-8").partition(begin)
+        _README.write_text(before + begin + "\n" + rows + "\n" + end + rest.partition(end)[2], "utf-8")
+    return faults
+
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("readers", nargs="*", metavar="READER", help="these alone; all by default")
+    parser.add_argument("--table", type=int, metavar="FILES", help="measure the costs of so many refused files each")
+    given = parser.parse_args()
     wanted = os.environ.get("FUZZ_RUNS")
+    seed = int(os.environ.get("FUZZ_SEED", "1"))
+    if given.table:
+        sys.exit(bool(table(given.readers, given.table, seed)))
     spent = float(os.environ.get("FUZZ_SECONDS", "60"))
-    sys.exit(bool(loop(sys.argv[1:], int(wanted) if wanted else None, spent, int(os.environ.get("FUZZ_SEED", "1")))))
+    sys.exit(bool(loop(given.readers, int(wanted) if wanted else None, spent, seed)))

@@ -6,6 +6,9 @@ import gzip
 import shutil
 from pathlib import Path
 
+from tidegate import Scenario, run
+from tidegate.recordings import imported
+
 CORPUS = Path(__file__).with_name("corpus")
 
 SCENARIO = """\
@@ -229,6 +232,22 @@ def recordings(*names: str) -> None:
         data = (CORPUS / name).read_bytes()
         (folder / Path(name).name).write_bytes(data)
         (folder / f"{Path(name).name}.gz").write_bytes(gzip.compress(data))
+
+
+def session() -> None:
+    """A recorded call in `calls/`, and in `session/` the session of real programs in which it was made."""
+    recordings("event_log/sender")
+    run(Scenario.parse(SCENARIO)).save(Path("session"))
+    packets = imported([Path("calls/sender")]).table("packets")
+    arrivals, fates = ["number,at_ns,clamped_ns,from,size,ssrc,sequence"], ["number,at_ns,fate,written_ns"]
+    for number, (place, sent_s) in enumerate(
+        zip(packets.to_numpy("rtp_sequence"), packets.to_numpy("sent_s"), strict=True)
+    ):
+        at_ns = 3 * 10**9 + round(sent_s * 1e9)
+        arrivals.append(f"{number},{at_ns},0,A,1200,4660,{int(place)}")
+        fates.append(f"{number},{at_ns + 20_000_000},{'arrives' if number % 9 else 'queue'},")
+    for name, rows in (("arrivals.csv", arrivals), ("fates.csv", fates)):
+        (Path("session") / name).write_text("\n".join(rows) + "\n")
 
 
 def paper() -> None:

@@ -6,4 +6,6 @@
 #[path = "../src/datagram.rs"]
 mod datagram;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| datagram::check(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    datagram::check(input);
+});

@@ -4,4 +4,6 @@
 #[path = "../src/recordings.rs"]
 mod recordings;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| recordings::event_log(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    recordings::event_log(input);
+});

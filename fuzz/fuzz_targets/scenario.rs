@@ -4,4 +4,6 @@
 #[path = "../src/scenario.rs"]
 mod scenario;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| scenario::check(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    scenario::check(input);
+});

@@ -5,35 +5,51 @@ use tidegate_recordings::import::{self, FileProblem, Imported};
 use tidegate_recordings::session::Clocks;
 
 /// Imports the input as an event log of one end, and also as two logs, whose share of the input the first byte gives.
-pub fn event_log(input: &[u8]) {
-    check(import::event_logs(&[input], Clocks::Separate, None), input.len());
-    let Some((&share, rest)) = input.split_first() else { return };
+/// Returns whether it is a log.
+pub fn event_log(input: &[u8]) -> bool {
+    let is_log = check(import::event_logs(&[input], Clocks::Separate, None), input.len());
+    let Some((&share, rest)) = input.split_first() else { return is_log };
     let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
-    let clocks = if share % 2 == 0 { Clocks::Separate } else { Clocks::Same };
-    check(import::event_logs(&[near, far], clocks, None), input.len());
+    check(import::event_logs(&[near, far], clocks(share), None), input.len());
+    is_log
+}
+
+/// Imports the input as the event log of an end whose other end has this log; returns whether they are a call.
+pub fn event_log_beside(input: &[u8], other: &[u8]) -> bool {
+    check(import::event_logs(&[input, other], Clocks::Separate, None), input.len().max(other.len()))
 }
 
 /// Imports the input as a capture of one point, and also as two captures, whose share of the input the first byte
-/// gives.
-pub fn capture(input: &[u8]) {
-    check(import::captures(&[input], &[], Clocks::Separate, None), input.len());
-    let Some((&share, rest)) = input.split_first() else { return };
+/// gives. Returns whether it is a capture of a call.
+pub fn capture(input: &[u8]) -> bool {
+    let is_call = check(import::captures(&[input], &[], Clocks::Separate, None), input.len());
+    let Some((&share, rest)) = input.split_first() else { return is_call };
     let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
-    let clocks = if share % 2 == 0 { Clocks::Separate } else { Clocks::Same };
-    check(import::captures(&[near], &[far], clocks, None), input.len());
+    is_call | check(import::captures(&[near], &[far], clocks(share), None), input.len())
 }
 
-fn check(result: Result<Imported, FileProblem>, length: usize) {
+/// Imports the input as the capture of a point whose other point has this capture; returns whether they are a call.
+pub fn capture_beside(input: &[u8], other: &[u8]) -> bool {
+    check(import::captures(&[input], &[other], Clocks::Separate, None), input.len().max(other.len()))
+}
+
+const fn clocks(share: u8) -> Clocks {
+    if share.is_multiple_of(2) { Clocks::Separate } else { Clocks::Same }
+}
+
+fn check(result: Result<Imported, FileProblem>, length: usize) -> bool {
     match result {
         Err(FileProblem { problem, .. }) => {
             assert!(problem.offset <= length, "{problem:?} in {length} bytes");
             assert!(!problem.message.is_empty());
+            false
         }
         Ok(imported) => {
             assert!(imported.recorded.summary()["flows"].as_array().is_some_and(|flows| !flows.is_empty()));
             for name in imported.recorded.table_names() {
                 assert!(imported.recorded.table(name).is_some(), "{name}");
             }
+            true
         }
     }
 }

@@ -5,12 +5,12 @@ use tidegate_core::{Rate, Span};
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 use tidegate_sim::link::{Link, LinkSettings};
 
-/// Checks `input`: its first byte chooses the format, or its detection; its second one the options.
+/// Checks `input`, and returns whether it is a trace: its first byte chooses the format, or its detection; its second one the options.
 ///
 /// # Panics
 /// When a property does not hold.
-pub fn check(formats: &[Format], input: &[u8]) {
-    let [choice, bits, file @ ..] = input else { return };
+pub fn check(formats: &[Format], input: &[u8]) -> bool {
+    let [choice, bits, file @ ..] = input else { return false };
     let options = ReadOptions {
         frequency: (bits & 1 != 0).then_some(10.0),
         reference: (bits & 2 != 0).then_some(Rate::from_mbps(1)),
@@ -20,10 +20,11 @@ pub fn check(formats: &[Format], input: &[u8]) {
         Some(&format) => Trace::read_as(format, "f", file, &options),
         None => Trace::read("f", file, &options),
     };
-    match trace {
-        Ok(trace) => check_trace(&trace),
+    match &trace {
+        Ok(trace) => check_trace(trace),
         Err(error) => assert!(!error.found.is_empty() && !error.expected.is_empty(), "{error:?}"),
     }
+    trace.is_ok()
 }
 
 fn check_trace(trace: &Trace) {

@@ -9,5 +9,5 @@ mod mutations;
 
 #[test]
 fn ip_packets() {
-    mutations::each(&mutations::arbitrary(), datagram::check);
+    mutations::each("datagram", &mutations::arbitrary(), None, datagram::check);
 }

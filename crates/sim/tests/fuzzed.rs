@@ -1,6 +1,9 @@
 //! The checks of the fuzz targets of recorded networks and of the engine's JSON, for their corpora and a thousand
 //! mutations of each.
 
+#[path = "../../../fuzz/src/json.rs"]
+#[allow(unreachable_pub)]
+mod json;
 #[path = "../../../fuzz/src/mutations.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod mutations;
@@ -11,27 +14,36 @@ mod scenario;
 #[allow(unreachable_pub)]
 mod traces;
 
+use mutations::{Rng, corpus, each};
 use tidegate_sim::link::trace::Format;
 
 #[test]
 fn traces_of_numbers() {
     let formats = [Format::Mahimahi, Format::SecondsMbps, Format::DataRatePattern];
-    mutations::each(&mutations::corpus("trace_text"), |input| traces::check(&formats, input));
+    each("trace_text", &corpus("trace_text"), None, |input| traces::check(&formats, input));
 }
 
 #[test]
 fn traces_of_tables() {
     let formats = [Format::Raca, Format::Lumos, Format::Csv];
-    mutations::each(&mutations::corpus("trace_csv"), |input| traces::check(&formats, input));
+    each("trace_csv", &corpus("trace_csv"), None, |input| traces::check(&formats, input));
 }
 
 #[test]
 fn traces_in_json() {
     let formats = [Format::OpenNetLab, Format::PantheonPath, Format::PionPhases];
-    mutations::each(&mutations::corpus("trace_json"), |input| traces::check(&formats, input));
+    each("trace_json", &corpus("trace_json"), Some(trace_in_json), |input| traces::check(&formats, input));
+}
+
+/// Changes the JSON behind the two bytes of options.
+fn trace_in_json(input: &mut Vec<u8>, rng: &mut Rng) {
+    let mut body = input.split_off(input.len().min(2));
+    json::change(&mut body, rng);
+    input.extend(body);
 }
 
 #[test]
 fn scenarios() {
-    mutations::each(&mutations::corpus("scenario"), scenario::check);
+    let tally = each("scenario", &corpus("scenario"), Some(json::change), scenario::check);
+    assert!(tally.accepted > tally.count / 16, "{tally:?}");
 }

@@ -11,7 +11,7 @@ from tidegate.errors import InputError, located
 from tidegate.optimisation.goals import Goal, Limit
 from tidegate.optimisation.space import Setting
 from tidegate.results.metrics import Metric
-from tidegate.results.shapes import Finite, Seed, Shape
+from tidegate.results.shapes import Finite, Seed, Shape, Unbounded
 
 
 class Question(Shape):
@@ -40,7 +40,7 @@ class TryShape(Shape):
     values: dict[str, str]
     numbers: dict[str, Annotated[dict[str, list[Finite | None]], Field(min_length=1)]]
     goal: Finite | None
-    over: list[float]
+    over: list[Unbounded]
     why: str
 
     def check(

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tidegate._core import Table
+from tidegate._inputs import SESSION
+from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
 from tidegate.recordings._getstats import Floats
 from tidegate.runs import Run, run
 from tidegate.scenario import Scenario
-from tidegate.units import Duration
+from tidegate.units import Duration, show
 
 _FILES = ("arrivals.csv", "fates.csv")
+_ROW_BYTES = 100
+"""Bytes of a session's file for each of its lines, at least: so many lines are read in 2 s. Sessions write some 100
+bytes of an arrival and half as many of its fate."""
 _ARRIVED = frozenset(("arrives", "arrives marked"))
 _LEAST = 10
 """Packets in common below which nothing is aligned."""
@@ -42,8 +50,7 @@ class Truth:
     remarks: Sequence[str]
 
 
-@dataclass(frozen=True)
-class _Packet:
+class _Packet(NamedTuple):
     """A packet of RTP that entered the links of a session."""
 
     stamp_s: float
@@ -152,33 +159,69 @@ def _of_session(call: Run, folder: Path, captured: Run | None) -> Truth:
 
 
 def _read(folder: Path) -> Sent:
-    """Reads the RTP packets of a session from its files."""
+    """Reads the RTP packets of a session from its files.
+
+    Raises:
+        InputError: when a file cannot be read, is over its limit, or has a row that sessions do not write.
+    """
+    # the arrival of each packet whose fate is known; None for those that were lost
+    arrivals: dict[str, float | None] = {}
+    with _rows(folder / _FILES[1], "number", "at_ns", "fate", "written_ns") as rows:
+        for number, at_ns, fate, written_ns in rows:
+            arrivals[number] = int(written_ns or at_ns) / 1e9 if fate in _ARRIVED else None
     packets: dict[str, dict[int, list[_Packet]]] = {side: defaultdict(list) for side in _SIDES}
-    name = _FILES[1]
-    try:
-        with (folder / _FILES[1]).open(encoding="utf-8", newline="") as file:
-            fates = {row["number"]: row for row in csv.DictReader(file)}
-        name = _FILES[0]
-        with (folder / _FILES[0]).open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if not row["ssrc"]:
-                    continue
-                fate = fates.get(row["number"])
-                arrived = None if fate is None else fate["written_ns"] or fate["at_ns"]
-                lost = fate is not None and fate["fate"] not in _ARRIVED
-                packet = _Packet(
-                    (int(row["at_ns"]) - int(row["clamped_ns"])) / 1e9,
-                    None if arrived is None or lost else int(arrived) / 1e9,
-                    lost,
-                )
-                packets[row["from"]][int(row["sequence"])].append(packet)
-    except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise InputError(
-            f"{folder / name}: the file is damaged: found {error}; expected a file that a session wrote"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{folder / name} cannot be read: {error.strerror or error}") from None
+    with _rows(folder / _FILES[0], "number", "at_ns", "clamped_ns", "from", "ssrc", "sequence") as rows:
+        for number, at_ns, clamped_ns, side, ssrc, sequence in rows:
+            if not ssrc:
+                continue
+            if side not in packets:
+                raise ValueError(f"side {show(side)}")
+            arrived_s = arrivals.get(number)
+            lost = arrived_s is None and number in arrivals
+            packet = _Packet((int(at_ns) - int(clamped_ns)) / 1e9, arrived_s, lost)
+            if not 0 <= (place := int(sequence)) < 2**16:
+                raise ValueError(f"sequence number {show(sequence)}")
+            packets[side][place].append(packet)
     return packets
+
+
+@contextmanager
+def _rows(path: Path, *names: str) -> Iterator[Iterator[tuple[str, ...]]]:
+    """The cells of some columns of a session's file, row by row.
+
+    Raises:
+        InputError: when the file cannot be read, is over its limit, lacks a column, or has a row that is refused by
+            what is done with it.
+    """
+    data = read_input(path, SESSION).data
+    most = SESSION.limit // _ROW_BYTES
+    if (count := data.count(b"\n") + data.count(b"\r")) > most:
+        raise InputError(f"{path}: found {count} lines; expected at most {most}, or a larger --limit")
+    rows = csv.reader(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""))
+    try:
+        cells = _columns(next(rows, []), names)
+        yield map(cells, rows)
+    except IndexError:
+        why = "too few cells"
+    except OverflowError:
+        why = "a number that is too large"
+    except (ValueError, csv.Error) as error:
+        why = str(error)
+    else:
+        return
+    line = max(rows.line_num, 1)
+    raise InputError(f"{path}:{line}: the file is damaged: found {why}; expected a file that a session wrote")
+
+
+def _columns(header: Sequence[str], names: Sequence[str]) -> itemgetter[Any]:
+    """Takes the cells of some columns out of a row.
+
+    Raises:
+        ValueError: when one is missing.
+    """
+    if missing := [name for name in names if name not in header]:
+        raise ValueError(f"no column {missing[0]}")
+    return itemgetter(*map(header.index, names))
 
 
 def _aligned(call: Run, sent: Sent, folder: Path) -> tuple[float, list[str]]:

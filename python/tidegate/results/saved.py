@@ -20,6 +20,9 @@ _WORDS = {
     "flow", "kind", "controller", "quality", "quality_network", "circuit_breaker", "ecn_check", "link", "member",
     "profile",
 }  # fmt: skip
+LARGEST = 1e100
+"""Largest number of a result. Means and variances of such numbers are floats; the engine's largest is 2^64 ns."""
+
 _LISTS = {"flows": ("flow", "kind"), "links": ("link",), "members": ("flow", "member", "profile")}
 
 
@@ -171,8 +174,10 @@ def _are_names_or_numbers(values: Iterable[Any]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    if value is None or isinstance(value, float):
+    if value is None:
         return True
+    if isinstance(value, float):
+        return not math.isfinite(value) or abs(value) <= LARGEST
     # no measurement gives a larger whole number, and not every larger one has a float
     return isinstance(value, int) and abs(value) < 2**64
 

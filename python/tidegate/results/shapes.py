@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from tidegate.errors import InputError, located
-from tidegate.results.saved import check_summary
+from tidegate.results.saved import LARGEST, check_summary
 from tidegate.scenario.explain import explain
 from tidegate.units import show
 
@@ -62,6 +63,12 @@ def _hexadecimal(digits: int, text: str) -> str:
     return text
 
 
+def _in_range(number: float) -> float:
+    if math.isfinite(number) and abs(number) > LARGEST:
+        raise ValueError(f"found {number}; expected a number of at most {LARGEST:g}")
+    return number
+
+
 def _summary(data: dict[str, Any]) -> dict[str, Any]:
     check_summary(data)
     return data
@@ -75,9 +82,11 @@ Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """A seed of a run."""
 Key = Annotated[str, AfterValidator(partial(_hexadecimal, 32))]
 """The key of a kept run, which is the name of its file."""
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 """A number."""
-Numbers = dict[str, float | None]
+Unbounded = Annotated[float, AfterValidator(_in_range)]
+"""A number, an infinite one, or NaN."""
+Numbers = dict[str, Unbounded | None]
 """Numbers by name; those that are not known are null."""
 Summary = Annotated[dict[str, Any], AfterValidator(_summary)]
 """The summary of a run."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from tidegate.results.saved import check_summary
-from tidegate.results.shapes import FilePath, Finite, Key, Numbers, Seed, SessionVerdict, Shape
+from tidegate.results.shapes import FilePath, Finite, Key, Numbers, Seed, SessionVerdict, Shape, Unbounded
 from tidegate.results.sweeps import Results
 
 SUITE_FILE = "suite.json"
@@ -109,15 +109,15 @@ class Event(Shape):
 class FlowSeries(Shape):
     """Means over seconds of a flow."""
 
-    rate_bps: list[float | None] = Field(default_factory=list)
-    delay_ms: list[float | None] = Field(default_factory=list)
-    share_bps: list[float | None] | None = None
+    rate_bps: list[Unbounded | None] = Field(default_factory=list)
+    delay_ms: list[Unbounded | None] = Field(default_factory=list)
+    share_bps: list[Unbounded | None] | None = None
 
 
 class LinkSeries(Shape):
     """Means over seconds of a link."""
 
-    capacity_bps: list[float | None]
+    capacity_bps: list[Unbounded | None]
 
 
 class Series(Shape):

@@ -311,6 +311,8 @@ def test_wrong_usage_says_what_is_right(folder: Path, cli: Cli, argv: list[str],
         lambda text: re.sub(r'"cases": \{.*', '"cases": {}}', text, flags=re.DOTALL),
         lambda text: text.replace("null", "NaN").replace("0.0,", "Infinity,"),
         lambda text: re.sub(r"\[(\d)", r'["x", \1', text),
+        # the square of such a number is no float
+        lambda text: re.sub(r"\[[\d.]+", "[1e200", text),
     ],
 )
 def test_a_damaged_baseline_is_refused_in_one_line(folder: Path, cli: Cli, damage: object) -> None:

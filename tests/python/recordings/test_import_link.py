@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import tidegate
 from support import ARRIVALS, Cli
 from support import event_logs as log
 from tidegate import InputError
+from tidegate._inputs import SESSION
 from tidegate.recordings import imported
 
 COUNT, LOST = 300, {20, 21, 150}
@@ -131,11 +133,45 @@ def test_what_is_no_session_of_the_call_is_told(session: Path, tmp_path: Path) -
     (session / "arrivals.csv").write_text(text.replace(",A,1,", ",A,1,x"))
     assert imported(some, same_clock=True, link=session).tables
     (session / "arrivals.csv").write_text(text.replace(",0,A,", ",zero,A,"))
-    with pytest.raises(InputError, match=r"arrivals\.csv: the file is damaged: found invalid literal"):
+    with pytest.raises(InputError, match=r"arrivals\.csv:2: the file is damaged: found invalid literal"):
         imported(some, link=session)
     (session / "arrivals.csv").write_text("\n".join(text.splitlines()[:6]) + "\n")
     with pytest.raises(InputError, match="the session's packets are not those of the recording"):
         imported(some, link=session)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("arrivals.csv", lambda text: text.replace(",A,", ",C,", 1), ':2: the file is damaged: found side "C"; expected'),
+        ("arrivals.csv", lambda text: text.replace(",0,A,", f",{'9' * 400},A,", 1), ":2: the file is damaged: found a num"),
+        ("arrivals.csv", lambda text: text.replace(",65401,", ",70000,"), ":3: the file is damaged: found sequence number"),
+        ("arrivals.csv", lambda text: text.replace("ssrc", "x"), ":1: the file is damaged: found no column ssrc"),
+        ("fates.csv", lambda text: text + "7\n", ":302: the file is damaged: found too few cells"),
+        ("fates.csv", lambda text: text + '"' + "x" * 200_000, ":302: the file is damaged: found field larger than"),
+        ("fates.csv", lambda text: text + "\n" * 400_000, ": found 400301 lines; expected at most 320000, or a larger"),
+        ("fates.csv", lambda text: text + " " * SESSION.size, " is larger than 32MB, the limit of a session's table"),
+        ("fates.csv", lambda text: "", ":1: the file is damaged: found no column number"),
+    ],
+)  # fmt: skip
+def test_files_of_a_session_are_checked_row_by_row(
+    session: Path, tmp_path: Path, cli: Cli, name: str, change: Callable[[str], str], why: str
+) -> None:
+    files(tmp_path, LOST)
+    file = session / name
+    file.write_text(change(file.read_text()))
+    got = cli("import", "near.log", "far.log", "--link", "session", "--out", "call")
+    assert (got.code, got.err.count("\n")) == (2, 1)
+    assert got.err.startswith(f"tidegate: session/{name}{why}")
+    assert not (tmp_path / "call").exists()
+
+
+def test_a_larger_file_of_a_session_needs_a_limit(session: Path, tmp_path: Path, cli: Cli) -> None:
+    files(tmp_path, LOST)
+    with (session / "fates.csv").open("a") as file:
+        file.writelines(f"{number},1,queue,{' ' * 90}\n" for number in range(1000, 330_000))
+    assert cli("import", "near.log", "far.log", "--link", "session", "--out", "call").code == 2
+    assert cli("import", "near.log", "far.log", "--link", "session", "--out", "call", "--limit", "40MB").code == 0
 
 
 STATS = """\

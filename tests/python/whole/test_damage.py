@@ -204,7 +204,7 @@ def test_a_damaged_result_is_told_on_the_command_line(cli: Cli, tmp_path: Path) 
     assert cli("report", "o").code == 0
 
 
-@pytest.mark.parametrize("value", [{}, [], [1.0], {"x": 1.0}, "1"])
+@pytest.mark.parametrize("value", [{}, [], [1.0], {"x": 1.0}, "1", 1e101, -1e308])
 def test_a_number_of_the_whole_run_that_is_none(saved: Path, tmp_path: Path, value: Any) -> None:
     about = json.loads((saved / RUN_FILE).read_text())
     about["summary"]["duration_s"] = value

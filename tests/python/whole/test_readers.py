@@ -25,10 +25,12 @@ RUNS = {
     "run": 300,
     "scenario": 1000,
     "search": 300,
+    "session": 300,
     "suite": 300,
     "suite_file": 1000,
     "suite_sweep": 300,
     "sweep": 300,
+    "table": 300,
 }
 """Runs of each reader: 2 to 16 ms of CPU each, together less than a minute."""
 

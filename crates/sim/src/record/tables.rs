@@ -2,6 +2,7 @@
 
 use super::columns::{Column, Table};
 use super::{Fate, FrameOpen, PacketRow, Recording};
+use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::wire::rtcp::Contents;
 use tidegate_core::{Cause, Kind, Level, NodeId, Span, Time};
 
@@ -289,15 +290,13 @@ impl Recording {
 
     fn rtcp_table(&self) -> Table {
         let rows = &self.rtcp;
-        let words: Vec<String> = (0..1u16 << Contents::NAMES.len())
-            .map(|set| {
-                let names: Vec<&str> = (0..Contents::NAMES.len())
-                    .filter(|bit| set & (1 << bit) != 0)
-                    .map(|bit| Contents::NAMES[bit])
-                    .collect();
-                names.join("+")
-            })
-            .collect();
+        // the sets that occur, of 8192 that there are
+        let sets: BTreeSet<u16> = rows.iter().map(|r| r.1.contents.bits()).collect();
+        let words = sets.iter().map(|set| {
+            let names = Contents::NAMES.iter().enumerate().filter(|(bit, _)| set & (1 << bit) != 0);
+            names.map(|(_, &name)| name).collect::<Vec<_>>().join("+")
+        });
+        let codes: BTreeMap<u16, u32> = sets.iter().copied().zip(0..).collect();
         Table::default()
             .with("t_s", Column::F64(rows.iter().map(|r| r.0.as_secs_f64()).collect()))
             .with("flow", self.words(rows.iter().map(|r| r.1.flow.0)))
@@ -305,7 +304,10 @@ impl Recording {
             .with("size", Column::U64(rows.iter().map(|r| r.1.size.as_bytes()).collect()))
             .with(
                 "contents",
-                Column::Words { words, codes: rows.iter().map(|r| u32::from(r.1.contents.bits())).collect() },
+                Column::Words {
+                    words: words.collect(),
+                    codes: rows.iter().map(|r| codes[&r.1.contents.bits()]).collect(),
+                },
             )
             .with("waited_ms", Column::F64(rows.iter().map(|r| r.1.waited.as_millis_f64()).collect()))
     }
