@@ -85,7 +85,7 @@ impl World {
         self.session.read().map_err(thrown)
     }
 
-    /// The metrics as if the run ended now, as JSON; a freeze that still lasts is not among them.
+    /// The metrics as if the run ended now, as JSON; a time without a picture that still lasts is not among them.
     pub fn metrics(&mut self) -> Result<String, JsError> {
         self.session.metrics().map_err(thrown)
     }

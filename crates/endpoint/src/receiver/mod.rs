@@ -87,7 +87,11 @@ impl Receiver {
                 playout: signalled.frames.then(|| {
                     let video = signalled.kind == MediaKind::Video;
                     let clock_rate = signalled.clock_rate;
-                    PlayoutBuffer::new(settings.flow, video, settings.playout, clock_rate)
+                    let mut playout = PlayoutBuffer::new(settings.flow, video, settings.playout, clock_rate);
+                    if video {
+                        playout.set_requests(settings.repair.nack.is_some(), settings.repair.pli.is_some());
+                    }
+                    playout
                 }),
                 numbers: FrameNumbers::NONE,
                 gone: None,

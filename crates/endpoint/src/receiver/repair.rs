@@ -57,7 +57,9 @@ impl Receiver {
     /// When a repair request is due; [`Time::MAX`]: never.
     pub(crate) fn request_due(&self) -> Time {
         let Some(repair) = &self.repair else { return Time::MAX };
-        let broken = self.streams[repair.video].playout.as_ref().is_some_and(|playout| playout.wants_key());
+        let stream = &self.streams[repair.video];
+        let broken =
+            stream.gone.is_none() && stream.playout.as_ref().is_some_and(|playout| playout.wants_key());
         let key = if broken && repair.key_interval.is_some() { repair.key_next } else { Time::MAX };
         key.min(repair.missing.request_due())
     }
@@ -74,7 +76,7 @@ impl Receiver {
             return packets;
         }
         let Some(repair) = &mut self.repair else { return packets };
-        let stream = &self.streams[repair.video];
+        let stream = &mut self.streams[repair.video];
         let media_ssrc = stream.signalled.ssrc;
         let lost = repair.missing.take(now, NACK_PAIRS_MAX);
         if !lost.is_empty() {
@@ -82,9 +84,10 @@ impl Receiver {
         }
         if let Some(interval) = repair.key_interval
             && now >= repair.key_next
-            && stream.playout.as_ref().is_some_and(|playout| playout.wants_key())
+            && let Some(playout) = stream.playout.as_mut().filter(|playout| playout.wants_key())
         {
             repair.key_next = now + interval;
+            playout.key_requested();
             packets.push(rtcp::Packet::Pli(rtcp::Pli { sender_ssrc: reporter, media_ssrc }));
         }
         packets
@@ -121,6 +124,7 @@ impl Receiver {
         let Some(repair) = self.repair.as_mut().filter(|repair| repair.video == index) else { return false };
         let position = FramePosition { frame: frame.number, last: frame.is_last() };
         let kind = repair.missing.arrived(now, sequence, position);
+        let overflow = repair.missing.take_overflow();
         if let Some(decoder) = &mut repair.decoder {
             let length = size.saturating_sub(Extensions::NONE_LEN);
             decoder.add(
@@ -134,6 +138,9 @@ impl Receiver {
         }
         if let Some(playout) = &mut self.streams[index].playout {
             playout.set_first_repairable(repair.missing.first_repairable());
+            if overflow {
+                playout.too_many_missing();
+            }
         }
         kind == ArrivalKind::Restored
     }

@@ -71,6 +71,8 @@ pub(super) struct OutStream {
     /// What it does while its target is below its least rate, and whether it is suspended for that.
     below_min: BelowMin,
     suspended: bool,
+    /// When the next picture is captured while video is suspended.
+    camera_due: Time,
     /// Longest time between two key frames, and the time of the last one.
     key_interval: Option<Span>,
     last_key: Option<Time>,
@@ -118,6 +120,7 @@ impl OutStream {
             on: false,
             below_min: BelowMin::Wait,
             suspended: false,
+            camera_due: Time::MAX,
             key_interval: None,
             last_key: None,
             requests: None,
@@ -182,6 +185,7 @@ impl OutStream {
         self.on = on;
         if on {
             source.start(now);
+            self.camera_due = now;
         }
         true
     }
@@ -217,7 +221,7 @@ impl OutStream {
         if self.on {
             let pause = pause.map_or(Time::MAX, |&(from, _)| from);
             if self.suspended {
-                return pause;
+                return pause.min(self.camera_due);
             }
             let request = self.requests.as_ref().map_or(Time::MAX, Requests::due);
             source.due().min(pause).min(request)
@@ -229,7 +233,11 @@ impl OutStream {
     /// The next frame, if one is due and the encoder is not paused. If the source fixes the size of packets, `header`
     /// is the size of their header without marks.
     pub(super) fn frame(&mut self, now: Time, header: u32, paused: bool) -> Option<Numbered> {
-        if !self.on || self.suspended {
+        if !self.on {
+            return None;
+        }
+        if self.suspended {
+            self.leave_out_pictures(now);
             return None;
         }
         let (source, _) = self.source.as_mut()?;
@@ -274,6 +282,15 @@ impl OutStream {
             return Some(Numbered { number, bytes: frame.bytes.saturating_sub(header).max(1), first });
         }
         None
+    }
+
+    /// Counts the pictures that the camera makes while video is suspended.
+    fn leave_out_pictures(&mut self, now: Time) {
+        let Some(Some(interval)) = self.video() else { return };
+        while self.camera_due <= now {
+            self.unencoded += 1;
+            self.camera_due += interval;
+        }
     }
 
     /// Bytes of each RTP packet, header included, if the source fixes them.
@@ -337,6 +354,9 @@ impl OutStream {
                 self.frame_dropper.stop();
             }
             source.set_target(now, media);
+            if toggled && suspended && self.on {
+                self.camera_due = source.due();
+            }
             // as after a pause, with a key frame (`LibvpxVp8Encoder::SetStreamState`)
             if toggled && !suspended && self.on {
                 source.start(now);

@@ -16,7 +16,7 @@ const MIN_INCREASE_FOR_FREEZE_MS: i64 = 150;
 /// Time without a decodable frame after which the receiver looks whether the stream is inactive, each time.
 pub(super) const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
 /// Time without a packet after which a stream is inactive.
-const INACTIVE_DURATION: Span = Span::from_secs(5);
+pub(super) const INACTIVE_DURATION: Span = Span::from_secs(5);
 
 /// The watch over the intervals between the frames that are shown, in whole milliseconds as in libwebrtc.
 #[derive(Debug, Default)]

@@ -4,9 +4,11 @@
 //! it, to which it refers. A frame that is complete after its deadline is decoded and not shown.
 
 mod freeze;
+mod key_timer;
 
 use crate::settings::Playout;
 use freeze::FreezeWatch;
+use key_timer::KeyTimer;
 use std::collections::VecDeque;
 use tidegate_core::driver::Driver;
 use tidegate_core::record::FrameRecord;
@@ -60,6 +62,11 @@ pub(crate) struct PlayoutBuffer {
     freeze: FreezeWatch,
     /// The first frame that may yet be repaired: with an adaptive delay, later ones wait for it.
     first_repairable: Option<u32>,
+    /// Whether missing packets are requested until they come: with an adaptive delay, frames wait for them even beyond
+    /// their deadline, because no later frame can be decoded without them.
+    waits: bool,
+    /// When key frames are requested as libwebrtc requests them beside packets.
+    key_timer: Option<KeyTimer>,
     /// Whether a frame at `base` can be decoded that is no key frame: the frame before it was decoded.
     decoded: bool,
     /// The last frame that is missing as a reference, until a packet of a later key frame arrives.
@@ -86,10 +93,18 @@ impl PlayoutBuffer {
             due: Time::MAX,
             freeze: FreezeWatch::default(),
             first_repairable: None,
+            waits: false,
+            key_timer: None,
             decoded: false,
             broken: None,
             stalled: None,
         }
+    }
+
+    /// Sets which requests the receiver makes: of packets, and of key frames.
+    pub(crate) fn set_requests(&mut self, packets: bool, key_frames: bool) {
+        self.waits = packets && matches!(self.mode, Playout::Adaptive { .. });
+        self.key_timer = (self.waits && key_frames).then(KeyTimer::default);
     }
 
     /// When a frame is to be shown or given up.
@@ -102,9 +117,20 @@ impl PlayoutBuffer {
         self.base
     }
 
-    /// Whether a frame to which later ones refer is missing, and no packet of a later key frame has arrived.
+    /// Whether a key frame is to be requested: a frame to which later ones refer is missing, and no packet of a later
+    /// key frame has arrived. Where packets are requested, too, [`KeyTimer`] decides.
     pub(crate) fn wants_key(&self) -> bool {
-        self.broken.is_some()
+        self.key_timer.as_ref().map_or(self.broken.is_some(), |timer| timer.wanted)
+    }
+
+    /// Notes that a key frame is requested.
+    pub(crate) fn key_requested(&mut self) {
+        self.key_timer.iter_mut().for_each(|timer| timer.wanted = false);
+    }
+
+    /// Notes that more packets are missing than are requested.
+    pub(crate) fn too_many_missing(&mut self) {
+        self.key_timer.iter_mut().for_each(|timer| timer.wanted = true);
     }
 
     /// Sets the first frame that may yet be repaired, which counts from the next run on.
@@ -158,6 +184,7 @@ impl PlayoutBuffer {
             out.late(now, self.flow);
         }
         let key = flags & Frame::KEY != 0;
+        self.key_timer.iter_mut().for_each(|timer| timer.packet(now, key));
         if key && self.broken.is_some_and(|broken| number > broken) {
             self.broken = None;
         }
@@ -175,6 +202,8 @@ impl PlayoutBuffer {
         }
         if slot.complete.is_none() && slot.is_complete() {
             slot.complete = Some(now);
+            let key = slot.key;
+            self.key_timer.iter_mut().for_each(|timer| timer.complete(key));
             self.clock.complete(now, media, &self.mode);
             self.run(now, out);
         } else if fresh && matches!(self.mode, Playout::Fixed { .. }) {
@@ -205,6 +234,7 @@ impl PlayoutBuffer {
     /// Shows and gives up the frames that are due at `now`.
     pub(crate) fn run(&mut self, now: Time, out: &mut dyn Driver) {
         loop {
+            self.key_timer.iter_mut().for_each(|timer| timer.run(now));
             let next = self.next();
             match next {
                 Some((time, Action::Decode { index, shown })) if time <= now => {
@@ -218,7 +248,8 @@ impl PlayoutBuffer {
                     (self.broken, self.stalled) = (Some(missing), Some(missing));
                 }
                 _ => {
-                    self.due = next.map_or(Time::MAX, |(time, _)| time);
+                    let timeout = self.key_timer.as_ref().map_or(Time::MAX, |timer| timer.timeout);
+                    self.due = next.map_or(Time::MAX, |(time, _)| time).min(timeout);
                     return;
                 }
             }
@@ -229,7 +260,7 @@ impl PlayoutBuffer {
     ///
     /// The first frame that can be decoded is shown at its time; those before it are given up. With a fixed delay, a
     /// frame that is not complete at its time is given up. With an adaptive delay, a missing frame holds up the later
-    /// ones that refer to it; it is given up at its deadline, or when a later key frame is shown.
+    /// ones that refer to it; it is given up when a later key frame is shown, or at its deadline if it is not requested.
     fn next(&self) -> Option<(Time, Action)> {
         let adaptive = matches!(self.mode, Playout::Adaptive { .. });
         let repairable =
@@ -252,7 +283,7 @@ impl PlayoutBuffer {
             // at the deadline itself a frame may still become complete
             let passed = deadline + Span::from_nanos(1);
             let first_deadline = *first_deadline.get_or_insert(passed);
-            if let Some(first) = waiting_for {
+            if let Some(first) = waiting_for.filter(|_| !self.waits) {
                 // later frames wait as long as this one may be repaired, and no longer than any frame may wait
                 return sooner(action, (passed, Action::GiveUp(first)));
             }
@@ -269,7 +300,9 @@ impl PlayoutBuffer {
                     if self.stalled.is_none_or(|stalled| stalled < number) {
                         action = sooner(action, (show, Action::Stall(number)));
                     }
-                    action = sooner(action, (first_deadline, Action::GiveUp(0)));
+                    if !self.waits {
+                        action = sooner(action, (first_deadline, Action::GiveUp(0)));
+                    }
                 }
                 // the frame to which it refers was given up
                 (Some(_), _) => return Some((show, Action::GiveUp(index))),
@@ -290,6 +323,7 @@ impl PlayoutBuffer {
         // a frame that held up the picture may have come after all
         self.broken = self.broken.filter(|&broken| broken > self.base);
         self.freeze.decoded(now);
+        self.key_timer.iter_mut().for_each(|timer| timer.decoded(now));
         self.report(now, &slot, shown, out);
         if self.video
             && shown

@@ -255,6 +255,36 @@ fn a_key_frame_ends_a_freeze_and_a_damaged_key_frame_does_not() {
 }
 
 #[test]
+fn with_requests_a_frame_waits_beyond_its_deadline_and_a_key_frame_is_requested_after_three_seconds() {
+    let mut bench = Bench::new(ADAPTIVE).with_keys(&[90]);
+    bench.buffer.set_requests(true, true);
+    bench.buffer.set_first_repairable(Some(1));
+    for k in 0..80 {
+        if k == 1 {
+            bench.part(140, 1, 0).part(141, 1, 2);
+        } else {
+            bench.complete_frame(100 + 40 * i64::from(k), k);
+        }
+        assert_eq!(bench.buffer.wants_key(), 100 + 40 * k >= 3100, "frame 0 was decoded at 100 ms");
+    }
+    assert_eq!(bench.recorded.lock().expect("the log").frames.len(), 1, "all others wait");
+    bench.buffer.key_requested();
+    // what comes at last is decoded, though not shown after its deadline; the frames in time are shown
+    bench.part(3300, 1, 1);
+    let frames = bench.until(3300);
+    assert_eq!(frames[1], (1, Some(3300), None));
+    assert!(frames[2..].iter().all(|frame| frame.2 == Some(3300)));
+    assert_eq!(frames.len(), 80);
+    assert!(!bench.buffer.wants_key());
+    // a key frame is shown though packets before it are requested
+    bench.buffer.set_first_repairable(Some(80));
+    (81..=95).for_each(|k| _ = bench.complete_frame(100 + 40 * i64::from(k), k));
+    let shown: Vec<u32> =
+        bench.until(9000).iter().filter(|frame| frame.2.is_some()).map(|frame| frame.0).collect();
+    assert_eq!(shown[79..], (90..=95).collect::<Vec<_>>());
+}
+
+#[test]
 fn audio_goes_on_without_a_missing_frame() {
     let mut bench = Bench::of(ADAPTIVE, false);
     bench.complete_frame(100, 0).part(140, 1, 0).complete_frame(180, 2).part(221, 1, 1);

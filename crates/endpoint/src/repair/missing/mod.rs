@@ -114,7 +114,6 @@ impl Missing {
 
     /// Whether more packets were missing than may be requested since the last call. The list is empty then, and a key
     /// frame is to be requested at once (libwebrtc's `AddPacketsToNack`).
-    #[cfg_attr(not(test), expect(dead_code, reason = "the rules for key frames are to use it"))]
     pub(crate) fn take_overflow(&mut self) -> bool {
         std::mem::take(&mut self.overflowed)
     }
