@@ -57,7 +57,7 @@ def play(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> 
         min_rate="10kbps",
         start_rate=Rate(min(300_000, full // 2)),
         video={"min": "10kbps", "max": Rate(full * 3 // 2)},
-        feedback=Feedback(format=kind, bandwidth=link, **RULES[rules]),
+        feedback=Feedback(format=kind, bandwidth=link, reports="rfc3550", **RULES[rules]),
         repair="none",
     )
     bottleneck = Link(

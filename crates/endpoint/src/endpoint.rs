@@ -4,9 +4,10 @@ use crate::breaker::Intervals;
 use crate::coupling::FlowUpdate;
 use crate::receiver::Receiver;
 use crate::reception::clock;
+use crate::rtcp::reports::{Parts, Reports};
 use crate::rtcp::schedule::{Chance, Due, Profile, Schedule, Timing};
 use crate::sender::{Path, Sender};
-use crate::settings::{EndpointSettings, RtcpMode, SettingsError};
+use crate::settings::{EndpointSettings, MediaKind, RtcpMinimum, RtcpMode, SettingsError, Signalled};
 use std::sync::Arc;
 use tidegate_core::control::Urgency;
 use tidegate_core::datagram::Attachment;
@@ -27,6 +28,8 @@ pub struct Endpoint {
     mode: RtcpMode,
     reduced_size: bool,
     schedule: Schedule,
+    /// The times of reports by libwebrtc's rule, where they do not go by `schedule`.
+    reports: Option<Reports>,
     rng: Stream,
     /// Whether the per-packet feedback that is due has been submitted to the schedule.
     feedback_requested: bool,
@@ -46,6 +49,11 @@ impl Endpoint {
     /// When a setting makes no sense; the error names it.
     pub fn new(settings: EndpointSettings) -> Result<Self, SettingsError> {
         settings.check()?;
+        let reports = (settings.rtcp.minimum == RtcpMinimum::Libwebrtc).then(|| {
+            let video = |streams: &[Signalled]| streams.iter().any(|stream| stream.kind == MediaKind::Video);
+            let sending = settings.send.as_ref().map(|send| video(&send.signalled()));
+            Reports::new(sending, settings.receive.as_ref().map(|receive| video(&receive.streams)))
+        });
         let EndpointSettings { name, seed, clock_offset, ssrc, overhead, send, receive, rtcp } = settings;
         let sender = send
             .map(|send| Sender::new(send, overhead, &name, seed))
@@ -70,10 +78,16 @@ impl Endpoint {
             receiver,
             sender,
             ssrc,
-            path: Path { overhead, clock_offset, reports: Intervals::default() },
+            path: Path {
+                overhead,
+                clock_offset,
+                reports: Intervals::default(),
+                separate_reports: reports.as_ref().is_some_and(Reports::are_separate),
+            },
             mode: rtcp.mode,
             reduced_size: rtcp.reduced_size,
             schedule: Schedule::new(&timing),
+            reports,
             rng: Stream::new(seed, &name, "rtcp"),
             feedback_requested: false,
             repair_requested: false,
@@ -108,7 +122,7 @@ impl Endpoint {
     }
 
     fn update_wakeup(&mut self) {
-        let mut wakeup = self.schedule.due();
+        let mut wakeup = self.report_due();
         if let Some(sender) = &self.sender {
             wakeup = wakeup.min(sender.wakeup());
         }
@@ -128,6 +142,11 @@ impl Endpoint {
             }
         }
         self.wakeup = wakeup;
+    }
+
+    /// When the next report, or an early packet, is due.
+    fn report_due(&self) -> Time {
+        self.reports.as_ref().map_or_else(|| self.schedule.due(), Reports::due)
     }
 
     /// The SSRC in its reports: that of its sender, or else its own.
@@ -202,7 +221,7 @@ impl Endpoint {
 
     /// Sends the pending feedback: alone (RFC 5506), or in a minimal compound (RFC 4585 section 3.1).
     fn send_minimal(&mut self, now: Time, out: &mut dyn Driver) -> u32 {
-        let mut packets = if self.reduced_size { Vec::new() } else { self.report(now) };
+        let mut packets = if self.reduced_size { Vec::new() } else { self.report(now, Parts::ALL) };
         packets.extend(self.take_feedback(now));
         self.send_rtcp(now, &mut packets, out)
     }
@@ -214,12 +233,15 @@ impl Endpoint {
         receiver.map_or_else(Vec::new, |receiver| receiver.feedback.take(now, local_time, reporter))
     }
 
-    /// SR or RR, and SDES: the report on what has been sent and received by now.
-    fn report(&mut self, now: Time) -> Vec<rtcp::Packet> {
+    /// SR or RR, and SDES: the report on what has been sent and received by now. With `parts`, on one of them alone.
+    fn report(&mut self, now: Time, parts: Parts) -> Vec<rtcp::Packet> {
         let reporter = self.reporter();
-        let mut reports =
-            self.sender.as_mut().map_or_else(Vec::new, |sender| sender.reports(now, &self.path));
-        let blocks = self.receiver.as_mut().map_or_else(Vec::new, |receiver| receiver.blocks(now));
+        let (sender, receiver) = (
+            self.sender.as_mut().filter(|_| parts.sending),
+            self.receiver.as_mut().filter(|_| parts.receiving),
+        );
+        let mut reports = sender.map_or_else(Vec::new, |sender| sender.reports(now, &self.path));
+        let blocks = receiver.map_or_else(Vec::new, |receiver| receiver.blocks(now));
         let mut packets = Vec::with_capacity(4);
         let mut chunks = Vec::new();
         if let Some(first) = reports.first_mut() {
@@ -232,14 +254,48 @@ impl Endpoint {
             packets.push(rtcp::Packet::ReceiverReport(report));
         }
         packets.push(rtcp::Packet::Sdes(Sdes { chunks }));
-        let receiver = self.receiver.as_ref();
+        let receiver = self.receiver.as_ref().filter(|_| parts.receiving);
         packets.extend(receiver.and_then(|receiver| receiver.feedback.ecn_summary(reporter)));
         packets
     }
 
+    /// Sends what is due by the schedule, or by libwebrtc's rule.
+    fn report_regularly(&mut self, now: Time, out: &mut dyn Driver) {
+        if self.reports.is_some() {
+            return self.send_reports(now, out);
+        }
+        match self.schedule.expire(now, self.waiting(now), || self.rng.uniform()) {
+            // with two members, this participant's goodbye never backs off
+            Due::Nothing | Due::Goodbye => {}
+            Due::Regular => self.send_compound(now, Vec::new(), out),
+            Due::Early => self.send_early(now, out),
+            Due::Minimal => {
+                let size = self.send_minimal(now, out);
+                self.schedule.sent(now, size, || self.rng.uniform());
+            }
+        }
+    }
+
+    /// Sends the reports that are due by libwebrtc's rule. A sender that has not sent lately has nothing to say, if the
+    /// end receives, too: a receiver report is the other direction's.
+    fn send_reports(&mut self, now: Time, out: &mut dyn Driver) {
+        let Some(reports) = &self.reports else { return };
+        let parts = reports.first_due();
+        let mut packets = self.report(now, parts);
+        let of_receiver = self.receiver.is_some() && !parts.receiving && reports_nothing(&packets);
+        if !of_receiver {
+            let size = self.send_rtcp(now, &mut packets, out);
+            self.schedule.received(size);
+        }
+        let bytes = self.sender.as_ref().map_or(0, Sender::sent_bytes);
+        if let Some(reports) = &mut self.reports {
+            reports.reported(now, parts, bytes, || self.rng.uniform());
+        }
+    }
+
     /// Sends a regular compound packet, with a BYE for the SSRCs in `goodbye`.
     fn send_compound(&mut self, now: Time, goodbye: Vec<u32>, out: &mut dyn Driver) {
-        let mut packets = self.report(now);
+        let mut packets = self.report(now, Parts::ALL);
         if self.mode != RtcpMode::Free {
             packets.extend(self.take_feedback(now));
         }
@@ -324,9 +380,16 @@ impl Endpoint {
             sender.end();
         }
         if self.receiver.as_ref().is_none_or(Receiver::is_deserted) {
-            self.schedule.leave();
+            self.leave();
         }
         self.count_senders();
+    }
+
+    fn leave(&mut self) {
+        self.schedule.leave();
+        if let Some(reports) = &mut self.reports {
+            reports.leave();
+        }
     }
 
     fn count_senders(&mut self) {
@@ -339,6 +402,9 @@ impl Endpoint {
     fn join(&mut self, now: Time) {
         self.count_senders();
         self.schedule.join(now, 2, || self.rng.uniform());
+        if let Some(reports) = &mut self.reports {
+            reports.join(now);
+        }
     }
 
     fn rtcp(&mut self, now: Time, bytes: &[u8], size: u32, out: &mut dyn Driver) {
@@ -365,18 +431,23 @@ impl Endpoint {
             }
             if receiver.is_deserted() && self.sender.as_ref().is_none_or(|sender| sender.ssrc().is_none()) {
                 // no member remains to report to
-                self.schedule.leave();
+                self.leave();
             }
         }
         if let Some(sender) = &mut self.sender {
-            self.path.reports = Intervals {
-                timeout: self.schedule.timeout_interval(),
-                local: self.schedule.deterministic(),
-                peer: self.schedule.peer_interval(),
-            };
+            let (local, peer) = self.reports.as_ref().map_or_else(
+                || (self.schedule.deterministic(), self.schedule.peer_interval()),
+                Reports::intervals,
+            );
+            self.path.reports = Intervals { timeout: self.schedule.timeout_interval(), local, peer };
             sender.rtcp(now, packets, &self.path, out);
         }
     }
+}
+
+/// Whether a report begins with no sender report and has no blocks.
+fn reports_nothing(packets: &[rtcp::Packet]) -> bool {
+    matches!(packets.first(), Some(rtcp::Packet::ReceiverReport(report)) if report.blocks.is_empty())
 }
 
 impl Peer for Endpoint {
@@ -412,17 +483,8 @@ impl Peer for Endpoint {
             }
             self.request_repair(now, out);
         }
-        if self.schedule.due() <= now {
-            match self.schedule.expire(now, self.waiting(now), || self.rng.uniform()) {
-                // with two members, this participant's goodbye never backs off
-                Due::Nothing | Due::Goodbye => {}
-                Due::Regular => self.send_compound(now, Vec::new(), out),
-                Due::Early => self.send_early(now, out),
-                Due::Minimal => {
-                    let size = self.send_minimal(now, out);
-                    self.schedule.sent(now, size, || self.rng.uniform());
-                }
-            }
+        if self.report_due() <= now {
+            self.report_regularly(now, out);
         }
         self.update_wakeup();
     }

@@ -16,6 +16,7 @@ from tidegate.scenario.ways import SECOND, Capacities, Ir, Steps, Ways, over
 _MEDIA_ROWS = 485  # per second and flow with media, apart from reports: internals, frames, feedback, decisions
 _TCP_ROWS = 0.7  # per packet: internals of each acknowledgment
 _REPORT_BITS = 360_000  # session bandwidth times interval, between two reports of an end (RFC 3550 section 6.2)
+_AUDIO_REPORT_S = 5  # between two reports of an end on audio alone, by libwebrtc's rule (rtp_rtcp_impl2.cc)
 _RTCP_SHARE = 0.05  # of a session's bandwidth, for RTCP of all members (RFC 3550 section 6.2)
 _RTCP_BYTES = 76  # of an RTCP packet in a session
 _RTP_BYTES = 20  # of a packet, on top of the overhead that its flow states
@@ -155,11 +156,20 @@ def _media_counts(media: Ir, length: int, bits: float) -> tuple[float, float]:
     seconds, feedback, most = length / SECOND, media["feedback"], float(media["max_rate"])
     if media["controller"]["name"] == "fixed":
         most = min(most, float(media["controller"]["settings"].get("rate", media["start_rate"])))
-    reports = 2 * seconds * (feedback["bandwidth"] or media["max_rate"]) / _REPORT_BITS
-    if feedback["reports"] is not None:
-        reports = over(2 * length, feedback["reports"])
+    match feedback["reports"]:
+        case "rfc3550":
+            reports = 2 * seconds * (feedback["bandwidth"] or media["max_rate"]) / _REPORT_BITS
+        case "libwebrtc":
+            reports = _libwebrtc_reports(seconds, most, video=media["video"] is not None)
+        case interval:
+            reports = over(2 * length, interval)
     packets = min(most * seconds, bits) / 8 / (media["payload"] + media["overhead"] + _RTP_BYTES)
     return packets + reports, _MEDIA_ROWS * seconds + reports
+
+
+def _libwebrtc_reports(seconds: float, rate: float, *, video: bool) -> float:
+    """Reports of both ends of a call by libwebrtc's rule: with video each second, and of its sender by its rate."""
+    return seconds * (1 + max(1.0, rate / _REPORT_BITS)) if video else 2 * seconds / _AUDIO_REPORT_S
 
 
 def _udp_packets(udp: Ir, length: int) -> float:

@@ -77,10 +77,18 @@ class Feedback(Model):
     between two reports; 50 ms if this end sends no media. The default for ccfb is 50 ms. With "frame" a report comes
     with the last packet of each frame, after 16 packets, and 40 ms after the previous report, which is the rule of
     SCReAM's receiver; this is the default under controllers that need it (`scream`, `scream-v1`)."""
-    reports: Annotated[Duration | None, rules.TIMER] = None
-    """Shortest time between two RTCP reports of either end, before randomisation by a factor of 0.5 to 1.5 (RFC 3550
-    section 6.3.1); by default 360 s divided by the session bandwidth in kbit/s (section 6.2). Not with the profile
-    avpf."""
+    reports: Annotated[
+        Literal["auto", "rfc3550", "libwebrtc"] | Duration,
+        OneOf('"auto", "rfc3550", "libwebrtc", or a time'),
+        rules.TIMER,
+    ] = "auto"
+    """Time between two RTCP reports of an end, before randomisation by a factor of 0.5 to 1.5.
+
+    A time is the shortest one by the rules of RFC 3550 section 6.3.1, and with "rfc3550" the shortest one is 360 s
+    divided by the session bandwidth in kbit/s (section 6.2), for either end. "libwebrtc" is the rule of its
+    `RTCPSender`, with the profile free: an end reports on video that it sends each 360 s divided by the rate in
+    kbit/s, but at least each second, on video that it receives each second, and on audio without video each 5 s.
+    With "auto" it is "rfc3550". With the profile avpf there is rr_interval instead of a time."""
     profile: Literal["free", "avp", "avpf"] = "free"
     """Times at which RTCP may be sent: feedback at any time and reports by RFC 3550, as WebRTC does in effect (free);
     feedback only with the reports of RFC 3550 section 6.3 (avp); feedback early where RFC 4585 section 3.5 allows it
@@ -99,15 +107,22 @@ class Feedback(Model):
     feedback on marks between reports. By default (auto) it does if packets carry an ECN codepoint and marks are
     reported neither by the feedback format nor by the controller's own receiving half."""
 
+    @property
+    def report_times(self) -> Literal["rfc3550", "libwebrtc"] | Duration:
+        """Rule for the times of RTCP reports, or the shortest time between two of them."""
+        return "rfc3550" if self.reports == "auto" else self.reports
+
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
         yield from super().problems(path, duration)
         if self.profile == "avpf":
-            if self.reports is not None:
+            if self.reports not in ("auto", "rfc3550"):
                 yield Problem(
                     (*path, "reports"), f'found "{self.reports}"; with profile = "avpf" use rr_interval instead'
                 )
             return
+        if self.profile == "avp" and self.reports == "libwebrtc":
+            yield Problem((*path, "reports"), 'found "libwebrtc"; it needs profile = "free", and profile is "avp"')
         for key in ("reduced_size", "rr_interval"):
             if getattr(self, key):
                 shown_value = show(getattr(self, key))
@@ -120,6 +135,7 @@ class Feedback(Model):
         ir = super().to_ir(reading)
         if self.interval == "auto":
             ir["interval"] = None
+        ir["reports"] = self.report_times if isinstance(self.report_times, str) else int(self.report_times)
         return ir
 
 

@@ -85,7 +85,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                         "feedback": {
                             "format": "twcc",
                             "interval": None,
-                            "reports": None,
+                            "reports": "rfc3550",
                             "profile": "free",
                             "bandwidth": None,
                             "reduced_size": False,

@@ -111,7 +111,10 @@ def feedback(dice: Dice) -> Table:
     if dice.chance(0.3):
         table["profile"] = "avpf"
         return dice.some(table, 0.4, reduced_size=lambda: True, rr_interval=lambda: dice.span(0.05, 5))
-    return dice.some(table, 0.3, profile=lambda: "avp", reports=lambda: dice.span(0.05, 5))
+    if dice.chance(0.3):
+        table["profile"] = "avp"
+        return dice.some(table, 0.4, reports=lambda: dice.pick("rfc3550", dice.span(0.05, 5)))
+    return dice.some(table, 0.5, reports=lambda: dice.pick("rfc3550", "libwebrtc", dice.span(0.05, 5)))
 
 
 def media(dice: Dice, end: float) -> Table:

@@ -3,5 +3,6 @@
 mod ecn;
 pub(crate) mod feedback;
 pub mod members;
+pub(crate) mod reports;
 pub mod schedule;
 pub(crate) mod ticks;

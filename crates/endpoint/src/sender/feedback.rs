@@ -105,7 +105,7 @@ impl Sender {
         for packet in packets {
             let from = match packet {
                 rtcp::Packet::SenderReport(report) => {
-                    reports = true;
+                    reports |= !path.separate_reports || !report.blocks.is_empty();
                     self.blocks(&report.blocks, clock, &mut round_trip, &mut losses).then_some(report.ssrc)
                 }
                 rtcp::Packet::ReceiverReport(report) => {

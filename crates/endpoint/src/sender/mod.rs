@@ -43,6 +43,8 @@ pub(crate) struct Path {
     pub(crate) clock_offset: Span,
     /// The intervals of RTCP.
     pub(crate) reports: Intervals,
+    /// Whether the peer's sender reports have no blocks, since what it receives has reports of its own.
+    pub(crate) separate_reports: bool,
 }
 
 /// Expected queue time above which encoders pause, whatever the queue's limit is (libwebrtc's
@@ -245,6 +247,11 @@ impl Sender {
     /// All its SSRCs.
     pub(crate) fn ssrcs(&self) -> impl Iterator<Item = u32> {
         self.streams.iter().map(|stream| stream.signalled.ssrc)
+    }
+
+    /// Bytes of RTP sent so far, headers included.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.traffic().bytes).sum()
     }
 
     /// Passes the draws of each of its random substreams to `visit`.

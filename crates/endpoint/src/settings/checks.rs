@@ -2,7 +2,7 @@
 
 use super::{
     EndpointSettings, FeedbackFormat, LARGEST_PACKET, MediaKind, Playout, ReceiveSettings, RtcpMinimum,
-    RtcpSettings, SendSettings, SettingsError, Signalled, largest_rtp,
+    RtcpMode, RtcpSettings, SendSettings, SettingsError, Signalled, largest_rtp,
 };
 use crate::packetizer::Extensions;
 use tidegate_core::{Rate, Span};
@@ -48,6 +48,10 @@ impl RtcpSettings {
             RtcpMinimum::Fixed(span) if span <= Span::ZERO => {
                 Some(format!("the minimum RTCP interval is {span}; it must be positive"))
             }
+            RtcpMinimum::Libwebrtc if self.mode != RtcpMode::Free => Some(format!(
+                "reports at libwebrtc's times in the mode {:?}; that rule is for the mode Free",
+                self.mode
+            )),
             _ => None,
         }
     }

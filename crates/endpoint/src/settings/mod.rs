@@ -5,6 +5,7 @@ mod checks;
 use crate::media::SourceSettings;
 use crate::packetizer::Extensions;
 use crate::repair::Repair;
+use crate::rtcp::reports;
 use crate::rtcp::schedule::Avpf;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -458,6 +459,9 @@ pub enum RtcpMinimum {
     Reduced,
     /// A fixed time.
     Fixed(Span),
+    /// The rule of libwebrtc's `RTCPSender`, whatever the session bandwidth is: 1 s, 5 s for audio alone, and for
+    /// senders of video at most 360 s divided by the rate in kb/s that they send.
+    Libwebrtc,
 }
 
 impl RtcpMinimum {
@@ -467,6 +471,7 @@ impl RtcpMinimum {
         match self {
             Self::Standard => Span::from_secs(5),
             Self::Fixed(span) => span,
+            Self::Libwebrtc => reports::interval(true, None),
             Self::Reduced => Span::from_secs_f64(360_000.0 / session.as_bps_f64()),
         }
     }
@@ -480,7 +485,7 @@ pub struct RtcpSettings {
     pub mode: RtcpMode,
     /// The session bandwidth, of which RTCP may use 5 %.
     pub session_bandwidth: Rate,
-    /// Minimum time between two reports of [`RtcpMode::Free`] and [`RtcpMode::Avp`].
+    /// Minimum time between two reports of [`RtcpMode::Free`] and [`RtcpMode::Avp`]; libwebrtc's rule is for the former.
     pub minimum: RtcpMinimum,
     /// Parameters of [`RtcpMode::Avpf`].
     pub avpf: Avpf,

@@ -121,9 +121,9 @@ pub struct FeedbackSpec {
     #[serde(default)]
     pub interval: FeedbackInterval,
     /// The minimum time between two RTCP reports of either end, before its randomisation (RFC 3550 section
-    /// 6.3.1); 360 s over the session bandwidth in kbit/s if not given (section 6.2).
+    /// 6.3.1), or the rule for it.
     #[serde(default)]
-    pub reports: Option<Span>,
+    pub reports: ReportInterval,
     /// Rules for the times at which RTCP may be sent.
     #[serde(default)]
     pub profile: RtcpMode,
@@ -164,6 +164,32 @@ impl Default for FeedbackInterval {
 pub enum FeedbackRule {
     /// With the last packet of each frame, after 16 packets, and at most 40 ms after the last report.
     Frame,
+}
+
+/// The times of RTCP reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum ReportInterval {
+    /// By a named rule.
+    Rule(ReportRule),
+    /// With this minimum; as RFC 3550 has it if not given.
+    Every(Option<Span>),
+}
+
+impl Default for ReportInterval {
+    fn default() -> Self {
+        Self::Every(None)
+    }
+}
+
+/// The named rules for the times of RTCP reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportRule {
+    /// At least 360 s over the session bandwidth in kbit/s between two reports (RFC 3550 section 6.2).
+    Rfc3550,
+    /// Those of libwebrtc's `RTCPSender`.
+    Libwebrtc,
 }
 
 /// Format of per-packet feedback.

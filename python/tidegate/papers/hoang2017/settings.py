@@ -33,7 +33,7 @@ def _table_2() -> Iterator[tuple[str, Measure]]:
     yield "table2.start", Measure.exact(int(media.first_rate) / 1e3, "kbit/s")
     yield "table2.bottleneck", Measure.exact(int(link.capacity) / 1e6, "Mbit/s")  # type: ignore[arg-type]
     yield "table2.latest", Measure.exact(fairness.LATEST * 1e3, "ms", "delay above which a packet counts as too late")
-    yield "table2.interval", Measure.exact(int(media.feedback.reports or 0) / 1e9, "s")
+    yield "table2.interval", Measure.exact(int(media.feedback.report_times) / 1e9, "s")
 
 
 def _table_6() -> Iterator[tuple[str, Measure]]:

@@ -60,7 +60,7 @@ class Network:
             "max_rate": "150Mbps",
             "payload": "1348B",  # with 12 bytes of RTP, 12 of its extension and 28 of IP and UDP
             "video": dict(self.video),
-            "feedback": dict(self.feedback),
+            "feedback": {"reports": "rfc3550", **self.feedback},
             "repair": "none",
         }
         link = {

@@ -5,7 +5,7 @@ use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, seed_of};
 use crate::engine::host::{Destination, Host};
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
-    Scenario, SpurtsSpec, VideoSource,
+    ReportInterval, ReportRule, Scenario, SpurtsSpec, VideoSource,
 };
 use std::sync::Arc;
 use tidegate_core::control::Limits;
@@ -182,7 +182,11 @@ fn connect(
     let rtcp = RtcpSettings {
         mode: media.feedback.profile,
         session_bandwidth: media.feedback.bandwidth.unwrap_or(media.max_rate),
-        minimum: media.feedback.reports.map_or(RtcpMinimum::Reduced, RtcpMinimum::Fixed),
+        minimum: match media.feedback.reports {
+            ReportInterval::Rule(ReportRule::Libwebrtc) => RtcpMinimum::Libwebrtc,
+            ReportInterval::Rule(ReportRule::Rfc3550) | ReportInterval::Every(None) => RtcpMinimum::Reduced,
+            ReportInterval::Every(Some(interval)) => RtcpMinimum::Fixed(interval),
+        },
         avpf: Avpf { rr_interval: media.feedback.rr_interval, ..Avpf::default() },
         reduced_size: media.feedback.reduced_size,
     };
