@@ -25,11 +25,11 @@ class EncodedVideo(Model):
     """Base of the video sources with frames."""
 
     below_min: Literal["wait", "send", "suspend"] = "wait"
-    """Behaviour while the target is too low for `min`, headers and audio included. The frames are encoded at `min` and
-    wait at the sender, whose pacer keeps to the target, up to `queue_limit` (wait). They are sent at `min`, and pacing is
-    lifted to it, as libwebrtc does (send). Or no video is sent until the target is enough for it, by a tenth more than
-    `min` or by 20 kbit/s (suspend; libwebrtc's suspend_below_min_bitrate): padding then keeps up to the target on the
-    wire, and video comes back with a key frame."""
+    """Behaviour while the target is less than audio and `min` need with their headers. Frames of `min` wait at the
+    sender, whose pacer keeps to the target, up to `queue_limit` (wait). Frames of `min` are sent, and pacing is lifted
+    to them, as in libwebrtc (send). Or no video is sent until the target is enough for `min` and a tenth of it more, or
+    20 kbit/s more (suspend; libwebrtc's suspend_below_min_bitrate): padding then keeps up to the target on the wire,
+    and video comes back with a key frame."""
 
     key_interval: Annotated[Duration | None, rules.TIMER] = None
     """Longest time between two key frames; by default there are only the first one, those after pauses, and those on

@@ -1,4 +1,4 @@
-//! What key frames take beyond the mean of frames, and the frames after them that pay for it.
+//! The debt of key frames: their bytes beyond the mean, for which the frames after them pay.
 
 /// The part of key frames that later frames still have to pay for.
 ///
@@ -11,9 +11,9 @@ pub(crate) struct KeyDebt {
     factor: f64,
     /// Number of frames that pay for a key frame.
     payers: f64,
-    /// What is left, in mean frames.
+    /// The part that is left, in mean frames.
     left: f64,
-    /// What each frame pays, in mean frames.
+    /// The part that each frame pays, in mean frames.
     payment: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The least rate of the sources, and what a sender does while the target is below it.
+//! The least rate of the sources, and the behaviour of a sender while the target is below it.
 
 use super::Sender;
 use super::stream::OutStream;

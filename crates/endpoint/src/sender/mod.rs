@@ -11,6 +11,7 @@ mod keys;
 mod pacer;
 mod pushback;
 mod repair;
+mod share;
 mod stream;
 mod transmit;
 
@@ -524,25 +525,6 @@ impl Sender {
         }
     }
 
-    /// Shares the target among the sources: first those that do not adapt, then equal parts of the rest, less repair.
-    fn share_target(&mut self, now: Time) {
-        let active = || self.streams.iter().filter(|stream| stream.on());
-        let fixed: Rate = active().filter(|stream| !stream.adapts()).filter_map(OutStream::max_rate).sum();
-        let adaptive = active().filter(|stream| stream.adapts()).count() as u64;
-        let rest = self.decision.target.saturating_sub(fixed);
-        let media_rate = self.repair.as_ref().map_or(rest, |repair| repair.media_rate(rest));
-        let share = Rate::from_bps(media_rate.as_bps() / adaptive.max(1));
-        let pushback = pushback::ratio(&self.decision);
-        let mut toggled = false;
-        for stream in &mut self.streams {
-            toggled |= stream.set_target(now, share, pushback);
-        }
-        if toggled {
-            self.decide_pacing(now);
-        }
-        self.schedule_media();
-    }
-
     /// Counts the stamp, which is known from the first packet on, in the sizes that the sources and the pacer use.
     fn set_header(&mut self, now: Time, header: u32) {
         self.stamped_header = header;
@@ -551,11 +533,6 @@ impl Sender {
         self.streams.iter_mut().for_each(|stream| stream.set_header(counted));
         self.update_least(now);
         self.share_target(now);
-    }
-
-    /// The largest rate that the active sources would use; `None`: unlimited.
-    fn wanted(&self) -> Option<Rate> {
-        self.streams.iter().filter(|stream| stream.on()).map(OutStream::max_rate).sum()
     }
 
     /// Passes the limits to the controller if they have changed.

@@ -68,7 +68,7 @@ pub(super) struct OutStream {
     /// Index of the current or next pause.
     pause: usize,
     on: bool,
-    /// What it does while its target is below its least rate, and whether it is suspended for that.
+    /// Its behaviour while its target is below its least rate, and whether it is suspended for that.
     below_min: BelowMin,
     suspended: bool,
     /// When the next picture is captured while video is suspended.

@@ -253,11 +253,11 @@ pub struct StreamSettings {
     pub key_interval: Option<Span>,
     /// Mean number of requests of key frames a second from outside the flow, such as those of other receivers of an SFU.
     pub requests: Option<f64>,
-    /// What happens while the target is below the least rate of its source.
+    /// Its behaviour while the target is below the least rate of its source.
     pub below_min: BelowMin,
 }
 
-/// What a stream that follows a target does while the target is below the least rate of its source.
+/// Behaviour of a stream that follows a target while the target is below the least rate of its source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BelowMin {

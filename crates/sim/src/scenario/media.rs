@@ -256,7 +256,7 @@ pub struct VideoSpec {
     /// Mean number of requests of key frames a second from outside the flow; none if not given.
     #[serde(default)]
     pub requests: Option<f64>,
-    /// What happens while the target is below `min`.
+    /// Its behaviour while the target is below `min`.
     #[serde(default)]
     pub below_min: BelowMin,
 }
