@@ -52,11 +52,19 @@ class Caller:
         return replace(self, changes={**keys, **self.changes})
 
 
-VIDEO: Mapping[str, Any] = {"min": "200kbps", "max": "1.5Mbps", "burst": "1B"}
+VIDEO: Mapping[str, Any] = {
+    "min": "200kbps",
+    "max": "1.5Mbps",
+    "burst": "1B",
+    "below_min": "wait",
+    "key_factor": 1.0,
+}
 """RFC 8593's encoder (2019) without its burst of 13.5 kB at each change of the rate: the slides have no such burst."""
-BURSTS: Mapping[str, Any] = {"flows.call.media.video": {"min": "200kbps", "max": "1.5Mbps"}}
+BURSTS: Mapping[str, Any] = {"flows.call.media.video": {**VIDEO, "burst": "13.5kB"}}
 """RFC 8593's encoder with its burst at each change of the rate."""
-EQUAL: Mapping[str, Any] = {"flows.call.media.video": {"source": "ideal", "min": "200kbps", "max": "1.5Mbps"}}
+EQUAL: Mapping[str, Any] = {
+    "flows.call.media.video": {"source": "ideal", "min": "200kbps", "max": "1.5Mbps", "below_min": "wait"}
+}
 """An encoder whose frames all have the size that its rate gives."""
 
 

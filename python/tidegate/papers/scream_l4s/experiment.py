@@ -26,7 +26,13 @@ FROM_S, TO_S = 20, 40
 """Seconds that count; Prague's flows start in the first second."""
 PACKET = 1400
 """Bytes of SCReAM's IP packets (the record's -mtu 1360)."""
-EQUAL: Mapping[str, Any] = {"source": "ideal", "fps": 50, "max": "150Mbps"}
+EQUAL: Mapping[str, Any] = {
+    "source": "ideal",
+    "fps": 50,
+    "min": "150kbps",
+    "max": "150Mbps",
+    "below_min": "wait",
+}
 """Frames of the size that the rate gives (-rand 0)."""
 VARIED: Mapping[str, Any] = {
     **EQUAL,
@@ -34,6 +40,7 @@ VARIED: Mapping[str, Any] = {
     "scale_t": 0.0,
     "scale_b": 0.204,
     "burst": "1B",
+    "key_factor": 1.0,
 }
 """Frames whose sizes vary as much as with -rand 50, which is uniform within 50 %: the standard deviation is
 0.5 / sqrt(3), that of a Laplace distribution with scale 0.5 / sqrt(6). RFC 8593's encoder without its bursts."""

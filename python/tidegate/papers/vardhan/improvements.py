@@ -67,7 +67,7 @@ def _run(
 def _steady(preset: str) -> Scenario:
     """Scenario of an application at a constant rate that is silent for some seconds."""
     rate = Rate(MEDIA_RATE * (PACKET - _HEADERS) // PACKET)
-    video = {"source": "ideal", "min": rate, "max": rate, "fps": MEDIA_RATE / (8 * PACKET)}
+    video = {"source": "ideal", "min": rate, "max": rate, "below_min": "wait", "fps": MEDIA_RATE / (8 * PACKET)}
     return _run("vardhan-idle", preset, PACKET, until="12s", video=video, pauses=[IDLE], max_rate=MEDIA_RATE)
 
 
