@@ -114,6 +114,7 @@ def _fed(scenario: Scenario, video: Callable[[Media], dict[str, Any]]) -> Scenar
 
 
 def _bounds(media: Media) -> tuple[int, int]:
-    if isinstance(media.video, Video | EncoderVideo):
-        return int(media.video.min), int(media.video.max)
-    return int(Video().min), int(Video().max)
+    video = media.video if isinstance(media.video, Video | EncoderVideo) else Video()
+    # clips are encoded for 150 kbit/s at least, unless the scenario states less
+    low = video.min if "min" in video.model_fields_set else Video().min
+    return int(min(low, video.max)), int(video.max)

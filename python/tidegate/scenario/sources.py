@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class EncodedVideo(Model):
     """Base of the video sources with frames."""
 
-    below_min: Literal["wait", "send", "suspend"] = "wait"
+    below_min: Literal["wait", "send", "suspend"] = "send"
     """Behaviour while the target is less than audio and `min` need with their headers. Frames of `min` wait at the
     sender, whose pacer keeps to the target, up to `queue_limit` (wait). Frames of `min` are sent, and pacing is lifted
     to them, as in libwebrtc (send). Or no video is sent until the target is enough for `min` and a tenth of it more, or
@@ -100,13 +100,15 @@ class StatisticalVideo(EncodedVideo, Video):
 
     source: Literal["statistical"] = "statistical"
     """Kind of the source."""
+    min: Rate = Rate(30_000)
+    """The encoder's lowest rate (libwebrtc, kDefaultMinVideoBitrateBps; RFC 8867 section 4 has 150 kbit/s)."""
     tau_v: Duration = Duration(200_000_000)
     """Time after a change of rate in which further changes are ignored."""
     transient_frames: Annotated[int, Field(ge=1, le=10_000)] = 8
     """Length of a transient in frames (K_d)."""
     burst: Annotated[Size, rules.Bounds(maximum=Size(frames.LARGEST), positive=True)] = Size(13_500)
     """Size of the first frame of a transient (K_B)."""
-    key_factor: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 1.0
+    key_factor: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 3.0
     """Size of a key frame as a multiple of the mean frame, at least the size of the first frame of a transient.
     libwebrtc's encoders allow at most 9 at 30 frames per second and 3 at 10 (VP8, VP9), or 3 (AV1). The frames
     after a key frame are smaller, by half at most, until the mean rate is the target."""
@@ -121,6 +123,8 @@ class IdealVideo(EncodedVideo, Video):
 
     source: Literal["ideal"]
     """Kind of the source."""
+    min: Rate = Rate(30_000)
+    """The encoder's lowest rate (libwebrtc, kDefaultMinVideoBitrateBps; RFC 8867 section 4 has 150 kbit/s)."""
 
 
 class GreedyVideo(StatedDefaults, Video):

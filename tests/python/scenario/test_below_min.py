@@ -23,7 +23,7 @@ def under(rate: str, **video: Any) -> Run:
 
 
 def test_a_target_that_is_too_low_is_warned_of_where_frames_wait() -> None:
-    waits = under("200kbps")
+    waits = under("200kbps", below_min="wait")
     metrics = waits.metrics()
     assert metrics["below_least_s"] == 15.0
     # media of 2 s at 200 kbit/s wait, and the pacer sends them at 170 kbit/s behind the audio

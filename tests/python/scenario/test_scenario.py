@@ -72,14 +72,15 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                                     "tau_v": 200_000_000,
                                     "transient_frames": 8,
                                     "burst": 13_500,
-                                    "key_factor": 1.0,
+                                    "key_factor": 3.0,
                                     "scale_t": 0.15,
                                     "scale_b": 0.15,
                                 }
                             },
-                            "min": 150_000,
+                            "min": 30_000,
                             "max": 2_500_000,
                             "fps": 30.0,
+                            "below_min": "send",
                         },
                         "audio": None,
                         "feedback": {
@@ -317,8 +318,8 @@ WRONG = [
      '10: flows.call.media.pauses[1]: found "3s" to "2s"; expected pauses in order of time, each from begin to a later end'),
     ('"gcc" }', '"gcc", video = { source = "camera" } }', '10: flows.call.media.video: found {source = "camera"}; expected '
      "false, or a table whose source is statistical, ideal, greedy, frames, encoder or cbr"),
-    ('"gcc" }', '"gcc", video = { source = "ideal", schedule = [["0s", "1Mbps"], ["2s", "100kbps"]] } }',
-     '10: flows.call.media.video.schedule[2]: found "100kbps"; expected at least min (150kbps)'),
+    ('"gcc" }', '"gcc", video = { source = "ideal", schedule = [["0s", "1Mbps"], ["2s", "20kbps"]] } }',
+     '10: flows.call.media.video.schedule[2]: found "20kbps"; expected at least min (30kbps)'),
     ('"gcc" }', '"gcc", video = { source = "greedy", schedule = [["1s", "1Mbps"]] } }',
      '10: flows.call.media.video.schedule[1]: the first step is at "1s"; expected "0s"'),
     ('delay = "10ms"', "back = false", '8: flows.call: no links lead from "right" to "left" for feedback or acknowledgements'),

@@ -113,9 +113,7 @@ OTHER_NAMES = {
         "content": "below the controller, which a call sets up for it",
     },
     **{
-        f"{kind}Video": dict.fromkeys(
-            ("schedule", "key_interval", "requests", "below_min"), "left out where there is none"
-        )
+        f"{kind}Video": dict.fromkeys(("schedule", "key_interval", "requests"), "left out where there is none")
         for kind in ("Statistical", "Ideal", "Frames")
     },
     "GreedyVideo": {"schedule": "left out where there is none"},
