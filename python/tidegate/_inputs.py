@@ -48,12 +48,12 @@ _BYTES_A_BYTE = 6
 _TRACE_BYTES_A_BYTE = 12
 """Memory of a parsed recorded network for each byte of its limit, so that one which is refused at its end has cost less
 than 500 MB; honest files need five to ten."""
-_PAIR_BYTES, _ROW_BYTES, _CELL_BYTES = 56, 136, 32
-"""Memory of a line of two numbers (`Row` of `crates/sim/src/link/trace/mod.rs`), of a row of CSV with its slices of the
-text, and of a cell."""
-_TABLE_BYTES, _LIST_BYTES, _ENTRY_BYTES = 650, 144, 48
-"""Memory of a table, a list and an entry of JSON in `serde_json`: nodes of eleven entries, space for four values, and a
-value with half as much to grow."""
+_LINE_BYTES, _ROW_BYTES, _CELL_BYTES = 64, 180, 32
+"""Memory of a line of numbers (56 of a `Row` of `crates/sim/src/link/trace/mod.rs`, and so few that they are parsed
+in 2 s), of a row of CSV with its slices of the text and what is merged from it, and of a cell."""
+_TABLE_BYTES, _LIST_BYTES, _ENTRY_BYTES, _QUOTE_BYTES = 650, 144, 48, 16
+"""Memory of a table, a list, an entry and half a text of JSON in `serde_json`: nodes of eleven entries, space for four
+values, a value with half as much to grow, and the smallest piece of the heap."""
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -332,11 +332,12 @@ def check_trace(data: bytes, limit: int = TRACE.size) -> None:
     """
     commas = data.count(b",")
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
-        memory = _TABLE_BYTES * data.count(b"{") + _LIST_BYTES * data.count(b"[") + _ENTRY_BYTES * commas
+        memory = _TABLE_BYTES * data.count(b"{") + _LIST_BYTES * data.count(b"[")
+        memory += _ENTRY_BYTES * commas + _QUOTE_BYTES * data.count(b'"')
     elif commas:
         memory = _ROW_BYTES * data.count(b"\n") + _CELL_BYTES * commas
     else:
-        memory = _PAIR_BYTES * (data.count(b" ") + data.count(b"\t"))
+        memory = _LINE_BYTES * data.count(b"\n")
     _check_memory(memory, _TRACE_BYTES_A_BYTE * limit)
 
 

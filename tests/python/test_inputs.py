@@ -185,10 +185,13 @@ def test_toml_is_measured_before_it_is_parsed() -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        pytest.param(b"time_s,rate_bps\n" + b"0,1\n" * 99, 16_800, id="rows"),
-        pytest.param(b"1 1\n" * 99, 5_544, id="pairs"),
-        pytest.param(b"\xef\xbb\xbf [" + b'{"":0},' * 99 + b"0]", 69_246, id="tables"),
+        pytest.param(b"time_s,rate_bps\n" + b"0,1\n" * 99, 21_200, id="rows"),
+        pytest.param(b"1 1\n" * 99, 6_336, id="pairs"),
+        pytest.param(b"1\x0c1\n" * 99, 6_336, id="pairs with another space"),
+        pytest.param(b"1\n" * 99, 6_336, id="numbers"),
+        pytest.param(b"\xef\xbb\xbf [" + b'{"":0},' * 99 + b"0]", 72_414, id="tables"),
         pytest.param(b"[" + b"[0]," * 99 + b"0]", 19_152, id="lists"),
+        pytest.param(b"[" + b'"a",' * 99 + b"0]", 8_064, id="texts"),
     ],
 )
 def test_a_recorded_network_is_estimated_before_it_is_parsed(text: bytes, count: int) -> None:
@@ -196,8 +199,8 @@ def test_a_recorded_network_is_estimated_before_it_is_parsed(text: bytes, count:
     check_trace(text, limit)
     with pytest.raises(ValueError, match="so many values"):
         check_trace(text, limit - 1)
-    # an opportunity costs no more than its text
-    check_trace(b"1\n" * (TRACE.size // 2), TRACE.size)
+    # an hour at 20 Mbit/s in mahimahi's form
+    check_trace(b"1000000\n" * 6_000_000, TRACE.size)
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
     // before the first ping the delay is that of the first ping
     let first = rows.iter().find_map(|row| row.delay);
     rows.iter_mut().take_while(|row| row.delay.is_none()).for_each(|row| row.delay = first);
-    Trace::from_stretches(file, &stretches(file, &rows, None)?)
+    Trace::from_stretches(file, stretches(file, &rows, None)?)
 }
 
 /// Parses [`Format::Lumos`].
@@ -154,7 +154,7 @@ pub(crate) fn lumos(file: &File<'_>) -> Result<Trace, TraceError> {
             Ok(Stretch { length, rate, loss: None, delay: None })
         })
         .collect();
-    Trace::from_stretches(file, &stretches?)
+    Trace::from_stretches(file, stretches?)
 }
 
 /// Parses [`Format::Csv`].
@@ -204,7 +204,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         }
         None => None,
     };
-    Trace::from_stretches(file, &stretches(file, &rows, end)?)
+    Trace::from_stretches(file, stretches(file, &rows, end)?)
 }
 
 /// The value of a comment `# duration_s=...`.

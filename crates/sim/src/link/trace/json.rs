@@ -116,7 +116,7 @@ pub(crate) fn opennetlab(file: &File<'_>, options: &ReadOptions) -> Result<Trace
     if stretches.is_empty() {
         return Err(file.error(Some(key.to_owned()), "no trace_pattern", expected));
     }
-    Trace::from_stretches(file, &stretches)
+    Trace::from_stretches(file, stretches)
 }
 
 #[derive(Deserialize)]
@@ -158,7 +158,7 @@ pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
     }
     let origin = rows[0].time;
     rows.iter_mut().for_each(|row| row.time -= origin.min(row.time));
-    Trace::from_stretches(file, &stretches(file, &rows, None)?)
+    Trace::from_stretches(file, stretches(file, &rows, None)?)
 }
 
 #[derive(Deserialize)]
@@ -194,5 +194,5 @@ pub(crate) fn pion_phases(file: &File<'_>, options: &ReadOptions) -> Result<Trac
         let loss = Some(fraction(file, &entry, phase.loss, 0.01)?);
         stretches.push(Stretch { length, rate, loss, delay: None });
     }
-    Trace::from_stretches(file, &stretches)
+    Trace::from_stretches(file, stretches)
 }

@@ -283,35 +283,37 @@ impl Trace {
     }
 
     /// A trace of successive stretches. It has losses or delays if any stretch has them.
-    fn from_stretches(file: &File<'_>, stretches: &[Stretch]) -> Result<Self, TraceError> {
+    fn from_stretches(file: &File<'_>, stretches: Vec<Stretch>) -> Result<Self, TraceError> {
         let mut begin = Time::ZERO;
-        let (mut rates, mut losses, mut delays) = (Vec::new(), Vec::new(), Vec::new());
-        for stretch in stretches.iter().filter(|stretch| stretch.length > Span::ZERO) {
+        let any_stretch = |has: fn(&Stretch) -> bool| stretches.iter().any(has);
+        // columns that the file does not have take no memory
+        let mut losses = any_stretch(|stretch| stretch.loss.is_some()).then(Vec::new);
+        let mut delays = any_stretch(|stretch| stretch.delay.is_some()).then(Vec::new);
+        let mut rates = Vec::new();
+        for stretch in stretches.into_iter().filter(|stretch| stretch.length > Span::ZERO) {
             // each stretch may be that long, but a sum of them would not fit into nanoseconds, nor be parsed again
             if LONGEST - (begin - Time::ZERO) < stretch.length {
                 let found = "rows with a total duration of more than 49 days";
                 return Err(file.error(None, found, "at most 49 days; are the times in another unit?"));
             }
             rates.push((begin, stretch.rate));
-            losses.push((begin, stretch.loss.filter(|&p| p > 0.0).map_or(Loss::None, Loss::Bernoulli)));
-            delays.push((begin, stretch.delay.unwrap_or_default()));
+            if let Some(losses) = &mut losses {
+                let loss = stretch.loss.filter(|&p| p > 0.0).map_or(Loss::None, Loss::Bernoulli);
+                losses.push((begin, loss));
+            }
+            if let Some(delays) = &mut delays {
+                delays.push((begin, stretch.delay.unwrap_or_default()));
+            }
             begin += stretch.length;
         }
         let period = Some(begin - Time::ZERO);
         // the times increase: only the first one can be missing
         let wrong = |_| file.error(None, "no duration", "at least one row that lasts longer than 0 s");
-        let any_stretch = |has: fn(&Stretch) -> bool| stretches.iter().any(has);
         Ok(Self {
             name: file.name.to_owned(),
             capacity: Capacity::Rates(Steps::new(&rates, period).map_err(wrong)?),
-            loss: any_stretch(|stretch| stretch.loss.is_some())
-                .then(|| Phases::new(losses, period))
-                .transpose()
-                .map_err(wrong)?,
-            delay: any_stretch(|stretch| stretch.delay.is_some())
-                .then(|| Phases::new(delays, period))
-                .transpose()
-                .map_err(wrong)?,
+            loss: losses.map(|losses| Phases::new(losses, period)).transpose().map_err(wrong)?,
+            delay: delays.map(|delays| Phases::new(delays, period)).transpose().map_err(wrong)?,
         })
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn seconds_mbps(file: &File<'_>) -> Result<Trace, TraceError> {
         }
         rows.push(Row { line, time: time - origin, rate, loss: None, delay: None });
     }
-    Trace::from_stretches(file, &stretches(file, &rows, None)?)
+    Trace::from_stretches(file, stretches(file, &rows, None)?)
 }
 
 /// The value of a comment of the form `# :key=value` whose key begins with `prefix`.
@@ -112,5 +112,5 @@ pub(crate) fn data_rate_pattern(file: &File<'_>, options: &ReadOptions) -> Resul
             Ok(Stretch { length, rate, loss: None, delay: None })
         })
         .collect();
-    Trace::from_stretches(file, &stretches?)
+    Trace::from_stretches(file, stretches?)
 }
