@@ -250,11 +250,6 @@ impl Sender {
         self.streams.iter().map(|stream| stream.signalled.ssrc)
     }
 
-    /// Bytes of RTP sent so far, headers included.
-    pub(crate) fn sent_bytes(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.traffic().bytes).sum()
-    }
-
     /// Passes the draws of each of its random substreams to `visit`.
     pub(crate) fn draws(&self, visit: &mut dyn FnMut(Draws)) {
         for stream in &self.streams {

@@ -16,6 +16,11 @@ use tidegate_core::wire::rtp;
 use tidegate_core::{Body, Datagram, Frame, Kind, Size, Time};
 
 impl Sender {
+    /// Bytes of RTP sent so far, headers included.
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.traffic().bytes).sum()
+    }
+
     /// Sends all packets that may leave now.
     pub(super) fn drain(&mut self, now: Time, path: &Path, out: &mut dyn Driver) {
         while self.packets_left > 0
