@@ -160,16 +160,20 @@ def _media_counts(media: Ir, length: int, bits: float) -> tuple[float, float]:
         case "rfc3550":
             reports = 2 * seconds * (feedback["bandwidth"] or media["max_rate"]) / _REPORT_BITS
         case "libwebrtc":
-            reports = _libwebrtc_reports(seconds, most, video=media["video"] is not None)
+            reports = _libwebrtc_reports(media, seconds, min(most, bits / seconds))
         case interval:
             reports = over(2 * length, interval)
     packets = min(most * seconds, bits) / 8 / (media["payload"] + media["overhead"] + _RTP_BYTES)
     return packets + reports, _MEDIA_ROWS * seconds + reports
 
 
-def _libwebrtc_reports(seconds: float, rate: float, *, video: bool) -> float:
+def _libwebrtc_reports(media: Ir, seconds: float, rate: float) -> float:
     """Reports of both ends of a call by libwebrtc's rule: with video each second, and of its sender by its rate."""
-    return seconds * (1 + max(1.0, rate / _REPORT_BITS)) if video else 2 * seconds / _AUDIO_REPORT_S
+    video, audio = media["video"], media["audio"]
+    if video is None:
+        return 2 * seconds / _AUDIO_REPORT_S
+    most = float(video["max"]) + (float(audio["rate"]) if audio else 0.0)
+    return seconds * (1 + max(1.0, min(rate, most) / _REPORT_BITS))
 
 
 def _udp_packets(udp: Ir, length: int) -> float:

@@ -88,7 +88,8 @@ class Feedback(Model):
     divided by the session bandwidth in kbit/s (section 6.2), for either end. "libwebrtc" is the rule of its
     `RTCPSender`, with the profile free: an end reports on video that it sends each 360 s divided by the rate in
     kbit/s, but at least each second, on video that it receives each second, and on audio without video each 5 s.
-    With "auto" it is "rfc3550". With the profile avpf there is rr_interval instead of a time."""
+    With "auto" it is "libwebrtc" with the profile free, and "rfc3550" with the others. With the profile avpf there is
+    rr_interval instead of a time."""
     profile: Literal["free", "avp", "avpf"] = "free"
     """Times at which RTCP may be sent: feedback at any time and reports by RFC 3550, as WebRTC does in effect (free);
     feedback only with the reports of RFC 3550 section 6.3 (avp); feedback early where RFC 4585 section 3.5 allows it
@@ -110,7 +111,9 @@ class Feedback(Model):
     @property
     def report_times(self) -> Literal["rfc3550", "libwebrtc"] | Duration:
         """Rule for the times of RTCP reports, or the shortest time between two of them."""
-        return "rfc3550" if self.reports == "auto" else self.reports
+        if self.reports == "auto":
+            return "libwebrtc" if self.profile == "free" else "rfc3550"
+        return self.reports
 
     def problems(self, path: Path, duration: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""
@@ -212,7 +215,8 @@ class Media(StatedDefaults, Model):
         "auto"
     )
     """Repair of video losses: requests and retransmission (nack), requests of key frames (pli), parity (fec), as a
-    table says; or none. With "auto" nothing is repaired."""
+    table says; or none. With "auto" video is repaired as in a WebRTC call, by requests of packets and of key frames,
+    whatever the controller is."""
     ecn: Literal["auto", "off", "ect0", "ect1"] = "auto"
     """ECN codepoint of the RTP packets: none (off), ECT(0) (ect0; RFC 3168, RFC 6679), ECT(1) (ect1; RFC 9331), or as
     the controller needs (auto)."""
@@ -268,8 +272,10 @@ class Media(StatedDefaults, Model):
 
     @property
     def repair_methods(self) -> Repair:
-        """Methods of repair that are on."""
-        return self.repair if isinstance(self.repair, Repair) else Repair()
+        """Methods of repair that are on: of video by default those of WebRTC, requests of packets and of key frames."""
+        if isinstance(self.repair, Repair):
+            return self.repair
+        return Repair() if self.repair == "none" or self.video is False else Repair(nack=True, pli=True)
 
     @property
     def first_rate(self) -> Rate:

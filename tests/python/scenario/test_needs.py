@@ -87,7 +87,11 @@ def chain(flow: dict[str, Any], record: str, duration: str, *capacities: Any) ->
 CALL: dict[str, Any] = {"media": {"controller": "gcc", "max_rate": "1Mbps"}}
 TCP: dict[str, Any] = {"tcp": {}}
 GREEDY: dict[str, Any] = {
-    "media": {"max_rate": "1Gbps", "video": {"source": "greedy"}, "feedback": {"bandwidth": "1Mbps"}}
+    "media": {
+        "max_rate": "1Gbps",
+        "video": {"source": "greedy"},
+        "feedback": {"bandwidth": "1Mbps", "reports": "rfc3550"},
+    }
 }
 FLOOD: dict[str, Any] = {"udp": {"rate": "100Mbps"}}
 BURSTS = {"schedule": [["0s", "500Mbps"], ["2s", "1Mbps"]]}
@@ -108,7 +112,12 @@ SHAPES = {
     "a capture": shape("udp", 10, "200s", "packets", capture=True),
     "calls with fast access, packets": dumbbell([GREEDY] * 5, "packets", "10Mbps", "200s"),
     "a call below its link": shape("call", 1, "1500s", "packets", links=[{"capacity": "1Gbps"}]),
-    "reports of a fast session": chain({"media": {"max_rate": "1Gbps"}}, "series", "500s", "10Gbps"),
+    "reports of a fast session": chain(
+        {"media": {"max_rate": "1Gbps", "feedback": {"reports": "rfc3550"}}}, "series", "500s", "10Gbps"
+    ),
+    "reports at libwebrtc's times": chain(
+        {"media": {"max_rate": "1Gbps", "video": {"source": "greedy", "max": "15Mbps"}}}, "series", "500s", "20Mbps"
+    ),
     "a fast bottleneck": chain(TCP, "packets", "10s", "1Gbps"),
     "a bottleneck of several hops": chain(TCP, "packets", "300s", "10Gbps", "1Gbps", "20Mbps", "1Gbps"),
     "a fast link with nothing on it": {

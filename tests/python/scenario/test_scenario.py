@@ -86,7 +86,7 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                         "feedback": {
                             "format": "twcc",
                             "interval": None,
-                            "reports": "rfc3550",
+                            "reports": "libwebrtc",
                             "profile": "free",
                             "bandwidth": None,
                             "reduced_size": False,
@@ -94,6 +94,10 @@ def test_the_engine_gets_base_units_and_no_defaults_are_left() -> None:
                             "ecn_reports": False,
                         },
                         "playout": {"adaptive": {"min": 0, "max": 1_000_000_000}},
+                        "repair": {
+                            "nack": {"wait": 0, "requests": 100, "keep": None},
+                            "pli": {"interval": 300_000_000},
+                        },
                         "ecn": "off",
                         "ecn_initiation": False,
                         "circuit_breaker": "watch",

@@ -24,7 +24,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
     (folder / "clip_500.txt").write_text("".join(f"{n} P 0 0 {size}\n" for n, size in enumerate(sizes)))
     video = {"source": "frames", "ladder": str(folder / "clip_*.txt"), "group": GROUP, "max": "600kbps", "fps": 25}
     media = {"controller": "fixed:2Mbps", "max_rate": "2Mbps", "video": video, "playout": {"fixed": "100ms"}}
-    media |= {"payload": f"{PAYLOAD}B"}
+    media |= {"payload": f"{PAYLOAD}B", "repair": "none"}
     link = {"name": "wire", "capacity": "20Mbps", "delay": "10ms", "loss": LOSS, "back": {"loss": 0.0}}
     scenario = {"duration": f"{GROUPS * GROUP / 25 + 1}s", "links": [link], "flows": [{"name": "call", "media": media}]}
     return run(Scenario.from_dict(scenario), 1, "packets")

@@ -191,7 +191,8 @@ def test_receivers_report_marks_that_their_feedback_does_not_tell(form: str) -> 
 def test_a_sender_finds_out_whether_its_path_carries_ecn(path: str, form: str, check: str) -> None:
     """Initiation by RFC 6679: a few packets are tried, and all or none follow."""
     controller = listener("ect0")
-    made = scenario(controller, "drop-tail", ecn_initiation="rtp", feedback={"format": form}).to_dict()
+    feedback = {"format": form, "reports": "rfc3550"}  # the first 200 packets are tried within the first reports
+    made = scenario(controller, "drop-tail", ecn_initiation="rtp", feedback=feedback).to_dict()
     made["links"][0] |= {"ecn": path, "capacity": "2Mbps"}
     made["links"][0]["back"] |= {"ecn": "pass"}
     made["flows"][0]["media"]["controller"] = controller
