@@ -362,6 +362,9 @@ pub trait Recorder: Send + Any {
     fn cell(&mut self, now: Time, cell: &CellRecord) {}
     /// Takes the average capacity of a link in a bin that began at `from`, at the bin's end.
     fn capacity(&mut self, from: Time, node: NodeId, rate: Rate) {}
+    /// Takes the mean capacities between two instants, at the second one, of all links that know theirs; [`Rate::MAX`] for
+    /// no limit.
+    fn capacities(&mut self, from: Time, to: Time, rates: &[(NodeId, Rate)]) {}
     /// Takes the fill level of a queue, once per bin.
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {}
 }

@@ -18,6 +18,7 @@ use tidegate_core::{
     Body, Cause, Datagram, Ecn, FlowId, Frame, Kind, Level, NodeId, Rate, Recorder, RouteId, Size, Span, Time,
 };
 use tidegate_sim::record::columns::{Column, Table};
+use tidegate_sim::record::target::Sharing;
 use tidegate_sim::record::{FlowInfo, Recording};
 
 /// Targets and internals of the controller of one direction, as the recording has them.
@@ -89,6 +90,8 @@ impl Recorded {
             tightest: None,
             links: Vec::new(),
             overhead: UDP_HEADERS,
+            sharing: Sharing::Unknown,
+            pauses: Vec::new(),
         });
         let bin = BIN.max(Span::from_nanos(length / MAX_BINS));
         let names = vec!["network".to_owned()];
@@ -296,7 +299,7 @@ fn remove_unknown(summary: Value, coverages: &[Coverage]) -> Value {
 /// have.
 fn is_determined(metric: &str, coverage: &Coverage) -> bool {
     match metric {
-        "flow" | "kind" | "controller" | "start_s" | "stop_s" | "packets_sent" => true,
+        "flow" | "kind" | "controller" | "start_s" | "stop_s" | "packets_sent" | "target_rate_bps" => true,
         "sending_rate_bps" | "bytes_sent" | "retransmissions" | "repair_overhead" => coverage.sent,
         "receive_rate_bps"
         | "packets_received"

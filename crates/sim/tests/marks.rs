@@ -8,6 +8,7 @@ use tidegate_core::{
     Datagram, Ecn, FlowId, Kind, Level, Node, NodeId, Outbox, Packet, Port, Rate, RouteId, Size, Span, Time,
 };
 use tidegate_sim::link::queue::{Moment, QueueDiscipline, Waiting};
+use tidegate_sim::record::target::Sharing;
 use tidegate_sim::record::{FlowInfo, LinkInfo, Recording};
 use tidegate_sim::{LinkSettings, ManagedLink, Sink, World};
 
@@ -102,6 +103,8 @@ fn recorded(ecn: Ecn) -> Recording {
         tightest: None,
         links: vec![NodeId(1)],
         overhead: 28,
+        sharing: Sharing::Fixed,
+        pauses: vec![],
     };
     let links = vec![LinkInfo { node: NodeId(1), name: "link".into(), capacity: None }];
     let names = nodes.iter().map(|node| node.name().to_owned()).collect();

@@ -14,6 +14,7 @@ use tidegate_core::record::{FrameRecord, FrameSent, RepairRecord, RtcpRecord};
 use tidegate_core::{Cause, Decision, Ecn, FlowId, NodeId, Packet, Recorder, Size, Span, Time};
 use tidegate_recordings::clocks::{Clock, Pair, aligned};
 use tidegate_sim::record::summary::Warning;
+use tidegate_sim::record::target::Sharing;
 use tidegate_sim::record::{FlowInfo, LinkInfo, Recording};
 use tidegate_sim::scenario::Outcome;
 
@@ -163,6 +164,8 @@ fn recording(offer: &Offer, duration: Span, warmup: Span) -> Recording {
         tightest: None,
         links: vec![NETWORK],
         overhead: offer.overhead,
+        sharing: Sharing::Unknown,
+        pauses: Vec::new(),
     };
     let link = LinkInfo { node: NETWORK, name: "network".to_owned(), capacity: None };
     let names = vec![link.name.clone(), format!("{}.sender", offer.flow), format!("{}.receiver", offer.flow)];

@@ -10,7 +10,7 @@ use std::any::Any;
 use tidegate_core::RouteId;
 use tidegate_core::node::Inside;
 use tidegate_core::outbox::{Died, Handed, PacketAccount};
-use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Recorder, Span, Time};
+use tidegate_core::{Node, NodeId, Outbox, Packet, Port, Rate, Recorder, Span, Time};
 
 /// Largest number of events at one instant, plus 100 for each node; more are an endless loop, which stops the run.
 const EVENTS_AT_ONE_INSTANT: u64 = 100_000;
@@ -85,6 +85,12 @@ pub struct World {
     watched: Vec<NodeId>,
     /// Nodes that can tell their capacity.
     measured: Vec<NodeId>,
+    /// Interval between measurements of all capacities at once, and the time of the next one.
+    intervals: Option<(Span, Time)>,
+    /// The capacities of the last interval; a field so that the memory is reused.
+    rates: Vec<(NodeId, Rate)>,
+    /// Time of the next sample or measurement.
+    next_sample: Time,
 }
 
 impl World {
@@ -128,6 +134,9 @@ impl World {
             samples: None,
             watched: Vec::new(),
             measured: Vec::new(),
+            intervals: None,
+            rates: Vec::new(),
+            next_sample: Time::MAX,
             nodes,
         }
     }
@@ -153,11 +162,24 @@ impl World {
             .map(NodeId)
             .filter(|id| self.nodes[id.0 as usize].backlog(self.now).is_some())
             .collect();
+        self.find_measured(bin);
+        self.samples = Some((bin, self.now));
+        self.next_sample = self.now;
+    }
+
+    /// Tells the recorder the capacities of all links at once, at the end of every `interval`.
+    pub fn measure_every(&mut self, interval: Span) {
+        assert!(interval > Span::ZERO, "an interval of {interval}");
+        self.find_measured(interval);
+        self.intervals = Some((interval, self.now + interval));
+        self.next_sample = self.next_sample.min(self.now + interval);
+    }
+
+    fn find_measured(&mut self, span: Span) {
         let now = self.now;
         let nodes = (0_u32..).map(NodeId).zip(&mut self.nodes);
-        let measured = nodes.filter_map(|(id, node)| node.capacity(now, now + bin).map(|_| id));
+        let measured = nodes.filter_map(|(id, node)| node.capacity(now, now + span).map(|_| id));
         self.measured = measured.collect();
-        self.samples = Some((bin, self.now));
     }
 
     /// The present time.
@@ -306,11 +328,16 @@ impl World {
     /// # Errors
     /// As [`World::finish`].
     pub fn finish_with_nodes(mut self) -> Result<Ended, Stopped> {
-        // the bin that the end cuts short
+        // the bin and the interval that the end cuts short
         if let Some((bin, next)) = self.samples
             && next - bin < self.now
         {
             self.measure(next - bin, self.now);
+        }
+        if let Some((interval, next)) = self.intervals
+            && next - interval < self.now
+        {
+            self.end_interval(next - interval, self.now);
         }
         for id in 0..self.nodes.len() {
             self.out.set_node(NodeId(id as u32));
@@ -431,18 +458,40 @@ impl World {
         self.stopped(self.out.node(), reason)
     }
 
-    /// Samples the queues at every bin boundary before `until`, and the capacities in the bin that ends there.
+    /// Samples the queues at every bin boundary before `until`, and the capacities in the bins and intervals that end
+    /// there.
     #[inline]
     fn sample(&mut self, until: Time) {
         // called at every event, and mostly with nothing to sample
-        if let Some((bin, next)) = self.samples
-            && next < until
-        {
-            self.sample_from(bin, next, until);
+        if self.next_sample < until {
+            self.sample_all(until);
         }
     }
 
     #[cold]
+    fn sample_all(&mut self, until: Time) {
+        if let Some((bin, next)) = self.samples {
+            self.sample_from(bin, next, until);
+        }
+        if let Some((interval, mut next)) = self.intervals {
+            while next < until {
+                self.end_interval(next - interval, next);
+                next += interval;
+            }
+            self.intervals = Some((interval, next));
+        }
+        let next = [self.samples, self.intervals].into_iter().flatten().map(|(_, next)| next);
+        self.next_sample = next.min().unwrap_or(Time::MAX);
+    }
+
+    /// Tells the recorder the mean capacities of all links in `[from, to)`.
+    fn end_interval(&mut self, from: Time, to: Time) {
+        let Self { nodes, measured, rates, out, .. } = self;
+        rates.clear();
+        rates.extend(measured.iter().filter_map(|&id| Some((id, nodes[id.0 as usize].capacity(from, to)?))));
+        out.record.capacities(from, to, rates);
+    }
+
     fn sample_from(&mut self, bin: Span, mut next: Time, until: Time) {
         while next < until {
             for &id in &self.watched {

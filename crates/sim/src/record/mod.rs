@@ -24,6 +24,7 @@ pub mod repair;
 pub mod speech;
 pub mod summary;
 mod tables;
+pub mod target;
 pub mod viewing;
 
 use bins::Bins;
@@ -33,6 +34,7 @@ use digest::Digest;
 use flow::{Bin, FlowStats};
 use member::{MemberInfo, MemberStats};
 use std::collections::VecDeque;
+use target::{Sharing, Targets};
 use tidegate_core::datagram::Body;
 use tidegate_core::record::Backlog;
 use tidegate_core::record::{
@@ -70,6 +72,10 @@ pub struct FlowInfo {
     pub links: Vec<NodeId>,
     /// Bytes of IP and UDP headers that are counted in its packets.
     pub overhead: u32,
+    /// Its part in the rate that others find available.
+    pub sharing: Sharing,
+    /// Times in which its sources are off, `[from, to)`, in order.
+    pub pauses: Vec<(Time, Time)>,
 }
 
 /// Description of a node that is a link for the recording.
@@ -156,6 +162,7 @@ pub struct Recording {
     link_of: Vec<Option<u32>>,
     link_stats: Vec<LinkStats>,
     stats: Vec<FlowStats>,
+    targets: Targets,
     series: Vec<Bins<Bin>>,
     decisions: Vec<DecisionRow>,
     last_decision: Vec<Option<(Rate, Rate, Option<Size>)>>,
@@ -205,6 +212,7 @@ impl Recording {
             capture: false,
             bin,
             stats: vec![FlowStats::new(warmup); count],
+            targets: Targets::new(warmup, count, node_names.len()),
             series,
             last_decision: vec![None; count],
             flows,
@@ -240,6 +248,7 @@ impl Recording {
         Self {
             link_stats: self.link_stats.clone(),
             stats: self.stats.clone(),
+            targets: self.targets.clone(),
             open: self.open.clone(),
             members: self.members.clone(),
             member_stats: self.member_stats.clone(),
@@ -251,6 +260,13 @@ impl Recording {
     #[must_use]
     pub fn with_capture(mut self) -> Self {
         self.capture = true;
+        self
+    }
+
+    /// Enables the comparison of targets with available rates, which needs [`tidegate_core::Recorder::capacities`].
+    #[must_use]
+    pub fn with_available_rates(mut self) -> Self {
+        self.targets.compare();
         self
     }
 

@@ -53,6 +53,7 @@ impl Recorder for Recording {
             stats.sent.add(packet);
             stats.repair.sent(packet);
         }
+        self.targets.sent(now, flow, self.flows[flow].sharing, packet.size);
         if let Some(bins) = self.series.get_mut(flow) {
             let bin = bins.at(now);
             bin.sent += u64::from(packet.size);
@@ -262,6 +263,7 @@ impl Recorder for Recording {
             return;
         }
         self.last_decision[index] = Some(policy);
+        self.targets.decided(now, index, &self.flows[index], decision.target);
         self.stats[index].digest.add_all([
             tag::DECISION ^ decision.target.as_bps(),
             decision.pacing.as_bps(),
@@ -391,6 +393,10 @@ impl Recorder for Recording {
         if self.level >= Level::Series {
             self.truth.push((from, node.0, rate));
         }
+    }
+
+    fn capacities(&mut self, from: Time, to: Time, rates: &[(NodeId, Rate)]) {
+        self.targets.end_interval(&self.flows, (from, to), rates);
     }
 
     fn backlog(&mut self, now: Time, node: NodeId, backlog: Backlog) {

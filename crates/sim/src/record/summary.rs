@@ -135,6 +135,7 @@ impl Recording {
         let media = info.kind == "media";
         let seconds = window(&stats.seconds, from, to);
         let quality = Quality::of(stats, info.kind);
+        let target = self.targets.metrics(flow, info);
         FlowSummary {
             flow: info.name.clone(),
             kind: info.kind,
@@ -213,6 +214,15 @@ impl Recording {
             utilisation: tightest.and_then(|c| rate(stats.received.bytes).map(|r| r / c)),
             convergence_time_s: convergence(stats, info),
             oscillation_hz: oscillation(&seconds),
+            target_rate_bps: target.target,
+            available_rate_bps: target.available,
+            target_excess_fraction: target.excess,
+            target_shortfall_fraction: target.shortfall,
+            target_over_fraction: target.over,
+            target_under_fraction: target.under,
+            available_rate_changes: target.changes,
+            target_unconverged: target.unconverged,
+            target_convergence_s: target.convergence,
         }
     }
 
@@ -324,6 +334,7 @@ fn oscillation(rates: &[f64]) -> Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::target::Sharing;
 
     #[test]
     fn jain_by_hand() {
@@ -353,6 +364,8 @@ mod tests {
             tightest: None,
             links: vec![],
             overhead: 28,
+            sharing: Sharing::Unknown,
+            pauses: vec![],
         };
         let mut stats = FlowStats::new(Time::ZERO);
         for second in 10..70 {

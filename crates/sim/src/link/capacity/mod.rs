@@ -8,6 +8,7 @@ mod brownian;
 mod constant;
 mod opportunities;
 mod replaced;
+mod replays;
 mod schedule;
 mod statuses;
 mod variable;
@@ -24,6 +25,7 @@ pub use statuses::{Status, Statuses};
 use crate::refusal::{Refusal, ensure};
 use opportunities::{Opportunities, Playback};
 use replaced::Replaced;
+use replays::Replays;
 use tidegate_core::rng::Draws;
 use tidegate_core::{Rate, Size, Span, Stream, Time};
 use variable::Variable;
@@ -57,15 +59,15 @@ pub enum Server {
     Schedule(Box<Schedule>),
     /// Recorded opportunities.
     Opportunities(Box<Opportunities<Playback>>),
-    /// The rate process of the Sprout paper, in two copies: one for the capacity in the record, one for the packets.
+    /// The rate process of the Sprout paper, in copies: for the capacity in the record, and one for the packets.
     Brownian {
-        /// Copy for the record.
-        replay: Box<Replay>,
+        /// Copies for the record.
+        replays: Box<Replays<Replay>>,
         /// Copy for the packets.
         now: Box<Opportunities<Brownian>>,
     },
     /// One of several capacities at a time. Packets take no time and never wait: those beyond the capacity are lost.
-    Statuses(Box<StatusReplay>),
+    Statuses(Box<StatusReplays>),
 }
 
 impl Server {
@@ -96,7 +98,7 @@ impl Server {
         settings.check()?;
         let process = Brownian::new(settings, Stream::new(seed, name, "service"));
         Ok(Self::Brownian {
-            replay: Box::new(Replay::new(process.clone())),
+            replays: Box::new(Replays::new(Replay::new(process.clone()))),
             now: Box::new(Opportunities::new(process, settings.bytes)),
         })
     }
@@ -107,12 +109,8 @@ impl Server {
     /// When a setting is out of its range.
     pub fn statuses(settings: Statuses, seed: u64, name: &str) -> Result<Self, Refusal> {
         settings.check()?;
-        let start = StatusProcess::new(settings, Stream::new(seed, name, "status"));
-        Ok(Self::Statuses(Box::new(StatusReplay {
-            process: start.clone(),
-            start,
-            measured_until: Time::ZERO,
-        })))
+        let process = StatusProcess::new(settings, Stream::new(seed, name, "status"));
+        Ok(Self::Statuses(Box::new(StatusReplays(Replays::new(process)))))
     }
 
     /// The rate from which a queue limit in time is computed: the constant rate, the mean over the period of a
@@ -128,7 +126,7 @@ impl Server {
             Self::Schedule(service) => service.steps().nominal_rate(),
             Self::Opportunities(service) => service.instants.list.mean_rate(),
             Self::Brownian { now, .. } => now.instants.settings().mean_rate(),
-            Self::Statuses(replay) => replay.start.settings().mean_rate(),
+            Self::Statuses(replays) => replays.0.start().settings().mean_rate(),
         }
     }
 
@@ -222,8 +220,8 @@ impl Server {
                 let count = list.count_before(to) - list.count_before(from);
                 Size::from_bytes(count * u64::from(list.bytes())).per(to - from)
             }
-            Self::Brownian { replay, .. } => replay.bytes_between(from, to).per(to - from),
-            Self::Statuses(replay) => replay.mean_rate(from, to),
+            Self::Brownian { replays, .. } => replays.at(from, to).bytes_between(from, to).per(to - from),
+            Self::Statuses(replays) => replays.0.at(from, to).mean_rate(from, to),
         }
     }
 
@@ -242,7 +240,7 @@ impl Server {
     /// The process of a link with statuses, from its beginning; `None` for other links, where packets wait.
     pub(crate) fn status_process(&self) -> Option<StatusProcess> {
         match self {
-            Self::Statuses(replay) => Some(replay.start.clone()),
+            Self::Statuses(replays) => Some(replays.0.start().clone()),
             _ => None,
         }
     }
@@ -257,28 +255,25 @@ impl Server {
     }
 }
 
-/// A second copy of a Brownian process, which runs from the beginning for the capacity in the record.
+/// Copies of the statuses for the capacity in the record; the medium has the copy for packets.
+#[derive(Clone, Debug)]
+pub struct StatusReplays(Replays<StatusProcess>);
+
+/// A copy of a Brownian process, which runs from the beginning for the capacity in the record.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    start: Brownian,
     process: Brownian,
-    /// The next opportunity, and the end of the last measured interval.
+    /// The next opportunity.
     pending: i64,
-    measured_until: Time,
 }
 
 impl Replay {
-    fn new(start: Brownian) -> Self {
-        let mut process = start.clone();
+    fn new(mut process: Brownian) -> Self {
         let pending = process.next();
-        Self { start, process, pending, measured_until: Time::ZERO }
+        Self { process, pending }
     }
 
     fn bytes_between(&mut self, begin: Time, end: Time) -> Size {
-        if begin < self.measured_until {
-            *self = Self::new(self.start.clone());
-        }
-        self.measured_until = end;
         let mut bytes = 0;
         while self.pending < end.as_nanos() {
             if self.pending >= begin.as_nanos() {
@@ -287,24 +282,5 @@ impl Replay {
             self.pending = self.process.next();
         }
         Size::from_bytes(bytes)
-    }
-}
-
-/// A second copy of the statuses, which runs from the first one for the capacity in the record; the medium has the
-/// copy for packets.
-#[derive(Clone, Debug)]
-pub struct StatusReplay {
-    start: StatusProcess,
-    process: StatusProcess,
-    measured_until: Time,
-}
-
-impl StatusReplay {
-    fn mean_rate(&mut self, begin: Time, end: Time) -> Rate {
-        if begin < self.measured_until {
-            self.process = self.start.clone();
-        }
-        self.measured_until = end;
-        self.process.mean_rate(begin, end)
     }
 }

@@ -8,7 +8,7 @@ use crate::scenario::{
     ReportInterval, ReportRule, Scenario, SpurtsSpec, VideoSource,
 };
 use std::sync::Arc;
-use tidegate_core::control::Limits;
+use tidegate_core::control::{FeedbackKind, Limits};
 use tidegate_core::{Ecn, FlowId, NodeId, Rate, Span, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
@@ -18,11 +18,13 @@ use tidegate_endpoint::{
 };
 
 impl Builder<'_> {
-    /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions.
-    pub(super) fn media(&mut self, make: &mut Makers<'_>) -> Result<(), Refusal> {
+    /// The endpoints of all media flows: two for each flow, or two for a pair of flows in opposite directions. Returns the
+    /// flows whose controllers need no feedback, and so do not adapt.
+    pub(super) fn media(&mut self, make: &mut Makers<'_>) -> Result<Vec<FlowId>, Refusal> {
         let scenario = self.scenario;
         let mut plans = Plans::new(scenario)?;
         let mut built = vec![false; scenario.flows.len()];
+        let mut without_feedback = Vec::new();
         for (index, flow) in scenario.flows.iter().enumerate() {
             let FlowKind::Media(media) = &flow.kind else { continue };
             if built[index] {
@@ -53,10 +55,11 @@ impl Builder<'_> {
             if let Some(peer) = pair {
                 built[peer] = true;
             }
-            self.call(index, pair, &mut plans, make).map_err(|refusal| refusal.at(&key))?;
+            self.call(index, pair, &mut plans, &mut without_feedback, make)
+                .map_err(|refusal| refusal.at(&key))?;
         }
         self.nodes.extend(plans.nodes());
-        Ok(())
+        Ok(without_feedback)
     }
 
     fn call(
@@ -64,6 +67,7 @@ impl Builder<'_> {
         index: usize,
         pair: Option<usize>,
         plans: &mut Plans,
+        without_feedback: &mut Vec<FlowId>,
         make: &mut Makers<'_>,
     ) -> Result<(), Refusal> {
         let scenario = self.scenario;
@@ -84,6 +88,8 @@ impl Builder<'_> {
         for (settings, route, (node, _)) in [(caller, forward, slots[0]), (callee, backward, slots[1])] {
             let flow = settings.send.as_ref().map(|send| send.flow);
             let priority = flow.and_then(|flow| plans.priority(flow));
+            let needs_none = |send: &&SendSettings| send.controller.needs().feedback == FeedbackKind::None;
+            without_feedback.extend(settings.send.as_ref().filter(needs_none).map(|send| send.flow));
             if let (Some(_), Some(send)) = (priority, &settings.send)
                 && send.controller.coupled_rate().is_none()
             {

@@ -14,13 +14,16 @@ use crate::engine::world::World;
 use crate::link::trace::Trace;
 use crate::radio::Access;
 use crate::record::member::MemberInfo;
+use crate::record::target::{INTERVAL, Sharing};
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
 use crate::scenario::external::External;
 use crate::scenario::moves::{Moves, of_flows};
 use crate::scenario::run::Run;
 use crate::scenario::tightest_link::capacity;
-use crate::scenario::{AccessSpec, Capacity, FlowKind, FlowSpec, Scenario, SendingJitter};
+use crate::scenario::{
+    AccessSpec, Capacity, FlowKind, FlowSpec, MediaSpec, Scenario, SendingJitter, VideoSource,
+};
 use crate::traffic::udp::Pattern;
 use graph::Graph;
 pub use makers::{EncoderMaker, EncoderRequest, Halves, Maker, Makers, from_registry, no_encoder};
@@ -142,6 +145,16 @@ impl<'a> Builder<'a> {
                     FlowKind::Media(media) => media.overhead,
                     _ => UDP_HEADERS,
                 },
+                sharing: match &flow.kind {
+                    FlowKind::Media(media) if adapts(media) => Sharing::Adaptive,
+                    FlowKind::Media(_) | FlowKind::Udp(_) => Sharing::Fixed,
+                    FlowKind::Tcp(_) => Sharing::Sending,
+                    FlowKind::External | FlowKind::Program => Sharing::Unknown,
+                },
+                pauses: match &flow.kind {
+                    FlowKind::Media(media) => media.pauses.clone(),
+                    _ => Vec::new(),
+                },
             });
             match &flow.kind {
                 FlowKind::Udp(udp) => self.udp(id, flow, udp, &path, jitter),
@@ -154,7 +167,9 @@ impl<'a> Builder<'a> {
             }
             .map_err(|refusal| refusal.at(&key))?;
         }
-        self.media(make)?;
+        for FlowId(index) in self.media(make)? {
+            infos[index as usize].sharing = Sharing::Fixed;
+        }
         let members = self.sessions(&mut infos)?;
         self.finish(infos, members)
     }
@@ -203,7 +218,15 @@ impl<'a> Builder<'a> {
         if scenario.record.capture {
             recording = recording.with_capture();
         }
+        // a member of a session has no target, and a share of trees of links
+        let compares = scenario.sessions.is_empty();
+        if compares {
+            recording = recording.with_available_rates();
+        }
         let mut world = World::new(self.nodes, self.routes, Box::new(recording));
+        if compares {
+            world.measure_every(INTERVAL);
+        }
         if level >= Level::Series {
             world.sample_every(bin);
         }
@@ -256,6 +279,11 @@ impl<'a> Builder<'a> {
         let back = self.graph.path(&flow.to, &flow.from);
         back.ok_or_else(|| no_path(&flow.to, &flow.from))
     }
+}
+
+/// Whether the rate of a flow's media can follow a controller: that of audio and of constant packets cannot.
+fn adapts(media: &MediaSpec) -> bool {
+    media.video.as_ref().is_some_and(|video| !matches!(video.source, VideoSource::Cbr { .. }))
 }
 
 /// The refusal of two nodes that no path connects.

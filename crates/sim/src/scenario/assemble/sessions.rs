@@ -6,6 +6,7 @@ use crate::engine::host::{Destination, Host};
 use crate::engine::replicator::Replicator;
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
+use crate::record::target::Sharing;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, Routes, SessionSpec};
 use tidegate_core::{FlowId, RouteId, Time};
 use tidegate_endpoint::group::{Leave, MediaSettings, Participant, ParticipantSettings};
@@ -99,6 +100,8 @@ fn info(member: &Member<'_>, overhead: u32, duration: tidegate_core::Span) -> Fl
         tightest: None,
         links: Vec::new(),
         overhead,
+        sharing: Sharing::Unknown,
+        pauses: Vec::new(),
     }
 }
 
