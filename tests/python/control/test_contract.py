@@ -198,7 +198,9 @@ delay = "20ms"
 loss = "0.5%"
 [[flows]]
 name = "call"
-media = {{ controller = "{controller}", feedback = {{ format = "{format}", interval = "{interval}" }} }}
+[flows.media]
+controller = "{controller}"
+feedback = {{ format = "{format}", interval = "{interval}", reports = "rfc3550" }}
 """
 
 
