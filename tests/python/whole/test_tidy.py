@@ -28,6 +28,7 @@ RETIRED = {
 STAYS = {
     "tests/python/whole/test_tidy.py": dict.fromkeys(RETIRED, "this list"),
     "crates/python/src/gym.rs": {"fork": "of a process"},
+    "fuzz/": {"fork": "of a process"},
     "python/tidegate/runs/pool.py": {"fork": "of a process"},
     "python/tidegate/shell/sessions.py": {"fork": "an option of unshare(1)"},
     "tests/python/gym/test_gym.py": {"fork": "of a process"},
