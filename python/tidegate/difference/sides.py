@@ -70,7 +70,7 @@ class Side:
     series: Mapping[Scope, Mapping[str, Series]]
     """The numbers of its tables, by scope and key."""
     verdicts: Mapping[Scope, str]
-    """The verdicts: whether a flow was within the limits of loss, delay and jitter, or the results of a suite's rules."""
+    """The verdicts: whether a flow was within limits of loss, delay and jitter, or the results of a suite's rules."""
     runs: Mapping[Scope, Mapping[int, RunHashes]]
     """The hashes of its runs, by scope and seed."""
 

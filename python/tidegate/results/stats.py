@@ -18,8 +18,9 @@ LEVEL = 0.05
 """Probability, at most, that a row of a table shows a difference between contenders that are the same: 1 in 20."""
 
 _CARRIED = 0.5
-"""Part of the possible rate that a contender needs, so that its delay, loss and time without a picture can be compared: an idle sender
-has none of them. The value is ours: below half, a low rate is no longer a price that is paid for low delay."""
+"""Part of the possible rate that a contender needs, so that its delay, loss and time without a picture can be compared:
+an idle sender has none of them. The value is ours: below half, a low rate is no longer a price that is paid for low
+delay."""
 
 _LOST = 0.1
 """Loss above which a contender's rate says nothing of the possible rate, because it sent too much

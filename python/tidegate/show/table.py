@@ -69,9 +69,10 @@ class ComparisonTable(Displayable):
     failed: Mapping[str, str] = field(default_factory=dict)
     """The reasons why controllers have no values, by controller; these have columns, too."""
     verdicts: Mapping[str, str] = field(default_factory=dict)
-    """Whether the subject was within the limits of loss, delay and jitter, by controller; see [verdict][tidegate.results.quality.verdict]."""
+    """Whether the subject was within the limits of loss, delay and jitter, by controller; see
+    [verdict][tidegate.results.quality.verdict]."""
     too_little: Mapping[str, str] = field(default_factory=dict)
-    """Controllers that carried too little, each with a sentence: their delay, loss and time without a picture are not compared."""
+    """Controllers that carried too little, each with a sentence: only their rates are compared."""
     remarks: Remarks = field(default_factory=Remarks)
     """Warnings and notes of the runs, and remarks on questions that they cannot answer."""
     recordings: Sequence[str] = ()

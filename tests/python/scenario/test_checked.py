@@ -99,3 +99,12 @@ def test_external_flows_are_named(cli: Cli, tmp_path: Path) -> None:
         "driven by code of yours (tidegate.simpy), not by `tidegate run`: flows.mine\n"
     )
     assert cli("run", "x.toml").code == 2
+
+
+def test_a_bin_of_years_is_no_work(cli: Cli, tmp_path: Path) -> None:
+    """Nothing is generated for a bin that the run does not reach: this had no end."""
+    generated = 'capacity = { brownian = { start = "5Mbps", sigma = "2Mbps", max = "12Mbps" } }'
+    long = PLAIN.replace('capacity = "2Mbps"', generated)
+    assert generated in long
+    (tmp_path / "long.toml").write_text('bin = "200000000s"\n' + long)
+    assert cli("scenario", "check", "long.toml").code == 0

@@ -112,13 +112,13 @@ def test_what_is_decoded_after_a_run_is_what_is_left_of_the_stream_by_hand() -> 
 def test_the_frames_that_are_shown_are_those_whose_pictures_are_undamaged() -> None:
     run, ladder = sent(link(loss=0.01, controller="fixed:900kbps"), "procedural:size=176x144,rungs=5", seed=4)
     got, frames = received(run, ladder), run.table("frames")
-    settled = np.flatnonzero(got.shown_s < 4.0).tolist()
+    ended = np.flatnonzero(got.shown_s < 4.0).tolist()
     shown = set(np.flatnonzero(np.isfinite(frames.to_numpy("rendered_s"))).tolist())
     undamaged = {
         pair.frame for pair in pairs(got) if pair.decoded is not None and digest(pair.decoded) == digest(pair.sent)
     }
-    assert shown & set(settled) == undamaged & set(settled)
-    assert 20 < len(shown) < len(settled) - 10
+    assert shown & set(ended) == undamaged & set(ended)
+    assert 20 < len(shown) < len(ended) - 10
 
 
 def test_a_lost_frame_repeats_the_picture_before_and_a_freeze_counts() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -55,8 +53,8 @@ def test_a_walk_over_the_lost_packets_finds_the_same_frames(recorded: Run) -> No
         decoded = number not in damaged and (key or decoded)
         expected.append(decoded)
     # what is on its way at the end has no fate
-    settled = len(keys) - 10
-    assert shown[:settled] == expected[:settled]
+    ended = len(keys) - 10
+    assert shown[:ended] == expected[:ended]
 
 
 def test_the_time_without_a_picture_and_the_delays_follow_from_what_is_shown(recorded: Run) -> None:

@@ -162,7 +162,7 @@ impl World {
             .map(NodeId)
             .filter(|id| self.nodes[id.0 as usize].backlog(self.now).is_some())
             .collect();
-        self.find_measured(bin);
+        self.find_measured();
         self.samples = Some((bin, self.now));
         self.next_sample = self.now;
     }
@@ -170,15 +170,16 @@ impl World {
     /// Tells the recorder the capacities of all links at once, at the end of every `interval`.
     pub fn measure_every(&mut self, interval: Span) {
         assert!(interval > Span::ZERO, "an interval of {interval}");
-        self.find_measured(interval);
+        self.find_measured();
         self.intervals = Some((interval, self.now + interval));
         self.next_sample = self.next_sample.min(self.now + interval);
     }
 
-    fn find_measured(&mut self, span: Span) {
-        let now = self.now;
+    fn find_measured(&mut self) {
+        // an instant: a generated capacity of a whole bin, which may be years, is work
+        let (now, next) = (self.now, self.now + Span::from_nanos(1));
         let nodes = (0_u32..).map(NodeId).zip(&mut self.nodes);
-        let measured = nodes.filter_map(|(id, node)| node.capacity(now, now + span).map(|_| id));
+        let measured = nodes.filter_map(|(id, node)| node.capacity(now, next).map(|_| id));
         self.measured = measured.collect();
     }
 

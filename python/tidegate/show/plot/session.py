@@ -36,8 +36,8 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     """Draws the knowledge of the two ends of a flow, and the queues of the run, over one time axis.
 
     From top to bottom: rates (encoded, target, sent, received, acknowledged, goodput) against the capacity; round trip
-    and one-way delay; media waiting at the sender; the delay of frames, with time without a new picture shaded; loss; the
-    queues of all links. Panels without data are left out.
+    and one-way delay; media waiting at the sender; the delay of frames, with time without a new picture shaded; loss;
+    the queues of all links. Panels without data are left out.
 
     Args:
         run: The run, also one that was saved.
