@@ -275,7 +275,11 @@ def test_a_comparison_says_who_is_fit_for_a_call() -> None:
     bad = scenario([media("gcc", video={"source": "greedy", "max": "5Mbps"})], capacity="1Mbps", queue={"time": "1s"})
     done = tidegate.compare(["fixed:500kbps", "fixed:2Mbps"], bad.with_changes({"duration": "10s"}), seeds=2)
     assert done.table.verdicts == {"fixed:500kbps": "yes", "fixed:2Mbps": "no: loss, delay"}
-    (last,) = (line for line in done.table.to_markdown().splitlines() if line.startswith("| loss, delay and jitter within limits"))
+    (last,) = (
+        line
+        for line in done.table.to_markdown().splitlines()
+        if line.startswith("| loss, delay and jitter within limits")
+    )
     assert last == "| loss, delay and jitter within limits |  | yes | no: loss, delay |"
     assert done.to_data()["quality"] == done.table.verdicts
     assert not any("quality" in row.key for row in done.table.rows), "it is no number"

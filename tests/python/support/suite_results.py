@@ -47,7 +47,12 @@ def row(seed: int, rate: float, delay: float, *, series: bool = True) -> dict[st
     """What is kept of a run of a call beside a TCP."""
     seconds = range(120)
     call = {"flow": "call", "kind": "media", "receive_rate_bps": rate, "queueing_delay_ms_p95": delay}
-    call |= {"one_way_delay_ms_p95": 50 + delay, "loss_fraction": 0.01, "without_picture_s": 0.5, "utilisation": rate / 3e6}
+    call |= {
+        "one_way_delay_ms_p95": 50 + delay,
+        "loss_fraction": 0.01,
+        "without_picture_s": 0.5,
+        "utilisation": rate / 3e6,
+    }
     call |= {f"sender_delay_ms_{name}": 3.25 + seed for name in ("mean", "p50", "p95", "p99", "max")}
     kept = {
         "t_s": list(seconds),

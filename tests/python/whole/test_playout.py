@@ -27,7 +27,9 @@ def test_a_backlog_is_shown_as_it_comes_and_the_maximum_holds_from_then_on() -> 
     backlog = delay > delay[at > 7].max() + 1e-9
     assert delay[0] == pytest.approx(6.02, abs=0.01)
     assert 150 < backlog.sum() < 190
-    assert at[backlog].max() < 7, "the fast forward of six seconds of 500 kbit/s takes 6 x 0.5 / 4.5 s, and a second at most"
+    assert at[backlog].max() < 7, (
+        "the fast forward of six seconds of 500 kbit/s takes 6 x 0.5 / 4.5 s, and a second at most"
+    )
     assert (np.diff(captured[seen][order]) > 0).all()
     # a frame is never kept for longer than max, and is shown no later than max behind the fastest frame before
     fastest = np.minimum.accumulate((complete - captured)[np.isfinite(complete)])
