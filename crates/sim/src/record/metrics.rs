@@ -138,8 +138,8 @@ rows! {
         "Time in which the target was below the lowest rates of the sources, those of audio and of the encoder (`min`), \
          headers included."
         below_least_s: Metric => "target below the lowest rates", "s", lower, 1.0, 1;
-        "Maximum of the time that media packets waited at their sender which left while the target was below the lowest \
-         rates of the sources."
+        "Maximum of the time that media packets waited at their sender which were captured and left while the target was \
+         below the lowest rates of the sources."
         below_least_wait_ms_max: Metric => "delay at the sender below the lowest rates, maximum", "ms", lower, 1.0, 0;
         "Result of the sender's check of ECN on the path (RFC 6679 sections 7.2.1 and 7.4), with `ecn_initiation`: \
          `verified`, or the reason for which the sender uses no ECN codepoint: `unreported`, `cleared`, `dropped`."

@@ -207,7 +207,7 @@ impl Recorder for Recording {
         let stats = &mut self.stats[flow.0 as usize];
         if stats.counts(now) {
             stats.paced.add(waited);
-            stats.below_least.waited(waited);
+            stats.below_least.waited(now, waited);
         }
     }
 
