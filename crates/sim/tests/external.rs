@@ -137,7 +137,14 @@ fn a_link_in_the_drivers_hands_equals_one_of_the_engine() {
         assert_eq!(driven.summary.digest, native_outcome.summary.digest);
         assert_eq!(driven.hops, native_outcome.hops);
         for (a, b) in driven.summary.flows.iter().zip(&native_outcome.summary.flows) {
-            assert_eq!(serde_json::to_value(a).unwrap(), serde_json::to_value(b).unwrap());
+            let [driven, mut native] = [a, b].map(|flow| serde_json::to_value(flow).unwrap());
+            // the capacity of a link in the driver's hands is unknown
+            for (key, value) in native.as_object_mut().unwrap() {
+                if key != "target_rate_bps" && (key.starts_with("target_") || key.starts_with("available_")) {
+                    *value = serde_json::Value::Null;
+                }
+            }
+            assert_eq!(driven, native);
         }
     }
 }

@@ -167,7 +167,7 @@ impl World {
         self.next_sample = self.now;
     }
 
-    /// Tells the recorder the capacities of all links at once, at the end of every `interval`.
+    /// Tells the recorder the capacities of all links at once, at the end of every whole `interval`.
     pub fn measure_every(&mut self, interval: Span) {
         assert!(interval > Span::ZERO, "an interval of {interval}");
         self.find_measured();
@@ -329,16 +329,11 @@ impl World {
     /// # Errors
     /// As [`World::finish`].
     pub fn finish_with_nodes(mut self) -> Result<Ended, Stopped> {
-        // the bin and the interval that the end cuts short
+        // the bin that the end cuts short
         if let Some((bin, next)) = self.samples
             && next - bin < self.now
         {
             self.measure(next - bin, self.now);
-        }
-        if let Some((interval, next)) = self.intervals
-            && next - interval < self.now
-        {
-            self.end_interval(next - interval, self.now);
         }
         for id in 0..self.nodes.len() {
             self.out.set_node(NodeId(id as u32));

@@ -330,6 +330,16 @@ impl Recording {
         }
     }
 
+    /// Ends the interval of available rates that is open at `end`; `capacity` is the mean capacity of a link since an
+    /// instant, if it is known.
+    pub(crate) fn end_interval(&mut self, end: Time, mut capacity: impl FnMut(NodeId, Time) -> Option<Rate>) {
+        if let Some(from) = self.targets.open(end) {
+            let links = self.links.iter().map(|link| link.node);
+            let rates: Vec<_> = links.filter_map(|link| Some((link, capacity(link, from)?))).collect();
+            self.targets.end_interval(&self.flows, (from, end), &rates);
+        }
+    }
+
     /// Counts the frames without a fate from their receiver, at the `end` of the run, and ends the views of videos.
     pub fn close_frames(&mut self, end: Time) {
         for flow in 0..self.open.len() {

@@ -214,6 +214,11 @@ impl Targets {
         self.compares = true;
     }
 
+    /// Beginning of the interval that is open at `end`, if there is one.
+    pub(super) fn open(&self, end: Time) -> Option<Time> {
+        (self.compares && self.from < end).then_some(self.from)
+    }
+
     /// Takes a new target of a flow.
     pub fn decided(&mut self, now: Time, flow: usize, info: &FlowInfo, target: Rate) {
         let state = &mut self.flows[flow];

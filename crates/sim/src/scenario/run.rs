@@ -233,6 +233,7 @@ impl Sums<'_> {
         let (begin, end) = (Time::ZERO + self.warmup, Time::ZERO + duration);
         recording.close_frames(end);
         recording.end(end);
+        recording.end_interval(end, |link, from| nodes[link.0 as usize].capacity(from, end));
         set_tightest(&mut recording.flows, nodes, begin);
         for info in &mut recording.links {
             info.capacity = capacity(nodes, info.node, begin, end);
