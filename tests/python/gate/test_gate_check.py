@@ -237,9 +237,9 @@ def test_words_spellings_and_further_numbers_do_not_make_another_network_or_engi
 
 
 def test_a_baseline_of_before_today_still_holds(cli: Cli, tmp_path: Path) -> None:
-    """Commit 86de450 made this baseline; the commit that introduced hashes of meanings added them to it.
+    """A baseline of an earlier state; a commit that changes results makes it again, and says so.
 
-    A commit that changes results makes it again, and says so.
+    It was made anew when calls began to be repaired, and shows what can be decoded.
     """
     for file in (ROOT / "tests" / "data" / "gate").iterdir():
         shutil.copy(file, tmp_path)

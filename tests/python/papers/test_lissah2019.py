@@ -295,7 +295,7 @@ def invented(psnr: float, network: NetworkRun) -> PictureRun:
     """Pictures of equal quality, as many as the document's."""
     psnr_by_frame = np.full(FRAMES, psnr)
     summary = {"ssim": 0.9, "mos": 5 if psnr > 37 else 3, "frames_lost": 0.1, "frames_damaged": 0.05,
-               "freezes": 2, "without_picture_s": 3.0, "latency_ms_mean": 80.0}  # fmt: skip
+               "freezes": 2, "freeze_time_s": 3.0, "latency_ms_mean": 80.0}  # fmt: skip
     metrics = {f"picture_{name}": value for name, value in summary.items()}
     return PictureRun(network, np.arange(FRAMES), psnr_by_frame, psnr_by_frame + 1, metrics)
 

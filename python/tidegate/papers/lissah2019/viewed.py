@@ -33,7 +33,7 @@ QUANTITIES: Mapping[str, Quantity[PictureRun]] = {
         head="frames missing, damaged or late (%)",
     ),
     "freezes": _metric("freezes", "", "freezes"),
-    "frozen": _metric("without_picture_s", "s", "time without a new picture (s)"),
+    "frozen": _metric("freeze_time_s", "s", "time frozen (s)"),
 }
 """Quantities of files and of calls."""
 
