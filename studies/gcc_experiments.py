@@ -65,13 +65,14 @@ def media(
     start_rate: str = "300kbps",
     interval: str = "50ms",
 ) -> Media:
-    """A call whose controller may ask for 10 Mbit/s whatever its encoder can make."""
+    """A call whose controller may ask for 10 Mbit/s whatever its encoder can make; nothing is sent twice."""
     return Media(
         controller=f"gcc:{preset}",
         start_rate=start_rate,
         max_rate="10Mbps",
         video={"source": source, "min": "30kbps", "max": largest},
-        feedback=Feedback(interval=interval),
+        feedback=Feedback(interval=interval, reports="rfc3550"),
+        repair="none",
     )
 
 

@@ -100,7 +100,8 @@ pub fn event_logs(
             return Err(wrong(2.min(files.len()), Problem::new(0, message)));
         }
     };
-    let start_unix_ms = logs[0].begin.map(|(at, utc)| utc - at + session.span.0 / MILLI);
+    let start_unix_ms =
+        logs[0].begin.map(|(at, utc)| utc.saturating_sub(at).saturating_add(session.span.0 / MILLI));
     let problems = logs.into_iter().map(|log| log.problems).collect();
     finish(session, traces, problems, start_unix_ms, replay)
 }

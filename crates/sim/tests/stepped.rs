@@ -285,8 +285,12 @@ fn news_come_once_and_together_are_the_tables() {
         }
         assert!(read_news(&run, &mut cursor).iter().all(Vec::is_empty));
     }
+    // without repair the picture stands still until the end, which is not reached
     assert!(
-        section_rows.iter().all(|rows| !rows.is_empty()),
+        section_rows
+            .iter()
+            .zip(SECTIONS)
+            .all(|(rows, (name, _))| rows.is_empty() == (name == "without_picture")),
         "{:?}",
         section_rows.iter().map(Vec::len).collect::<Vec<_>>()
     );

@@ -194,9 +194,9 @@ mod tests {
         let key = Key::new(&[1; 32]);
         let mut bytes = Message::Accept([4; NONCE]).encode(&[7; NONCE], &key);
         bytes.truncate(bytes.len() - TAG);
-        bytes[4] = 2;
+        bytes[4] = VERSION + 1;
         bytes.extend(key.tag(&[&bytes]));
-        assert_eq!(Message::decode(&bytes, &key), Ok(([7; NONCE], Message::OtherVersion(2))));
+        assert_eq!(Message::decode(&bytes, &key), Ok(([7; NONCE], Message::OtherVersion(VERSION + 1))));
     }
 
     #[test]
