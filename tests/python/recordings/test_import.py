@@ -400,7 +400,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[tidegate.Run, Pa
         "loss": "2%",
     }  # fmt: skip
     keys = {"name": "call", "duration": "12s", "record": "packets", "capture": True}
-    flow = {"name": "call", "media": {"controller": "gcc"}}
+    flow = {"name": "call", "media": {"controller": "gcc", "repair": "none"}}
     made = tidegate.Scenario.from_dict({**keys, "links": [link], "flows": [flow]})
     run = tidegate.run(made)
     near, far = folder / "near.pcapng", folder / "far.pcapng"

@@ -90,7 +90,10 @@ def test_g711_is_160_bytes_every_20_ms() -> None:
 def test_talk_spurts_keep_the_clock_and_their_share_and_disturb_nobody() -> None:
     def run(audio: dict[str, Any], seed: int = 1) -> Run:
         flow = media(
-            "fixed:1Mbps", audio={"rate": "64kbps", **audio}, video={"source": "statistical", "max": "500kbps"}
+            "fixed:1Mbps",
+            audio={"rate": "64kbps", **audio},
+            video={"source": "statistical", "max": "500kbps"},
+            repair="none",
         )
         flow["media"]["start_rate"] = "564kbps"
         long = scenario([flow]).with_changes({"duration": "1000s"})
@@ -161,7 +164,8 @@ def jitter_by_hand(transits: np.ndarray) -> tuple[float, float]:
 
 
 def test_jitter_is_that_of_rfc_3550_in_the_network_and_from_capture() -> None:
-    flow = media("fixed:700kbps", video={"source": "ideal", "min": "600kbps", "max": "600kbps"}, max_rate="700kbps")
+    video = {"source": "ideal", "min": "600kbps", "max": "600kbps"}
+    flow = media("fixed:700kbps", video=video, max_rate="700kbps", repair="none")
     run = tidegate.run(scenario([flow], jitter={"uniform": "15ms"}))
     call, table = run.metrics("call"), run.table("packets")
     mask = (table.to_numpy("kind") == "video") & (table.to_numpy("fate") == "arrived")

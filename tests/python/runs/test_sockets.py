@@ -267,7 +267,7 @@ def test_a_caller_of_another_version_is_told_and_so_is_this_side(
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
         caller.bind(("127.0.0.1", 0))
         caller.settimeout(10)
-        hello = of_version(2, 1, nonce, bytes(64), secret)
+        hello = of_version(3, 1, nonce, bytes(64), secret)
 
         def calls() -> None:
             time.sleep(0.3)
@@ -278,11 +278,11 @@ def test_a_caller_of_another_version_is_told_and_so_is_this_side(
         thread = threading.Thread(target=calls, daemon=True)
         thread.start()
         assert main(["live", "receive", "--bind", f"127.0.0.1:{port}", "--key", str(key), "--wait", "30s"]) == 1
-        assert "speaks version 2" in capsys.readouterr().err
+        assert "speaks version 3" in capsys.readouterr().err
         reply = caller.recv(2000)
         thread.join()
     assert len(reply) < len(hello)
-    assert reply == of_version(1, 6, nonce, b"\x01", secret)
+    assert reply == of_version(2, 6, nonce, b"\x02", secret)
     # the other way round: what answers is of version 3
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answerer:
         answerer.bind(("127.0.0.1", 0))
