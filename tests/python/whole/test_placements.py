@@ -38,7 +38,7 @@ def test_growth_waits_for_something_to_be_heard() -> None:
 def test_the_receiver_does_not_know_the_sessions_least_rate() -> None:
     # it says less, down to its own least of 5 kb/s
     assert 5000 <= placements.least("gcc-remb:draft-02", "remb_sent") < 10_000
-    assert placements.least("gcc:draft-02", "delay_based") == 30_000
+    assert 30_000 <= placements.least("gcc:draft-02", "delay_based") < 35_000
 
 
 def test_the_thesiss_verdicts_act_on_each_packet_at_the_receiver_and_on_few_reports_at_the_sender() -> None:
