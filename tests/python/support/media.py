@@ -36,7 +36,10 @@ def link(capacity: str = "10Mbps", loss: Any = 0.0, controller: str = "fixed:600
             "duration": "4s",
             "links": [{"name": "cable", "capacity": capacity, "delay": "10ms", "loss": loss, "back": {"loss": 0.0}}],
             "flows": [
-                {"name": "call", "media": {"controller": controller, "playout": {"fixed": "200ms"}, **media}},
+                {
+                    "name": "call",
+                    "media": {"controller": controller, "playout": {"fixed": "200ms"}, "repair": "none", **media},
+                },
             ],
         }
     )
