@@ -76,7 +76,7 @@ def test_nobody_is_best_by_not_sending(cli: Cli) -> None:
     assert not any("fixed:30kbps" in row.best.labels for row in done.table.rows)
     assert list(done.table.too_little) == ["fixed:30kbps"]
     why = done.table.too_little["fixed:30kbps"]
-    assert why.startswith("carried 0.03 Mbit/s, less than half of the possible 1.")
+    assert why.startswith("carried 0.04 Mbit/s, less than half of the possible 1.")
     assert f"`fixed:30kbps` {why}." in done.table.to_markdown()
     assert f"<code>fixed:30kbps</code> {why}." in report.html(done)
     assert done.to_data()["carried_too_little"] == {"fixed:30kbps": why}
@@ -106,7 +106,7 @@ def test_what_people_see_says_the_same(cli: Cli, tmp_path: Any) -> None:
     assert row.count('class="best"') == int(sure)
     assert row.count('class="best unsure"') == int(not sure)
     assert row.count('class="out"') == 1, "a controller that is not compared is faint"
-    assert "fixed:30kbps carried 0.03 Mbit/s" in printed.out
+    assert "fixed:30kbps carried 0.04 Mbit/s" in printed.out
 
 
 def test_one_seed_is_never_sure(cli: Cli, tmp_path: Any) -> None:

@@ -123,5 +123,8 @@ def test_doubts_are_told_wherever_warnings_are(tmp_path: Path, cli: Cli) -> None
 
 @pytest.mark.parametrize("name", ["rfc8867-5.1-variable-capacity", "rfc8867-5.2-two-flows", "rfc8867-5.6-long-tcp"])
 def test_the_cases_of_rfc_8867_raise_no_doubts(name: str) -> None:
-    """The RFC limits their encoders to 1.5 Mbit/s, and its capacities are chosen for that."""
-    assert keys(Scenario.load(name), "gcc", "nada", seeds=2) == []
+    """The RFC limits their encoders to 1.5 Mbit/s, and its capacities are chosen for that.
+
+    It also says that they do not go below 150 kbit/s: below that media waits at the sender, of which a warning tells.
+    """
+    assert [key for key in keys(Scenario.load(name), "gcc", "nada", seeds=2) if not key.endswith("video.min")] == []

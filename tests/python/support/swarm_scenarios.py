@@ -42,9 +42,14 @@ def video(dice: Dice, end: float) -> Any:
     if "min" in bounds:
         least = float(bounds["min"].removesuffix("bps"))
         bounds = dice.some(bounds, 0.2, schedule=lambda: dice.steps(end, lambda: dice.rate(1.1 * least, 8e6)))
+    floor = {"below_min": lambda: dice.pick("wait", "send", "suspend")}
+    encoder = floor | {
+        "key_interval": lambda: dice.span(0.05, 10),
+        "requests": lambda: f"{round(dice.near(0.1, 20), 2)}/s",
+    }
     match dice.whole(0, 6):
         case 0:
-            return {"source": "ideal", **bounds}
+            return dice.some({"source": "ideal", **bounds}, 0.2, **encoder)
         case 1:
             return {"source": "greedy", **bounds}
         case 2:
@@ -55,11 +60,11 @@ def video(dice: Dice, end: float) -> Any:
                 else {"schedule": dice.steps(end, lambda: dice.rate(2e4, 4e6))}
             )
         case 3:
-            table = {"source": "frames", "ladder": "sizes", **bounds}
+            table = dice.some({"source": "frames", "ladder": "sizes", **bounds}, 0.2, **floor)
             if dice.chance(0.4):
                 group = dice.whole(1, 20)
                 return dice.some({**table, "group": group}, 0.3, skip=lambda: group * dice.whole(0, 3))
-            return dice.some(table, 0.3, skip=lambda: dice.whole(0, 10))
+            return dice.some(table, 0.3, skip=lambda: dice.whole(0, 10), **encoder)
         case 4:
             draws: dict[str, Callable[[], Any]] = {
                 "tau_v": lambda: dice.span(0.01, 1),
@@ -67,6 +72,8 @@ def video(dice: Dice, end: float) -> Any:
                 "burst": lambda: dice.size(100, 50_000),
                 "scale_t": lambda: dice.luck.random() * 0.5,
                 "scale_b": lambda: dice.luck.random() * 0.5,
+                "key_factor": lambda: dice.near(1, 10),
+                **encoder,
             }
             return dice.some({"source": "statistical", **bounds}, 0.5, **draws)
     return bounds

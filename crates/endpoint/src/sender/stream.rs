@@ -355,11 +355,13 @@ impl OutStream {
             }
             source.set_target(now, media);
             if toggled && suspended && self.on {
-                self.camera_due = source.due();
+                self.camera_due = source.due().max(now);
             }
-            // as after a pause, with a key frame (`LibvpxVp8Encoder::SetStreamState`)
+            // as after a pause, with a key frame (`LibvpxVp8Encoder::SetStreamState`), which also answers the requests
+            // of the time between
             if toggled && !suspended && self.on {
                 source.start(now);
+                while self.requests.as_mut().and_then(|requests| requests.take(now)).is_some() {}
             }
         }
         toggled
