@@ -100,6 +100,8 @@ pub struct FrameRecord {
     pub complete: Option<Time>,
     /// Time of rendering, if it was rendered.
     pub rendered: Option<Time>,
+    /// When it was to be rendered, if it was complete by then, whether or not it could be decoded.
+    pub due: Option<Time>,
 }
 
 /// RTCP packet (compound or not) that was sent.

@@ -4,10 +4,10 @@
   in the loop has left its frames with the run.
 * A **slice** is in time if all packets that carry bytes of it are.
 * A lost packet arrives when it is **repaired**: with its retransmission, or when parity restores it.
-* A packet is **in time** if it arrived by the time its frame is shown. If the playout buffer showed the frame, this
-  is the time when it did. If the buffer gave the frame up, complete or not, it is the frame's time of capture plus the
-  playout delay of the next frame that was shown, because then the buffer moved on; after the last frame that was shown,
-  plus the delay of that one. Packets that arrive later count as lost.
+* A packet is **in time** if it arrived by the time its frame is due. If the frame was complete by then, the
+  record has this time, whether or not the frame could be decoded without concealment. Otherwise it is the frame's time
+  of capture plus the playout delay of the next frame that was complete in time, because then the buffer moved on; after
+  the last such frame, plus the delay of that one. Packets that arrive later count as lost.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
         return picked
 
     sizes, key = column("size").astype(np.int64), column("key").astype(bool)
-    captured, rendered = column("captured_s").astype(float), column("rendered_s").astype(float)
+    captured = column("captured_s").astype(float)
+    # a decoder that conceals shows a frame at its time, whether or not it could be decoded without that
+    rendered = column("due_s" if "due_s" in frames.columns else "rendered_s").astype(float)
     payload = int(media_of(run, name).payload)
     if isinstance(sent, Take):
         if not np.array_equal(sent.sizes[sent.sizes > 0], sizes):

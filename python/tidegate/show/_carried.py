@@ -15,7 +15,7 @@ RATES = frozenset({"receive_rate_bps", "goodput_bps", "utilisation"})
 
 
 def too_little(groups: Mapping[str, Sequence[RunLike]]) -> dict[str, str]:
-    """Contenders that carried too little for a comparison of delay, loss and time without a picture, each with a reason.
+    """Contenders that carried too little for comparisons of delay, loss and time without a picture, with reasons.
 
     The yardstick is the best rate among contenders that lost at most a tenth, but at most an equal share of the
     tightest link on the path: a contender that takes more than its share is no yardstick for the others.

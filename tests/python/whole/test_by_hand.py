@@ -225,7 +225,8 @@ def test_a_receiver_half_in_a_run() -> None:
     made = Scenario.parse(CALL).with_changes(
         {
             "flows.call.media.controller": f"python:{here}:pair",
-            "flows.call.media.feedback": {"format": "none"},
+            "flows.call.media.feedback": {"format": "none", "reports": "rfc3550"},
+            "flows.call.media.repair": "none",
             "flows.call.media.video": {"source": "greedy", "max": "5Mbps"},
         }
     )

@@ -281,7 +281,8 @@ impl Merger {
                 // the receiver counts frames of audio from the first one received
                 let number =
                     if frame.video { frame.frame } else { frame.frame.wrapping_add(self.first_audio) };
-                let frame = FrameRecord { flow: FLOW, complete, rendered, frame: number, ..*frame };
+                let due = on_near_clock(frame.due);
+                let frame = FrameRecord { flow: FLOW, complete, rendered, due, frame: number, ..*frame };
                 record.frame(time, &frame);
             }
             Fact::Freeze(length) => record.freeze(time, FLOW, *length),
@@ -428,8 +429,14 @@ mod tests {
         let offer = offer();
         let (caller, _) = sides(Span::ZERO, |_| Span::ZERO);
         let mut hostile = Record { lasted: Span::MAX, ..Record::default() };
-        let frame =
-            |time| FrameRecord { flow: FlowId(9), video: true, frame: 7, complete: time, rendered: time };
+        let frame = |time| FrameRecord {
+            flow: FlowId(9),
+            video: true,
+            frame: 7,
+            complete: time,
+            rendered: time,
+            due: time,
+        };
         for time in [i64::MIN, -1, 0, 5, 1_000_000_000, i64::MAX] {
             let facts = [
                 Fact::Arrived(u64::MAX, 255),

@@ -277,6 +277,7 @@ impl Recording {
         let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_secs_f64);
         let complete = |r: &FrameOpen| seconds(r.fate.and_then(|fate| fate.complete));
         let rendered = |r: &FrameOpen| seconds(r.fate.and_then(|fate| fate.rendered));
+        let due = |r: &FrameOpen| seconds(r.fate.and_then(|fate| fate.due));
         Table::default()
             .with("flow", self.words(rows.iter().map(|r| r.sent.flow.0)))
             .with("video", Column::Bool(rows.iter().map(|r| r.sent.video).collect()))
@@ -286,6 +287,7 @@ impl Recording {
             .with("captured_s", Column::F64(rows.iter().map(|r| r.captured.as_secs_f64()).collect()))
             .with("complete_s", Column::F64(rows.iter().map(complete).collect()))
             .with("rendered_s", Column::F64(rows.iter().map(rendered).collect()))
+            .with("due_s", Column::F64(rows.iter().map(due).collect()))
     }
 
     fn rtcp_table(&self) -> Table {

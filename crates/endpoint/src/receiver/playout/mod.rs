@@ -32,6 +32,8 @@ struct Slot {
     last: Option<i64>,
     received: i64,
     complete: Option<Time>,
+    /// When it was to be shown, if it could not be decoded then.
+    due: Option<Time>,
     key: bool,
 }
 
@@ -244,9 +246,7 @@ impl PlayoutBuffer {
                 Some((time, Action::GiveUp(index))) if time <= now => {
                     (0..=index).for_each(|_| self.give_up_front(now, out));
                 }
-                Some((time, Action::Stall(missing))) if time <= now => {
-                    (self.broken, self.stalled) = (Some(missing), Some(missing));
-                }
+                Some((time, Action::Wait(index))) if time <= now => self.wait(now, index),
                 _ => {
                     let timeout = self.key_timer.as_ref().map_or(Time::MAX, |timer| timer.timeout);
                     self.due = next.map_or(Time::MAX, |(time, _)| time).min(timeout);
@@ -295,20 +295,30 @@ impl PlayoutBuffer {
                     let time = if shown { show } else { complete };
                     return sooner(action, (time, Action::Decode { index, shown }));
                 }
-                (Some(_), Some(missing)) if adaptive => {
-                    let number = self.base + missing as u32;
-                    if self.stalled.is_none_or(|stalled| stalled < number) {
-                        action = sooner(action, (show, Action::Stall(number)));
+                (Some(complete), Some(_)) if adaptive => {
+                    if slot.due.is_none() && complete <= deadline {
+                        action = sooner(action, (show, Action::Wait(index)));
                     }
                     if !self.waits {
                         action = sooner(action, (first_deadline, Action::GiveUp(0)));
                     }
                 }
                 // the frame to which it refers was given up
+                (Some(_), _) if slot.due.is_none() => return Some((show, Action::Wait(index))),
                 (Some(_), _) => return Some((show, Action::GiveUp(index))),
             }
         }
         action
+    }
+
+    /// Notes that the complete frame at `index` is due, and which missing one holds it up.
+    fn wait(&mut self, now: Time, index: usize) {
+        self.slots[index].due = Some(now);
+        let missing = (0..index).rev().find(|&before| self.slots[before].complete.is_none());
+        let missing = missing.map(|missing| self.base + missing as u32);
+        if missing.is_some() && missing > self.stalled {
+            (self.broken, self.stalled) = (missing, missing);
+        }
     }
 
     /// Whether the complete frame at `index` can be decoded.
@@ -351,6 +361,7 @@ impl PlayoutBuffer {
             frame: self.base,
             complete: slot.complete,
             rendered: shown.then_some(now),
+            due: if shown { Some(now) } else { slot.due },
         };
         self.base = self.base.wrapping_add(1);
         out.record().frame(now, &frame);
@@ -372,8 +383,8 @@ enum Action {
     Decode { index: usize, shown: bool },
     /// Gives up the frames up to this index.
     GiveUp(usize),
-    /// Notes that the frame of this number holds up a complete one, which would be due.
-    Stall(u32),
+    /// Notes that the complete frame at this index is due and cannot be decoded yet.
+    Wait(usize),
 }
 
 /// Computes the times at which frames are shown: `media + offset`.
