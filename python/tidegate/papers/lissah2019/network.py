@@ -134,6 +134,7 @@ def scenario(name: str, setting: Setting = FOUND) -> Scenario:
 
 def _media(spec: str, setting: Setting) -> Media:
     video: dict[str, Any] = {"source": "frames", "ladder": str(_RECORDED / "bikes_*.txt"), "skip": 0, "fps": FPS}
+    video["below_min"] = "wait"  # a sender sends no more than its controller allows
     if setting.greedy:
         video = {"source": "greedy", "max": "100Mbps"}
     elif setting.adapts:

@@ -84,7 +84,8 @@ def scenario_with_clip(
     """
     # the clip is as long as the part that is sent
     with_pictures, ladder = with_clip(scenario(name, setting).with_changes(duration=END), CLIP, progress=progress)
-    return with_pictures.with_changes({"duration": DURATION, "flows.video.media.playout": dict(playout)}), ladder
+    changes = {"flows.video.media.playout": dict(playout), "flows.video.media.video.below_min": "wait"}
+    return with_pictures.with_changes({"duration": DURATION, **changes}), ladder
 
 
 @dataclass(frozen=True)
