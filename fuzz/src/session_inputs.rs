@@ -70,10 +70,11 @@ fn full_record() -> Record {
         Fact::Paced(Span::from_millis(5)),
         Fact::Skipped(3, size),
         Fact::LeftOut,
+        Fact::VideoSwitched(Some(Span::from_millis(33))),
         Fact::Decision(Rate::from_mbps(1), Rate::from_mbps(2), Some(size)),
         Fact::Internal("trend".to_owned(), 0.5),
         Fact::FrameSent(FrameSent { flow, video: true, frame: 1, size, key: true }),
-        Fact::Frame(FrameRecord { flow, video: true, frame: 1, complete: time, rendered: time }),
+        Fact::Frame(FrameRecord { flow, video: true, frame: 1, complete: time, rendered: time, due: time }),
         Fact::Freeze(Span::from_millis(200)),
         Fact::Rtcp(RtcpRecord {
             flow,
