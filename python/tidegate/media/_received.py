@@ -142,30 +142,30 @@ def received(run: Run, sent: Sent, flow: str | None = None) -> Received:
     sizes, key = column("size").astype(np.int64), column("key").astype(bool)
     captured = column("captured_s").astype(float)
     # a decoder that conceals shows a frame at its time, whether or not it could be decoded without that
-    rendered = column("due_s" if "due_s" in frames.columns else "rendered_s").astype(float)
+    due = column("due_s" if "due_s" in frames.columns else "rendered_s").astype(float)
     payload = int(media_of(run, name).payload)
     if isinstance(sent, Take):
         if not np.array_equal(sent.sizes[sent.sizes > 0], sizes):
             raise InputError(f"{run.name}: the frames that {name} sent are not those of its encoder")
         arrived = _arrivals(run, name, sent.packets[sent.sizes > 0])
-        return _received_take(sent, name, captured, rendered, arrived)
+        return _received_take(sent, name, captured, due, arrived)
     coded = _coded(key, sent.form.group)
     rungs, arrived = _rungs(sizes, key, coded, sent, name), _arrivals(run, name, -(-sizes // payload))
-    return Received(sent, name, coded, rungs, captured, deadlines(captured, rendered), arrived, payload)
+    return Received(sent, name, coded, rungs, captured, deadlines(captured, due), arrived, payload)
 
 
-def _received_take(take: Take, flow: str, captured_s: Floats, rendered_s: Floats, arrived_s: list[Floats]) -> Received:
+def _received_take(take: Take, flow: str, captured_s: Floats, due_s: Floats, arrived_s: list[Floats]) -> Received:
     """Frames of a take, with those that its encoder left out: without packets, at their time of capture."""
     encoded = np.flatnonzero(take.sizes)
     # pictures left out before the first frame and after the last one do not matter
     coded = np.arange(encoded[0], encoded[-1] + 1) if len(encoded) else encoded
     captured = np.interp(take.order[coded], take.order[encoded], captured_s) if len(encoded) else captured_s
-    rendered = np.full(len(coded), math.nan)
+    due = np.full(len(coded), math.nan)
     arrived = [np.zeros(0)] * len(coded)
     for frame, position in enumerate((encoded - coded[:1]).tolist()):
-        rendered[position], arrived[position] = rendered_s[frame], arrived_s[frame]
+        due[position], arrived[position] = due_s[frame], arrived_s[frame]
     rung = np.zeros(len(coded), dtype=np.int64)
-    shown_s = deadlines(captured, rendered)
+    shown_s = deadlines(captured, due)
     return Received(take, flow, coded, rung, captured, shown_s, arrived, take.form.payload)
 
 
@@ -194,26 +194,26 @@ def _rungs(sizes: Ints, key: npt.NDArray[np.bool_], coded: Ints, ladder: Sent, f
     return numbers
 
 
-def deadlines(captured_s: Floats, rendered_s: Floats) -> Floats:
+def deadlines(captured_s: Floats, due_s: Floats) -> Floats:
     """Time at which each frame is shown or given up.
 
     Args:
         captured_s: In ascending order.
-        rendered_s: NaN where a frame was not shown.
+        due_s: When each frame was to be shown; NaN where it was not complete by then.
 
     Returns:
-        Never falls; the time of capture where no frame was shown at all.
+        Never falls; the time of capture where no frame was complete in time.
 
     >>> deadlines(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.5, np.nan, 2.7, np.nan]))
     array([0.5, 1.7, 2.7, 3.7])
     """
-    rendered = np.flatnonzero(np.isfinite(rendered_s))
-    if not len(rendered):
+    complete = np.flatnonzero(np.isfinite(due_s))
+    if not len(complete):
         return captured_s.copy()
-    after = np.searchsorted(rendered, np.arange(len(captured_s)))
-    source = rendered[np.minimum(after, len(rendered) - 1)]
-    times = captured_s + (rendered_s - captured_s)[source]
-    times[rendered] = rendered_s[rendered]
+    after = np.searchsorted(complete, np.arange(len(captured_s)))
+    source = complete[np.minimum(after, len(complete) - 1)]
+    times = captured_s + (due_s - captured_s)[source]
+    times[complete] = due_s[complete]
     # a delay that shrinks may put a frame that was given up before one that was shown
     never_falling: Floats = np.maximum.accumulate(times)
     return never_falling

@@ -412,7 +412,7 @@ def test_adaptive_playout_keeps_its_maximum_after_an_outage_at_the_start() -> No
     assert np.nanmax(took[later]) <= 1 + fastest + 1 / 90_000
 
 
-def test_without_any_picture_all_of_the_time_is_without_picture() -> None:
+def test_the_time_without_a_picture_is_all_of_it_where_none_comes() -> None:
     assert without_picture(watched([["0s", "5Mbps"]], loss="100%")) == pytest.approx(20, abs=1e-9)
     # the first frame has 13.5 kB, which take 0.216 s at 500 kbit/s; the link ceases at half of the time, or does not
     assert without_picture(watched([["0s", "5Mbps"], ["10s", "0bps"]])) == pytest.approx(10.22, abs=0.1)
