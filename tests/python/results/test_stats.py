@@ -183,6 +183,7 @@ def test_every_metric_says_what_it_is() -> None:
     for name, described in METRICS.items():
         assert described.name == name
         assert described.definition.endswith("."), name
+        assert "  " not in described.definition, name
         assert described.label
     assert {*HEADLINE, *PICTURES} <= set(METRICS)
     assert metric("made_up_bps").unit == "Mbit/s"

@@ -252,23 +252,33 @@ rows! {
         "Full swings per second of the receive rate (averaged over each second) from 20 % below its mean to 20 % \
          above it and back (RFC 8868 section 3, metric 9 with the sending rate, which leaves the watermarks open)."
         oscillation_hz: Metric => "oscillation", "1/s", lower, 1.0, 3;
-        "Mean of the controller's target, over time, while the flow ran and did not pause. A target is the rate that the          controller allows, up to `max_rate`, whatever the encoder makes of it."
+        "Mean of the controller's target, over time, while the flow ran and did not pause. A target is the rate \
+         that the controller allows, up to `max_rate`, whatever the encoder makes of it."
         target_rate_bps: Metric => "target rate", "Mbit/s", neither, 1e-06, 2;
-        "Mean of the rate available to the flow, over the time of its target. Available in each 200 ms is the least, of          the links on the path, of the mean capacity less the rate of flows that do not adapt (UDP, audio alone, packets          of a constant rate, controllers without feedback), divided by the number of flows that share the link, the flow          itself included: media while they run and do not pause, TCP while the last second has a packet. None without a          limit, with a radio network, and beside programs or flows of a driver."
+        "Mean of the rate available to the flow, over the time of its target. Available in each 200 ms is the \
+         least, of the links on the path, of the mean capacity less the rate of flows that do not adapt (UDP, audio \
+         alone, packets of a constant rate, controllers without feedback), divided by the number of flows that \
+         share the link, the flow itself included: media while they run and do not pause, TCP while the last second \
+         has a packet. None without a limit, with a radio network, and beside programs or flows of a driver."
         available_rate_bps: Metric => "available rate", "Mbit/s", neither, 1e-06, 2;
-        "Mean of what the target exceeds the available rate by, zero where it does not, relative to the mean available          rate."
+        "Mean of what the target exceeds the available rate by, zero where it does not, relative to the mean \
+         available rate."
         target_excess_fraction: Metric => "target excess", "%", lower, 100.0, 1;
-        "Mean of what the target falls short of the available rate by, zero where it does not, relative to the mean          available rate."
+        "Mean of what the target falls short of the available rate by, zero where it does not, relative to the mean \
+         available rate."
         target_shortfall_fraction: Metric => "target shortfall", "%", lower, 100.0, 1;
         "Share of the time in which the target is more than 10 % over the available rate."
         target_over_fraction: Metric => "time with the target over", "%", lower, 100.0, 1;
         "Share of the time in which the target is more than 10 % under the available rate."
         target_under_fraction: Metric => "time with the target under", "%", lower, 100.0, 1;
-        "Changes of the available rate by more than 10 % since the last one, the flow's start and the ends of its pauses          included. Changes within 5 s of the next one, or of the end, do not count."
+        "Changes of the available rate by more than 10 % since the last one, the flow's start and the ends of its \
+         pauses included. Changes within 5 s of the next one, or of the end, do not count."
         available_rate_changes: Option<u64> => "changes of the available rate", "", neither, 1.0, 0;
         "Changes of the available rate after which the target did not converge before the next one, or the end."
         target_unconverged: Option<u64> => "changes without convergence", "", lower, 1.0, 0;
-        "Mean time from a change of the available rate until the target is within 10 % of the available rate and stays so          for 5 s. A change without convergence counts with the time to the next one, or to the end. None without a change."
+        "Mean time from a change of the available rate until the target is within 10 % of the available rate and \
+         stays so for 5 s. A change without convergence counts with the time to the next one, or to the end. None \
+         without a change."
         target_convergence_s: Metric => "convergence time of the target", "s", lower, 1.0, 1;
     }
 }

@@ -5,6 +5,7 @@ use super::flow::FlowStats;
 use super::metrics::Metric;
 pub use super::metrics::{Fairness, FlowSummary, LinkSummary, MemberSummary};
 use super::quality::Quality;
+use super::target::{BAND, HOLD_S};
 use super::{FlowInfo, Recording};
 use serde::Serialize;
 use tidegate_core::{Cause, Span, Time, math};
@@ -295,14 +296,14 @@ fn window(seconds: &Bins<u64>, from: Time, to: Time) -> Vec<f64> {
 /// last fifth of the flow's life (at least 5 s); the flow has converged at the first second from which five in a row
 /// are within 10 % of that share.
 fn convergence(stats: &FlowStats, info: &FlowInfo) -> Metric {
-    const HOLD: usize = 5;
+    const HOLD: usize = HOLD_S as usize;
     let rates = window(&stats.seconds, info.start, info.stop);
     let tail = (rates.len() / 5).max(HOLD);
     let share = mean(rates.get(rates.len().checked_sub(tail)?..)?)?;
     if share <= 0.0 {
         return None;
     }
-    let near = |rate: &f64| (rate - share).abs() <= 0.1 * share;
+    let near = |rate: &f64| (rate - share).abs() <= BAND * share;
     rates.windows(HOLD).position(|w| w.iter().all(near)).map(|second| second as f64)
 }
 

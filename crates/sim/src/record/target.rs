@@ -7,11 +7,12 @@ use tidegate_core::{NodeId, Rate, Span, Time};
 pub const INTERVAL: Span = Span::from_millis(200);
 
 /// Distance from the available rate up to which a target is neither over nor under it, and up to which an available
-/// rate has not changed, as a fraction of that rate. Ours: that of the convergence time.
-const BAND: f64 = 0.1;
+/// rate has not changed, as a fraction of that rate; and of a receive rate from its final share. Ours.
+pub(super) const BAND: f64 = 0.1;
 
-/// Time that a target has to stay within [`BAND`] to have converged. Ours: that of the convergence time.
-const HOLD: Span = Span::from_secs(5);
+/// Seconds that a target, or a receive rate, has to stay within [`BAND`] to have converged. Ours.
+pub(super) const HOLD_S: u8 = 5;
+const HOLD: Span = Span::from_secs(HOLD_S as i64);
 
 /// Time after its last packet in which a TCP flow still shares its path. Ours: the least retransmission timeout of RFC
 /// 6298, so that a pause for one does not end a share.
