@@ -1,4 +1,4 @@
-//! What a viewer sees of a video: the delay of each captured picture, and the time without a new picture.
+//! The view of a video at its receiver: the delay of each captured picture, and the time without a new picture.
 
 use super::histogram::Histogram;
 use std::collections::VecDeque;
