@@ -212,6 +212,15 @@ impl Breaker {
     }
 }
 
+/// The least rate of a flow's sources, at a time at which the target is below it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LeastRate {
+    /// Audio and the encoder's lowest rate, headers included.
+    pub rate: Rate,
+    /// Whether media have to wait for it: the sender keeps to the target, or to a window.
+    pub held: bool,
+}
+
 /// Lost packet, as detected and reported by a member of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LossRecord {
@@ -335,9 +344,8 @@ pub trait Recorder: Send + Any {
     /// Takes a picture that was captured and not encoded: the controller's congestion window was full, the bytes waiting at
     /// the sender would take too long to leave, or the encoder left it out to hold its rate.
     fn left_out(&mut self, now: Time, flow: FlowId) {}
-    /// Takes the least rate of a flow's sources, headers included, when the target falls below it; `None` when the target no
-    /// longer is.
-    fn below_least(&mut self, now: Time, flow: FlowId, least: Option<Rate>) {}
+    /// Takes the least rate of a flow's sources when the target falls below it; `None` when the target no longer is.
+    fn below_least(&mut self, now: Time, flow: FlowId, least: Option<LeastRate>) {}
     /// Takes a decision of a controller.
     fn decision(&mut self, now: Time, flow: FlowId, decision: &Decision) {}
     /// Takes a named internal value of a controller or of TCP.

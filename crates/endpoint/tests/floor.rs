@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use tidegate_core::record::LeastRate;
 use tidegate_core::{Decision, Kind, Rate, Span, Time};
 use tidegate_endpoint::{BelowMin, Bounds, FeedbackFormat, SourceSettings, StreamSettings};
 
@@ -43,13 +44,15 @@ fn least_rates_are_sent_and_pacing_is_lifted_to_them() {
     let waits = run(vec![video(1000, BelowMin::Wait)], &[(0, 500, 1)], 20);
     assert!(skipped(&waits) && wait_max(&waits) > Span::from_secs(1), "{}", wait_max(&waits));
     assert!((rate(&waits, Kind::Video, 5, 20) - 5e5).abs() < 1e4, "the pacer keeps to the target");
+    assert!(waits.below_least.iter().all(|(_, least)| least.is_some_and(|least| least.held)));
     for target in [500, 10, 1] {
         let sent = run(vec![video(1000, BelowMin::Send)], &[(0, target, 1)], 20);
         // frames of 5000 bytes in 5 packets of 1000 and 28 bytes of header with marks
         let least = 25.0 * 8.0 * (5000.0 + 5.0 * 28.0);
         assert!((rate(&sent, Kind::Video, 5, 20) - least).abs() < 0.001 * least, "{target}");
         assert!(!skipped(&sent) && wait_max(&sent) <= Span::from_millis(40), "{}", wait_max(&sent));
-        assert_eq!(sent.below_least, [(Time::ZERO, Some(Rate::from_bps(least as u64)))]);
+        let least = LeastRate { rate: Rate::from_bps(least as u64), held: false };
+        assert_eq!(sent.below_least, [(Time::ZERO, Some(least))]);
     }
     // with twice the pacing rate, frames leave in half of their interval, as under a target of the least rate
     let twice = run(vec![video(1000, BelowMin::Send)], &[(0, 500, 2)], 20);
@@ -66,7 +69,7 @@ fn least_rates_are_sent_and_pacing_is_lifted_to_them() {
 #[test]
 fn a_target_that_rises_again_ends_the_lift() {
     let sent = run(vec![video(1000, BelowMin::Send)], &[(0, 500, 1), (5, 1500, 1), (10, 800, 1)], 15);
-    let least = Some(Rate::from_kbps(1028));
+    let least = Some(LeastRate { rate: Rate::from_kbps(1028), held: false });
     let times = [0, 5, 10].map(Time::from_secs);
     assert_eq!(sent.below_least, [(times[0], least), (times[1], None), (times[2], least)]);
     for (from, to, expected) in [(1, 5, 1.028e6), (6, 10, 1.5e6), (11, 15, 1.028e6)] {

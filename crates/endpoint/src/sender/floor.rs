@@ -4,6 +4,7 @@ use super::Sender;
 use super::stream::OutStream;
 use crate::settings::BelowMin;
 use tidegate_core::driver::Driver;
+use tidegate_core::record::LeastRate;
 use tidegate_core::{Decision, Rate, Time};
 
 /// Rate beyond its least one at which suspended video goes on: a tenth of it, and no less than 20 kbit/s (libwebrtc's
@@ -78,7 +79,9 @@ impl Sender {
 
     /// Records when the target falls below the least rate, and when it no longer is.
     pub(super) fn note_least(&mut self, now: Time, out: &mut dyn Driver) {
-        let below = (self.decision.target < self.least).then_some(self.least);
+        let held = self.sent_least() < self.least || self.decision.window.is_some();
+        let least = LeastRate { rate: self.least, held };
+        let below = (self.decision.target < self.least).then_some(least);
         if below != self.below_least {
             self.below_least = below;
             out.record().below_least(now, self.flow, below);

@@ -30,7 +30,7 @@ use stream::OutStream;
 use tidegate_core::control::{Counts, Failure, Limits, NewFrame, Probes, Report};
 use tidegate_core::driver::Driver;
 use tidegate_core::frame::Marks;
-use tidegate_core::record::FrameSent;
+use tidegate_core::record::{FrameSent, LeastRate};
 use tidegate_core::rng::Draws;
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
@@ -95,7 +95,7 @@ pub(crate) struct Sender {
     /// The least rate of the active sources, headers included; zero where no frames follow the target.
     least: Rate,
     /// The least rate while the target is below it.
-    below_least: Option<Rate>,
+    below_least: Option<LeastRate>,
     /// The streams of media, those of repair, and last the padding.
     streams: Vec<OutStream>,
     /// Repair of video losses, if any is set.

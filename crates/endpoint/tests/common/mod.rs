@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex};
 use tidegate_core::control::{Context, Counts, Limits, Needs, PacketResult, Probes, Report};
-use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
+use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, LeastRate, RepairRecord, RtcpRecord};
 use tidegate_core::wire::rtcp;
 use tidegate_core::{
     Controller, Decision, Ecn, FlowId, Kind, Level, Node, Outbox, Packet, Port, Rate, Recorder, RouteId,
@@ -32,7 +32,7 @@ pub struct Recorded {
     pub internal: Vec<(Time, String, f64)>,
     pub paced: Vec<(Time, Span)>,
     pub left_out: usize,
-    pub below_least: Vec<(Time, Option<Rate>)>,
+    pub below_least: Vec<(Time, Option<LeastRate>)>,
     pub decisions: Vec<(Time, Decision)>,
     pub tripped: Vec<(Time, Breaker)>,
     pub refused: u32,
@@ -70,7 +70,7 @@ impl Recorder for Log {
     fn left_out(&mut self, _now: Time, _flow: FlowId) {
         self.0.lock().unwrap().left_out += 1;
     }
-    fn below_least(&mut self, now: Time, _flow: FlowId, least: Option<Rate>) {
+    fn below_least(&mut self, now: Time, _flow: FlowId, least: Option<LeastRate>) {
         self.0.lock().unwrap().below_least.push((now, least));
     }
     fn ecn_checked(&mut self, now: Time, _flow: FlowId, check: EcnCheck) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tidegate_core::datagram::RtpBody;
-use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, RepairRecord, RtcpRecord};
+use tidegate_core::record::{Breaker, EcnCheck, FrameRecord, FrameSent, LeastRate, RepairRecord, RtcpRecord};
 use tidegate_core::{
     Body, Datagram, Decision, Ecn, FlowId, Frame, Kind, Level, Packet, Rate, Recorder, RouteId, Size, Span,
     Time,
@@ -106,7 +106,7 @@ pub enum Fact {
     /// RTCP was sent.
     Rtcp(RtcpRecord),
     /// The target fell below this least rate of the sources, or no longer is below one.
-    BelowLeast(Option<Rate>),
+    BelowLeast(Option<LeastRate>),
 }
 
 /// Health of one side of a call: counts that are not in the tables of a run.
@@ -203,7 +203,7 @@ impl Recorder for Record {
     fn left_out(&mut self, now: Time, _: FlowId) {
         self.add(now, Fact::LeftOut);
     }
-    fn below_least(&mut self, now: Time, _: FlowId, least: Option<Rate>) {
+    fn below_least(&mut self, now: Time, _: FlowId, least: Option<LeastRate>) {
         self.add(now, Fact::BelowLeast(least));
     }
     fn decision(&mut self, now: Time, _: FlowId, decision: &Decision) {

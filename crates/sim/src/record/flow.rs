@@ -9,8 +9,8 @@ use super::least::BelowLeast;
 use super::repair::Repairs;
 use super::speech::Speech;
 use super::viewing::Viewing;
-use tidegate_core::record::{Breaker, EcnCheck};
-use tidegate_core::{Body, Cause, Kind, Packet, Rate, Size, Span, Time};
+use tidegate_core::record::{Breaker, EcnCheck, LeastRate};
+use tidegate_core::{Body, Cause, Kind, Packet, Size, Span, Time};
 use tidegate_endpoint::{AUDIO_CLOCK, VIDEO_CLOCK, rtp_clock};
 
 /// One bin of a flow's series.
@@ -162,7 +162,7 @@ impl FlowStats {
     }
 
     /// Notes that the target falls below this least rate, or no longer is below one.
-    pub fn set_below_least(&mut self, now: Time, least: Option<Rate>) {
+    pub fn set_below_least(&mut self, now: Time, least: Option<LeastRate>) {
         self.below_least.change(now, least, self.warmup);
     }
 

@@ -1,22 +1,30 @@
 //! The times in which a flow's target is below the least rate of its sources, and how long media wait then.
 
 use super::summary::Warning;
+use tidegate_core::record::LeastRate;
 use tidegate_core::{Rate, Span, Time};
 
 /// Wait at the sender above which frames that stand there are worth a warning. Ours: at any rate, the burst of RFC 8593's
 /// encoder takes as long as 8 frames to leave, 267 ms at 30 frames a second, and no floor is the reason for that.
 const WAIT_MAX: Span = Span::from_millis(500);
 
+/// Time that an encoder takes to follow a target that falls: RFC 8593's tau_v, 200 ms, and a frame or two.
+const ENCODER_DELAY: Span = Span::from_millis(300);
+
 /// The times below the least rate after the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BelowLeast {
     /// The begin of the present time below it.
     since: Option<Time>,
+    /// Whether media have to wait for it now.
+    held: bool,
     /// The largest of the least rates.
     least: Rate,
     /// Earlier times below it.
     time: Span,
-    /// Longest wait of a packet that was captured and left in one of these times.
+    /// When the last packet left that was captured at an earlier rate, before the target fell or the encoder followed.
+    earlier_until: Time,
+    /// Longest wait of a packet that was captured and left in one of these times, behind none of an earlier rate.
     waited: Option<Span>,
     /// Frames that were not sent in these times, because too much waited.
     skipped: u64,
@@ -24,26 +32,31 @@ pub struct BelowLeast {
 
 impl BelowLeast {
     /// Notes that the target falls below this rate, or no longer is below one.
-    pub fn change(&mut self, now: Time, least: Option<Rate>, warmup: Time) {
+    pub fn change(&mut self, now: Time, least: Option<LeastRate>, warmup: Time) {
         if let Some(since) = self.since.take() {
             self.time += now.max(warmup) - since.max(warmup);
         }
-        if let Some(least) = least {
-            (self.since, self.least) = (Some(now), self.least.max(least));
+        if let Some(LeastRate { rate, held }) = least {
+            (self.since, self.held, self.least) = (Some(now), held, self.least.max(rate));
         }
     }
 
-    /// Takes the wait of a packet that leaves. What waited already when the target fell does not count.
+    /// Takes the wait of a packet that leaves, where it has to wait for the least rate. What was encoded at an earlier rate,
+    /// and what stood behind it, waited for another reason and does not count.
     #[inline]
     pub fn waited(&mut self, now: Time, waited: Span) {
-        if self.since.is_some_and(|since| now - waited >= since) {
+        let Some(since) = self.since.filter(|_| self.held) else { return };
+        let captured = now - waited;
+        if captured < since + ENCODER_DELAY {
+            self.earlier_until = now;
+        } else if captured >= self.earlier_until {
             self.waited = self.waited.max(Some(waited));
         }
     }
 
     /// Takes a frame that is not sent.
     pub fn skipped(&mut self) {
-        self.skipped += u64::from(self.since.is_some());
+        self.skipped += u64::from(self.held && self.since.is_some());
     }
 
     /// All times below the least rate between `begin` and `end`.
@@ -87,7 +100,7 @@ mod tests {
     fn times_count_after_the_warm_up_and_until_the_end() {
         let [warmup, end] = [10, 60].map(Time::from_secs);
         let mut below = BelowLeast::default();
-        let least = Some(Rate::from_kbps(180));
+        let least = Some(LeastRate { rate: Rate::from_kbps(180), held: true });
         below.waited(Time::from_secs(2), Span::from_secs(1));
         below.skipped();
         assert_eq!((below.time(warmup, end), below.waited_ms_max()), (Span::ZERO, None));
@@ -100,9 +113,11 @@ mod tests {
         waited(2001);
         assert_eq!(below.warning("call", warmup, end), None, "bursts, and a frame from before");
         below.waited(Time::from_secs(9), Span::from_millis(1234));
-        below.waited(Time::from_secs(9), Span::from_millis(5));
+        assert_eq!(below.warning("call", warmup, end), None, "behind that frame");
+        below.waited(Time::from_secs(11), Span::from_millis(1234));
+        below.waited(Time::from_secs(11), Span::from_millis(5));
         // another least rate, as when a pause ends
-        below.change(Time::from_secs(20), Some(Rate::from_kbps(30)), warmup);
+        below.change(Time::from_secs(20), Some(LeastRate { rate: Rate::from_kbps(30), held: false }), warmup);
         below.change(Time::from_secs(25), None, warmup);
         assert_eq!(below.time(warmup, end), Span::from_secs(15));
         below.change(Time::from_secs(50), least, warmup);

@@ -139,7 +139,7 @@ rows! {
          headers included."
         below_least_s: Metric => "target below the lowest rates", "s", lower, 1.0, 1;
         "Maximum of the time that media packets waited at their sender which were captured and left while the target was \
-         below the lowest rates of the sources."
+         below the lowest rates of the sources and they had to wait for it, behind none that was encoded at an earlier rate."
         below_least_wait_ms_max: Metric => "delay at the sender below the lowest rates, maximum", "ms", lower, 1.0, 0;
         "Result of the sender's check of ECN on the path (RFC 6679 sections 7.2.1 and 7.4), with `ecn_initiation`: \
          `verified`, or the reason for which the sender uses no ECN codepoint: `unreported`, `cleared`, `dropped`."

@@ -3,10 +3,10 @@
 use super::capture::Captured;
 use super::{DecisionRow, Fate, FrameOpen, Recording};
 use tidegate_core::control::Decision;
-use tidegate_core::record::Backlog;
+
 use tidegate_core::record::{
-    Breaker, CellRecord, EcnCheck, FrameRecord, FrameSent, LossRecord, Passing, RadioRecord, RepairRecord,
-    RtcpRecord,
+    Backlog, Breaker, CellRecord, EcnCheck, FrameRecord, FrameSent, LeastRate, LossRecord, Passing,
+    RadioRecord, RepairRecord, RtcpRecord,
 };
 use tidegate_core::{Cause, FlowId, Level, NodeId, Packet, Rate, Recorder, Size, Span, Time};
 
@@ -222,7 +222,7 @@ impl Recorder for Recording {
     }
 
     // not in the digest: it follows from the decisions, which it has
-    fn below_least(&mut self, now: Time, flow: FlowId, least: Option<Rate>) {
+    fn below_least(&mut self, now: Time, flow: FlowId, least: Option<LeastRate>) {
         self.stats[flow.0 as usize].set_below_least(now, least);
     }
 
