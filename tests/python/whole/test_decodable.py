@@ -42,10 +42,15 @@ def test_as_many_frames_are_shown_as_the_closed_form_says(recorded: Run) -> None
     assert whole > expected + 10 * error
 
 
-def test_a_walk_over_the_lost_packets_finds_the_same_frames(recorded: Run) -> None:
-    frames, packets = recorded.table("frames"), recorded.table("packets")
+def damaged_frames(recorded: Run) -> set[int]:
+    """Numbers of the frames of which a packet was lost."""
+    packets = recorded.table("packets")
     lost = ~np.isin(packets.to_numpy("fate"), ["arrived", "in flight"]) & (packets.to_numpy("kind") == "video")
-    damaged = set(packets.to_numpy("frame")[lost].astype(int).tolist())
+    return set(packets.to_numpy("frame")[lost].astype(int).tolist())
+
+
+def test_a_walk_over_the_lost_packets_finds_the_same_frames(recorded: Run) -> None:
+    frames, damaged = recorded.table("frames"), damaged_frames(recorded)
     assert len(damaged) > 200
     keys, shown = frames.to_numpy("key").tolist(), np.isfinite(frames.to_numpy("rendered_s")).tolist()
     decoded, expected = False, []
@@ -75,3 +80,17 @@ def test_the_time_without_a_picture_and_the_delays_follow_from_what_is_shown(rec
         quantile = float(np.quantile(delays, share, method="inverted_cdf"))
         assert metrics[f"frame_delay_ms_{name}"] == pytest.approx(quantile, rel=0.005)
     assert metrics["frame_delay_ms_max"] == pytest.approx(delays.max(), rel=1e-6)
+
+
+def test_the_delay_of_whole_frames_is_that_of_a_decoder_that_needs_no_references(recorded: Run) -> None:
+    frames, damaged = recorded.table("frames"), damaged_frames(recorded)
+    captured, due = frames.to_numpy("captured_s"), frames.to_numpy("due_s")
+    later = np.append(due, float(recorded.summary["duration_s"]))
+    for number in range(len(captured) - 1, -1, -1):
+        if number in damaged or not np.isfinite(due[number]):
+            later[number] = later[number + 1]
+    expected = float(np.quantile((later[:-1] - captured) * 1e3, 0.5, method="inverted_cdf"))
+    assert recorded.metrics("call")["whole_frame_delay_ms_p50"] == pytest.approx(expected, rel=0.005)
+    # 100 ms of playout delay, 10 ms of the link, and 5 ms for each of two packets at 2 Mbit/s
+    assert 119 < expected < 122
+    assert recorded.metrics("call")["frame_delay_ms_p50"] > expected

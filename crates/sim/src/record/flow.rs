@@ -94,6 +94,8 @@ pub struct FlowStats {
     pub queued: Histogram,
     /// The view of its video.
     pub viewing: Viewing,
+    /// The view that its video would have, if each frame that is whole in time could be decoded.
+    pub whole: Viewing,
     /// Video frames captured after the warm-up.
     pub frames_sent: u64,
     /// Video frames of these that can be decoded without earlier ones.
@@ -143,6 +145,7 @@ impl FlowStats {
             speech: Speech::default(),
             queued: Histogram::default(),
             viewing: Viewing::new(warmup),
+            whole: Viewing::new(warmup),
             frames_sent: 0,
             key_frames: 0,
             repair: Repairs::default(),
@@ -159,6 +162,18 @@ impl FlowStats {
     #[must_use]
     pub fn counts(&self, time: Time) -> bool {
         time >= self.warmup
+    }
+
+    /// Notes a picture that was captured: that of frame `number`, or one that was not encoded.
+    pub fn captured(&mut self, now: Time, number: Option<u32>) {
+        self.viewing.captured(now, number);
+        self.whole.captured(now, number);
+    }
+
+    /// Notes that the video source is on, with its nominal interval between frames, or that it is off.
+    pub fn video_switched(&mut self, now: Time, interval: Option<Span>) {
+        self.viewing.switched(now, interval);
+        self.whole.switched(now, interval);
     }
 
     /// Notes that the target falls below this least rate, or no longer is below one.

@@ -225,6 +225,10 @@ rows! {
         "Maximum of the time from capture to rendering, over captured pictures (RFC 8869 section 2.3). A picture that \
          is never shown counts until a later one is shown, or until the end."
         frame_delay_ms_max: Metric => "frame delay, maximum", "ms", lower, 1.0, 1;
+        "Median of the time from capture to rendering, over captured pictures, if each frame that is whole in time could be \
+         decoded: the measure for flows whose losses are not repaired. A picture whose frame is not whole counts until a later \
+         one is shown, or until the end."
+        whole_frame_delay_ms_p50: Metric => "delay of whole frames, median", "ms", lower, 1.0, 1;
         "Video frames captured."
         frames_sent: Option<u64> => "frames sent", "", neither, 1.0, 0;
         "Video frames shown. A frame is shown if it is complete in time and can be decoded."

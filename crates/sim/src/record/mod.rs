@@ -345,6 +345,7 @@ impl Recording {
         for flow in 0..self.open.len() {
             let stop = self.flows[flow].stop.min(end);
             let stretch = self.stats[flow].viewing.end(stop);
+            self.stats[flow].whole.end(stop);
             self.add_stretch(stop, FlowId(flow as u32), stretch);
             for kind in 0..2 {
                 for frame in std::mem::take(&mut self.open[flow][kind]) {

@@ -228,7 +228,7 @@ impl Recorder for Recording {
 
     fn left_out(&mut self, now: Time, flow: FlowId) {
         let stats = &mut self.stats[flow.0 as usize];
-        stats.viewing.captured(now, None);
+        stats.captured(now, None);
         if stats.counts(now) {
             stats.left_out_frames += 1;
         }
@@ -236,7 +236,7 @@ impl Recorder for Recording {
 
     // not in the digest: it follows from the settings
     fn video_switched(&mut self, now: Time, flow: FlowId, interval: Option<Span>) {
-        self.stats[flow.0 as usize].viewing.switched(now, interval);
+        self.stats[flow.0 as usize].video_switched(now, interval);
     }
 
     // not in the digest, which has the packets that follow
@@ -294,7 +294,7 @@ impl Recorder for Recording {
         let open = &mut self.open[frame.flow.0 as usize][usize::from(frame.video)];
         open.push_back(FrameOpen { captured: now, sent: *frame, fate: None });
         if frame.video {
-            self.stats[frame.flow.0 as usize].viewing.captured(now, Some(frame.frame));
+            self.stats[frame.flow.0 as usize].captured(now, Some(frame.frame));
         }
     }
 
@@ -311,6 +311,9 @@ impl Recorder for Recording {
         let index = frame.frame.wrapping_sub(first) as usize;
         let Some(entry) = open.get_mut(index).filter(|entry| entry.sent.frame == frame.frame) else { return };
         entry.fate = Some(*frame);
+        if let Some(due) = frame.due.filter(|_| frame.video) {
+            self.stats[flow].whole.shown(due, frame.frame);
+        }
         if frame.video && frame.rendered.is_some() {
             let stretch = self.stats[flow].viewing.shown(now, frame.frame);
             self.add_stretch(now, frame.flow, stretch);

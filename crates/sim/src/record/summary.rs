@@ -204,6 +204,7 @@ impl Recording {
             frame_delay_ms_p95: stats.viewing.delay.quantile_ms(0.95),
             frame_delay_ms_p99: stats.viewing.delay.quantile_ms(0.99),
             frame_delay_ms_max: stats.viewing.delay.max_ms(),
+            whole_frame_delay_ms_p50: stats.whole.delay.quantile_ms(0.50),
             frames_sent: media.then_some(stats.frames_sent),
             frames_rendered: media.then_some(stats.frames_rendered),
             without_picture_s: stats.viewing.without().map(Span::as_secs_f64),
