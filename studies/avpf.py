@@ -46,8 +46,11 @@ METRICS = ("utilisation", "one_way_delay_ms_p95", "loss_fraction", "left_out_fra
 """Those that are metrics of a run."""
 
 
-def play(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> Run:
-    """One call over 50 ms each way and 300 ms of queue; the encoder could fill one and a half times the link."""
+def play(link: str, scheme: str, rules: str, seed: int, falls: bool = False, **video: Any) -> Run:
+    """One call over 50 ms each way and 300 ms of queue; the encoder could fill one and a half times the link.
+
+    `video` are further keys of its encoder.
+    """
     full = Rate(link)
     half = Rate(full // 2)
     steps = [["0s", full], [f"{BEFORE}s", half]]
@@ -56,7 +59,7 @@ def play(link: str, scheme: str, rules: str, seed: int, falls: bool = False) -> 
         controller=controller,
         min_rate="10kbps",
         start_rate=Rate(min(300_000, full // 2)),
-        video={"min": "10kbps", "max": Rate(full * 3 // 2)},
+        video={"min": "10kbps", "max": Rate(full * 3 // 2), **video},
         feedback=Feedback(format=kind, bandwidth=link, reports="rfc3550", **RULES[rules]),
         repair="none",
     )
