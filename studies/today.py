@@ -32,7 +32,14 @@ WANTED = (*(metric for metric, *_ in COLUMNS.values()), "quality", "quality_netw
 """Metrics that tables are made of."""
 SHAPER = {"name": "shaper", "rate": "1.5Mbps", "burst": "50kB"}
 """The same bucket as that of the policer's scenario, with the same queue of 300 ms, at its rate."""
-CHANGES: Mapping[str, Mapping[str, Any]] = {"": {}, "shaper": {"links.cell.discipline": SHAPER}}
+RFC_3550 = {"flows.call.media.feedback.reports": "rfc3550"}
+CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "": {},
+    "shaper": {"links.cell.discipline": SHAPER},
+    "rfc3550": RFC_3550,
+    "shaper, rfc3550": {"links.cell.discipline": SHAPER, **RFC_3550},
+    "no repair": {"flows.call.media.repair": "none"},
+}
 """Changes of a scenario, by name."""
 
 
@@ -129,3 +136,11 @@ TABLES = {
     **{("scenarios.md", name): partial(table, name) for name in (POLICED, "starlink", *BESIDE)},
     ("policers.md", "policers"): policer_table,
 }
+
+
+def further() -> None:
+    """Asks for numbers that tests look at."""
+    for seed in range(1, SEEDS + 1):
+        for changes in ("rfc3550", "shaper, rfc3550"):
+            run(POLICED, changes, "rrb-simd", seed)
+        run("fq-codel-home", "no repair", "gcc", seed)
