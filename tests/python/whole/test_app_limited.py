@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app_limited import BURST, CONTROLLERS, SEEDS, SLIDE_S, mean, pause, screen, video
+from app_limited import BURST, CONTROLLERS, SEEDS, SLIDE_S, TICK_SEEDS, mean, pause, screen, video
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sprout_takes_the_encoder_for_the_link_and_our_rule_does_not(seed: int) -> None:
-    # 0.54 to 0.58; the others get 0.97. What of it is the order of a forecast and a tick: the next test
-    assert 0.5 < video("sprout", seed)["used"] < 0.6
+    # the others get 0.97. What of it is the order of a forecast and a tick: the next test
+    assert 0.5 < video("sprout", seed)["used"] < 0.63
     for controller in ("sprout:aware", "sprout-ewma"):
         # TFRC holds nothing back here, and the encoder's luck is the same
         assert video(controller, seed)["used"] == pytest.approx(video("tfrc", seed)["used"], rel=0.005)
@@ -21,18 +21,20 @@ def test_sprouts_share_hangs_on_whether_a_forecast_comes_before_its_senders_tick
     """The sender's tick is a whole number of ticks after the last forecast, and so is the next forecast, if its way has no jitter.
 
     Where the tick comes first the sender takes the bytes off its queue that the old forecast lets the link deliver, and sends, before it
-    hears what was delivered. Always the forecast first gives 0.38 to 0.42 and always the tick first 0.59 to 0.65 (one nanosecond added
-    to or taken from the sender's ticks by hand); the order at one instant prefers neither (0.54 to 0.58), nor does a microsecond of
-    jitter, in which a forecast that is late once makes the following ticks late, too. It is not the four bytes of a frame's marks.
+    hears what was delivered. Always the forecast first gives 0.35 to 0.42, 0.387 in the mean, and always the tick first 0.57 to 0.61,
+    0.593 in the mean (one nanosecond added to or taken from a forecast's arrival in `sprout/sender.rs` by hand); the order at one
+    instant prefers neither, nor does a microsecond of jitter, in which a forecast that is late once makes the following ticks late,
+    too. It is not the four bytes of a frame's marks. Tolerances are three standard errors of a mean of twelve seeds, 0.007.
     """
 
-    tie = [video("sprout", seed)["used"] for seed in SEEDS]
+    tie = [video("sprout", seed)["used"] for seed in TICK_SEEDS]
     without_marks, jitter = (
-        [video("sprout", seed, changes)["used"] for seed in SEEDS] for changes in ("without marks", "jitter")
+        [video("sprout", seed, changes)["used"] for seed in TICK_SEEDS] for changes in ("without marks", "jitter")
     )
+    assert np.mean(tie) == pytest.approx(0.566, abs=0.02)
     assert np.mean(without_marks) == pytest.approx(np.mean(tie), abs=0.03)
-    assert np.mean(tie) - np.mean(jitter) > 0.05
-    assert all(0.4 < share < 0.55 for share in jitter)
+    assert np.mean(jitter) == pytest.approx(0.474, abs=0.02)
+    assert [round(share, 2) for share in (min(tie), max(tie), min(jitter), max(jitter))] == [0.52, 0.6, 0.42, 0.51]
 
 
 @pytest.mark.parametrize("controller", CONTROLLERS)
@@ -52,16 +54,28 @@ def test_who_overshoots_after_a_silence_in_which_the_link_became_slower() -> Non
     assert 1.4 < over["tfrc"] < 1.6
     assert 1.4 < over["gcc"] < 1.65
     # a frame that leaves in one piece is one group of packets, and the filter needs some twenty of them: 0.7 s
-    assert all(pause(BURST, seed)["overshoot"] < 1.2 for seed in SEEDS)
+    assert all(1.08 < pause(BURST, seed)["overshoot"] < 1.14 for seed in SEEDS)
     assert all(pause(BURST, seed)["delay_ms"] < 0.5 * late["gcc"] for seed in SEEDS)
-    assert late["tfrc"] > 2000
-    assert late["gcc"] < 0.25 * late["tfrc"]
-    assert late["lookup_table"] > late["tfrc"]
-    assert late["rrb-simd"] < 0.25 * late["tfrc"]
+    # of packets that leave in ten seconds; the queue, eight seconds of the slower link, is full later
+    assert 3300 < late["tfrc"] < 3700
+    assert 0.17 < late["gcc"] / late["tfrc"] < 0.26
+    assert 5000 < late["lookup_table"] < 5500
     for controller in ("sprout", "sprout:aware"):
         assert over[controller] < 1
         assert late[controller] < 225
-    assert 0 < late["sprout:aware"] - late["sprout"] < 200
+    assert 80 < late["sprout:aware"] - late["sprout"] < 150
+
+
+def test_rrb_simd_hears_of_a_queue_once_a_second() -> None:
+    """By libwebrtc's rule for reports on video that is received; by RFC 3550's it is 360 s / 1500, some four times a second."""
+    by_rule = {
+        rules: [pause("rrb-simd", seed, *([rules] if rules else [])) for seed in SEEDS] for rules in ("", "rfc3550")
+    }
+    for seed, numbers in zip(SEEDS, by_rule[""], strict=True):
+        assert 1.45 < numbers["overshoot"] < 1.6
+        assert 1100 < numbers["delay_ms"] < 1900
+        assert 550 < pause("gcc", seed)["delay_ms"] < 950
+    assert all(370 < numbers["delay_ms"] < 620 for numbers in by_rule["rfc3550"])
 
 
 def test_what_a_slide_waits_for() -> None:
@@ -69,7 +83,7 @@ def test_what_a_slide_waits_for() -> None:
     for controller in ("gcc", "tfrc", "sprout-ewma", "sprout:aware"):
         # propagation of 25 ms and one packet's time at least
         assert 0.0 < mean(screen, "mean_s", controller) < 0.05
-    assert mean(screen, "mean_s", "gcc-remb") > 5
+    assert 10 < mean(screen, "mean_s", "gcc-remb") < 13
     for seed in SEEDS:
         # 150 packets at 1 Mb/s from the slide's begin on, the last one's service, and the way
         expected = 150 * 8000 / 1e6 - SLIDE_S
