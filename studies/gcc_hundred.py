@@ -19,13 +19,19 @@ QUEUES = {
     "250 packets, starts 10.4 ms apart": (250, "10.4ms"),
     "100 packets (10 ms)": (100, "10ms"),
 }
+UNREPAIRED = (
+    "300 packets (30 ms)",
+    "300 packets, starts 10.4 ms apart instead of 10 ms",
+    "100 packets (10 ms)",
+)
+"""Queues before which calls without repair are looked at, too."""
 
 
 @kept
-def outcome(preset: str, name: str) -> Sequence[float]:
+def outcome(preset: str, name: str, repair: str = "libwebrtc") -> Sequence[float]:
     """Of all calls under a preset, before a queue: what arrives in Mbit/s, mean loss in per cent, Jain's index.
 
-    They are of the second half.
+    They are of the second half. `repair` is "libwebrtc", which is the default of a call, or "none".
     """
     queue, apart = QUEUES[name]
     changes = {
@@ -36,6 +42,8 @@ def outcome(preset: str, name: str) -> Sequence[float]:
         "flows.call.start_step": apart,
         "flows.call.media.controller": f"gcc:{preset}",
     }
+    if repair == "none":
+        changes["flows.call.media.repair"] = "none"
     run = tidegate.run(Scenario.load("hundred-calls").with_changes(changes))
     calls = [run.metrics(flow) for flow in run.flows]
     rates = [call["receive_rate_bps"] for call in calls]
@@ -56,3 +64,9 @@ def table() -> str:
 
 
 TABLES = {("gcc-behaviour.md", "hundred"): table}
+
+
+def further() -> None:
+    """Asks for numbers that tests look at."""
+    for name in UNREPAIRED:
+        outcome("libwebrtc-v1", name, "none")
