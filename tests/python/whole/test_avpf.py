@@ -197,7 +197,7 @@ def test_what_the_page_says() -> None:
     assert mean("2.5Mbps", "avp", "utilisation") == pytest.approx(mean("2.5Mbps", "free", "utilisation"), abs=0.02)
 
 
-def test_half_of_what_a_call_leaves_out_without_reports_are_transients_that_its_window_causes() -> None:
+def test_two_thirds_of_what_a_call_leaves_out_under_avpf_are_transients_that_its_window_causes() -> None:
     """At 100 kbit/s the first frame of a transient takes the bytes of all eight; seven pictures are not encoded."""
 
     def left_out(rules: str, **video: Any) -> float:
