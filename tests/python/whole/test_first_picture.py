@@ -13,6 +13,9 @@ from gcc_experiments import RecordedFlow
 from support import ROOT
 
 DROP, UP, LEAVES = 20.0, 35.0, 70.0
+FPS = 30.0
+PROPAGATION = 20.0
+"""Of the link, ms."""
 SEEDS = (1, 2, 3)
 
 
@@ -25,6 +28,20 @@ def seen(controller: str, seed: int) -> RecordedFlow:
 def delay(one: RecordedFlow, start: float, stop: float) -> float:
     """Mean queueing delay, ms."""
     return one.queueing(start, stop)[0]
+
+
+# RecordedFlow takes the propagation of the links of its own experiments off, 50 ms
+TOO_MUCH = 50.0 - PROPAGATION
+
+
+def peak(one: RecordedFlow, start: float, stop: float) -> float:
+    """Largest queueing delay, ms."""
+    return one.queueing(start, stop)[1] + TOO_MUCH
+
+
+def emptied(one: RecordedFlow) -> float:
+    """Time from the drop until the largest queueing delay of a bin is below 50 ms, s."""
+    return one.drained(DROP + 2, 50.0 - TOO_MUCH) + 2
 
 
 def test_the_demo_is_what_readme_shows() -> None:
@@ -41,11 +58,13 @@ def test_gcc_probes_follows_the_drop_shares_and_comes_back(seed: int) -> None:
     one = seen("gcc", seed)
     assert one.reaches(2.4e6) < 0.5, "within half a second all that the encoder can make"
     assert 0.2 < one.falls(1e6, DROP) < 1.5, "below the capacity a second after the drop"
-    assert one.queueing(DROP, DROP + 4)[1] > 400, "a queue"
-    assert 1.2 < one.drained(DROP + 0.5, 20.0) + 0.5 < 2.4, "which is gone two seconds after the drop"
-    assert 10 < one.run.metrics("call")["left_out_frames"] < 30, "frames are left out for it"
+    assert 550 < peak(one, DROP, DROP + 4) < 620, "a queue"
+    assert 1 < emptied(one) - one.falls(1e6, DROP) < 2, "which is gone one to two seconds later"
+    captured = one.run.table("frames").to_numpy("captured_s")
+    captured = captured[(captured >= DROP) & (captured < DROP + emptied(one))]
+    assert 30 < FPS * emptied(one) - len(captured) < 50, "some forty frames are left out until then"
     download = RecordedFlow(one.run, "download").mean_rate(55, LEAVES)
-    assert 0.6 * 4e6 < download < 0.75 * 4e6, "two thirds of the link"
+    assert 0.65 * 4e6 < download < 0.75 * 4e6, "seven tenths of the link"
     assert 0.95 * 4e6 < download + one.mean_rate(55, LEAVES) < 4.02e6, "and the call has the rest"
     # near the old capacity it first grows additively, for as long as the seed has it
     full = next(time for time in np.arange(LEAVES, 90.0, 0.5) if one.target(time) > 2.3e6)
@@ -59,7 +78,7 @@ def test_the_draft_grows_slowly_and_has_little(seed: int) -> None:
     growth = (one.target(18) / one.target(6)) ** (1 / 12)
     assert 1.04 < growth < 1.055, f"5 % a second, {growth:.3f}"
     assert one.mean_rate(15, DROP) < 1e6, "never has what the drop takes away"
-    assert 0.1 * 4e6 < one.mean_rate(55, LEAVES) < 0.25 * 4e6, "a quarter of the link at most beside the download"
+    assert 0.15 * 4e6 < one.mean_rate(55, LEAVES) < 4e6 / 3, "less than a third of the link beside the download"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -70,7 +89,9 @@ def test_tfrc_is_soon_back_fair_and_late(seed: int) -> None:
     download = RecordedFlow(one.run, "download")
     ratio = one.mean_rate(55, 70) / download.mean_rate(55, 70)
     assert 1 / 3 < ratio < 3, f"within the factor of three of RFC 8868 section 3, {ratio:.2f}"
-    assert 250 < delay(one, 25, UP) < 500, "0.4 s of queue through the drop"
+    assert 550 < peak(one, DROP, DROP + 4) < 620, "a queue of 0.6 s"
+    assert 4.5 < emptied(one) < 5.5, "which is empty after five seconds"
+    assert 350 < peak(one, DROP + 8, UP) < 450, "and filled again to 0.4 s"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -78,3 +99,9 @@ def test_fixed_loses_half_and_is_late(seed: int) -> None:
     one = seen("fixed:2Mbps", seed)
     assert np.isclose(one.loss(22, UP), 0.5, atol=0.05), "2 Mbit/s into 1"
     assert 500 < delay(one, 22, UP) < 650, "600 kbit of queue at 1 Mbit/s"
+    stretches = one.run.table("without_picture")
+    begins, lengths = stretches.to_numpy("begin_s"), stretches.to_numpy("length_s")
+    during = (begins > DROP) & (begins < UP)
+    assert np.sum(during) == 1, "one stretch without a picture begins in the drop"
+    assert begins[during] < DROP + 2
+    assert begins[during] + lengths[during] > UP, "and does not end before it"
