@@ -70,7 +70,7 @@ def test_a_comparison_makes_sense(compared: Comparison) -> None:
         # the scenario's link is 20 ms long
         assert metrics["one_way_delay_ms_min"] >= 20
         assert metrics["one_way_delay_ms_p50"] < 500
-        assert metrics["frames_rendered"] > 0.5 * metrics["frames_sent"] > 400
+        check_pictures(one)
         assert 50e3 < metrics["receive_rate_bps"] < 2.6e6, "the encoder's range"
         check_truth(one)
     (gcc,), (fixed,), (most,) = compared.runs.values()
@@ -82,6 +82,39 @@ def test_a_comparison_makes_sense(compared: Comparison) -> None:
     assert waits < 1.1 * max(others) + itself
     target = set(fixed.table("decisions").to_numpy("target_bps"))
     assert target == {1e6}
+
+
+DURATION, FPS, BIN = 30.0, 30.0, 0.2
+SETTLED = 15.0
+"""From here on nothing is left of what outages in the first seconds of a recording delayed, s."""
+LONGEST_DELAY = 1.0
+"""By which the playout buffer shows a frame later than the fastest one at most, s."""
+NEEDED, OUTAGE = 1e6, 50e3
+"""What `fixed` sends, and less than gets a frame through in time, bit/s."""
+
+
+def check_pictures(one: Run) -> None:
+    """All pictures are shown but those for which the link was too slow, and those by which a sender is behind.
+
+    The recording of raca-5g begins with nine slow seconds, six of which carry next to nothing. `fixed` loses a fifth of
+    its packets there and has no rate to spare for sending them again: its new frames wait, longer than a second until
+    14 s. So half of its frames are shown, without an error of the playout.
+    """
+    metrics = one.metrics()
+    assert metrics["frames_sent"] + metrics["left_out_frames"] == pytest.approx(FPS * DURATION, rel=0.02)
+    truth, stretches = one.table("truth"), one.table("without_picture")
+    capacity = truth.to_numpy("capacity_bps")[truth.to_numpy("link") == "bottleneck"][: round(DURATION / BIN)]
+    slow = capacity < NEEDED
+    ends, lengths = stretches.to_numpy("t_s"), stretches.to_numpy("length_s")
+    late = float(np.minimum(lengths, np.maximum(0, ends - SETTLED)).sum())
+    assert late <= BIN * slow[round(SETTLED / BIN) :].sum()
+    without = metrics["without_picture_s"]
+    outages = "".join("x" if out else " " for out in capacity < OUTAGE).split()
+    assert without >= max((BIN * len(outage) for outage in outages), default=0.0) - LONGEST_DELAY
+    if one.controller != "fixed":
+        # the first key frame takes the time of several pictures
+        assert without <= BIN * slow.sum() + 0.25, "who gives way has pictures as soon as the link is back"
+    assert metrics["frames_rendered"] > 0.9 * FPS * (DURATION - without)
 
 
 def check_truth(one: Run) -> None:
