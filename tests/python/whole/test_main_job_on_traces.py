@@ -85,7 +85,7 @@ def test_a_comparison_makes_sense(compared: Comparison) -> None:
 
 
 DURATION, FPS, BIN = 30.0, 30.0, 0.2
-SETTLED = 15.0
+LATER_HALF = 15.0
 """From here on nothing is left of what outages in the first seconds of a recording delayed, s."""
 LONGEST_DELAY = 1.0
 """By which the playout buffer shows a frame later than the fastest one at most, s."""
@@ -106,8 +106,8 @@ def check_pictures(one: Run) -> None:
     capacity = truth.to_numpy("capacity_bps")[truth.to_numpy("link") == "bottleneck"][: round(DURATION / BIN)]
     slow = capacity < NEEDED
     ends, lengths = stretches.to_numpy("t_s"), stretches.to_numpy("length_s")
-    late = float(np.minimum(lengths, np.maximum(0, ends - SETTLED)).sum())
-    assert late <= BIN * slow[round(SETTLED / BIN) :].sum()
+    late = float(np.minimum(lengths, np.maximum(0, ends - LATER_HALF)).sum())
+    assert late <= BIN * slow[round(LATER_HALF / BIN) :].sum()
     without = metrics["without_picture_s"]
     outages = "".join("x" if out else " " for out in capacity < OUTAGE).split()
     assert without >= max((BIN * len(outage) for outage in outages), default=0.0) - LONGEST_DELAY
