@@ -25,11 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from tidegate._files import readable
-from tidegate.errors import InputError, TidegateError, located
+from tidegate.errors import LIMIT_VARIABLE, InputError, TidegateError, located
 from tidegate.units import Size
-
-VARIABLE = "TIDEGATE_LIMIT"
-"""Name of the environment variable with a larger limit, such as `2GB`; processes that work for a command inherit it."""
 
 PIPE_WAIT_S = 10.0
 """Time without data after which a pipe is given up; a writer that is alive sends sooner."""
@@ -125,11 +122,11 @@ def raised_limit() -> int:
     Raises:
         InputError: when it holds no size.
     """
-    text = os.environ.get(VARIABLE, "")
+    text = os.environ.get(LIMIT_VARIABLE, "")
     try:
         return int(Size.parse(text)) if text else 0
     except InputError as error:
-        raise InputError(f"{VARIABLE}: {error}") from None
+        raise InputError(f"{LIMIT_VARIABLE}: {error}") from None
 
 
 def raise_limit(size: str | None) -> None:
@@ -140,7 +137,7 @@ def raise_limit(size: str | None) -> None:
     """
     if size is not None:
         with located("--limit"):
-            os.environ[VARIABLE] = str(Size.parse(size))
+            os.environ[LIMIT_VARIABLE] = str(Size.parse(size))
 
 
 def read(path: Path, kind: Kind, error: type[TidegateError] = InputError, *, unpack: bool = False) -> Content:
@@ -203,7 +200,7 @@ def too_large(path: Path, kind: Kind) -> str:
     """Message for a file over the limit of its kind."""
     return (
         f"{path} is larger than {Size(kind.limit)}, the limit of {kind.noun}; for a larger one give --limit, "
-        f"or set {VARIABLE}, to its size, such as 2GB"
+        f"or set {LIMIT_VARIABLE}, to its size, such as 2GB"
     )
 
 
@@ -282,8 +279,8 @@ def _unpacked(path: Path, packed: bytes, kind: Kind, limit: int, error: type[Tid
         if allowed == limit:
             raise error(too_large(path, kind))
         raise error(
-            f"{path} unpacks to over {UNPACK_RATIO} times its size; if that is right, give --limit, or set {VARIABLE}, "
-            "to its unpacked size, such as 2GB"
+            f"{path} unpacks to over {UNPACK_RATIO} times its size; if that is right, give --limit, or set "
+            f"{LIMIT_VARIABLE}, to its unpacked size, such as 2GB"
         )
     return data
 

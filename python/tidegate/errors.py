@@ -19,6 +19,10 @@ def first_problems(problems: Sequence[T]) -> tuple[Sequence[T], int]:
     return (problems, 0) if rest <= 0 else (problems[: _MAX_PROBLEMS - 1], rest + 1)
 
 
+LIMIT_VARIABLE = "TIDEGATE_LIMIT"
+"""Environment variable with a larger limit of files, such as `2GB`; processes that work for a command inherit it."""
+
+
 class TidegateError(Exception):
     """Base of errors about the input, the environment or a run.
 

@@ -15,9 +15,9 @@ import pytest
 
 from support import PLAIN, ROOT, Cli
 from tidegate import _inputs
-from tidegate._inputs import TRACE, VARIABLE, Kind, check_file, check_toml, check_trace, parse_json, read
+from tidegate._inputs import TRACE, Kind, check_file, check_toml, check_trace, parse_json, read
 from tidegate.cli import completing
-from tidegate.errors import InputError
+from tidegate.errors import LIMIT_VARIABLE, InputError
 from tidegate.units import Size
 
 SMALL = Kind("a small file", 1000)
@@ -26,7 +26,7 @@ needs_pipes = pytest.mark.skipif(sys.platform == "win32", reason="named pipes ar
 
 @pytest.fixture(autouse=True)
 def no_raised_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(LIMIT_VARIABLE, raising=False)
 
 
 def written(folder: Path, data: bytes, name: str = "file") -> Path:
@@ -45,14 +45,14 @@ def test_one_byte_more_is_refused_and_a_raised_limit_allows_it(tmp_path: Path, m
     for check in (read, check_file):
         with pytest.raises(InputError, match=r"is larger than 1kB, the limit of a small file; .* --limit"):
             check(path, SMALL)
-    monkeypatch.setenv(VARIABLE, "1001B")
+    monkeypatch.setenv(LIMIT_VARIABLE, "1001B")
     assert len(read(path, SMALL).data) == 1001
     check_file(path, SMALL)
     # a smaller one does not lower a limit
-    monkeypatch.setenv(VARIABLE, "1B")
+    monkeypatch.setenv(LIMIT_VARIABLE, "1B")
     assert len(read(written(tmp_path, b"x" * 1000), SMALL).data) == 1000
-    monkeypatch.setenv(VARIABLE, "many")
-    with pytest.raises(InputError, match=f"^{VARIABLE}: "):
+    monkeypatch.setenv(LIMIT_VARIABLE, "many")
+    with pytest.raises(InputError, match=f"^{LIMIT_VARIABLE}: "):
         read(path, SMALL)
 
 
@@ -140,7 +140,7 @@ def test_a_packed_file_is_unpacked_up_to_the_limit(tmp_path: Path, monkeypatch: 
     bomb = written(tmp_path, gzip.compress(b"x" * 10**6))
     with pytest.raises(InputError, match="unpacks to over 100 times its size"):
         read(bomb, large, unpack=True)
-    monkeypatch.setenv(VARIABLE, "1MB")
+    monkeypatch.setenv(LIMIT_VARIABLE, "1MB")
     assert len(read(bomb, large, unpack=True).data) == 10**6
 
 

@@ -40,7 +40,7 @@ from tidegate.cli import (
     sweeps,
 )
 from tidegate.cli.terminal import Stopped, say
-from tidegate.errors import TidegateError
+from tidegate.errors import LIMIT_VARIABLE, TidegateError
 from tidegate.wording import printable
 
 _HELP = """A workbench for congestion control of real-time media.
@@ -155,6 +155,7 @@ def _command_line() -> Any:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; never raises, and shows a traceback only on request."""
+    limit = os.environ.get(LIMIT_VARIABLE)
     try:
         code = _command_line()(argv, prog_name="tidegate", standalone_mode=False)
         sys.stdout.flush()
@@ -164,6 +165,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.code if isinstance(error.code, int) else 1
     except BaseException as error:  # noqa: BLE001
         return _report(error)
+    finally:
+        # --limit holds for this call alone
+        if limit is None:
+            os.environ.pop(LIMIT_VARIABLE, None)
+        else:
+            os.environ[LIMIT_VARIABLE] = limit
     if code == STOPPED:
         say("stopped")
     return code if isinstance(code, int) else 0

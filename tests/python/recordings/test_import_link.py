@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -172,6 +173,7 @@ def test_a_larger_file_of_a_session_needs_a_limit(session: Path, tmp_path: Path,
         file.writelines(f"{number},1,queue,{' ' * 90}\n" for number in range(1000, 330_000))
     assert cli("import", "near.log", "far.log", "--link", "session", "--out", "call").code == 2
     assert cli("import", "near.log", "far.log", "--link", "session", "--out", "call", "--limit", "40MB").code == 0
+    assert "TIDEGATE_LIMIT" not in os.environ, "a limit holds for one call of the command line"
 
 
 STATS = """\
