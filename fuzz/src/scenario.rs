@@ -1,13 +1,14 @@
 //! Properties of the engine's form of runs: any JSON is refused, or makes a world in which time passes.
 
-use tidegate_core::Time;
+use tidegate_core::{Span, Time};
 use tidegate_sim::scenario::assemble::from_registry;
-use tidegate_sim::scenario::{Run, Scenario};
+use tidegate_sim::scenario::{Capacity, Run, Scenario};
 
 /// Largest number of links, flows and members in a run: more of them reach no further code, and are slower.
 const PARTS_MAX: usize = 12;
 const EVENTS: u64 = 2000;
-/// Largest number of bins of the series: tables of a run are as long as it asks for.
+/// Largest number of bins of the series, and of a link's statuses, which are drawn for a run's mean: scenario files have a
+/// larger one (`MAX_BINS` of `python/tidegate/scenario/_rules.py`).
 const BINS_MAX: i64 = 100_000;
 
 /// Checks one input; returns whether time passes in its world.
@@ -17,7 +18,12 @@ const BINS_MAX: i64 = 100_000;
 pub fn check(input: &[u8]) -> bool {
     let Ok(scenario) = serde_json::from_slice::<Scenario>(input) else { return false };
     let members: usize = scenario.sessions.iter().map(|session| session.members.len()).sum();
-    if scenario.duration.as_nanos() / scenario.record.bin.as_nanos().max(1) > BINS_MAX {
+    let bins = |interval: Span| scenario.duration.as_nanos() / interval.as_nanos().max(1);
+    let statuses = scenario.links.iter().filter_map(|link| match &link.capacity {
+        Capacity::Statuses(statuses) => Some(statuses.interval),
+        _ => None,
+    });
+    if statuses.chain([scenario.record.bin]).any(|interval| bins(interval) > BINS_MAX) {
         return false;
     }
     if !scenario.radios.is_empty() || scenario.links.len() + scenario.flows.len() + members > PARTS_MAX {
