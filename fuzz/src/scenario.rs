@@ -7,7 +7,9 @@ use tidegate_sim::scenario::{Capacity, Run, Scenario};
 /// Largest number of links, flows and members in a run: more of them reach no further code, and are slower.
 const PARTS_MAX: usize = 12;
 const EVENTS: u64 = 2000;
-/// Largest number of bins of the series, and of a link's statuses, which are drawn for a run's mean: scenario files have a
+/// Time between changes of a generated cell's rate.
+const BROWNIAN_STEP: Span = Span::from_millis(20);
+/// Largest number of bins of the series, and of the changes of a link that are drawn for a run's mean: scenario files have a
 /// larger one (`MAX_BINS` of `python/tidegate/scenario/_rules.py`).
 const BINS_MAX: i64 = 100_000;
 
@@ -21,6 +23,7 @@ pub fn check(input: &[u8]) -> bool {
     let bins = |interval: Span| scenario.duration.as_nanos() / interval.as_nanos().max(1);
     let statuses = scenario.links.iter().filter_map(|link| match &link.capacity {
         Capacity::Statuses(statuses) => Some(statuses.interval),
+        Capacity::Brownian(_) => Some(BROWNIAN_STEP),
         _ => None,
     });
     if statuses.chain([scenario.record.bin]).any(|interval| bins(interval) > BINS_MAX) {

@@ -73,6 +73,10 @@ class TraceCapacity(Model):
 _MIN_BROWNIAN, _MAX_BROWNIAN = Rate(12_000), Rate(12_000 * 10**7)
 
 
+_BROWNIAN_STEP = Duration(20_000_000)
+"""Time between changes of the rate (`BrownianSettings::step` of crates/sim)."""
+
+
 class Brownian(Model):
     """Settings of the generated cellular link (Winstein et al., NSDI 2013, section 3)."""
 
@@ -92,6 +96,12 @@ class Brownian(Model):
         yield from super().problems(path, duration)
         if self.sigma:
             yield from rules.Bounds(Rate(1_200), _MAX_BROWNIAN).problems((*path, "sigma"), self.sigma)
+        if duration / _BROWNIAN_STEP > rules.MAX_BINS:
+            longest = Duration(rules.MAX_BINS * _BROWNIAN_STEP)
+            message = (
+                f"found a run of {duration}; expected at most {longest}, since the rate changes every {_BROWNIAN_STEP}"
+            )
+            yield Problem(path, message)
 
 
 class BrownianCapacity(Model):

@@ -284,6 +284,14 @@ def test_too_many_statuses() -> None:
         Scenario.parse(text)
 
 
+def test_too_many_changes_of_a_generated_cell() -> None:
+    changes = {"record": "summary", "bin": "1000s"}
+    scenario = Scenario.load("cell-with-outages")
+    with pytest.raises(ScenarioError, match=r"brownian: found a run of 200001s; expected at most 200000s"):
+        scenario.with_changes({**changes, "duration": "200001s"})
+    assert scenario.with_changes({**changes, "duration": "200000s"}).duration == 200_000 * 10**9
+
+
 def test_the_default_queue_is_no_queue_here_and_the_text_is_the_same_again() -> None:
     scenario = Scenario.load("thesis-network")
     forth, back = lower(scenario).ir["links"]
