@@ -16,6 +16,23 @@ impl Frame {
     pub const FIRST: u8 = 2;
     /// The frame can be decoded without earlier ones.
     pub const KEY: u8 = 4;
+    /// Largest number of frames between a frame and the frame to which it refers.
+    pub const BETWEEN_MAX: u8 = 4;
+    const BETWEEN_SHIFT: u32 = 3;
+
+    /// The flags of a frame with so many frames between it and the one to which it refers: none refers to those between,
+    /// as to B frames. Of a key frame it is the largest such number in its stream.
+    #[must_use]
+    pub const fn flags_between(count: u8) -> u8 {
+        assert!(count <= Self::BETWEEN_MAX);
+        count << Self::BETWEEN_SHIFT
+    }
+
+    /// The number of frames between it and the one to which it refers; of a key frame, the largest in its stream.
+    #[must_use]
+    pub const fn between(self) -> u8 {
+        self.flags >> Self::BETWEEN_SHIFT & 7
+    }
 
     /// Whether the packet is the last one of its frame.
     #[must_use]
@@ -62,6 +79,8 @@ pub struct Marks {
     pub position: Position,
     /// Whether the frame can be decoded without earlier ones.
     pub key: bool,
+    /// Number of frames between it and the one to which it refers; of a key frame, the largest in its stream.
+    pub between: u8,
 }
 
 impl Marks {
@@ -69,14 +88,15 @@ impl Marks {
     #[must_use]
     pub const fn of_frame(frame: Frame) -> Self {
         let position = Position::from_bits(frame.flags & (Frame::FIRST | Frame::LAST));
-        Self { frame: frame.number as u16, position, key: frame.flags & Frame::KEY != 0 }
+        let key = frame.flags & Frame::KEY != 0;
+        Self { frame: frame.number as u16, position, key, between: frame.between() }
     }
 
     /// Frame of these marks, given its full number.
     #[must_use]
     pub const fn frame(self, number: u32) -> Frame {
         let key = if self.key { Frame::KEY } else { 0 };
-        Frame { number, flags: self.position as u8 | key }
+        Frame { number, flags: self.position as u8 | key | Frame::flags_between(self.between) }
     }
 
     /// Whether the descriptor contains the template structure, as on the first packet of a key frame.

@@ -74,9 +74,14 @@ impl Extensions {
         self.header_len(Some(Marks::of_frame(frame)), None) - self.header_len(None, None)
     }
 
-    /// Bytes of the longest RTP header without a stamp.
-    pub(crate) fn longest_header(self) -> u32 {
-        self.header_len(None, None) + self.marks_len(Frame { number: 0, flags: Frame::KEY | Frame::FIRST })
+    /// Bytes of the longest RTP header without a stamp, in a stream with at most so many frames between a frame and the one to
+    /// which it refers.
+    pub(crate) fn longest_header(self, between: u8) -> u32 {
+        self.header_len(None, None)
+            + self.marks_len(Frame {
+                number: 0,
+                flags: Frame::KEY | Frame::FIRST | Frame::flags_between(between),
+            })
     }
 
     /// Whether one of these extensions has the identifier `id`.
@@ -147,13 +152,13 @@ mod tests {
         assert_eq!(with(true, false).header_len(None, None), 20, "4 + 3 padded to 4");
         assert_eq!(with(false, true).header_len(None, None), 20, "4 + 4");
         assert_eq!(with(true, true).header_len(None, None), 24, "4 + 7 padded to 8");
-        let mut marks = Marks { frame: 9, position: Position::First, key: false };
+        let mut marks = Marks { frame: 9, position: Position::First, key: false, between: 0 };
         assert_eq!(with(true, true).header_len(Some(marks), None), 28, "4 + 11 padded to 12");
         assert_eq!(with(false, true).header_len(Some(marks), None), 24, "4 + 8");
         marks.key = true;
         assert_eq!(with(true, true).header_len(Some(marks), None), 36, "4 + 17 padded to 20");
-        assert_eq!(with(true, true).longest_header(), 36);
-        assert_eq!(Extensions { marks: false, ..with(true, true) }.longest_header(), 24);
+        assert_eq!(with(true, true).longest_header(0), 36);
+        assert_eq!(Extensions { marks: false, ..with(true, true) }.longest_header(0), 24);
         let stamp = |id, length| Extension { id, data: vec![0; length] };
         assert_eq!(with(true, true).header_len(None, Some(&stamp(1, 8))), 32, "4 + 16");
         assert_eq!(

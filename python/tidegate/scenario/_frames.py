@@ -27,6 +27,8 @@ class Rung:
     """Target rate of the encoder."""
     sizes: list[int]
     """Frame sizes in bytes."""
+    unreferenced: list[int]
+    """Numbers of the B frames, those of type `B`, from 0 on: to them no other frame refers."""
     path: Path
     """File that holds it."""
     sha256: str
@@ -79,7 +81,9 @@ def _rung(path: Path) -> Rung:
     match = re.search(r"(\d+)$", path.stem)
     if match is None or not 0 < int(match[1]) < 10**7:
         raise InputError(f"{path}: expected a name that ends in the rate in kbit/s, as in chat_600.txt")
-    content, sizes = read(path, FRAMES), []
+    content = read(path, FRAMES)
+    sizes: list[int] = []
+    unreferenced: list[int] = []
     for number, line in enumerate(decoded(content.data, path, FRAMES).splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("%"):
             continue
@@ -94,7 +98,9 @@ def _rung(path: Path) -> Rung:
         size = int(words[-1][:12])
         if size > LARGEST:
             raise ScenarioError([f"{path}:{number}: found a frame of {size} bytes; expected at most {LARGEST} bytes"])
+        if words[1] == "B":
+            unreferenced.append(len(sizes))
         sizes.append(size)
     if not sizes:
         raise InputError(f"{path}: the file has no frames")
-    return Rung(Rate(int(match[1]) * 1000), sizes, path, content.sha256)
+    return Rung(Rate(int(match[1]) * 1000), sizes, unreferenced, path, content.sha256)

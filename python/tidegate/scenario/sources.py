@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from pathlib import Path as FilePath
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -153,7 +153,8 @@ class FramesVideo(StatedDefaults, EncodedVideo, Video):
     source: Literal["frames"]
     """Kind of the source."""
     ladder: str
-    """Folder of the files, or a pattern such as `chat_360p_*.txt`; the name of each file ends in its rate in kbit/s."""
+    """Folder of the files, or a pattern such as `chat_360p_*.txt`; the name of each file ends in its rate in
+    kbit/s. With `group`, no other frame refers to those of type `B`."""
     skip: Annotated[int, Field(ge=0, le=10**6)] = 20
     """Number of frames at the beginning that are skipped when the recording starts again (SkipFrames)."""
     group: Annotated[int, Field(ge=1, le=10**6)] | None = None
@@ -178,16 +179,25 @@ class FramesVideo(StatedDefaults, EncodedVideo, Video):
 
     def source_ir(self, reading: Reading) -> Any:
         """As the engine takes it: the sizes of the frames at each rate."""
-        rungs = reading.files.once((reading.base, self.ladder), lambda: _rungs(reading.base, self.ladder))
-        reading.inputs.files.update({name: digest for name, digest, _ in rungs})
-        groups = {} if self.group is None else {"group": self.group}
-        return {"frames": {"rungs": [rung for _, _, rung in rungs], "skip": self.left_out, **groups}}
+        rungs = reading.files.once((reading.base, self.ladder), lambda: frames.ladder(reading.base, self.ladder))
+        reading.inputs.files.update({rung.path.name: rung.sha256 for rung in rungs})
+        recorded = {"rungs": [[int(rung.rate), rung.sizes] for rung in rungs], "skip": self.left_out}
+        if self.group is not None:
+            recorded["group"] = self.group
+            if unreferenced := _unreferenced(rungs):
+                recorded["unreferenced"] = unreferenced
+        return {"frames": recorded}
 
 
-def _rungs(base: FilePath, pattern: str) -> list[tuple[str, str, list[Any]]]:
-    """Name and hash of each rate's file, with the rate and the frame sizes."""
-    rungs = frames.ladder(base, pattern)
-    return [(rung.path.name, rung.sha256, [int(rung.rate), rung.sizes]) for rung in rungs]
+_MOST_B_FRAMES = 4
+"""Frames in a row to which no other refers (`Frame::BETWEEN_MAX` of the engine)."""
+
+
+def _unreferenced(rungs: list[frames.Rung]) -> list[int]:
+    """Numbers of the frames that are B frames at each rate, in runs of so few that marks can say so."""
+    every = sorted(set.intersection(*(set(rung.unreferenced) for rung in rungs)))
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(every), lambda pair: pair[1] - pair[0])]
+    return [number for run in runs if len(run) <= _MOST_B_FRAMES for number in run]
 
 
 class EncoderVideo(EncodedVideo, Model):

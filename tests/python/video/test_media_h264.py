@@ -109,9 +109,10 @@ def test_what_is_decoded_after_a_run_is_what_is_left_of_the_stream_by_hand() -> 
     assert ours != complete[: len(ours)]
 
 
-def test_the_frames_that_are_shown_are_those_whose_pictures_are_undamaged() -> None:
+@pytest.mark.parametrize("b_frames", [0, 2])
+def test_the_frames_that_are_shown_are_those_whose_pictures_are_undamaged(b_frames: int) -> None:
     # noise all over the picture: where nothing moves, an encoder's own repetition may heal what was damaged
-    clip = "procedural:size=176x144,rungs=5,complexity=0.8"
+    clip = f"procedural:size=176x144,rungs=5,complexity=0.8,b_frames={b_frames}"
     run, ladder = sent(link(loss=0.01, controller="fixed:900kbps"), clip, seed=4)
     got, frames = received(run, ladder), run.table("frames")
     ended = np.flatnonzero(got.shown_s < 4.0).tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,26 @@ def test_the_delay_of_whole_frames_is_that_of_a_decoder_that_needs_no_references
     # 100 ms of playout delay, 10 ms of the link, and 5 ms for each of two packets at 2 Mbit/s
     assert 119 < expected < 122
     assert recorded.metrics("call")["frame_delay_ms_p50"] > expected
+
+
+def test_a_lost_b_frame_is_missing_alone_and_a_lost_reference_takes_all_up_to_the_next_key_frame(
+    tmp_path: Path,
+) -> None:
+    """In coding order I P B B P B B P ...: of ten thousand frames those are shown whose references arrived."""
+    kinds = ["I", "P", *("BBP" * 4)[:10]]
+    (tmp_path / "clip_500.txt").write_text("".join(f"{n} {kind} 0 0 1000\n" for n, kind in enumerate(kinds)))
+    video = {"source": "frames", "ladder": str(tmp_path / "clip_*.txt"), "group": 12, "max": "600kbps", "fps": 25}
+    media = {"controller": "fixed:2Mbps", "max_rate": "2Mbps", "video": video, "playout": {"fixed": "100ms"}}
+    link = {"name": "wire", "capacity": "20Mbps", "delay": "10ms", "loss": LOSS, "back": {"loss": 0.0}}
+    flow = {"name": "call", "media": {**media, "repair": "none"}}
+    recorded = run(Scenario.from_dict({"duration": "400s", "links": [link], "flows": [flow]}), 1, "packets")
+    damaged, shown = damaged_frames(recorded), np.isfinite(recorded.table("frames").to_numpy("rendered_s")).tolist()
+    assert sum(kinds[number % 12] == "B" for number in damaged) > 50
+    expected, chain = [], False
+    for number in range(len(shown)):
+        kind = kinds[number % 12]
+        whole = number not in damaged
+        if kind != "B":
+            chain = whole and (chain or kind == "I")
+        expected.append(whole and chain)
+    assert shown[:-10] == expected[:-10]

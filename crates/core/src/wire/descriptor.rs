@@ -3,54 +3,100 @@
 //! Each packet has three bytes: start and end of its frame, the template of its frame, and 16 bits of the frame's number.
 //! In the first packet of a key frame, the template dependency structure follows. It is that of libwebrtc's encoders
 //! without scalability (`scalable_video_controller_no_layering.cc`): one decode target, one chain, and two templates, for
-//! a frame without references and for one that refers to the previous frame.
+//! a frame without references and for one that refers to the previous frame. A stream with B frames has further templates,
+//! for frames that refer to earlier ones.
 
 use super::Error;
-use crate::frame::{Marks, Position};
+use crate::frame::{Frame, Marks, Position};
 
 /// Length of the mandatory fields (appendix A.8.2, `mandatory_descriptor_fields`).
 const MANDATORY: usize = 3;
 
-/// Bytes that follow in the first packet of a key frame: the five flags of `extended_descriptor_fields`, with the first one
-/// set, and the structure.
+/// Largest length of what follows in the first packet of a key frame, bytes.
+const STRUCTURE_MAX: usize = structure(Frame::BETWEEN_MAX).1;
+
+/// Bytes that follow in the first packet of a key frame, and their number: the five flags of
+/// `extended_descriptor_fields`, with the first one set, and the structure of a stream whose frames have up to `between`
+/// others between them and their reference.
 ///
 /// ```text
 /// 1 0 0 0 0          structure; no bitmask, no custom DTIs, frame or chain differences
 /// 000000 00000       templates from 0 on; one decode target
-/// 00 11              two templates of one layer
-/// 10 10              both are switch points of the target
-/// 0  1 0000 0        the first refers to no frame, the second to the previous one
-/// 1  0000 0001       one chain, with the previous frame of the chain, or none
+/// 00 ... 11          templates of one layer: of a key frame, and one for each distance
+/// 10 ... 10          all are switch points of the target
+/// 0  1 0000 0 ...    the first refers to no frame, the next to the previous one, and so on
+/// 1  0000 0001 ...   one chain, with the frame to which it refers as the previous frame of the chain, or none
 /// 0                  no resolutions; zero padding to a byte
 /// ```
-const STRUCTURE: [u8; 6] = [0x80, 0x00, 0x3a, 0x41, 0x01, 0x00];
+const fn structure(between: u8) -> ([u8; 13], usize) {
+    const fn put(bits: u128, length: usize, value: u128, width: usize) -> (u128, usize) {
+        (bits << width | value, length + width)
+    }
+    let templates = between as usize + 2;
+    let (mut bits, mut length) = put(0b10000, 5, 0, 11);
+    let mut template = 1;
+    while template < templates {
+        (bits, length) = put(bits, length, 0b00, 2);
+        template += 1;
+    }
+    (bits, length) = put(bits, length, 0b11, 2);
+    template = 0;
+    while template < templates {
+        (bits, length) = put(bits, length, 0b10, 2);
+        template += 1;
+    }
+    (bits, length) = put(bits, length, 0, 1);
+    template = 1;
+    while template < templates {
+        // fdiff_follows_flag, fdiff_minus_one, fdiff_follows_flag
+        (bits, length) = put(bits, length, 1 << 5 | (template as u128 - 1) << 1, 6);
+        template += 1;
+    }
+    (bits, length) = put(bits, length, 1, 1);
+    template = 0;
+    while template < templates {
+        (bits, length) = put(bits, length, template as u128, 4);
+        template += 1;
+    }
+    length += 1;
+    let count = length.div_ceil(8);
+    bits <<= 1 + 8 * count - length;
+    let (mut bytes, mut index) = ([0; 13], 0);
+    while index < count {
+        bytes[index] = (bits >> (8 * (count - 1 - index))) as u8;
+        index += 1;
+    }
+    (bytes, count)
+}
 
-/// Template of a key frame.
+/// Template of a key frame. That of other frames is their distance from the frame to which they refer.
 const KEY: u8 = 0;
-/// Template of other frames.
-const DELTA: u8 = 1;
 
-/// Length of the longest descriptor, bytes.
-pub const LONGEST: usize = MANDATORY + STRUCTURE.len();
+/// Length of the longest descriptor, bytes; an element of a header extension holds 16 (RFC 8285 section 4.2).
+pub const LONGEST: usize = MANDATORY + STRUCTURE_MAX;
+const _: () = assert!(LONGEST <= 16, "longer than an element");
 
 /// Length of the descriptor with these marks, bytes.
 #[must_use]
 pub const fn length(marks: Marks) -> usize {
-    if marks.has_structure() { LONGEST } else { MANDATORY }
+    if marks.has_structure() { MANDATORY + structure(marks.between).1 } else { MANDATORY }
 }
 
 /// Encodes the descriptor with these marks: an array, and the number of its bytes that are used, which is [`length`].
 #[must_use]
 pub fn write(marks: Marks) -> ([u8; LONGEST], usize) {
     let mut bytes = [0; LONGEST];
-    bytes[0] = (marks.position as u8) << 6 | if marks.key { KEY } else { DELTA };
+    bytes[0] = (marks.position as u8) << 6 | if marks.key { KEY } else { 1 + marks.between };
     bytes[1..MANDATORY].copy_from_slice(&marks.frame.to_be_bytes());
-    let length = length(marks);
-    bytes[MANDATORY..length].copy_from_slice(&STRUCTURE[..length - MANDATORY]);
-    (bytes, length)
+    if !marks.has_structure() {
+        return (bytes, MANDATORY);
+    }
+    let (structure, count) = structure(marks.between);
+    bytes[MANDATORY..MANDATORY + count].copy_from_slice(&structure[..count]);
+    (bytes, MANDATORY + count)
 }
 
-/// Parses a descriptor, which must have the structure above in the first packet of a key frame, and none elsewhere.
+/// Parses a descriptor, which must have a structure as above in the first packet of a key frame, and none elsewhere.
 ///
 /// # Errors
 /// Fails if the bytes end too early or do not fit this structure; offsets count from the descriptor's start.
@@ -65,40 +111,43 @@ pub fn read(bytes: &[u8]) -> Result<Marks, Error> {
         });
     };
     let template = first & 0x3f;
-    if template > DELTA {
+    if template > Frame::BETWEEN_MAX + 1 {
         return Err(Error::Invalid { field: "dependency template", offset: 0, value: u64::from(template) });
     }
-    let marks = Marks {
+    let mut marks = Marks {
         frame: u16::from_be_bytes([high, low]),
         position: Position::from_bits(first >> 6),
         key: template == KEY,
+        between: template.saturating_sub(1),
     };
-    let expected = &STRUCTURE[..length(marks) - MANDATORY];
-    let compared = remainder.len().min(expected.len());
-    if let Some(index) = (0..compared).find(|&index| remainder[index] != expected[index]) {
-        let found = u64::from(remainder[index]);
-        return Err(Error::Invalid {
-            field: "dependency structure",
-            offset: MANDATORY + index,
-            value: found,
-        });
+    if !marks.has_structure() {
+        let end = |&value: &u8| {
+            let field = "end of the dependency descriptor";
+            Error::Invalid { field, offset: MANDATORY, value: u64::from(value) }
+        };
+        return remainder.first().map_or(Ok(marks), |value| Err(end(value)));
     }
-    if remainder.len() < expected.len() {
-        let (needed, found) = (expected.len(), remainder.len());
-        return Err(Error::Truncated {
-            field: "dependency structure",
-            offset: MANDATORY,
-            needed,
-            available: found,
-        });
-    }
-    match remainder.get(expected.len()) {
-        None => Ok(marks),
-        Some(&found) => {
-            let offset = MANDATORY + expected.len();
-            Err(Error::Invalid { field: "end of the dependency descriptor", offset, value: u64::from(found) })
+    // the structure with the longest common beginning says what is wrong
+    let mut furthest = 0;
+    for between in 0..=Frame::BETWEEN_MAX {
+        let (expected, count) = structure(between);
+        if remainder == &expected[..count] {
+            marks.between = between;
+            return Ok(marks);
         }
+        let equal = remainder.iter().zip(&expected[..count]).take_while(|(one, other)| one == other).count();
+        if equal == remainder.len() {
+            return Err(Error::Truncated {
+                field: "dependency structure",
+                offset: MANDATORY,
+                needed: count,
+                available: remainder.len(),
+            });
+        }
+        furthest = furthest.max(equal);
     }
+    let value = u64::from(remainder[furthest]);
+    Err(Error::Invalid { field: "dependency structure", offset: MANDATORY + furthest, value })
 }
 
 #[cfg(test)]
@@ -106,7 +155,7 @@ mod tests {
     use super::*;
 
     fn marks(frame: u16, position: Position, key: bool) -> Marks {
-        Marks { frame, position, key }
+        Marks { frame, position, key, between: 0 }
     }
 
     fn written(marks: Marks) -> Vec<u8> {
@@ -160,11 +209,36 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_with_b_frames_has_a_template_for_each_distance() {
+        assert_eq!(written(Marks { between: 2, ..marks(1, Position::Middle, false) }), [0b0000_0011, 0, 1]);
+        let fields = [
+            "10000 000000 00000",
+            "00 00 00 11",
+            "10 10 10 10",
+            "0 1_0000_0 1_0001_0 1_0010_0",
+            "1 0000 0001 0010 0011",
+            "0",
+        ];
+        let mut bits: String = fields.concat().chars().filter(char::is_ascii_digit).collect();
+        bits.extend(std::iter::repeat_n('0', bits.len().next_multiple_of(8) - bits.len()));
+        let byte = |index: usize| u8::from_str_radix(&bits[8 * index..8 * index + 8], 2).expect("bits");
+        let structure: Vec<u8> = (0..bits.len() / 8).map(byte).collect();
+        let key = Marks { between: 2, ..marks(3, Position::Only, true) };
+        assert_eq!(written(key), [&[0b1100_0000, 0, 3], &structure[..]].concat());
+        assert_eq!(length(Marks { between: Frame::BETWEEN_MAX, ..key }), LONGEST);
+    }
+
+    #[test]
     fn what_was_written_is_read_and_what_makes_no_sense_is_not() {
         for frame in [0, 1, 0x8000, 0xffff] {
             for bits in 0..4 {
-                for key in [false, true] {
-                    let marks = marks(frame, Position::from_bits(bits), key);
+                for (key, between) in
+                    [false, true].into_iter().flat_map(|key| (0..5).map(move |count| (key, count)))
+                {
+                    let marks = Marks { between, ..marks(frame, Position::from_bits(bits), key) };
+                    if key && between > 0 && !marks.has_structure() {
+                        continue;
+                    }
                     let bytes = written(marks);
                     assert_eq!(bytes.len(), length(marks));
                     assert_eq!(read(&bytes), Ok(marks));
@@ -179,8 +253,8 @@ mod tests {
             }
         }
         assert_eq!(
-            read(&[0b0000_0010, 0, 0]),
-            Err(Error::Invalid { field: "dependency template", offset: 0, value: 2 })
+            read(&[0b0000_0110, 0, 0]),
+            Err(Error::Invalid { field: "dependency template", offset: 0, value: 6 })
         );
         let mut corrupted = written(marks(0, Position::First, true));
         corrupted[5] ^= 1;

@@ -209,6 +209,7 @@ pub(super) mod tests {
             frame: (bits >> 40) as u16,
             position: Position::from_bits((bits >> 5) as u8),
             key: maybe(8),
+            between: 0,
         });
         let stamp = maybe(9).then(|| Extension {
             id: 7 + (bits >> 10 & 15) as u8,

@@ -22,6 +22,8 @@ pub struct Frames {
     index: usize,
     /// The recording of the current group.
     rung: usize,
+    /// Whether later frames may refer to the last one.
+    is_reference: bool,
 }
 
 impl Frames {
@@ -50,7 +52,17 @@ impl Frames {
                 return Err(format!("a recorded frame has {size} bytes; expected from 1 to 1000000"));
             }
         }
-        Ok(Self { ladder, ticker, skip, group, bounds, target: Rate::ZERO, index: 0, rung: 0 })
+        Ok(Self {
+            ladder,
+            ticker,
+            skip,
+            group,
+            bounds,
+            target: Rate::ZERO,
+            index: 0,
+            rung: 0,
+            is_reference: true,
+        })
     }
 
     /// Moves on to the next frame of the recording.
@@ -84,6 +96,7 @@ impl Source for Frames {
             if key {
                 self.rung = self.ladder.rung(rate);
             }
+            self.is_reference = self.ladder.is_reference(self.index);
             self.ladder.recorded(self.rung, self.index)
         } else {
             self.ladder.size(rate, self.index)
@@ -95,6 +108,14 @@ impl Source for Frames {
     fn leaves_out(&self) -> bool {
         // a recorded frame cannot be decoded without the one before
         self.group.is_none()
+    }
+
+    fn is_reference(&self) -> bool {
+        self.is_reference
+    }
+
+    fn most_between(&self) -> u8 {
+        self.group.map_or(0, |_| self.ladder.most_between() as u8)
     }
 
     fn leave_out(&mut self) {
@@ -164,6 +185,28 @@ mod tests {
         source.leave_out();
         assert_eq!((source.frame(source.due()).bytes, source.due()), (40, Time::from_millis(500)));
         assert!(source.leaves_out() && !make(Some(5)).leaves_out(), "none of a group can be missing");
+    }
+
+    #[test]
+    fn a_group_says_to_which_of_its_frames_none_refers() {
+        let rung = Rung { rate: Rate::from_kbps(100), sizes: vec![900, 70, 20, 20, 70, 20] };
+        let ladder = Ladder::new(vec![rung]).expect("a rung");
+        let ladder = Arc::new(ladder.with_unreferenced(vec![2, 3, 5]).expect("in order"));
+        let source = |group| {
+            let ticker = Ticker::new(10.0).expect("a frame rate");
+            Frames::new(ladder.clone(), ticker, 0, group, Bounds::default()).expect("a source")
+        };
+        let mut grouped = source(Some(6));
+        grouped.start(Time::ZERO);
+        let mut next = || (grouped.frame(grouped.due()).bytes, grouped.is_reference());
+        let expected = [(900, true), (70, true), (20, false), (20, false), (70, true), (20, false)];
+        for _ in 0..2 {
+            assert_eq!(expected.map(|_| next()), expected);
+        }
+        assert_eq!((source(Some(6)).most_between(), source(None).most_between()), (2, 0));
+        for wrong in [vec![2, 1], vec![1, 1], vec![1, 2, 3, 4, 5]] {
+            assert!(Ladder::clone(&ladder).with_unreferenced(wrong).is_err());
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Recorded frame sizes of one clip that was encoded several times, each time at another rate.
 
 use std::fmt;
-use tidegate_core::Rate;
+use tidegate_core::{Frame, Rate};
 
 /// Largest size of a frame in bytes (RFC 8593 section 6).
 const FRAME_MAX: u32 = 1_000_000;
@@ -20,6 +20,8 @@ pub struct Rung {
 pub struct Ladder {
     rungs: Vec<Rung>,
     length: usize,
+    /// Frames to which no later one refers, in order: B frames.
+    unreferenced: Vec<usize>,
 }
 
 /// A problem of a recording.
@@ -121,7 +123,33 @@ impl Ladder {
         if let Some(pair) = rungs.windows(2).find(|pair| pair[0].rate == pair[1].rate) {
             return Err(LadderError::Rates(format!("two recordings have the rate {:?}", pair[0].rate)));
         }
-        Ok(Self { rungs, length })
+        Ok(Self { rungs, length, unreferenced: Vec::new() })
+    }
+
+    /// The ladder, with the frames of a group to which no later one refers, in order.
+    ///
+    /// # Errors
+    /// When they are not in order, or more than [`Frame::BETWEEN_MAX`] come in a row.
+    pub fn with_unreferenced(self, frames: Vec<usize>) -> Result<Self, String> {
+        if !frames.is_sorted_by(|before, after| before < after) {
+            return Err("frames without references are not in order".to_owned());
+        }
+        let ladder = Self { unreferenced: frames, ..self };
+        if ladder.most_between() > usize::from(Frame::BETWEEN_MAX) {
+            return Err(format!("more than {} frames without references in a row", Frame::BETWEEN_MAX));
+        }
+        Ok(ladder)
+    }
+
+    /// Whether a later frame may refer to frame `index`.
+    pub(crate) fn is_reference(&self, index: usize) -> bool {
+        self.unreferenced.binary_search(&index).is_err()
+    }
+
+    /// Largest number of frames in a row to which no later one refers.
+    pub(crate) fn most_between(&self) -> usize {
+        let runs = self.unreferenced.chunk_by(|before, after| before + 1 == *after);
+        runs.map(<[usize]>::len).max().unwrap_or(0)
     }
 
     /// Number of its frames.

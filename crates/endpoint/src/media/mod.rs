@@ -87,6 +87,17 @@ pub trait Source: Send {
     /// [`Source::leaves_out`].
     fn leave_out(&mut self) {}
 
+    /// Whether later frames may refer to the one that it made last; none does to a B frame.
+    fn is_reference(&self) -> bool {
+        true
+    }
+
+    /// Largest number of frames in a row to which no later one refers; at most `Frame::BETWEEN_MAX` of
+    /// [`tidegate_core::Frame`].
+    fn most_between(&self) -> u8 {
+        0
+    }
+
     /// Sets the rate that the encoder may use from now on, excluding headers.
     fn set_target(&mut self, now: Time, target: Rate);
 
@@ -204,6 +215,15 @@ impl SourceSettings {
             | Self::Frames { .. }
             | Self::Live { .. }
             | Self::Cbr { .. } => true,
+        }
+    }
+
+    /// Largest number of frames in a row to which no later one refers.
+    pub(crate) fn most_between(&self) -> u8 {
+        match self {
+            Self::Frames { ladder, group: Some(_), .. } => ladder.most_between() as u8,
+            Self::Scheduled { source, .. } => source.most_between(),
+            _ => 0,
         }
     }
 

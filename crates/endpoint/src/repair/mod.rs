@@ -90,10 +90,10 @@ pub struct Fec {
 
 impl Repair {
     /// The most bytes that repair adds to the payload of a full packet.
-    pub(crate) fn max_added(&self, extensions: Extensions) -> u32 {
+    pub(crate) fn max_added(&self, extensions: Extensions, between: u8) -> u32 {
         let resent = if self.nack.is_some() { u32::from(resend::OSN) } else { 0 };
         let parity = if self.fec.is_some() {
-            u32::from(Parity::HEADER) + extensions.longest_header() - Extensions::NONE_LEN
+            u32::from(Parity::HEADER) + extensions.longest_header(between) - Extensions::NONE_LEN
         } else {
             0
         };

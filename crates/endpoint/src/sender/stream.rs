@@ -82,6 +82,8 @@ pub(super) struct OutStream {
     rtp_next: i64,
     timestamp_offset: u32,
     next_frame: u32,
+    /// Number of the last frame to which a later one may refer; that before the first one, if there is none.
+    reference: u32,
     packets: u32,
     octets: u32,
     /// Bytes of RTP packets, headers included.
@@ -127,6 +129,7 @@ impl OutStream {
             rtp_next: rng.below(1 << 16) as i64,
             timestamp_offset: rng.next_u64() as u32,
             next_frame: 0,
+            reference: u32::MAX,
             packets: 0,
             octets: 0,
             bytes: 0,
@@ -266,6 +269,15 @@ impl OutStream {
             }
             let number = self.next_frame;
             self.next_frame = number.wrapping_add(1);
+            let between = match frame.key {
+                true => source.most_between(),
+                false => {
+                    number.wrapping_sub(self.reference).wrapping_sub(1).min(Frame::BETWEEN_MAX.into()) as u8
+                }
+            };
+            if source.is_reference() {
+                self.reference = number;
+            }
             let first = Queued {
                 since: now,
                 timestamp: timestamp(now, self.signalled.clock_rate, self.timestamp_offset),
@@ -273,7 +285,7 @@ impl OutStream {
                 payload: 0,
                 original: 0,
                 stream: 0,
-                flags: if frame.key { Frame::KEY } else { 0 },
+                flags: if frame.key { Frame::KEY } else { 0 } | Frame::flags_between(between),
                 marks: 0,
             };
             // each packet of a source that fixes the size of packets is a frame

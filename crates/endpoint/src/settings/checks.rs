@@ -28,8 +28,9 @@ impl EndpointSettings {
     fn packet_problem(&self) -> Option<String> {
         let send = self.send.as_ref()?;
         let extensions = Extensions { marks: send.marks(), ..send.extensions };
+        let between = send.streams.iter().map(|stream| stream.source.most_between()).max().unwrap_or(0);
         let max = largest_rtp(self.overhead)
-            .saturating_sub(extensions.longest_header() + send.repair.max_added(extensions));
+            .saturating_sub(extensions.longest_header(between) + send.repair.max_added(extensions, between));
         (u32::from(send.payload) > max).then(|| {
             format!(
                 "payloads of {} bytes do not fit IP packets of {LARGEST_PACKET} bytes; at most {max} bytes fit",

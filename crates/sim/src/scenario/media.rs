@@ -305,6 +305,9 @@ pub enum VideoSource {
         /// Frames from one key frame to the next, where frames are sent as recorded.
         #[serde(default)]
         group: Option<u32>,
+        /// Frames to which no later one refers, in order: B frames. Only with `group`.
+        #[serde(default)]
+        unreferenced: Vec<usize>,
     },
     /// An encoder in the loop.
     Encoder(EncoderSpec),

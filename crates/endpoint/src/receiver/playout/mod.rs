@@ -1,7 +1,7 @@
 //! The playout buffer: puts frames together, and shows them in order at their time or gives them up.
 //!
-//! Only what can be decoded is shown: a video frame that is complete, and a key frame or decoded after the frame before
-//! it, to which it refers. A frame that is complete after its deadline is decoded and not shown.
+//! Only what can be decoded is shown: a video frame that is complete, and a key frame or decoded after the frame to which
+//! it refers: mostly that before it, and that before B frames, to which none refers. A frame that is complete after its deadline is decoded and not shown.
 
 mod freeze;
 mod key_timer;
@@ -35,6 +35,8 @@ struct Slot {
     /// When it was to be shown, if it could not be decoded then.
     due: Option<Time>,
     key: bool,
+    /// Number of frames between it and the one to which it refers.
+    between: u8,
 }
 
 impl Slot {
@@ -69,8 +71,8 @@ pub(crate) struct PlayoutBuffer {
     waits: bool,
     /// When key frames are requested as libwebrtc requests them beside packets.
     key_timer: Option<KeyTimer>,
-    /// Whether a frame at `base` can be decoded that is no key frame: the frame before it was decoded.
-    decoded: bool,
+    /// Which of the frames before `base` were decoded: the lowest bit is that of the last one.
+    decoded: u32,
     /// The last frame that is missing as a reference, until a packet of a later key frame arrives.
     broken: Option<u32>,
     /// The last missing frame that held up a complete one.
@@ -97,7 +99,7 @@ impl PlayoutBuffer {
             first_repairable: None,
             waits: false,
             key_timer: None,
-            decoded: false,
+            decoded: 0,
             broken: None,
             stalled: None,
         }
@@ -151,6 +153,7 @@ impl PlayoutBuffer {
         out: &mut dyn Driver,
     ) -> bool {
         let Frame { number, flags } = frame;
+        let key = flags & Frame::KEY != 0;
         self.freeze.packet(now);
         if !self.started {
             self.started = true;
@@ -185,7 +188,6 @@ impl PlayoutBuffer {
         if late {
             out.late(now, self.flow);
         }
-        let key = flags & Frame::KEY != 0;
         self.key_timer.iter_mut().for_each(|timer| timer.packet(now, key));
         if key && self.broken.is_some_and(|broken| number > broken) {
             self.broken = None;
@@ -195,6 +197,8 @@ impl PlayoutBuffer {
         slot.media = Some(media);
         // a packet that comes before the frame's first one does not say that it belongs to a key frame
         slot.key |= key;
+        // that of a key frame is the largest of its stream
+        slot.between = if key { 0 } else { frame.between() };
         slot.received += 1;
         if flags & Frame::FIRST != 0 {
             slot.first = Some(sequence);
@@ -221,7 +225,7 @@ impl PlayoutBuffer {
             self.give_up_front(now, out);
         }
         self.base = frame;
-        self.decoded = false;
+        self.decoded = 0;
         self.stalled = None;
         self.clock = DelayClock::default();
     }
@@ -323,13 +327,16 @@ impl PlayoutBuffer {
 
     /// Whether the complete frame at `index` can be decoded.
     fn is_decodable(&self, index: usize) -> bool {
-        !self.video || self.slots[index].key || (index == 0 && self.decoded)
+        let slot = &self.slots[index];
+        // frames between that are open are not waited for beyond its time
+        let before = usize::from(slot.between).checked_sub(index);
+        !self.video || slot.key || before.is_some_and(|before| self.decoded >> before & 1 == 1)
     }
 
     /// Decodes the first frame, and shows it if it is in time.
     fn decode_front(&mut self, now: Time, shown: bool, out: &mut dyn Driver) {
         let Some(slot) = self.slots.pop_front() else { return };
-        self.decoded = true;
+        self.decoded = self.decoded << 1 | 1;
         // a frame that held up the picture may have come after all
         self.broken = self.broken.filter(|&broken| broken > self.base);
         self.freeze.decoded(now);
@@ -345,7 +352,7 @@ impl PlayoutBuffer {
 
     fn give_up_front(&mut self, now: Time, out: &mut dyn Driver) {
         let Some(slot) = self.slots.pop_front() else { return };
-        self.decoded = false;
+        self.decoded <<= 1;
         let known = slot.complete.is_some() || self.stalled.is_some_and(|stalled| stalled >= self.base);
         if self.video && !known {
             self.broken = Some(self.base);

@@ -60,6 +60,8 @@ struct Bench {
     recorded: Arc<Mutex<Recorded>>,
     /// Numbers of the key frames.
     keys: Vec<u32>,
+    /// Number of frames between a frame and the one to which it refers.
+    between: fn(u32) -> u8,
 }
 
 impl Bench {
@@ -74,6 +76,7 @@ impl Bench {
             out: Listener(Log(recorded.clone()), 0),
             recorded,
             keys: vec![0],
+            between: |_| 0,
         }
     }
 
@@ -91,7 +94,8 @@ impl Bench {
             self.buffer.run(self.buffer.due(), &mut self.out);
         }
         let key = if self.keys.contains(&frame) { Frame::KEY } else { 0 };
-        let flags = [Frame::FIRST, 0, Frame::LAST][usize::from(part)] | key;
+        let between = Frame::flags_between((self.between)(frame));
+        let flags = [Frame::FIRST, 0, Frame::LAST][usize::from(part)] | key | between;
         let sequence = 3 * frame as i64 + i64::from(part);
         self.out.1 = frame;
         let timestamp = (40 * frame).wrapping_add(u32::MAX - 100);
@@ -184,6 +188,30 @@ fn the_adaptive_delay_has_a_margin_and_a_maximum() {
 }
 
 const ADAPTIVE: Playout = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.0 };
+
+/// In coding order I, P, B, B, P, B, B, P, ...: each refers to the last I or P.
+const IBBP: fn(u32) -> u8 = |frame| (frame.max(2) - 2) as u8 % 3;
+
+#[test]
+fn a_b_frame_takes_no_other_with_it_and_its_reference_all() {
+    for mode in [Playout::Fixed { delay: Span::from_millis(50) }, ADAPTIVE] {
+        let shown = |lost: u32| {
+            let mut bench = Bench::new(mode);
+            bench.between = IBBP;
+            for frame in (0..11).filter(|&frame| frame != lost) {
+                bench.complete_frame(100 + 40 * i64::from(frame), frame);
+            }
+            let frames = bench.until(5000);
+            assert_eq!(bench.buffer.wants_key(), lost == 4, "{lost}");
+            frames.iter().filter(|frame| frame.2.is_some()).map(|frame| frame.0).collect::<Vec<_>>()
+        };
+        let all_but = |lost: &[u32]| (0..11).filter(|frame| !lost.contains(frame)).collect::<Vec<_>>();
+        // 0 I, 1 P, 2 and 3 B, 4 P, 5 and 6 B, 7 P
+        assert_eq!(shown(2), all_but(&[2]));
+        assert_eq!(shown(6), all_but(&[6]));
+        assert_eq!(shown(4), [0, 1, 2, 3]);
+    }
+}
 
 #[test]
 fn a_missing_frame_holds_up_the_later_ones_until_it_comes() {

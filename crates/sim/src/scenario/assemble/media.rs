@@ -245,8 +245,8 @@ fn streams(
                 overhead: media.overhead,
                 rates: since_start(schedule),
             }),
-            VideoSource::Frames { rungs, skip, group } => SourceSettings::Frames {
-                ladder: Arc::new(ladder_of(rungs)?),
+            VideoSource::Frames { rungs, skip, group, unreferenced } => SourceSettings::Frames {
+                ladder: Arc::new(ladder_of(rungs)?.with_unreferenced(unreferenced.clone())?),
                 fps,
                 skip: *skip,
                 group: *group,
