@@ -34,7 +34,9 @@ RTCP_TYPES = {"200": "SR", "201": "RR", "202": "SDES", "203": "BYE"}  # RFC 3550
 BAD = "_ws.malformed || _ws.expert.severity >= error || rtcp.length_check.bad || rtcp.rtpfb.transportcc_bad"
 NETWORK = 'frame.interface_name != "announcements"'
 OUT = "frame.packet_flags_direction == 2"  # draft-ietf-opsawg-pcapng section 4.3.1
-RTPFB, TWCC, CCFB = "205", "15", "11"  # RFC 4585; draft-holmer-...-01; RFC 8888
+RTPFB, TWCC = "205", "15"  # RFC 4585; draft-holmer-...-01
+FORMATS = {"1": "NACK", TWCC: "TWCC", "11": "CCFB"}  # RFC 4585 section 6.2.1; RFC 8888
+RETRANSMISSIONS = 0x72740000  # SSRC of the first flow's
 
 
 def captured(feedback: str, *, both_ways: bool, folder: Path) -> tuple[Run, Path, Path]:
@@ -62,10 +64,8 @@ def tshark(file: Path, *fields: str, only: str = "") -> list[list[str]]:
 def contents(types: str, formats: str) -> str:
     """What a compound packet holds, as the record words it."""
     waiting = iter(formats.split(","))
-    names = [
-        {TWCC: "TWCC", CCFB: "CCFB"}[next(waiting)] if kind == RTPFB else RTCP_TYPES[kind] for kind in types.split(",")
-    ]
-    order = ["SR", "RR", "SDES", "BYE", "TWCC", "CCFB"]
+    names = [FORMATS[next(waiting)] if kind == RTPFB else RTCP_TYPES[kind] for kind in types.split(",")]
+    order = ["SR", "RR", "SDES", "BYE", "NACK", "TWCC", "CCFB"]
     return "+".join(sorted(set(names), key=order.index))
 
 
@@ -91,7 +91,7 @@ def test_tshark_sees_what_we_recorded(feedback: str, both_ways: bool, tmp_path: 
     times = [float(row[2]) for row in rtp]
     assert times == sorted(times)
     packets = done.table("packets")
-    sent = packets.to_numpy("sent_s")[np.isin(packets.to_numpy("kind"), ["audio", "video"])]
+    sent = packets.to_numpy("sent_s")[np.isin(packets.to_numpy("kind"), ["audio", "video", "retransmission"])]
     assert len(sent) > 0.95 * len(rtp), "all but those on the way at the end"
     assert {round(float(at), 9) for at in sent} <= set(times), "to the nanosecond"
 
@@ -105,7 +105,7 @@ def test_tshark_sees_what_we_recorded(feedback: str, both_ways: bool, tmp_path: 
     assert any("SR" in what for what in kinds)
     assert any("RR" in what for what in kinds)
     # the other call has TWCC in any case
-    assert {"TWCC", feedback.upper()} <= {name for what in kinds for name in what.split("+")}
+    assert {"NACK", "TWCC", feedback.upper()} <= {name for what in kinds for name in what.split("+")}
 
 
 def test_each_side_has_what_passed_it(tmp_path: Path) -> None:
@@ -154,8 +154,12 @@ def test_tshark_counts_our_losses_and_our_jitter(tmp_path: Path) -> None:
     done = run(Scenario.from_dict({**CALL, "flows": [*CALL["flows"], speech]}))
     saved = done.save(tmp_path / "run")
     at_sender, at_receiver = (streams(saved / f"packets-{side}.pcapng") for side in ("sender", "receiver"))
-    # the last of each is the padding of its probes
-    flows = {"call": (0x101, 0x102, 0x70640000), "other": (0x301, 0x70640002), "speech": (0x402,)}
+    # the last of each are what is sent again, and the padding of its probes
+    flows = {
+        "call": (0x101, 0x102, RETRANSMISSIONS, 0x70640000),
+        "other": (0x301, RETRANSMISSIONS + 2, 0x70640002),
+        "speech": (0x402,),
+    }
     assert sorted(at_receiver) == sorted(ssrc for some in flows.values() for ssrc in some)
     assert {one["lost"] for one in at_sender.values()} == {0}
     for flow, ssrcs in flows.items():
@@ -231,13 +235,14 @@ def test_a_run_without_capture_has_none() -> None:
 
 
 def test_tshark_reads_the_rembs_of_the_second_placement(tmp_path: Path) -> None:
-    """Application layer feedback (PSFB, FMT 15) with REMB in it, and receiver reports; nothing of RTPFB."""
+    """Application layer feedback (PSFB, FMT 15) with REMB in it, and receiver reports; of RTPFB requests for packets alone."""
     call = {"name": "call", "media": {"controller": "gcc-remb", "audio": {}}}
     done = run(Scenario.from_dict({**CALL, "flows": [call, CALL["flows"][1]]}), record="packets")
     file = done.save(tmp_path / "run") / "packets-receiver.pcapng"
     assert tshark(file, "frame.number", only=BAD) == []
-    assert tshark(file, "frame.number", only="rtcp.rtpfb.fmt") == []
-    assert len(tshark(file, "frame.number", only="rtcp.pt == 201 && ip.src == 10.0.0.2")) > 20
+    assert {row[0] for row in tshark(file, "rtcp.rtpfb.fmt", only="rtcp.rtpfb.fmt")} == {"1"}
+    # each half to one and a half seconds (`RTCPSender::ComputeTimeUntilNextReport`)
+    assert 14 <= len(tshark(file, "frame.number", only="rtcp.pt == 201 && ip.src == 10.0.0.2")) <= 28
     fields = ("frame.time_epoch", "rtcp.psfb.remb.fci.br_exp", "rtcp.psfb.remb.fci.br_mantissa")
     names = ("rtcp.psfb.remb.fci.ssrc", "rtcp.senderssrc")
     rows = tshark(file, *fields, *names, only="rtcp.psfb.fmt == 15 && ip.src == 10.0.0.2")
@@ -248,8 +253,9 @@ def test_tshark_reads_the_rembs_of_the_second_placement(tmp_path: Path) -> None:
     assert [int(row[2]) << int(row[1]) for row in rows] == values.tolist()
     assert np.allclose([float(row[0]) for row in rows], times, rtol=0, atol=1e-9)
     assert max(after - before for before, after in pairwise(times)) <= 1.0 + 1e-9
-    # video 1 and audio 2 of the first flow; the receiver speaks under an SSRC of its own
-    assert {row[3] for row in rows[1:]} <= {"0x00000101,0x00000102", "0x00000102,0x00000101", "0x00000101"}
+    # video 1, audio 2 and what is sent again of the first flow; the receiver speaks under an SSRC of its own
+    streams = [{int(ssrc, 16) for ssrc in row[3].split(",")} for row in rows[1:]]
+    assert all(0x101 in named and named <= {0x101, 0x102, RETRANSMISSIONS} for named in streams)
     assert {int(row[4].split(",")[-1], 16) for row in rows} != {0}
     data = tshark(file.with_name("packets-sender.pcapng"), "rtp.ext.profile", only="rtp && ip.src == 10.0.0.1")
     assert len(data) == done.metrics("call")["packets_sent"]
@@ -312,7 +318,7 @@ def test_tshark_reads_header_extensions_and_ecn_as_we_wrote_them(tmp_path: Path)
     assert 2**-19 < np.ptp(apart) < 2**-18 + 1e-6 + 1e-9
     # marks are 6: start, end and template, the frame's number, and behind that a structure
     marks = [bytes.fromhex(elements["6"]) for ssrc, _, elements in rows if ssrc == 0x101]
-    assert all(("6" in elements) == (ssrc == 0x101) for ssrc, _, elements in rows)
+    assert all(("6" in elements) == (ssrc in {0x101, RETRANSMISSIONS}) for ssrc, _, elements in rows)
     frames = done.table("frames")
     video = frames.to_numpy("video")
     key, known = (frames.to_numpy(name)[video] for name in ("key", "frame"))
