@@ -77,10 +77,8 @@ pub struct Marks {
     pub frame: u16,
     /// Position of the packet in the frame.
     pub position: Position,
-    /// Whether the frame can be decoded without earlier ones.
-    pub key: bool,
-    /// Number of frames between it and the one to which it refers; of a key frame, the largest in its stream.
-    pub between: u8,
+    /// [`Frame::KEY`] and the number of frames between, as in the frame's flags.
+    reference: u8,
 }
 
 impl Marks {
@@ -88,20 +86,38 @@ impl Marks {
     #[must_use]
     pub const fn of_frame(frame: Frame) -> Self {
         let position = Position::from_bits(frame.flags & (Frame::FIRST | Frame::LAST));
-        let key = frame.flags & Frame::KEY != 0;
-        Self { frame: frame.number as u16, position, key, between: frame.between() }
+        Self::new(frame.number as u16, position, frame.flags & Frame::KEY != 0, frame.between())
+    }
+
+    /// Marks of a packet of a frame: whether it is a key frame, and the number of frames between it and the one to which it
+    /// refers; of a key frame, the largest in its stream.
+    #[must_use]
+    pub const fn new(frame: u16, position: Position, key: bool, between: u8) -> Self {
+        let key = if key { Frame::KEY } else { 0 };
+        Self { frame, position, reference: key | Frame::flags_between(between) }
+    }
+
+    /// Whether the frame can be decoded without earlier ones.
+    #[must_use]
+    pub const fn is_key(self) -> bool {
+        self.reference & Frame::KEY != 0
+    }
+
+    /// Number of frames between it and the one to which it refers; of a key frame, the largest in its stream.
+    #[must_use]
+    pub const fn between(self) -> u8 {
+        self.reference >> Frame::BETWEEN_SHIFT
     }
 
     /// Frame of these marks, given its full number.
     #[must_use]
     pub const fn frame(self, number: u32) -> Frame {
-        let key = if self.key { Frame::KEY } else { 0 };
-        Frame { number, flags: self.position as u8 | key | Frame::flags_between(self.between) }
+        Frame { number, flags: self.position as u8 | self.reference }
     }
 
     /// Whether the descriptor contains the template structure, as on the first packet of a key frame.
     #[must_use]
     pub const fn has_structure(self) -> bool {
-        self.key && matches!(self.position, Position::First | Position::Only)
+        self.is_key() && matches!(self.position, Position::First | Position::Only)
     }
 }

@@ -152,10 +152,10 @@ mod tests {
         assert_eq!(with(true, false).header_len(None, None), 20, "4 + 3 padded to 4");
         assert_eq!(with(false, true).header_len(None, None), 20, "4 + 4");
         assert_eq!(with(true, true).header_len(None, None), 24, "4 + 7 padded to 8");
-        let mut marks = Marks { frame: 9, position: Position::First, key: false, between: 0 };
+        let mut marks = Marks::new(9, Position::First, false, 0);
         assert_eq!(with(true, true).header_len(Some(marks), None), 28, "4 + 11 padded to 12");
         assert_eq!(with(false, true).header_len(Some(marks), None), 24, "4 + 8");
-        marks.key = true;
+        marks = Marks::new(9, Position::First, true, 0);
         assert_eq!(with(true, true).header_len(Some(marks), None), 36, "4 + 17 padded to 20");
         assert_eq!(with(true, true).longest_header(0), 36);
         assert_eq!(Extensions { marks: false, ..with(true, true) }.longest_header(0), 24);

@@ -79,19 +79,19 @@ const _: () = assert!(LONGEST <= 16, "longer than an element");
 /// Length of the descriptor with these marks, bytes.
 #[must_use]
 pub const fn length(marks: Marks) -> usize {
-    if marks.has_structure() { MANDATORY + structure(marks.between).1 } else { MANDATORY }
+    if marks.has_structure() { MANDATORY + structure(marks.between()).1 } else { MANDATORY }
 }
 
 /// Encodes the descriptor with these marks: an array, and the number of its bytes that are used, which is [`length`].
 #[must_use]
 pub fn write(marks: Marks) -> ([u8; LONGEST], usize) {
     let mut bytes = [0; LONGEST];
-    bytes[0] = (marks.position as u8) << 6 | if marks.key { KEY } else { 1 + marks.between };
+    bytes[0] = (marks.position as u8) << 6 | if marks.is_key() { KEY } else { 1 + marks.between() };
     bytes[1..MANDATORY].copy_from_slice(&marks.frame.to_be_bytes());
     if !marks.has_structure() {
         return (bytes, MANDATORY);
     }
-    let (structure, count) = structure(marks.between);
+    let (structure, count) = structure(marks.between());
     bytes[MANDATORY..MANDATORY + count].copy_from_slice(&structure[..count]);
     (bytes, MANDATORY + count)
 }
@@ -114,26 +114,24 @@ pub fn read(bytes: &[u8]) -> Result<Marks, Error> {
     if template > Frame::BETWEEN_MAX + 1 {
         return Err(Error::Invalid { field: "dependency template", offset: 0, value: u64::from(template) });
     }
-    let mut marks = Marks {
-        frame: u16::from_be_bytes([high, low]),
-        position: Position::from_bits(first >> 6),
-        key: template == KEY,
-        between: template.saturating_sub(1),
+    let marks = |between: u8| {
+        let frame = u16::from_be_bytes([high, low]);
+        Marks::new(frame, Position::from_bits(first >> 6), template == KEY, between)
     };
-    if !marks.has_structure() {
+    let without = marks(template.saturating_sub(1));
+    if !without.has_structure() {
         let end = |&value: &u8| {
             let field = "end of the dependency descriptor";
             Error::Invalid { field, offset: MANDATORY, value: u64::from(value) }
         };
-        return remainder.first().map_or(Ok(marks), |value| Err(end(value)));
+        return remainder.first().map_or(Ok(without), |value| Err(end(value)));
     }
     // the structure with the longest common beginning says what is wrong
     let mut furthest = 0;
     for between in 0..=Frame::BETWEEN_MAX {
         let (expected, count) = structure(between);
         if remainder == &expected[..count] {
-            marks.between = between;
-            return Ok(marks);
+            return Ok(marks(between));
         }
         let equal = remainder.iter().zip(&expected[..count]).take_while(|(one, other)| one == other).count();
         if equal == remainder.len() {
@@ -155,7 +153,7 @@ mod tests {
     use super::*;
 
     fn marks(frame: u16, position: Position, key: bool) -> Marks {
-        Marks { frame, position, key, between: 0 }
+        Marks::new(frame, position, key, 0)
     }
 
     fn written(marks: Marks) -> Vec<u8> {
@@ -210,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_stream_with_b_frames_has_a_template_for_each_distance() {
-        assert_eq!(written(Marks { between: 2, ..marks(1, Position::Middle, false) }), [0b0000_0011, 0, 1]);
+        assert_eq!(written(Marks::new(1, Position::Middle, false, 2)), [0b0000_0011, 0, 1]);
         let fields = [
             "10000 000000 00000",
             "00 00 00 11",
@@ -223,9 +221,9 @@ mod tests {
         bits.extend(std::iter::repeat_n('0', bits.len().next_multiple_of(8) - bits.len()));
         let byte = |index: usize| u8::from_str_radix(&bits[8 * index..8 * index + 8], 2).expect("bits");
         let structure: Vec<u8> = (0..bits.len() / 8).map(byte).collect();
-        let key = Marks { between: 2, ..marks(3, Position::Only, true) };
+        let key = Marks::new(3, Position::Only, true, 2);
         assert_eq!(written(key), [&[0b1100_0000, 0, 3], &structure[..]].concat());
-        assert_eq!(length(Marks { between: Frame::BETWEEN_MAX, ..key }), LONGEST);
+        assert_eq!(length(Marks::new(3, Position::Only, true, Frame::BETWEEN_MAX)), LONGEST);
     }
 
     #[test]
@@ -235,7 +233,7 @@ mod tests {
                 for (key, between) in
                     [false, true].into_iter().flat_map(|key| (0..5).map(move |count| (key, count)))
                 {
-                    let marks = Marks { between, ..marks(frame, Position::from_bits(bits), key) };
+                    let marks = Marks::new(frame, Position::from_bits(bits), key, between);
                     if key && between > 0 && !marks.has_structure() {
                         continue;
                     }

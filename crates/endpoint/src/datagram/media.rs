@@ -205,12 +205,8 @@ pub(super) mod tests {
             marker: maybe(3),
             ..RtpBody::default()
         };
-        body.marks = maybe(4).then(|| Marks {
-            frame: (bits >> 40) as u16,
-            position: Position::from_bits((bits >> 5) as u8),
-            key: maybe(8),
-            between: 0,
-        });
+        body.marks = maybe(4)
+            .then(|| Marks::new((bits >> 40) as u16, Position::from_bits((bits >> 5) as u8), maybe(8), 0));
         let stamp = maybe(9).then(|| Extension {
             id: 7 + (bits >> 10 & 15) as u8,
             data: vec![3; (bits >> 20 & 31) as usize + 1],

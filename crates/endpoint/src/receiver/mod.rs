@@ -46,7 +46,11 @@ impl FrameNumbers {
         let number = wrap::nearest(u32::from(marks.frame), 16, self.newest);
         self.newest = self.newest.max(number);
         // without the structure, the meaning of a template is unknown
-        Marks { key: marks.key && self.structured, ..marks }.frame(number as u32)
+        let mut frame = marks.frame(number as u32);
+        if !self.structured {
+            frame.flags &= !Frame::KEY;
+        }
+        frame
     }
 }
 
