@@ -71,7 +71,7 @@ pub(crate) struct PlayoutBuffer {
     waits: bool,
     /// When key frames are requested as libwebrtc requests them beside packets.
     key_timer: Option<KeyTimer>,
-    /// Which of the frames before `base` were decoded: the lowest bit is that of the last one.
+    /// A bit for each of the last 32 frames before `base`, set if it was decoded; the lowest is that of the last frame.
     decoded: u32,
     /// The last frame that is missing as a reference, until a packet of a later key frame arrives.
     broken: Option<u32>,
