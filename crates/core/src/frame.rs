@@ -20,8 +20,8 @@ impl Frame {
     pub const BETWEEN_MAX: u8 = 4;
     const BETWEEN_SHIFT: u32 = 3;
 
-    /// The flags of a frame with so many frames between it and the one to which it refers: none refers to those between,
-    /// as to B frames. Of a key frame it is the largest such number in its stream.
+    /// The flags of a frame with so many frames between it and the one to which it refers: B frames, to which none refers.
+    /// Of a key frame it is the largest such number in its stream.
     #[must_use]
     pub const fn flags_between(count: u8) -> u8 {
         assert!(count <= Self::BETWEEN_MAX);
@@ -86,11 +86,11 @@ impl Marks {
     #[must_use]
     pub const fn of_frame(frame: Frame) -> Self {
         let position = Position::from_bits(frame.flags & (Frame::FIRST | Frame::LAST));
-        Self::new(frame.number as u16, position, frame.flags & Frame::KEY != 0, frame.between())
+        Self { frame: frame.number as u16, position, reference: frame.flags & !(Frame::FIRST | Frame::LAST) }
     }
 
-    /// Marks of a packet of a frame: whether it is a key frame, and the number of frames between it and the one to which it
-    /// refers; of a key frame, the largest in its stream.
+    /// Marks of a packet of a frame: whether that is a key frame, and the number of frames between it and the one to
+    /// which it refers; of a key frame, the largest in its stream.
     #[must_use]
     pub const fn new(frame: u16, position: Position, key: bool, between: u8) -> Self {
         let key = if key { Frame::KEY } else { 0 };

@@ -12,9 +12,6 @@ use crate::frame::{Frame, Marks, Position};
 /// Length of the mandatory fields (appendix A.8.2, `mandatory_descriptor_fields`).
 const MANDATORY: usize = 3;
 
-/// Largest length of what follows in the first packet of a key frame, bytes.
-const STRUCTURE_MAX: usize = structure(Frame::BETWEEN_MAX).1;
-
 /// Bytes that follow in the first packet of a key frame, and their number: the five flags of
 /// `extended_descriptor_fields`, with the first one set, and the structure of a stream whose frames have up to `between`
 /// others between them and their reference.
@@ -28,57 +25,37 @@ const STRUCTURE_MAX: usize = structure(Frame::BETWEEN_MAX).1;
 /// 1  0000 0001 ...   one chain, with the frame to which it refers as the previous frame of the chain, or none
 /// 0                  no resolutions; zero padding to a byte
 /// ```
-const fn structure(between: u8) -> ([u8; 13], usize) {
-    const fn put(bits: u128, length: usize, value: u128, width: usize) -> (u128, usize) {
-        (bits << width | value, length + width)
-    }
-    let templates = between as usize + 2;
-    let (mut bits, mut length) = put(0b10000, 5, 0, 11);
-    let mut template = 1;
-    while template < templates {
-        (bits, length) = put(bits, length, 0b00, 2);
-        template += 1;
-    }
-    (bits, length) = put(bits, length, 0b11, 2);
-    template = 0;
-    while template < templates {
-        (bits, length) = put(bits, length, 0b10, 2);
-        template += 1;
-    }
-    (bits, length) = put(bits, length, 0, 1);
-    template = 1;
-    while template < templates {
-        // fdiff_follows_flag, fdiff_minus_one, fdiff_follows_flag
-        (bits, length) = put(bits, length, 1 << 5 | (template as u128 - 1) << 1, 6);
-        template += 1;
-    }
-    (bits, length) = put(bits, length, 1, 1);
-    template = 0;
-    while template < templates {
-        (bits, length) = put(bits, length, template as u128, 4);
-        template += 1;
-    }
-    length += 1;
-    let count = length.div_ceil(8);
-    bits <<= 1 + 8 * count - length;
-    let (mut bytes, mut index) = ([0; 13], 0);
-    while index < count {
-        bytes[index] = (bits >> (8 * (count - 1 - index))) as u8;
-        index += 1;
-    }
-    (bytes, count)
+fn structure(between: u8) -> ([u8; 16], usize) {
+    let (mut bits, mut length) = (0_u128, 0);
+    let mut put = |value: u8, width: usize| {
+        bits = bits << width | u128::from(value);
+        length += width;
+    };
+    // distances from a frame to its reference are also the numbers of their templates
+    let furthest = between + 1;
+    put(0b10000, 5);
+    put(0, 11);
+    (1..=furthest).for_each(|_| put(0b00, 2));
+    put(0b11, 2);
+    (0..=furthest).for_each(|_| put(0b10, 2));
+    put(0, 1);
+    (1..=furthest).for_each(|distance| put(0b10_0000 | (distance - 1) << 1, 6));
+    put(1, 1);
+    (0..=furthest).for_each(|distance| put(distance, 4));
+    put(0, 1);
+    ((bits << (128 - length)).to_be_bytes(), length.div_ceil(8))
 }
 
 /// Template of a key frame. That of other frames is their distance from the frame to which they refer.
 const KEY: u8 = 0;
 
-/// Length of the longest descriptor, bytes; an element of a header extension holds 16 (RFC 8285 section 4.2).
-pub const LONGEST: usize = MANDATORY + STRUCTURE_MAX;
-const _: () = assert!(LONGEST <= 16, "longer than an element");
+/// Length of the longest descriptor, bytes: that with the structure for [`Frame::BETWEEN_MAX`]. An element of a header
+/// extension holds no more (RFC 8285 section 4.2).
+pub const LONGEST: usize = 16;
 
 /// Length of the descriptor with these marks, bytes.
 #[must_use]
-pub const fn length(marks: Marks) -> usize {
+pub fn length(marks: Marks) -> usize {
     if marks.has_structure() { MANDATORY + structure(marks.between()).1 } else { MANDATORY }
 }
 

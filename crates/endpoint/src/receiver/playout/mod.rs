@@ -1,7 +1,8 @@
 //! The playout buffer: puts frames together, and shows them in order at their time or gives them up.
 //!
-//! Only what can be decoded is shown: a video frame that is complete, and a key frame or decoded after the frame to which
-//! it refers: mostly that before it, and that before B frames, to which none refers. A frame that is complete after its deadline is decoded and not shown.
+//! Only what can be decoded is shown: a video frame that is complete, and either a key frame or one whose reference was
+//! decoded. Its reference is the frame before it, or before the B frames that it follows. A frame that is complete after
+//! its deadline is decoded and not shown.
 
 mod freeze;
 mod key_timer;
@@ -35,7 +36,7 @@ struct Slot {
     /// When it was to be shown, if it could not be decoded then.
     due: Option<Time>,
     key: bool,
-    /// Number of frames between it and the one to which it refers.
+    /// Number of frames between it and the one to which it refers, if it is no key frame.
     between: u8,
 }
 
@@ -153,7 +154,6 @@ impl PlayoutBuffer {
         out: &mut dyn Driver,
     ) -> bool {
         let Frame { number, flags } = frame;
-        let key = flags & Frame::KEY != 0;
         self.freeze.packet(now);
         if !self.started {
             self.started = true;
@@ -188,6 +188,7 @@ impl PlayoutBuffer {
         if late {
             out.late(now, self.flow);
         }
+        let key = flags & Frame::KEY != 0;
         self.key_timer.iter_mut().for_each(|timer| timer.packet(now, key));
         if key && self.broken.is_some_and(|broken| number > broken) {
             self.broken = None;
@@ -197,8 +198,7 @@ impl PlayoutBuffer {
         slot.media = Some(media);
         // a packet that comes before the frame's first one does not say that it belongs to a key frame
         slot.key |= key;
-        // that of a key frame is the largest of its stream
-        slot.between = if key { 0 } else { frame.between() };
+        slot.between = frame.between();
         slot.received += 1;
         if flags & Frame::FIRST != 0 {
             slot.first = Some(sequence);
@@ -328,7 +328,7 @@ impl PlayoutBuffer {
     /// Whether the complete frame at `index` can be decoded.
     fn is_decodable(&self, index: usize) -> bool {
         let slot = &self.slots[index];
-        // frames between that are open are not waited for beyond its time
+        // its reference is so many frames before `base`; an open one is not decoded yet
         let before = usize::from(slot.between).checked_sub(index);
         !self.video || slot.key || before.is_some_and(|before| self.decoded >> before & 1 == 1)
     }
