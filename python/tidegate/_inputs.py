@@ -59,13 +59,13 @@ _KEY_PARTS = 32
 _DEEPEST = 100
 """Levels of tables, pairs and lists in each other; a scenario has a dozen, and Python's stack holds some hundred."""
 _TOO_DEEP = "not valid TOML: nested too deeply"
-_TOML_VALUES = 100_000
+_TOML_VALUES = 50_000
 """Values, keys and entries of a TOML file: a schedule of a capacity has some four a row."""
 _TOML_STRINGS = re.compile(
     r""""{3}(?:[^"\\]|\\.|"(?!""))*+"{3}|'{3}(?:[^']|'(?!''))*+'{3}|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|#[^\n]*+""",
     re.DOTALL,
 )
-_TOML_KEY = re.compile(r"[^=\[\]{},\n]++")
+_TOML_LONG_KEY = re.compile(rf"(?:\.[^=\[\]{{}},\n.]*+){{{_KEY_PARTS},}}")
 
 
 def _placeholder(match: re.Match[str]) -> str:
@@ -379,8 +379,6 @@ def check_toml(text: str) -> None:
     most = max(_TOML_VALUES, raised_limit() * _TOML_VALUES // TOML.size)
     if values > most:
         raise ValueError(f"it has {values} keys and values; expected at most {most}")
-    for match in _TOML_KEY.finditer(plain):
-        parts = match[0].count(".") + 1
-        if parts > _KEY_PARTS:
-            line = plain.count("\n", 0, match.start()) + 1
-            raise ValueError(f"line {line} has a key of {parts} parts; expected at most {_KEY_PARTS}")
+    if match := _TOML_LONG_KEY.search(plain):
+        line, parts = plain.count("\n", 0, match.start()) + 1, match[0].count(".") + 1
+        raise ValueError(f"line {line} has a key of {parts} parts; expected at most {_KEY_PARTS}")

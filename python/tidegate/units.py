@@ -20,6 +20,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -31,6 +32,7 @@ from tidegate.errors import InputError
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*\Z", re.ASCII)
 _LARGEST = 10**18  # well inside the engine's 64-bit integers, and beyond any sensible value
 WIDEST = 10_000  # bits of a whole number that is shown with decimal digits; Python writes at most 4300 digits
+_SHOWN = 80  # characters of a value in a message; each entry of a list takes one at least, so later ones are never seen
 _LONGEST = 24  # characters of a number; more would not add precision
 
 
@@ -48,14 +50,14 @@ def show(value: object) -> str:
         case str():
             text = json.dumps(value, ensure_ascii=False)  # TOML escapes the same characters as JSON
         case dict():
-            text = "{" + ", ".join(f"{key} = {show(item)}" for key, item in value.items()) + "}"
+            text = "{" + ", ".join(f"{key} = {show(item)}" for key, item in islice(value.items(), _SHOWN)) + "}"
         case list() | tuple():
-            text = "[" + ", ".join(show(item) for item in value) + "]"
+            text = "[" + ", ".join(show(item) for item in islice(value, _SHOWN)) + "]"
         case int() if value.bit_length() > WIDEST:
             text = hex(value)  # Python refuses to write thousands of decimal digits
         case _:
             text = str(value)
-    return text if len(text) <= 80 else text[:77] + "..."  # noqa: PLR2004
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _parsed(parse: Callable[[object], Any], written: core_schema.SerSchema) -> CoreSchema:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ class _Walk:
     def __init__(self, text: str) -> None:
         self.text = text
         self.offset = 0
-        self.line = 1
+        self.newlines = [match.start() for match in re.finditer("\n", text)]
         self.index: dict[Key, int] = {}
         self.entries: dict[Key, int] = {}
         table: Key = ()
@@ -80,23 +81,21 @@ class _Walk:
             else:
                 self._pair(table)
 
-    def _to(self, end: int) -> int:
-        self.line += self.text.count("\n", self.offset, end)
-        self.offset = end
-        return end
-
     def _space(self) -> int:
         match = _SPACE.match(self.text, self.offset)
-        return self._to(match.end()) if match else self.offset
+        if match:
+            self.offset = match.end()
+        return self.offset
 
     def _mark(self, path: Key) -> None:
-        self.index.setdefault(path, self.line)
+        if path not in self.index:
+            self.index[path] = bisect_left(self.newlines, self.offset) + 1
 
     def _header(self) -> Key:
         array = self.text.startswith("[[", self.offset)
-        self._to(self.offset + (2 if array else 1))
+        self.offset += 2 if array else 1
         keys = self._keys()
-        self._to(self.offset + (2 if array else 1))
+        self.offset += 2 if array else 1
         path: Key = ()
         for depth, key in enumerate(keys, 1):
             path = (*path, key)
@@ -119,18 +118,18 @@ class _Walk:
             else:
                 match = _BARE.match(self.text, self.offset)
                 keys.append(match[0] if match else self.text[self.offset])
-                self._to(match.end() if match else self.offset + 1)
+                self.offset = match.end() if match else self.offset + 1
             self._space()
             if not self.text.startswith(".", self.offset):
                 return keys
-            self._to(self.offset + 1)
+            self.offset += 1
 
     def _pair(self, table: Key) -> None:
         path = table
         for key in self._keys():
             path = (*path, key)
             self._mark(path)
-        self._to(self.offset + 1)
+        self.offset += 1
         self._value(path)
 
     def _value(self, path: Key) -> None:
@@ -144,7 +143,7 @@ class _Walk:
                 self._inline(path)
             case _:
                 match = _SCALAR.match(self.text, self.offset)
-                self._to(match.end() if match else self.offset + 1)
+                self.offset = match.end() if match else self.offset + 1
 
     def _string(self) -> None:
         quote = self.text[self.offset]
@@ -156,10 +155,10 @@ class _Walk:
         end += len(closing)
         while long and self.text.startswith(quote, end):
             end += 1
-        self._to(end)
+        self.offset = end
 
     def _list(self, path: Key) -> None:
-        self._to(self.offset + 1)
+        self.offset += 1
         for position in range(len(self.text)):
             self._space()
             if self.text[self.offset] == "]":
@@ -168,20 +167,20 @@ class _Walk:
             self._value((*path, position))
             self._space()
             if self.text[self.offset] == ",":
-                self._to(self.offset + 1)
-        self._to(self.offset + 1)
+                self.offset += 1
+        self.offset += 1
 
     def _inline(self, path: Key) -> None:
-        self._to(self.offset + 1)
+        self.offset += 1
         while True:
             self._space()
             if self.text[self.offset] == "}":
                 break
             if self.text[self.offset] == ",":
-                self._to(self.offset + 1)
+                self.offset += 1
                 continue
             self._pair(path)
-        self._to(self.offset + 1)
+        self.offset += 1
 
 
 def write(data: Mapping[str, Any]) -> str:
