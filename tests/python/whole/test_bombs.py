@@ -150,7 +150,8 @@ def refusal(argv: list[str], folder: Path) -> Refusal:
             launcher, stdout=subprocess.PIPE, stderr=output, env=environment(), cwd=folder, check=True
         )
         output.seek(0)
-        return Refusal(*json.loads(numbers.stdout), output.read().decode())
+        code, cpu_s, peak_kb = json.loads(numbers.stdout)
+        return Refusal(code, cpu_s, peak_kb, output.read().decode())
 
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
