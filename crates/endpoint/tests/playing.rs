@@ -117,8 +117,11 @@ fn a_fixed_playout_discards_frames_after_a_step_in_delay_and_an_adaptive_one_wai
     let adaptive = run(Playout::default());
     assert_eq!(rendered(&adaptive), 246);
     assert_eq!(adaptive.late, 0);
+    // it waits no longer than its maximum, and shows what comes later at once
     let limited = run(Playout::Adaptive { min: Span::ZERO, max: Span::from_millis(60), shrink: 0.02 });
-    assert_eq!(rendered(&limited), 125, "no more than its maximum");
+    assert_eq!(rendered(&limited), 246);
+    assert!(limited.late > 200, "{}", limited.late);
+    assert!(limited.frames.iter().skip(125).all(|(_, f)| f.rendered == f.complete));
 }
 
 #[test]

@@ -148,7 +148,7 @@ class AdaptivePlayout(Model):
     min: Duration = Duration(0)
     """Shortest playout delay."""
     max: Duration = Duration(1_000_000_000)
-    """Longest playout delay."""
+    """Longest playout delay. Video that needs longer is shown as soon as it can be decoded; audio is not played."""
 
     def problems(self, path: Path, _: Duration) -> Iterator[Problem]:
         """Yields a problem for each value that is out of range or contradicts another."""

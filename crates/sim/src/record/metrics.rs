@@ -110,7 +110,8 @@ rows! {
         "Packets that a queue marked with congestion experienced (ECN) instead of dropping them; for a link all \
          packets, feedback included."
         marked: u64 => "marked by queues", "packets", neither, 1.0, 0;
-        "Packets that arrived too late for playout (RFC 8868 section 3, metric 5)."
+        "Packets that arrived after the deadline of their frame (RFC 8868 section 3, metric 5). An adaptive playout \
+         shows late video all the same."
         discarded_late: u64 => "discarded late", "packets", lower, 1.0, 0;
         "Mean of the time that media packets waited at their sender, from capture to departure, where one-way \
          delay begins."

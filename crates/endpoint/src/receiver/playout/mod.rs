@@ -1,8 +1,11 @@
 //! The playout buffer: puts frames together, and shows them in order at their time or gives them up.
 //!
 //! Only what can be decoded is shown: a video frame that is complete, and either a key frame or one whose reference was
-//! decoded. Its reference is the frame before it, or before the B frames that it follows. A frame that is complete after
-//! its deadline is decoded and not shown.
+//! decoded. Its reference is the frame before it, or before the B frames that it follows.
+//!
+//! A frame that is complete after its deadline is decoded. Video with an adaptive delay shows it at once, as libwebrtc
+//! does: `FrameDecodeTiming::OnFrameBufferUpdated` (`video/frame_decode_timing.cc`) skips a late frame only if a newer one
+//! can be decoded without it. With a fixed delay, and for audio, it is not shown.
 
 mod freeze;
 mod key_timer;
@@ -295,13 +298,13 @@ impl PlayoutBuffer {
                 (None, _) if adaptive => {}
                 (None, _) => return Some((passed, Action::GiveUp(index))),
                 (Some(complete), _) if self.is_decodable(index) => {
-                    let shown = complete <= deadline;
-                    let time = if shown { show } else { complete };
+                    let shown = complete <= deadline || self.shows_late();
+                    let time = if shown { show.max(complete) } else { complete };
                     return sooner(action, (time, Action::Decode { index, shown }));
                 }
                 (Some(complete), Some(_)) if adaptive => {
-                    if slot.due.is_none() && complete <= deadline {
-                        action = sooner(action, (show, Action::Wait(index)));
+                    if slot.due.is_none() && (complete <= deadline || self.shows_late()) {
+                        action = sooner(action, (show.max(complete), Action::Wait(index)));
                     }
                     if !self.waits {
                         action = sooner(action, (first_deadline, Action::GiveUp(0)));
@@ -323,6 +326,11 @@ impl PlayoutBuffer {
         if missing.is_some() && missing > self.stalled {
             (self.broken, self.stalled) = (missing, missing);
         }
+    }
+
+    /// Whether a frame that is complete after its deadline is shown, at once.
+    fn shows_late(&self) -> bool {
+        self.video && matches!(self.mode, Playout::Adaptive { .. })
     }
 
     /// Whether the complete frame at `index` can be decoded.

@@ -7,6 +7,8 @@ use tidegate_core::{Datagram, DatagramInfo};
 #[derive(Default)]
 struct Recorded {
     frames: Vec<(u32, Option<i64>, Option<i64>)>,
+    /// When each of them was to be shown, in ms.
+    due: Vec<Option<i64>>,
     late: Vec<u32>,
     freezes: Vec<i64>,
 }
@@ -16,11 +18,9 @@ struct Log(Arc<Mutex<Recorded>>);
 impl Recorder for Log {
     fn frame(&mut self, _now: Time, frame: &FrameRecord) {
         let millis = |time: Option<Time>| time.map(|time| time.as_nanos() / 1_000_000);
-        self.0.lock().expect("the log").frames.push((
-            frame.frame,
-            millis(frame.complete),
-            millis(frame.rendered),
-        ));
+        let mut recorded = self.0.lock().expect("the log");
+        recorded.frames.push((frame.frame, millis(frame.complete), millis(frame.rendered)));
+        recorded.due.push(millis(frame.due));
     }
     fn freeze(&mut self, _now: Time, _flow: FlowId, length: Span) {
         self.0.lock().expect("the log").freezes.push(length.as_nanos() / 1_000_000);
@@ -170,21 +170,39 @@ fn an_adaptive_delay_grows_at_once_and_shrinks_slowly() {
 #[test]
 fn the_adaptive_delay_has_a_margin_and_a_maximum() {
     let mode = Playout::Adaptive { min: Span::from_millis(10), max: Span::from_millis(100), shrink: 0.1 };
-    let mut bench = Bench::new(mode);
-    // frame 1 comes 80 ms late, frame 2 150 ms late
-    bench.complete_frame(100, 0).complete_frame(220, 1).complete_frame(330, 2).complete_frame(331, 3);
-    assert_eq!(
-        bench.until(2000),
-        [
-            (0, Some(100), Some(110)),
-            (1, Some(220), Some(230)),
-            (2, Some(330), None), // its deadline was 100 + 80 + 100
-            (3, Some(331), None), // and this one's 100 + 120 + 100
-        ]
-    );
-    // a frame that comes in time again is shown with the maximal delay
-    bench.complete_frame(300, 4);
-    assert_eq!(bench.until(2000)[4], (4, Some(300), Some(360)));
+    // video that comes after its deadline is shown at once, audio is not
+    for (video, late) in [(true, [Some(330), Some(331)]), (false, [None, None])] {
+        let mut bench = Bench::of(mode, video);
+        // frame 1 comes 80 ms late, frame 2 150 ms late
+        bench.complete_frame(100, 0).complete_frame(220, 1).complete_frame(330, 2).complete_frame(331, 3);
+        assert_eq!(
+            bench.until(2000),
+            [
+                (0, Some(100), Some(110)),
+                (1, Some(220), Some(230)),
+                (2, Some(330), late[0]), // its deadline was 100 + 80 + 100
+                (3, Some(331), late[1]), // and this one's 100 + 120 + 100
+            ]
+        );
+        assert_eq!(bench.recorded.lock().expect("the log").late, [2, 2, 2, 3, 3, 3]);
+        // a frame that comes in time again is shown with the maximal delay
+        bench.complete_frame(300, 4);
+        assert_eq!(bench.until(2000)[4], (4, Some(300), Some(360)));
+    }
+}
+
+#[test]
+fn a_late_frame_that_cannot_be_decoded_is_due_when_it_is_whole() {
+    let due = |video: bool| {
+        let mut bench = Bench::of(ADAPTIVE, video);
+        // frame 1 never comes, and the deadline of frame 3 is 100 + 120 + 1000
+        bench.complete_frame(100, 0).complete_frame(180, 2).complete_frame(1400, 3);
+        bench.until(2000);
+        bench.recorded.lock().expect("the log").due.clone()
+    };
+    assert_eq!(due(true), [Some(100), None, Some(180), Some(1400)]);
+    // audio needs no other frame, and one that is late is not shown
+    assert_eq!(due(false), [Some(100), None, Some(180), None]);
 }
 
 const ADAPTIVE: Playout = Playout::Adaptive { min: Span::ZERO, max: Span::from_secs(1), shrink: 0.0 };
@@ -297,11 +315,10 @@ fn with_requests_a_frame_waits_beyond_its_deadline_and_a_key_frame_is_requested_
     }
     assert_eq!(bench.recorded.lock().expect("the log").frames.len(), 1, "all others wait");
     bench.buffer.key_requested();
-    // what comes at last is decoded, though not shown after its deadline; the frames that came in time are shown, with
-    // the longest delay
+    // what comes at last is shown at once, long after its deadline; the frames that came in time with the longest delay
     bench.part(3300, 1, 1);
     let frames = bench.until(5000);
-    assert_eq!(frames[1], (1, Some(3300), None));
+    assert_eq!(frames[1], (1, Some(3300), Some(3300)));
     assert!(frames[2..].iter().all(|frame| frame.2 == Some((40 * i64::from(frame.0) + 1100).max(3300))));
     assert_eq!(frames.len(), 80);
     assert!(!bench.buffer.wants_key());
@@ -310,7 +327,7 @@ fn with_requests_a_frame_waits_beyond_its_deadline_and_a_key_frame_is_requested_
     (81..=95).for_each(|k| _ = bench.complete_frame(100 + 40 * i64::from(k), k));
     let shown: Vec<u32> =
         bench.until(9000).iter().filter(|frame| frame.2.is_some()).map(|frame| frame.0).collect();
-    assert_eq!(shown[79..], (90..=95).collect::<Vec<_>>());
+    assert_eq!(shown[80..], (90..=95).collect::<Vec<_>>());
 }
 
 #[test]
