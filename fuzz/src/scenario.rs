@@ -2,7 +2,7 @@
 
 use tidegate_core::{Span, Time};
 use tidegate_sim::scenario::assemble::from_registry;
-use tidegate_sim::scenario::{Capacity, Run, Scenario};
+use tidegate_sim::scenario::{Capacity, FlowKind, MediaSpec, Run, Scenario, VideoSource};
 
 /// Largest number of links, flows and members in a run: more of them reach no further code, and are slower.
 const PARTS_MAX: usize = 12;
@@ -12,6 +12,28 @@ const BROWNIAN_STEP: Span = Span::from_millis(20);
 /// Largest number of bins of the series, and of the changes of a link that are drawn for a run's mean: scenario files have a
 /// larger one (`MAX_BINS` of `python/tidegate/scenario/_rules.py`).
 const BINS_MAX: i64 = 100_000;
+
+/// Largest frame in bytes: a larger one is no more than more packets, which are made at once. Scenario files have a larger
+/// one (`LARGEST` of `python/tidegate/scenario/_frames.py`).
+const FRAME_MAX: f64 = 1e6;
+
+/// Bytes of the largest frame that media ask for by their rates.
+fn largest_frame(media: &MediaSpec) -> f64 {
+    let audio = media.audio.iter().map(|audio| audio.rate.as_bps() as f64 * audio.interval.as_secs_f64());
+    let video = media.video.iter().map(|video| {
+        let mean = video.max.as_bps() as f64 / video.fps;
+        match &video.source {
+            VideoSource::Statistical { burst, key_factor, .. } => {
+                (8.0 * f64::from(*burst)).max(key_factor * mean)
+            }
+            VideoSource::Frames { rungs, .. } => {
+                8.0 * f64::from(rungs.iter().flat_map(|(_, sizes)| sizes).copied().max().unwrap_or_default())
+            }
+            _ => mean,
+        }
+    });
+    audio.chain(video).fold(0.0, f64::max) / 8.0
+}
 
 /// Checks one input; returns whether time passes in its world.
 ///
@@ -27,6 +49,10 @@ pub fn check(input: &[u8]) -> bool {
         _ => None,
     });
     if statuses.chain([scenario.record.bin]).any(|interval| bins(interval) > BINS_MAX) {
+        return false;
+    }
+    let large = |kind: &FlowKind| matches!(kind, FlowKind::Media(media) if largest_frame(media) > FRAME_MAX);
+    if scenario.flows.iter().any(|flow| large(&flow.kind)) {
         return false;
     }
     if !scenario.radios.is_empty() || scenario.links.len() + scenario.flows.len() + members > PARTS_MAX {

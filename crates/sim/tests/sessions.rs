@@ -317,6 +317,10 @@ fn invalid_sessions_are_refused_by_name() {
         "sessions.s: endpoint s.A2: the time of leaving is not after the time of joining"
     );
     let small = vec![sender("A1", 40, 10_000), member("A2")];
-    let message = problem(pair, small);
+    let message = problem(pair.clone(), small);
     assert!(message.contains("40 bytes; expected more than the 40 bytes of headers"), "{message}");
+    let mut heavy = scenario(10, 100_000, pair, vec![sender("A1", 40, 10_000), member("A2")]);
+    heavy.sessions[0].overhead = u32::MAX;
+    let message = build(&heavy).err().expect("refused").to_string();
+    assert!(message.contains("40 bytes; expected more than the 4294967295 bytes of headers"), "{message}");
 }

@@ -83,7 +83,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "literal_error":
             words = str(context["expected"]).replace("'", '"').replace("False", "false")
             choices = [word.strip('"') for word in words.replace(" or ", ", ").split(", ")]
-            hint = did_you_mean(str(detail["input"]), choices)
+            hint = did_you_mean(value.strip('"'), choices)
             return f"found {value}; expected {words}{hint}"
         case "value_error":
             return str(context["error"])

@@ -93,7 +93,7 @@ impl CircuitBreaker {
     }
 
     /// Notes a frame of `packets` packets and `bytes` bytes, RTP headers included, of the encoder of `stream`.
-    pub fn frame(&mut self, now: Time, stream: usize, packets: u32, bytes: u32) {
+    pub fn frame(&mut self, now: Time, stream: usize, packets: u32, bytes: u64) {
         if let Some(watched) = self.streams.get_mut(stream) {
             watched.frame(now, packets, bytes);
         }

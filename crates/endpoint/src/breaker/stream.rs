@@ -40,7 +40,7 @@ struct Interval {
 #[derive(Debug, Default)]
 pub(super) struct WatchedStream {
     /// Packets and bytes of the last frames.
-    frames: VecDeque<(u32, u32)>,
+    frames: VecDeque<(u32, u64)>,
     last_frame: Option<Time>,
     /// Traffic sent when RTCP came last.
     pub(super) traffic: Traffic,
@@ -66,7 +66,7 @@ pub(super) struct WatchedStream {
 }
 
 impl WatchedStream {
-    pub(super) fn frame(&mut self, now: Time, packets: u32, bytes: u32) {
+    pub(super) fn frame(&mut self, now: Time, packets: u32, bytes: u64) {
         if self.frames.len() == PACKET_SIZE_FRAMES {
             self.frames.pop_front();
         }
@@ -196,10 +196,8 @@ impl WatchedStream {
 
     /// s: the mean size of a packet of the last frames in bytes.
     fn packet_size(&self) -> f64 {
-        let (packets, bytes) = self
-            .frames
-            .iter()
-            .fold((0, 0), |(p, b), &(packets, bytes)| (p + u64::from(packets), b + u64::from(bytes)));
+        let (packets, bytes) =
+            self.frames.iter().fold((0, 0), |(p, b), &(packets, bytes)| (p + u64::from(packets), b + bytes));
         bytes as f64 / packets.max(1) as f64
     }
 }

@@ -173,7 +173,7 @@ fn decode_udp(
         }
         Service::Rtp | Service::Rtcp => return media::decode(payload, overhead),
     };
-    Ok(Datagram { size: payload.len() as u32 + overhead, body, ..Datagram::default() })
+    Ok(Datagram { size: (payload.len() as u32).saturating_add(overhead), body, ..Datagram::default() })
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl MediaSettings {
     }
 
     fn problem(&self, overhead: u32) -> Option<String> {
-        let headers = overhead + RTP_HEADER;
+        let headers = overhead.saturating_add(RTP_HEADER);
         let rate = match *self {
             Self::Packets { rate, .. } | Self::Segments { rate, .. } => rate,
         };

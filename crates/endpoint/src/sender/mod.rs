@@ -448,7 +448,8 @@ impl Sender {
         let extensions = stream.extensions;
         if let Some(breaker) = &mut self.breaker {
             let packets = slices.iter().map(|bytes| bytes.div_ceil(limit.into())).sum::<u32>();
-            breaker.frame(now, index, packets, frame.bytes + packets * self.stamped_header);
+            let headers = u64::from(packets) * u64::from(self.stamped_header);
+            breaker.frame(now, index, packets, u64::from(frame.bytes) + headers);
         }
         for packet in crate::packetizer::packets(slices, limit, first) {
             self.pacer
