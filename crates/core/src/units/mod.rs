@@ -31,6 +31,15 @@ mod tests {
         assert_eq!(Rate::from_mbps(1).bytes_in(Span::from_millis(-1)), Size::ZERO);
     }
 
+    #[test]
+    fn the_longest_span_is_the_limit_of_all_that_is_done_with_spans() {
+        let longest_ago = Span::from_nanos(i64::MIN);
+        assert_eq!([longest_ago.abs(), -longest_ago, longest_ago * -2], [Span::MAX; 3]);
+        assert_eq!(Span::MAX + Span::MAX, Span::MAX);
+        assert_eq!(longest_ago - Span::MAX, longest_ago);
+        assert_eq!(Span::from_secs(1).scaled(-1e30).abs(), Span::MAX);
+    }
+
     /// Products that fit into 64 bits are divided directly, others with 128 bits; both give the same results.
     #[test]
     fn what_is_too_large_for_64_bits_comes_out_as_the_rest_does() {

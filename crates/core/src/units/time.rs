@@ -147,10 +147,10 @@ impl Span {
     pub const fn is_negative(self) -> bool {
         self.0 < 0
     }
-    /// Absolute value.
+    /// Absolute value, at most the longest span.
     #[must_use]
     pub const fn abs(self) -> Self {
-        Self(self.0.abs())
+        Self(self.0.saturating_abs())
     }
     /// Multiplies the duration by `factor`, rounded to the nearest nanosecond.
     #[must_use]
@@ -229,7 +229,7 @@ impl SubAssign for Span {
 impl Neg for Span {
     type Output = Self;
     fn neg(self) -> Self {
-        Self(-self.0)
+        Self(self.0.saturating_neg())
     }
 }
 
