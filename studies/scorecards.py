@@ -6,9 +6,9 @@ the tables and sentences of the page are made.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import datetime as dt
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -136,5 +136,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 if __name__ == "__main__":
-    made = run(out=sys.argv[1] if len(sys.argv) > 1 else None)
-    write(made, dt.datetime.now(tz=dt.UTC).date().isoformat())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "out", nargs="?", help="a folder that keeps the suite's result, so that a run that was stopped goes on"
+    )
+    write(run(out=parser.parse_args().out), dt.datetime.now(tz=dt.UTC).date().isoformat())
