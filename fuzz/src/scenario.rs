@@ -19,20 +19,18 @@ const FRAME_MAX: f64 = 1e6;
 
 /// Bytes of the largest frame that media ask for by their rates.
 fn largest_frame(media: &MediaSpec) -> f64 {
-    let audio = media.audio.iter().map(|audio| audio.rate.as_bps() as f64 * audio.interval.as_secs_f64());
+    let audio = media.audio.iter().map(|audio| audio.rate.bytes_in(audio.interval).as_bytes() as f64);
     let video = media.video.iter().map(|video| {
-        let mean = video.max.as_bps() as f64 / video.fps;
+        let mean = video.max.as_bps_f64() / 8.0 / video.fps;
         match &video.source {
-            VideoSource::Statistical { burst, key_factor, .. } => {
-                (8.0 * f64::from(*burst)).max(key_factor * mean)
-            }
+            VideoSource::Statistical { burst, key_factor, .. } => f64::from(*burst).max(key_factor * mean),
             VideoSource::Frames { rungs, .. } => {
-                8.0 * f64::from(rungs.iter().flat_map(|(_, sizes)| sizes).copied().max().unwrap_or_default())
+                rungs.iter().flat_map(|(_, sizes)| sizes).copied().max().unwrap_or_default().into()
             }
             _ => mean,
         }
     });
-    audio.chain(video).fold(0.0, f64::max) / 8.0
+    audio.chain(video).fold(0.0, f64::max)
 }
 
 /// Checks one input; returns whether time passes in its world.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -71,7 +70,8 @@ class _Walk:
     def __init__(self, text: str) -> None:
         self.text = text
         self.offset = 0
-        self.newlines = [match.start() for match in re.finditer("\n", text)]
+        self.line = 1
+        self.marked = 0  # the offset that `line` is of
         self.index: dict[Key, int] = {}
         self.entries: dict[Key, int] = {}
         table: Key = ()
@@ -88,8 +88,9 @@ class _Walk:
         return self.offset
 
     def _mark(self, path: Key) -> None:
-        if path not in self.index:
-            self.index[path] = bisect_left(self.newlines, self.offset) + 1
+        self.line += self.text.count("\n", self.marked, self.offset)
+        self.marked = self.offset
+        self.index.setdefault(path, self.line)
 
     def _header(self) -> Key:
         array = self.text.startswith("[[", self.offset)

@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_span_is_the_limit_of_all_that_is_done_with_spans() {
+    fn sums_and_signs_of_spans_saturate() {
         let longest_ago = Span::from_nanos(i64::MIN);
         assert_eq!([longest_ago.abs(), -longest_ago, longest_ago * -2], [Span::MAX; 3]);
         assert_eq!(Span::MAX + Span::MAX, Span::MAX);

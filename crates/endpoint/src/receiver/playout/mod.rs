@@ -287,6 +287,8 @@ impl PlayoutBuffer {
             }
             let Some(media) = slot.media else { continue };
             let Some((show, deadline)) = self.clock.times(media, &self.mode) else { continue };
+            // video with an adaptive delay is shown however late it is
+            let in_time = |complete: Time| complete <= deadline || (self.video && adaptive);
             // at the deadline itself a frame may still become complete
             let passed = deadline + Span::from_nanos(1);
             let first_deadline = *first_deadline.get_or_insert(passed);
@@ -298,12 +300,13 @@ impl PlayoutBuffer {
                 (None, _) if adaptive => {}
                 (None, _) => return Some((passed, Action::GiveUp(index))),
                 (Some(complete), _) if self.is_decodable(index) => {
-                    let shown = complete <= deadline || self.shows_late();
-                    let time = if shown { show.max(complete) } else { complete };
-                    return sooner(action, (time, Action::Decode { index, shown }));
+                    return sooner(
+                        action,
+                        (show.max(complete), Action::Decode { index, shown: in_time(complete) }),
+                    );
                 }
                 (Some(complete), Some(_)) if adaptive => {
-                    if slot.due.is_none() && (complete <= deadline || self.shows_late()) {
+                    if slot.due.is_none() && in_time(complete) {
                         action = sooner(action, (show.max(complete), Action::Wait(index)));
                     }
                     if !self.waits {
@@ -326,11 +329,6 @@ impl PlayoutBuffer {
         if missing.is_some() && missing > self.stalled {
             (self.broken, self.stalled) = (missing, missing);
         }
-    }
-
-    /// Whether a frame that is complete after its deadline is shown, at once.
-    fn shows_late(&self) -> bool {
-        self.video && matches!(self.mode, Playout::Adaptive { .. })
     }
 
     /// Whether the complete frame at `index` can be decoded.
