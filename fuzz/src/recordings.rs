@@ -1,7 +1,7 @@
 //! Checks the import of recordings for any bytes: the result is an error within the file, or a run with all its tables.
 #![allow(dead_code)]
 
-use tidegate_recordings::import::{self, FileProblem, Imported};
+use tidegate_recordings::import::{self, FileProblem, Hints, Imported};
 use tidegate_recordings::session::Clocks;
 
 /// Imports the input as an event log of one end, and also as two logs, whose share of the input the first byte gives.
@@ -22,15 +22,26 @@ pub fn event_log_beside(input: &[u8], other: &[u8]) -> bool {
 /// Imports the input as a capture of one point, and also as two captures, whose share of the input the first byte
 /// gives. Returns whether it is a capture of a call.
 pub fn capture(input: &[u8]) -> bool {
-    let is_call = check(import::captures(&[input], &[], Clocks::Separate, None), input.len());
+    let is_call =
+        check(import::captures(&[input], &[], Hints::default(), Clocks::Separate, None), input.len());
     let Some((&share, rest)) = input.split_first() else { return is_call };
     let (near, far) = rest.split_at(rest.len() * usize::from(share) / 256);
-    is_call | check(import::captures(&[near], &[far], clocks(share), None), input.len())
+    is_call | check(import::captures(&[near], &[far], hints(share), clocks(share), None), input.len())
 }
 
 /// Imports the input as the capture of a point whose other point has this capture; returns whether they are a call.
 pub fn capture_beside(input: &[u8], other: &[u8]) -> bool {
-    check(import::captures(&[input], &[other], Clocks::Separate, None), input.len().max(other.len()))
+    check(
+        import::captures(&[input], &[other], Hints::default(), Clocks::Separate, None),
+        input.len().max(other.len()),
+    )
+}
+
+/// Every place, and every other time an address.
+fn hints(share: u8) -> Hints {
+    use tidegate_recordings::capture::At;
+    let at = [None, Some(At::Sender), Some(At::Receiver), Some(At::Middle)][usize::from(share) % 4];
+    Hints { at, rtp: (share % 8 > 3).then(|| ([10, 0, 0, 1], 5004).into()) }
 }
 
 const fn clocks(share: u8) -> Clocks {

@@ -1804,9 +1804,16 @@ def enter_network(namespace: int) -> None:
     """
 
 def import_captures(
-    near: Sequence[bytes], far: Sequence[bytes], same_clock: bool, replay: ControllerHost | None = None
+    near: Sequence[bytes],
+    far: Sequence[bytes],
+    same_clock: bool,
+    at: str | None = None,
+    rtp: str | None = None,
+    replay: ControllerHost | None = None,
 ) -> ImportedCall:
-    """Imports the captures of one or two capture points. `same_clock`: whether both points had one clock.
+    """Imports the captures of one or two capture points. `same_clock`: whether both points had one clock. `at`: "sender",
+    "receiver" or "middle", where the first one was made. `rtp`: an address and port from or to which all that may be RTP is
+    RTP.
 
     ValueError for a file that cannot be imported: its index among all files, and its problem.
     """

@@ -7,7 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::PoisonError;
 use tidegate_core::ControllerHost;
-use tidegate_recordings::import::{self, FileProblem, Format, Imported};
+use tidegate_recordings::capture::At;
+use tidegate_recordings::import::{self, FileProblem, Format, Hints, Imported};
 use tidegate_recordings::session::Clocks;
 
 /// A call that was imported from recordings.
@@ -82,20 +83,37 @@ pub(crate) fn import_event_logs(
     convert(py, same_clock, replay, import)
 }
 
-/// Imports the captures of one or two capture points. `same_clock`: whether both points had one clock.
+/// Imports the captures of one or two capture points. `same_clock`: whether both points had one clock. `at`: "sender",
+/// "receiver" or "middle", where the first one was made. `rtp`: an address and port from or to which all that may be RTP is
+/// RTP.
 ///
 /// ValueError for a file that cannot be imported: its index among all files, and its problem.
 #[pyfunction]
-#[pyo3(signature = (near: "Sequence[bytes]", far: "Sequence[bytes]", same_clock, replay=None))]
+#[pyo3(signature = (near: "Sequence[bytes]", far: "Sequence[bytes]", same_clock, at=None, rtp=None, replay=None))]
 pub(crate) fn import_captures(
     py: Python<'_>,
     near: Vec<Vec<u8>>,
     far: Vec<Vec<u8>>,
     same_clock: bool,
+    at: Option<&str>,
+    rtp: Option<&str>,
     replay: Option<PyRef<'_, PyControllerHost>>,
 ) -> PyResult<PyImported> {
+    let at = match at {
+        None => None,
+        Some("sender") => Some(At::Sender),
+        Some("receiver") => Some(At::Receiver),
+        Some("middle") => Some(At::Middle),
+        Some(other) => return Err(bad(format!("at: found {other}; expected sender, receiver or middle"))),
+    };
+    let address = |text: &str| {
+        let wrong =
+            || bad(format!("rtp: found {text}; expected an address and a port such as 192.0.2.1:5004"));
+        text.parse().map_err(|_| wrong())
+    };
+    let hints = Hints { at, rtp: rtp.map(address).transpose()? };
     let import = |clocks, replay: Option<&mut ControllerHost>| {
-        import::captures(&slices(&near), &slices(&far), clocks, replay)
+        import::captures(&slices(&near), &slices(&far), hints, clocks, replay)
     };
     convert(py, same_clock, replay, import)
 }

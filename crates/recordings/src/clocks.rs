@@ -1,6 +1,7 @@
 //! Aligns the clocks of two capture points.
 
 use crate::point::{MILLI, Nanos};
+use std::ops::Range;
 
 /// Transformation from the far clock to the near clock.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -39,6 +40,114 @@ pub struct Aligned {
     pub drift_ppm: Option<f64>,
     /// Minimum that the drift must add up to over the recording to be corrected; less may be chance.
     pub threshold: Nanos,
+    /// Why the clocks give no delays, if that is so.
+    pub fault: Option<Fault>,
+}
+
+/// What is wrong with a clock.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Fault {
+    /// The far clock was set by so much, relative to the near one, at this time of the near one.
+    Set {
+        /// The near clock's time.
+        at: Nanos,
+        /// The step of the far clock; negative if it was set back.
+        step: Nanos,
+    },
+    /// The clocks drift by so many parts per million.
+    Drift(f64),
+}
+
+/// Largest drift of two clocks that run, in parts per million: crystals are within 100, and NTP corrects by 500 at most
+/// (RFC 5905 section 11.3).
+const MAX_DRIFT_PPM: f64 = 1000.0;
+
+/// Least step of a clock that is told from changes of the path.
+const MIN_STEP: Nanos = 10 * MILLI;
+
+/// The minimum differences of each direction in windows of the near clock, as delays of clocks without offset.
+struct Windows {
+    first: Nanos,
+    window: Nanos,
+    /// `Nanos::MAX` for a window without packets.
+    outgoing: Vec<Nanos>,
+    incoming: Vec<Nanos>,
+}
+
+fn windows(outgoing: &[Pair], incoming: &[Pair]) -> Option<Windows> {
+    /// Largest number of windows, and their least length.
+    const WINDOWS: i64 = 400;
+    const MIN_WINDOW: Nanos = 250 * MILLI;
+    let near = || outgoing.iter().chain(incoming).map(|&(near, _)| near);
+    let (first, last) = (near().min()?, near().max()?);
+    let window = MIN_WINDOW.max(last.saturating_sub(first) / WINDOWS);
+    let count = (last.saturating_sub(first) / window) as usize + 1;
+    let minima = |pairs: &[Pair], sign: i64| {
+        let mut minima = vec![Nanos::MAX; count];
+        for &(near, far) in pairs {
+            let index = (near.saturating_sub(first) / window) as usize;
+            minima[index] = minima[index].min(far.saturating_sub(near).saturating_mul(sign));
+        }
+        minima
+    };
+    Some(Windows { first, window, outgoing: minima(outgoing, 1), incoming: minima(incoming, -1) })
+}
+
+/// Whether round trips are negative in most windows, so that the two capture points are swapped; `None` if no window has
+/// packets of both directions. The offset of the clocks cancels out, even if one was set in between.
+#[must_use]
+pub fn is_backwards(outgoing: &[Pair], incoming: &[Pair]) -> Option<bool> {
+    let Windows { outgoing, incoming, .. } = windows(outgoing, incoming)?;
+    let known = outgoing.iter().zip(&incoming).filter(|&(&out, &back)| out.max(back) < Nanos::MAX);
+    let round_trips: Vec<Nanos> = known.map(|(out, back)| out.saturating_add(*back)).collect();
+    let negative = round_trips.iter().filter(|&&round_trip| round_trip < 0).count();
+    (!round_trips.is_empty()).then_some(negative * 2 > round_trips.len())
+}
+
+/// The largest step of the far clock on the near one. A clock that is set makes the minimum delay of one direction longer
+/// and that of the other one shorter by the same time, at once; a path that changes does so in one direction, or in both
+/// alike.
+fn step(outgoing: &[Pair], incoming: &[Pair]) -> Option<Fault> {
+    /// Number of windows that are compared before and after a step.
+    const COMPARED: usize = 6;
+    let Windows { first, window, outgoing, incoming } = windows(outgoing, incoming)?;
+    let count = outgoing.len();
+    let least = |minima: &[Nanos]| minima.iter().copied().min().filter(|&least| least < Nanos::MAX);
+    // the windows of a round trip have packets from before and after the step
+    let with_skipped = |skipped: usize| {
+        let mut largest: Option<(Nanos, Fault)> = None;
+        for index in 1..count {
+            let before = index.saturating_sub(COMPARED)..index;
+            let after = (index + skipped).min(count)..(index + skipped + COMPARED).min(count);
+            let earlier = index.saturating_sub(2 * COMPARED)..before.start;
+            let change = |minima: &[Nanos], from: &Range<usize>, to: &Range<usize>| {
+                Some(least(&minima[to.clone()])?.saturating_sub(least(&minima[from.clone()])?))
+            };
+            let (Some(longer), Some(shorter)) =
+                (change(&outgoing, &before, &after), change(&incoming, &before, &after))
+            else {
+                continue;
+            };
+            // a drift goes on at the same pace
+            let later = after.end..(after.end + COMPARED).min(count);
+            let pace = [&outgoing, &incoming].map(|minima| {
+                let changes = [change(minima, &earlier, &before), change(minima, &after, &later)];
+                changes.into_iter().flatten().map(i64::abs).max().unwrap_or(0)
+            });
+            let by_drift = pace[0].min(pace[1]).saturating_mul((COMPARED + skipped) as i64) / COMPARED as i64;
+            let size = longer.saturating_abs().min(shorter.saturating_abs());
+            let is_opposite = (longer > 0) != (shorter > 0);
+            let is_equal = longer.saturating_add(shorter).saturating_abs() <= (size / 5).max(2 * MILLI);
+            let is_larger = largest.is_none_or(|(largest, _)| size > largest);
+            let is_sudden = size >= MIN_STEP && size > by_drift.saturating_mul(3);
+            if is_opposite && is_equal && is_sudden && is_larger {
+                let at = first + index as i64 * window + skipped as i64 * window / 2;
+                largest = Some((size, Fault::Set { at, step: longer.saturating_sub(shorter) / 2 }));
+            }
+        }
+        largest.map(|(_, fault)| fault)
+    };
+    [1, 2, 4, 8, 16].into_iter().find_map(with_skipped)
 }
 
 /// Drift threshold if the times are finer than a millisecond.
@@ -58,6 +167,7 @@ const DRIFT_THRESHOLD_WHOLE_MS: Nanos = 5 * MILLI;
 #[must_use]
 pub fn aligned(outgoing: &[Pair], incoming: &[Pair]) -> Option<Aligned> {
     let (offset, round_trip) = offset(outgoing, incoming)?;
+    let fault = step(outgoing, incoming);
     let far = || outgoing.iter().chain(incoming).map(|&(_, far)| far);
     let (first, last) = (far().min()?, far().max()?);
     let third = last.saturating_sub(first) / 3;
@@ -73,12 +183,19 @@ pub fn aligned(outgoing: &[Pair], incoming: &[Pair]) -> Option<Aligned> {
     let without_drift = Clock { offset, drift: 0.0, origin: first };
     let whole_ms = outgoing.iter().chain(incoming).all(|&(near, far)| near % MILLI == 0 && far % MILLI == 0);
     let threshold = if whole_ms { DRIFT_THRESHOLD_WHOLE_MS } else { DRIFT_THRESHOLD };
+    if fault.is_some() {
+        return Some(Aligned { clock: without_drift, round_trip, drift_ppm: None, threshold, fault });
+    }
     let Some(drift) =
         drift.filter(|drift| (drift * last.saturating_sub(first) as f64).abs() >= threshold as f64)
     else {
         let drift_ppm = drift.map(|drift| drift * 1e6);
-        return Some(Aligned { clock: without_drift, round_trip, drift_ppm, threshold });
+        return Some(Aligned { clock: without_drift, round_trip, drift_ppm, threshold, fault });
     };
+    if (drift * 1e6).abs() > MAX_DRIFT_PPM {
+        let fault = Some(Fault::Drift(drift * 1e6));
+        return Some(Aligned { clock: without_drift, round_trip, drift_ppm: None, threshold, fault });
+    }
     // the offset is measured again with the drift corrected
     let drift_only = Clock { offset: 0, drift, origin: first };
     let corrected = |pairs: &[Pair]| -> Vec<Pair> {
@@ -86,7 +203,7 @@ pub fn aligned(outgoing: &[Pair], incoming: &[Pair]) -> Option<Aligned> {
     };
     let (offset, round_trip) = self::offset(&corrected(outgoing), &corrected(incoming))?;
     let clock = Clock { offset, drift, origin: first };
-    Some(Aligned { clock, round_trip, drift_ppm: Some(drift * 1e6), threshold })
+    Some(Aligned { clock, round_trip, drift_ppm: Some(drift * 1e6), threshold, fault })
 }
 
 /// The offset, and the minimum round trip.
@@ -187,6 +304,41 @@ mod tests {
         };
         let alignment = aligned(&drifted(&outgoing), &drifted(&incoming)).unwrap();
         assert!((alignment.drift_ppm.unwrap() + 100.0).abs() < 1.0, "{alignment:?}");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_found() {
+        for step in [250, -250, 15] {
+            let (mut outgoing, mut incoming) = pairs(60, 0.0);
+            for pairs in [&mut outgoing, &mut incoming] {
+                for (near, far) in pairs.iter_mut().filter(|(near, _)| *near > 30_000 * MILLI) {
+                    assert!(*near > 0);
+                    *far += step * MILLI;
+                }
+            }
+            match aligned(&outgoing, &incoming).unwrap().fault {
+                Some(Fault::Set { at, step: found }) => {
+                    assert!((at - 30_000 * MILLI).abs() <= 500 * MILLI, "{at}");
+                    assert!((found - step * MILLI).abs() <= MILLI, "{found}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let (outgoing, incoming) = pairs(60, 2000.0);
+        let fault = aligned(&outgoing, &incoming).unwrap().fault;
+        assert!(matches!(fault, Some(Fault::Drift(ppm)) if (ppm + 2000.0).abs() < 20.0), "{fault:?}");
+    }
+
+    #[test]
+    fn a_queue_that_stands_one_way_and_goes_the_other_way_is_no_step() {
+        let busy = |near: i64| if near > 30_000 * MILLI { 80 * MILLI } else { 20 * MILLI };
+        let times = || (0..6_000).map(|k| 10 * k * MILLI);
+        let outgoing: Vec<Pair> = times().map(|near| (near, near + busy(near))).collect();
+        let incoming: Vec<Pair> = times().map(|near| (near, near - 50 * MILLI)).collect();
+        assert_eq!(aligned(&outgoing, &incoming).unwrap().fault, None);
+        // a longer path both ways
+        let incoming: Vec<Pair> = times().map(|near| (near, near - busy(near))).collect();
+        assert_eq!(aligned(&outgoing, &incoming).unwrap().fault, None);
     }
 
     #[test]

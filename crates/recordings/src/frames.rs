@@ -4,8 +4,7 @@
 //! A retransmission is a packet of its own. It is usually encrypted, so that the packet that it repeats is not known. A
 //! frame therefore is complete only if all of its packets arrived the first time.
 
-use crate::kinds::clock_of;
-use crate::point::{MILLI, Nanos, Rtp};
+use crate::point::{MILLI, Nanos};
 use crate::session::{Direction, Fate};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -37,11 +36,10 @@ impl Frame {
     }
 }
 
-/// Accumulator of a stream: its packets with their times of sending, and its frames by timestamp.
+/// Accumulator of a stream: its frames by timestamp.
 #[derive(Default)]
 struct Stream {
     video: bool,
-    packets: Vec<Rtp>,
     frames: BTreeMap<i64, OpenFrame>,
 }
 
@@ -67,11 +65,10 @@ pub fn frames(direction: &Direction) -> Vec<Frame> {
             continue;
         }
         let (rtp, video) = (packet.rtp, packet.kind == Kind::Video);
-        let Stream { packets, frames, .. } =
+        let Stream { frames, .. } =
             streams.entry(rtp.ssrc).or_insert_with(|| Stream { video, ..Stream::default() });
         let near = frames.last_key_value().map_or(i64::from(rtp.timestamp), |(&last, _)| last);
         let timestamp = tidegate_core::wire::wrap::nearest(rtp.timestamp, 32, near);
-        packets.push(Rtp { at: packet.sent, ..rtp });
         let frame = frames.entry(timestamp).or_insert(OpenFrame {
             timestamp,
             first: packet.sent,
@@ -88,13 +85,14 @@ pub fn frames(direction: &Direction) -> Vec<Frame> {
             Fate::Unknown => frame.unknown = true,
         }
     }
-    streams.into_iter().flat_map(|(ssrc, stream)| stream_frames(ssrc, &stream)).collect()
+    let clock = |ssrc| direction.media.get(&ssrc).and_then(|media| media.clock);
+    let frames = |(ssrc, stream)| Some(stream_frames(ssrc, &stream, clock(ssrc)?));
+    streams.into_iter().filter_map(frames).flatten().collect()
 }
 
-fn stream_frames(ssrc: u32, stream: &Stream) -> Vec<Frame> {
-    let Stream { video, packets, frames } = stream;
-    let packets: Vec<&Rtp> = packets.iter().collect();
-    let Some(clock) = clock_of(&packets) else { return Vec::new() };
+fn stream_frames(ssrc: u32, stream: &Stream, clock: u32) -> Vec<Frame> {
+    let Stream { video, frames } = stream;
+    let clock = f64::from(clock);
     let Some(begin) = frames.values().next().map(|frame| frame.timestamp) else { return Vec::new() };
     let media_time = |frame: &OpenFrame| ((frame.timestamp - begin) as f64 * 1e9 / clock) as i64;
     // the origin of the timestamps is set so that the quickest frame was sent at its sampling instant
@@ -166,6 +164,8 @@ pub fn table(frames: &[(u32, Frame)], flows: Vec<String>, clock: impl Fn(Nanos) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::{Media, Source};
+    use crate::point::Rtp;
     use crate::session::{Coverage, Packet};
     use tidegate_core::Ecn;
 
@@ -197,8 +197,16 @@ mod tests {
             packets: packets.collect(),
             feedback: Vec::new(),
             reports: Vec::new(),
-            coverage: Coverage { sent: true, arrived: true, delay: true, feedback: true, rtcp: true },
+            coverage: Coverage {
+                sent: true,
+                arrived: true,
+                delay: true,
+                steady: true,
+                feedback: true,
+                rtcp: true,
+            },
             history: crate::feedback::FeedbackHistory::default(),
+            media: [(7, Media { kind: Kind::Video, clock: Some(90_000), source: Source::Pace })].into(),
         }
     }
 

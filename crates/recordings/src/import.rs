@@ -1,6 +1,6 @@
 //! Imports files: from their bytes to a run.
 
-use crate::capture::{self, Capture};
+use crate::capture::{self, At, Capture};
 use crate::controller_trace;
 use crate::event_log::EventLog;
 use crate::point::{MILLI, Point};
@@ -15,7 +15,7 @@ use tidegate_core::ControllerHost;
 pub enum Format {
     /// An RTC event log of libwebrtc.
     EventLog,
-    /// A capture: pcap or pcapng.
+    /// A capture (pcap, pcapng) or a dump of RTP (rtpdump, Janus .mjr).
     Capture,
 }
 
@@ -50,16 +50,38 @@ pub fn format(bytes: &[u8]) -> Result<Format, Problem> {
     // the tags that an event log can begin with: of an event of format 1, of the log's begin event, or of a batch
     match bytes {
         _ if capture::is_capture(bytes) => Ok(Format::Capture),
+        // a new line of text is the tag of an event of format 1, too
+        [0x0a, 0x0a | 0x0d | b' '..=b'~', b' '..=b'~', ..] => Err(unknown(bytes)),
         [0x0a | 0x12 | 0x1a | 0x22 | 0x2a | 0x82, ..] => Ok(Format::EventLog),
         [] => Err(Problem::new(0, "the file is empty")),
-        _ => {
-            let begin = bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
-            Err(Problem::new(
-                0,
-                format!("found {begin}; expected an RTC event log (format 2), pcap or pcapng"),
-            ))
-        }
+        _ => Err(unknown(bytes)),
     }
+}
+
+/// The problem of a file of no known format: its first bytes, as text if they are.
+fn unknown(bytes: &[u8]) -> Problem {
+    const SHOWN: usize = 12;
+    let begin = &bytes[..bytes.len().min(SHOWN)];
+    let is_text = begin.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t'));
+    let begin = if is_text {
+        format!("{:?}", String::from_utf8_lossy(begin))
+    } else {
+        begin.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    };
+    Problem::new(0, format!("found {begin}; expected {READABLE}"))
+}
+
+/// All that can be imported.
+const READABLE: &str = "an RTC event log (format 2), a capture (pcap, pcapng), a dump of RTP (rtpdump, Janus .mjr), or \
+                        getStats (a dump of webrtc-internals or rtcstats, JSON)";
+
+/// Facts about captures that the user gives.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Hints {
+    /// Where the first capture was made; told by the packets if it is not given.
+    pub at: Option<At>,
+    /// An address and port from or to which all that may be RTP is RTP.
+    pub rtp: Option<std::net::SocketAddr>,
 }
 
 /// Imports the event log of the near end, and that of the far end if there is one. `replay` is a controller that gets
@@ -79,7 +101,7 @@ pub fn event_logs(
     let wrong = |file, problem| FileProblem { file, problem };
     let (session, traces): (Session, Vec<ControllerTrace>) = match &logs[..] {
         [near] => {
-            let session = Session::from_one_point(&Point::of_log(near));
+            let session = Session::from_one_point(&Point::of_log(near), false);
             let traces = session.directions.iter().map(|direction| match direction.coverage.sent {
                 true => controller_trace::of_log(near),
                 false => ControllerTrace { controller: "recorded".to_owned(), ..ControllerTrace::default() },
@@ -130,40 +152,60 @@ fn finish(
     Ok(Imported { session, traces, recorded, problems, start_unix_ms })
 }
 
-/// Reads the captures of one capture point; `None` if there are none. `offset` is the index of its first file.
-fn read_captures<'a>(files: &[&'a [u8]], offset: usize) -> Result<Option<Capture<'a>>, FileProblem> {
+/// Reads captures of one capture point without copies of packets, and splits them if they were made at two. `offset` is
+/// the index of the first file.
+fn read_captures<'a>(
+    files: &[&'a [u8]],
+    offset: usize,
+    hints: Hints,
+) -> Result<(Capture<'a>, Option<Capture<'a>>), FileProblem> {
     let wrong = |(file, problem)| FileProblem { file: offset + file, problem };
-    if files.is_empty() { Ok(None) } else { Ok(Some(Capture::read(files).map_err(wrong)?)) }
+    let mut capture = Capture::read(files, hints.rtp).map_err(wrong)?;
+    let second = capture.split();
+    Ok((capture, second))
 }
 
 /// Imports the captures of one capture point, and of a second one if there are any. Two captures that are passed as one
-/// point but contain the same packets are taken as two points.
+/// point but contain the same packets are taken as two points, and one capture that was made at two is split.
 ///
 /// # Errors
 /// The file that cannot be imported, and its problem.
 pub fn captures(
     near: &[&[u8]],
     far: &[&[u8]],
+    hints: Hints,
     clocks: Clocks,
     replay: Option<&mut ControllerHost>,
 ) -> Result<Imported, FileProblem> {
-    let (first, mut second) = (read_captures(near, 0)?, read_captures(far, near.len())?);
-    let mut first = first.unwrap_or_default();
-    if let ([bytes_a, bytes_b], None) = (near, &second) {
-        let wrong = |file| move |(_, problem)| FileProblem { file, problem };
-        let capture_a = Capture::read(&[bytes_a]).map_err(wrong(0))?;
-        let capture_b = Capture::read(&[bytes_b]).map_err(wrong(1))?;
-        if capture_a.saw_the_same(&capture_b) {
-            (first, second) = (capture_a, Some(capture_b));
+    let read = |files, offset| read_captures(files, offset, hints);
+    let (first, second) = match (near, far) {
+        ([_, _], []) => {
+            let (capture_a, capture_b) = (read(&near[..1], 0)?.0, read(&near[1..], 1)?.0);
+            if capture_a.saw_the_same(&capture_b) { (capture_a, Some(capture_b)) } else { read(near, 0)? }
         }
-    }
+        (_, []) => read(near, 0)?,
+        _ => (read(near, 0)?.0, Some(read(far, near.len())?.0)),
+    };
+    let (mut first, mut second) = (first, second);
     let mut problems = std::mem::take(&mut first.problems);
     problems.extend(second.as_mut().map(|second| std::mem::take(&mut second.problems)).unwrap_or_default());
-    let unrelated = first.call().map_or(0, |(_, unrelated)| unrelated);
-    let mut session = match (first.ends(), &second) {
-        (None, _) => Session::default(),
-        (Some((near, far)), None) => Session::from_one_point(&first.point(near, far)),
-        (Some((near, far)), Some(second)) => {
+    let Some(ends) = first.ends(hints.at) else {
+        let damaged = problems.iter().find_map(|problems| problems.first.first());
+        let problem = damaged.filter(|_| first.packets == 0).cloned().unwrap_or_else(|| first.without_call());
+        return Err(FileProblem { file: 0, problem });
+    };
+    let (near, far) = (ends.near, ends.far);
+    let mut session = match &second {
+        None => {
+            let is_between = hints.at == Some(At::Middle);
+            let mut session = Session::from_one_point(&first.point(near, far), is_between);
+            let place = if is_between { "between the ends, nearer to" } else { "at" };
+            session
+                .remarks
+                .insert(0, format!("the capture was made {place} {} ({})", near.ip(), ends.evidence));
+            session
+        }
+        Some(second) => {
             let (near_point, far_point) = (first.point(near, far), second.point(far, near));
             if Session::is_backwards(&near_point, &far_point) {
                 Session::from_two_points(&first.point(far, near), &second.point(near, far), clocks)
@@ -172,24 +214,16 @@ pub fn captures(
             }
         }
     };
-    if let Some((near, far)) = first.ends() {
-        let address = |end: &std::net::SocketAddr| {
-            if end.port() == 0 { end.ip().to_string() } else { end.to_string() }
-        };
-        session.remarks.push(format!("the call between {} and {}", address(&near), address(&far)));
-    }
-    if let Some(remark) = first.ends().and_then(|(near, far)| first.remark_on_ignored(near, far)) {
-        session.remarks.push(remark);
-    }
-    if unrelated > 0 {
-        session.remarks.push(format!("{unrelated} RTP packets between other addresses are left out"));
-    }
+    let mut remarks = first.describe(near, far);
+    remarks.append(&mut first.remarks);
+    session.remarks.splice(0..0, remarks);
     // a capture does not say which controller ran
     let traces = session
         .directions
         .iter()
         .map(|_| ControllerTrace { controller: "recorded".to_owned(), ..ControllerTrace::default() });
     let traces = traces.collect();
-    let start_unix_ms = Some(session.span.0 / MILLI);
+    // a dump may have no time of day
+    let start_unix_ms = Some(session.span.0 / MILLI).filter(|&start| start > 0);
     finish(session, traces, problems, start_unix_ms, replay)
 }

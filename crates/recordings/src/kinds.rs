@@ -1,41 +1,124 @@
-//! The kind of media of each stream of a call: as the recording says, or else guessed from the rate of its timestamps.
+//! The media of each stream of a call: its kind and its clock rate, as the recording says, or else by its payload type or
+//! the pace of its timestamps.
 
 use crate::event_log::Stream;
 use crate::point::Rtp;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::Kind;
 
-/// Clock rates of RTP: audio (RFC 3551 and RFC 7587), and 90 kHz for all video (RFC 3551 section 5).
-const CLOCKS: [f64; 4] = [8_000.0, 16_000.0, 48_000.0, VIDEO];
-const VIDEO: f64 = 90_000.0;
+/// Clock rate of all video (RFC 3551 section 5).
+const VIDEO: u32 = 90_000;
 
-/// Maps each SSRC to its kind of media.
-#[must_use]
-pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
-    let mut kinds = BTreeMap::new();
-    for stream in streams {
-        kinds.insert(stream.ssrc, if stream.video { Kind::Video } else { Kind::Audio });
-        if let Some(rtx) = stream.rtx {
-            kinds.insert(rtx, Kind::Retransmission);
+/// What a stream carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Media {
+    /// Its kind of media.
+    pub kind: Kind,
+    /// The clock rate of its timestamps in Hz, if it is known.
+    pub clock: Option<u32>,
+    /// How the clock rate is known.
+    pub source: Source,
+}
+
+/// How a clock rate is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Source {
+    /// A session description in the recording.
+    Description,
+    /// The payload type, which RFC 3551 assigns.
+    PayloadType,
+    /// The pace of the timestamps.
+    Pace,
+    /// It is not known.
+    Unknown,
+}
+
+/// The format of a payload type in a session description.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Format {
+    /// Clock rate in Hz.
+    pub clock: u32,
+    /// Whether it is audio.
+    pub is_audio: bool,
+}
+
+/// The formats of session descriptions by port and payload type.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Formats {
+    by_port: BTreeMap<(u16, u8), Format>,
+    /// `None` where descriptions contradict each other.
+    by_type: BTreeMap<u8, Option<Format>>,
+    /// Whether the media section that is being read is audio.
+    pub(crate) is_audio: bool,
+}
+
+impl Formats {
+    /// Adds the format of a payload type at a port; the first description of a port counts.
+    pub(crate) fn add(&mut self, port: u16, payload_type: u8, format: Format) {
+        /// Largest number of ports; a forged file could describe many.
+        const MAX_FORMATS: usize = 4096;
+        if self.by_port.len() < MAX_FORMATS {
+            self.by_port.entry((port, payload_type)).or_insert(format);
+            let by_type = self.by_type.entry(payload_type).or_insert(Some(format));
+            *by_type = by_type.filter(|known| *known == format);
         }
     }
-    let mut unknown: BTreeMap<u32, Vec<&Rtp>> = BTreeMap::new();
-    for packet in packets.iter().filter(|packet| !kinds.contains_key(&packet.ssrc)) {
-        unknown.entry(packet.ssrc).or_default().push(packet);
+
+    /// The format of a payload type that goes to a port, or else to any port.
+    #[must_use]
+    pub fn get(&self, port: u16, payload_type: u8) -> Option<Format> {
+        self.by_port
+            .get(&(port, payload_type))
+            .copied()
+            .or_else(|| self.by_type.get(&payload_type).copied().flatten())
     }
+}
+
+/// The clock rate of a payload type that RFC 3551 assigns (tables 4 and 5), and whether it is audio.
+const fn assigned(payload_type: u8) -> Option<(u32, bool)> {
+    match payload_type {
+        0 | 3..=5 | 7..=9 | 12 | 13 | 15 | 18 => Some((8_000, true)),
+        6 => Some((16_000, true)),
+        10 | 11 => Some((44_100, true)),
+        14 => Some((VIDEO, true)),
+        16 => Some((11_025, true)),
+        17 => Some((22_050, true)),
+        25 | 26 | 28 | 31..=34 => Some((VIDEO, false)),
+        _ => None,
+    }
+}
+
+/// Maps each SSRC to its media. `formats` are those of the streams whose packets a session description explains.
+#[must_use]
+pub fn media(packets: &[Rtp], streams: &[Stream], formats: &BTreeMap<u32, Format>) -> BTreeMap<u32, Media> {
+    let mut by_ssrc: BTreeMap<u32, Vec<&Rtp>> = BTreeMap::new();
+    for packet in packets {
+        by_ssrc.entry(packet.ssrc).or_default().push(packet);
+    }
+    let mut media = BTreeMap::new();
     let mut video: Vec<(u32, Vec<&Rtp>)> = Vec::new();
-    for (ssrc, packets) in unknown {
-        if clock_of(&packets).is_some_and(|clock| clock < VIDEO) {
-            kinds.insert(ssrc, Kind::Audio);
-        } else {
+    for (ssrc, packets) in by_ssrc {
+        let (clock, source, mut is_audio) = clock(ssrc, &packets, formats);
+        let logged = streams.iter().find(|stream| stream.ssrc == ssrc || stream.rtx == Some(ssrc));
+        if let Some(stream) = logged {
+            is_audio = !stream.video;
+        }
+        let kind = match logged {
+            Some(stream) if stream.rtx == Some(ssrc) => Kind::Retransmission,
+            _ if is_audio => Kind::Audio,
+            _ => Kind::Video,
+        };
+        // the pace is of the sender's clock; video has but one rate
+        let clock = if logged.is_some_and(|stream| stream.video) { Some(VIDEO) } else { clock };
+        media.insert(ssrc, Media { kind, clock, source });
+        if logged.is_none() && !is_audio {
             video.push((ssrc, packets));
         }
     }
     // no call has that many; the comparison of each stream with each takes quadratic time
     const MAX_COMPARED: usize = 32;
     if video.len() > MAX_COMPARED {
-        kinds.extend(video.iter().map(|(ssrc, _)| (*ssrc, Kind::Video)));
-        return kinds;
+        return media;
     }
     // a retransmission stream has the timestamps of the stream that it repeats, but fewer packets (RFC 4588 section 4)
     let stamps: Vec<BTreeSet<u32>> =
@@ -45,15 +128,41 @@ pub fn kinds(packets: &[Rtp], streams: &[Stream]) -> BTreeMap<u32, Kind> {
             let common = stamps[index].intersection(&stamps[original]).count();
             original != index && originals.len() > packets.len() && common * 2 > stamps[index].len()
         });
-        kinds.insert(*ssrc, if repeats { Kind::Retransmission } else { Kind::Video });
+        if repeats && let Some(media) = media.get_mut(ssrc) {
+            media.kind = Kind::Retransmission;
+        }
     }
-    kinds
+    media
 }
 
-/// The clock rate in `CLOCKS` that is nearest to the rate of a stream's timestamps; `None` for less than 0.1 s of
-/// packets or if the timestamps do not increase.
-pub(crate) fn clock_of(packets: &[&Rtp]) -> Option<f64> {
+/// The clock rate of a stream, how it is known, and whether the stream is audio.
+fn clock(ssrc: u32, packets: &[&Rtp], formats: &BTreeMap<u32, Format>) -> (Option<u32>, Source, bool) {
+    if let Some(format) = formats.get(&ssrc) {
+        return (Some(format.clock), Source::Description, format.is_audio);
+    }
+    // tones and comfort noise have types of their own beside the speech
+    let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
+    for packet in packets {
+        *counts.entry(packet.payload_type).or_default() += 1;
+    }
+    let usual = counts.into_iter().max_by_key(|&(_, count)| count).map(|(payload_type, _)| payload_type);
+    if let Some((clock, is_audio)) = usual.and_then(assigned) {
+        return (Some(clock), Source::PayloadType, is_audio);
+    }
+    match pace(packets) {
+        Some(clock) => (Some(clock), Source::Pace, clock < VIDEO),
+        None => (None, Source::Unknown, false),
+    }
+}
+
+/// The clock rate that the pace of a stream's timestamps shows; `None` for less than 0.1 s of packets, if the timestamps do
+/// not increase, or if no rate is near.
+fn pace(packets: &[&Rtp]) -> Option<u32> {
     const MIN_SECONDS: f64 = 0.1;
+    /// Rates of most payloads, and how far a short recording may be from them.
+    const USUAL: ([u32; 4], f64) = ([8_000, 16_000, 48_000, VIDEO], 1.25);
+    /// Rates of few payloads (RFC 3551 table 4, RFC 3640), which only a steady pace shows.
+    const RARE: ([u32; 6], f64) = ([11_025, 12_000, 22_050, 24_000, 32_000, 44_100], 1.02);
     let (first, last) = (packets.first()?, packets.last()?);
     let seconds = (last.at - first.at) as f64 / 1e9;
     let mut ticks = 0i64;
@@ -64,6 +173,10 @@ pub(crate) fn clock_of(packets: &[&Rtp]) -> Option<f64> {
         return None;
     }
     let rate = ticks as f64 / seconds;
-    let distance = |clock: f64| (rate / clock).max(clock / rate);
-    CLOCKS.into_iter().min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
+    let distance = |clock: u32| (rate / f64::from(clock)).max(f64::from(clock) / rate);
+    let within = |(clocks, limit): (&[u32], f64)| {
+        let near = clocks.iter().copied().filter(|&clock| distance(clock) <= limit);
+        near.min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
+    };
+    within((&RARE.0, RARE.1)).or_else(|| within((&USUAL.0, USUAL.1)))
 }

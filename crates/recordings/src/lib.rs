@@ -10,6 +10,7 @@ pub mod event_log;
 pub mod feedback;
 pub mod frames;
 pub mod import;
+mod jitter;
 pub mod kinds;
 pub mod point;
 pub mod problem;

@@ -1,6 +1,8 @@
 //! The packets of a call that passed one capture point, with times of its clock.
 
 use crate::event_log::{EventLog, LoggedRtcp, LoggedRtp, Stream};
+use crate::kinds::Format;
+use std::collections::BTreeMap;
 use tidegate_core::wire::ip::UDP_HEADERS;
 
 /// Nanoseconds of the recorder's clock.
@@ -52,6 +54,8 @@ pub struct Traffic {
     pub rtp: Vec<Rtp>,
     /// RTCP, in the order of time.
     pub rtcp: Vec<Rtcp>,
+    /// Number of frames that may hold further packets and could not be read.
+    pub unread: usize,
 }
 
 impl Traffic {
@@ -73,6 +77,8 @@ pub struct Point {
     pub received: Traffic,
     /// Streams that the recording describes.
     pub streams: Vec<Stream>,
+    /// Formats of streams by session descriptions.
+    pub formats: BTreeMap<u32, Format>,
     /// Whether RTCP is encrypted (SRTCP), so that its contents cannot be read.
     pub encrypted: bool,
     /// Whether `received` includes packets that FEC restored: Chromium's log has them among the packets received.
@@ -118,9 +124,10 @@ impl Point {
             packets.iter().map(convert).collect()
         };
         Self {
-            sent: Traffic { rtp: rtp(&log.outgoing), rtcp: rtcp(&log.outgoing_rtcp) },
-            received: Traffic { rtp: rtp(&log.incoming), rtcp: rtcp(&log.incoming_rtcp) },
+            sent: Traffic { rtp: rtp(&log.outgoing), rtcp: rtcp(&log.outgoing_rtcp), unread: 0 },
+            received: Traffic { rtp: rtp(&log.incoming), rtcp: rtcp(&log.incoming_rtcp), unread: 0 },
             streams: log.streams.clone(),
+            formats: BTreeMap::new(),
             encrypted: false,
             restored: true,
         }

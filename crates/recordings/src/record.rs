@@ -2,10 +2,10 @@
 //! metrics are computed in the same way. Values that the recording does not determine are then removed: they are
 //! unknown, and not zero.
 
-use crate::frames;
 use crate::point::{MILLI, Nanos};
 use crate::problem::Problem;
 use crate::session::{Coverage, Direction, Fate, Packet, Session};
+use crate::{frames, jitter};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -113,10 +113,22 @@ impl Recorded {
         let summary = recording.summary(stop - Time::ZERO, Span::ZERO);
         let summary = serde_json::to_value(&summary).map_err(|why| Problem::new(0, why.to_string()))?;
         let mut summary = remove_unknown(summary, &coverages);
+        for (index, direction) in session.directions.iter().enumerate() {
+            // the recorder takes audio for Opus, and all audio for one stream
+            if let Some(flow) = summary["flows"][index].as_object_mut() {
+                let (mean, largest) = jitter::media_jitter(direction);
+                for (name, value) in [("media_jitter_ms_mean", mean), ("media_jitter_ms_max", largest)] {
+                    match (flow.contains_key(name), value) {
+                        (true, Some(value)) => flow.insert(name.to_owned(), value.into()),
+                        _ => flow.remove(name),
+                    };
+                }
+            }
+        }
         let mut all_frames = Vec::new();
         for (index, direction) in session.directions.iter().enumerate() {
             // without a recording at the sender, first packets of a frame may be missing
-            if !(coverages[index].sent && coverages[index].arrived) {
+            if !(coverages[index].sent && coverages[index].arrived && coverages[index].steady) {
                 continue;
             }
             let frames = frames::frames(direction);
@@ -164,6 +176,8 @@ impl Recorded {
             ("decisions", "pacing_bps") | ("packets", "queueing_delay_ms") => true,
             ("rtcp", "waited_ms") => true,
             ("packets", "sent_s") => !coverage.sent && !coverage.delay,
+            // a clock was set between sending and arrival
+            ("packets", "arrived_s") => !coverage.steady,
             ("quantiles", "one_way_delay_ms") => !coverage.delay,
             _ => false,
         };
@@ -309,7 +323,9 @@ fn is_determined(metric: &str, coverage: &Coverage) -> bool {
         | "oscillation_hz"
         | "media_jitter_ms_mean"
         | "media_jitter_ms_max" => coverage.arrived,
-        "jitter_ms_mean" | "jitter_ms_max" => coverage.arrived && (coverage.sent || coverage.delay),
+        "jitter_ms_mean" | "jitter_ms_max" => {
+            coverage.steady && coverage.arrived && (coverage.sent || coverage.delay)
+        }
         "quality_network" => coverage.delay,
         "feedback_rate_bps" => coverage.rtcp,
         "feedback_overhead" => coverage.rtcp && coverage.arrived,

@@ -291,6 +291,7 @@ mod tests {
             reports: vec![],
             coverage: Coverage::default(),
             history: FeedbackHistory { feedback, per_packet: true, ..FeedbackHistory::default() },
+            media: BTreeMap::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,14 @@ from tidegate._signals import interruptible
 from tidegate.cli.completing import complete_controllers
 from tidegate.cli.options import AsJson, Force, Limit
 from tidegate.cli.terminal import print_json, print_run, say, say_remarks, stoppable
+
+
+class Place(StrEnum):
+    """The place of a capture on the path of a call."""
+
+    sender = "sender"
+    receiver = "receiver"
+    middle = "middle"
 
 
 def import_(
@@ -53,6 +62,20 @@ def import_(
             "capacity, queues and drops; or a scenario, which adds the capacity.",
         ),
     ] = None,
+    at: Annotated[
+        Place | None,
+        typer.Option(
+            help="Place of the first capture: at the end that sends more, at the end that receives more, or between "
+            "them. By default it is told by the direction in the file, hop limits, or RTCP.",
+        ),
+    ] = None,
+    rtp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address from or to which all that may be RTP is RTP, in a capture with too few packets to tell.",
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -83,7 +106,16 @@ def import_(
     if trace is not None:
         check_target(trace, "csv trace", lambda path: first_bytes(path).startswith(b"# duration_s="), force=force)
     with stoppable("stopped; nothing was written"), interruptible(), progress(out.name, visible=not as_json) as tell:
-        run = imported(files, far=far, same_clock=same_clock, replay=replay, link=link, progress=tell)
+        run = imported(
+            files,
+            far=far,
+            same_clock=same_clock,
+            replay=replay,
+            link=link,
+            at=None if at is None else at.value,
+            rtp=rtp,
+            progress=tell,
+        )
     found_capacity = None if trace is None else capacity(run)
     run.save(out)
     if trace is not None and found_capacity is not None:

@@ -14,6 +14,7 @@ from tidegate.errors import InputError
 from tidegate.recordings._getstats import looks_like
 
 GETSTATS = "getStats"
+CAPTURE = "capture"
 
 
 @dataclass(frozen=True)

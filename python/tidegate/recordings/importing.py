@@ -17,7 +17,7 @@ from tidegate.control.registry import choose, is_file
 from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
 from tidegate.recordings._link import truth
-from tidegate.recordings._reading import GETSTATS, File, read
+from tidegate.recordings._reading import CAPTURE, GETSTATS, File, read
 from tidegate.runs import Kept, Run, versions
 from tidegate.runs.result import FORMAT
 from tidegate.show import view
@@ -46,6 +46,8 @@ def imported(
     same_clock: bool = False,
     replay: str | None = None,
     link: str | Path | None = None,
+    at: str | None = None,
+    rtp: str | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Returns a recorded call as a run, with all metrics that the recording has.
@@ -61,6 +63,10 @@ def imported(
             `gcc:draft-02,beta=0.9`. Its notes are in the table `internals`, as `replayed_...`.
         link: The link of the call, if it was ours: the folder of a `tidegate shell` session, whose capacity, queues
             and drops are joined by their packets; or a scenario, whose capacity is joined.
+        at: Where the (first) capture was made: `sender`, `receiver` (the end that receives more) or `middle`; by
+            default told by the packets.
+        rtp: An address and port, `192.0.2.1:5004`, from or to which all that may be RTP is RTP, in a capture with too
+            few packets to tell.
         progress: A function that gets the fraction done.
 
     Raises:
@@ -80,6 +86,9 @@ def imported(
     if strange is not None:
         formats = f"found a file of the format “{strange.format}” beside a file of “{read_files[0].format}”"
         raise InputError(f"{strange.path}: {formats}; expected one format for all")
+    if read_files[0].format != CAPTURE and (at is not None or rtp is not None):
+        option = "at" if at is not None else "rtp"
+        raise InputError(f"{read_files[0].path}: found no capture; {option} says something of captures alone")
     if read_files[0].format == GETSTATS:
         if replay is not None:
             raise InputError(
@@ -89,7 +98,7 @@ def imported(
         counters = _patiently(partial(counted, read_files), tell, _READ)
         done = _run(read_files, counters.summary, counters.tables, counters.remarks, counters.begun_ms, counters.damage)
     else:
-        call = _patiently(partial(_call, near, distant, same_clock, replay), tell, _READ)
+        call = _patiently(partial(_call, near, distant, same_clock, replay, at, rtp), tell, _READ)
         tables = {name: _patiently(partial(call.table, name), tell, _MADE) for name in call.table_names()}
         metrics, damage = json.loads(call.summary_json()), _broken(call, read_files)
         done = _run(read_files, metrics, tables, call.remarks, call.begun_ms, damage)
@@ -99,14 +108,19 @@ def imported(
     return done
 
 
-def _call(near: Sequence[File], far: Sequence[File], same_clock: bool, replay: str | None) -> _core.ImportedCall:
+def _call(
+    near: Sequence[File], far: Sequence[File], same_clock: bool, replay: str | None, at: str | None, rtp: str | None
+) -> _core.ImportedCall:
     host = None if replay is None else _host(replay)
     files = [*near, *far]
     try:
-        if files[0].format == "capture":
-            return _core.import_captures([file.data for file in near], [file.data for file in far], same_clock, host)
+        if files[0].format == CAPTURE:
+            near_data, far_data = [file.data for file in near], [file.data for file in far]
+            return _core.import_captures(near_data, far_data, same_clock, at, rtp, host)
         return _core.import_event_logs([file.data for file in files], same_clock, host)
     except ValueError as error:
+        if len(error.args) == 1:
+            raise InputError(str(error)) from None
         number, why = error.args
         raise InputError(f"{files[number].path}: {why}") from None
 

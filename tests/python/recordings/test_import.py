@@ -271,7 +271,11 @@ def test_what_stands_before_a_cut_is_imported_and_the_cut_is_told(tmp_path: Path
 
 WRONG = {
     "empty": (b"", "byte 0: the file is empty"),
-    "text": (b"hello, world", "byte 0: found 68 65 6c 6c; expected an RTC event log (format 2)"),
+    "text": (
+        b"hello, world",
+        'byte 0: found "hello, world"; expected an RTC event log (format 2), a capture (pcap, pcapng)',
+    ),
+    "lines": (b"\n\nhello", r'byte 0: found "\n\nhello"; expected an RTC event log (format 2)'),
     "old": (log.data(1, b"x"), "byte 0: found an RTC event log of format 1"),
     "later": (log.begin(5, version=3), "found an RTC event log of format 3; expected format 2"),
     "quiet": (log.begin(5), "byte 0: found no RTP; expected a recording of a call"),
@@ -502,7 +506,7 @@ def test_a_capacity_is_a_link_again(captured: tuple[tidegate.Run, Path, Path], t
 
 def test_what_is_neither_rtp_nor_rtcp_is_counted_and_told() -> None:
     told = " ".join(imported([shared() / "recordings" / "chromium-steps" / "link.up.in.pcap.gz"]).warnings)
-    assert "datagrams between the two ends are neither RTP nor RTCP and are left out: " in told
+    assert "left out of the capture: " in told
     assert "STUN" in told
     assert "DTLS" in told
 
@@ -517,10 +521,10 @@ def test_captures_that_are_wrong_are_told(captured: tuple[tidegate.Run, Path, Pa
     head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff0000")
     wrong = {
         "link.pcap": (
-            head + (105).to_bytes(4, "little") + bytes(8) + bytes([1, 0, 0, 0] * 2) + b"x",
-            "found link type 105",
+            head + (147).to_bytes(4, "little") + bytes(8) + bytes([1, 0, 0, 0] * 2) + b"x",
+            "found link type 147",
         ),
-        "none.pcap": (head + (101).to_bytes(4, "little"), "found no RTP"),
+        "none.pcap": (head + (101).to_bytes(4, "little"), "found no packets; expected a call"),
         "short.pcap": (head, "the link type of a pcap file takes 4 bytes, but 0 are left"),
         "order.pcapng": (bytes.fromhex("0a0d0d0a1c00000011223344") + bytes(16), "found no byte-order magic"),
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from matplotlib.text import Text
 
 import tidegate
 from support import Cli, event_logs
+from support.captures import pcap, rtp, udp
 from tidegate import Comparison, Run, Scenario
 from tidegate.recordings import imported
 from tidegate.show import plot
@@ -27,31 +27,12 @@ from tidegate.show import plot
 NOT_A_NUMBER = re.compile(r"(?<![\w-])[+-]?(nan|NaN|NAN|inf|Inf|Infinity|undefined|None)(?![\w-])")
 
 
-def udp(source: str, target: str, payload: bytes) -> bytes:
-    """A packet of IPv4 without a checksum, whose ports are 5000."""
-    ends = b"".join(bytes(map(int, end.split("."))) for end in (source, target))
-    ip = struct.pack("!BBHHHBBH", 0x45, 0, 28 + len(payload), 0, 0, 64, 17, 0) + ends
-    return ip + struct.pack("!HHHH", 5000, 5000, 8 + len(payload), 0) + payload
-
-
-def pcap(packets: list[tuple[float, bytes]]) -> bytes:
-    """A capture of IP packets, with times in seconds."""
-    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
-    rows = (struct.pack("<IIII", int(at), round(at % 1 * 1e6), len(one), len(one)) + one for at, one in packets)
-    return head + b"".join(rows)
-
-
-def rtp(number: int, ssrc: int, size: int = 172) -> bytes:
-    """A packet of G.711."""
-    return struct.pack("!BBHII", 0x80, 0, number, 160 * number, ssrc) + bytes(size - 12)
-
-
 def two_packets(folder: Path) -> Run:
     """A capture of two packets, one each way."""
     ways = [("192.0.2.1", "192.0.2.2", 1), ("192.0.2.2", "192.0.2.1", 2)]
     packets = [(1000 + n / 500, udp(source, target, rtp(n, ssrc))) for n, (source, target, ssrc) in enumerate(ways)]
     (folder / "two.pcap").write_bytes(pcap(packets))
-    return imported([folder / "two.pcap"])
+    return imported([folder / "two.pcap"], rtp="192.0.2.1:5000")
 
 
 def many_packets(folder: Path) -> Run:
@@ -166,7 +147,8 @@ def test_tables_of_numbers(run: Run) -> None:
 
 def test_an_imported_call_on_the_command_line(tmp_path: Path, cli: Cli) -> None:
     two_packets(tmp_path)
-    for argv in (["import", "two.pcap", "--out", "call"], ["import", "two.pcap", "--out", "call", "--json"]):
+    plain = ["import", "two.pcap", "--rtp", "192.0.2.1:5000", "--out", "call"]
+    for argv in (plain, [*plain, "--json"]):
         done = cli(*argv)
         assert done.code == 0, done.err
         check_text(done.out if "--json" not in argv else "")

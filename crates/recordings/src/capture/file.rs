@@ -15,6 +15,10 @@ pub(super) struct Frame<'a> {
     pub(super) bytes: &'a [u8],
     /// Its length on the link in bytes.
     pub(super) length: u32,
+    /// Number of its interface among those of the file.
+    pub(super) interface: u32,
+    /// Whether the capturing host sent it, if the file says so.
+    pub(super) leaves: Option<bool>,
 }
 
 /// Latest time that is accepted, in the year 2116: sums of times stay within 64 bits.
@@ -63,7 +67,8 @@ fn magic(first: [u8; 4]) -> Option<(bool, i64)> {
     }
 }
 
-/// Calls `take` with each frame of a capture, in the order of the file, as far as the file can be read.
+/// Calls `take` with each frame of a capture, in the order of the file, as far as the file can be read. Returns the number of
+/// packets that were skipped between them.
 ///
 /// # Errors
 /// If it is no capture.
@@ -71,7 +76,7 @@ pub(super) fn frames<'a>(
     bytes: &'a [u8],
     problems: &mut Problems,
     take: &mut dyn FnMut(Frame<'a>),
-) -> Result<(), Problem> {
+) -> Result<usize, Problem> {
     let first = bytes.first_chunk().copied().unwrap_or_default();
     let result = if let Some((big_endian, unit)) = magic(first) {
         pcap(Reader { bytes, big_endian }, unit, take)
@@ -80,8 +85,9 @@ pub(super) fn frames<'a>(
     } else {
         return Err(Problem::new(0, "found no capture; expected pcap or pcapng"));
     };
+    let skipped = problems.count;
     result.unwrap_or_else(|problem| problems.add(problem));
-    Ok(())
+    Ok(skipped)
 }
 
 fn pcap<'a>(file: Reader<'a>, unit: i64, take: &mut dyn FnMut(Frame<'a>)) -> Result<(), Problem> {
@@ -96,7 +102,7 @@ fn pcap<'a>(file: Reader<'a>, unit: i64, take: &mut dyn FnMut(Frame<'a>)) -> Res
         let length = header(12, "the length of a packet")?;
         let bytes = file.part(offset + 16, captured, "a packet")?;
         let stamp = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * unit;
-        take(Frame { at: stamp, link, bytes, length });
+        take(Frame { at: stamp, link, bytes, length, interface: 0, leaves: None });
         offset += 16 + captured;
     }
     Ok(())
@@ -110,6 +116,10 @@ struct Interface {
     units: i128,
     offset: i128,
 }
+
+/// Block types of packets (draft-ietf-opsawg-pcapng sections 4.3 and A).
+const ENHANCED_PACKET: u32 = 6;
+const OBSOLETE_PACKET: u32 = 2;
 
 /// Largest number of interfaces; a forged file could describe one in every 20 bytes.
 const MAX_INTERFACES: usize = 4096;
@@ -147,14 +157,15 @@ fn pcapng<'a>(
         let body = Reader { bytes: &bytes[..offset + length - 4], big_endian: file.big_endian };
         match kind {
             1 if interfaces.len() < MAX_INTERFACES => interfaces.push(interface(body, offset + 8)?),
-            6 => {
-                if let Err(problem) = packet(body, offset + 8, &interfaces).map(&mut *take) {
+            OBSOLETE_PACKET | ENHANCED_PACKET => {
+                if let Err(problem) = packet(body, offset + 8, kind, &interfaces).map(&mut *take) {
                     problems.add(problem);
                 }
             }
-            3 => {
-                problems.add(Problem::new(offset, "found a packet without a timestamp (simple packet block)"))
-            }
+            3 => problems.add(Problem::new(
+                offset,
+                "found a packet without a timestamp (Simple Packet Block), which is left out",
+            )),
             _ => (),
         }
         offset += length;
@@ -187,9 +198,16 @@ fn interface(block: Reader<'_>, offset: usize) -> Result<Interface, Problem> {
     Ok(interface)
 }
 
-fn packet<'a>(block: Reader<'a>, offset: usize, interfaces: &[Interface]) -> Result<Frame<'a>, Problem> {
+/// The frame of a packet block. The obsolete kind has the interface in two bytes, and a count of drops in two more.
+fn packet<'a>(
+    block: Reader<'a>,
+    offset: usize,
+    kind: u32,
+    interfaces: &[Interface],
+) -> Result<Frame<'a>, Problem> {
     let header = |field| block.number(offset + field, 4, "a packet's header");
-    let number = header(0)?;
+    let number =
+        if kind == ENHANCED_PACKET { header(0)? } else { block.number(offset, 2, "a packet's header")? };
     let interface = interfaces.get(number as usize).ok_or_else(|| {
         let message = format!(
             "found a packet of interface {number}; {} interfaces are described before it",
@@ -202,6 +220,34 @@ fn packet<'a>(block: Reader<'a>, offset: usize, interfaces: &[Interface]) -> Res
     if !(0..MAX_TIME).contains(&stamp) {
         return Err(Problem::new(offset + 4, "found a timestamp before 1970 or after 2116"));
     }
-    let bytes = block.part(offset + 20, header(12)? as usize, "a packet")?;
-    Ok(Frame { at: stamp as i64, link: interface.link, bytes, length: header(16)? })
+    let captured = header(12)? as usize;
+    let bytes = block.part(offset + 20, captured, "a packet")?;
+    let leaves = leaves(block, offset + 20 + captured.next_multiple_of(4));
+    Ok(Frame {
+        at: stamp as i64,
+        link: interface.link,
+        bytes,
+        length: header(16)?,
+        interface: number,
+        leaves,
+    })
+}
+
+/// Whether the capturing host sent a packet, by the option epb_flags (pack_flags) of its block: 1 is inbound, 2 outbound.
+fn leaves(block: Reader<'_>, mut option: usize) -> Option<bool> {
+    loop {
+        let code = block.number(option, 2, "an option").ok()?;
+        let length = block.number(option + 2, 2, "an option").ok()? as usize;
+        match (code, length) {
+            (0, _) => return None,
+            (2, 4) => {
+                return match block.number(option + 4, 4, "an option").ok()? & 3 {
+                    1 => Some(false),
+                    2 => Some(true),
+                    _ => None,
+                };
+            }
+            _ => option += 4 + length.next_multiple_of(4),
+        }
+    }
 }

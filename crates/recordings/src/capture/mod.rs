@@ -3,102 +3,122 @@
 //! The call consists of the datagrams between the two addresses that exchange most RTP. With SRTP the headers of RTP
 //! are readable (RFC 3711 section 3.1), but only the first eight bytes of RTCP.
 
-mod datagrams;
+mod copies;
+mod dumps;
 mod extensions;
 mod file;
+mod fragments;
+mod layers;
+mod names;
+mod place;
+mod sdp;
+mod streams;
+mod tcp;
+mod turn;
 
-pub(crate) use file::is_capture;
+pub use place::At;
 
+use crate::kinds::{Format, Formats};
 use crate::point::{Point, Rtcp, Rtp, Traffic};
 use crate::problem::{Problem, Problems};
-use datagrams::{LINKS, Udp, datagram};
+use layers::{Carrier, Counts, Datagram, LINKS, Layers};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use streams::{Kind, Streams, header, key, kind};
 use tidegate_core::wire::rtcp;
 use tidegate_core::wire::rtp::{self, Header};
+
+/// Whether a file is a capture or a dump of RTP, by its first bytes.
+pub(crate) fn is_capture(bytes: &[u8]) -> bool {
+    file::is_capture(bytes) || dumps::is_dump(bytes)
+}
 
 /// The UDP datagrams of one capture point, in the order of time.
 #[derive(Default)]
 pub struct Capture<'a> {
-    datagrams: Vec<Udp<'a>>,
+    datagrams: Vec<Datagram<'a>>,
+    streams: Streams,
+    /// Names and counts of the frames without a readable datagram.
+    others: Counts,
+    /// Number of packets that the file does not describe in a readable way.
+    skipped: usize,
+    formats: Formats,
+    /// An address of which all RTP counts, however short.
+    certain: Option<SocketAddr>,
     /// Number of packets of all kinds.
     pub packets: usize,
     /// Parts that could not be read, file by file.
     pub problems: Vec<Problems>,
+    /// What was done about packets that are in the capture more than once, for the user to read.
+    pub remarks: Vec<String>,
 }
 
 /// The two addresses of a conversation, the lower one first. The ports are 0 unless both addresses are of one host.
 type AddressPair = (SocketAddr, SocketAddr);
 
-/// Kind of a datagram on a media port (RFC 7983 section 7, RFC 5761 section 4).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Rtp,
-    Rtcp,
-    Other,
-}
-
-fn kind(payload: &[u8]) -> Kind {
-    match payload {
-        [128..=191, 192..=223, _, _, _, _, _, _, ..] => Kind::Rtcp,
-        [128..=191, ..] if payload.len() >= 12 => Kind::Rtp,
-        _ => Kind::Other,
-    }
-}
-
-/// Names the protocol of a datagram that is not imported, by its first byte (RFC 7983 section 7), or for SAP by its
-/// port.
-/// `None` for RTP and RTCP.
-fn ignored_protocol(datagram: &Udp<'_>) -> Option<&'static str> {
-    /// RFC 2974 section 3.
-    const SAP: u16 = 9875;
-    match (kind(datagram.payload), datagram.payload.first()) {
-        (Kind::Rtcp, _) => None,
-        (Kind::Rtp, _) => header(datagram).is_none().then_some("RTP with an incomplete or invalid header"),
-        (Kind::Other, _) if datagram.to.port() == SAP => Some("SAP"),
-        (Kind::Other, Some(0..=3)) => Some("STUN"),
-        (Kind::Other, Some(16..=19)) => Some("ZRTP"),
-        (Kind::Other, Some(20..=63)) => Some("DTLS"),
-        (Kind::Other, Some(64..=79)) => Some("TURN channels"),
-        (Kind::Other, _) => Some("of another kind"),
-    }
-}
-
 impl<'a> Capture<'a> {
-    /// Reads the capture files of one capture point.
+    /// Reads the capture files of one capture point. All RTP of the address `certain` counts, even where there are too few
+    /// packets to tell it from other protocols.
     ///
     /// # Errors
     /// The index of the file that cannot be read, and its problem.
-    pub fn read(files: &[&'a [u8]]) -> Result<Self, (usize, Problem)> {
-        let mut capture = Self::default();
+    pub fn read(files: &[&'a [u8]], certain: Option<SocketAddr>) -> Result<Self, (usize, Problem)> {
+        /// Bits of the number of an interface in its file.
+        const INTERFACE_BITS: u32 = 12;
+        let mut capture = Self { certain, ..Self::default() };
+        let mut layers = Layers::default();
         for (number, bytes) in files.iter().enumerate() {
             let mut problems = Problems::default();
             let mut unsupported = None;
-            let mut packets = 0;
-            let datagrams = &mut capture.datagrams;
+            if dumps::is_dump(bytes) {
+                let interface = (number as u32) << INTERFACE_BITS;
+                let datagrams = dumps::read(bytes, interface, &mut capture.formats, &mut problems);
+                let datagrams = datagrams.map_err(|problem| (number, problem))?;
+                capture.packets += datagrams.len();
+                layers.datagrams.extend(datagrams);
+                capture.problems.push(problems);
+                continue;
+            }
+            let packets = &mut capture.packets;
             let mut take = |frame: file::Frame<'a>| {
-                packets += 1;
-                if !LINKS.contains(&frame.link) {
+                *packets += 1;
+                if LINKS.contains(&frame.link) {
+                    layers.add(&frame, (number as u32) << INTERFACE_BITS | frame.interface);
+                } else {
                     unsupported.get_or_insert(frame.link);
                 }
-                datagrams.extend(datagram(&frame));
             };
-            file::frames(bytes, &mut problems, &mut take).map_err(|problem| (number, problem))?;
+            let skipped =
+                file::frames(bytes, &mut problems, &mut take).map_err(|problem| (number, problem))?;
             if let Some(link) = unsupported {
                 let message = format!(
-                    "found link type {link}; expected Ethernet (1), Linux cooked (113, 276), raw IP (101) or loopback (0)"
+                    "found link type {link}; expected Ethernet (1), PPP (9, 50), IEEE 802.11 (105, 127), Linux cooked \
+                     (113, 276), raw IP (12, 14, 101, 228, 229) or loopback (0, 108)"
                 );
                 return Err((number, Problem::new(0, message)));
             }
-            capture.packets += packets;
+            capture.skipped += skipped;
             capture.problems.push(problems);
         }
+        layers.finish();
+        (capture.datagrams, capture.others) = (layers.datagrams, layers.others);
         capture.datagrams.sort_by_key(|datagram| datagram.at);
+        capture.find_streams();
+        for datagram in capture.datagrams.iter().filter(|datagram| kind(&datagram.payload) == Kind::Other) {
+            sdp::add_formats(&datagram.payload, &mut capture.formats);
+        }
         Ok(capture)
     }
 
-    fn addresses(datagram: &Udp<'_>) -> AddressPair {
-        let (mut a, mut b) = (datagram.from, datagram.to);
+    fn find_streams(&mut self) {
+        self.streams = streams::streams(&self.datagrams, self.certain);
+    }
+
+    fn addresses(datagram: &Datagram<'_>) -> AddressPair {
+        Self::pair(datagram.from, datagram.to)
+    }
+
+    fn pair(mut a: SocketAddr, mut b: SocketAddr) -> AddressPair {
         if a.ip() != b.ip() {
             a.set_port(0);
             b.set_port(0);
@@ -106,52 +126,111 @@ impl<'a> Capture<'a> {
         (a.min(b), a.max(b))
     }
 
-    /// The two ends that exchange most RTP, with the one that sends more bytes first; and the number of RTP packets
-    /// between all other addresses.
-    #[must_use]
-    pub fn call(&self) -> Option<((SocketAddr, SocketAddr), usize)> {
-        let mut conversations: BTreeMap<AddressPair, [u64; 3]> = BTreeMap::new();
-        for datagram in self.datagrams.iter().filter(|datagram| kind(datagram.payload) == Kind::Rtp) {
-            let addresses = Self::addresses(datagram);
-            let [packets, up, down] = conversations.entry(addresses).or_default();
-            *packets += 1;
-            *(if Self::is_from(datagram, addresses.0) { up } else { down }) += u64::from(datagram.size);
-        }
-        let total: u64 = conversations.values().map(|counts| counts[0]).sum();
-        let ((a, b), [packets, up, down]) = conversations.into_iter().max_by_key(|(_, counts)| counts[0])?;
-        let ends = if up >= down { (a, b) } else { (b, a) };
-        Some((ends, (total - packets) as usize))
+    fn is_rtp(&self, datagram: &Datagram<'_>) -> bool {
+        kind(&datagram.payload) == Kind::Rtp
+            && key(datagram).is_some_and(|key| self.streams.contains_key(&key))
     }
 
-    fn is_from(datagram: &Udp<'_>, end: SocketAddr) -> bool {
+    /// The two ends that exchange most RTP, with the one that sends more bytes first.
+    fn call(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let mut conversations: BTreeMap<AddressPair, [u64; 3]> = BTreeMap::new();
+        for datagram in self.datagrams.iter().filter(|datagram| self.is_rtp(datagram)) {
+            let addresses = Self::addresses(datagram);
+            let [packets, up, down] = conversations.entry(addresses).or_default();
+            let is_certain = self.certain.is_some_and(|end| end == datagram.from || end == datagram.to);
+            // with an address given, the call is of that address
+            *packets += if is_certain { 1 << 32 } else { 1 };
+            *(if Self::is_from(datagram, addresses.0) { up } else { down }) += u64::from(datagram.size);
+        }
+        let ((a, b), [_, up, down]) = conversations.into_iter().max_by_key(|(_, counts)| counts[0])?;
+        Some(if up >= down { (a, b) } else { (b, a) })
+    }
+
+    fn is_from(datagram: &Datagram<'_>, end: SocketAddr) -> bool {
         datagram.from.ip() == end.ip() && (end.port() == 0 || datagram.from.port() == end.port())
     }
 
-    /// Whether this capture point is at `near`, or at least nearer to it than to `far`: packets from `near` have an
-    /// initial hop limit, so that they have not passed a router yet.
-    fn is_near(&self, near: SocketAddr, far: SocketAddr) -> bool {
-        let fresh = |end: SocketAddr| {
-            let first = self.datagrams.iter().find(|datagram| {
-                Self::is_from(datagram, end) && Self::addresses(datagram) == (near.min(far), near.max(far))
-            });
-            first.is_some_and(|datagram| matches!(datagram.hops, 64 | 128 | 255))
-        };
-        fresh(near) || !fresh(far)
+    fn of_call(&self, (near, far): (SocketAddr, SocketAddr)) -> impl Iterator<Item = &Datagram<'a>> {
+        let addresses = (near.min(far), near.max(far));
+        self.datagrams.iter().filter(move |datagram| Self::addresses(datagram) == addresses)
+    }
+
+    /// Removes second sights of packets of the call, and returns the capture of a second place if the packets of the call
+    /// were captured at two.
+    #[must_use]
+    pub fn split(&mut self) -> Option<Self> {
+        let (a, b) = self.call()?;
+        let addresses = (a.min(b), a.max(b));
+        let of_call: Vec<usize> = (0..self.datagrams.len())
+            .filter(|&index| Self::addresses(&self.datagrams[index]) == addresses)
+            .filter(|&index| kind(&self.datagrams[index].payload) != Kind::Other)
+            .collect();
+        let repetitions = copies::repetitions(&self.datagrams, &of_call);
+        let mut copies = vec![false; self.datagrams.len()];
+        let mut is_second = vec![false; self.datagrams.len()];
+        let mut count = 0;
+        let mut lag = 0;
+        for repetition in repetitions.iter().filter(|repetition| repetition.kind == copies::Kind::Copies) {
+            count += repetition.later.len();
+            lag = lag.max(repetition.lag);
+            repetition.later.iter().for_each(|&index| copies[index] = true);
+        }
+        if count > 0 {
+            self.remarks.push(format!(
+                "{count} packets are in the capture a second time, {:.3} ms later or less, and count once: a mirrored \
+                 port or several interfaces",
+                lag as f64 / 1e6
+            ));
+        }
+        if repetitions.iter().any(|repetition| repetition.kind == copies::Kind::Places) {
+            let single: Vec<usize> = of_call.into_iter().filter(|&index| !copies[index]).collect();
+            let is_from_a = |datagram: &Datagram<'_>| Self::is_from(datagram, a);
+            for index in copies::second_place(&self.datagrams, &single, is_from_a) {
+                is_second[index] = true;
+            }
+        }
+        let mut second = Vec::new();
+        let mut index = 0;
+        self.datagrams.retain(|datagram| {
+            let (is_copy, is_second) = (copies[index], is_second[index]);
+            index += 1;
+            if is_second {
+                second.push(datagram.clone());
+            }
+            !is_copy && !is_second
+        });
+        if second.is_empty() {
+            return None;
+        }
+        self.remarks.push(format!(
+            "most packets of the call are in the capture twice, {} of them as they passed a second place: it was made at \
+             two places, and is split",
+            second.len()
+        ));
+        let mut other = Self { datagrams: second, certain: self.certain, ..Self::default() };
+        other.formats = self.formats.clone();
+        other.find_streams();
+        self.find_streams();
+        Some(other)
     }
 
     /// The packets of the call between two ends, from the point of view of `near`.
     #[must_use]
     pub fn point(&self, near: SocketAddr, far: SocketAddr) -> Point {
-        let addresses = (near.min(far), near.max(far));
-        let of_call = || self.datagrams.iter().filter(|datagram| Self::addresses(datagram) == addresses);
         // counts of unreadable and of readable RTCP datagrams
         let mut readable = [0usize; 2];
-        let mut traffic = |from: SocketAddr| {
-            let datagrams = || of_call().filter(|datagram| Self::is_from(datagram, from));
-            let headers: Vec<(&Udp<'_>, Header)> = datagrams()
-                .filter(|datagram| kind(datagram.payload) == Kind::Rtp)
-                .filter_map(|datagram| Some((datagram, header(datagram)?)))
+        let mut formats: BTreeMap<u32, Format> = BTreeMap::new();
+        let mut traffic = |from: SocketAddr, to: SocketAddr| {
+            let datagrams = || self.of_call((near, far)).filter(|datagram| Self::is_from(datagram, from));
+            let headers: Vec<(&Datagram<'_>, Header)> = datagrams()
+                .filter(|datagram| self.is_rtp(datagram))
+                .filter_map(|datagram| Some((datagram, header(&datagram.payload)?)))
                 .collect();
+            for (datagram, header) in &headers {
+                if let Some(format) = self.formats.get(datagram.to.port(), header.payload_type) {
+                    formats.entry(header.ssrc).or_insert(format);
+                }
+            }
             let ids = extensions::find(headers.iter().map(|(datagram, header)| (datagram.at, header)));
             let rtp = headers.iter().map(|(datagram, header)| {
                 let extension = |id: Option<u8>| id.and_then(|id| header.extension(id));
@@ -171,7 +250,7 @@ impl<'a> Capture<'a> {
             });
             let rtp = rtp.collect();
             let rtcp: Vec<Rtcp> = datagrams()
-                .filter(|datagram| kind(datagram.payload) == Kind::Rtcp)
+                .filter(|datagram| kind(&datagram.payload) == Kind::Rtcp)
                 .map(|datagram| Rtcp {
                     at: datagram.at,
                     size: datagram.size,
@@ -181,60 +260,118 @@ impl<'a> Capture<'a> {
             for datagram in &rtcp {
                 readable[usize::from(rtcp::decode(&datagram.bytes).is_ok())] += 1;
             }
-            Traffic { rtp, rtcp }
+            Traffic { rtp, rtcp, unread: self.unread(from, to) }
         };
-        let (sent, received) = (traffic(near), traffic(far));
+        let (sent, received) = (traffic(near, far), traffic(far, near));
         // SRTCP does not decode as RTCP: an index and a tag follow the packet (RFC 3711 section 3.4), and they do not
         // look like the beginning of another one
-        Point { sent, received, streams: Vec::new(), encrypted: readable[0] > readable[1], restored: false }
+        let encrypted = readable[0] > readable[1];
+        Point { sent, received, streams: Vec::new(), formats, encrypted, restored: false }
     }
 
-    /// The ends of the call, with the one nearer to this capture point first.
-    #[must_use]
-    pub fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
-        let ((larger_sender, smaller_sender), _) = self.call()?;
-        Some(if self.is_near(larger_sender, smaller_sender) {
-            (larger_sender, smaller_sender)
-        } else {
-            (smaller_sender, larger_sender)
-        })
+    /// The number of frames from one end to the other that may hold RTP and could not be read.
+    fn unread(&self, from: SocketAddr, to: SocketAddr) -> usize {
+        /// Bytes of a fixed RTP header (RFC 3550 section 5.1) behind those of IPv4 and UDP.
+        const LEAST: (usize, u32) = (12, 40);
+        let is_short = |datagram: &&Datagram<'_>| {
+            Self::is_from(datagram, from)
+                && datagram.payload.len() < LEAST.0
+                && datagram.size >= LEAST.1
+                && datagram.payload.first().is_none_or(|first| first >> 6 == 2)
+        };
+        self.of_call((from, to)).filter(is_short).count() + self.skipped
     }
 
-    /// A remark on the datagrams between two ends that are neither RTP nor RTCP; `None` if there are none.
+    /// Sentences on the call: its addresses and packets, what carried them, and what is left out.
     #[must_use]
-    pub fn remark_on_ignored(&self, near: SocketAddr, far: SocketAddr) -> Option<String> {
+    pub fn describe(&self, near: SocketAddr, far: SocketAddr) -> Vec<String> {
+        let of_call = || self.of_call((near, far));
+        let packets = of_call().filter(|datagram| self.is_rtp(datagram)).count();
         let addresses = (near.min(far), near.max(far));
-        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
-        for datagram in self.datagrams.iter().filter(|datagram| Self::addresses(datagram) == addresses) {
-            if let Some(protocol) = ignored_protocol(datagram) {
-                *counts.entry(protocol).or_default() += 1;
+        let streams = self.streams.keys().filter(|&&(from, to, _)| Self::pair(from, to) == addresses).count();
+        let address = |end: &SocketAddr| if end.port() == 0 { end.ip().to_string() } else { end.to_string() };
+        let plural =
+            |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        let mut sentences = vec![format!(
+            "the call between {} and {}: {} in {}",
+            address(&near),
+            address(&far),
+            plural(packets, "RTP packet"),
+            plural(streams, "stream")
+        )];
+        let carried = |carrier| of_call().filter(|datagram| datagram.carrier == carrier).count();
+        for (carrier, name) in [(Carrier::Turn, "a TURN server"), (Carrier::Tcp, "TCP")] {
+            let count = carried(carrier);
+            if count > 0 {
+                sentences.push(format!("{count} datagrams of the call went through {name}"));
             }
         }
-        let total: usize = counts.values().sum();
-        let by_protocol: Vec<String> =
-            counts.iter().map(|(protocol, count)| format!("{count} {protocol}")).collect();
-        let remark = "datagrams between the two ends are neither RTP nor RTCP and are left out";
-        (total > 0).then(|| format!("{total} {remark}: {}", by_protocol.join(", ")))
+        let left_out = self.left_out(Some(addresses));
+        if !left_out.is_empty() {
+            sentences.push(format!("left out of the capture: {left_out}"));
+        }
+        sentences
+    }
+
+    /// What is no RTP or RTCP of the call, with counts, the largest first.
+    fn left_out(&self, call: Option<AddressPair>) -> String {
+        /// Number of names that are listed.
+        const LISTED: usize = 8;
+        let mut counts = self.others.clone();
+        for datagram in &self.datagrams {
+            let is_of_call = call == Some(Self::addresses(datagram));
+            let name = match kind(&datagram.payload) {
+                Kind::Rtcp if is_of_call => continue,
+                Kind::Rtp if self.is_rtp(datagram) && is_of_call => continue,
+                Kind::Rtp if self.is_rtp(datagram) => "RTP between other addresses".into(),
+                _ => names::protocol(datagram),
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut parts: Vec<String> =
+            counts.iter().take(LISTED).map(|(name, count)| format!("{count} {name}")).collect();
+        let further: usize = counts.iter().skip(LISTED).map(|(_, count)| count).sum();
+        if further > 0 {
+            parts.push(format!("{further} of other kinds"));
+        }
+        parts.join(", ")
+    }
+
+    /// The problem of a capture without a call: what it holds.
+    #[must_use]
+    pub fn without_call(&self) -> Problem {
+        let rule = format!(
+            "expected a call: at least {} packets of one SSRC whose sequence numbers and timestamps go on",
+            streams::MIN_PACKETS
+        );
+        if self.packets == 0 {
+            return Problem::new(0, format!("found no packets; {rule}"));
+        }
+        let similar = self.datagrams.iter().find(|datagram| {
+            kind(&datagram.payload) == Kind::Rtp && names::protocol(datagram).starts_with(names::UNKNOWN)
+        });
+        let hint = similar.map(|datagram| {
+            let to = datagram.to;
+            format!("; if what goes to {to} is RTP, pass --rtp {to}")
+        });
+        let held = match self.left_out(None) {
+            list if list.is_empty() => format!("{} packets", self.packets),
+            list => list,
+        };
+        Problem::new(0, format!("found no RTP but {held}; {rule}{}", hint.unwrap_or_default()))
     }
 
     /// Whether the two captures have at least half of the RTP of the smaller one in common.
     #[must_use]
     pub fn saw_the_same(&self, second: &Self) -> bool {
         let headers = |capture: &Self| -> std::collections::BTreeSet<Vec<u8>> {
-            let rtp = capture.datagrams.iter().filter(|datagram| kind(datagram.payload) == Kind::Rtp);
+            let rtp = capture.datagrams.iter().filter(|datagram| capture.is_rtp(datagram));
             rtp.map(|datagram| datagram.payload[..12].to_vec()).collect()
         };
         let (headers_a, headers_b) = (headers(self), headers(second));
         let common = headers_a.intersection(&headers_b).count();
         common > 0 && common * 2 >= headers_a.len().min(headers_b.len())
     }
-}
-
-/// The header of an RTP packet. The end of the packet may be missing or encrypted, so its padding is not read.
-fn header(datagram: &Udp<'_>) -> Option<Header> {
-    // a header has at most 60 bytes of sources and, in practice, 255 words of extensions
-    const MAX_HEADER: usize = 2048;
-    let mut bytes = datagram.payload[..datagram.payload.len().min(MAX_HEADER)].to_vec();
-    bytes[0] &= !0x20;
-    Header::decode(&bytes).ok().map(|(header, _)| header)
 }

@@ -5,6 +5,7 @@ mod single_sided;
 mod two_sided;
 
 use crate::feedback::FeedbackHistory;
+use crate::kinds::{Media, Source};
 use crate::point::{MILLI, Nanos, Rtcp, Rtp};
 use std::collections::BTreeMap;
 use tidegate_core::{Ecn, Kind};
@@ -44,6 +45,8 @@ pub struct Coverage {
     pub arrived: bool,
     /// Absolute one-way delays, and not only differences from the fastest packet.
     pub delay: bool,
+    /// Times of sending and arrival whose clocks run evenly: no clock was set.
+    pub steady: bool,
     /// Contents of the RTCP about it.
     pub feedback: bool,
     /// Times and sizes of the RTCP about it, which may be encrypted.
@@ -65,6 +68,8 @@ pub struct Direction {
     pub coverage: Coverage,
     /// Feedback that the sender received; empty if that could not be read.
     pub history: FeedbackHistory,
+    /// Its streams by SSRC.
+    pub media: BTreeMap<u32, Media>,
 }
 
 impl Direction {
@@ -114,6 +119,34 @@ fn millis(nanos: Nanos) -> f64 {
 }
 
 impl Session {
+    /// Adds a remark on the streams whose clock rates the recording does not say.
+    fn remark_on_clocks(&mut self) {
+        let mut by_pace: Vec<String> = Vec::new();
+        let mut unknown = 0;
+        for media in self.directions.iter().flat_map(|direction| direction.media.values()) {
+            match (media.source, media.clock) {
+                (Source::Pace, Some(clock)) => {
+                    let rate = format!("{} kHz", f64::from(clock) / 1000.0);
+                    if !by_pace.contains(&rate) {
+                        by_pace.push(rate);
+                    }
+                }
+                (_, None) => unknown += 1,
+                _ => (),
+            }
+        }
+        if !by_pace.is_empty() {
+            let rates = by_pace.join(", ");
+            self.remarks
+                .push(format!("clock rates of streams are told by the pace of their timestamps: {rates}"));
+        }
+        if unknown > 0 {
+            self.remarks.push(format!(
+                "the clock rate of {unknown} streams is not known: they have no jitter by RTP timestamps"
+            ));
+        }
+    }
+
     /// Removes what was sent after `end`, the time when `source` ends: its fate cannot be known. Nothing is removed if
     /// the call lasts no more than a second longer, since packets that were in flight at the end explain that.
     fn cut(&mut self, end: Nanos, source: &str) {
@@ -133,8 +166,12 @@ impl Session {
     }
 }
 
-fn kind(kinds: &BTreeMap<u32, Kind>, packet: &Rtp) -> Kind {
-    if packet.padding { Kind::Padding } else { kinds.get(&packet.ssrc).copied().unwrap_or(Kind::Video) }
+fn kind(media: &BTreeMap<u32, Media>, packet: &Rtp) -> Kind {
+    if packet.padding {
+        Kind::Padding
+    } else {
+        media.get(&packet.ssrc).map_or(Kind::Video, |media| media.kind)
+    }
 }
 
 fn timed(rtcp: &[Rtcp]) -> Vec<(Nanos, Rtcp)> {

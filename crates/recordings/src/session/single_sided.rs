@@ -3,28 +3,35 @@
 
 use super::{Coverage, DIRECTIONS, Direction, Fate, Packet, Session, kind, millis, timed};
 use crate::feedback::{self, FeedbackHistory, Outcome};
-use crate::kinds::kinds;
-use crate::point::{Nanos, Point, Rtcp, Rtp};
+use crate::kinds::media;
+use crate::point::{Nanos, Point, Rtcp, Rtp, Traffic};
 use std::collections::BTreeMap;
 use tidegate_core::Ecn;
 
 impl Session {
-    /// Builds a call from the recording of one capture point.
+    /// Builds a call from the recording of one capture point: of an end, or of a place between the ends, where the packets
+    /// of both directions have arrived.
     #[must_use]
-    pub fn from_one_point(point: &Point) -> Self {
+    pub fn from_one_point(point: &Point, is_between: bool) -> Self {
         let mut session = Self { span: point.span().unwrap_or_default(), ..Self::default() };
         let readable = |rtcp: &[Rtcp]| if point.encrypted { Vec::new() } else { rtcp.to_vec() };
         let history =
             feedback::join(&point.sent.rtp, &readable(&point.sent.rtcp), &readable(&point.received.rtcp));
         let min_round_trip = min_round_trip(&history);
         if !point.sent.rtp.is_empty() {
-            let direction = session.outgoing(point, history, min_round_trip);
+            let direction = if is_between {
+                session.arrived(DIRECTIONS[0], point, (&point.sent, &point.received), None)
+            } else {
+                session.outgoing(point, history, min_round_trip)
+            };
             session.directions.push(direction);
         }
         if !point.received.rtp.is_empty() {
-            let direction = session.incoming(point, min_round_trip);
+            let round_trip = min_round_trip.filter(|_| !is_between);
+            let direction = session.arrived(DIRECTIONS[1], point, (&point.received, &point.sent), round_trip);
             session.directions.push(direction);
         }
+        session.remark_on_clocks();
         let with_arrivals = session.directions.iter().filter(|direction| direction.coverage.arrived);
         let last_event = with_arrivals.filter_map(Direction::last_event).max();
         if let Some(last_event) = last_event {
@@ -48,7 +55,7 @@ impl Session {
         min_round_trip: Option<(Nanos, bool)>,
     ) -> Direction {
         let sent = &point.sent.rtp;
-        let kinds = kinds(sent, &point.streams);
+        let media = media(sent, &point.streams, &point.formats);
         // each difference is the offset of the far clock plus the packet's delay
         let differences = sent.iter().zip(&history.outcomes).filter_map(|(packet, outcome)| match outcome {
             Outcome::Arrived(Some(arrival), _) => Some(arrival.saturating_sub(packet.at)),
@@ -67,13 +74,14 @@ impl Session {
                     (near_arrival.map_or(Fate::Unknown, Fate::Arrived), ecn)
                 }
             };
-            Packet { rtp: *packet, kind: kind(&kinds, packet), sent: packet.at, fate, ecn }
+            Packet { rtp: *packet, kind: kind(&media, packet), sent: packet.at, fate, ecn }
         });
         let packets: Vec<Packet> = packets.collect();
         let coverage = Coverage {
             sent: true,
             arrived: min_difference.is_some(),
             delay: min_difference.is_some() && min_round_trip.is_some(),
+            steady: true,
             feedback: !point.encrypted,
             rtcp: true,
         };
@@ -93,6 +101,16 @@ impl Session {
                 "the arrival times of packets are not known: no feedback on single packets was recorded";
             self.remarks.push(format!("{}: {problem}", DIRECTIONS[0]));
         }
+        let missing = missing_packets(&packets).len();
+        if missing > 0 {
+            let share = 100.0 * missing as f64 / (missing + packets.len()) as f64;
+            self.remarks.push(format!(
+                "{}: {missing} of {} sequence numbers ({share:.1} %) are missing at the place of capture: lost before it, \
+                 or not captured",
+                DIRECTIONS[0],
+                missing + packets.len()
+            ));
+        }
         if history.malformed > 0 {
             self.remarks
                 .push(format!("{} datagrams of RTCP could not be read and are left out", history.malformed));
@@ -104,13 +122,21 @@ impl Session {
             reports: timed(&point.sent.rtcp),
             coverage,
             history,
+            media,
         }
     }
 
-    /// The incoming direction: the packets that this point received, with times of sending from abs-send-time.
-    fn incoming(&mut self, point: &Point, min_round_trip: Option<(Nanos, bool)>) -> Direction {
-        let received = &point.received.rtp;
-        let kinds = kinds(received, &point.streams);
+    /// A direction whose packets arrived at this point: with times of sending from abs-send-time, beside the traffic of the
+    /// other direction.
+    fn arrived(
+        &mut self,
+        name: &str,
+        point: &Point,
+        (traffic, back): (&Traffic, &Traffic),
+        min_round_trip: Option<(Nanos, bool)>,
+    ) -> Direction {
+        let received = &traffic.rtp;
+        let media = media(received, &point.streams, &point.formats);
         let stamps = send_times(received);
         let min_difference = stamps.as_ref().and_then(|stamps| {
             received.iter().zip(stamps).map(|(packet, &stamp)| packet.at.saturating_sub(stamp)).min()
@@ -127,32 +153,44 @@ impl Session {
                 let sent = stamp.unwrap_or(rtp.at);
                 Packet {
                     rtp: *rtp,
-                    kind: kind(&kinds, rtp),
+                    kind: kind(&media, rtp),
                     sent,
                     fate: Fate::Arrived(rtp.at),
                     ecn: Ecn::NotEct,
                 }
             })
             .collect();
-        let missing = missing_packets(&packets);
+        let mut missing = missing_packets(&packets);
+        /// Missing packets for each unread one from which on most of them must have been lost.
+        const LOST: usize = 10;
+        if traffic.unread * LOST > missing.len() && !missing.is_empty() {
+            // what cannot be read was not lost by the network
+            missing.iter_mut().for_each(|packet| packet.fate = Fate::Unknown);
+            self.remarks.push(format!(
+                "{name}: {} sequence numbers are missing, but {} packets of the recording could not be read, so that \
+                 their fate is not known",
+                missing.len(),
+                traffic.unread
+            ));
+        }
         packets.extend(missing);
         packets.sort_by_key(|packet| packet.sent);
         let send_times = if stamps.is_some() { "are from abs-send-time" } else { "are not known" };
         self.remarks.push(format!(
-            "{}: the send times of packets {send_times}; losses are gaps in sequence numbers, and the sizes of \
-             lost packets are not known",
-            DIRECTIONS[1]
+            "{name}: the send times of packets {send_times}; losses are gaps in sequence numbers, and the sizes of \
+             lost packets are not known"
         ));
         let coverage = Coverage {
             sent: false,
             arrived: true,
             delay: stamps.is_some() && min_round_trip.is_some(),
+            steady: true,
             feedback: !point.encrypted,
             rtcp: true,
         };
-        let (feedback, reports) = (timed(&point.sent.rtcp), timed(&point.received.rtcp));
+        let (feedback, reports) = (timed(&back.rtcp), timed(&traffic.rtcp));
         let history = FeedbackHistory::default();
-        Direction { name: DIRECTIONS[1].to_owned(), packets, feedback, reports, coverage, history }
+        Direction { name: name.to_owned(), packets, feedback, reports, coverage, history, media }
     }
 }
 

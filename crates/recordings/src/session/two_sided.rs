@@ -1,12 +1,12 @@
 //! Builds a call from two capture points, whose clocks are aligned.
 
 use super::{Clocks, Coverage, DIRECTIONS, Direction, Fate, Packet, Session, kind, millis, timed, timed_by};
-use crate::clocks::{self, Clock, Pair};
+use crate::clocks::{self, Aligned, Clock, Fault, Pair};
 use crate::feedback::{self, FeedbackHistory, Outcome};
-use crate::kinds::kinds;
+use crate::kinds::{Media, media};
 use crate::point::{MILLI, Nanos, Point, Rtcp, Rtp, Traffic};
 use std::collections::BTreeMap;
-use tidegate_core::{Ecn, Kind};
+use tidegate_core::Ecn;
 
 impl Session {
     /// Builds a call from the recordings of two capture points.
@@ -16,19 +16,32 @@ impl Session {
         let outgoing = pairs(&near.sent, &far.received);
         let incoming: Vec<Pair> =
             pairs(&far.sent, &near.received).into_iter().map(|(far, near)| (near, far)).collect();
-        let clock = session.align_clocks(clocks, &outgoing, &incoming);
         let (first, last) = near.span().unwrap_or_default();
+        session.span = (first, last);
+        let (clock, is_certain) = session.align_clocks(clocks, &outgoing, &incoming);
         let far_span = far.span().map(|(from, to)| (clock.near(from), clock.near(to)));
         let (far_first, far_last) = far_span.unwrap_or((first, last));
         session.span = (first.min(far_first), last.max(far_last));
         let streams = [&near.streams[..], &far.streams[..]].concat();
-        let kinds = kinds(&[&near.sent.rtp[..], &near.received.rtp[..]].concat(), &streams);
+        let formats =
+            near.formats.iter().chain(&far.formats).map(|(&ssrc, &format)| (ssrc, format)).collect();
+        // each stream where it was sent: arrivals are not at an even pace
+        let media = media(&[&near.sent.rtp[..], &far.sent.rtp[..]].concat(), &streams, &formats);
+        let of = |packets: &[Rtp]| -> BTreeMap<u32, Media> {
+            packets.iter().filter_map(|packet| Some((packet.ssrc, *media.get(&packet.ssrc)?))).collect()
+        };
         let identity = |time: Nanos| time;
-        let coverage =
-            Coverage { sent: true, arrived: true, delay: true, feedback: !near.encrypted, rtcp: true };
+        let coverage = Coverage {
+            sent: true,
+            arrived: true,
+            delay: is_certain,
+            steady: is_certain,
+            feedback: !near.encrypted,
+            rtcp: true,
+        };
         if !near.sent.rtp.is_empty() {
             let (mut packets, unmatched) =
-                match_packets(&near.sent.rtp, &far.received, (identity, |time| clock.near(time)), &kinds);
+                match_packets(&near.sent.rtp, &far.received, (identity, |time| clock.near(time)), &media);
             session.remark_on_unmatched(DIRECTIONS[0], unmatched);
             let readable = !near.encrypted;
             let none: &[Rtcp] = &[];
@@ -44,11 +57,12 @@ impl Session {
                 reports: timed(&near.sent.rtcp),
                 coverage,
                 history,
+                media: of(&near.sent.rtp),
             });
         }
         if !far.sent.rtp.is_empty() {
             let (mut packets, unmatched) =
-                match_packets(&far.sent.rtp, &near.received, (|time| clock.near(time), identity), &kinds);
+                match_packets(&far.sent.rtp, &near.received, (|time| clock.near(time), identity), &media);
             session.remark_on_unmatched(DIRECTIONS[1], unmatched);
             if !far.encrypted {
                 let history = feedback::join(&far.sent.rtp, &far.sent.rtcp, &far.received.rtcp);
@@ -62,8 +76,10 @@ impl Session {
                 reports: timed_by(&far.sent.rtcp, |time| clock.near(time)),
                 coverage,
                 history: FeedbackHistory::default(),
+                media: of(&far.sent.rtp),
             });
         }
+        session.remark_on_clocks();
         session.cut(last.min(far_last), "the recording of one capture point");
         // if neither end received anything any more, the path was gone before the recordings ended
         let last_received =
@@ -79,17 +95,21 @@ impl Session {
     pub fn is_backwards(near: &Point, far: &Point) -> bool {
         let outgoing = pairs(&near.sent, &far.received);
         let incoming = pairs(&far.sent, &near.received);
+        let swapped: Vec<Pair> = incoming.iter().map(|&(far, near)| (near, far)).collect();
+        if let Some(is_backwards) = clocks::is_backwards(&outgoing, &swapped) {
+            return is_backwards;
+        }
         let min_delay = |pairs: &[Pair]| pairs.iter().map(|&(from, to)| to.saturating_sub(from)).min();
         match (min_delay(&outgoing), min_delay(&incoming)) {
-            // the offset of the clocks cancels out in a round trip, which is never negative
             (Some(outgoing), Some(incoming)) => outgoing.saturating_add(incoming) < 0,
             (Some(delay), None) | (None, Some(delay)) => delay < 0,
             (None, None) => false,
         }
     }
 
-    /// Finds the transformation from the far clock to the near one, and remarks on how it was found.
-    fn align_clocks(&mut self, clocks: Clocks, outgoing: &[Pair], incoming: &[Pair]) -> Clock {
+    /// Finds the transformation from the far clock to the near one, and whether it is good for delays; remarks on how it
+    /// was found.
+    fn align_clocks(&mut self, clocks: Clocks, outgoing: &[Pair], incoming: &[Pair]) -> (Clock, bool) {
         let alignment = clocks::aligned(outgoing, incoming);
         let backwards =
             outgoing.iter().any(|&(near, far)| far < near) || incoming.iter().any(|&(near, far)| near < far);
@@ -98,9 +118,24 @@ impl Session {
                 "packets arrive before they leave: the two capture points had separate clocks".to_owned(),
             );
         }
+        let fault = alignment.and_then(|alignment| alignment.fault);
         let (clock, remark) = match (clocks, alignment) {
+            (_, Some(Aligned { clock, fault: Some(Fault::Set { at, step }), .. })) => {
+                let (step, at) = (millis(step), millis(at.saturating_sub(self.span.0)) / 1e3);
+                let remark = format!(
+                    "the clock of one capture point was set by {step:+.1} ms at about {at:.0} s: delays are not known"
+                );
+                (clock, remark)
+            }
             (Clocks::Same, _) if !backwards => {
                 (Clock::SAME, "both capture points are assumed to have one clock".to_owned())
+            }
+            (_, Some(Aligned { clock, fault: Some(Fault::Drift(ppm)), .. })) => {
+                let remark = format!(
+                    "the clocks of the capture points drift by {ppm:+.0} ppm, which no clock that runs does (100 ppm or \
+                     less): delays are not known"
+                );
+                (clock, remark)
             }
             (_, Some(alignment)) => {
                 let drift = match alignment.drift_ppm {
@@ -134,7 +169,7 @@ impl Session {
             }
         };
         self.remarks.push(remark);
-        clock
+        (clock, fault.is_none() || clock == Clock::SAME)
     }
 
     /// Marks packets that the receiver restored (FEC) as lost: its log has them among the packets received, but its
@@ -200,7 +235,7 @@ fn match_packets(
     sent: &[Rtp],
     received: &Traffic,
     (sender_clock, receiver_clock): (impl Fn(Nanos) -> Nanos, impl Fn(Nanos) -> Nanos),
-    kinds: &BTreeMap<u32, Kind>,
+    media: &BTreeMap<u32, Media>,
 ) -> (Vec<Packet>, usize) {
     // the first copy counts
     let mut arrived: BTreeMap<_, _> =
@@ -210,7 +245,7 @@ fn match_packets(
         .map(|rtp| {
             let sent = sender_clock(rtp.at);
             let fate = arrived.remove(&identity(rtp)).map_or(Fate::Unknown, Fate::Arrived);
-            Packet { rtp: *rtp, kind: kind(kinds, rtp), sent, fate, ecn: Ecn::NotEct }
+            Packet { rtp: *rtp, kind: kind(media, rtp), sent, fate, ecn: Ecn::NotEct }
         })
         .collect();
     let delays = || {

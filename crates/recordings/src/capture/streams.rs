@@ -1,0 +1,140 @@
+//! Tells RTP from other datagrams: a stream is at least three packets of one SSRC between two addresses whose sequence
+//! numbers and timestamps go on. The first two bits alone, which are 10 in RTP, are the same in one of four datagrams of
+//! DNS, NetBIOS, IKE or a VPN.
+
+use super::dumps::NOBODY;
+use super::layers::Datagram;
+use crate::point::Nanos;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use tidegate_core::wire::rtp::Header;
+
+/// Kind of a datagram on a media port (RFC 7983 section 7, RFC 5761 section 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Perhaps RTP.
+    Rtp,
+    Rtcp,
+    Other,
+}
+
+/// The kind by the first bytes.
+pub(super) fn kind(payload: &[u8]) -> Kind {
+    match payload {
+        [128..=191, 192..=223, _, _, _, _, _, _, ..] => Kind::Rtcp,
+        [128..=191, ..] if payload.len() >= 12 => Kind::Rtp,
+        _ => Kind::Other,
+    }
+}
+
+/// Addresses and SSRC of a stream.
+pub(super) type Key = (SocketAddr, SocketAddr, u32);
+
+/// Key of the stream to which a datagram belongs if it is RTP.
+pub(super) fn key(datagram: &Datagram<'_>) -> Option<Key> {
+    let ssrc = datagram.payload.get(8..12)?.first_chunk()?;
+    Some((datagram.from, datagram.to, u32::from_be_bytes(*ssrc)))
+}
+
+/// The header of an RTP packet. The end of the packet may be missing or encrypted, so its padding is not read; extensions
+/// that cannot be parsed (RFC 6904 encrypts them) are left out.
+pub(super) fn header(payload: &[u8]) -> Option<Header> {
+    // a header has at most 60 bytes of sources and, in practice, 255 words of extensions
+    const MAX_HEADER: usize = 2048;
+    const PADDING: u8 = 0x20;
+    const EXTENSION: u8 = 0x10;
+    const SOURCES: u8 = 0x0f;
+    let mut bytes = payload[..payload.len().min(MAX_HEADER)].to_vec();
+    for left_out in [PADDING, PADDING | EXTENSION, PADDING | EXTENSION | SOURCES] {
+        *bytes.first_mut()? &= !left_out;
+        if let Ok((header, _)) = Header::decode(&bytes) {
+            return Some(header);
+        }
+    }
+    None
+}
+
+/// How the packets with one key proceed.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// Highest sequence number so far, with its timestamp and time.
+    last: (u16, u32, Nanos),
+    first: (u32, Nanos),
+    /// Packets whose number and timestamp follow those of the last.
+    forward: usize,
+    /// Packets for which that is not so.
+    astray: usize,
+    /// Whether all timestamps are the same.
+    is_still: bool,
+    count: usize,
+}
+
+/// Fewest packets of a stream.
+pub(crate) const MIN_PACKETS: usize = 3;
+
+impl Progress {
+    fn new(sequence: u16, timestamp: u32, at: Nanos) -> Self {
+        let last = (sequence, timestamp, at);
+        Self { last, first: (timestamp, at), forward: 0, astray: 0, is_still: true, count: 1 }
+    }
+
+    fn add(&mut self, sequence: u16, timestamp: u32, at: Nanos) {
+        /// Longest gap in numbers; a longer one means that the stream began anew.
+        const MAX_GAP: i16 = 3000;
+        /// Largest clock rate, in Hz; frames that refer to later ones go back by no more than a second of it.
+        const MAX_CLOCK: f64 = 192_000.0;
+        let (last_sequence, last_timestamp, last_at) = self.last;
+        self.count += 1;
+        self.is_still &= timestamp == self.first.0;
+        let ahead = sequence.wrapping_sub(last_sequence) as i16;
+        let later = f64::from(timestamp.wrapping_sub(last_timestamp) as i32);
+        let elapsed = (at - last_at) as f64 / 1e9;
+        match ahead {
+            // the same again, or late
+            0 if later == 0.0 => (),
+            late if (-MAX_GAP..0).contains(&late) => (),
+            1..=MAX_GAP if -MAX_CLOCK <= later && later <= MAX_CLOCK * (elapsed + 1.0) => {
+                self.forward += 1;
+                self.last = (sequence, timestamp, at);
+            }
+            _ => {
+                self.astray += 1;
+                self.last = (sequence, timestamp, at);
+            }
+        }
+    }
+
+    fn is_stream(&self, ssrc: u32) -> bool {
+        /// Longest time with one timestamp: a frame, or a key of a telephone (RFC 4733).
+        const MAX_STILL: Nanos = 10_000_000_000;
+        /// Numbers below it are counts or versions, and no random SSRC or timestamp (RFC 3550 sections 5.1 and 8.1).
+        const LEAST_RANDOM: u32 = 0x1_0000;
+        let goes_on = !self.is_still
+            || (ssrc >= LEAST_RANDOM
+                && self.first.0 >= LEAST_RANDOM
+                && self.last.2 - self.first.1 < MAX_STILL);
+        self.forward + 1 >= MIN_PACKETS && self.forward >= self.astray && goes_on
+    }
+}
+
+/// Numbers of packets by stream.
+pub(super) type Streams = BTreeMap<Key, usize>;
+
+/// Finds the streams in datagrams that are in the order of time. Everything from or to `certain` that may be RTP counts
+/// as RTP, and everything in a dump of RTP, which has no sender.
+pub(super) fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
+    let mut progress: BTreeMap<Key, Progress> = BTreeMap::new();
+    for datagram in datagrams.iter().filter(|datagram| kind(&datagram.payload) == Kind::Rtp) {
+        let (Some(key), Some(bytes)) = (key(datagram), datagram.payload.get(2..8)) else { continue };
+        let sequence = u16::from_be_bytes([bytes[0], bytes[1]]);
+        let timestamp = u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
+        progress
+            .entry(key)
+            .and_modify(|progress| progress.add(sequence, timestamp, datagram.at))
+            .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at));
+    }
+    let is_certain =
+        |&(from, to, _): &Key| from == NOBODY || certain.is_some_and(|end| end == from || end == to);
+    let counts = progress.into_iter().filter(|(key, progress)| is_certain(key) || progress.is_stream(key.2));
+    counts.map(|(key, progress)| (key, progress.count)).collect()
+}

@@ -1,0 +1,35 @@
+//! Interarrival jitter of a direction by RTP timestamps, stream by stream (RFC 3550 section 6.4.1).
+
+use crate::session::{Direction, Fate};
+use std::collections::BTreeMap;
+use tidegate_core::Kind;
+use tidegate_sim::record::jitter::Jitter;
+
+/// Mean and largest jitter of audio and video in ms; `None` where no stream has two packets and a clock rate that is known.
+#[must_use]
+pub(crate) fn media_jitter(direction: &Direction) -> (Option<f64>, Option<f64>) {
+    let mut arrivals: Vec<(i64, u32, u32)> = Vec::new();
+    for packet in direction.packets.iter().filter(|packet| matches!(packet.kind, Kind::Audio | Kind::Video)) {
+        if let Fate::Arrived(at) = packet.fate {
+            arrivals.push((at, packet.rtp.ssrc, packet.rtp.timestamp));
+        }
+    }
+    arrivals.sort_by_key(|&(at, ..)| at);
+    let mut streams: BTreeMap<u32, (u32, Jitter)> = BTreeMap::new();
+    for (at, ssrc, timestamp) in arrivals {
+        let Some(clock) = direction.media.get(&ssrc).and_then(|media| media.clock) else { continue };
+        // in units of the timestamp, modulo 2^32 (RFC 3550 appendix A.8)
+        let now = (i128::from(at) * i128::from(clock) / 1_000_000_000) as u32;
+        let transit = now.wrapping_sub(timestamp);
+        streams
+            .entry(ssrc)
+            .and_modify(|(last, jitter)| {
+                let difference = (transit.wrapping_sub(*last) as i32).unsigned_abs();
+                *last = transit;
+                jitter.add(f64::from(difference) * 1e3 / f64::from(clock));
+            })
+            .or_insert((transit, Jitter::default()));
+    }
+    let jitters: Vec<Jitter> = streams.into_values().map(|(_, jitter)| jitter).collect();
+    Jitter::of(&jitters)
+}

@@ -1,0 +1,604 @@
+"""Captures as strangers have them: what is a call, what wraps it, what is in them twice, and where they were made."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from support import shared
+from support.captures import (
+    COOKED,
+    COUNT,
+    ETHERNET,
+    LOST,
+    PORT,
+    RAW,
+    A,
+    B,
+    Passed,
+    address,
+    call,
+    datagram,
+    ipv4,
+    pcap,
+    pcapng,
+    rtp,
+    udp,
+)
+from tidegate import InputError, Run
+from tidegate.recordings import imported
+
+START = 1_700_000_000.0
+MACS = bytes(range(12))
+
+
+def read(folder: Path, data: bytes, name: str = "call.pcap", *, at: str | None = None, rtp: str | None = None) -> Run:
+    (folder / name).write_bytes(data)
+    return imported([folder / name], at=at, rtp=rtp)
+
+
+def ethernet(kind: int, payload: bytes) -> bytes:
+    return MACS + struct.pack("!H", kind) + payload
+
+
+def remarks(run: Run) -> str:
+    return " ".join(remark["says"] for remark in run.summary["notes"])
+
+
+# --- what is a call -------------------------------------------------------------------------------
+
+
+def dns(n: int) -> bytes:
+    return struct.pack("!HHHHHH", 0x8000 + 97 * n % 0x4000, 0x0100, 1, 0, 0, 0) + b"\7example\3com\0\0\1\0\1"
+
+
+def netbios(n: int) -> bytes:
+    return struct.pack("!HHHHHH", 0x8000 + n, 0x0110, 1, 0, 0, 0) + bytes(38)
+
+
+def ntp(n: int) -> bytes:
+    return bytes([0xA3, 2, 6, 0xEC]) + struct.pack("!II", 0x100, 0x200) + bytes(28) + struct.pack("!Q", n << 32)
+
+
+def ike(n: int) -> bytes:
+    return b"\x91\x22\x33\x44\x55\x66\x77\x88" + bytes(8) + bytes([33, 0x20, 34, 8]) + struct.pack("!II", n, 28)
+
+
+def nfs(n: int) -> bytes:
+    return struct.pack("!IIIIII", 0x80000000 + n, 0, 2, 100003, 3, 1) + bytes(40)
+
+
+def esp(n: int) -> bytes:
+    return struct.pack("!II", 0x80112233, n) + random.Random(n).randbytes(64)
+
+
+def vpn(n: int) -> bytes:
+    return bytes([0x80]) + random.Random(n).randbytes(80)
+
+
+OTHERS = {
+    "DNS": (dns, 53),
+    "NetBIOS": (netbios, 137),
+    "NTP": (ntp, 123),
+    "IKE": (ike, 500),
+    "NFS": (nfs, 2049),
+    "IPsec": (esp, 4500),
+    "datagrams to port 7000": (vpn, 7000),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_protocols_are_no_call_whatever_their_first_bits(name: str, tmp_path: Path) -> None:
+    payload, port = OTHERS[name]
+    packets = [(START + n / 10, udp(A, "192.0.2.9", payload(n), ports=(port, port))) for n in range(200)]
+    with pytest.raises(
+        InputError, match=f"found no RTP but 200 {name}; expected a call: at least 3 packets of one SSRC"
+    ):
+        read(tmp_path, pcap(packets))
+    # nor do they hide one
+    speech = [(START + n / 50, udp(A, B, rtp(n, 0x1234567))) for n in range(9)]
+    run = read(tmp_path, pcap(packets + speech))
+    assert run.summary["flows"][0]["packets_sent"] == 9
+    assert f"the call between {A} and {B}: 9 RTP packets in 1 stream" in remarks(run)
+    assert f"left out of the capture: 200 {name}" in remarks(run)
+
+
+def test_rtp_beside_others_on_one_port_stays_found(tmp_path: Path) -> None:
+    mixed = [(packet.at, packet.ip()) for packet in call()]
+    mixed += [(START + n / 40, udp(A, B, vpn(n))) for n in range(80)]
+    run = read(tmp_path, pcap(mixed))
+    assert [flow["packets_sent"] for flow in run.summary["flows"]] == [COUNT, COUNT]
+
+
+def test_two_packets_are_a_call_only_where_the_user_says_so(tmp_path: Path) -> None:
+    both = pcap([(START, udp(A, B, rtp(1, 7))), (START + 0.02, udp(B, A, rtp(1, 9)))])
+    with pytest.raises(InputError, match=rf"found no RTP but 2 datagrams to port 5000.*pass --rtp {B}:5000"):
+        read(tmp_path, both)
+    for end in (A, B):
+        run = read(tmp_path, both, rtp=f"{end}:5000")
+        assert [flow["packets_sent"] for flow in run.summary["flows"]] == [1, 1]
+    for wrong in ("here", "192.0.2.1", "192.0.2.1:70000"):
+        with pytest.raises(InputError, match=f"rtp: found {wrong}; expected an address and a port"):
+            read(tmp_path, both, rtp=wrong)
+    three = pcap([(START + n / 50, udp(A, B, rtp(n, 7))) for n in range(3)])
+    assert read(tmp_path, three).summary["flows"][0]["packets_sent"] == 3
+
+
+def test_one_key_of_a_telephone_is_a_call(tmp_path: Path) -> None:
+    """RFC 4733: all packets of an event have the timestamp of its beginning."""
+    event = [(START + n / 50, udp(A, B, rtp(n, 0x1234567, 16, stamp=0x456789, kind=101))) for n in range(10)]
+    assert read(tmp_path, pcap(event)).summary["flows"][0]["packets_sent"] == 10
+
+
+# --- what wraps it --------------------------------------------------------------------------------
+
+
+def gtp(ip: bytes) -> bytes:
+    return udp(
+        "198.51.100.1",
+        "198.51.100.2",
+        bytes([0x32, 255, 0, 4 + len(ip)]) + bytes(4) + b"\0\1\0\0" + ip,
+        ports=(2152, 2152),
+    )
+
+
+def vxlan(ip: bytes) -> bytes:
+    return udp("198.51.100.1", "198.51.100.2", b"\x08\0\0\0\0\0\x2a\0" + ethernet(0x0800, ip), ports=(41000, 4789))
+
+
+def geneve(ip: bytes) -> bytes:
+    return udp(
+        "198.51.100.1", "198.51.100.2", b"\1\0\x65\x58\0\0\x2a\0" + bytes(4) + ethernet(0x0800, ip), ports=(41000, 6081)
+    )
+
+
+def radio(ip: bytes, qos: bool = True) -> bytes:
+    head = bytes([0x88 if qos else 0x08, 1, 0, 0]) + bytes(18) + b"\0\0" + (bytes(2) if qos else b"")
+    return head + b"\xaa\xaa\x03\0\0\0\x08\0" + ip
+
+
+TUNNEL = ("198.51.100.1", "198.51.100.2")
+WRAPPERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "ethernet": (ETHERNET, lambda ip: ethernet(0x0800, ip)),
+    "two VLANs": (ETHERNET, lambda ip: ethernet(0x88A8, b"\0\1\x81\0\0\2\x08\0" + ip)),
+    "PPPoE": (ETHERNET, lambda ip: ethernet(0x8864, struct.pack("!BBHHH", 0x11, 0, 1, 2 + len(ip), 0x21) + ip)),
+    "MPLS": (ETHERNET, lambda ip: ethernet(0x8847, b"\0\1\0\x40\0\2\1\x40" + ip)),
+    "MPLS pseudowire": (ETHERNET, lambda ip: ethernet(0x8847, b"\0\2\1\x40" + bytes(4) + ethernet(0x0800, ip))),
+    "GRE": (RAW, lambda ip: ipv4(*TUNNEL, b"\x20\0\x08\0\0\0\0\7" + ip, protocol=47)),
+    "GRE with Ethernet": (RAW, lambda ip: ipv4(*TUNNEL, b"\0\0\x65\x58" + ethernet(0x0800, ip), protocol=47)),
+    "ERSPAN": (RAW, lambda ip: ipv4(*TUNNEL, b"\x10\0\x88\xbe\0\0\0\1" + bytes(8) + ethernet(0x0800, ip), protocol=47)),
+    "IP in IP": (RAW, lambda ip: ipv4(*TUNNEL, ip, protocol=4)),
+    "VXLAN": (RAW, vxlan),
+    "Geneve": (RAW, geneve),
+    "GTP-U": (RAW, gtp),
+    "PPP": (9, lambda ip: b"\xff\x03\0\x21" + ip),
+    "PPP, compressed": (9, lambda ip: b"\x21" + ip),
+    "802.11": (105, radio),
+    "radiotap": (127, lambda ip: b"\0\0\x09\0\0\0\0\0\0" + radio(ip, qos=False)),
+    "cooked": (COOKED, lambda ip: bytes(14) + b"\x08\0" + ip),
+    "loopback": (0, lambda ip: b"\2\0\0\0" + ip),
+}
+
+
+def counts(run: Run) -> list[tuple[str, int, int | None, float | None]]:
+    return [
+        (flow["flow"], flow["packets_sent"], flow.get("packets_received"), flow.get("loss_fraction"))
+        for flow in run.summary["flows"]
+    ]
+
+
+PLAIN = [("outgoing", COUNT, None, None), ("incoming", COUNT, COUNT - len(LOST), len(LOST) / COUNT)]
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_what_wraps_a_call_is_taken_off(name: str, tmp_path: Path) -> None:
+    link, wrap = WRAPPERS[name]
+    run = read(tmp_path, pcap([(packet.at, wrap(packet.ip())) for packet in call()], link))
+    assert counts(run) == PLAIN
+    plain = read(tmp_path, pcap([(packet.at, packet.ip()) for packet in call()]))
+    for metric in ("receive_rate_bps", "media_jitter_ms_mean", "media_jitter_ms_max"):
+        assert run.metrics("incoming")[metric] == plain.metrics("incoming")[metric]
+
+
+@pytest.mark.parametrize("kind", [6, 2])
+def test_packet_blocks_of_pcapng_old_and_new(kind: int, tmp_path: Path) -> None:
+    rows = [(packet.at, 0, packet.ip()) for packet in call()]
+    assert counts(read(tmp_path, pcapng(rows, kind=kind))) == PLAIN
+
+
+def test_packets_without_times_are_told(tmp_path: Path) -> None:
+    rows = [(packet.at, 0, packet.ip()) for packet in call()]
+    with pytest.raises(InputError, match="Simple Packet Block"):
+        read(tmp_path, pcapng(rows, kind=3))
+
+
+def channel(payload: bytes, *, pad: bool = False) -> bytes:
+    return struct.pack("!HH", 0x4001, len(payload)) + payload + (bytes(-len(payload) % 4) if pad else b"")
+
+
+def indication(payload: bytes, kind: int) -> bytes:
+    peer = struct.pack("!HHBBHI", 0x0012, 8, 0, 1, 4000, 5)
+    data = struct.pack("!HH", 0x0013, len(payload)) + payload + bytes(-len(payload) % 4)
+    return struct.pack("!HHI", kind, len(peer) + len(data), 0x2112A442) + bytes(12) + peer + data
+
+
+@pytest.mark.parametrize("form", ["channels", "padded channels", "indications"])
+def test_a_call_through_turn(form: str, tmp_path: Path) -> None:
+    packets = []
+    for packet in call():
+        # an odd length, so that padding shows
+        payload = packet.payload[:-1]
+        kind = 0x16 if packet.source == A else 0x17
+        wrapped = (
+            indication(payload, kind) if form == "indications" else channel(payload, pad=form == "padded channels")
+        )
+        packets.append((packet.at, udp(packet.source, packet.target, wrapped, ports=(3478, 3478), hops=packet.hops)))
+    run = read(tmp_path, pcap(packets))
+    assert counts(run) == PLAIN
+    assert f"{2 * COUNT - len(LOST)} datagrams of the call went through a TURN server" in remarks(run)
+
+
+def fragments(packet: Passed, number: int) -> list[bytes]:
+    whole = datagram(packet.payload)
+    parts = [whole[:64], whole[64:128], whole[128:]]
+    places = [0x2000, 0x2008, 0x0010]
+    return [
+        ipv4(packet.source, packet.target, part, hops=packet.hops, place=place, id_=number)
+        for part, place in zip(parts, places, strict=True)
+    ]
+
+
+def test_fragments_are_put_together(tmp_path: Path) -> None:
+    draw = random.Random(4)
+    packets = []
+    for number, packet in enumerate(call()):
+        parts = fragments(packet, number)
+        draw.shuffle(parts)
+        packets += [(packet.at + n / 1e4, part) for n, part in enumerate(parts)]
+    run = read(tmp_path, pcap(packets))
+    assert counts(run) == PLAIN
+    # each fragment has a header of IP
+    assert run.metrics("outgoing")["bytes_sent"] == COUNT * (3 * 20 + 8 + 172)
+
+
+def test_first_fragments_alone_are_read_as_far_as_they_go(tmp_path: Path) -> None:
+    """A capture filter by ports has no others."""
+    packets = [(packet.at, fragments(packet, number)[0]) for number, packet in enumerate(call())]
+    run = read(tmp_path, pcap(packets))
+    assert counts(run) == PLAIN
+    assert "first IP fragments without the others" in remarks(run)
+
+
+def segments(
+    stream: bytes, flow: tuple[str, str, int], times: list[tuple[int, float]], draw: random.Random
+) -> list[tuple[float, bytes]]:
+    """TCP that carries a stream: cut anywhere, some of it out of order, some of it twice. `times` has when each byte is ready."""
+    source, target, hops = flow
+    sent, offset, begin = [], 0, 2**32 - 5000
+    while offset < len(stream):
+        size = draw.choice([100, 180, 400])
+        at = next(time for end, time in times if end >= min(offset + size, len(stream)))
+        head = struct.pack("!HHIIBBHHH", PORT, PORT, (begin + offset) % 2**32, 0, 0x50, 0x18, 9999, 0, 0)
+        frame = ipv4(source, target, head + stream[offset : offset + size], protocol=6, hops=hops)
+        late = 0.002 if draw.random() < 0.1 else 0.0
+        sent.append((at + late, frame))
+        if draw.random() < 0.1:
+            sent.append((at + 0.05, frame))
+        offset += size
+    return sent
+
+
+FRAMES: dict[str, Callable[[bytes], bytes]] = {
+    "RFC 4571": lambda payload: struct.pack("!H", len(payload)) + payload,
+    "RTSP": lambda payload: b"$\0" + struct.pack("!H", len(payload)) + payload,
+    "TURN": lambda payload: channel(payload, pad=True),
+}
+
+
+@pytest.mark.parametrize("form", FRAMES)
+def test_rtp_over_tcp(form: str, tmp_path: Path) -> None:
+    draw = random.Random(form)
+    packets = []
+    for source, target, hops in ((A, B, 64), (B, A, 60)):
+        stream, times = b"", []
+        if form == "RTSP":
+            stream = b"RTSP/1.0 200 OK\r\nCSeq: 4\r\nContent-Length: 5\r\n\r\nv=0\r\n"
+        for packet in call():
+            if packet.source == source:
+                stream += FRAMES[form](packet.payload[:-1])
+                times.append((len(stream), packet.at))
+        packets += segments(stream, (source, target, hops), times, draw)
+    run = read(tmp_path, pcap(packets))
+    assert counts(run) == PLAIN
+    assert "went through TCP" in remarks(run)
+
+
+def test_other_tcp_is_no_call(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    stream = draw.randbytes(300_000)
+    with pytest.raises(InputError, match=r"found no RTP but \d+ TCP"):
+        read(tmp_path, pcap(segments(stream, (A, B, 64), [(len(stream), START)], draw)))
+
+
+# --- right numbers --------------------------------------------------------------------------------
+
+
+def jitter(arrivals: list[tuple[float, int]], clock: int) -> list[float]:
+    """RFC 3550 section 6.4.1, in ms."""
+    transits = [1e3 * (at - START) - 1e3 * stamp / clock for at, stamp in arrivals]
+    values = [0.0]
+    for before, after in pairwise(transits):
+        values.append(values[-1] + (abs(after - before) - values[-1]) / 16)
+    return values[1:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "clock"), [(0, 8000), (9, 8000), (96, 8000), (96, 16000), (96, 48000), (10, 44100), (96, 32000)]
+)
+def test_jitter_is_by_the_clock_of_the_payload_and_by_stream(kind: int, clock: int, tmp_path: Path) -> None:
+    draw = random.Random(clock)
+    packets: list[tuple[float, bytes]] = []
+    expected: list[float] = []
+    for ssrc, origin in ((0xAAAA0001, 0), (0xBBBB0002, 4_000_000_000)):
+        arrivals = []
+        for n in range(300):
+            at, stamp = START + n / 50 + draw.uniform(0, 0.01), n * clock // 50
+            arrivals.append((at, stamp))
+            packets.append((at, udp(B, A, rtp(n, ssrc, stamp=origin + stamp, kind=kind), hops=60)))
+        expected += jitter(arrivals, clock)
+    metrics = read(tmp_path, pcap(packets)).metrics("incoming")
+    # a unit of the clock
+    assert metrics["media_jitter_ms_mean"] == pytest.approx(sum(expected) / len(expected), abs=1e3 / clock)
+    assert metrics["media_jitter_ms_max"] == pytest.approx(max(expected), abs=1e3 / clock)
+
+
+def test_a_clock_that_nothing_tells_gives_no_jitter(tmp_path: Path) -> None:
+    packets = [(START + n / 50, udp(B, A, rtp(n, 7, stamp=1300 * n, kind=96), hops=60)) for n in range(100)]
+    run = read(tmp_path, pcap(packets))
+    assert "media_jitter_ms_mean" not in run.metrics("incoming")
+    assert "the clock rate of 1 streams is not known" in remarks(run)
+
+
+def test_a_session_description_tells_the_clock(tmp_path: Path) -> None:
+    sdp = f"v=0\r\nc=IN IP4 {A}\r\nm=audio {PORT} RTP/AVP 96\r\na=rtpmap:96 L16/65000/1\r\n".encode()
+    packets = [(START + n / 50, udp(B, A, rtp(n, 7, stamp=1300 * n, kind=96), hops=60)) for n in range(100)]
+    invite = (START - 1, udp(A, B, b"INVITE sip:b@example.com SIP/2.0\r\n\r\n" + sdp, ports=(5060, 5060)))
+    assert read(tmp_path, pcap([invite, *packets])).metrics("incoming")["media_jitter_ms_mean"] < 0.1
+
+
+def test_gaps_where_the_capture_was_made_are_told(tmp_path: Path) -> None:
+    # one place at a sender: what is missing was lost before it, or not captured
+    packets = [(START + n / 50, udp(A, B, rtp(n, 0x99999))) for n in range(100) if n % 10 != 5]
+    run = read(tmp_path, pcap(packets))
+    assert "10 of 100 sequence numbers (10.0 %) are missing at the place of capture" in remarks(run)
+    assert "loss_fraction" not in run.metrics("outgoing")
+
+
+@pytest.mark.parametrize("hops", [59, 118, 250])
+def test_a_lone_sender_whose_packets_passed_routers_is_far(hops: int, tmp_path: Path) -> None:
+    data = pcap([(START + n / 50, udp(A, B, rtp(n, 0x99999), hops=hops)) for n in range(100) if n % 10 != 5])
+    assert counts(read(tmp_path, data)) == [("incoming", 100, 90, 0.1)]
+    assert counts(read(tmp_path, data, at="sender")) == [("outgoing", 90, None, None)]
+
+
+def test_the_user_says_where_the_capture_was_made(tmp_path: Path) -> None:
+    data = pcap([(packet.at, packet.ip()) for packet in call()])
+    assert counts(read(tmp_path, data, at="sender")) == PLAIN
+    assert [row[:3] for row in counts(read(tmp_path, data, at="receiver"))] == [
+        ("outgoing", 97, None),
+        ("incoming", 100, 100),
+    ]
+    middle = counts(read(tmp_path, data, at="middle"))
+    assert middle == [("outgoing", 100, 100, 0.0), ("incoming", 100, 97, 0.03)]
+    with pytest.raises(InputError, match="at: found top; expected sender, receiver or middle"):
+        read(tmp_path, data, at="top")
+
+
+@pytest.mark.parametrize("form", ["cooked", "flags"])
+def test_the_direction_in_the_file_tells_the_near_end(form: str, tmp_path: Path) -> None:
+    """All hop limits alike, as in one network; what comes in is marked so."""
+    rows = [(packet.at, packet.source == B, udp(packet.source, packet.target, packet.payload)) for packet in call()]
+    if form == "cooked":
+        data = pcap(
+            [(at, bytes([0, 4 if leaves else 0]) + bytes(12) + b"\x08\0" + ip) for at, leaves, ip in rows], COOKED
+        )
+    else:
+        # one interface a direction, each with its own flags
+        parts = [
+            pcapng([(at, 0, ip) for at, leaves, ip in rows if leaves == way], flags=2 if way else 1)
+            for way in (True, False)
+        ]
+        data = b"".join(parts)
+    assert [row[:2] for row in counts(read(tmp_path, data))] == [("outgoing", 97), ("incoming", 100)]
+    assert "by the direction that the file has" in remarks(read(tmp_path, data))
+
+
+# --- what is in them twice ------------------------------------------------------------------------
+
+
+def test_a_mirrored_port_counts_once(tmp_path: Path) -> None:
+    packets = [(packet.at + lag, packet.ip()) for packet in call() for lag in (0.0, 10e-6)]
+    run = read(tmp_path, pcap(packets))
+    assert counts(run) == PLAIN
+    assert f"{2 * COUNT - len(LOST)} packets are in the capture a second time" in remarks(run)
+
+
+def test_several_interfaces_of_a_router_count_once(tmp_path: Path) -> None:
+    rows = [
+        (packet.at + lag, interface, udp(packet.source, packet.target, packet.payload, hops=packet.hops - interface))
+        for packet in call()
+        for interface, lag in ((0, 0.0), (1, 80e-6))
+    ]
+    assert counts(read(tmp_path, pcapng(sorted(rows)))) == PLAIN
+
+
+def test_what_the_network_doubles_stays(tmp_path: Path) -> None:
+    packets = [(packet.at, packet.ip()) for packet in call()]
+    doubled = [(at + 20e-6, ip) for at, ip in packets[::20]]
+    run = read(tmp_path, pcap(packets + doubled))
+    assert sum(flow["packets_sent"] for flow in run.summary["flows"]) > 2 * COUNT
+    assert "a second time" not in remarks(run)
+
+
+def both_places(delay: float = 0.03) -> list[tuple[float, int, Passed]]:
+    """The call at both of its ends: time, place (0 at A, 1 at B), packet; hop limits of each place, and a queue on the way."""
+    rows = []
+    for n in range(200):
+        wait = delay + 0.004 * (n % 5)
+        out, back = rtp(n, 0x11223344), rtp(n, 0x55667788, 132)
+        rows.append((START + n / 50, 0, Passed(START + n / 50, A, B, out, 64)))
+        if n % 20 != 7:
+            rows.append((START + n / 50 + wait, 1, Passed(START + n / 50 + wait, A, B, out, 60)))
+        rows.append((START + n / 50 + 0.005, 1, Passed(START + n / 50 + 0.005, B, A, back, 64)))
+        rows.append((START + n / 50 + 0.005 + wait, 0, Passed(START + n / 50 + 0.005 + wait, B, A, back, 60)))
+    return rows
+
+
+@pytest.mark.parametrize("told_by", ["interfaces", "hop limits", "order"])
+def test_two_places_in_one_file_are_told_apart(told_by: str, tmp_path: Path) -> None:
+    rows = [
+        (
+            at,
+            place if told_by == "interfaces" else 0,
+            udp(p.source, p.target, p.payload, hops=64 if told_by == "order" else p.hops),
+        )
+        for at, place, p in both_places()
+    ]
+    run = read(tmp_path, pcapng(sorted(rows)))
+    assert "it was made at two places" in remarks(run)
+    outgoing, incoming = run.metrics("outgoing"), run.metrics("incoming")
+    assert (outgoing["packets_sent"], incoming["packets_sent"]) == (200, 200)
+    assert outgoing["loss_fraction"] == pytest.approx(0.05, abs=0.006)
+    assert incoming["loss_fraction"] == 0
+    for way in (outgoing, incoming):
+        assert way["one_way_delay_ms_p50"] == pytest.approx(38, abs=1.1)
+
+
+@pytest.mark.parametrize("step", [0.25, -0.25])
+def test_a_clock_that_was_set_gives_no_delays(step: float, tmp_path: Path) -> None:
+    sides: list[list[tuple[float, bytes]]] = [[], []]
+    for at, place, packet in both_places():
+        sides[place].append((at + (step if place == 1 and at > START + 2 else 0), packet.ip()))
+    for name, rows in zip("ab", sides, strict=True):
+        (tmp_path / f"{name}.pcap").write_bytes(pcap(rows))
+    run = imported([tmp_path / "a.pcap", tmp_path / "b.pcap"])
+    assert (
+        f"the clock of one capture point was set by {1e3 * step:+.1f} ms at about 2 s: delays are not known"
+        in remarks(run)
+    )
+    outgoing = run.metrics("outgoing")
+    assert "one_way_delay_ms_p50" not in outgoing
+    assert outgoing["packets_sent"] == 200
+    # what was sent while the clock had not got so far yet may be lost or not
+    assert outgoing["loss_fraction"] == pytest.approx(0.05, abs=0.012)
+
+
+# --- what cannot be read --------------------------------------------------------------------------
+
+
+def test_extensions_that_do_not_parse_are_skipped(tmp_path: Path) -> None:
+    """RFC 6904 encrypts their contents; the length stays."""
+    draw = random.Random(2)
+    packets = []
+    for packet in call():
+        head, rest = bytearray(packet.payload[:12]), packet.payload[12:]
+        head[0] |= 0x10
+        extension = b"\xbe\xde\0\4" + draw.randbytes(16)
+        packets.append((packet.at, udp(packet.source, packet.target, bytes(head) + extension + rest, hops=packet.hops)))
+    assert counts(read(tmp_path, pcap(packets))) == PLAIN
+
+
+def test_what_was_cut_too_short_was_not_lost(tmp_path: Path) -> None:
+    packets = []
+    for n, packet in enumerate(call()):
+        frame = packet.ip()
+        packets.append((packet.at, frame[: 28 + 9] if n % 9 == 4 else frame))
+    run = read(tmp_path, pcap(packets))
+    incoming = run.metrics("incoming")
+    assert incoming["loss_fraction"] == 0
+    assert "could not be read, so that their fate is not known" in remarks(run)
+
+
+# --- dumps of RTP ---------------------------------------------------------------------------------
+
+
+def test_rtpdump(tmp_path: Path) -> None:
+    rows = [packet for packet in call() if packet.source == B]
+    data = b"#!rtpplay1.0 192.0.2.1/5000\n" + struct.pack("!IIIHH", int(START), 0, 0, PORT, 0)
+    for packet in rows:
+        data += struct.pack("!HHI", 8 + len(packet.payload), len(packet.payload), round(1e3 * (packet.at - START)))
+        data += packet.payload
+    run = read(tmp_path, data, "call.rtpdump")
+    assert counts(run) == PLAIN[1:]
+    assert run.about["imported"]["begun_ms"] == pytest.approx(1e3 * START + 10)
+    # headers alone (rtpdump -F header), and a file that was cut
+    assert counts(read(tmp_path, data[: len(data) // 2], "cut.rtpdump"))[0][0] == "incoming"
+    with pytest.raises(InputError, match="the first line does not end"):
+        read(tmp_path, b"#!rtpplay1.0 " + b"x" * 500, "wrong.rtpdump")
+
+
+def test_a_recording_of_janus(tmp_path: Path) -> None:
+    about = json.dumps({"t": "a", "c": "pcmu", "s": round(1e6 * START) - 5, "u": round(1e6 * START)}).encode()
+    data = b"MJR00002" + struct.pack("!H", len(about)) + about
+    for packet in call():
+        if packet.source == B:
+            data += b"MEET" + struct.pack("!IH", round(1e3 * (packet.at - START)), len(packet.payload)) + packet.payload
+    run = read(tmp_path, data, "call.mjr")
+    assert counts(run) == PLAIN[1:]
+    assert 1 < run.metrics("incoming")["media_jitter_ms_mean"] < 3
+    with pytest.raises(InputError, match="an old Janus, which has no times of arrival"):
+        read(tmp_path, b"MEETECHO" + bytes(100), "old.mjr")
+    with pytest.raises(InputError, match="found a recording of data or text"):
+        read(tmp_path, b"MJR00002\0\x0a" + b'{"t": "d"}', "data.mjr")
+
+
+# --- the cases of others --------------------------------------------------------------------------
+
+CASES: dict[str, tuple[dict[str, str], dict[str, tuple[float, float]]]] = {
+    # name: options, metrics of the last flow with their tolerances
+    "jitter-g711-8khz.pcap": ({}, {"media_jitter_ms_mean": (2.65, 0.02), "media_jitter_ms_max": (11.26, 0.02)}),
+    "jitter-g711-30ms.pcap": ({}, {"media_jitter_ms_mean": (4.64, 0.02), "media_jitter_ms_max": (21.13, 0.02)}),
+    "jitter-two-ssrcs.pcap": ({}, {"media_jitter_ms_max": (52.4, 1.0), "packets_received": (241, 0)}),
+    "netbios-beside-g711.pcap": ({}, {"packets_sent": (9, 0)}),
+    "netbios-beside-g711-cut62.pcap": ({}, {"packets_sent": (9, 0)}),
+    "duplicates-phone-sll.pcap": ({}, {"packets_received": (151, 0), "receive_rate_bps": (19_200, 200)}),
+    "duplicates-span-port.pcap": ({}, {"packets_received": (17, 0), "receive_rate_bps": (85_000, 100)}),
+    "oneway-ttl59-14-lost.pcap": ({}, {"packets_sent": (354, 0), "packets_received": (340, 0)}),
+    "oneway-vp9-279-lost.pcap": ({"at": "receiver"}, {"packets_sent": (595, 0), "packets_received": (316, 0)}),
+    "report-crash-2-packets.pcap": ({"rtp": "192.0.2.2:35560"}, {"packets_received": (1, 0)}),
+    "pppoe.pcap": ({}, {"packets_received": (105, 0)}),
+    "gtp-u.pcap": ({}, {"packets_received": (105, 0)}),
+    "pcapng-packet-blocks.pcapng": ({}, {"packets_received": (105, 0)}),
+    "merged.pcap": ({}, {"packets_sent": (222, 0), "one_way_delay_ms_p95": (32.5, 0.2)}),
+    "frag.pcap": ({}, {"packets_sent": (267, 0), "loss_fraction": (0, 0)}),
+    "encext-r.pcap": ({}, {"packets_received": (445, 0), "loss_fraction": (0, 0)}),
+    "simulcast-r.pcap": ({}, {"packets_received": (432, 0), "media_jitter_ms_max": (16.6, 0.2)}),
+    "turn.pcap": ({}, {"packets_sent": (446, 0), "one_way_delay_ms_p95": (32.5, 0.2)}),
+    "turn-channels.pcap": ({}, {"packets_received": (14, 0)}),
+    "libwebrtc-vp8.rtpdump": ({}, {"packets_received": (2, 0)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases_of_others(name: str) -> None:
+    options, expected = CASES[name]
+    file = shared() / "cases" / "captures" / name
+    run = imported([file], at=options.get("at"), rtp=options.get("rtp"))
+    for metric, (value, tolerance) in expected.items():
+        assert run.summary["flows"][-1][metric] == pytest.approx(value, abs=tolerance), metric
+
+
+@pytest.mark.parametrize("name", ["nbns.pcap", "report-crash-2-packets.pcap"])
+def test_cases_without_a_call(name: str) -> None:
+    with pytest.raises(InputError, match="found no RTP but"):
+        imported([shared() / "cases" / "captures" / name])
+
+
+def test_addresses_are_of_four_bytes() -> None:
+    assert address(A) == b"\xc0\0\2\1"
