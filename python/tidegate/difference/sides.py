@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from tidegate.comparison import Comparison
@@ -230,10 +231,11 @@ def _inputs(runs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def _listed(seeds: Sequence[int]) -> str:
     """Seeds in a few words.
 
-    >>> _listed([1, 2, 3]), _listed([2, 5]), _listed([7])
-    ('1 to 3', '2, 5', '7')
+    >>> _listed([1, 2, 3]), _listed([2, 5]), _listed([7]), _listed([1, 2, 2**63])
+    ('1 to 3', '2, 5', '7', '1, 2, 9223372036854775808')
     """
-    if len(seeds) > 2 and list(seeds) == [*range(seeds[0], seeds[-1] + 1)]:  # noqa: PLR2004
+    # the list of a result may end at a seed of 2^63
+    if len(seeds) > 2 and all(after - before == 1 for before, after in pairwise(seeds)):  # noqa: PLR2004
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
 
