@@ -215,6 +215,7 @@ mod tests {
             payload_type: 96,
             marker: false,
             padding: false,
+            path: 0,
         }
     }
 

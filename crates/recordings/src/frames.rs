@@ -188,6 +188,7 @@ mod tests {
                 payload_type: 96,
                 marker: part == 2,
                 padding: false,
+                path: 0,
             };
             let fate = if gone { Fate::Lost } else { Fate::Arrived(sent + 20 * MILLI) };
             Packet { rtp, kind: Kind::Video, sent, fate, ecn: Ecn::NotEct }

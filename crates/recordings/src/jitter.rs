@@ -8,21 +8,21 @@ use tidegate_sim::record::jitter::Jitter;
 /// Mean and largest jitter of audio and video in ms; `None` where no stream has two packets and a clock rate that is known.
 #[must_use]
 pub(crate) fn media_jitter(direction: &Direction) -> (Option<f64>, Option<f64>) {
-    let mut arrivals: Vec<(i64, u32, u32)> = Vec::new();
+    let mut arrivals: Vec<(i64, (u32, u16), u32)> = Vec::new();
     for packet in direction.packets.iter().filter(|packet| matches!(packet.kind, Kind::Audio | Kind::Video)) {
         if let Fate::Arrived(at) = packet.fate {
-            arrivals.push((at, packet.rtp.ssrc, packet.rtp.timestamp));
+            arrivals.push((at, (packet.rtp.ssrc, packet.rtp.path), packet.rtp.timestamp));
         }
     }
     arrivals.sort_by_key(|&(at, ..)| at);
-    let mut streams: BTreeMap<u32, (u32, Jitter)> = BTreeMap::new();
-    for (at, ssrc, timestamp) in arrivals {
-        let Some(clock) = direction.media.get(&ssrc).and_then(|media| media.clock) else { continue };
+    let mut streams: BTreeMap<(u32, u16), (u32, Jitter)> = BTreeMap::new();
+    for (at, stream, timestamp) in arrivals {
+        let Some(clock) = direction.media.get(&stream.0).and_then(|media| media.clock) else { continue };
         // in units of the timestamp, modulo 2^32 (RFC 3550 appendix A.8)
         let now = (i128::from(at) * i128::from(clock) / 1_000_000_000) as u32;
         let transit = now.wrapping_sub(timestamp);
         streams
-            .entry(ssrc)
+            .entry(stream)
             .and_modify(|(last, jitter)| {
                 let difference = (transit.wrapping_sub(*last) as i32).unsigned_abs();
                 *last = transit;

@@ -34,6 +34,8 @@ pub struct Rtp {
     pub marker: bool,
     /// Whether it carries only padding.
     pub padding: bool,
+    /// Number of its pair of ports in the direction: one SSRC may be of different streams on different ports.
+    pub path: u16,
 }
 
 /// A datagram of RTCP that passed the capture point.
@@ -112,6 +114,7 @@ impl Point {
                 payload_type: packet.payload_type,
                 marker: packet.marker,
                 padding: packet.payload == 0,
+                path: 0,
             };
             packets.iter().map(convert).collect()
         };

@@ -281,6 +281,7 @@ mod tests {
                 payload_type: 96,
                 marker: false,
                 padding: false,
+                path: 0,
             };
             Packet { rtp, kind: Kind::Video, sent, fate: Fate::Unknown, ecn: Ecn::NotEct }
         };

@@ -116,6 +116,15 @@ def test_rtp_beside_others_on_one_port_stays_found(tmp_path: Path) -> None:
     assert [flow["packets_sent"] for flow in run.summary["flows"]] == [COUNT, COUNT]
 
 
+def test_one_ssrc_on_two_ports_is_two_streams(tmp_path: Path) -> None:
+    packets = [
+        (START + n / 50 + port / 1e7, udp(B, A, rtp(n + 1000 * (port - 6000), 7), ports=(port, port), hops=60))
+        for n in range(50)
+        for port in (6000, 6001)
+    ]
+    assert counts(read(tmp_path, pcap(packets))) == [("incoming", 100, 100, 0.0)]
+
+
 def test_two_packets_are_a_call_only_where_the_user_says_so(tmp_path: Path) -> None:
     both = pcap([(START, udp(A, B, rtp(1, 7))), (START + 0.02, udp(B, A, rtp(1, 9)))])
     with pytest.raises(InputError, match=rf"found no RTP but 2 datagrams to port 5000.*pass --rtp {B}:5000"):

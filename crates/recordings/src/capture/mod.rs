@@ -232,7 +232,10 @@ impl<'a> Capture<'a> {
                 }
             }
             let ids = extensions::find(headers.iter().map(|(datagram, header)| (datagram.at, header)));
+            let mut paths: BTreeMap<(SocketAddr, SocketAddr), u16> = BTreeMap::new();
             let rtp = headers.iter().map(|(datagram, header)| {
+                let count = paths.len() as u16;
+                let path = *paths.entry((datagram.from, datagram.to)).or_insert(count);
                 let extension = |id: Option<u8>| id.and_then(|id| header.extension(id));
                 Rtp {
                     at: datagram.at,
@@ -246,6 +249,7 @@ impl<'a> Capture<'a> {
                     payload_type: header.payload_type,
                     marker: header.marker,
                     padding: false,
+                    path,
                 }
             });
             let rtp = rtp.collect();

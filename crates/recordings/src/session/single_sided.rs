@@ -220,27 +220,27 @@ fn send_times(packets: &[Rtp]) -> Option<Vec<Nanos>> {
 fn missing_packets(packets: &[Packet]) -> Vec<Packet> {
     /// Longest gap; a longer one means that the stream began anew.
     const MAX_GAP: u16 = 3000;
-    let mut last: BTreeMap<u32, u16> = BTreeMap::new();
-    let mut open: BTreeMap<(u32, u16), Packet> = BTreeMap::new();
+    let mut last: BTreeMap<(u32, u16), u16> = BTreeMap::new();
+    let mut open: BTreeMap<((u32, u16), u16), Packet> = BTreeMap::new();
     // a call that lost more cannot be analysed, and a forged file must not fill the memory
     let max_missing = 2 * packets.len() + usize::from(MAX_GAP);
     for packet in packets {
-        let (ssrc, sequence) = (packet.rtp.ssrc, packet.rtp.sequence);
-        let before = last.get(&ssrc).copied();
+        let (stream, sequence) = ((packet.rtp.ssrc, packet.rtp.path), packet.rtp.sequence);
+        let before = last.get(&stream).copied();
         let ahead = before.map_or(1, |before| sequence.wrapping_sub(before));
         if ahead == 0 || ahead > u16::MAX / 2 {
             // late or duplicated
-            open.remove(&(ssrc, sequence));
+            open.remove(&(stream, sequence));
             continue;
         }
-        last.insert(ssrc, sequence);
+        last.insert(stream, sequence);
         if ahead > MAX_GAP || open.len() >= max_missing {
             continue;
         }
         for missing in 1..ahead {
             let sequence = sequence.wrapping_sub(missing);
             let rtp = Rtp { sequence, size: 0, transport_sequence: None, abs_send_time: None, ..packet.rtp };
-            open.insert((ssrc, sequence), Packet { rtp, fate: Fate::Lost, ..*packet });
+            open.insert((stream, sequence), Packet { rtp, fate: Fate::Lost, ..*packet });
         }
     }
     open.into_values().collect()
