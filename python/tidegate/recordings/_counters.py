@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.recordings._ends import Direction, Side, in_use, remote, reported
-from tidegate.recordings._getstats import Floats, Stat
+from tidegate.recordings._stats import Floats, Stat
 
 Rows = dict[str, Any]
 """Columns of a table by name."""
@@ -102,7 +102,7 @@ def internals(direction: Direction, length: float) -> Rows:
             rows += [(float(time), name, float(value) * scale) for time, value in zip(times, total, strict=True)]
             continue
         for (times, values), stat in series:
-            kind = stat.last("kind")
+            kind = stat.kind
             # two streams of one name would be one line; video has the plain name
             label = name if kind != "audio" or len(series) == 1 else f"{name}_audio"
             rows += [(float(time), label, float(value) * scale) for time, value in zip(times, values, strict=True)]

@@ -227,14 +227,14 @@ WRONG = {
     "only its type": (
         b'{"PeerConnections": {"1": {"stats": {"A-ssrc": {"startTime": "2026-11-23T12:00:00.000Z", "endTime": '
         b'"2026-11-23T12:00:00.000Z", "statsType": "outbound-rtp", "values": "[]"}}}}}',
-        "found no outbound-rtp or inbound-rtp; expected getStats of a call",
+        'found no outbound-rtp or inbound-rtp; its objects are "outbound-rtp"; expected getStats of a call',
     ),
     "one": (lines(sender, seconds=1), "found one report; rates need the counters of at least two"),
     "other json": (b'{"a": 1}\n', 'line 1: found {"a": 1}; expected an object with time_s and report'),
     "cut dump": (FORMS["before stamps"][:-40], "not valid JSON: column"),
     "list": (b'{"PeerConnections": []}', "found JSON without PeerConnections"),
     "latin": (b'{"a": "\xe4"}', "byte 7: the text is not UTF-8"),
-    "version": (b'RTCStatsDump\n{"fileFormat":2}\n', "line 2: found fileFormat 2; expected 3"),
+    "version": (b'RTCStatsDump\n{"fileFormat":4}\n', "line 2: found fileFormat 4; expected 1 to 3"),
     "compressed": (
         b'RTCStatsDump\n{"fileFormat":3}\n["getStats","1",{"O":{"12":3}},5]\n',
         "line 3: the keys are numbers (rtcstats' compression)",
