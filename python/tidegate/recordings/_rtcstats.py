@@ -4,10 +4,10 @@ Two formats, both with values that may name only what changed since the report b
 
 * version 3 (README of packages/rtcstats-server in github.com/rtcstats/rtcstats): `RTCStatsDump`, a line with
   `fileFormat`, and times that are differences. An object that is not in a report is unchanged, and null where it went;
-* older ones, of rtcstats-server and its forks such as Jitsi's: lines alone, or after an object with `fileFormat` 1 or
-  2, with Unix times at the fourth place, after which Jitsi's have a number of their own. An object that is not in a
-  report has gone or is unchanged (`deltaCompression` in rtcstats.js of github.com/fippo/rtcstats and of
-  github.com/jitsi/rtcstats).
+* older ones, of rtcstats-server and what was made of it, such as Jitsi's: lines alone, or after an object with
+  `fileFormat` 1 or 2, with Unix times at the fourth place, after which Jitsi's have a number of their own. An object
+  that is not in a report has gone or is unchanged (`deltaCompression` in rtcstats.js of github.com/fippo/rtcstats and
+  of github.com/jitsi/rtcstats).
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ WITH_CALLBACK = {
             ["getstats", "PC_0", delta(OLD_REPORTS[second - 1] if second else {}, now), stamp(second)]
             for second, now in enumerate(OLD_REPORTS)
         ]
-    ),  # fmt: skip
+    ),
     "internals": old_dump(typed=True),
     "internals without types": old_dump(typed=False),
 }
