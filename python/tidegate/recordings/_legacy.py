@@ -1,4 +1,4 @@
-"""What getStats with a callback said (Chrome before 117), in the terms of W3C's webrtc-stats.
+"""Translation of getStats with a callback (Chrome before 117) into W3C's webrtc-stats.
 
 Names, units and what is counted: `pc/legacy_stats_collector.cc` and `api/legacy_stats_types.cc` of libwebrtc. Values
 are texts; bytes of a stream have its headers in them (`ExtractCommonSendProperties`).

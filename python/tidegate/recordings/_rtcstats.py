@@ -107,9 +107,9 @@ def _differences(entries: Entries, problems: Problems) -> list[Connection]:
             times = calls.times[connection.name]
             times.append(time)
             for key, entry in value.items():
-                known = connection.stats.get(key)
-                if entry is None and known is not None and known.reports is not None:
-                    known.reports.end = len(times) - 1
+                stat = connection.stats.get(key)
+                if entry is None and stat is not None and stat.reports is not None:
+                    stat.reports.end = len(times) - 1
                 elif isinstance(entry, dict):
                     stat = connection.stat(key)
                     if stat.reports is None:
@@ -139,8 +139,8 @@ class _Calls:
         if self._count % REPORTS_BROKEN == 0:
             if not any(map(has_streams, self.connections.values())):
                 raise InputError(f"{place}: no report until here has a stream; expected getStats of a call with media")
-            for known in self.connections.values():
-                known.check_size()
+            for each in self.connections.values():
+                each.check_size()
         if method.isdigit():
             raise InputError(f"{place}: the methods are numbers (rtcstats' compression); expected names")
         if method not in _METHODS:

@@ -142,12 +142,12 @@ class Connection:
         Raises:
             InputError: when there are too many.
         """
-        known = self.stats.get(stat_id)
-        if known is None:
+        stat = self.stats.get(stat_id)
+        if stat is None:
             if len(self.stats) >= _MOST_OBJECTS:
                 raise InputError(f"{self.name}: found more than {_MOST_OBJECTS} objects; expected getStats of a call")
-            known = self.stats[stat_id] = Stat(stat_id)
-        return known
+            stat = self.stats[stat_id] = Stat(stat_id)
+        return stat
 
     def of_type(self, *types: str) -> list[Stat]:
         """Returns all objects of these types."""

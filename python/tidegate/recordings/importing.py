@@ -16,6 +16,7 @@ from tidegate._core import Table
 from tidegate.control.registry import choose, is_file
 from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
+from tidegate.recordings._doubts import apart
 from tidegate.recordings._link import truth
 from tidegate.recordings._reading import GETSTATS, File, read
 from tidegate.runs import Kept, Run, versions
@@ -26,7 +27,7 @@ OVERUSE = 1
 """The code of over-use in `state`."""
 
 KEY = "recording"
-"""Key of the remarks on an imported run, among the warnings of its summary."""
+"""Key of the remarks on an imported run, in its summary."""
 
 
 _READ, _MADE = 0.3, 0.8
@@ -141,8 +142,8 @@ def _with_truth(done: Run, link: str | Path) -> Run:
         captured = imported([capture])
     joined = truth(done, link, captured)
     tables = {**{name: done.table(name) for name in done.tables}, **joined.tables}
-    remarks = {key: [*done.summary[key], *_remarks(joined.remarks)] for key in ("warnings", "notes")}
-    summary = {**done.summary, "links": list(joined.links), **remarks}
+    notes = [*done.summary["notes"], *_remarks(joined.remarks)]
+    summary = {**done.summary, "links": list(joined.links), "notes": notes}
     return Run({**done.about, "summary": summary}, Kept(tables))
 
 
@@ -192,12 +193,13 @@ def _run(
     damage: Sequence[str] = (),
 ) -> Run:
     name = files[0].path.name.partition(".")[0] or "recording"
+    doubts, notes = apart(remarks)
     summary = {
         "name": name,
         "seed": 0,
         **metrics,
-        "warnings": _remarks([*remarks, *damage]),
-        "notes": _remarks(remarks),
+        "warnings": _remarks([*doubts, *damage]),
+        "notes": _remarks(notes),
     }
     about = {
         "format": FORMAT,

@@ -213,6 +213,8 @@ def test_a_folder_of_it_has_a_report_without_empty_headings(tmp_path: Path, cli:
     assert "round trip, mean (ms)" in told.out
     assert "single packets are unknown" in told.err
     again = tidegate.Run.load(tmp_path / "call")
+    assert not again.summary["warnings"], "what was assumed is no reason for doubt"
+    assert len(again.summary["notes"]) == 1
     assert again.metrics("outgoing") == imported([tmp_path / "a.jsonl"]).metrics("outgoing")
     assert cli("report", "call").code == cli("report", "call", "--out", "s.png").code == 0
     page = (tmp_path / "call" / "report.html").read_text("utf-8")
@@ -265,6 +267,8 @@ def test_lines_that_are_broken_are_left_out_and_told(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"\n".join(rows))
     run = imported([tmp_path / "a.jsonl"])
     assert run.metrics("outgoing")["packets_sent"] == RATE * SECONDS
+    assert [remark["says"].partition(": ")[0] for remark in run.summary["warnings"]] == ["a.jsonl"] * 2
+    assert not any("a.jsonl" in remark["says"] for remark in run.summary["notes"])
     warnings = " ".join(run.warnings)
     assert "a.jsonl: line 4: not valid JSON: column" in warnings
     assert "a.jsonl: line 6: found a time of 9 s after 9 s; expected a later one" in warnings

@@ -284,9 +284,9 @@ def test_every_format_has_the_capacity_of_a_scenario(
     done = cli(*argv)
     assert done.code == 0, done.err
     assert "capacity (Mbit/s)" in done.out
-    told = tidegate.Run.load("call").warnings
-    assert "the capacity is that of the scenario" in told[-1]
-    assert done.err == "".join(f"tidegate: note: {one}\n" for one in told)
+    remarks = tidegate.Run.load("call").remarks
+    assert "the capacity is that of the scenario" in remarks.notes[-1]
+    assert done.err == "".join(f"tidegate: {kind.lower()}: {sentence}\n" for kind, sentence in remarks.labelled)
     table = tidegate.Run.load("call").table("truth")
     assert set(table.to_numpy("controller")) == {"recorded"}
     again = cli(*argv, "--json")
