@@ -1,4 +1,4 @@
-"""The report of a recorded call: when the picture stood still, how late its frames were, and no capacity that nobody knows."""
+"""The report of a recorded call: when the picture stood still, how late its frames were, and no unknown capacity."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_report_says_how_late_frames_were(tmp_path: Path) -> None:
     assert "never shown" not in labels
 
 
-def test_no_chart_has_a_capacity_that_nobody_knows(tmp_path: Path) -> None:
+def test_no_chart_has_an_unknown_capacity(tmp_path: Path) -> None:
     for run in (stats(tmp_path, FREEZES), both_logs(tmp_path)):
         text = text_of(report.html(run))
         assert "|Rate|" in text
