@@ -31,6 +31,8 @@ class Counted:
     damage: Sequence[str]
     """Records that could not be parsed."""
     begun_ms: int | None
+    ssrcs: frozenset[int]
+    """SSRCs of its streams."""
 
 
 def counted(files: Sequence[File]) -> Counted:
@@ -85,7 +87,8 @@ def counted(files: Sequence[File]) -> Counted:
         "links": [],
         "fairness": {},
     }
-    return Counted(summary, tables, [_UNSURE, *remarks], damage, begin_ms)
+    ssrcs = frozenset(near.ssrcs("outbound-rtp") | near.ssrcs("inbound-rtp"))
+    return Counted(summary, tables, [_UNSURE, *remarks], damage, begin_ms, ssrcs)
 
 
 def _carried(connection: Connection) -> tuple[float, float]:

@@ -45,6 +45,7 @@ LONGEST_S = 7 * 86_400.0
 _MOST_STREAMS = 1_000
 """Largest number of streams of a connection."""
 
+_THIS_CENTURY_S = 946_684_800.0
 _NAMED = 8
 """Number of types that a message names."""
 _PAIR = 2
@@ -188,7 +189,8 @@ def _reports(entries: Entries, problems: Problems, *, several_at_once: bool = Fa
             offsets += [stamp - time for stamp in stamps]
             clocks += [(time, max(stamps))] if stamps else []
     _check_clocks(clocks)
-    connection.unix_s = float(np.median(offsets)) if offsets else None
+    # times alone that are of this century are Unix times
+    connection.unix_s = float(np.median(offsets)) if offsets else 0.0 if last > _THIS_CENTURY_S else None
     return [connection]
 
 

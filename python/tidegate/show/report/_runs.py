@@ -76,7 +76,7 @@ def document(source: Source) -> Document:
     pictures = [*_pictures(source), *_drawings(groups, looks, runs, single=single)]
     numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(runs)]
     if source.recorded:
-        numbers = [*seen.section(runs[0]), *numbers]
+        numbers += seen.section(runs[0])
     alone = len(runs) == 1
     return Document(
         _title(source, groups),
