@@ -43,7 +43,7 @@ _DOUBTFUL = 0.2
 
 @dataclass(frozen=True)
 class _Fit:
-    """How counters go with packets."""
+    """A relation of counters to packets, and how well both agree."""
 
     flows: Mapping[str, str]
     """Names of the call's flows by those of the counters."""
@@ -120,9 +120,9 @@ def _fits(call: Run, counters: Counted, offset: float) -> Iterator[_Fit]:
         for flow, mine in flows.items():
             rows = series.to_numpy("flow") == flow
             for counted, column in (("packets_sent", "sent_s"), ("packets_arrived", "arrived_s")):
-                known = times_of.get((mine, column), np.empty(0))
-                if rows.any() and len(known):
-                    pairs.append((series.to_numpy("t_s")[rows], series.to_numpy(counted)[rows], known))
+                times = times_of.get((mine, column), np.empty(0))
+                if rows.any() and len(times):
+                    pairs.append((series.to_numpy("t_s")[rows], series.to_numpy(counted)[rows], times))
         for lag in np.arange(-_LAG_S, _LAG_S + _STEP_S / 2, _STEP_S):
             apart = _apart(pairs, offset + lag)
             if apart is not None:

@@ -106,6 +106,11 @@ def lateness(run: RunLike, flow: str) -> tuple[Floats, Floats]:
     return captured, delay - np.nanmin(delay)
 
 
+def processing(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+    """Reads how long frames took from their first packet until they were decoded (s, ms), as getStats has it."""
+    return _internals(run, flow, "processing_ms")
+
+
 def freezes(run: RunLike, flow: str) -> tuple[Floats, Floats]:
     """Reads the freezes (s, s) of a flow: when each ended, and its length."""
     return view.curve(run, "freezes", "flow", flow, "length_s")

@@ -31,6 +31,7 @@ def stats(folder: Path, freezes: Mapping[int, tuple[int, float]] | None) -> Run:
         stream: dict[str, Any] = {
             "id": "I", "type": "inbound-rtp", "kind": "video", "ssrc": 1, "packetsReceived": 100 * second, "packetsLost": 0,
             "bytesReceived": 100_000 * second, "framesDecoded": 30 * second,
+            "totalProcessingDelay": 1.5 * second + (3.0 if second >= 12 else 0.0),
         }  # fmt: skip
         if freezes is not None:
             stream |= {"freezeCount": count[0], "totalFreezesDuration": count[1]}
@@ -63,6 +64,8 @@ def test_a_report_says_when_the_picture_stood_still(tmp_path: Path) -> None:
     assert "|The picture|incoming: the picture stood still 3 times, 1.37 s in all.|" in text
     assert "|Stood still until (s)|For (s)|12.0|0.98|15.0|0.39|" in text
     assert "it ended at that time or shortly before" in text
+    late = "frames were decoded 50 ms after their first packet came (median of reports), at most 150 ms"
+    assert f"|incoming: {late} (mean of the report at 12.0 s).|" in text
     assert "Time in which the picture stood still is shaded." in page
 
 

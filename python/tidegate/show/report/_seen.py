@@ -27,7 +27,7 @@ def section(run: RunLike) -> Iterator[Section]:
     for entry in run.summary["flows"]:
         # a picture is encoded, decoded, frozen, or seen as frames on the wire
         if any(entry.get(name) for name in ("frames_encoded", "frames_decoded", "frames_sent", "freezes")):
-            blocks += [*_freezes(run, entry), *_late_frames(run, entry)]
+            blocks += [*_freezes(run, entry), *_processing(run, entry), *_late_frames(run, entry)]
     if blocks:
         yield Section("The picture", blocks)
 
@@ -49,6 +49,17 @@ def _freezes(run: RunLike, entry: dict[str, Any]) -> Iterator[Block]:
     if len(ends):
         yield from notes(
             "Times are of the reports that first counted a freeze: it ended at that time or shortly before."
+        )
+
+
+def _processing(run: RunLike, entry: dict[str, Any]) -> Iterator[Block]:
+    times, taken = _session.processing(run, str(entry["flow"]))
+    if len(taken):
+        worst = int(np.argmax(taken))
+        usual, longest = np.median(taken), taken[worst]
+        yield Paragraph(
+            f"{entry['flow']}: frames were decoded {usual:.0f} ms after their first packet came (median of reports), "
+            f"at most {longest:.0f} ms (mean of the report at {times[worst]:.1f} s)."
         )
 
 
