@@ -46,6 +46,7 @@ _MOST_STREAMS = 1_000
 """Largest number of streams of a connection."""
 
 _THIS_CENTURY_S = 946_684_800.0
+"""Unix time of 2000: a file's own times are less."""
 _NAMED = 8
 """Number of types that a message names."""
 _PAIR = 2
@@ -188,6 +189,8 @@ def _reports(entries: Entries, problems: Problems, *, several_at_once: bool = Fa
             stamps = _add_report(connection, time, report)
             offsets += [stamp - time for stamp in stamps]
             clocks += [(time, max(stamps))] if stamps else []
+    if count and not connection.stats:
+        problems.add("all reports are empty: JSON.stringify makes {} of a map; expected [...report] of each")
     _check_clocks(clocks)
     # times alone that are of this century are Unix times
     connection.unix_s = float(np.median(offsets)) if offsets else 0.0 if last > _THIS_CENTURY_S else None
@@ -213,10 +216,11 @@ def _snapshot(entry: Any) -> tuple[float | None, Any]:
         report = next((entry[key] for key in ("report", "stats") if key in entry), None)
         if report is None and any(_is_stat(value) for value in entry.values()):
             report = entry
-        for key, factor in (("time_s", 1.0), ("t", 1.0), ("timestamp", 1e-3)):
+        for key in ("time_s", "t", "timestamp"):
             if key in entry:
-                time = None if isinstance(entry[key], str) else as_number(entry[key])
-                return (None if time is None else time * factor), report if isinstance(report, list | dict) else None
+                is_stamp, is_text = key == "timestamp", isinstance(entry[key], str)
+                time = _stamp(entry[key]) if is_stamp else None if is_text else as_number(entry[key])
+                return time, report if isinstance(report, list | dict) else None
     if isinstance(report, list | dict):
         time = max(_stamps(_objects(report)), default=None)
         return time, report

@@ -103,6 +103,9 @@ CONTAINERS = {
         [{"t": stamp(second) / 1000, "stats": list(now.items())} for second, now in enumerate(REPORTS)]
     ),
     "stamps beside reports": rows([{"timestamp": stamp(second), "stats": now} for second, now in enumerate(REPORTS)]),
+    "dates beside reports": rows(
+        [{"timestamp": f"2023-11-14T22:13:{20 + second:02d}.000Z", "stats": now} for second, now in enumerate(REPORTS)]
+    ),
     "rtcstats, old": rows(OLD),
     "rtcstats, old, numbered": rows([[*event, number] for number, event in enumerate(OLD)]),
     "rtcstats, old, whole": rows([["getStats", "PC_0", now, stamp(second)] for second, now in enumerate(REPORTS)]),
@@ -259,6 +262,10 @@ WRONG = {
     "methods as numbers": (
         HEAD + rows([[17, "P", {"O": {"packetsSent": 3}}, 5]]),
         "line 3: the methods are numbers (rtcstats' compression); expected names",
+    ),
+    "maps that were not unfolded": (
+        rows([{"time_s": second, "report": {}} for second in range(3)]),
+        "(all reports are empty: JSON.stringify makes {} of a map; expected [...report] of each)",
     ),
     "empty list": (b"[]", "found no outbound-rtp or inbound-rtp"),
     "list of numbers": (b"[1, 2]", "entry 1: found 1; expected an object with time_s and report, or a report"),
