@@ -36,7 +36,7 @@ _LAG_S, _STEP_S = 3.0, 0.05
 """Largest lag that is looked for between Unix time and the counters, and the step: reports are made late by some 10 ms,
 and two computers' clocks that are set by NTP are one within a second."""
 _LEAST_BINS = 3
-"""Reports in common below which nothing is compared."""
+"""Reports in common below which no lag is looked for, and Unix time is taken as it is."""
 _DOUBTFUL = 0.2
 """Part of the packets by which both differ from which on they may be of two calls."""
 
@@ -70,7 +70,7 @@ def joined(call: Run, counters: Counted, packet_files: Sequence[File], counter_f
     fit = min(_fits(call, counters, offset), key=lambda fit: fit.apart, default=None)
     if fit is None:
         raise InputError(
-            f"{name} and {other} have no three reports in common: the one begins {abs(offset):.1f} s "
+            f"{name} and {other} have no time between two reports in common: the one begins {abs(offset):.1f} s "
             f"{'after' if offset > 0 else 'before'} the other; expected recordings of one time"
         )
     agreement = (
@@ -124,21 +124,22 @@ def _fits(call: Run, counters: Counted, offset: float) -> Iterator[_Fit]:
                 if rows.any() and len(times):
                     pairs.append((series.to_numpy("t_s")[rows], series.to_numpy(counted)[rows], times))
         for lag in np.arange(-_LAG_S, _LAG_S + _STEP_S / 2, _STEP_S):
-            apart = _apart(pairs, offset + lag)
+            is_none = abs(lag) < _STEP_S / 2
+            apart = _apart(pairs, offset + lag, 1 if is_none else _LEAST_BINS)
             if apart is not None:
                 yield _Fit(
                     {flow: mine for flow, mine in flows.items() if mine in call.flows}, offset + float(lag), apart
                 )
 
 
-def _apart(pairs: Sequence[tuple[Floats, Floats, Floats]], later: float) -> float | None:
+def _apart(pairs: Sequence[tuple[Floats, Floats, Floats]], later: float, least: int) -> float | None:
     """Returns by what part of all packets the counters differ from the packets; None without a time in common."""
     differing = total = 0.0
     for begins, counted, times in pairs:
         edges = begins + later
         packets = np.diff(np.searchsorted(times, edges))
         inside = (edges[:-1] >= times[0]) & (edges[1:] <= times[-1]) & np.isfinite(counted[:-1])
-        if np.count_nonzero(inside) >= _LEAST_BINS:
+        if np.count_nonzero(inside) >= least:
             differing += float(np.abs(counted[:-1] - packets)[inside].sum())
             total += float(counted[:-1][inside].sum())
     return differing / total if total else None
