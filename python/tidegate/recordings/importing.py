@@ -81,6 +81,8 @@ def imported(
         [file for file in end if file.format != GETSTATS]
         for end in (read_files[: len(files)], read_files[len(files) :])
     )
+    if not near:
+        near, distant = distant, near
     counting = [file for file in read_files if file.format == GETSTATS]
     read_files = [*near, *distant]
     strange = next((path for path in read_files if path.format != read_files[0].format), None)

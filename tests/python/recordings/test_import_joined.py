@@ -94,6 +94,12 @@ def test_getstats_of_the_far_end_alone_is_found_to_be_that(tmp_path: Path) -> No
     assert run.table("freezes").to_numpy("flow").tolist() == ["outgoing"]
 
 
+def test_packets_may_be_given_as_the_far_end(tmp_path: Path) -> None:
+    near, far = logs(tmp_path)
+    run = imported([stats(tmp_path)], far=[near, far])
+    assert run.summary["flows"] == imported([near, far, stats(tmp_path)]).summary["flows"]
+
+
 def test_a_clock_that_is_off_is_brought_to_the_packets(tmp_path: Path) -> None:
     run = imported([*logs(tmp_path), stats(tmp_path, sender=False, later_s=1.5)])
     assert run.table("freezes").to_numpy("t_s").tolist() == pytest.approx([12], abs=0.11)
