@@ -127,7 +127,7 @@ def getstats(data: bytes) -> None:
     """What getStats said of a call: a run whose tables and report can be made."""
     file = PLACE / "stats.json"
     # what begins otherwise is a log or a capture, which Rust reads
-    file.write_bytes(data if data.startswith((b"{", b"RTCStatsDump")) else b"{" + data)
+    file.write_bytes(data if data.startswith((b"{", b"[", b"RTCStatsDump")) else b"{" + data)
     made = imported([file])
     assert all(len(made.table(name)) for name in made.tables)
     if len(data) % 16 == 0:

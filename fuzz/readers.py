@@ -123,7 +123,9 @@ _TRACES = (
 )
 _IMPORTS = ("import {} --out new", "import {} --out new --json && report new --out new.html")
 _BOTH_ENDS = "import calls/sender calls/receiver --out new --trace new.csv --replay gcc"
-_GETSTATS = tuple(f"files_getstats/{form}" for form in ("internals", "lines", "received", "rtcstats"))
+_GETSTATS = tuple(
+    f"files_getstats/{form}" for form in ("callback", "internals", "lines", "list", "received", "rtcstats", "server")
+)
 
 READERS = [
     Reader("run", made("run", "plain.toml", "--out", "out"), "out/*.json", (_REPORT, *_DIFF)),

@@ -560,6 +560,10 @@ class ImportedCall:
         """Unix time at which the call begins, in ms, if a file has it."""
 
     @property
+    def doubts(self) -> list[str]:
+        """Reasons to doubt the call's numbers, as sentences."""
+
+    @property
     def problems(self) -> list[tuple[list[str], int]]:
         """The first problems of each file, and the count of all its problems."""
 

@@ -41,6 +41,12 @@ impl PyImported {
         self.inner.session.remarks.clone()
     }
 
+    /// Reasons to doubt the call's numbers, as sentences.
+    #[getter]
+    fn doubts(&self) -> Vec<String> {
+        self.inner.session.doubts.clone()
+    }
+
     /// The first problems of each file, and the count of all its problems.
     #[getter]
     fn problems(&self) -> Vec<(Vec<String>, usize)> {

@@ -40,11 +40,11 @@ pub struct Aligned {
     pub drift_ppm: Option<f64>,
     /// Minimum that the drift must add up to over the recording to be corrected; less may be chance.
     pub threshold: Nanos,
-    /// Why the clocks give no delays, if that is so.
+    /// The reason for which the clocks give no delays, if there is any.
     pub fault: Option<Fault>,
 }
 
-/// What is wrong with a clock.
+/// A fault of a clock.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fault {
     /// The far clock was set by so much, relative to the near one, at this time of the near one.

@@ -50,35 +50,19 @@ pub fn format(bytes: &[u8]) -> Result<Format, Problem> {
     // the tags that an event log can begin with: of an event of format 1, of the log's begin event, or of a batch
     match bytes {
         _ if capture::is_capture(bytes) => Ok(Format::Capture),
-        // a new line of text is the tag of an event of format 1, too
-        [0x0a, 0x0a | 0x0d | b' '..=b'~', b' '..=b'~', ..] => Err(unknown(bytes)),
         [0x0a | 0x12 | 0x1a | 0x22 | 0x2a | 0x82, ..] => Ok(Format::EventLog),
         [] => Err(Problem::new(0, "the file is empty")),
-        _ => Err(unknown(bytes)),
+        _ => {
+            let begin = bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+            Err(Problem::new(0, format!("found {begin}")))
+        }
     }
 }
-
-/// The problem of a file of no known format: its first bytes, as text if they are.
-fn unknown(bytes: &[u8]) -> Problem {
-    const SHOWN: usize = 12;
-    let begin = &bytes[..bytes.len().min(SHOWN)];
-    let is_text = begin.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t'));
-    let begin = if is_text {
-        format!("{:?}", String::from_utf8_lossy(begin))
-    } else {
-        begin.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
-    };
-    Problem::new(0, format!("found {begin}; expected {READABLE}"))
-}
-
-/// All that can be imported.
-const READABLE: &str = "an RTC event log (format 2), a capture (pcap, pcapng), a dump of RTP (rtpdump, Janus .mjr), or \
-                        getStats (a dump of webrtc-internals or rtcstats, JSON)";
 
 /// Facts about captures that the user gives.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Hints {
-    /// Where the first capture was made; told by the packets if it is not given.
+    /// The place of the first capture; told by the packets if it is not given.
     pub at: Option<At>,
     /// An address and port from or to which all that may be RTP is RTP.
     pub rtp: Option<std::net::SocketAddr>,

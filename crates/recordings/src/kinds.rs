@@ -9,18 +9,18 @@ use tidegate_core::Kind;
 /// Clock rate of all video (RFC 3551 section 5).
 const VIDEO: u32 = 90_000;
 
-/// What a stream carries.
+/// The kind and the clock of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Media {
     /// Its kind of media.
     pub kind: Kind,
     /// The clock rate of its timestamps in Hz, if it is known.
     pub clock: Option<u32>,
-    /// How the clock rate is known.
+    /// The origin of the clock rate.
     pub source: Source,
 }
 
-/// How a clock rate is known.
+/// The origin of a clock rate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Source {
     /// A session description in the recording.

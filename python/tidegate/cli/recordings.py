@@ -28,8 +28,8 @@ def import_(
         typer.Argument(
             metavar="FILE...",
             help="Recordings of one or both ends of a call: RTC event logs of libwebrtc (format 2, as written by "
-            "Chromium), packet captures (pcap, pcapng), or getStats (a dump of webrtc-internals, or one report per "
-            "line). Files may be gzip-compressed.",
+            "Chromium), packet captures (pcap, pcapng), or getStats (dumps of webrtc-internals and rtcstats, JSON lists"
+            " or lines), also beside logs or captures of the same call. Files may be gzip-compressed.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the run: run.json and Parquet tables.")],

@@ -15,8 +15,8 @@ from tidegate.recordings import _counters as counters
 from tidegate.recordings import _ends as ends
 from tidegate.recordings import _getstats as getstats
 from tidegate.recordings import _totals as totals
-from tidegate.recordings._getstats import Connection, Floats
 from tidegate.recordings._reading import File
+from tidegate.recordings._stats import Connection, Floats
 
 _UNSURE = "rates and losses are means between reports; single packets are unknown, so delays and queues are missing"
 
@@ -31,6 +31,8 @@ class Counted:
     damage: Sequence[str]
     """Records that could not be parsed."""
     begun_ms: int | None
+    ssrcs: frozenset[int]
+    """SSRCs of its streams."""
 
 
 def counted(files: Sequence[File]) -> Counted:
@@ -85,13 +87,14 @@ def counted(files: Sequence[File]) -> Counted:
         "links": [],
         "fairness": {},
     }
-    return Counted(summary, tables, [_UNSURE, *remarks], damage, begin_ms)
+    ssrcs = frozenset(near.ssrcs("outbound-rtp") | near.ssrcs("inbound-rtp"))
+    return Counted(summary, tables, [_UNSURE, *remarks], damage, begin_ms, ssrcs)
 
 
 def _carried(connection: Connection) -> tuple[float, float]:
     """Returns bytes sent and bytes received."""
     totals_of = [
-        sum(float(values[-1]) for stat in connection.of_type(kind) for _, values in [stat.numbers(name)] if len(values))
+        sum(stat.last_number(name) or 0.0 for stat in connection.of_type(kind))
         for kind, name in (("outbound-rtp", "bytesSent"), ("inbound-rtp", "bytesReceived"))
     ]
     return totals_of[0], totals_of[1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.recordings._ends import Direction, Side, in_use, remote, reported
-from tidegate.recordings._getstats import Floats, Stat
+from tidegate.recordings._stats import Floats, Stat
 
 Rows = dict[str, Any]
 """Columns of a table by name."""
@@ -86,6 +86,13 @@ VALUES: tuple[tuple[str, Reading, str, float], ...] = (
 )
 """Named values over time: their streams and member, and the factor from W3C's unit to that of the name."""
 
+MEANS = (
+    ("processing_ms", "totalProcessingDelay", "framesDecoded"),
+    ("jitter_buffer_ms", "jitterBufferDelay", "jitterBufferEmittedCount"),
+)
+"""Mean times of what was decoded, or left the jitter buffer, between two reports: a sum in seconds and its count. The
+first one is from a frame's first packet until it was decoded (W3C webrtc-stats)."""
+
 SUMMED = {"encoder_target"}
 """Values that are summed over all streams; others are of each video stream, or else of each stream."""
 
@@ -101,11 +108,10 @@ def internals(direction: Direction, length: float) -> Rows:
             total = sum(np.interp(times, times_of, values, left=0.0, right=0.0) for (times_of, values), _ in series)
             rows += [(float(time), name, float(value) * scale) for time, value in zip(times, total, strict=True)]
             continue
-        for (times, values), stat in series:
-            kind = stat.last("kind")
-            # two streams of one name would be one line; video has the plain name
-            label = name if kind != "audio" or len(series) == 1 else f"{name}_audio"
-            rows += [(float(time), label, float(value) * scale) for time, value in zip(times, values, strict=True)]
+        rows += _labelled(name, series, scale)
+    for name, total, count in MEANS:
+        means = [(_mean(side, stat, total, count), stat) for side, stat in _streams("receiver")(direction)]
+        rows += _labelled(name, [entry for entry in means if len(entry[0][0])], 1e3)
     rows = sorted((time, name, value) for time, name, value in rows if 0 <= time <= length)
     return {
         "t_s": np.array([time for time, *_ in rows], float),
@@ -113,6 +119,28 @@ def internals(direction: Direction, length: float) -> Rows:
         "name": [name for _, name, _ in rows],
         "value": np.array([value for *_, value in rows], float),
     }
+
+
+def _labelled(
+    name: str, series: Sequence[tuple[tuple[Floats, Floats], Stat]], scale: float
+) -> list[tuple[float, str, float]]:
+    rows: list[tuple[float, str, float]] = []
+    for (times, values), stat in series:
+        # two streams of one name would be one line; video has the plain name
+        label = name if stat.kind != "audio" or len(series) == 1 else f"{name}_audio"
+        rows += [(float(time), label, float(value) * scale) for time, value in zip(times, values, strict=True)]
+    return rows
+
+
+def _mean(side: Side, stat: Stat, total: str, count: str) -> tuple[Floats, Floats]:
+    """Returns the growth of a sum over that of its count, at the end of each report in which the count grew."""
+    times, sums = side.at(stat, total)
+    count_times, counts = side.at(stat, count)
+    if not len(times) or not len(count_times):
+        return np.empty(0), np.empty(0)
+    counted, grown = np.diff(np.interp(times, count_times, counts)), np.diff(sums)
+    grew = (counted > 0) & (grown >= 0)
+    return times[1:][grew], grown[grew] / counted[grew]
 
 
 def decisions(direction: Direction, length: float) -> Rows:

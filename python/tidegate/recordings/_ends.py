@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidegate.errors import InputError
-from tidegate.recordings._getstats import LONGEST_S, Connection, Floats, Stat
+from tidegate.recordings._getstats import LONGEST_S
+from tidegate.recordings._stats import Connection, Floats, Stat
 
 UDP_IPV4, UDP_IPV6 = 28, 48
 """Bytes that UDP (RFC 768) and IP (RFC 791, RFC 8200) add to a packet."""
@@ -44,14 +45,17 @@ class Side:
 
     def total(self, *names: str) -> float | None:
         """Returns the sum of a counter over all streams at the end; None where no stream has it."""
-        ends = [values[-1] for stat in self.streams for _, values in [self.at(stat, *names)] if len(values)]
+        firsts = (
+            next((last for name in names if (last := stat.last_number(name)) is not None), None)
+            for stat in self.streams
+        )
+        ends = [last for last in firsts if last is not None]
         return float(sum(ends)) if ends else None
 
     def begins(self) -> Floats:
         """Returns the times of reports on its streams."""
-        longest = (max((series for series, _ in stat.members.values()), key=len, default=[]) for stat in self.streams)
-        times = {time for series in longest for time in series}
-        return np.array(sorted(times)) + self.later_s
+        times = [stat.times() for stat in self.streams]
+        return np.unique(np.concatenate([*times, np.empty(0)])) + self.later_s
 
     def counter(self, edges: Floats, *names: str) -> Floats | None:
         """Returns a counter's sum over all streams at given times, linear between reports; None where none has it."""
@@ -107,9 +111,7 @@ def selected(connection: Connection) -> Stat | None:
     named = {pair.last("selectedCandidatePairId") for pair in connection.of_type("transport")}
 
     def rank(pair: Stat) -> tuple[bool, bool, float]:
-        carried = sum(
-            values[-1] for name in ("bytesSent", "bytesReceived") for _, values in [pair.numbers(name)] if len(values)
-        )
+        carried = sum(pair.last_number(name) or 0.0 for name in ("bytesSent", "bytesReceived"))
         return pair.id in named, pair.last("nominated") is True, carried
 
     return max(pairs, key=rank, default=None)

@@ -19,7 +19,7 @@ from tidegate._core import Table
 from tidegate._inputs import SESSION
 from tidegate._inputs import read as read_input
 from tidegate.errors import InputError
-from tidegate.recordings._getstats import Floats
+from tidegate.recordings._stats import Floats
 from tidegate.runs import Run, run
 from tidegate.scenario import Scenario
 from tidegate.units import Duration, show

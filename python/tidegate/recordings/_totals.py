@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidegate.recordings._ends import Direction, Side, remote
-from tidegate.recordings._getstats import Floats
+from tidegate.recordings._stats import Floats
 
 Metrics = dict[str, float | int | str]
 

@@ -16,6 +16,7 @@ from tidegate._core import Table
 from tidegate.control.registry import choose, is_file
 from tidegate.errors import InputError
 from tidegate.recordings._counted import counted
+from tidegate.recordings._joined import joined
 from tidegate.recordings._link import truth
 from tidegate.recordings._reading import CAPTURE, GETSTATS, File, read
 from tidegate.runs import Kept, Run, versions
@@ -26,7 +27,7 @@ OVERUSE = 1
 """The code of over-use in `state`."""
 
 KEY = "recording"
-"""Key of the remarks on an imported run, among the warnings of its summary."""
+"""Key of the remarks on an imported run, in its summary."""
 
 
 _READ, _MADE = 0.3, 0.8
@@ -55,7 +56,7 @@ def imported(
     Args:
         files: RTC event logs of libwebrtc (format 2), captures (pcap, pcapng), or what getStats said (a dump of
             webrtc-internals, or JSON, a report a line): those of one end; and that of the other one, if there is one.
-            They may be packed by gzip.
+            They may be packed by gzip. getStats beside logs or captures of the same call adds what was shown.
         far: Those of the other end, where there are several of one.
         same_clock: Whether both ends had one clock; else the far one is set so that the least one-way delay is the same
             both ways.
@@ -80,28 +81,37 @@ def imported(
     read_files = []
     for number, path in enumerate((*files, *far)):
         read_files.append(_patiently(partial(read, Path(path)), tell, _READ * number / count))
-    near, distant = read_files[: len(files)], read_files[len(files) :]
     _check_different(read_files)
+    near, distant = (
+        [file for file in end if file.format != GETSTATS]
+        for end in (read_files[: len(files)], read_files[len(files) :])
+    )
+    if not near:
+        near, distant = distant, near
+    counting = [file for file in read_files if file.format == GETSTATS]
+    read_files = [*near, *distant]
     strange = next((path for path in read_files if path.format != read_files[0].format), None)
     if strange is not None:
         formats = f"found a file of the format “{strange.format}” beside a file of “{read_files[0].format}”"
-        raise InputError(f"{strange.path}: {formats}; expected one format for all")
-    if read_files[0].format != CAPTURE and (at is not None or rtp is not None):
-        option = "at" if at is not None else "rtp"
-        raise InputError(f"{read_files[0].path}: found no capture; {option} says something of captures alone")
-    if read_files[0].format == GETSTATS:
+        raise InputError(f"{strange.path}: {formats}; expected one format for all, and getStats beside it")
+    if (at is not None or rtp is not None) and not any(file.format == CAPTURE for file in read_files):
+        option, first = "at" if at is not None else "rtp", [*read_files, *counting][0]
+        raise InputError(f"{first.path}: found no capture; {option} says something of captures alone")
+    counters = _patiently(partial(counted, counting), tell, _READ) if counting else None
+    if counters is not None and not read_files:
         if replay is not None:
             raise InputError(
-                f"{read_files[0].path}: getStats has no feedback on packets for {replay}; expected an event log or "
+                f"{counting[0].path}: getStats has no feedback on packets for {replay}; expected an event log or "
                 "a capture"
             )
-        counters = _patiently(partial(counted, read_files), tell, _READ)
-        done = _run(read_files, counters.summary, counters.tables, counters.remarks, counters.begun_ms, counters.damage)
+        done = _run(counting, counters.summary, counters.tables, counters.remarks, counters.begun_ms, counters.damage)
     else:
         call = _patiently(partial(_call, near, distant, same_clock, replay, at, rtp), tell, _READ)
         tables = {name: _patiently(partial(call.table, name), tell, _MADE) for name in call.table_names()}
-        metrics, damage = json.loads(call.summary_json()), _broken(call, read_files)
-        done = _run(read_files, metrics, tables, call.remarks, call.begun_ms, damage)
+        metrics, doubts = json.loads(call.summary_json()), [*call.doubts, *_broken(call, read_files)]
+        done = _run(read_files, metrics, tables, call.remarks, call.begun_ms, doubts)
+        if counters is not None:
+            done = _patiently(partial(joined, done, counters, read_files, counting), tell, _MADE)
     if link is not None:
         done = _patiently(partial(_with_truth, done, link), tell, _MADE)
     tell(1.0)
@@ -155,8 +165,8 @@ def _with_truth(done: Run, link: str | Path) -> Run:
         captured = imported([capture])
     joined = truth(done, link, captured)
     tables = {**{name: done.table(name) for name in done.tables}, **joined.tables}
-    remarks = {key: [*done.summary[key], *_remarks(joined.remarks)] for key in ("warnings", "notes")}
-    summary = {**done.summary, "links": list(joined.links), **remarks}
+    notes = [*done.summary["notes"], *_remarks(joined.remarks)]
+    summary = {**done.summary, "links": list(joined.links), "notes": notes}
     return Run({**done.about, "summary": summary}, Kept(tables))
 
 
@@ -203,14 +213,14 @@ def _run(
     tables: Mapping[str, Table],
     remarks: Sequence[str],
     begun_ms: int | None,
-    damage: Sequence[str] = (),
+    doubts: Sequence[str],
 ) -> Run:
     name = files[0].path.name.partition(".")[0] or "recording"
     summary = {
         "name": name,
         "seed": 0,
         **metrics,
-        "warnings": _remarks([*remarks, *damage]),
+        "warnings": _remarks(doubts),
         "notes": _remarks(remarks),
     }
     about = {

@@ -28,7 +28,7 @@ class Remarks:
         listed = list(summaries)
         sentences = [_sentence(remark) for summary in listed for remark in summary.get("warnings", ())]
         marked = [_sentence(remark) for summary in listed for remark in summary.get("notes", ())]
-        return cls(list(dict.fromkeys([*sentences, *more])), marked)
+        return cls(list(dict.fromkeys([*sentences, *more, *marked])), marked)
 
     @property
     def notes(self) -> list[str]:

@@ -31,7 +31,11 @@ class Session:
     pacer: tuple[Floats, Floats]
     """(s, bytes): media that waited at the sender."""
     frames: tuple[Floats, Floats]
-    """(s, ms): the capture times of video frames, and their delays to the screen; NaN for frames never shown."""
+    """(s, ms): the capture times of video frames, and their delays to the screen; NaN for frames never shown. Empty for
+    a call that was recorded elsewhere."""
+    lateness: tuple[Floats, Floats]
+    """(s, ms): the capture times of the video frames of a recorded call, and how much later than the quickest of them
+    they were complete; NaN for frames that were not."""
     without_picture: tuple[Floats, Floats]
     """(s, s): the beginnings and ends of times without a new picture; of an imported call, of freezes."""
 
@@ -46,7 +50,8 @@ def session(run: RunLike, flow: str) -> Session:
         encoder_bps=_binned(*view.curve(run, "frames", "flow", flow, "size", "captured_s"), series),
         round_trip=_first_of(run, flow, "round_trip_ms", "rtt_ms"),
         pacer=_internals(run, flow, "pacer_backlog"),
-        frames=_frames(run, flow),
+        frames=(np.empty(0), np.empty(0)) if _is_recorded(run, flow) else _frames(run, flow, "rendered_s"),
+        lateness=lateness(run, flow),
         without_picture=_without_picture(run, flow),
     )
 
@@ -80,19 +85,42 @@ def _first_of(run: RunLike, flow: str, *names: str) -> tuple[Floats, Floats]:
     return next((curve for curve in curves if len(curve[0])), (np.empty(0), np.empty(0)))
 
 
-def _frames(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+def _frames(run: RunLike, flow: str, until: str) -> tuple[Floats, Floats]:
     if not view.has(run, "frames"):
         return np.empty(0), np.empty(0)
-    captured, rendered = view.curve(run, "frames", "flow", flow, "rendered_s", "captured_s")
+    captured, ends = view.curve(run, "frames", "flow", flow, until, "captured_s")
     video = np.asarray(view.rows(run, "frames", "flow", flow, ("video",))["video"], bool)
-    return captured[video], (rendered - captured)[video] * 1e3
+    return captured[video], (ends - captured)[video] * 1e3
+
+
+def _is_recorded(run: RunLike, flow: str) -> bool:
+    # only a recording does not know which frames were shown, and says how late they were
+    return "frame_lateness_ms_max" in view.flow_summary(run, flow)
+
+
+def lateness(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+    """Reads how late the video frames of a recorded call were; see [Session][tidegate.show._session.Session]."""
+    if not _is_recorded(run, flow):
+        return np.empty(0), np.empty(0)
+    captured, delay = _frames(run, flow, "complete_s")
+    return captured, delay - np.nanmin(delay)
+
+
+def processing(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+    """Reads how long frames took from their first packet until they were decoded (s, ms), as getStats has it."""
+    return _internals(run, flow, "processing_ms")
+
+
+def freezes(run: RunLike, flow: str) -> tuple[Floats, Floats]:
+    """Reads the freezes (s, s) of a flow: when each ended, and its length."""
+    return view.curve(run, "freezes", "flow", flow, "length_s")
 
 
 def _without_picture(run: RunLike, flow: str) -> tuple[Floats, Floats]:
     if view.has(run, "without_picture"):
         ends, begins = view.curve(run, "without_picture", "flow", flow, "begin_s")
         return begins, ends
-    ends, length = view.curve(run, "freezes", "flow", flow, "length_s")
+    ends, length = freezes(run, flow)
     return ends - length, ends
 
 

@@ -91,7 +91,7 @@ def test_a_packet_is_told_in_the_keys_of_alphartc(tmp_path: Path) -> None:
         {
             "send_time_ms": 63_500,
             "arrival_time_ms": 1234,
-            "payload_type": 96,
+            "payload_type": 126,
             "sequence_number": 5,
             "ssrc": 9,
             "padding_length": 0,
@@ -109,6 +109,46 @@ def test_a_packet_is_told_in_the_keys_of_alphartc(tmp_path: Path) -> None:
             "payload_size": 228,
         },
     ]
+
+
+@pytest.mark.parametrize(("settings", "media"), [("", 126), (":payload_type=96", 96), (":payload_type=100", 100)])
+def test_video_has_the_payload_type_of_alphartcs_environment_or_that_which_one_says(
+    tmp_path: Path, settings: str, media: int
+) -> None:
+    half = half_of(f"alphartc:{submission(tmp_path)}{settings}")
+    for number, payload_type in enumerate((96, 97, 98, 111, 127)):
+        half.on_packet(number * MS, Arrived(number, 100, number * 262, payload_type=payload_type))
+    reported = half._estimator.record.seen  # type: ignore[attr-defined]
+    # retransmissions, parity, audio and padding are not media of that type
+    assert [stats["payload_type"] for stats in reported] == [media, 97, 98, 111, 127]
+
+
+# as published estimators do: packets of other types do not count for the loss, and without a loss nothing grows
+BY_LOSS = """
+class Estimator:
+    def __init__(self):
+        self.numbers, self.rate = [], 300_000
+
+    def report_states(self, stats):
+        if stats["payload_type"] == 126:
+            self.numbers.append(stats["sequence_number"])
+
+    def get_estimated_bandwidth(self):
+        numbers, self.numbers = self.numbers, []
+        if numbers and len(numbers) == max(numbers) - min(numbers) + 1:
+            self.rate = min(1.05 * self.rate, 1_500_000)
+        return int(self.rate)
+"""
+
+
+def test_an_estimator_that_looks_for_type_126_grows(tmp_path: Path) -> None:
+    (tmp_path / "e.py").write_text(BY_LOSS)
+    rates = {
+        settings: run(scenario(f"alphartc:{tmp_path / 'e.py'}{settings}", "12s")).metrics("call")["receive_rate_bps"]
+        for settings in ("", ":payload_type=96")
+    }
+    assert rates[""] > 8e5
+    assert rates[":payload_type=96"] < 3.5e5
 
 
 @pytest.mark.parametrize(("settings", "interval"), [("", 200), (":interval_ms=60", 60)])
@@ -255,6 +295,8 @@ def test_settings_that_it_does_not_take_are_told(tmp_path: Path) -> None:
         "gain=2": r"\(line 6\): Estimator: got an unexpected keyword argument 'gain'",
         "interval_ms=0": 'interval_ms: found "0"; expected 1 to 60000 milliseconds',
         "interval_ms=soon": 'interval_ms: found "soon"',
+        "payload_type=128": 'payload_type: found "128"; expected a whole number from 0 to 127',
+        "payload_type=96.5": 'payload_type: found "96.5"',
         "fast": 'found "fast"; expected key=value',
     }.items():
         with pytest.raises(InputError, match=message):

@@ -177,9 +177,9 @@ def test_a_larger_file_of_a_session_needs_a_limit(session: Path, tmp_path: Path,
 
 
 STATS = """\
-{"t": 1700000000000, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000000000.0, "ssrc": 1, "bytesSent": 0, "packetsSent": 0}}}
-{"t": 1700000001000, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000001000.0, "ssrc": 1, "bytesSent": 99000, "packetsSent": 90}}}
-{"t": 1700000002000, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000002000.0, "ssrc": 1, "bytesSent": 180000, "packetsSent": 170}}}
+{"t": 1700000000.0, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000000000.0, "ssrc": 1, "bytesSent": 0, "packetsSent": 0}}}
+{"t": 1700000001.0, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000001000.0, "ssrc": 1, "bytesSent": 99000, "packetsSent": 90}}}
+{"t": 1700000002.0, "report": {"O": {"type": "outbound-rtp", "id": "O", "kind": "video", "timestamp": 1700000002000.0, "ssrc": 1, "bytesSent": 180000, "packetsSent": 170}}}
 """
 
 
@@ -284,9 +284,9 @@ def test_every_format_has_the_capacity_of_a_scenario(
     done = cli(*argv)
     assert done.code == 0, done.err
     assert "capacity (Mbit/s)" in done.out
-    told = tidegate.Run.load("call").warnings
-    assert "the capacity is that of the scenario" in told[-1]
-    assert done.err == "".join(f"tidegate: note: {one}\n" for one in told)
+    remarks = tidegate.Run.load("call").remarks
+    assert "the capacity is that of the scenario" in remarks.notes[-1]
+    assert done.err == "".join(f"tidegate: {kind.lower()}: {sentence}\n" for kind, sentence in remarks.labelled)
     table = tidegate.Run.load("call").table("truth")
     assert set(table.to_numpy("controller")) == {"recorded"}
     again = cli(*argv, "--json")

@@ -22,6 +22,7 @@ def test_keys_decide_and_imports_mark_their_notes() -> None:
         "recording: cut.log: byte 12: 8 bytes are left",
     ]
     assert len(remarks.notes) == 4
+    assert Remarks.of([{"warnings": [], "notes": [HOW]}]).labelled == [("Note", f"recording: {HOW['says']}")]
     assert remarks.notes[0] == "recording: the times of both ends are aligned by their Unix times"
 
 

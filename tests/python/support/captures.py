@@ -5,6 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from tidegate import Run
+from tidegate.recordings import imported
 
 A, B = "192.0.2.1", "192.0.2.2"
 PORT = 5000
@@ -104,3 +108,23 @@ def call(late: Sequence[float] = (0.0, 0.003, 0.001)) -> list[Passed]:
         if n not in LOST
     ]
     return sorted([*out, *back], key=lambda packet: packet.at)
+
+
+def read(folder: Path, data: bytes, name: str = "call.pcap", *, at: str | None = None, rtp: str | None = None) -> Run:
+    """Imports a file with these bytes."""
+    (folder / name).write_bytes(data)
+    return imported([folder / name], at=at, rtp=rtp)
+
+
+def remarks(run: Run, key: str = "notes") -> str:
+    return " ".join(remark["says"] for remark in run.summary[key])
+
+
+def counts(run: Run) -> list[tuple[str, int, int | None, float | None]]:
+    return [
+        (flow["flow"], flow["packets_sent"], flow.get("packets_received"), flow.get("loss_fraction"))
+        for flow in run.summary["flows"]
+    ]
+
+
+PLAIN = [("outgoing", COUNT, None, None), ("incoming", COUNT, COUNT - len(LOST), len(LOST) / COUNT)]

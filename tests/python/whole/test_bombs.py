@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,16 @@ def report_a_line() -> bytes:
     return ('{"t":1,"stats":[{"id":"\U0001f600"}]}\n' + broken * 95_000).encode()
 
 
+def events(first: str, more: str = "") -> bytes:
+    """A dump of rtcstats: an event, and as many of another kind as a file may have."""
+    return ('RTCStatsDump\n{"fileFormat":3}\n' + first + more * 499_000).encode()
+
+
+def objects(count: int) -> str:
+    entries = ",".join(f'"{number}":{{"type":"outbound-rtp","packetsSent":1}}' for number in range(count))
+    return f'["getStats","1",{{{entries}}},1]\n'
+
+
 def content(data: Callable[[], bytes]) -> Callable[[Path], object]:
     """Writes a file of this content, which is made when it is needed."""
     return lambda path: path.write_bytes(data())
@@ -91,6 +102,11 @@ BOMBS = [
     Bomb("lines.json", IMPORT, content(lambda: b"{}\n" * 10_000_000), "found 10000000 lines"),
     Bomb("reports.json", IMPORT, content(lambda: b"".join(b'{"t":%d,"stats":[]}\n' % i for i in range(490_000))), "no outbound-rtp"),
     Bomb("wide.json", IMPORT, content(report_a_line), "more than 10000 lines"),
+    Bomb("events.json", IMPORT, content(partial(events, "", '["x",null,1,1]\n')), "no report until here has a stream"),
+    Bomb("holds.json", IMPORT, content(partial(events, objects(900), '["getStats","1",{},1]\n')), "so many reports"),
+    Bomb("objects.json", IMPORT, content(partial(events, objects(100_000) * 6)), "more than 20000 objects"),
+    Bomb("connections.json", IMPORT, content(lambda: b"".join(b'["getstats","%d",{"o":{"type":"ssrc"}},1]\n' % i for i in range(499_000))), "more than 1000 connections"),
+    Bomb("reports.json", IMPORT, content(lambda: b"[" + b",".join(b'{"t":%d,"stats":[]}' % i for i in range(499_000)) + b"]"), "found no outbound-rtp"),
     Bomb("deep.json", IMPORT, content(lambda: b'{"a":' * 6_000_000), "so many values"),
     Bomb("packets.pcap", IMPORT, content(lambda: pcap(struct.pack("<IIII", 1, 0, 0, 0), 12_000_000)), "no RTP"),
     Bomb("batches.log", IMPORT, content(lambda: b"\x12\x02\x08\x01" * 15_000_000), "batch"),

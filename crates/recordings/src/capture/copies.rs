@@ -11,7 +11,7 @@ const SAME_PLACE: Nanos = 1_000_000;
 /// Greatest time between them where it is always the same, as at a mirrored port, and greatest difference of such times.
 const CONSTANT: (Nanos, Nanos) = (5_000_000, 100_000);
 
-/// What the repeated sights of packets are.
+/// The kind of repeated sights of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Sights of the same place.
@@ -49,7 +49,7 @@ pub(super) fn repetitions(datagrams: &[Datagram<'_>], indices: &[usize]) -> Vec<
     flows.values().filter_map(|indices| repetition(datagrams, &sights(datagrams, indices))).collect()
 }
 
-/// What the repeated sights of a flow are; `None` if there are few: the network itself doubles some packets.
+/// The repeated sights of a flow; `None` if there are few: the network itself doubles some packets.
 fn repetition(datagrams: &[Datagram<'_>], sights: &[Vec<usize>]) -> Option<Repetition> {
     const FEWEST: usize = 3;
     /// A second place or interface sees most packets, unless its capture began late or many packets were lost before it.

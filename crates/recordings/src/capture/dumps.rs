@@ -22,12 +22,12 @@ pub(super) fn is_dump(bytes: &[u8]) -> bool {
 }
 
 /// The sender of a dump's packets, which is not in the file.
-pub(super) const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+pub(super) const UNSPECIFIED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 fn datagram(at: Nanos, to: SocketAddr, length: usize, payload: &[u8], interface: u32) -> Datagram<'_> {
     Datagram {
         at,
-        from: NOBODY,
+        from: UNSPECIFIED,
         to,
         size: (length + UDP_HEADERS as usize).min(usize::from(u16::MAX)) as u32,
         hops: 0,
@@ -81,8 +81,9 @@ fn rtpdump<'a>(
         let (address, port) = text.trim().rsplit_once('/')?;
         Some(SocketAddr::new(address.parse().ok()?, port.parse().ok()?))
     });
-    // an address of nobody would be the sender's
-    let to = address.filter(|&to| to != NOBODY).unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0));
+    // the unspecified address would be the sender's
+    let to =
+        address.filter(|&to| to != UNSPECIFIED).unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0));
     let header = line + 1;
     let (seconds, micros) = (number(bytes, header, 4), number(bytes, header + 4, 4));
     let (Some(seconds), Some(micros)) = (seconds, micros) else {

@@ -26,13 +26,13 @@ pub(super) struct Datagram<'a> {
     pub(super) interface: u32,
     /// Whether the capturing host sent it, if the file says so.
     pub(super) leaves: Option<bool>,
-    /// What carries it.
+    /// Its carrier.
     pub(super) carrier: Carrier,
     /// Its payload, as much of it as was captured.
     pub(super) payload: Bytes<'a>,
 }
 
-/// What carries a payload.
+/// The carrier of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Carrier {
     Udp,
@@ -64,7 +64,7 @@ pub(super) fn word(bytes: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(offset)?, *bytes.get(offset + 1)?]))
 }
 
-/// When and where a frame was captured.
+/// The time and the place of a captured frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) at: Nanos,
@@ -72,7 +72,7 @@ pub(super) struct Sight {
     pub(super) leaves: Option<bool>,
     /// Bytes of the frame that were not captured.
     missing: usize,
-    /// How many headers of tunnels were opened.
+    /// Number of headers of tunnels that were opened.
     depth: u8,
 }
 
@@ -95,7 +95,7 @@ pub(super) const LINKS: [u32; 14] = [0, 1, 9, 12, 14, 50, 101, 105, 108, 113, 12
 #[derive(Default)]
 pub(super) struct Layers<'a> {
     pub(super) datagrams: Vec<Datagram<'a>>,
-    /// What holds no UDP and no readable TCP, by name.
+    /// Counts of frames without UDP and readable TCP, by name.
     pub(super) others: Counts,
     fragments: Fragments<'a>,
     segments: Segments<'a>,

@@ -49,7 +49,7 @@ pub struct Capture<'a> {
     pub packets: usize,
     /// Parts that could not be read, file by file.
     pub problems: Vec<Problems>,
-    /// What was done about packets that are in the capture more than once, for the user to read.
+    /// Sentences on packets that are in the capture more than once, for the user to read.
     pub remarks: Vec<String>,
 }
 
@@ -317,7 +317,7 @@ impl<'a> Capture<'a> {
         sentences
     }
 
-    /// What is no RTP or RTCP of the call, with counts, the largest first.
+    /// Names and counts of all that is no RTP or RTCP of the call, the largest first.
     fn left_out(&self, call: Option<AddressPair>) -> String {
         /// Number of names that are listed.
         const LISTED: usize = 8;

@@ -26,7 +26,7 @@ pub struct Ends {
     pub near: SocketAddr,
     /// The other end.
     pub far: SocketAddr,
-    /// How that is known, for the user to read.
+    /// The evidence for it, for the user to read.
     pub evidence: &'static str,
 }
 

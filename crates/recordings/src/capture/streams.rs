@@ -2,7 +2,7 @@
 //! numbers and timestamps go on. The first two bits alone, which are 10 in RTP, are the same in one of four datagrams of
 //! DNS, NetBIOS, IKE or a VPN.
 
-use super::dumps::NOBODY;
+use super::dumps::UNSPECIFIED;
 use super::layers::Datagram;
 use crate::point::Nanos;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub(super) fn header(payload: &[u8]) -> Option<Header> {
     None
 }
 
-/// How the packets with one key proceed.
+/// The progress of the packets with one key.
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     /// Highest sequence number so far, with its timestamp and time.
@@ -134,7 +134,7 @@ pub(super) fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -
             .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at));
     }
     let is_certain =
-        |&(from, to, _): &Key| from == NOBODY || certain.is_some_and(|end| end == from || end == to);
+        |&(from, to, _): &Key| from == UNSPECIFIED || certain.is_some_and(|end| end == from || end == to);
     let counts = progress.into_iter().filter(|(key, progress)| is_certain(key) || progress.is_stream(key.2));
     counts.map(|(key, progress)| (key, progress.count)).collect()
 }

@@ -100,6 +100,8 @@ pub struct Session {
     pub span: (Nanos, Nanos),
     /// Assumptions and omissions in putting it together, for the user to read.
     pub remarks: Vec<String>,
+    /// Reasons to doubt its numbers, for the user to read.
+    pub doubts: Vec<String>,
 }
 
 /// Whether two capture points have one clock.

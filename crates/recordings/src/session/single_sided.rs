@@ -104,7 +104,7 @@ impl Session {
         let missing = missing_packets(&packets).len();
         if missing > 0 {
             let share = 100.0 * missing as f64 / (missing + packets.len()) as f64;
-            self.remarks.push(format!(
+            self.doubts.push(format!(
                 "{}: {missing} of {} sequence numbers ({share:.1} %) are missing at the place of capture: lost before it, \
                  or not captured",
                 DIRECTIONS[0],
@@ -112,7 +112,7 @@ impl Session {
             ));
         }
         if history.malformed > 0 {
-            self.remarks
+            self.doubts
                 .push(format!("{} datagrams of RTCP could not be read and are left out", history.malformed));
         }
         Direction {
@@ -166,7 +166,7 @@ impl Session {
         if traffic.unread * LOST > missing.len() && !missing.is_empty() {
             // what cannot be read was not lost by the network
             missing.iter_mut().for_each(|packet| packet.fate = Fate::Unknown);
-            self.remarks.push(format!(
+            self.doubts.push(format!(
                 "{name}: {} sequence numbers are missing, but {} packets of the recording could not be read, so that \
                  their fate is not known",
                 missing.len(),

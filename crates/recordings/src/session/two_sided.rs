@@ -114,7 +114,7 @@ impl Session {
         let backwards =
             outgoing.iter().any(|&(near, far)| far < near) || incoming.iter().any(|&(near, far)| near < far);
         if clocks == Clocks::Same && backwards {
-            self.remarks.push(
+            self.doubts.push(
                 "packets arrive before they leave: the two capture points had separate clocks".to_owned(),
             );
         }
@@ -168,7 +168,8 @@ impl Session {
                 (Clock { offset, drift: 0.0, origin: 0 }, remark.to_owned())
             }
         };
-        self.remarks.push(remark);
+        let is_doubtful = fault.is_some() || (alignment.is_none() && clocks == Clocks::Separate);
+        if is_doubtful { &mut self.doubts } else { &mut self.remarks }.push(remark);
         (clock, fault.is_none() || clock == Clock::SAME)
     }
 
@@ -202,7 +203,7 @@ impl Session {
     fn remark_on_unmatched(&mut self, name: &str, count: usize) {
         if count > 0 {
             let problem = "packets that arrived are not in the sender's recording and are left out";
-            self.remarks.push(format!("{name}: {count} {problem}"));
+            self.doubts.push(format!("{name}: {count} {problem}"));
         }
     }
 }

@@ -38,6 +38,14 @@ README.md, note 5)."""
 
 _LONGEST_MS = 60_000
 
+PAYLOAD_TYPE = 126
+"""Payload type of video as estimators hear of it (`Gym.step` in `alphartc_gym/gym.py` of github.com/OpenNetLab/gym).
+Published ones count losses among packets of this type only."""
+_OUR_PAYLOAD_TYPE = 96
+"""Payload type of our video (`crates/endpoint/src/settings/mod.rs`)."""
+_LARGEST_PAYLOAD_TYPE = 127
+"""RFC 3550 section 5.1: seven bits."""
+
 _PRESENT = threading.RLock()  # the present folder, sys.path and sys.modules are those of the whole process
 
 
@@ -159,7 +167,7 @@ class Maker:
         return f" (line {lines[0]})" if lines else ""
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Checks `interval_ms`, the time between estimates, and the arguments of the class."""
+        """Checks `interval_ms`, the time between estimates, `payload_type`, and the arguments of the class."""
         prefix = f"alphartc:{self._label}"
         arguments = dict(settings)
         interval_ms = arguments.pop("interval_ms", INTERVAL_MS)
@@ -170,6 +178,11 @@ class Maker:
         ):
             text = show(str(interval_ms))
             raise ControllerError(f"{prefix}: interval_ms: found {text}; expected 1 to {_LONGEST_MS} milliseconds")
+        payload_type = arguments.pop("payload_type", PAYLOAD_TYPE)
+        if type(payload_type) is not int or not 0 <= payload_type <= _LARGEST_PAYLOAD_TYPE:
+            text = show(str(payload_type))
+            right = f"expected a whole number from 0 to {_LARGEST_PAYLOAD_TYPE}"
+            raise ControllerError(f"{prefix}: payload_type: found {text}; {right}")
         try:
             inspect.signature(self._class).bind(**arguments)
         except TypeError as error:
@@ -177,7 +190,9 @@ class Maker:
         except ValueError:
             return  # made in C, without a signature: it finds out itself
 
-    def __call__(self, interval_ms: float = INTERVAL_MS, **arguments: Any) -> tuple[Controller, ReceiverHalf]:
+    def __call__(
+        self, interval_ms: float = INTERVAL_MS, payload_type: int = PAYLOAD_TYPE, **arguments: Any
+    ) -> tuple[Controller, ReceiverHalf]:
         """Both halves.
 
         Raises:
@@ -188,7 +203,8 @@ class Maker:
                 estimator = self._class(**arguments)
         except (Exception, SystemExit) as error:
             raise ControllerError(f"{self._label}: {CLASS}() raised {self._brief(error)}") from error
-        return Follower(), AlphaRtcEstimator(estimator, round(interval_ms * 1e6), self._path, self._label)
+        interval_ns = round(interval_ms * 1e6)
+        return Follower(), AlphaRtcEstimator(estimator, interval_ns, payload_type, self._path, self._label)
 
 
 _LIBRARY = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -203,19 +219,21 @@ def _is_installed(module: ModuleType) -> bool:
 class AlphaRtcEstimator(Estimating):
     """Passes each packet to the estimator, and gets its estimates."""
 
-    def __init__(self, estimator: Any, interval_ns: int, path: Path, label: str) -> None:
+    def __init__(self, estimator: Any, interval_ns: int, payload_type: int, path: Path, label: str) -> None:
         super().__init__(interval_ns)
         self._estimator = estimator
+        self._payload_type = payload_type
         self._path, self._label = path, label
         self._times = SendTimes()
 
     def hear(self, now_ns: int, packet: Arrived) -> None:
         ticks = self._times.ticks(packet.abs_send_time or 0)
+        is_video = packet.payload_type == _OUR_PAYLOAD_TYPE
         self._estimator.report_states(
             {
                 "send_time_ms": SendTimes.ms(ticks),
                 "arrival_time_ms": now_ns // 10**6,
-                "payload_type": packet.payload_type,
+                "payload_type": self._payload_type if is_video else packet.payload_type,
                 "sequence_number": packet.rtp_sequence % (1 << 16),
                 "ssrc": packet.ssrc,
                 "padding_length": packet.padding,

@@ -24,6 +24,7 @@
     trip: { unit: "ms", digits: 0, title: "Round trip", height: 130 },
     pacer: { unit: "kB", digits: 1, title: "Waiting at the sender", height: 110 },
     frame: { unit: "ms", digits: 0, title: "Frame delay", height: 150 },
+    late: { unit: "ms", digits: 0, title: "Frame lateness", height: 150 },
     queue: { unit: "kB", digits: 1, title: "Queues", height: 150 },
   };
   // dashes of lines that share a hue
@@ -62,7 +63,7 @@
       } else if (quantity === "delay") {
         add(named(flow.name, "mean"), flow.delay, { stroke, width: 2 });
         if (!many) add("largest", flow.delayMax, { stroke, width: 0.7 });
-      } else if (quantity === "trip" || quantity === "pacer" || quantity === "frame") {
+      } else if (["trip", "pacer", "frame", "late"].includes(quantity)) {
         add(many ? flow.name : "largest", flow[quantity], { stroke, width: 1.5, fill: quantity === "pacer" && !many ? stroke + "33" : undefined });
       } else if (quantity === "loss") {
         add(named(flow.name, "lost"), flow.loss, { stroke, width: 1.5, stepped: true, fill: many ? undefined : stroke + "33" });
@@ -86,7 +87,7 @@
         });
       });
     }
-    const least = { rate: 0.1, delay: 10, loss: 1, queue: 1, trip: 10, pacer: 1, frame: 10 }[quantity];
+    const least = { rate: 0.1, delay: 10, loss: 1, queue: 1, trip: 10, pacer: 1, frame: 10, late: 10 }[quantity];
     const top = Math.max(flows, Math.min(capacity, flows * 2 || capacity), least) * 1.06;
     if (quantity !== "delay" || !logDelay) return [0, top];
     // whole decades: otherwise a logarithmic axis would have its ticks at odd numbers
@@ -141,7 +142,7 @@
           bind: { dblclick: () => () => { setZoom(null); return null; } },
         },
         hooks: {
-          drawClear: quantity !== "frame" ? [] : [(u) => {
+          drawClear: quantity !== data.shaded ? [] : [(u) => {
             // times without a new picture
             const { ctx, bbox } = u;
             ctx.save();

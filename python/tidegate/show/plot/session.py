@@ -56,7 +56,7 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
     colour = looks([label])[label].colour
     rows: list[tuple[str, float]] = [("rate", 1.7), ("delay", 1.2)]
     rows += [("pacer", 0.7)] if len(ends.pacer[0]) else []
-    rows += [("frame", 1.0)] if len(ends.frames[0]) else []
+    rows += [("frame", 1.0)] if len(ends.frames[0]) or len(ends.lateness[0]) else []
     rows += [("loss", 0.6)]
     rows += [("queue", 0.9)] if queues else []
     end = view.end_of(ends.series.t)
@@ -65,6 +65,8 @@ def session(run: RunLike, *, flow: str | None = None, link: str | None = None) -
         panels = figure.subplots(len(rows), 1, sharex=True, height_ratios=[height for _, height in rows], squeeze=False)
         axes = dict(zip((name for name, _ in rows), panels[:, 0], strict=True))
         capacity = draw_capacity(axes["rate"], run, link, end)
+        if "frame" not in axes:
+            _shade(axes["rate"], ends)
         _rates(axes["rate"], ends, colour, link if capacity else None)
         _delays(axes["delay"], ends, colour)
         if "pacer" in axes:
@@ -133,22 +135,31 @@ def _delays(ax: Axes, ends: Session, colour: str) -> None:
     times, trip = ends.round_trip
     if len(times):
         ax.plot(times, trip, color=HUES[6], linewidth=0.9, label="round trip, from reports")
-    ax.plot(t, series.delay_ms, color=colour, label="one-way delay, mean of the bin")
-    ax.plot(t, series.delay_max_ms, color=colour, linewidth=0.7, alpha=0.5, label="largest")
+    if np.isfinite(series.delay_ms).any():
+        ax.plot(t, series.delay_ms, color=colour, label="one-way delay, mean of the bin")
+        ax.plot(t, series.delay_max_ms, color=colour, linewidth=0.7, alpha=0.5, label="largest")
     ax.set_ylabel("Delay (ms)")
     delay_axis(ax, [series.delay_ms, series.delay_max_ms, trip])
     _legend(ax)
 
 
+def _shade(ax: Axes, ends: Session) -> None:
+    for number, (begin, stop) in enumerate(zip(*ends.without_picture, strict=True)):
+        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "no new picture")
+
+
 def _frames(ax: Axes, ends: Session, colour: str) -> None:
-    times, delay = ends.frames
-    ax.plot(times, delay, ".", color=colour, markersize=2.5, label="capture to screen")
+    is_recorded = not len(ends.frames[0])
+    times, delay = ends.lateness if is_recorded else ends.frames
+    if len(times):
+        label = "complete, later than the quickest" if is_recorded else "capture to screen"
+        ax.plot(times, delay, ".", color=colour, markersize=2.5, label=label)
     never = ~np.isfinite(delay)
     if never.any():
         ground = np.zeros(int(never.sum()))
-        ax.plot(times[never], ground, "|", color=_FREEZE, markersize=7, clip_on=False, label="never shown")
-    for number, (begin, stop) in enumerate(zip(*ends.without_picture, strict=True)):
-        ax.axvspan(begin, stop, color=_FREEZE, alpha=0.18, linewidth=0, label="" if number else "no new picture")
-    ax.set_ylabel("Frame delay (ms)")
+        label = "not complete" if is_recorded else "never shown"
+        ax.plot(times[never], ground, "|", color=_FREEZE, markersize=7, clip_on=False, label=label)
+    _shade(ax, ends)
+    ax.set_ylabel("Frame lateness (ms)" if is_recorded else "Frame delay (ms)")
     ax.set_ylim(bottom=0)
     _legend(ax)

@@ -136,6 +136,8 @@ def _aside(ax: Axes, label: str, colour: str, runs: Sequence[RunLike]) -> None:
     write(1.02, 0.98, label, color=colour, fontsize=13, fontweight="bold")
     for number, (name, show, says) in enumerate(_FACTS):
         y, mean = 0.76 - 0.19 * number, view.mean(runs, name)
+        if name == "utilisation" and not math.isfinite(mean):
+            continue  # the capacity of a recorded call's link is not known
         text = show(mean) if math.isfinite(mean) else NOTHING
         write(1.105, y, text, ha="right", fontsize=11, fontweight="bold", color="#222222")
         write(1.115, y, says, fontsize=10, color="#555555")

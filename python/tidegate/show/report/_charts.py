@@ -30,10 +30,13 @@ _QUANTITIES = (
     ("trip", "Round trip", "Round-trip time from RTCP reports, or the controller's estimate: maximum of each bin."),
     ("pacer", "Delay in the pacer", "Waiting time of media in the sender's pacer: maximum of each bin."),
     ("frame", "Frame delay", "From capture to the screen: maximum of each bin; time without a new picture is shaded."),
+    ("late", "Frame lateness", "How much later than the quickest a video frame was complete: maximum of each bin."),
     ("loss", "Packets lost", "Lost packets as a share of the packets received or lost in each bin."),
     ("queue", "Queues", "Bytes in the queue of each link."),
 )
-_OF_ONE = {"trip", "pacer", "frame"}
+_UNKNOWN_CAPACITY = ("rate", "Rate", "The rate at the receiver, or else at the sender, and the controller's target.")
+_FREEZES = " Time in which the picture stood still is shaded."
+_OF_ONE = {"trip", "pacer", "frame", "late"}
 """Quantities that only a report on one controller shows."""
 
 
@@ -110,11 +113,20 @@ def timeline(groups: Groups, looks: Mapping[str, Look], link: str | None) -> tup
     """
     drawn = data(groups, looks, link)
     columns = drawn["columns"]
+    panels = [panel for column in columns for panel in column["panels"]]
     seeds = [panel["seed"] for panel in columns[0]["panels"]]
     possible = [quantity for quantity in _QUANTITIES if quantity[0] not in _OF_ONE or len(groups) == 1]
     quantities = [quantity for quantity in possible if _drawn(columns, quantity[0])]
+    if not any("capacity" in panel for panel in panels):
+        quantities[0] = _UNKNOWN_CAPACITY
+    names = [quantity[0] for quantity in quantities]
+    shaded = next((names.index(name) for name in ("frame", "late") if name in names), 0)
+    drawn["shaded"] = names[shaded]
+    if names[shaded] != "frame" and any(flow.get("without_picture") for panel in panels for flow in panel["flows"]):
+        name, title, caption = quantities[shaded]
+        quantities[shaded] = (name, title, caption + _FREEZES)
     notes = [f"Bins of {columns[0]['panels'][0]['dt'] * 1e3:g} ms; a point stands at the beginning of its bin."]
-    if link:
+    if any("capacity" in panel for panel in panels):
         notes.append(f"Capacity is the true capacity of link {link}, mean of each bin.")
     total = max(map(len, groups.values()))
     if len(seeds) < total:

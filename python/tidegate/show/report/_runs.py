@@ -37,6 +37,7 @@ from tidegate.results.stats import Interval
 from tidegate.show import played, view
 from tidegate.show.report import _charts as charts
 from tidegate.show.report import _members as of_members
+from tidegate.show.report import _seen as seen
 from tidegate.show.report._charts import Groups
 from tidegate.show.table import ComparisonTable
 from tidegate.show.view import RunLike
@@ -74,6 +75,8 @@ def document(source: Source) -> Document:
     headline = [_headline(groups, source.failed, looks)] if single else []
     pictures = [*_pictures(source), *_drawings(groups, looks, runs, single=single)]
     numbers = [*_flows(groups, looks), *of_members.section(groups), *_network(runs)]
+    if source.recorded:
+        numbers += seen.section(runs[0])
     alone = len(runs) == 1
     return Document(
         _title(source, groups),

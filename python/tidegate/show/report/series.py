@@ -31,6 +31,7 @@ BUDGET = 600_000
 #: The step of each quantity, in the unit of its axis.
 STEPS = {
     "rate": 0.001, "delay": 0.1, "loss": 0.1, "queue": 0.1, "trip": 0.1, "pacer": 0.1, "frame": 0.1,
+    "late": 0.1,
 }  # fmt: skip
 
 
@@ -105,6 +106,7 @@ def _flow(series: FlowSeries, grid: Floats, k: int) -> dict[str, Floats]:
 _KIND = {
     "receive": "rate", "sent": "rate", "target": "rate", "goodput": "rate", "acked": "rate", "encoder": "rate",
     "delay": "delay", "delayMax": "delay", "loss": "loss", "trip": "trip", "pacer": "pacer", "frame": "frame",
+    "late": "late",
 }  # fmt: skip
 
 
@@ -122,6 +124,7 @@ def _ends(ends: Session, grid: Floats, k: int) -> dict[str, Floats]:
         "trip": _largest_in(*ends.round_trip, edges),
         "pacer": _largest_in(*ends.pacer, edges) / 1e3,
         "frame": _largest_in(*ends.frames, edges),
+        "late": _largest_in(*ends.lateness, edges),
     }
 
 
