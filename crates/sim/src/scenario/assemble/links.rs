@@ -6,7 +6,7 @@ use crate::link::capacity::{BrownianSettings, Constant, Server, Steps};
 use crate::link::queue::Discipline;
 use crate::link::trace::Trace;
 use crate::link::{Link, LinkSettings, ManagedLink};
-use crate::record::summary::PlayedTrace;
+use crate::record::summary::{PlayedTrace, Warning};
 use crate::scenario::{Capacity, LinkService, LinkSpec, Offset};
 use tidegate_core::{Node, Rate, Span, Stream};
 
@@ -97,6 +97,19 @@ impl Builder<'_> {
             }
         }
         Ok(recordings)
+    }
+
+    /// Choices of the parsers of the recorded networks.
+    pub(super) fn remarks(&self) -> Result<Vec<Warning>, Refusal> {
+        let mut remarks = Vec::new();
+        for spec in &self.scenario.links {
+            if let Capacity::Trace { index, .. } = &spec.capacity {
+                let key = format!("links.{}.capacity.trace", spec.name);
+                let says = self.trace(*index)?.remarks.iter();
+                remarks.extend(says.map(|says| Warning { key: key.clone(), says: says.clone() }));
+            }
+        }
+        Ok(remarks)
     }
 }
 

@@ -1,0 +1,57 @@
+"""Recorded networks as other programs write them, through the command line and in runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tidegate
+from support import Cli
+from tidegate.cli import inspection
+from tidegate.errors import TraceError
+from tidegate.net import trace
+
+OBOE = "".join(f"{begin} {rate}\n{begin + 1900} {rate}\n" for begin, rate in ((15, 3000), (2000, 2500), (4000, 2000)))
+
+
+def test_the_help_names_the_formats_that_the_reader_has(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("1\n")
+    with pytest.raises(TraceError) as caught:
+        trace.load(tmp_path / "x", format="pcap")
+    assert str(caught.value) == f"pcap: no such trace format; available: {inspection._FORMATS}"
+
+
+def test_a_choice_of_units_is_said_where_it_is_used(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "oboe.txt").write_text(OBOE)
+    shown = cli("trace", "show", "oboe.txt").out
+    assert shown.startswith("oboe.txt: milliseconds-kbps, 7.785s, mean 2.383Mbps")
+    assert "Note: two columns are read as milliseconds and kbit/s" in shown
+    assert 'Note: line 1: the first time is "15"; times are counted from it' in shown
+    facts = json.loads(cli("trace", "show", "oboe.txt", "--json").out)
+    assert len(facts["notes"]) == 2
+    assert facts["warnings"] == []
+    run = tidegate.run(_scenario(tmp_path / "oboe.txt"))
+    notes = [text for text in run.remarks.notes if text.startswith("links.way.capacity.trace: ")]
+    assert [text.partition(": ")[2] for text in notes] == facts["notes"]
+    # what is said by the person needs no remark
+    assert trace.load(tmp_path / "oboe.txt", format="milliseconds-kbps").remarks == facts["notes"][1:]
+
+
+def test_a_wrong_file_is_told_with_the_formats(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("when,speed\n0,1\n")
+    got = cli("trace", "show", "x.csv")
+    assert got.code == 2
+    assert "x.csv: found the columns when, speed; expected columns of csv (time_s or time_ms" in got.err
+    assert inspection._FORMATS in got.err
+
+
+def _scenario(path: Path) -> tidegate.Scenario:
+    return tidegate.Scenario.parse(
+        f"""
+        duration = "2s"
+        links = [{{ name = "way", from = "a", to = "b", capacity = {{ trace = "{path}" }}, delay = "10ms" }}]
+        flows = [{{ name = "call", from = "a", to = "b", media = {{ controller = "fixed:500kbps" }} }}]
+        """
+    )
