@@ -1,6 +1,7 @@
 //! Files of recorded networks as other programs write them: their formats, the choices that are made, and refusals.
 
 use tidegate_core::{Span, Time};
+use tidegate_sim::LinkSettings;
 use tidegate_sim::link::loss::Loss;
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace, TraceError};
 
@@ -293,4 +294,17 @@ fn throttling_profiles_are_links_of_a_rate_and_a_delay() {
     );
     refused(r#"{"download": -1, "upload": -1, "latency": 0}"#, &["devtools, download", "more than 0"]);
     refused(r#"{"name": "a"}"#, &["JSON of another kind", "bandwidth_kbps", "iperf3"]);
+}
+
+#[test]
+fn no_queue_is_sized_by_an_outlier() {
+    let link =
+        |text: &str| parse(Format::SecondsMbps, text).link(LinkSettings::default()).unwrap().nominal_rate();
+    // the means are 57.3 and 7.3 Mbit/s: the last row lasts 4 s
+    assert_eq!(link("0 2\n4 500\n5 2\n").as_bps(), 2_000_000);
+    assert_eq!(link("0 2\n4 50\n5 2\n").as_bps(), 7_333_333);
+    assert_eq!(
+        link("0 2\n4 50\n5 2\n").as_bps(),
+        parse(Format::SecondsMbps, "0 2\n4 50\n5 2\n").mean_rate().as_bps()
+    );
 }

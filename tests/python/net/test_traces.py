@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +41,25 @@ def test_a_choice_of_units_is_said_where_it_is_used(cli: Cli, tmp_path: Path) ->
     assert trace.load(tmp_path / "oboe.txt", format="milliseconds-kbps").remarks == facts["notes"][1:]
 
 
+def test_an_outlier_is_a_warning_and_sizes_no_queue(cli: Cli, tmp_path: Path) -> None:
+    # 2 Mbit/s for 3.8 of 4 s, and 200 ms at 8 Gbit/s: the mean is 402 Mbit/s
+    rows = [(0, 2), (1.8, 2), (2, 8000), (2.2, 2), (4, 2)]
+    (tmp_path / "x.txt").write_text("".join(f"{time} {rate}\n" for time, rate in rows))
+    assert cli("trace", "show", "x.txt").out.count("Warning: the mean (") == 1
+    run = tidegate.run(_scenario(tmp_path / "x.txt", "5Mbps"))
+    [warning] = [text for text in run.remarks.warnings if text.startswith("links.way.capacity: ")]
+    assert "more than ten times its median by time (2.000 Mbit/s)" in warning
+    # 300 ms at 2 Mbit/s are 75 kB; at the mean they would be 15 MB, which nothing fills
+    given = tidegate.run(_scenario(tmp_path / "x.txt", "5Mbps", 'queue = { bytes = "75kB" },'))
+    [dropped, as_given] = [_dropped(summary) for summary in (run.summary, given.summary)]
+    assert dropped == as_given > 0
+
+
+def _dropped(summary: Mapping[str, Any]) -> int:
+    [dropped] = [link["dropped_queue"] for link in summary["links"] if link["link"] == "way"]
+    return int(dropped)
+
+
 def test_a_wrong_file_is_told_with_the_formats(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("when,speed\n0,1\n")
     got = cli("trace", "show", "x.csv")
@@ -47,11 +68,11 @@ def test_a_wrong_file_is_told_with_the_formats(cli: Cli, tmp_path: Path) -> None
     assert inspection._FORMATS in got.err
 
 
-def _scenario(path: Path) -> tidegate.Scenario:
+def _scenario(path: Path, rate: str = "500kbps", queue: str = "") -> tidegate.Scenario:
     return tidegate.Scenario.parse(
         f"""
         duration = "2s"
-        links = [{{ name = "way", from = "a", to = "b", capacity = {{ trace = "{path}" }}, delay = "10ms" }}]
-        flows = [{{ name = "call", from = "a", to = "b", media = {{ controller = "fixed:500kbps" }} }}]
+        links = [{{ name = "way", from = "a", to = "b", capacity = {{ trace = "{path}" }}, {queue} delay = "10ms" }}]
+        flows = [{{ name = "call", from = "a", to = "b", media = {{ controller = "fixed:{rate}" }} }}]
         """
     )

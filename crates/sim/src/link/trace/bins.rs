@@ -59,12 +59,6 @@ impl Trace {
         }
         median.filter(|&rate| below(rate))
     }
-
-    /// The rate from which a queue limit in time is computed: the mean, or the median of a trace with an outlier.
-    #[must_use]
-    pub fn nominal_rate(&self) -> Rate {
-        self.outlying().unwrap_or_else(|| self.mean_rate())
-    }
 }
 
 /// The median by length of rates in ascending order.

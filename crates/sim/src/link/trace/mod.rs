@@ -308,7 +308,7 @@ impl Trace {
     }
 
     /// The settings of a link that follows the trace, from its `base` settings: delays of the trace are added to those
-    /// of `base`, losses apply where `base` has none.
+    /// of `base`, losses apply where `base` has none. A queue limit in time is not computed from the mean of an outlier.
     ///
     /// # Errors
     /// If the trace has delays and those of `base` change over time, too.
@@ -326,7 +326,8 @@ impl Trace {
             Some(traced) if base.loss == Phases::default() => traced.clone(),
             _ => base.loss,
         };
-        Ok(LinkSettings { server: self.server(), delay, loss, ..base })
+        let nominal = base.nominal.or_else(|| self.outlying());
+        Ok(LinkSettings { server: self.server(), nominal, delay, loss, ..base })
     }
 
     /// A trace of successive stretches. It has losses or delays if any stretch has them.

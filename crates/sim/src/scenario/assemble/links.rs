@@ -99,14 +99,25 @@ impl Builder<'_> {
         Ok(recordings)
     }
 
-    /// Choices of the parsers of the recorded networks.
+    /// Choices of the parsers of the recorded networks, and outliers in them.
     pub(super) fn remarks(&self) -> Result<Vec<Warning>, Refusal> {
         let mut remarks = Vec::new();
         for spec in &self.scenario.links {
-            if let Capacity::Trace { index, .. } = &spec.capacity {
-                let key = format!("links.{}.capacity.trace", spec.name);
-                let says = self.trace(*index)?.remarks.iter();
-                remarks.extend(says.map(|says| Warning { key: key.clone(), says: says.clone() }));
+            if let Capacity::Trace { index, scale, .. } = &spec.capacity {
+                let (key, trace) = (format!("links.{}.capacity", spec.name), self.trace(*index)?);
+                let says = trace.remarks.iter().cloned();
+                remarks.extend(says.map(|says| Warning { key: format!("{key}.trace"), says }));
+                if let Some(median) = trace.outlying() {
+                    let [mean, median] = [trace.mean_rate(), median].map(|rate| rate.scaled(*scale));
+                    let says = format!(
+                        "an outlier makes the recording's mean ({:.3} Mbit/s), which is more than ten times its median by \
+                         time ({:.3} Mbit/s): utilisation is low for every controller; a queue limit in time is computed \
+                         from the median",
+                        mean.as_bps_f64() / 1e6,
+                        median.as_bps_f64() / 1e6
+                    );
+                    remarks.push(Warning { key, says });
+                }
             }
         }
         Ok(remarks)
