@@ -55,9 +55,11 @@ impl Builder<'_> {
 
     /// The time in its trace at which a link begins.
     ///
-    /// A random offset is a whole millisecond, with equal probability, such that the run fits into the recording, if
-    /// it can: then no run crosses the seam where the recording begins again. Both directions of a cable were recorded
-    /// at the same time and begin at the same offset, which the shorter recording limits.
+    /// A random offset is a whole millisecond, with equal probability, such that the run fits into the recording: no run
+    /// crosses the seam where the recording begins again. A recording that is no longer than the run is played from its
+    /// beginning: all of it is played wherever the run begins, and the seam would be a place of its own in each. Both
+    /// directions of a cable were recorded at the same time and begin at the same offset, which the shorter recording
+    /// limits.
     fn offset(&self, offset: &Offset) -> Result<Span, Refusal> {
         let cable = match offset {
             Offset::At(offset) => return Ok(*offset),
@@ -73,10 +75,9 @@ impl Builder<'_> {
         }
         const MILLI: i64 = 1_000_000;
         let spare = shortest - self.scenario.duration;
-        let positions =
-            if spare.is_negative() { shortest.as_nanos() / MILLI } else { spare.as_nanos() / MILLI + 1 };
+        let positions = spare.as_nanos().max(0) / MILLI + 1;
         let mut luck = Stream::new(self.seed(cable), cable, "offset");
-        Ok(Span::from_nanos(luck.below(positions.max(1) as u64) as i64 * MILLI))
+        Ok(Span::from_nanos(luck.below(positions as u64) as i64 * MILLI))
     }
 
     /// The part of each recorded network that is played if the run lasts as long as planned.
