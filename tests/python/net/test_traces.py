@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,34 @@ def test_a_wrong_file_is_told_with_the_formats(cli: Cli, tmp_path: Path) -> None
     assert got.code == 2
     assert "x.csv: found the columns when, speed; expected columns of csv (time_s or time_ms" in got.err
     assert inspection._FORMATS in got.err
+
+
+def test_a_kept_scenario_names_its_recordings_from_where_it_is(cli: Cli, tmp_path: Path) -> None:
+    nets = tmp_path / "nets"
+    nets.mkdir()
+    (nets / "x.txt").write_text("0 2\n1 3\n2 1\n")
+    scenario = _scenario(nets / "x.txt").with_changes({"links.way.capacity.trace": "nets/x.txt"})
+    (tmp_path / "s.toml").write_text(scenario.to_toml())
+    assert cli("compare", "gcc", "fixed", "--scenario", "s.toml", "--seeds", "1", "--out", "out/c").code == 0
+    sha256 = hashlib.sha256((nets / "x.txt").read_bytes()).hexdigest()
+    kept = (tmp_path / "out" / "c" / "scenario.toml").read_text()
+    assert f'[links.capacity]\ntrace = "../../nets/x.txt"\nsha256 = "{sha256}"\n' in kept
+    digest = tidegate.run(tidegate.Scenario.load(tmp_path / "s.toml")).digest
+    assert tidegate.run(tidegate.Scenario.load(tmp_path / "out" / "c" / "scenario.toml")).digest == digest
+    saved = tidegate.run(tidegate.Scenario.load(tmp_path / "s.toml")).save(tmp_path / "run")
+    # another file, and none, are told where the scenario is run again; what was saved is read without it
+    (nets / "x.txt").write_text("0 2\n1 3\n2 2\n")
+    again = cli("run", "out/c/scenario.toml")
+    assert again.code != 0
+    assert "nets/x.txt: found another recording, of SHA-256 " in again.err
+    assert f"the scenario was kept with a recording of SHA-256 {sha256[:12]}..." in again.err
+    loaded = tidegate.Run.load(saved)
+    with pytest.raises(TraceError, match=r"nets/x\.txt: found another recording"):
+        tidegate.run(loaded.scenario)
+    (nets / "x.txt").unlink()
+    with pytest.raises(TraceError, match=rf"nets/x\.txt: there is no such file; .*{sha256[:12]}"):
+        tidegate.run(loaded.scenario)
+    assert "there is no such file; the scenario was kept with" in cli("run", "out/c/scenario.toml").err
 
 
 def _scenario(path: Path, rate: str = "500kbps", queue: str = "") -> tidegate.Scenario:
