@@ -63,8 +63,10 @@ fn two_columns_have_the_units_that_make_sense() {
     assert!(first.contains("line 1: the first time is \"15.0\""), "{first}");
     // rows of a second or of five minutes at some Mbit/s, and of a second at 2 Gbit/s
     for text in ["0 2.5\n1 3\n2 0\n", "0 2.5\n300 3\n600 1\n", "0 2000\n1 1500\n2 1800\n", "3 4000\n"] {
+        let unusual = text.contains("300") || text.contains("2000");
         let trace = parse(Format::SecondsMbps, text);
-        assert!(trace.remarks.len() < 2, "{:?}", trace.remarks);
+        let said = trace.remarks.iter().any(|remark| remark.contains("read as seconds and Mbit/s"));
+        assert_eq!(said, unusual, "{:?}", trace.remarks);
     }
     let both = [
         "20.000 s at 3000.0 Mbit/s",
@@ -120,7 +122,9 @@ fn columns_of_other_names_are_told() {
         &["the columns Time, Downlink Rate", "time_ms", "raca", "iperf3"],
     );
     refused("time_s,rate\n0,1\n", &["the columns time_s, rate"]);
-    refused("user,password\nme,secret\n", &["a header line with 2 names"]);
+    refused("0,5\n1,6\n", &["numbers in the first line", "time_s"]);
+    refused("time_s,rate_mbps\n1605000000000,5\n", &["csv, line 2", "the year 2255"]);
+    refused("user,password\nme,secret\n", &["line 1: found 13 characters", "mahimahi, seconds-mbps"]);
 }
 
 #[test]

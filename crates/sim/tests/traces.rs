@@ -148,7 +148,7 @@ fn errors_say_where_and_what() {
         (Format::PantheonPath, "{\"timestamps\": [0], \"bandwidths\": []}", &["1 timestamps, 0 bandwidths"]),
         (Format::Csv, "time_s,rate_bps\n0,1\n1\n", &["line 3", "2 columns"]),
         (Format::Csv, "time_s,rate\n0,1\n", &["the columns time_s, rate", "rate_mbps"]),
-        (Format::Csv, "time_s,rate_bps\n2,1\n-1,1\n", &["line 3", "not negative"]),
+        (Format::Csv, "time_s,rate_bps\n2,1\n-1,1\n", &["line 3", "a time from 0"]),
         (
             Format::Raca,
             "Timestamp,DL_bitrate\n2020.01.01_00.00.00,1\n2040.01.01_00.00.00,1\n",

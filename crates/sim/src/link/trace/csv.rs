@@ -38,18 +38,12 @@ impl<'a> Table<'a> {
         self.names.iter().position(|&column| column == name)
     }
 
-    /// A description of the header for an error, with its names if a table of numbers follows: see `describe`.
+    /// A description of the header for an error.
     fn describe_header(&self) -> String {
-        let numbers =
-            |(_, cells): &(usize, Vec<&str>)| cells.iter().all(|cell| describe(cell).starts_with('"'));
         match self.names.as_slice() {
             [_] => "a first line without a comma".to_owned(),
-            names if self.rows.first().is_some_and(numbers) && names.iter().all(|name| is_name(name)) => {
-                let some = names.iter().take(12).copied().collect::<Vec<_>>().join(", ");
-                let more = if names.len() > 12 { ", ..." } else { "" };
-                format!("the columns {some}{more}")
-            }
-            names => format!("a header line with {} names", names.len()),
+            names => named(names, self.rows.first().map(|(_, cells)| cells.as_slice()))
+                .unwrap_or_else(|| format!("a header line with {} names", names.len())),
         }
     }
 
@@ -59,24 +53,33 @@ impl<'a> Table<'a> {
     }
 }
 
+/// The names of columns, if a row of numbers follows: other text is not repeated, see `describe`.
+fn named(names: &[&str], row: Option<&[&str]>) -> Option<String> {
+    if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return Some("numbers in the first line, where the names of the columns are expected".to_owned());
+    }
+    let is_number = |cell: &&str| describe(cell).starts_with('"');
+    let row = row.filter(|row| row.len() == names.len())?;
+    (row.iter().all(is_number) && names.iter().all(|name| is_name(name))).then(|| {
+        let some = names.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+        format!("the columns {some}{}", if names.len() > 12 { ", ..." } else { "" })
+    })
+}
+
 /// Whether this may be the name of a column.
 fn is_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b" _./()%-[]".contains(&byte);
     (1..=32).contains(&name.len()) && name.bytes().all(allowed)
 }
 
-/// The header line, if it looks like one.
-fn header<'a>(file: &File<'a>) -> Option<Vec<&'a str>> {
-    let (_, first) = file.lines().find(|(_, line)| !line.starts_with('#'))?;
-    first.contains(',').then(|| first.split(',').map(str::trim).collect())
-}
-
-/// Detects the format of a table; `None` without a header line.
+/// Detects the format of a table; `None` if it is none.
 ///
 /// # Errors
-/// When the columns have other names.
+/// When its columns have other names, or none.
 pub(crate) fn sniff(file: &File<'_>) -> Result<Option<Format>, TraceError> {
-    let Some(names) = header(file) else { return Ok(None) };
+    let mut lines = file.lines().filter(|(_, line)| !line.starts_with('#'));
+    let mut cells = || Some(lines.next()?.1.split(',').map(str::trim).collect::<Vec<_>>());
+    let Some(names) = cells().filter(|names| names.len() > 1) else { return Ok(None) };
     let has = |name: &str| names.contains(&name);
     if has("DL_bitrate") && has("Timestamp") {
         Ok(Some(Format::Raca))
@@ -87,10 +90,7 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Option<Format>, TraceError> {
     {
         Ok(Some(Format::Csv))
     } else {
-        let found = Table::new(file).map_or_else(
-            |_| format!("a first line with {} commas", names.len() - 1),
-            |table| table.describe_header(),
-        );
+        let Some(found) = named(&names, cells().as_deref()) else { return Ok(None) };
         let expected = format!(
             "columns of csv (time_s or time_ms; rate_bps, rate_kbps or rate_mbps), raca (Timestamp, DL_bitrate) or lumos \
              (app_throughput, delivery_time), or another format: {}",
@@ -219,7 +219,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         };
         rows.push(Row {
             line: *line,
-            time: time.ok_or_else(|| wrong(times, "a time that is not negative"))?,
+            time: time.ok_or_else(|| wrong(times, "a time from 0 to the year 2255"))?,
             rate: bits.ok_or_else(|| wrong(rates, "a rate that is not negative"))?,
             loss: losses.map(lost).transpose()?,
             delay: delays.map(delayed).transpose()?,

@@ -11,6 +11,10 @@ use tidegate_core::Span;
 const LEAST_OF_A_ROW: f64 = 4e3;
 /// Most bits of a row of rates, 25 GB: 100 s at 2 Gbit/s. A row that carries more is in other units.
 const MOST_OF_A_ROW: f64 = 2e11;
+/// A mean rate in Mbit/s and a length of a row in seconds beyond those of public recordings, whose largest are 0.9 Gbit/s
+/// (SIGCOMM 2021 5G) and 5 s (FCC).
+const UNUSUAL_RATE: f64 = 1500.0;
+const UNUSUAL_ROW: f64 = 60.0;
 /// Longest silence at the beginning, in milliseconds, of an opportunity list that is silent for most of its length.
 const LONGEST_SILENCE: u32 = 100;
 
@@ -73,12 +77,17 @@ fn sniff_pairs(file: &File<'_>) -> Result<Detected, TraceError> {
     }
     let mean = if rows == 0 { 0.0 } else { sum / rows as f64 };
     let length = last.0 - first.unwrap_or(0.0);
-    let seconds = Detected { format: Format::SecondsMbps, remark: None };
+    let (rate, gap) = (sum / length, length / rows as f64);
     if mean.is_nan() || mean < LEAST_OF_A_ROW {
-        return Ok(seconds);
+        let remark = (rate > UNUSUAL_RATE || gap > UNUSUAL_ROW).then(|| {
+            format!(
+                "two columns are read as seconds and Mbit/s (seconds-mbps): rows of {gap:.0} s at {rate:.0} Mbit/s; if one of \
+                 them is in another unit, csv has a header line for it (time_ms, rate_kbps)"
+            )
+        });
+        return Ok(Detected { format: Format::SecondsMbps, remark });
     }
-    let rate = sum / length;
-    let (gap, names) = (length / rows as f64, "seconds-mbps or milliseconds-kbps");
+    let names = "seconds-mbps or milliseconds-kbps";
     if mean * 1e6 > MOST_OF_A_ROW {
         let remark = format!(
             "two columns are read as milliseconds and kbit/s (milliseconds-kbps): as seconds and Mbit/s a mean row would \
