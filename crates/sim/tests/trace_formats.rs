@@ -297,7 +297,7 @@ fn throttling_profiles_are_links_of_a_rate_and_a_delay() {
         &["devtools", "2 profiles", "a file of its own"],
     );
     refused(r#"{"download": -1, "upload": -1, "latency": 0}"#, &["devtools, download", "more than 0"]);
-    refused(r#"{"name": "a"}"#, &["JSON of another kind", "bandwidth_kbps", "iperf3"]);
+    refused(r#"{"name": "a"}"#, &["JSON that is no trace", "bandwidth_kbps", "iperf3"]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
                  \"download\" and \"upload\" (devtools), or another format: {}",
                 Format::names()
             );
-            Err(file.error(None, "JSON of another kind", expected))
+            Err(file.error(None, "JSON that is no trace", expected))
         }
     }
 }

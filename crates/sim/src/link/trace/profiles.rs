@@ -93,7 +93,8 @@ fn section(line: &str) -> Option<&str> {
 
 /// Whether the file has a line for the rate of a profile of WebPageTest.
 pub(crate) fn is_ini(file: &File<'_>) -> bool {
-    file.lines().filter_map(|(_, line)| entry(line)).any(|(key, _)| key == "bwIn")
+    file.text.contains("bwIn")
+        && file.lines().filter_map(|(_, line)| entry(line)).any(|(key, _)| key == "bwIn")
 }
 
 /// Parses [`Format::ConnectivityIni`].

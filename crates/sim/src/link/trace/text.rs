@@ -27,6 +27,9 @@ fn samples<'a>(file: &File<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<
     file.lines().filter(|(_, line)| !line.starts_with('#'))
 }
 
+/// Lines from which a format is detected: some minutes of any, and few enough that a file of millions is refused in time.
+const LOOKED_AT: usize = 100_000;
+
 /// The number of columns, if all are numbers.
 fn columns(line: &str) -> Option<usize> {
     let numbers = line.split_whitespace().map(|column| column.parse::<f64>().ok());
@@ -37,7 +40,7 @@ fn columns(line: &str) -> Option<usize> {
 pub(crate) fn sniff(file: &File<'_>, options: &ReadOptions) -> Result<Detected, TraceError> {
     let (mut total, mut single, mut pairs, mut logged) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut odd = None;
-    for (number, line) in samples(file) {
+    for (number, line) in samples(file).take(LOOKED_AT) {
         total += 1;
         match columns(line) {
             Some(1) => single += 1,
@@ -65,7 +68,7 @@ pub(crate) fn sniff(file: &File<'_>, options: &ReadOptions) -> Result<Detected, 
 /// Tells seconds and Mbit/s from milliseconds and kbit/s by the bits of a mean row: a million times more in the former.
 fn sniff_pairs(file: &File<'_>) -> Result<Detected, TraceError> {
     let (mut first, mut last, mut rows, mut sum) = (None, (0.0, 0.0), 0_u64, 0.0);
-    for (_, line) in samples(file) {
+    for (_, line) in samples(file).take(LOOKED_AT) {
         let mut numbers = line.split_whitespace().filter_map(|column| column.parse::<f64>().ok());
         let (Some(time), Some(rate)) = (numbers.next(), numbers.next()) else { continue };
         if first.is_some() {
@@ -111,7 +114,7 @@ fn sniff_single(file: &File<'_>, options: &ReadOptions) -> Result<Detected, Trac
         return Ok(pattern);
     }
     let (mut good, mut odd, mut first, mut last) = (0_usize, 0_usize, None, 0);
-    for (_, line) in samples(file) {
+    for (_, line) in samples(file).take(LOOKED_AT) {
         match line.parse::<u32>() {
             Ok(millis) if millis >= last => {
                 good += 1;
