@@ -7,5 +7,13 @@ mod traces;
 use tidegate_sim::link::trace::Format;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    traces::check(&[Format::OpenNetLab, Format::PantheonPath, Format::PionPhases], input);
+    let formats = [
+        Format::OpenNetLab,
+        Format::PantheonPath,
+        Format::PionPhases,
+        Format::Sabre,
+        Format::Iperf3,
+        Format::DevTools,
+    ];
+    traces::check(&formats, input);
 });

@@ -7,5 +7,13 @@ mod traces;
 use tidegate_sim::link::trace::Format;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    traces::check(&[Format::Mahimahi, Format::SecondsMbps, Format::DataRatePattern], input);
+    let formats = [
+        Format::Mahimahi,
+        Format::SecondsMbps,
+        Format::DataRatePattern,
+        Format::MillisecondsKbps,
+        Format::MmLinkLog,
+        Format::ConnectivityIni,
+    ];
+    traces::check(&formats, input);
 });

@@ -1540,6 +1540,10 @@ class Trace:
     def name(self) -> str:
         """Name of its file or generator."""
 
+    @property
+    def outlying(self) -> int | None:
+        """The median capacity by time in bit/s, if the mean is more than ten times as large."""
+
     @staticmethod
     def parse(
         name: str,
@@ -1552,6 +1556,10 @@ class Trace:
         """Reads the bytes of a trace file. Raises ValueError with file, line, what was found and what
         would be right.
         """
+
+    @property
+    def remarks(self) -> list[str]:
+        """Choices of its parser that the file leaves open or contradicts, as sentences."""
 
     def series(self, bin_ns: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Mean capacity in bins: (times in s, rates in bit/s)."""

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use tidegate_core::{Rate, Span, Stream, Time};
 use tidegate_sim::link::capacity::BrownianSettings;
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
-use tidegate_sim::link::{Link, LinkSettings};
 use tidegate_sim::radio::lte;
 use tidegate_sim::scenario::{AccessSpec, RadioSpec};
 
@@ -20,10 +19,10 @@ pub(crate) struct PyTrace {
 }
 
 fn format_named(name: &str) -> PyResult<Format> {
-    Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-        bad(format!("{name}: no such trace format; available: {}", names.join(", ")))
-    })
+    Format::ALL
+        .into_iter()
+        .find(|format| format.name() == name)
+        .ok_or_else(|| bad(format!("{name}: no such trace format; available: {}", Format::names())))
 }
 
 fn radio_spec(json: &str) -> PyResult<RadioSpec> {
@@ -90,11 +89,12 @@ impl PyTrace {
         };
         let reference = reference_rate.map(Rate::from_bps);
         let options = ReadOptions { frequency: frequency_hz, reference, direction };
-        let format = match format {
-            Some(format) => format_named(format)?,
-            None => Trace::sniff(name, data).map_err(bad)?,
+        let format = format.map(format_named).transpose()?;
+        let read = || match format {
+            Some(format) => Ok((format, Trace::read_as(format, name, data, &options)?)),
+            None => Trace::read(name, data, &options),
         };
-        let trace = py.detach(|| Trace::read_as(format, name, data, &options)).map_err(bad)?;
+        let (format, trace) = py.detach(read).map_err(bad)?;
         Ok(Self { inner: Arc::new(trace), format: format.name().to_owned() })
     }
 
@@ -184,6 +184,17 @@ impl PyTrace {
         (self.inner.loss.is_some(), self.inner.delay.is_some())
     }
 
+    /// Choices of its parser that the file leaves open or contradicts, as sentences.
+    #[getter]
+    fn remarks(&self) -> Vec<String> {
+        self.inner.remarks.clone()
+    }
+    /// The median capacity by time in bit/s, if the mean is more than ten times as large.
+    #[getter]
+    fn outlying(&self) -> Option<u64> {
+        self.inner.outlying().map(Rate::as_bps)
+    }
+
     /// Mean capacity in bins: (times in s, rates in bit/s).
     #[allow(clippy::type_complexity)]
     #[pyo3(signature = (bin_ns) -> "tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]")]
@@ -195,10 +206,7 @@ impl PyTrace {
         if bin_ns <= 0 {
             return Err(bad(format!("bin_ns: found {bin_ns}; it must be positive")));
         }
-        let settings = self.inner.link(LinkSettings::default()).map_err(bad)?;
-        let mut link = Link::new("trace", 0, settings).map_err(bad)?;
-        let end = Time::ZERO + self.inner.duration();
-        let series = link.capacity_series(Time::ZERO, end, Span::from_nanos(bin_ns));
+        let series = self.inner.binned(Span::from_nanos(bin_ns));
         let times = PyArray1::from_iter(py, series.iter().map(|(at, _)| at.as_secs_f64()));
         Ok((times, PyArray1::from_iter(py, series.iter().map(|(_, rate)| rate.as_bps_f64()))))
     }

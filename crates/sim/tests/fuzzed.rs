@@ -19,7 +19,14 @@ use tidegate_sim::link::trace::Format;
 
 #[test]
 fn traces_of_numbers() {
-    let formats = [Format::Mahimahi, Format::SecondsMbps, Format::DataRatePattern];
+    let formats = [
+        Format::Mahimahi,
+        Format::SecondsMbps,
+        Format::DataRatePattern,
+        Format::MillisecondsKbps,
+        Format::MmLinkLog,
+        Format::ConnectivityIni,
+    ];
     each("trace_text", &corpus("trace_text"), None, |input| traces::check(&formats, input));
 }
 
@@ -31,7 +38,14 @@ fn traces_of_tables() {
 
 #[test]
 fn traces_in_json() {
-    let formats = [Format::OpenNetLab, Format::PantheonPath, Format::PionPhases];
+    let formats = [
+        Format::OpenNetLab,
+        Format::PantheonPath,
+        Format::PionPhases,
+        Format::Sabre,
+        Format::Iperf3,
+        Format::DevTools,
+    ];
     each("trace_json", &corpus("trace_json"), Some(trace_in_json), |input| traces::check(&formats, input));
 }
 

@@ -367,7 +367,7 @@ fn a_trace_goes_through_json() {
         ("opportunities", "1\n5\n5\n90\n"),
         ("rates.csv", "time_s,rate_bps,loss,delay_ms\n0,1000000,0.1,20\n1.5,0,0,30.5\n3,250000,0.02,0\n"),
     ] {
-        let trace = Trace::read(name, text.as_bytes(), &Default::default()).unwrap();
+        let (_, trace) = Trace::read(name, text.as_bytes(), &Default::default()).unwrap();
         assert_eq!(Trace::from_json(&trace.to_json().unwrap()).unwrap(), trace, "{name}");
     }
     for wrong in [

@@ -15,7 +15,7 @@ use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace}
 const DEFAULT: ReadOptions = ReadOptions { frequency: None, reference: None, direction: None };
 
 fn parse(name: &str, text: &str) -> Trace {
-    Trace::read(name, text.as_bytes(), &DEFAULT).unwrap()
+    Trace::read(name, text.as_bytes(), &DEFAULT).unwrap().1
 }
 
 fn rates(trace: &Trace) -> Vec<(i64, u64)> {
@@ -56,7 +56,7 @@ fn data_rate_patterns_know_their_frequency() {
     let error = Trace::read("drp.csv", bytes, &DEFAULT).unwrap_err();
     assert!(error.to_string().contains("recommended_freqeuncy=10"), "{error}");
     let ten = ReadOptions { frequency: Some(10.0), ..DEFAULT };
-    assert_eq!(Trace::read("drp.csv", bytes, &ten).unwrap().duration(), Span::from_millis(200));
+    assert_eq!(Trace::read("drp.csv", bytes, &ten).unwrap().1.duration(), Span::from_millis(200));
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn pion_phases_need_a_reference() {
     let text = r#"[{"DurationSeconds": 25, "CapacityRatio": 2.0, "MaxBurstKbps": 160},
                    {"DurationSeconds": 5, "CapacityRatio": 0.5, "DataLossRate": 50}]"#;
     let bytes = text.as_bytes();
-    assert_eq!(Trace::sniff("phases.json", bytes), Ok(Format::PionPhases));
+    assert_eq!(Trace::sniff("phases.json", bytes, &DEFAULT), Ok(Format::PionPhases));
     assert!(Trace::read("phases.json", bytes, &DEFAULT).is_err());
     let options = ReadOptions { reference: Some(Rate::from_mbps(1)), ..DEFAULT };
-    let mut trace = Trace::read("phases.json", bytes, &options).unwrap();
+    let (_, mut trace) = Trace::read("phases.json", bytes, &options).unwrap();
     assert_eq!(rates(&trace), [(0, 2_000_000), (25_000, 500_000)]);
     assert_eq!(*trace.loss.as_mut().unwrap().at(Time::from_secs(26)), Loss::Bernoulli(0.5));
 }
@@ -107,7 +107,7 @@ fn raca_rows_of_a_second_are_averaged_across_midnight() {
                 2020.02.29_23.59.59,5G,300,9\n2020.03.01_00.00.00,5G,-,8\n2020.03.01_00.00.01,LTE,500,8\n";
     assert_eq!(rates(&parse("5g.csv", text)), [(0, 200_000), (2000, 500_000)]);
     let up = ReadOptions { direction: Some(Direction::Up), ..DEFAULT };
-    let trace = Trace::read("5g.csv", text.as_bytes(), &up).unwrap();
+    let (_, trace) = Trace::read("5g.csv", text.as_bytes(), &up).unwrap();
     assert_eq!(rates(&trace), [(0, 8_000), (1000, 8_000), (2000, 8_000)]);
 }
 
@@ -126,16 +126,12 @@ fn tables_with_named_units() {
 #[test]
 fn errors_say_where_and_what() {
     let cases: [(Format, &str, &[&str]); 19] = [
-        (
-            Format::Mahimahi,
-            "1\n2\nx\n",
-            &["f, line 3", "1 character that is not a number", "whole milliseconds"],
-        ),
+        (Format::Mahimahi, "1\n2\nx\n", &["f, line 3", "\"x\"", "whole milliseconds"]),
         (Format::Mahimahi, "1\n5\n4\n", &["f, line 3", "\"4\"", "at least 5"]),
         (Format::Mahimahi, "0\n0\n", &["later than 0 ms"]),
         (Format::Mahimahi, "4294967296\n", &["line 1", "below 2^32"]),
         (Format::SecondsMbps, "0 1\n1 -2\n", &["line 2", "\"1 -2\"", "not negative"]),
-        (Format::SecondsMbps, "5 1\n4 2\n", &["line 2", "at least 0 s"]),
+        (Format::SecondsMbps, "5 1\n3.5 2\n", &["line 2", "\"3.5\"", "at most 1 s before \"5\"", "line 1"]),
         (Format::SecondsMbps, "0 inf\n", &["line 1"]),
         (Format::SecondsMbps, "0 1 2\n", &["line 1", "two numbers"]),
         (Format::DataRatePattern, "# :recommended_freqeuncy=0\n1\n", &["line 1", "frequency"]),
@@ -151,12 +147,12 @@ fn errors_say_where_and_what() {
         ),
         (Format::PantheonPath, "{\"timestamps\": [0], \"bandwidths\": []}", &["1 timestamps, 0 bandwidths"]),
         (Format::Csv, "time_s,rate_bps\n0,1\n1\n", &["line 3", "2 columns"]),
-        (Format::Csv, "time_s,rate\n0,1\n", &["a header line with 2 names", "rate_mbps"]),
-        (Format::Csv, "time_s,rate_bps\n2,1\n", &["line 2", "a first row at time 0"]),
+        (Format::Csv, "time_s,rate\n0,1\n", &["the columns time_s, rate", "rate_mbps"]),
+        (Format::Csv, "time_s,rate_bps\n2,1\n-1,1\n", &["line 3", "a time from 0"]),
         (
             Format::Raca,
-            "Timestamp,DL_bitrate\n2020.01.01_00.00.00,1\n4040.01.01_00.00.00,1\n",
-            &["line 3", "49 days after it"],
+            "Timestamp,DL_bitrate\n2020.01.01_00.00.00,1\n2040.01.01_00.00.00,1\n",
+            &["line 3", "2040.01.01_00.00.00", "49 days after it"],
         ),
         (
             Format::Raca,
@@ -175,7 +171,7 @@ fn errors_say_where_and_what() {
     }
     assert!(Trace::read("f", b"\xff\xfe", &DEFAULT).unwrap_err().to_string().contains("byte 1"));
     for unknown in ["", "hello world\n", "{\"a\": 1}", "[]", "a,b\n1,2\n", "{"] {
-        assert!(Trace::sniff("f", unknown.as_bytes()).is_err(), "{unknown:?}");
+        assert!(Trace::sniff("f", unknown.as_bytes(), &DEFAULT).is_err(), "{unknown:?}");
     }
 }
 
@@ -196,7 +192,7 @@ fn errors_do_not_repeat_what_is_no_trace() {
         "[hidden",
         "time_s,rate_bps,hidden\n0,hidden,1\n",
         "time_s,rate_bps\nhidden,0,1\n",
-        "hidden,time_s\n1,2\n",
+        "hidden,time_s\n1,hidden\n",
         "# duration_s=hidden\ntime_s,rate_bps\n0,1\n",
         "# :recommended_freqeuncy=hidden\n1\n",
         "Timestamp,DL_bitrate,hidden\nhidden,hidden,hidden\n",
@@ -208,7 +204,7 @@ fn errors_do_not_repeat_what_is_no_trace() {
     let options = ReadOptions { frequency: Some(10.0), reference: Some(Rate::from_mbps(1)), ..DEFAULT };
     let mut errors = 0;
     for text in secrets {
-        let sniffed = Trace::read("f", text.as_bytes(), &options);
+        let sniffed = Trace::read("f", text.as_bytes(), &options).map(|(_, trace)| trace);
         let traces = Format::ALL.map(|format| Trace::read_as(format, "f", text.as_bytes(), &options));
         for error in traces.into_iter().chain([sniffed]).filter_map(Result::err) {
             errors += 1;
@@ -222,7 +218,7 @@ fn errors_do_not_repeat_what_is_no_trace() {
     assert!(errors > 180, "{errors}");
     // numbers are repeated, because traces consist of numbers
     let message = Trace::read("f", b"0 1\n1 -2\n", &options).unwrap_err().to_string();
-    assert!(message.contains("line 2: found \"1 -2\""), "{message}");
+    assert!(message.contains("f, seconds-mbps, line 2: found \"1 -2\""), "{message}");
 }
 
 /// Every parser takes every text with a piece changed, and refuses it or gives a usable trace.
@@ -238,6 +234,12 @@ fn broken_files_never_panic() {
         "Timestamp,DL_bitrate,UL_bitrate\n2020.02.29_23.59.59,100,7\n2020.03.01_00.00.01,-,8\n",
         "app_throughput,delivery_time\n285,0.5\n",
         "# duration_s=2.5\ntime_ms,rate_kbps,loss,delay_ms\n0,100,0,10\n1500,250,0.5,20\n",
+        "15.0 3168.5\n474.0 3168.5\n514.0 3183.5\n",
+        "[{\"duration_ms\":725,\"bandwidth_kbps\":36014,\"latency_ms\":20}]",
+        "# mahimahi mm-link (uplink)\n# base timestamp: 7\n9 # 1504\n10 + 1400\n12 # 1504\n",
+        "{\"intervals\":[{\"sum\":{\"start\":0,\"end\":1,\"bits_per_second\":5e6,\"sender\":true}}]}",
+        "[{\"title\":\"a\",\"download\":625000,\"upload\":125000,\"latency\":40}]",
+        "[Cable]\nbwIn=5000000\nbwOut=1000000\nlatency=28\nplr=0\n",
     ];
     let options =
         ReadOptions { frequency: Some(10.0), reference: Some(Rate::from_mbps(1)), ..ReadOptions::default() };
@@ -331,7 +333,8 @@ fn rates_as_opportunities_keep_their_mean_and_outages() {
     let rates =
         [(millis(0), Rate::from_mbps(5)), (millis(400), Rate::ZERO), (millis(700), Rate::from_kbps(12_345))];
     let steps = Steps::new(&rates, Some(Span::from_millis(1000))).unwrap();
-    let trace = Trace { name: "steps".into(), capacity: Capacity::Rates(steps), loss: None, delay: None };
+    let capacity = Capacity::Rates(steps);
+    let trace = Trace { name: "steps".into(), capacity, loss: None, delay: None, remarks: Vec::new() };
     let written = parse("steps.down", &trace.to_mahimahi().unwrap());
     let Capacity::Opportunities(list) = &written.capacity else { panic!() };
     // (5 Mbit/s * 0.4 s + 12.345 Mbit/s * 0.3 s) / 12032 bit = 474.03
@@ -399,7 +402,8 @@ fn load(folder: &str, options: &ReadOptions) -> Vec<(String, Trace)> {
                     let packed = std::mem::take(&mut bytes);
                     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
                 }
-                let trace = Trace::read(&name, &bytes, options).unwrap_or_else(|error| panic!("{error}"));
+                let (_, trace) =
+                    Trace::read(&name, &bytes, options).unwrap_or_else(|error| panic!("{error}"));
                 traces.push((name, trace));
             }
         }

@@ -106,6 +106,10 @@ def schema_() -> None:
     sys.stdout.write(schema.text())
 
 
+_FORMATS = (
+    "mahimahi, seconds-mbps, data-rate-pattern, opennetlab, pantheon-path, pion-phases, raca, lumos, csv, "
+    "milliseconds-kbps, sabre, mm-link-log, iperf3, devtools, connectivity-ini"
+)
 To = Annotated[str | None, typer.Option(help="Format to write, mahimahi or csv; by default from the file's suffix.")]
 TraceFile = Annotated[Path, typer.Argument(help="File of a recorded network; .gz is unpacked.")]
 Direction = Annotated[
@@ -128,7 +132,7 @@ def _load(file: Path, form: str | None, direction: str | None, frequency: float 
 @trace_app.command("show")
 def show_trace(
     file: TraceFile,
-    format_: Annotated[str | None, typer.Option("--format", help="Format of the file.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help=f"Format of the file: {_FORMATS}.")] = None,
     direction: Direction = None,
     frequency: Frequency = None,
     reference_rate: Reference = None,
@@ -147,29 +151,44 @@ def show_trace(
 
     raise_limit(limit)
     trace = _load(file, format_, direction, frequency, reference_rate)
-    second = 10**9
-    # less than a second has no rate over one
-    _, rates = trace.series(second if trace.duration_ns >= second else max(1, trace.duration_ns // _BAR_COLUMNS))
-    whole = rates if trace.duration_ns >= second else rates[:0]
-    dark = float(np.mean(whole == 0)) if len(whole) else None
+    # less than a second has no rate over one; opportunities are whole milliseconds
+    width = 10**9 if trace.duration_ns >= 10**9 else max(10**6, trace.duration_ns // _BAR_COLUMNS)
+    _, rates = trace.series(width)
+    low, high, dark = float(rates.min()), float(rates.max()), float(np.mean(rates == 0))
+    warnings = [] if trace.outlying is None else [_outlier(trace)]
     facts = {
         "file": str(file),
         "format": trace.format,
         "duration_s": trace.duration_ns / 1e9,
         "mean_rate_bps": trace.mean_rate,
-        "least_bps_over_1s": float(whole.min()) if len(whole) else None,
-        "largest_bps_over_1s": float(whole.max()) if len(whole) else None,
-        "seconds_without_any": dark,
+        "bin_s": width / 1e9,
+        "least_bps": low,
+        "largest_bps": high,
+        "bins_without_any": dark,
+        "notes": trace.remarks,
+        "warnings": warnings,
     }
     if as_json:
         print_json(facts)
         return
     to = console()
     to.print(f"{file}: {trace.format}, {Duration(trace.duration_ns)}, mean {_rate(trace.mean_rate)}")
-    if dark is not None:
-        low, high = facts["least_bps_over_1s"], facts["largest_bps_over_1s"]
-        to.print(f"means of 1 s: minimum {_rate(low)}, maximum {_rate(high)}, zero in {dark:.1%} of the seconds")
+    to.print(
+        f"means of {Duration(width)}: minimum {_rate(low)}, maximum {_rate(high)}, zero in {dark:.1%} of them",
+        soft_wrap=True,
+    )
     to.print(_bars(rates))
+    for remark in warnings:
+        to.print(f"Warning: {remark}", soft_wrap=True)
+    for remark in trace.remarks:
+        to.print(f"Note: {remark}", soft_wrap=True)
+
+
+def _outlier(trace: Trace) -> str:
+    return (
+        f"the mean ({_rate(trace.mean_rate)}) is more than ten times the median by time ({_rate(trace.outlying)}): an "
+        "outlier makes it, and utilisation, which is a part of the mean, is low for every controller"
+    )
 
 
 def _rate(value: object) -> str:
@@ -196,7 +215,7 @@ def convert(
     out: Annotated[Path, typer.Argument(help="File to write.")],
     to: To = None,
     force: Force = False,
-    format_: Annotated[str | None, typer.Option("--format", help="Format of the input.")] = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Format of the input, as for show.")] = None,
     direction: Direction = None,
     frequency: Frequency = None,
     reference_rate: Reference = None,

@@ -178,7 +178,13 @@ class Comparison(Displayable):
             write_file(making / "table.md", self.table.to_markdown())
             write_file(making / "table.csv", self.table.to_csv())
             write_file(making / "runs.csv", self.to_csv())
-            write_file(making / "scenario.toml", self.scenario.to_toml())
+            files = {
+                name: sha256
+                for runs in self.runs.values()
+                for run in runs
+                for name, sha256 in run.about.get("inputs", {}).items()
+            }
+            write_file(making / "scenario.toml", self.scenario.kept_toml(path.resolve(), files))
             for name, data in self.attached.items():
                 write_file(making / name, data)
             with writable(path):

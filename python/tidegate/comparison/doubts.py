@@ -12,7 +12,7 @@ from tidegate.scenario import Link, Scenario
 from tidegate.scenario.capacity import Schedule, TraceCapacity
 from tidegate.scenario.sources import CbrVideo
 from tidegate.show import played, view
-from tidegate.units import Duration, Rate
+from tidegate.units import Rate
 from tidegate.wording import listed
 
 _FILLED = 0.9
@@ -112,25 +112,38 @@ def _same_network(scenario: Scenario, runs: Mapping[str, Sequence[Summary]]) -> 
     """Scenarios whose network is the same for all seeds, so that intervals show only the noise of the call."""
     several_seeds = max(map(len, runs.values())) > 1
     calls_only = all(flow.media is not None for flow in scenario.flows) and not scenario.sessions
-    if several_seeds and calls_only and not scenario.radios and not any(_random(link) for link in scenario.links):
+    summaries = [summary for alike in runs.values() for summary in alike]
+    if (
+        several_seeds
+        and calls_only
+        and not scenario.radios
+        and not any(_random(link, summaries) for link in scenario.links)
+    ):
         yield "seed: the network is the same for all seeds, so intervals show only the randomness of encoder and RTCP"
 
 
-def _random(link: Link) -> bool:
+def _random(link: Link, summaries: Sequence[Summary]) -> bool:
     """Whether the behaviour of a link depends on the seed."""
     return any(
-        not _is_fixed(direction["capacity"])
+        not _is_fixed(name, direction["capacity"], summaries)
         or bool(direction["loss"])
         or bool(direction["byte_error"])
         or direction["jitter"] != "none"
         or getattr(direction["discipline"], "name", direction["discipline"]) not in {"drop-tail", "codel"}
-        for direction in link.ways
+        for name, direction in zip(link.names, link.ways, strict=True)
     )
 
 
-def _is_fixed(capacity: object) -> bool:
-    """Whether a capacity is the same for all seeds."""
+def _is_fixed(name: str, capacity: object, summaries: Sequence[Summary]) -> bool:
+    """Whether the capacity of a direction of a link was the same in all runs."""
     if isinstance(capacity, TraceCapacity):
+        # a random offset in a recording that is no longer than the run is its beginning
+        begins = {entry["from_s"] for summary in summaries for entry in _entries(summary, "recordings", name)}
         # losses of a recording are drawn at random
-        return capacity.capacity_only and isinstance(capacity.offset, Duration)
+        lost = any(entry["dropped_wire"] for summary in summaries for entry in _entries(summary, "links", name))
+        return len(begins) <= 1 and (capacity.capacity_only or not lost)
     return isinstance(capacity, Rate | Schedule) or capacity == "infinite"
+
+
+def _entries(summary: Summary, key: str, link: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in summary.get(key, ()) if entry["link"] == link]

@@ -110,8 +110,9 @@ class Run(Displayable):
 
     @property
     def scenario(self) -> Scenario:
-        """Scenario of the run."""
-        return Scenario.parse(self._about["scenario"], Path(self._about["base"]) / f"{self.name}.toml")
+        """Scenario of the run. To run it again, its recorded networks have to be there, and the same."""
+        scenario = Scenario.parse(self._about["scenario"], Path(self._about["base"]) / f"{self.name}.toml")
+        return scenario.kept(self._about.get("inputs", {}))
 
     @property
     def flows(self) -> list[str]:

@@ -49,7 +49,7 @@ class TraceCapacity(Model):
     format: str | None = None
     """Format of the file; detected from its contents by default."""
     direction: Literal["down", "up"] | None = None
-    """Direction that is played, for formats with both directions; by default down for raca, up for opennetlab."""
+    """Direction that is played, for formats with both directions; by default up for opennetlab, down for others."""
     frequency: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
     """Number of lines per second, for formats without times (hertz)."""
     reference_rate: Rate | None = None
@@ -61,6 +61,8 @@ class TraceCapacity(Model):
     """Factor by which the recorded rates are multiplied."""
     capacity_only: bool = False
     """Whether delays and losses in the recording are ignored."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    """SHA-256 of the file; a file with another one is refused. A scenario that is kept with results has it."""
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it: the trace by its number; a random offset is drawn by the cable's name."""

@@ -102,7 +102,10 @@ class Reading:
     def trace(self, capacity: TraceCapacity) -> int:
         """Loads a recorded network; returns its index among those of the scenario."""
         path = self.base / capacity.trace
-        key = capacity.model_dump_json(exclude={"offset", "scale", "capacity_only"})
+        key = capacity.model_dump_json(exclude={"offset", "scale", "capacity_only", "sha256"})
+        expected = capacity.sha256 or self.scenario.kept_with.get(capacity.trace)
+        if expected is not None:
+            _check_kept(path, expected)
         if key not in self._indices:
             loaded, self.inputs.files[capacity.trace] = self.files.once((path, key), lambda: _load(path, capacity))
             self._indices[key] = len(self.inputs.traces)
@@ -128,6 +131,15 @@ def _load(path: Path, capacity: TraceCapacity) -> tuple[trace.Trace, str]:
     if loaded.mean_rate == 0:
         raise TraceError(f"{path}: every rate is zero; the link would never carry a packet")
     return loaded, sha256
+
+
+def _check_kept(path: Path, expected: str) -> None:
+    """Checks that a recording is there, and is the one with which a scenario was kept."""
+    kept = f"the scenario was kept with a recording of SHA-256 {expected[:12]}..."
+    if not path.exists():
+        raise TraceError(f"{path}: there is no such file; {kept}: put it there, or name its place with --set")
+    if (actual := digest(path)) != expected:
+        raise TraceError(f"{path}: found another recording, of SHA-256 {actual[:12]}...; {kept}")
 
 
 def digest(path: Path) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -95,6 +96,8 @@ class Scenario(Model):
 
     _base: Path = PrivateAttr(default=Path())
     """Folder that relative names of files start from."""
+    _kept_with: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    """SHA-256 by name of the files with which the scenario of a saved run was run."""
     _places: dict[str, str] = PrivateAttr(default_factory=dict)
     """File and line of each key, for a scenario that was loaded from a file without changes."""
 
@@ -235,9 +238,44 @@ class Scenario(Model):
         assign_all(data, {**(changes or {}), **keys})
         return type(self).from_dict(data, self._base)
 
+    @property
+    def kept_with(self) -> Mapping[str, str]:
+        """SHA-256 by name of the files with which it was run, of the scenario of a saved run; otherwise empty."""
+        return self._kept_with
+
     def to_toml(self) -> str:
         """The scenario as the text of a TOML file."""
         return toml.write(self.to_dict())
+
+    def kept(self, files: Mapping[str, str]) -> Self:
+        """The scenario, whose recorded networks must be those of these SHA-256, by name, when it is run."""
+        named = {str(capacity["trace"]) for capacity in _recorded(self.to_dict())}
+        self._kept_with = {name: sha256 for name, sha256 in files.items() if name in named}
+        return self
+
+    def kept_toml(self, folder: Path, files: Mapping[str, str]) -> str:
+        """The text of a file in `folder`, which names recorded networks relative to it, and with their hashes.
+
+        Args:
+            folder: Folder in which the text will be a file.
+            files: SHA-256 of each file by its name in this scenario.
+        """
+        data = self.to_dict()
+        for capacity in _recorded(data):
+            name = str(capacity["trace"])
+            capacity["trace"] = Path(os.path.relpath(self._base / name, folder)).as_posix()
+            if name in files:
+                capacity["sha256"] = files[name]
+        return toml.write(data)
+
+
+def _recorded(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The capacities of links that are recorded networks."""
+    for link in data["links"]:
+        for way in (link, link.get("back")):
+            capacity = way.get("capacity") if isinstance(way, dict) else None
+            if isinstance(capacity, dict) and "trace" in capacity:
+                yield capacity
 
 
 def _name_of(path: Path) -> str:

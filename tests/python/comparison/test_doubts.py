@@ -99,7 +99,8 @@ def test_a_recording_of_which_little_is_played_is_named(tmp_path: Path) -> None:
     assert keys(random, "fixed:1Mbps", "fixed:2Mbps", seeds=6) == [], "six parts of 20 s are more than a tenth"
     # six seeds that play the same part of it play no more than one
     assert keys(network(capacity={"trace": trace}, duration="20s"), "fixed:1Mbps", "fixed:2Mbps", seeds=6) == [
-        "links.way.capacity.trace"
+        "links.way.capacity.trace",
+        "seed",
     ]
     assert keys(network(capacity={"trace": trace}, duration="60s"), "fixed:1Mbps", "fixed:2Mbps") == []
 

@@ -561,7 +561,7 @@ def test_trace_commands(cli: Cli, tmp_path: Path) -> None:
     assert cli("trace", "generate", "again.trace", "--duration", "10s", "--force").code == 0
     words = cli("trace", "show", "lte.trace").out
     assert "mean" in words
-    assert "means of 1 s" in words
+    assert "means of 1s" in words
     played = cli("compare", "fixed", "--link", "lte.trace", "--duration", "3s", "--json")
     assert played.code == 0
     assert json.loads(played.out)["scenario"] == "lte"

@@ -29,14 +29,19 @@ def test_a_file_of_code_whose_name_is_no_text(cli: Cli, tmp_path: Path) -> None:
     assert (got.code, got.err) == (2, f"tidegate: x\\udcff.py: {why}\n")
 
 
-def test_a_recording_of_less_than_a_second_has_no_rate_over_one(cli: Cli, tmp_path: Path) -> None:
+def test_a_recording_of_less_than_a_second_is_shown_in_milliseconds(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "x.trace").write_text("1\n2\n3\n4\n5\n")
-    first, bars, *rest = cli("trace", "show", "x.trace").out.split("\n")
+    first, means, bars, *rest = cli("trace", "show", "x.trace").out.split("\n")
     assert first == "x.trace: mahimahi, 5ms, mean 12.032Mbps"
-    assert set(bars) <= set("▁▂▃▄▅▆▇█ ")
-    assert rest == [""]
+    assert means == "means of 1ms: minimum 12.032Mbps, maximum 12.032Mbps, zero in 0.0% of them"
+    assert (bars, rest) == ("█████", [""])
     facts = json.loads(cli("trace", "show", "x.trace", "--json").out)
-    assert facts["least_bps_over_1s"] is facts["largest_bps_over_1s"] is facts["seconds_without_any"] is None
+    assert (facts["bin_s"], facts["least_bps"], facts["largest_bps"], facts["bins_without_any"]) == (
+        0.001,
+        12_032_000,
+        12_032_000,
+        0,
+    )
 
 
 def test_a_table_that_cannot_be_written_is_named_once(tmp_path: Path) -> None:

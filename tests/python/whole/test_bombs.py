@@ -121,7 +121,7 @@ BOMBS = [
     Bomb("rates.txt", TRACE, content(lambda: b"1 1\n" * 5_990_000 + b"x\n"), "line 5990001"),
     Bomb("table.csv", TRACE, content(lambda: b"time_s,rate_bps\n" + b"0,1\n" * 7_900_000 + b"0,x\n"), "so many values"),
     Bomb("rows.csv", TRACE, content(lambda: b"time_s,rate_bps\n" + b"0,1\n" * 1_800_000 + b"0,x\n"), "line 1800002"),
-    Bomb("times.csv", TRACE, content(lambda: b"time_s,rate_bps\n" + b"".join(b"%d,1\n" % i for i in range(1_800_000)) + b"1,1\n"), "the time of the previous row"),
+    Bomb("times.csv", TRACE, content(lambda: b"time_s,rate_bps\n" + b"".join(b"%d,1\n" % i for i in range(1_800_000)) + b"1,1\n"), "the time of line 1800001"),
     Bomb("tables.json", TRACE, content(lambda: b"[" + b'{"":0},' * 4_500_000 + b"0]"), "so many values"),
     Bomb("values.json", TRACE, content(lambda: b"[" + b'{"":0},' * 520_000 + b"0]"), "JSON that is no trace"),
     Bomb("opportunities.trace", TRACE, content(lambda: b"1\n" * 15_900_000 + b"0\n"), "so many values"),

@@ -36,7 +36,7 @@ def test_every_file_loads(name: str) -> None:
     for file in files:
         if file.name == "drp_ericsson.csv":
             # it does not say how many lines a second it has, and a guess would be wrong
-            with pytest.raises(TraceError, match=r"drp_ericsson\.csv: found no frequency; expected"):
+            with pytest.raises(TraceError, match=r"drp_ericsson\.csv, data-rate-pattern: found no frequency; expected"):
                 trace.load(file)
         one = trace.load(file, frequency=100 if file.name == "drp_ericsson.csv" else None)
         assert one.format == kind

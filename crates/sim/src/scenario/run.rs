@@ -22,6 +22,8 @@ pub struct Run {
     pub(super) moves: Moves,
     /// The recorded networks that it plays.
     pub(super) recordings: Vec<PlayedTrace>,
+    /// Remarks on how they were read.
+    pub(super) remarks: Vec<Warning>,
 }
 
 /// The outcome of a run.
@@ -200,7 +202,7 @@ impl Run {
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
+        let mut warnings = self.remarks.clone();
         for node in self.world.nodes() {
             let name = node.name();
             node.warnings(&mut |key, says| {

@@ -1,7 +1,9 @@
 //! Parsers of traces that are tables with a header line.
 
+use super::rows::{Row, Stamps};
 use super::{
-    Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, span_of, stretches,
+    Direction, File, Format, ReadOptions, Stretch, Trace, TraceError, describe, moment_of, rate, rows,
+    span_of,
 };
 use tidegate_core::Span;
 
@@ -36,11 +38,12 @@ impl<'a> Table<'a> {
         self.names.iter().position(|&column| column == name)
     }
 
-    /// A description of the header for an error, without its names: see `line_error`.
+    /// A description of the header for an error.
     fn describe_header(&self) -> String {
         match self.names.as_slice() {
             [_] => "a first line without a comma".to_owned(),
-            names => format!("a header line with {} names", names.len()),
+            names => named(names, self.rows.first().map(|(_, cells)| cells.as_slice()))
+                .unwrap_or_else(|| format!("a header line with {} names", names.len())),
         }
     }
 
@@ -50,30 +53,54 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The header line, if it looks like one.
-fn header<'a>(file: &File<'a>) -> Option<Vec<&'a str>> {
-    let (_, first) = file.lines().find(|(_, line)| !line.starts_with('#'))?;
-    first.contains(',').then(|| first.split(',').map(str::trim).collect())
+/// The names of columns, if a row of numbers follows: other text is not repeated, see `describe`.
+fn named(names: &[&str], row: Option<&[&str]>) -> Option<String> {
+    if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return Some("numbers in the first line, where the names of the columns are expected".to_owned());
+    }
+    let is_number = |cell: &&str| describe(cell).starts_with('"');
+    let row = row.filter(|row| row.len() == names.len())?;
+    (row.iter().all(is_number) && names.iter().all(|name| is_name(name))).then(|| {
+        let some = names.iter().take(12).copied().collect::<Vec<_>>().join(", ");
+        format!("the columns {some}{}", if names.len() > 12 { ", ..." } else { "" })
+    })
 }
 
-/// Detects the format of a table; `None` without a header line.
-pub(crate) fn sniff(file: &File<'_>) -> Option<Format> {
-    let names = header(file)?;
+/// Whether this may be the name of a column.
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b" _./()%-[]".contains(&byte);
+    (1..=32).contains(&name.len()) && name.bytes().all(allowed)
+}
+
+/// Detects the format of a table; `None` if it is none.
+///
+/// # Errors
+/// When its columns have other names, or none.
+pub(crate) fn sniff(file: &File<'_>) -> Result<Option<Format>, TraceError> {
+    let mut lines = file.lines().filter(|(_, line)| !line.starts_with('#'));
+    let mut cells = || Some(lines.next()?.1.split(',').map(str::trim).collect::<Vec<_>>());
+    let Some(names) = cells().filter(|names| names.len() > 1) else { return Ok(None) };
     let has = |name: &str| names.contains(&name);
     if has("DL_bitrate") && has("Timestamp") {
-        Some(Format::Raca)
+        Ok(Some(Format::Raca))
     } else if has("app_throughput") && has("delivery_time") {
-        Some(Format::Lumos)
+        Ok(Some(Format::Lumos))
     } else if names.iter().any(|name| name.starts_with("time_"))
         && names.iter().any(|name| name.starts_with("rate_"))
     {
-        Some(Format::Csv)
+        Ok(Some(Format::Csv))
     } else {
-        None
+        let Some(found) = named(&names, cells().as_deref()) else { return Ok(None) };
+        let expected = format!(
+            "columns of csv (time_s or time_ms; rate_bps, rate_kbps or rate_mbps), raca (Timestamp, DL_bitrate) or lumos \
+             (app_throughput, delivery_time), or another format: {}",
+            Format::names()
+        );
+        Err(file.error(None, found, expected))
     }
 }
 
-/// Seconds since 0000-03-01 of "YYYY.MM.DD_hh.mm.ss".
+/// Unix time in seconds of "YYYY.MM.DD_hh.mm.ss", from 1970 to 2199.
 fn timestamp(text: &str) -> Option<i64> {
     let (date, clock) = text.split_once('_')?;
     let numbers = |text: &str| -> Option<[i64; 3]> {
@@ -82,7 +109,15 @@ fn timestamp(text: &str) -> Option<i64> {
         parts.next().is_none().then_some(fields)
     };
     let ([year, month, day], [hour, minute, second]) = (numbers(date)?, numbers(clock)?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    /// Days from 0000-03-01, from which they are counted below, to 1970-01-01.
+    const EPOCH: i64 = 719_468;
+    if !(1970..2200).contains(&year)
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 60
+    {
         return None;
     }
     // the year begins in March, so that the leap day is its last
@@ -92,7 +127,7 @@ fn timestamp(text: &str) -> Option<i64> {
         + (153 * month + 2) / 5
         + day
         - 1;
-    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+    Some((((days - EPOCH) * 24 + hour) * 60 + minute) * 60 + second)
 }
 
 /// Parses [`Format::Raca`].
@@ -110,7 +145,7 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
     // counts: the others waited in queues that the phone's own downloads filled
     let pings = table.column(file, "PINGMIN").ok();
     let mut rows: Vec<Row> = Vec::with_capacity(table.rows.len());
-    let (mut origin, mut delay) = (None, None);
+    let mut delay = None;
     for (line, cells) in &table.rows {
         if let Some(cell) = pings.map(|column| cells[column]).filter(|&cell| cell != "-") {
             let millis = span_of(cell, Span::from_millis(1));
@@ -126,17 +161,14 @@ pub(crate) fn raca(file: &File<'_>, options: &ReadOptions) -> Result<Trace, Trac
         let rate = cells[rates].parse().ok().and_then(|kbps| rate(kbps, 1e3));
         let rate =
             rate.ok_or_else(|| file.line_error(*line, cells[rates], "kbit/s, or - for a missing value"))?;
-        let since = second - *origin.get_or_insert(second);
-        let time = span(since as f64, 1.0).ok_or_else(|| {
-            let expected = "a time from the first row's time to 49 days after it";
-            file.line_error(*line, cells[time], expected)
-        })?;
+        let time = Span::from_secs(second);
         rows.push(Row { line: *line, time, rate, loss: None, delay });
     }
     // before the first ping the delay is that of the first ping
     let first = rows.iter().find_map(|row| row.delay);
     rows.iter_mut().take_while(|row| row.delay.is_none()).for_each(|row| row.delay = first);
-    Trace::from_stretches(file, stretches(file, &rows, None)?)
+    let text = |line| file.cell(line, |text| text.split(',').nth(time));
+    rows::trace(file, rows, None, &Stamps { kind: "line", text: &text, dated: true })
 }
 
 /// Parses [`Format::Lumos`].
@@ -175,7 +207,7 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
     for (line, cells) in &table.rows {
         let wrong = |column: usize, expected: &str| file.line_error(*line, cells[column], expected);
         let number = |column: usize| cells[column].parse::<f64>().ok();
-        let time = span_of(cells[times], Span::from_secs_f64(of_time));
+        let time = moment_of(cells[times], Span::from_secs_f64(of_time));
         let bits = number(rates).and_then(|value| rate(value, of_rate));
         let lost = |column| {
             let value = number(column).filter(|value| (0.0..=1.0).contains(value));
@@ -187,15 +219,11 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         };
         rows.push(Row {
             line: *line,
-            time: time.ok_or_else(|| wrong(times, "a time from 0 to 49 days"))?,
+            time: time.ok_or_else(|| wrong(times, "a time from 0 to the year 2255"))?,
             rate: bits.ok_or_else(|| wrong(rates, "a rate that is not negative"))?,
             loss: losses.map(lost).transpose()?,
             delay: delays.map(delayed).transpose()?,
         });
-    }
-    if let Some(first) = rows.first().filter(|first| first.time > Span::ZERO) {
-        let found = format!("a first row at {} s", first.time.as_secs_f64());
-        return Err(file.error(Some(format!("line {}", first.line)), found, "a first row at time 0"));
     }
     let end = match duration(file) {
         Some((line, text)) => {
@@ -204,7 +232,8 @@ pub(crate) fn generic(file: &File<'_>) -> Result<Trace, TraceError> {
         }
         None => None,
     };
-    Trace::from_stretches(file, stretches(file, &rows, end)?)
+    let text = |line| file.cell(line, |text| text.split(',').nth(times));
+    rows::trace(file, rows, end, &Stamps { kind: "line", text: &text, dated: false })
 }
 
 /// The value of a comment `# duration_s=...`.

@@ -1,12 +1,12 @@
 //! Parsers of traces in JSON.
 
-use super::{Direction, File, Format, ReadOptions, Row, Stretch, Trace, TraceError, rate, span, stretches};
+use super::rows::{Row, Stamps};
+use super::{
+    Direction, File, Format, ReadOptions, Stretch, Trace, TraceError, moment, profiles, rate, rows, span,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tidegate_core::{Rate, Span};
-
-const NOT_A_TRACE: &str = "\"uplink\" with a \"trace_pattern\" (OpenNetLab), \"timestamps\" and \"bandwidths\" \
-                           (Genet), or a list of phases with \"CapacityRatio\" (pion)";
 
 /// Detects the JSON format.
 pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
@@ -18,13 +18,28 @@ pub(crate) fn sniff(file: &File<'_>) -> Result<Format, TraceError> {
         {
             Ok(Format::PionPhases)
         }
+        serde_json::Value::Array(periods)
+            if periods.iter().any(|period| period.get("bandwidth_kbps").is_some()) =>
+        {
+            Ok(Format::Sabre)
+        }
         _ if has("uplink") || has("downlink") => Ok(Format::OpenNetLab),
         _ if has("bandwidths") => Ok(Format::PantheonPath),
-        _ => Err(file.error(None, "JSON that is no trace", NOT_A_TRACE)),
+        _ if has("intervals") => Ok(Format::Iperf3),
+        _ if profiles::is_devtools(&value) => Ok(Format::DevTools),
+        _ => {
+            let expected = format!(
+                "\"uplink\" with a \"trace_pattern\" (opennetlab), \"timestamps\" and \"bandwidths\" (pantheon-path), a \
+                 list with \"CapacityRatio\" (pion-phases) or \"bandwidth_kbps\" (sabre), \"intervals\" (iperf3), \
+                 \"download\" and \"upload\" (devtools), or another format: {}",
+                Format::names()
+            );
+            Err(file.error(None, "JSON that is no trace", expected))
+        }
     }
 }
 
-fn parse<T: DeserializeOwned>(file: &File<'_>, expected: &str) -> Result<T, TraceError> {
+pub(crate) fn parse<T: DeserializeOwned>(file: &File<'_>, expected: &str) -> Result<T, TraceError> {
     serde_json::from_str(file.text).map_err(|error| {
         let line = (error.line() > 0).then(|| format!("line {}", error.line()));
         file.error(line, describe(&error), expected)
@@ -50,7 +65,7 @@ fn describe(error: &serde_json::Error) -> String {
 }
 
 /// Checks that a loss, given in `unit`, is a fraction.
-fn fraction(file: &File<'_>, key: &str, value: f64, unit: f64) -> Result<f64, TraceError> {
+pub(crate) fn fraction(file: &File<'_>, key: &str, value: f64, unit: f64) -> Result<f64, TraceError> {
     let fraction = value * unit;
     if (0.0..=1.0).contains(&fraction) {
         return Ok(fraction);
@@ -147,18 +162,17 @@ pub(crate) fn pantheon_path(file: &File<'_>) -> Result<Trace, TraceError> {
                 Some(&millis) => Some(span(millis, 1e-3)?),
                 None => None,
             };
-            Some((span(seconds, 1.0)?, rate(mbps, 1e6)?, delay))
+            Some((moment(seconds, 1.0)?, rate(mbps, 1e6)?, delay))
         };
         let Some((time, rate, delay)) = row() else {
             let found = format!("{seconds} s, {mbps} Mbit/s");
-            let expected = "a time and a delay from 0 to 49 days, and a bandwidth that is not negative";
+            let expected = "a time that is not negative, a delay from 0 to 49 days, and a bandwidth that is not negative";
             return Err(file.error(Some(format!("entry {index}")), found, expected));
         };
         rows.push(Row { line: index, time, rate, loss: Some(loss), delay });
     }
-    let origin = rows[0].time;
-    rows.iter_mut().for_each(|row| row.time -= origin.min(row.time));
-    Trace::from_stretches(file, stretches(file, &rows, None)?)
+    let text = |index: usize| path.timestamps.get(index).map_or_else(String::new, f64::to_string);
+    rows::trace(file, rows, None, &Stamps { kind: "entry", text: &text, dated: false })
 }
 
 #[derive(Deserialize)]
@@ -195,4 +209,110 @@ pub(crate) fn pion_phases(file: &File<'_>, options: &ReadOptions) -> Result<Trac
         stretches.push(Stretch { length, rate, loss, delay: None });
     }
     Trace::from_stretches(file, stretches)
+}
+
+#[derive(Deserialize)]
+struct Period {
+    duration_ms: f64,
+    bandwidth_kbps: f64,
+    latency_ms: Option<f64>,
+}
+
+/// Parses [`Format::Sabre`].
+pub(crate) fn sabre(file: &File<'_>) -> Result<Trace, TraceError> {
+    let expected = "a list of periods with duration_ms, bandwidth_kbps, and optionally latency_ms";
+    let periods: Vec<Period> = parse(file, expected)?;
+    let mut stretches = Vec::with_capacity(periods.len());
+    for (index, period) in periods.iter().enumerate() {
+        // half a round trip in each direction
+        let delay = period.latency_ms.map(|millis| span(millis, 0.5e-3));
+        let (Some(length), Some(rate), None | Some(Some(_))) =
+            (span(period.duration_ms, 1e-3), rate(period.bandwidth_kbps, 1e3), delay)
+        else {
+            let latency =
+                period.latency_ms.map_or(String::new(), |millis| format!(", {millis} ms of latency"));
+            let found = format!("{} ms, {} kbit/s{latency}", period.duration_ms, period.bandwidth_kbps);
+            let expected = "a duration and a latency from 0 to 49 days, and a bandwidth that is not negative";
+            return Err(file.error(Some(format!("period {index}")), found, expected));
+        };
+        stretches.push(Stretch { length, rate, loss: None, delay: delay.flatten() });
+    }
+    Trace::from_stretches(file, stretches)
+}
+
+#[derive(Deserialize)]
+struct Transfer {
+    intervals: Vec<Interval>,
+    /// The other end's file, with `--get-server-output`.
+    server_output_json: Option<Box<Self>>,
+}
+
+#[derive(Deserialize)]
+struct Interval {
+    sum: Sum,
+    /// The other direction, with `--bidir`.
+    sum_bidir_reverse: Option<Sum>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+struct Sum {
+    start: f64,
+    end: f64,
+    bits_per_second: f64,
+    #[serde(default)]
+    omitted: bool,
+    /// Whether this end sent it; files of iperf 3.0 to 3.6 do not have it.
+    sender: Option<bool>,
+}
+
+/// Parses [`Format::Iperf3`]. Seconds at the beginning that the transfer omits (`--omit`) are left out.
+pub(crate) fn iperf3(file: &File<'_>, options: &ReadOptions) -> Result<Trace, TraceError> {
+    let expected = "the output of iperf3 -J: intervals, each with a sum of start, end and bits_per_second";
+    let transfer: Transfer = parse(file, expected)?;
+    let received = |sum: &Sum| sum.sender != Some(true);
+    // at the sender the rate is that of its socket's buffer: the receiver's is that of the network
+    let wanted = match options.direction {
+        Some(Direction::Up) => false,
+        Some(Direction::Down) => true,
+        None => transfer.intervals.iter().any(|interval| interval.sums().any(|sum| received(&sum))),
+    };
+    let own: Vec<Sum> = transfer.chosen(|sum| received(sum) == wanted);
+    let (sums, whose) = match &transfer.server_output_json {
+        // what this end sent, the other one received
+        Some(other) if !wanted => (other.chosen(received), "the receiver"),
+        _ => (own, if wanted { "the receiver" } else { "the sender" }),
+    };
+    let mut stretches = Vec::with_capacity(sums.len());
+    for (index, sum) in sums.iter().enumerate().filter(|(_, sum)| !sum.omitted) {
+        let (Some(length), Some(rate)) = (span(sum.end - sum.start, 1.0), rate(sum.bits_per_second, 1.0))
+        else {
+            let found = format!("{} s to {} s, {} bit/s", sum.start, sum.end, sum.bits_per_second);
+            let expected = "an end not before the start, and a rate that is not negative";
+            return Err(file.error(Some(format!("interval {index}")), found, expected));
+        };
+        stretches.push(Stretch { length, rate, loss: None, delay: None });
+    }
+    if stretches.is_empty() {
+        return Err(file.error(None, "no interval of this direction", expected));
+    }
+    let omitted = sums.iter().filter(|sum| sum.omitted).count();
+    let mut remarks =
+        vec![format!("these are the rates of {whose} of a transfer, which can be below the capacity")];
+    if omitted > 0 {
+        remarks.push(format!("{omitted} of {} intervals are left out: iperf3 omitted them", sums.len()));
+    }
+    Ok(Trace { remarks, ..Trace::from_stretches(file, stretches)? })
+}
+
+impl Transfer {
+    /// In each interval the first sum that fulfils `wanted`.
+    fn chosen(&self, wanted: impl Fn(&Sum) -> bool) -> Vec<Sum> {
+        self.intervals.iter().filter_map(|interval| interval.sums().find(&wanted)).collect()
+    }
+}
+
+impl Interval {
+    fn sums(&self) -> impl Iterator<Item = Sum> + '_ {
+        [Some(self.sum), self.sum_bidir_reverse].into_iter().flatten()
+    }
 }

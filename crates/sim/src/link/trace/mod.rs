@@ -3,10 +3,13 @@
 //! A parser takes the bytes of a file and its name. Each of its errors has the position, the value found there and
 //! the expected one. In every format a trace repeats at its end.
 
+mod bins;
 mod csv;
 mod json;
 mod plain;
 mod play;
+mod profiles;
+mod rows;
 mod text;
 mod write;
 
@@ -70,11 +73,26 @@ pub enum Format {
     /// CSV with `time_s` or `time_ms` and `rate_bps`, `rate_kbps` or `rate_mbps`, and optionally `loss` (a
     /// fraction) and `delay_ms` (one way). A comment `# duration_s=...` gives the length.
     Csv,
+    /// Two columns, milliseconds and kbit/s (Oboe); otherwise as [`Format::SecondsMbps`].
+    MillisecondsKbps,
+    /// A list of `duration_ms`, `bandwidth_kbps` and `latency_ms` (Sabre). The latency is the time from a request to
+    /// the first bit of its answer (`do_latency_delay` of `sabre.py`): a round trip, and twice the one-way delay.
+    Sabre,
+    /// The log of `mm-link --uplink-log` or `--downlink-log`, of which the delivery opportunities (`#`) are read.
+    MmLinkLog,
+    /// `intervals` of `iperf3 -J`: the rate of the receiver where the file has it.
+    Iperf3,
+    /// A throttling profile of Chrome DevTools (`download` and `upload` in byte/s) or Lighthouse (in kbit/s): one rate.
+    /// Its latency counts as a round trip.
+    DevTools,
+    /// `connectivity.ini` of WebPageTest with one profile: `bwIn` and `bwOut` in bit/s, `latency` in ms as a round trip,
+    /// `plr` in per cent.
+    ConnectivityIni,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 15] = [
         Self::Mahimahi,
         Self::SecondsMbps,
         Self::DataRatePattern,
@@ -84,6 +102,12 @@ impl Format {
         Self::Raca,
         Self::Lumos,
         Self::Csv,
+        Self::MillisecondsKbps,
+        Self::Sabre,
+        Self::MmLinkLog,
+        Self::Iperf3,
+        Self::DevTools,
+        Self::ConnectivityIni,
     ];
 
     /// The name used in scenarios and on the command line.
@@ -99,7 +123,19 @@ impl Format {
             Self::Raca => "raca",
             Self::Lumos => "lumos",
             Self::Csv => "csv",
+            Self::MillisecondsKbps => "milliseconds-kbps",
+            Self::Sabre => "sabre",
+            Self::MmLinkLog => "mm-link-log",
+            Self::Iperf3 => "iperf3",
+            Self::DevTools => "devtools",
+            Self::ConnectivityIni => "connectivity-ini",
         }
+    }
+
+    /// The names of all formats, for errors.
+    #[must_use]
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
     }
 }
 
@@ -120,7 +156,7 @@ pub struct ReadOptions {
     /// Rate to which capacity ratios refer.
     pub reference: Option<Rate>,
     /// Direction to take of a file with two; `None`: the one that the format's own users take (downlink for
-    /// [`Format::Raca`], uplink for [`Format::OpenNetLab`]).
+    /// [`Format::Raca`] and the profiles, uplink for [`Format::OpenNetLab`], the received one for [`Format::Iperf3`]).
     pub direction: Option<Direction>,
 }
 
@@ -144,6 +180,8 @@ pub struct Trace {
     pub loss: Option<Phases<Loss>>,
     /// One-way delay over time.
     pub delay: Option<Phases<Span>>,
+    /// Choices of its parser that the file leaves open or contradicts, as sentences.
+    pub remarks: Vec<String>,
 }
 
 /// A stretch of time with constant properties.
@@ -159,21 +197,24 @@ impl Trace {
     /// Detects the format of the file `name` with these `bytes`.
     ///
     /// # Errors
-    /// When the format is unknown.
-    pub fn sniff(name: &str, bytes: &[u8]) -> Result<Format, TraceError> {
-        let file = File::new(name, bytes)?;
-        match file.text.trim_start().as_bytes().first() {
-            Some(b'{' | b'[') => json::sniff(&file),
-            _ => csv::sniff(&file).map_or_else(|| text::sniff(&file), Ok),
-        }
+    /// When the format is unknown, or cannot be told from another.
+    pub fn sniff(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Format, TraceError> {
+        Ok(Detected::of(&File::new(name, bytes)?, options)?.format)
     }
 
     /// Parses the file `name` with these `bytes`, and detects its format.
     ///
     /// # Errors
     /// When the format is unknown, or the file is invalid in it.
-    pub fn read(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Self, TraceError> {
-        Self::read_as(Self::sniff(name, bytes)?, name, bytes, options)
+    pub fn read(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<(Format, Self), TraceError> {
+        let Detected { format, remark } = Detected::of(&File::new(name, bytes)?, options)?;
+        let mut trace = Self::read_as(format, name, bytes, options).map_err(|error| {
+            // a person who did not choose the format has to know in which one the file is wrong
+            let place = error.place.map_or(String::new(), |place| format!(", {place}"));
+            TraceError { place: Some(format!("{}{place}", format.name())), ..error }
+        })?;
+        trace.remarks.splice(0..0, remark);
+        Ok((format, trace))
     }
 
     /// Parses the file `name` with these `bytes` as `format`.
@@ -197,6 +238,12 @@ impl Trace {
             Format::Raca => csv::raca(&file, options),
             Format::Lumos => csv::lumos(&file),
             Format::Csv => csv::generic(&file),
+            Format::MillisecondsKbps => text::milliseconds_kbps(&file),
+            Format::Sabre => json::sabre(&file),
+            Format::MmLinkLog => text::mm_link_log(&file),
+            Format::Iperf3 => json::iperf3(&file, options),
+            Format::DevTools => profiles::devtools(&file, options),
+            Format::ConnectivityIni => profiles::connectivity_ini(&file, options),
         }
     }
 
@@ -230,7 +277,7 @@ impl Trace {
     /// When there is no opportunity, or they are not in order of time.
     pub fn of_opportunities(name: String, millis: Vec<u32>, bytes: u32) -> Result<Self, Refusal> {
         let capacity = Capacity::Opportunities(OpportunityTrace::new(millis, bytes)?);
-        Ok(Self { name, capacity, loss: None, delay: None })
+        Ok(Self { name, capacity, loss: None, delay: None, remarks: Vec::new() })
     }
 
     /// Time after which it repeats.
@@ -261,7 +308,7 @@ impl Trace {
     }
 
     /// The settings of a link that follows the trace, from its `base` settings: delays of the trace are added to those
-    /// of `base`, losses apply where `base` has none.
+    /// of `base`, losses apply where `base` has none. A queue limit in time is not computed from the mean of an outlier.
     ///
     /// # Errors
     /// If the trace has delays and those of `base` change over time, too.
@@ -279,7 +326,8 @@ impl Trace {
             Some(traced) if base.loss == Phases::default() => traced.clone(),
             _ => base.loss,
         };
-        Ok(LinkSettings { server: self.server(), delay, loss, ..base })
+        let nominal = base.nominal.or_else(|| self.outlying());
+        Ok(LinkSettings { server: self.server(), nominal, delay, loss, ..base })
     }
 
     /// A trace of successive stretches. It has losses or delays if any stretch has them.
@@ -314,7 +362,28 @@ impl Trace {
             capacity: Capacity::Rates(Steps::new(&rates, period).map_err(wrong)?),
             loss: losses.map(|losses| Phases::new(losses, period)).transpose().map_err(wrong)?,
             delay: delays.map(|delays| Phases::new(delays, period)).transpose().map_err(wrong)?,
+            remarks: Vec::new(),
         })
+    }
+}
+
+/// A detected format, and a remark on the way in which it was told from another.
+struct Detected {
+    format: Format,
+    remark: Option<String>,
+}
+
+impl Detected {
+    fn of(file: &File<'_>, options: &ReadOptions) -> Result<Self, TraceError> {
+        let sure = |format| Self { format, remark: None };
+        match file.text.trim_start().as_bytes().first() {
+            _ if profiles::is_ini(file) => Ok(sure(Format::ConnectivityIni)),
+            Some(b'{' | b'[') => json::sniff(file).map(sure),
+            _ => match csv::sniff(file)? {
+                Some(format) => Ok(sure(format)),
+                None => text::sniff(file, options),
+            },
+        }
     }
 }
 
@@ -352,6 +421,12 @@ impl<'a> File<'a> {
         lines.filter(|(_, line)| !line.is_empty())
     }
 
+    /// The part of line `number` that `cell` takes from it, for an error.
+    pub(crate) fn cell(&self, number: usize, cell: impl Fn(&'a str) -> Option<&'a str>) -> String {
+        let line = self.text.lines().nth(number.saturating_sub(1)).unwrap_or_default();
+        cell(line).unwrap_or_default().trim().to_owned()
+    }
+
     pub(crate) fn line_error(&self, line: usize, found: &str, expected: impl Into<String>) -> TraceError {
         self.error(Some(format!("line {line}")), describe(found), expected)
     }
@@ -361,13 +436,16 @@ impl<'a> File<'a> {
 /// a key, and errors go to logs and screens. So only the text of a trace is repeated: numbers and their separators.
 fn describe(found: &str) -> String {
     const LONGEST: usize = 40;
+    /// Too short for a password: the odd "x" or "nan" of a file of numbers.
+    const HARMLESS: usize = 3;
     let numeric = |c: char| {
         c.is_ascii_digit() || matches!(c, ' ' | '\t' | '.' | ',' | '-' | '+' | 'e' | 'E' | '_' | ':')
     };
     if found.is_empty() {
         return "nothing".to_owned();
     }
-    if found.len() <= LONGEST && found.chars().all(numeric) {
+    let harmless = found.len() <= HARMLESS && found.bytes().all(|byte| byte.is_ascii_graphic());
+    if harmless || found.len() <= LONGEST && found.chars().all(numeric) {
         return format!("\"{found}\"");
     }
     let count = found.chars().count();
@@ -392,78 +470,31 @@ pub(crate) fn span(value: f64, unit: f64) -> Option<Span> {
     (value >= 0.0 && value * unit <= LONGEST.as_secs_f64()).then(|| Span::from_secs_f64(value * unit))
 }
 
-/// A length written as a decimal number of `unit`, to the nearest nanosecond, within the bounds of [`span`]. The digits
-/// before the point are parsed separately: a floating-point number is not precise enough for the nanoseconds of 104
-/// days.
+/// A length written as a decimal number of `unit`, to the nearest nanosecond, within the bounds of [`span`].
 pub(crate) fn span_of(text: &str, unit: Span) -> Option<Span> {
+    moment_of(text, unit).filter(|&length| length <= LONGEST)
+}
+
+/// A time written as a decimal number of `unit`, to the nearest nanosecond: from zero to the year 2255 as a Unix time.
+/// The digits before the point are parsed separately: a floating-point number is not precise enough for the nanoseconds
+/// of 104 days.
+pub(crate) fn moment_of(text: &str, unit: Span) -> Option<Span> {
     let parts = text.split_once('.').unwrap_or((text, "0"));
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if parts.0.is_empty() || !all_digits(parts.0) || !all_digits(parts.1) {
         // an exponent, a sign, no digit before the point, or no number
-        return span(text.parse().ok()?, unit.as_secs_f64());
+        return moment(text.parse().ok()?, unit.as_secs_f64());
     }
     let whole_nanos = parts.0.parse::<i64>().ok()?.checked_mul(unit.as_nanos())?;
     let fraction = format!("0.{}", parts.1).parse::<f64>().ok()? * unit.as_nanos() as f64;
     let nanos = whole_nanos.checked_add(fraction.round() as i64)?;
-    (nanos <= LONGEST.as_nanos()).then(|| Span::from_nanos(nanos))
+    (nanos <= LATEST.as_nanos()).then(|| Span::from_nanos(nanos))
 }
 
-/// A row of a table in which each row holds until the time of the next one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    pub(crate) line: usize,
-    pub(crate) time: Span,
-    pub(crate) rate: Rate,
-    pub(crate) loss: Option<f64>,
-    pub(crate) delay: Option<Span>,
+/// A time of `value` times `unit` seconds, within the bounds of [`moment_of`].
+pub(crate) fn moment(value: f64, unit: f64) -> Option<Span> {
+    (value >= 0.0 && value * unit <= LATEST.as_secs_f64()).then(|| Span::from_secs_f64(value * unit))
 }
 
-/// Converts rows to stretches. Rates of rows with the same time are averaged (the last loss and delay count); the
-/// last row lasts until `end`, or as long as the median row.
-pub(crate) fn stretches(
-    file: &File<'_>,
-    rows: &[Row],
-    end: Option<Span>,
-) -> Result<Vec<Stretch>, TraceError> {
-    let mut merged: Vec<(Row, u64)> = Vec::with_capacity(rows.len());
-    for row in rows {
-        match merged.last_mut() {
-            Some((last, _)) if row.time < last.time => {
-                let found = format!("{} s", row.time.as_secs_f64());
-                let expected =
-                    format!("at least {} s, the time of the previous row", last.time.as_secs_f64());
-                return Err(file.error(Some(format!("line {}", row.line)), found, expected));
-            }
-            Some((last, count)) if row.time == last.time => {
-                *last = Row { rate: last.rate + row.rate, ..*row };
-                *count += 1;
-            }
-            _ => merged.push((*row, 1)),
-        }
-    }
-    let mut gaps: Vec<Span> = merged.windows(2).map(|pair| pair[1].0.time - pair[0].0.time).collect();
-    let lengths = gaps.clone();
-    gaps.sort_unstable();
-    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(Span::from_secs(1));
-    merged
-        .iter()
-        .enumerate()
-        .map(|(index, (row, count))| {
-            let length = match (lengths.get(index), end) {
-                (Some(&length), _) => length,
-                (None, None) => usual,
-                (None, Some(end)) if end > row.time => end - row.time,
-                (None, Some(end)) => {
-                    let found = format!("a duration of {} s", end.as_secs_f64());
-                    return Err(file.error(
-                        None,
-                        found,
-                        format!("more than {} s, the time of the last row", row.time.as_secs_f64()),
-                    ));
-                }
-            };
-            let rate = Rate::from_bps(row.rate.as_bps() / count);
-            Ok(Stretch { length, rate, loss: row.loss, delay: row.delay })
-        })
-        .collect()
-}
+/// The latest time: sums of it and the longest trace fit into nanoseconds.
+const LATEST: Span = Span::from_secs(9_000_000_000);

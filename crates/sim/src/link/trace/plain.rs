@@ -75,7 +75,7 @@ impl Trace {
                 return Err(Refusal::new("trace", "neither opportunities nor rates", expected));
             }
         };
-        let lossless = Self { name, capacity, loss: None, delay: None };
+        let lossless = Self { name, capacity, loss: None, delay: None, remarks: Vec::new() };
         let period = Some(lossless.duration());
         let lossy = |(time, share)| {
             ensure_probability("loss", share)?;

@@ -64,7 +64,8 @@ impl Trace {
             Some(delay) => Some(Phases::new(rotated(delay.phases(), offset, period), Some(period))?),
             None => None,
         };
-        Ok(Self { name: self.name.clone(), capacity, loss, delay })
+        let remarks = self.remarks.clone();
+        Ok(Self { name: self.name.clone(), capacity, loss, delay, remarks })
     }
 }
 
@@ -92,7 +93,8 @@ mod tests {
         let steps: Vec<_> =
             list.iter().map(|&(millis, kbps)| (Time::from_millis(millis), Rate::from_kbps(kbps))).collect();
         let steps = Steps::new(&steps, Some(Span::from_millis(period))).unwrap();
-        Trace { name: "x".into(), capacity: Capacity::Rates(steps), loss: None, delay: None }
+        let capacity = Capacity::Rates(steps);
+        Trace { name: "x".into(), capacity, loss: None, delay: None, remarks: Vec::new() }
     }
 
     fn capacity(trace: &Trace) -> Vec<(i64, u64)> {
@@ -118,9 +120,7 @@ mod tests {
 
     #[test]
     fn opportunities_keep_their_number_and_period() {
-        let list = OpportunityTrace::new(vec![1, 4, 4, 9, 20], 1504).unwrap();
-        let trace =
-            Trace { name: "x".into(), capacity: Capacity::Opportunities(list), loss: None, delay: None };
+        let trace = Trace::of_opportunities("x".into(), vec![1, 4, 4, 9, 20], 1504).unwrap();
         let played = trace.played(Span::from_millis(4), 0.5).unwrap();
         let Capacity::Opportunities(list) = &played.capacity else { panic!("opportunities") };
         assert_eq!((list.millis(), list.bytes()), (&[5, 16, 17, 20, 20][..], 752));

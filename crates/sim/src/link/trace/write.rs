@@ -85,21 +85,7 @@ impl Trace {
         })?;
         let rates: Vec<(Time, Rate)> = match &self.capacity {
             Capacity::Rates(steps) => steps.rates().collect(),
-            Capacity::Opportunities(list) => {
-                let end = Time::ZERO + list.period();
-                let mut begin = Time::ZERO;
-                let mut rates = Vec::new();
-                while begin < end {
-                    let until = if end - begin < bin { end } else { begin + bin };
-                    // instants are moved by 1 ns, so that the one at the very end counts in the last bin
-                    let tick = Span::from_nanos(1);
-                    let first = if begin == Time::ZERO { begin } else { begin + tick };
-                    let count = list.count_before(until + tick) - list.count_before(first);
-                    rates.push((begin, Size::from_bytes(count * u64::from(list.bytes())).per(until - begin)));
-                    begin = until;
-                }
-                rates
-            }
+            Capacity::Opportunities(_) => self.binned(bin),
         };
         // a row at every change
         let mut times: Vec<Time> = rates.iter().map(|&(time, _)| time).collect();

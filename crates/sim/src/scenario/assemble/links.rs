@@ -6,7 +6,7 @@ use crate::link::capacity::{BrownianSettings, Constant, Server, Steps};
 use crate::link::queue::Discipline;
 use crate::link::trace::Trace;
 use crate::link::{Link, LinkSettings, ManagedLink};
-use crate::record::summary::PlayedTrace;
+use crate::record::summary::{PlayedTrace, Warning};
 use crate::scenario::{Capacity, LinkService, LinkSpec, Offset};
 use tidegate_core::{Node, Rate, Span, Stream};
 
@@ -55,9 +55,11 @@ impl Builder<'_> {
 
     /// The time in its trace at which a link begins.
     ///
-    /// A random offset is a whole millisecond, with equal probability, such that the run fits into the recording, if
-    /// it can: then no run crosses the seam where the recording begins again. Both directions of a cable were recorded
-    /// at the same time and begin at the same offset, which the shorter recording limits.
+    /// A random offset is a whole millisecond, with equal probability, such that the run fits into the recording: no run
+    /// crosses the seam where the recording begins again. A recording that is no longer than the run is played from its
+    /// beginning: all of it is played wherever the run begins, and the seam would be a place of its own in each. Both
+    /// directions of a cable were recorded at the same time and begin at the same offset, which the shorter recording
+    /// limits.
     fn offset(&self, offset: &Offset) -> Result<Span, Refusal> {
         let cable = match offset {
             Offset::At(offset) => return Ok(*offset),
@@ -73,10 +75,9 @@ impl Builder<'_> {
         }
         const MILLI: i64 = 1_000_000;
         let spare = shortest - self.scenario.duration;
-        let positions =
-            if spare.is_negative() { shortest.as_nanos() / MILLI } else { spare.as_nanos() / MILLI + 1 };
+        let positions = spare.as_nanos().max(0) / MILLI + 1;
         let mut luck = Stream::new(self.seed(cable), cable, "offset");
-        Ok(Span::from_nanos(luck.below(positions.max(1) as u64) as i64 * MILLI))
+        Ok(Span::from_nanos(luck.below(positions as u64) as i64 * MILLI))
     }
 
     /// The part of each recorded network that is played if the run lasts as long as planned.
@@ -97,6 +98,30 @@ impl Builder<'_> {
             }
         }
         Ok(recordings)
+    }
+
+    /// Choices of the parsers of the recorded networks, and outliers in them.
+    pub(super) fn remarks(&self) -> Result<Vec<Warning>, Refusal> {
+        let mut remarks = Vec::new();
+        for spec in &self.scenario.links {
+            if let Capacity::Trace { index, scale, .. } = &spec.capacity {
+                let (key, trace) = (format!("links.{}.capacity", spec.name), self.trace(*index)?);
+                let says = trace.remarks.iter().cloned();
+                remarks.extend(says.map(|says| Warning { key: format!("{key}.trace"), says }));
+                if let Some(median) = trace.outlying() {
+                    let [mean, median] = [trace.mean_rate(), median].map(|rate| rate.scaled(*scale));
+                    let says = format!(
+                        "an outlier makes the recording's mean ({:.3} Mbit/s), which is more than ten times its median by \
+                         time ({:.3} Mbit/s): utilisation is low for every controller; a queue limit in time is computed \
+                         from the median",
+                        mean.as_bps_f64() / 1e6,
+                        median.as_bps_f64() / 1e6
+                    );
+                    remarks.push(Warning { key, says });
+                }
+            }
+        }
+        Ok(remarks)
     }
 }
 

@@ -190,7 +190,7 @@ impl<'a> Builder<'a> {
     fn finish(mut self, infos: Vec<FlowInfo>, members: Vec<MemberInfo>) -> Result<Run, Refusal> {
         self.check_lengths()?;
         let scenario = self.scenario;
-        let recordings = self.recordings()?;
+        let (recordings, remarks) = (self.recordings()?, self.remarks()?);
         let begin = Time::ZERO + scenario.warmup;
         let links = scenario.links.iter().enumerate().map(|(index, spec)| LinkInfo {
             node: NodeId(index as u32),
@@ -232,7 +232,7 @@ impl<'a> Builder<'a> {
         }
         let (duration, warmup) = (scenario.duration, scenario.warmup);
         let moves = Moves::default();
-        Run { world, duration, warmup, before: None, external: self.external, moves, recordings }
+        Run { world, duration, warmup, before: None, external: self.external, moves, recordings, remarks }
             .with_moves(&scenario.moves)
     }
 
