@@ -308,8 +308,11 @@ mod tests {
             &limits,
         )
         .unwrap();
-        let session =
-            Session { directions: vec![direction], span: (BEGIN, BEGIN + 1_000 * MILLI), remarks: vec![] };
+        let session = Session {
+            directions: vec![direction],
+            span: (BEGIN, BEGIN + 1_000 * MILLI),
+            ..Session::default()
+        };
         let mut traces = vec![ControllerTrace::default()];
         add_replay(&mut traces, &session, &mut host).unwrap();
         drop(host);
@@ -469,7 +472,7 @@ mod tests {
     fn a_call_without_feedback_on_packets_is_refused() {
         let mut silent = direction(&[1000], vec![]);
         silent.history.per_packet = false;
-        let session = Session { directions: vec![silent], span: (BEGIN, BEGIN), remarks: vec![] };
+        let session = Session { directions: vec![silent], span: (BEGIN, BEGIN), ..Session::default() };
         let (sender, _receiver) = mpsc::channel();
         let stream = Stream::new(1, "test", "rng");
         let controller = Box::new(RecordingController(sender, Counts::Ip));
