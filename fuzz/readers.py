@@ -123,6 +123,10 @@ _TRACES = (
 )
 _IMPORTS = ("import {} --out new", "import {} --out new --json && report new --out new.html")
 _BOTH_ENDS = "import calls/sender calls/receiver --out new --trace new.csv --replay gcc"
+_CAPTURES = tuple(
+    f"capture/{form}"
+    for form in ("pcap", "pcapng", "wrapped_tcp", "wrapped_turn", "wrapped_fragments", "wrapped_rtpdump", "wrapped_mjr")
+)
 _GETSTATS = tuple(
     f"files_getstats/{form}" for form in ("callback", "internals", "lines", "list", "received", "rtcstats", "server")
 )
@@ -154,7 +158,7 @@ READERS = [
         (*_IMPORTS, _BOTH_ENDS),
     ),
     Reader("session", valid_files.session, "session/*.csv", ("import calls/sender --link session --out new",)),
-    Reader("capture", partial(valid_files.recordings, "capture/pcap", "capture/pcapng"), "calls/*", _IMPORTS),
+    Reader("capture", partial(valid_files.recordings, *_CAPTURES), "calls/*", _IMPORTS),
     Reader("getstats", partial(valid_files.recordings, *_GETSTATS), "calls/*", _IMPORTS),
     Reader("paper", valid_files.paper, "paper/[!e]*", ("paper paper --seeds 1 --json", "paper paper -j1 --out new")),
 ]

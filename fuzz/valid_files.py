@@ -125,7 +125,15 @@ NETWORKS = {
     "lumos.csv": "app_throughput,delivery_time\n285,0.5\n1200.5,1\n30,2.25\n",
     "net.csv": "# duration_s=2.5\ntime_ms,rate_kbps,loss,delay_ms\n0,1000,0,10\n500,800,0.01,15\n1500,250,0.5,20\n",
 }
-"""Recorded networks, one of each format."""
+"""Recorded networks, one of each format; those that others wrote differently are in the corpus of the parsers."""
+
+_CORPUS_NETWORKS = {
+    **{f"{name}.json": f"trace_json/{name}" for name in ("sabre", "iperf3", "devtools", "lighthouse")},
+    "milliseconds.txt": "trace_text/milliseconds",
+    "link.log": "trace_text/log",
+    "connectivity.ini": "trace_text/ini",
+    "unix.csv": "trace_csv/unix-and-back",
+}
 
 _PAPER = """\
 title = "A title"
@@ -221,6 +229,9 @@ def networks() -> None:
     folder.mkdir()
     for name, text in NETWORKS.items():
         (folder / name).write_text(text)
+    for name, kept in _CORPUS_NETWORKS.items():
+        # the first two bytes choose a format and options
+        (folder / name).write_bytes((CORPUS / kept).read_bytes()[2:])
     (folder / "packed.csv.gz").write_bytes(gzip.compress(NETWORKS["net.csv"].encode()))
 
 

@@ -23,7 +23,7 @@ pub struct Media {
 /// The origin of a clock rate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Source {
-    /// A session description in the recording.
+    /// A session description in the recording, or its list of streams.
     Description,
     /// The payload type, which RFC 3551 assigns.
     PayloadType,
@@ -108,8 +108,11 @@ pub fn media(packets: &[Rtp], streams: &[Stream], formats: &BTreeMap<u32, Format
             _ if is_audio => Kind::Audio,
             _ => Kind::Video,
         };
-        // the pace is of the sender's clock; video has but one rate
-        let clock = if logged.is_some_and(|stream| stream.video) { Some(VIDEO) } else { clock };
+        // video has but one rate
+        let (clock, source) = match logged {
+            Some(stream) if stream.video => (Some(VIDEO), Source::Description),
+            _ => (clock, source),
+        };
         media.insert(ssrc, Media { kind, clock, source });
         if logged.is_none() && !is_audio {
             video.push((ssrc, packets));
