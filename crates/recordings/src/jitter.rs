@@ -15,20 +15,19 @@ pub(crate) fn media_jitter(direction: &Direction) -> (Option<f64>, Option<f64>) 
         }
     }
     arrivals.sort_by_key(|&(at, ..)| at);
-    let mut streams: BTreeMap<(u32, u16), (u32, Jitter)> = BTreeMap::new();
+    let mut streams: BTreeMap<(u32, u16), ((i64, u32), Jitter)> = BTreeMap::new();
     for (at, stream, timestamp) in arrivals {
         let Some(clock) = direction.media.get(&stream.0).and_then(|media| media.clock) else { continue };
-        // in units of the timestamp, modulo 2^32 (RFC 3550 appendix A.8)
-        let now = (i128::from(at) * i128::from(clock) / 1_000_000_000) as u32;
-        let transit = now.wrapping_sub(timestamp);
         streams
             .entry(stream)
-            .and_modify(|(last, jitter)| {
-                let difference = (transit.wrapping_sub(*last) as i32).unsigned_abs();
-                *last = transit;
-                jitter.add(f64::from(difference) * 1e3 / f64::from(clock));
+            .and_modify(|((last_at, last_timestamp), jitter)| {
+                // not rounded to units of the clock, which are as long as much of the jitter of G.711
+                let ticks = timestamp.wrapping_sub(*last_timestamp) as i32;
+                let difference = (at - *last_at) as f64 / 1e6 - f64::from(ticks) * 1e3 / f64::from(clock);
+                (*last_at, *last_timestamp) = (at, timestamp);
+                jitter.add(difference.abs());
             })
-            .or_insert((transit, Jitter::default()));
+            .or_insert(((at, timestamp), Jitter::default()));
     }
     let jitters: Vec<Jitter> = streams.into_values().map(|(_, jitter)| jitter).collect();
     Jitter::of(&jitters)

@@ -157,9 +157,9 @@ def test_jitter_is_by_the_clock_of_the_payload_and_by_stream(kind: int, clock: i
             packets.append((at, udp(B, A, rtp(n, ssrc, stamp=origin + stamp, kind=kind), hops=60)))
         expected += jitter(arrivals, clock)
     metrics = read(tmp_path, pcap(packets)).metrics("incoming")
-    # a unit of the clock
-    assert metrics["media_jitter_ms_mean"] == pytest.approx(sum(expected) / len(expected), abs=1e3 / clock)
-    assert metrics["media_jitter_ms_max"] == pytest.approx(max(expected), abs=1e3 / clock)
+    # stamps of the capture are of doubles near 2e9 s
+    assert metrics["media_jitter_ms_mean"] == pytest.approx(sum(expected) / len(expected), abs=1e-3)
+    assert metrics["media_jitter_ms_max"] == pytest.approx(max(expected), abs=1e-3)
 
 
 def test_a_clock_that_nothing_tells_gives_no_jitter(tmp_path: Path) -> None:
