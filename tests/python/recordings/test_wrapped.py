@@ -20,6 +20,7 @@ from support.captures import (
     A,
     B,
     Passed,
+    address,
     call,
     counts,
     datagram,
@@ -167,6 +168,29 @@ def test_first_fragments_alone_are_read_as_far_as_they_go(tmp_path: Path) -> Non
     run = read(tmp_path, pcap(packets))
     assert counts(run) == PLAIN
     assert "first IP fragments without the others" in remarks(run)
+
+
+def ipv6(packet: Passed, payload: bytes, following: int) -> bytes:
+    """A packet of IPv6 whose addresses end like those of `packet`."""
+    ends = [bytes(12) + address(end) for end in (packet.source, packet.target)]
+    return struct.pack("!IHBB", 6 << 28, len(payload), following, packet.hops) + b"".join(ends) + payload
+
+
+def test_ipv6_with_extension_headers_and_fragments(tmp_path: Path) -> None:
+    options = bytes([17, 0]) + bytes(6)
+    packets = []
+    for number, packet in enumerate(call()):
+        whole = datagram(packet.payload)
+        if number % 2:
+            packets.append((packet.at, ipv6(packet, options + whole, 0)))
+            continue
+        for place, part in ((1, whole[:64]), (64, whole[64:])):
+            head = struct.pack("!BBHI", 17, 0, place, number)
+            packets.append((packet.at, ipv6(packet, head + part, 44)))
+    assert counts(read(tmp_path, pcap(packets))) == PLAIN
+    # and inside IPv4
+    inside = [(at, ipv4(*TUNNEL, ip, protocol=41)) for at, ip in packets]
+    assert counts(read(tmp_path, pcap(inside))) == PLAIN
 
 
 def segments(
