@@ -190,9 +190,15 @@ pub fn captures(
             session
         }
         Some(second) => {
-            let (near_point, far_point) = (first.point(near, far), second.point(far, near));
+            // a NAT or a relay between the captures changes addresses
+            let (near_there, far_there) = second.ends_of(&first, near, far).unwrap_or((near, far));
+            let (near_point, far_point) = (first.point(near, far), second.point(far_there, near_there));
             if Session::is_backwards(&near_point, &far_point) {
-                Session::from_two_points(&first.point(far, near), &second.point(near, far), clocks)
+                Session::from_two_points(
+                    &first.point(far, near),
+                    &second.point(near_there, far_there),
+                    clocks,
+                )
             } else {
                 Session::from_two_points(&near_point, &far_point, clocks)
             }

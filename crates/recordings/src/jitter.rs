@@ -1,33 +1,51 @@
 //! Interarrival jitter of a direction by RTP timestamps, stream by stream (RFC 3550 section 6.4.1).
 
+use crate::kinds::assigned;
+use crate::point::Rtp;
 use crate::session::{Direction, Fate};
 use std::collections::BTreeMap;
 use tidegate_core::Kind;
 use tidegate_sim::record::jitter::Jitter;
 
+/// The last packet of a stream.
+#[derive(Clone, Copy)]
+struct Last {
+    at: i64,
+    timestamp: u32,
+    clock: u32,
+}
+
+/// Difference of two transit times from which on the sender began anew, with timestamps of another origin.
+const ANEW_MS: f64 = 10_000.0;
+
 /// Mean and largest jitter of audio and video in ms; `None` where no stream has two packets and a clock rate that is known.
 #[must_use]
 pub(crate) fn media_jitter(direction: &Direction) -> (Option<f64>, Option<f64>) {
-    let mut arrivals: Vec<(i64, (u32, u16), u32)> = Vec::new();
+    let mut arrivals: Vec<(i64, Rtp)> = Vec::new();
     for packet in direction.packets.iter().filter(|packet| matches!(packet.kind, Kind::Audio | Kind::Video)) {
         if let Fate::Arrived(at) = packet.fate {
-            arrivals.push((at, (packet.rtp.ssrc, packet.rtp.path), packet.rtp.timestamp));
+            arrivals.push((at, packet.rtp));
         }
     }
     arrivals.sort_by_key(|&(at, ..)| at);
-    let mut streams: BTreeMap<(u32, u16), ((i64, u32), Jitter)> = BTreeMap::new();
-    for (at, stream, timestamp) in arrivals {
-        let Some(clock) = direction.media.get(&stream.0).and_then(|media| media.clock) else { continue };
+    let mut streams: BTreeMap<(u32, u16), (Last, Jitter)> = BTreeMap::new();
+    for (at, rtp) in arrivals {
+        let usual = direction.media.get(&rtp.ssrc).and_then(|media| media.clock);
+        // comfort noise and tones have clocks of their own
+        let Some(clock) = assigned(rtp.payload_type).map(|(clock, _)| clock).or(usual) else { continue };
+        let next = Last { at, timestamp: rtp.timestamp, clock };
         streams
-            .entry(stream)
-            .and_modify(|((last_at, last_timestamp), jitter)| {
+            .entry((rtp.ssrc, rtp.path))
+            .and_modify(|(last, jitter)| {
                 // not rounded to units of the clock, which are as long as much of the jitter of G.711
-                let ticks = timestamp.wrapping_sub(*last_timestamp) as i32;
-                let difference = (at - *last_at) as f64 / 1e6 - f64::from(ticks) * 1e3 / f64::from(clock);
-                (*last_at, *last_timestamp) = (at, timestamp);
-                jitter.add(difference.abs());
+                let ticks = rtp.timestamp.wrapping_sub(last.timestamp) as i32;
+                let difference = (at - last.at) as f64 / 1e6 - f64::from(ticks) * 1e3 / f64::from(clock);
+                if last.clock == clock && difference.abs() < ANEW_MS {
+                    jitter.add(difference.abs());
+                }
+                *last = next;
             })
-            .or_insert(((at, timestamp), Jitter::default()));
+            .or_insert((next, Jitter::default()));
     }
     let jitters: Vec<Jitter> = streams.into_values().map(|(_, jitter)| jitter).collect();
     Jitter::of(&jitters)

@@ -42,6 +42,15 @@ pub struct Format {
     pub is_audio: bool,
 }
 
+/// Whether a timestamp can follow another one `ticks` behind it, `seconds` later: it is no further ahead than the fastest
+/// clock allows, and back by no more than frames that refer to later ones are.
+pub(crate) fn follows(ticks: i32, seconds: f64) -> bool {
+    /// Largest clock rate, in Hz, and the length of time by which stamps may be off.
+    const MAX_CLOCK: f64 = 192_000.0;
+    const SLACK: f64 = 1.0;
+    (-MAX_CLOCK * SLACK..=MAX_CLOCK * (seconds.max(0.0) + SLACK)).contains(&f64::from(ticks))
+}
+
 /// The formats of session descriptions by port and payload type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Formats {
@@ -75,7 +84,7 @@ impl Formats {
 }
 
 /// The clock rate of a payload type that RFC 3551 assigns (tables 4 and 5), and whether it is audio.
-const fn assigned(payload_type: u8) -> Option<(u32, bool)> {
+pub(crate) const fn assigned(payload_type: u8) -> Option<(u32, bool)> {
     match payload_type {
         0 | 3..=5 | 7..=9 | 12 | 13 | 15 | 18 => Some((8_000, true)),
         6 => Some((16_000, true)),

@@ -315,14 +315,9 @@ fn is_determined(metric: &str, coverage: &Coverage) -> bool {
     match metric {
         "flow" | "kind" | "controller" | "start_s" | "stop_s" | "packets_sent" | "target_rate_bps" => true,
         "sending_rate_bps" | "bytes_sent" | "retransmissions" | "repair_overhead" => coverage.sent,
-        "receive_rate_bps"
-        | "packets_received"
-        | "bytes_received"
-        | "loss_fraction"
-        | "convergence_time_s"
-        | "oscillation_hz"
-        | "media_jitter_ms_mean"
-        | "media_jitter_ms_max" => coverage.arrived,
+        "receive_rate_bps" | "packets_received" | "bytes_received" | "loss_fraction"
+        | "convergence_time_s" | "oscillation_hz" => coverage.arrived,
+        "media_jitter_ms_mean" | "media_jitter_ms_max" => coverage.steady && coverage.arrived,
         "jitter_ms_mean" | "jitter_ms_max" => {
             coverage.steady && coverage.arrived && (coverage.sent || coverage.delay)
         }

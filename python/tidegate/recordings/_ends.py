@@ -14,6 +14,7 @@ import numpy as np
 from tidegate.errors import InputError
 from tidegate.recordings._getstats import LONGEST_S
 from tidegate.recordings._stats import Connection, Floats, Stat
+from tidegate.wording import counted
 
 UDP_IPV4, UDP_IPV6 = 28, 48
 """Bytes that UDP (RFC 768) and IP (RFC 791, RFC 8200) add to a packet."""
@@ -59,12 +60,12 @@ class Side:
 
     def counter(self, edges: Floats, *names: str) -> Floats | None:
         """Returns a counter's sum over all streams at given times, linear between reports; None where none has it."""
-        begins, summed, counted = self.begins(), np.zeros(len(edges)), False
+        begins, summed, is_counted = self.begins(), np.zeros(len(edges)), False
         for stat in self.streams:
             times, values = self.at(stat, *names)
             if not len(times):
                 continue
-            counted = True
+            is_counted = True
             before = begins[begins < times[0]]
             if len(before):
                 # a stream that came later has counted since the report before
@@ -73,7 +74,7 @@ class Side:
         inside = (
             (edges >= begins[0] - 1e-9) & (edges <= begins[-1] + 1e-9) if len(begins) else np.zeros(len(edges), bool)
         )
-        return np.where(inside, summed, np.nan) if counted else None
+        return np.where(inside, summed, np.nan) if is_counted else None
 
     def overhead(self) -> int:
         """Bytes that UDP and IP add, by the address of the pair in use."""
@@ -84,8 +85,8 @@ class Side:
 
     def wire(self, edges: Floats, suffix: str) -> Floats | None:
         """Bytes of IP packets up to given times; `suffix` is Sent or Received."""
-        counted = [self.counter(edges, f"{name}{suffix}") for name in ("bytes", "headerBytes", "packets")]
-        payload, headers, packets = counted
+        counters = [self.counter(edges, f"{name}{suffix}") for name in ("bytes", "headerBytes", "packets")]
+        payload, headers, packets = counters
         if payload is None or packets is None:
             return None
         return payload + (packets * RTP_HEADER if headers is None else headers) + packets * self.overhead()
@@ -155,13 +156,17 @@ def begins(connection: Connection) -> float:
 
 
 def guesses(direction: Direction) -> list[str]:
-    """Returns sentences on assumed sizes that were not counted."""
+    """Returns sentences on assumed sizes that were not counted, and on counters that began anew."""
     lacking = [
         side
         for side, member in ((direction.sender, "headerBytesSent"), (direction.receiver, "headerBytesReceived"))
         if side is not None and side.total(member) is None
     ]
-    return [f"headers were not counted; {RTP_HEADER} bytes per packet are assumed"] if lacking else []
+    sentences = [f"headers were not counted; {RTP_HEADER} bytes per packet are assumed"] if lacking else []
+    anew = sum(stat.resets() > 0 for side in direction.sides for stat in side.streams)
+    if anew:
+        sentences.append(f"the counters of {counted(anew, 'stream')} began anew and are added up")
+    return sentences
 
 
 def _sides(connection: Connection, later: float) -> dict[str, Side]:

@@ -249,10 +249,16 @@ def _stamps(objects: Iterable[tuple[Any, dict[str, Any]]]) -> list[float]:
     return [stamp for stamp in stamps if stamp is not None]
 
 
+_UNITS = ((1e14, 1e6), (1e11, 1e3), (1e9, 1.0))
+"""Least stamp, and its units in a second: Unix time in microseconds (libwebrtc's own JSON), milliseconds (W3C) and
+seconds."""
+
+
 def _stamp(value: Any) -> float | None:
     number = as_number(value)
     if number is not None:
-        return number / 1000
+        # Unix times in other units are told by their size
+        return number / next((unit for least, unit in _UNITS if number >= least), 1000.0)
     try:
         return datetime.fromisoformat(value).timestamp()
     except (TypeError, ValueError, OverflowError):

@@ -39,6 +39,16 @@ _OLD_TYPES = {
 }  # fmt: skip
 
 
+COUNTERS = frozenset((
+    "packetsSent", "packetsReceived", "bytesSent", "bytesReceived", "headerBytesSent", "headerBytesReceived",
+    "retransmittedPacketsSent", "keyFramesEncoded", "framesEncoded", "framesDecoded", "framesDropped", "framesRendered",
+    "nackCount", "pliCount", "freezeCount", "totalFreezesDuration", "frames",
+))  # fmt: skip
+"""Members that count from the beginning of their object (W3C webrtc-stats): lower than before, they began anew."""
+_RESET_WITH = {"packetsLost": "packetsReceived"}
+"""Members that may fall (RFC 3550 section 6.4.1), and those that begin anew together with them."""
+
+
 @dataclass
 class Stat:
     """One object of getStats over a call."""
@@ -71,7 +81,23 @@ class Stat:
         return np.array(max((times for times, _ in self.members.values()), key=len, default=[]), float)
 
     def numbers(self, name: str) -> tuple[Floats, Floats]:
-        """Returns times and values of a member, where it is a number."""
+        """Returns times and values of a member, where it is a number; a counter that begins anew is added up."""
+        times, values = self._numbers(name)
+        resets = self._numbers(_RESET_WITH.get(name, name)) if name in COUNTERS or name in _RESET_WITH else None
+        if resets is None or len(resets[1]) < 2:  # noqa: PLR2004
+            return times, values
+        added = np.zeros(len(values))
+        for reset in resets[0][1:][np.diff(resets[1]) < 0]:
+            place = int(np.searchsorted(times, reset))
+            if 0 < place < len(values):
+                added[place:] += values[place - 1]
+        return times, values + added
+
+    def resets(self) -> int:
+        """Returns how often its counters began anew."""
+        return max((int((np.diff(self._numbers(name)[1]) < 0).sum()) for name in COUNTERS), default=0)
+
+    def _numbers(self, name: str) -> tuple[Floats, Floats]:
         times, values = self.members.get(name, ([], []))
         pairs = [
             (time, number)
@@ -93,6 +119,9 @@ class Stat:
 
     def last_number(self, name: str) -> float | None:
         """Returns the last value of a member that is a number; None without one."""
+        if name in COUNTERS or name in _RESET_WITH:
+            counted = self.numbers(name)[1]
+            return float(counted[-1]) if len(counted) else None
         values = self.members.get(name, ([], []))[1]
         return next((number for value in reversed(values) if (number := as_number(value)) is not None), None)
 

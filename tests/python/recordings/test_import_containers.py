@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +313,35 @@ def test_three_containers_of_one_call_of_firefox() -> None:
     assert len({run.summary["digest"] for run in runs}) == 1
     assert runs[0].metrics("outgoing")["packets_sent"] == 22500
     assert runs[0].metrics("incoming")["packets_received"] == 15145
+
+
+def counted(times: Sequence[float], values: Sequence[int], unit: float = 1e3) -> str:
+    """Reports with stamps of Unix time in a unit, whose sender has counted so many packets of 1000 bytes."""
+    return "\n".join(
+        json.dumps([
+            {
+                "id": "O", "type": "outbound-rtp", "ssrc": 7, "timestamp": round((1.7e9 + time) * unit),
+                "packetsSent": value, "bytesSent": 1000 * value, "headerBytesSent": 0,
+            }
+        ])
+        for time, value in zip(times, values, strict=True)
+    )  # fmt: skip
+
+
+def test_counters_that_begin_anew_are_added_up(tmp_path: Path) -> None:
+    (tmp_path / "anew.jsonl").write_text(counted(range(7), [0, 100, 200, 300, 90, 190, 290]))
+    run = imported([tmp_path / "anew.jsonl"])
+    metrics = run.metrics("outgoing")
+    assert metrics["packets_sent"] == 590
+    assert metrics["sending_rate_bps"] == pytest.approx(590 * 1028 * 8 / 6)
+    assert "the counters of 1 stream began anew and are added up" in str(run.summary["notes"])
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6])
+def test_stamps_are_in_units_of_their_size(unit: float, tmp_path: Path) -> None:
+    """libwebrtc's own JSON has microseconds, others' seconds."""
+    (tmp_path / "units.jsonl").write_text(counted(range(5), [0, 100, 200, 300, 400], unit))
+    run = imported([tmp_path / "units.jsonl"])
+    assert run.summary["duration_s"] == pytest.approx(4)
+    assert run.metrics("outgoing")["sending_rate_bps"] == pytest.approx(100 * 1028 * 8)
+    assert run.about["imported"]["begun_ms"] == pytest.approx(1.7e12)

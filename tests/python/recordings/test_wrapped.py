@@ -237,6 +237,19 @@ def test_rtp_over_tcp(form: str, tmp_path: Path) -> None:
     assert "went through TCP" in remarks(run)
 
 
+def test_segments_that_were_not_captured_were_not_lost(tmp_path: Path) -> None:
+    draw = random.Random(6)
+    stream, times = b"", []
+    for packet in call():
+        if packet.source == B:
+            stream += FRAMES["RTSP"](packet.payload)
+            times.append((len(stream), packet.at))
+    sent = segments(stream, (B, A, 60), times, draw)
+    run = read(tmp_path, pcap([row for n, row in enumerate(sent) if n % 15 != 8]))
+    assert run.metrics("incoming")["loss_fraction"] == 0
+    assert "could not be read, so that their fate is not known" in remarks(run, "warnings")
+
+
 def test_other_tcp_is_no_call(tmp_path: Path) -> None:
     draw = random.Random(1)
     stream = draw.randbytes(300_000)

@@ -10,32 +10,28 @@ use std::net::SocketAddr;
 const SAME_PLACE: Nanos = 1_000_000;
 /// Greatest time between them where it is always the same, as at a mirrored port, and greatest difference of such times.
 const CONSTANT: (Nanos, Nanos) = (5_000_000, 100_000);
-
-/// The kind of repeated sights of packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// Sights of the same place.
-    Copies,
-    /// Sights of a second place.
-    Places,
-}
+/// Time between two sights that no path takes.
+const LATE: Nanos = 10_000_000_000;
+/// Greatest difference of hop limits between interfaces of one router.
+const SAME_ROUTER: u8 = 1;
 
 /// The repeated sights of the packets between two addresses.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Repetition {
-    pub(super) kind: Kind,
-    /// Time between two sights, which nine of ten do not exceed.
+    /// Indices of the sights after the first at the same place.
+    pub(super) copies: Vec<usize>,
+    /// Time between a sight and its copy, which nine of ten do not exceed.
     pub(super) lag: Nanos,
-    /// Indices of the sights after the first.
-    pub(super) later: Vec<usize>,
+    /// Whether most of the others are sights of two places.
+    pub(super) is_of_two_places: bool,
 }
 
-/// Indices of the datagrams with equal contents and checksums, in the order of time.
-fn sights<'d>(datagrams: &'d [Datagram<'_>], indices: &[usize]) -> Vec<Vec<usize>> {
-    let mut sights: BTreeMap<(&'d [u8], u16), Vec<usize>> = BTreeMap::new();
+/// Indices of the datagrams with equal contents, in the order of time. Checksums may differ: network adapters compute them
+/// when a packet leaves, so that its first sight has part of one.
+fn sights(datagrams: &[Datagram<'_>], indices: &[usize]) -> Vec<Vec<usize>> {
+    let mut sights: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
     for &index in indices {
-        let datagram = &datagrams[index];
-        sights.entry((&datagram.payload, datagram.checksum)).or_default().push(index);
+        sights.entry(&datagrams[index].payload).or_default().push(index);
     }
     sights.into_values().collect()
 }
@@ -46,26 +42,69 @@ pub(super) fn repetitions(datagrams: &[Datagram<'_>], indices: &[usize]) -> Vec<
     for &index in indices {
         flows.entry((datagrams[index].from, datagrams[index].to)).or_default().push(index);
     }
-    flows.values().filter_map(|indices| repetition(datagrams, &sights(datagrams, indices))).collect()
+    flows.values().map(|indices| repetition(datagrams, sights(datagrams, indices))).collect()
 }
 
-/// The repeated sights of a flow; `None` if there are few: the network itself doubles some packets.
-fn repetition(datagrams: &[Datagram<'_>], sights: &[Vec<usize>]) -> Option<Repetition> {
-    const FEWEST: usize = 3;
-    /// A second place or interface sees most packets, unless its capture began late or many packets were lost before it.
+/// Fewest packets that are seen again.
+const FEWEST: usize = 3;
+
+/// The repeated sights of a flow. The network itself doubles some packets, too, but fewer: a second place or interface sees
+/// most packets, unless its capture began late or many packets were lost before it.
+fn repetition(datagrams: &[Datagram<'_>], mut sights: Vec<Vec<usize>>) -> Repetition {
     const SHARE: usize = 3;
-    let repeated = sights.iter().filter(|sights| sights.len() > 1).count();
-    if repeated < FEWEST || repeated * SHARE < sights.len() {
-        return None;
-    }
-    let lag = |pair: &[usize]| datagrams[pair[1]].at - datagrams[pair[0]].at;
-    let mut lags: Vec<Nanos> = sights.iter().flat_map(|sights| sights.windows(2).map(lag)).collect();
+    let packets = sights.len();
+    let hops = |a: usize, b: usize| datagrams[a].hops.abs_diff(datagrams[b].hops);
+    let lag = |a: usize, b: usize| datagrams[b].at - datagrams[a].at;
+    let is_often = |count: usize| count >= FEWEST && count * SHARE >= packets;
+    let mut found = Repetition::default();
+    let mut take = |sights: &mut Vec<Vec<usize>>, is_copy: &dyn Fn(usize, usize) -> bool| {
+        let repeated = |sights: &&Vec<usize>| sights.windows(2).any(|pair| is_copy(pair[0], pair[1]));
+        if !is_often(sights.iter().filter(repeated).count()) {
+            return;
+        }
+        let mut lags = Vec::new();
+        for sights in sights.iter_mut() {
+            let mut kept: Vec<usize> = Vec::with_capacity(sights.len());
+            for (order, &index) in sights.iter().enumerate() {
+                if order > 0 && is_copy(sights[order - 1], index) {
+                    found.copies.push(index);
+                    lags.push(lag(sights[order - 1], index));
+                } else {
+                    kept.push(index);
+                }
+            }
+            *sights = kept;
+        }
+        lags.sort_unstable();
+        found.lag = found.lag.max(lags[(lags.len() - 1) * 9 / 10]);
+    };
+    take(&mut sights, &|a, b| lag(a, b) <= SAME_PLACE && hops(a, b) <= SAME_ROUTER);
+    let mut lags: Vec<Nanos> =
+        sights.iter().flat_map(|sights| sights.windows(2).map(|pair| lag(pair[0], pair[1]))).collect();
     lags.sort_unstable();
-    let at = |percent: usize| lags[(lags.len() - 1) * percent / 100];
-    let is_constant = at(90) <= CONSTANT.0 && at(90) - at(10) <= CONSTANT.1;
-    let kind = if at(90) <= SAME_PLACE || is_constant { Kind::Copies } else { Kind::Places };
-    let later = sights.iter().flat_map(|sights| &sights[1..]).copied().collect();
-    Some(Repetition { kind, lag: at(90), later })
+    if let (Some(&least), Some(&most)) = (lags.get(lags.len() / 10), lags.get(lags.len() * 9 / 10)) {
+        let is_constant = most <= CONSTANT.0 && most - least <= CONSTANT.1;
+        // of places with clocks that are hours apart nothing tells which is which, unless interfaces or hop limits do
+        let is_late = least > LATE;
+        if is_late {
+            let is_alike = |a: usize, b: usize| {
+                lag(a, b) > LATE && hops(a, b) == 0 && datagrams[a].interface == datagrams[b].interface
+            };
+            take(&mut sights, &is_alike);
+        } else if is_constant {
+            take(&mut sights, &|a, b| lag(a, b) <= CONSTANT.0 && hops(a, b) == 0);
+        }
+    }
+    let repeated: Vec<&Vec<usize>> = sights.iter().filter(|sights| sights.len() > 1).collect();
+    // what the network doubles comes by one way
+    let is_told = |sights: &&&Vec<usize>| {
+        sights.windows(2).all(|pair| {
+            hops(pair[0], pair[1]) > 0 || datagrams[pair[0]].interface != datagrams[pair[1]].interface
+        })
+    };
+    let told = repeated.iter().filter(is_told).count();
+    found.is_of_two_places = is_often(repeated.len()) || (told >= FEWEST && told * 10 >= repeated.len() * 9);
+    found
 }
 
 /// The value that most sights have.
@@ -78,7 +117,7 @@ fn usual<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
 }
 
 /// The indices of the sights at the second of two places, which is the one nearer to the end that `is_from_first` does not
-/// recognise. They are told by the interface, else by the hop limit, else by the order.
+/// recognise. They are told by the hop limit, else by the interface, else by the order.
 pub(super) fn second_place(
     datagrams: &[Datagram<'_>],
     indices: &[usize],
@@ -98,14 +137,18 @@ pub(super) fn second_place(
         if interfaces.0 != interfaces.1 && interface_of_second.is_none() {
             interface_of_second = if is_out { interfaces.1 } else { interfaces.0 };
         }
-        let hops = (usual(firsts().map(|first| first.hops)), usual(lasts().map(|last| last.hops)));
-        let hops_of_second = (hops.0 != hops.1).then_some(if is_out { hops.1 } else { hops.0 }).flatten();
+        // routers lower it, so that it is higher at the sender, whatever the clocks say
+        let hops = repeated().flat_map(|sights| sights.iter().map(|&index| datagrams[index].hops));
+        let (low, high) = hops.fold((u8::MAX, u8::MIN), |(low, high), hops| (low.min(hops), high.max(hops)));
+        let differ = |pair: &[usize]| datagrams[pair[0]].hops != datagrams[pair[1]].hops;
+        let always_differ = low < high && repeated().all(|sights| sights.windows(2).all(differ));
+        let hops_of_second = always_differ.then_some(if is_out { low } else { high });
         for sights in &sights {
             for (order, &index) in sights.iter().enumerate() {
                 let datagram = &datagrams[index];
                 let is_second = match (interface_of_second, hops_of_second) {
-                    (Some(interface), _) => datagram.interface == interface,
-                    (None, Some(hops)) => datagram.hops == hops,
+                    (_, Some(hops)) => datagram.hops.abs_diff(hops) <= (high - low) / 2,
+                    (Some(interface), None) => datagram.interface == interface,
                     (None, None) => (order > 0) == is_out,
                 };
                 if is_second {

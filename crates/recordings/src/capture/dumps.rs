@@ -31,7 +31,6 @@ fn datagram(at: Nanos, to: SocketAddr, length: usize, payload: &[u8], interface:
         to,
         size: (length + UDP_HEADERS as usize).min(usize::from(u16::MAX)) as u32,
         hops: 0,
-        checksum: 0,
         interface,
         leaves: Some(false),
         carrier: Carrier::Udp,

@@ -20,8 +20,6 @@ pub(super) struct Datagram<'a> {
     pub(super) size: u32,
     /// Time to live, or hop limit.
     pub(super) hops: u8,
-    /// Checksum of UDP; 0 if there is none.
-    pub(super) checksum: u16,
     /// Number of the interface among all files of the capture point.
     pub(super) interface: u32,
     /// Whether the capturing host sent it, if the file says so.
@@ -97,6 +95,8 @@ pub(super) struct Layers<'a> {
     pub(super) datagrams: Vec<Datagram<'a>>,
     /// Counts of frames without UDP and readable TCP, by name.
     pub(super) others: Counts,
+    /// Number of gaps in the bytes of each TCP connection with messages.
+    pub(super) gaps: BTreeMap<(SocketAddr, SocketAddr), usize>,
     fragments: Fragments<'a>,
     segments: Segments<'a>,
     /// Last sequence control of each 802.11 transmitter, so that frames that are sent again count once.
@@ -139,7 +139,7 @@ impl<'a> Layers<'a> {
             self.others.insert("IP fragments whose other parts are missing".into(), incomplete);
         }
         let segments = std::mem::take(&mut self.segments);
-        let unused = segments.messages(&mut self.datagrams);
+        let unused = segments.messages(&mut self.datagrams, &mut self.gaps);
         if unused > 0 {
             *self.others.entry("TCP".into()).or_default() += unused;
         }
@@ -433,7 +433,7 @@ impl<'a> Layers<'a> {
 
     fn udp(&mut self, bytes: Bytes<'a>, ip: Ip, mut sight: Sight) -> Option<()> {
         let (source, destination) = (word(&bytes, 0)?, word(&bytes, 2)?);
-        let (length, checksum) = (usize::from(word(&bytes, 4)?), word(&bytes, 6)?);
+        let length = usize::from(word(&bytes, 4)?);
         // a length of 0 is a jumbogram or a packet that the adapter is to segment
         let length = if length < 8 { ip.size as usize } else { length };
         let payload = part(bytes, 8, length)?;
@@ -465,7 +465,6 @@ impl<'a> Layers<'a> {
             to: SocketAddr::new(ip.to, destination),
             size: ip.size,
             hops: ip.hops,
-            checksum,
             interface: sight.interface,
             leaves: sight.leaves,
             carrier,

@@ -22,7 +22,7 @@ use crate::kinds::{Format, Formats};
 use crate::point::{Point, Rtcp, Rtp, Traffic};
 use crate::problem::{Problem, Problems};
 use layers::{Carrier, Counts, Datagram, LINKS, Layers};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use streams::{Kind, Streams, header, key, kind};
 use tidegate_core::wire::rtcp;
@@ -42,6 +42,8 @@ pub struct Capture<'a> {
     others: Counts,
     /// Number of packets that the file does not describe in a readable way.
     skipped: usize,
+    /// Number of gaps in the bytes of each TCP connection, which TCP itself filled.
+    gaps: BTreeMap<(SocketAddr, SocketAddr), usize>,
     formats: Formats,
     /// An address of which all RTP counts, however short.
     certain: Option<SocketAddr>,
@@ -101,7 +103,7 @@ impl<'a> Capture<'a> {
             capture.problems.push(problems);
         }
         layers.finish();
-        (capture.datagrams, capture.others) = (layers.datagrams, layers.others);
+        (capture.datagrams, capture.others, capture.gaps) = (layers.datagrams, layers.others, layers.gaps);
         capture.datagrams.sort_by_key(|datagram| datagram.at);
         capture.find_streams();
         for datagram in capture.datagrams.iter().filter(|datagram| kind(&datagram.payload) == Kind::Other) {
@@ -126,9 +128,12 @@ impl<'a> Capture<'a> {
         (a.min(b), a.max(b))
     }
 
+    fn kind(&self, datagram: &Datagram<'_>) -> Kind {
+        streams::kind_beside(datagram, &self.streams)
+    }
+
     fn is_rtp(&self, datagram: &Datagram<'_>) -> bool {
-        kind(&datagram.payload) == Kind::Rtp
-            && key(datagram).is_some_and(|key| self.streams.contains_key(&key))
+        self.kind(datagram) == Kind::Rtp && key(datagram).is_some_and(|key| self.streams.contains_key(&key))
     }
 
     /// The two ends that exchange most RTP, with the one that sends more bytes first.
@@ -168,12 +173,11 @@ impl<'a> Capture<'a> {
         let repetitions = copies::repetitions(&self.datagrams, &of_call);
         let mut copies = vec![false; self.datagrams.len()];
         let mut is_second = vec![false; self.datagrams.len()];
-        let mut count = 0;
-        let mut lag = 0;
-        for repetition in repetitions.iter().filter(|repetition| repetition.kind == copies::Kind::Copies) {
-            count += repetition.later.len();
+        let (mut count, mut lag) = (0, 0);
+        for repetition in &repetitions {
+            count += repetition.copies.len();
             lag = lag.max(repetition.lag);
-            repetition.later.iter().for_each(|&index| copies[index] = true);
+            repetition.copies.iter().for_each(|&index| copies[index] = true);
         }
         if count > 0 {
             self.remarks.push(format!(
@@ -182,7 +186,7 @@ impl<'a> Capture<'a> {
                 lag as f64 / 1e6
             ));
         }
-        if repetitions.iter().any(|repetition| repetition.kind == copies::Kind::Places) {
+        if repetitions.iter().any(|repetition| repetition.is_of_two_places) {
             let single: Vec<usize> = of_call.into_iter().filter(|&index| !copies[index]).collect();
             let is_from_a = |datagram: &Datagram<'_>| Self::is_from(datagram, a);
             for index in copies::second_place(&self.datagrams, &single, is_from_a) {
@@ -212,6 +216,33 @@ impl<'a> Capture<'a> {
         other.find_streams();
         self.find_streams();
         Some(other)
+    }
+
+    /// The addresses in this capture of the two ends of another one: the same, or those between which the packets of the
+    /// same streams go.
+    #[must_use]
+    pub fn ends_of(
+        &self,
+        other: &Self,
+        near: SocketAddr,
+        far: SocketAddr,
+    ) -> Option<(SocketAddr, SocketAddr)> {
+        if self.of_call((near, far)).any(|datagram| self.is_rtp(datagram)) {
+            return Some((near, far));
+        }
+        let (a, b) = self.call()?;
+        let headers = |capture: &Self, ends: (SocketAddr, SocketAddr)| -> BTreeSet<Vec<u8>> {
+            let rtp = capture.of_call(ends).filter(|datagram| capture.is_rtp(datagram));
+            rtp.filter(|datagram| Self::is_from(datagram, ends.0))
+                .map(|datagram| datagram.payload[..12].to_vec())
+                .collect()
+        };
+        let common = |mine: (SocketAddr, SocketAddr), theirs: (SocketAddr, SocketAddr)| {
+            headers(self, mine).intersection(&headers(other, theirs)).count()
+        };
+        let straight = common((a, b), (near, far)) + common((b, a), (far, near));
+        let crossed = common((b, a), (near, far)) + common((a, b), (far, near));
+        Some(if straight >= crossed { (a, b) } else { (b, a) })
     }
 
     /// The packets of the call between two ends, from the point of view of `near`.
@@ -254,7 +285,7 @@ impl<'a> Capture<'a> {
             });
             let rtp = rtp.collect();
             let rtcp: Vec<Rtcp> = datagrams()
-                .filter(|datagram| kind(&datagram.payload) == Kind::Rtcp)
+                .filter(|datagram| self.kind(datagram) == Kind::Rtcp)
                 .map(|datagram| Rtcp {
                     at: datagram.at,
                     size: datagram.size,
@@ -262,7 +293,11 @@ impl<'a> Capture<'a> {
                 })
                 .collect();
             for datagram in &rtcp {
-                readable[usize::from(rtcp::decode(&datagram.bytes).is_ok())] += 1;
+                // the end may not be captured
+                let words = u16::from_be_bytes([datagram.bytes[2], datagram.bytes[3]]);
+                if 4 * (usize::from(words) + 1) <= datagram.bytes.len() {
+                    readable[usize::from(rtcp::decode(&datagram.bytes).is_ok())] += 1;
+                }
             }
             Traffic { rtp, rtcp, unread: self.unread(from, to) }
         };
@@ -283,7 +318,14 @@ impl<'a> Capture<'a> {
                 && datagram.size >= LEAST.1
                 && datagram.payload.first().is_none_or(|first| first >> 6 == 2)
         };
-        self.of_call((from, to)).filter(is_short).count() + self.skipped
+        let pair = Self::pair(from, to);
+        let gaps = self.gaps.iter().filter(|&(&(source, target), _)| {
+            Self::pair(source, target) == pair
+                && source.ip() == from.ip()
+                && [0, source.port()].contains(&from.port())
+        });
+        let in_tcp: usize = gaps.map(|(_, count)| count).sum();
+        self.of_call((from, to)).filter(is_short).count() + self.skipped + in_tcp
     }
 
     /// Sentences on the call: its addresses and packets, what carried them, and what is left out.
@@ -324,7 +366,7 @@ impl<'a> Capture<'a> {
         let mut counts = self.others.clone();
         for datagram in &self.datagrams {
             let is_of_call = call == Some(Self::addresses(datagram));
-            let name = match kind(&datagram.payload) {
+            let name = match self.kind(datagram) {
                 Kind::Rtcp if is_of_call => continue,
                 Kind::Rtp if self.is_rtp(datagram) && is_of_call => continue,
                 Kind::Rtp if self.is_rtp(datagram) => "RTP between other addresses".into(),
@@ -370,7 +412,7 @@ impl<'a> Capture<'a> {
     /// Whether the two captures have at least half of the RTP of the smaller one in common.
     #[must_use]
     pub fn saw_the_same(&self, second: &Self) -> bool {
-        let headers = |capture: &Self| -> std::collections::BTreeSet<Vec<u8>> {
+        let headers = |capture: &Self| -> BTreeSet<Vec<u8>> {
             let rtp = capture.datagrams.iter().filter(|datagram| capture.is_rtp(datagram));
             rtp.map(|datagram| datagram.payload[..12].to_vec()).collect()
         };

@@ -51,11 +51,13 @@ pub(super) fn protocol(datagram: &Datagram<'_>) -> Cow<'static, str> {
         [16..=19, _, _, _, b'Z', b'R', b'T', b'P', ..] => "ZRTP".into(),
         // version 1 (RFC 9000 section 17.2), or version 2 (RFC 9369)
         [192..=255, 0, 0, 0, 1, ..] | [192..=255, 0x6b, 0x33, 0x43, 0xcf, ..] => "QUIC".into(),
-        [0..=3, ..] if payload.len() >= 20 => "STUN".into(),
+        // without the cookie (RFC 3489 section 11.1): a length of all that follows
+        &[0..=1, _, high, low, ..] if usize::from(u16::from_be_bytes([high, low])) + 20 == payload.len() => {
+            "STUN".into()
+        }
         [b'A'..=b'Z', ..] if is_text(b"SIP/2.0") => "SIP".into(),
         [b'A'..=b'Z', ..] if is_text(b"RTSP/") => "RTSP".into(),
         [b'A'..=b'Z', ..] if is_text(b"HTTP/1") => "SSDP".into(),
-        [64..=79, ..] => "unreadable TURN channels".into(),
         // the types that RFC 3550, RFC 4585 and RFC 3611 define
         &[_, 200..=207, high, low, ..]
             if kind(payload) == Kind::Rtcp

@@ -36,7 +36,9 @@ impl Capture<'_> {
     pub fn ends(&self, at: Option<At>) -> Option<Ends> {
         let (larger, smaller) = self.call()?;
         let call = || self.of_call((larger, smaller));
-        let is_larger_near = |evidence, is_near| {
+        let is_larger_near = |evidence, is_near: bool| {
+            // no capture is made at a group of receivers
+            let is_near = (is_near && !larger.ip().is_multicast()) || smaller.ip().is_multicast();
             let (near, far) = if is_near { (larger, smaller) } else { (smaller, larger) };
             Some(Ends { near, far, evidence })
         };

@@ -4,6 +4,7 @@
 
 use super::dumps::UNSPECIFIED;
 use super::layers::Datagram;
+use crate::kinds::follows;
 use crate::point::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -66,7 +67,8 @@ struct Progress {
     astray: usize,
     /// Whether all timestamps are the same.
     is_still: bool,
-    count: usize,
+    /// A bit for each payload type.
+    types: u128,
 }
 
 /// Fewest packets of a stream.
@@ -75,25 +77,22 @@ pub(crate) const MIN_PACKETS: usize = 3;
 impl Progress {
     fn new(sequence: u16, timestamp: u32, at: Nanos) -> Self {
         let last = (sequence, timestamp, at);
-        Self { last, first: (timestamp, at), forward: 0, astray: 0, is_still: true, count: 1 }
+        Self { last, first: (timestamp, at), forward: 0, astray: 0, is_still: true, types: 0 }
     }
 
     fn add(&mut self, sequence: u16, timestamp: u32, at: Nanos) {
         /// Longest gap in numbers; a longer one means that the stream began anew.
         const MAX_GAP: i16 = 3000;
-        /// Largest clock rate, in Hz; frames that refer to later ones go back by no more than a second of it.
-        const MAX_CLOCK: f64 = 192_000.0;
         let (last_sequence, last_timestamp, last_at) = self.last;
-        self.count += 1;
         self.is_still &= timestamp == self.first.0;
         let ahead = sequence.wrapping_sub(last_sequence) as i16;
-        let later = f64::from(timestamp.wrapping_sub(last_timestamp) as i32);
+        let ticks = timestamp.wrapping_sub(last_timestamp) as i32;
         let elapsed = (at - last_at) as f64 / 1e9;
         match ahead {
             // the same again, or late
-            0 if later == 0.0 => (),
+            0 if ticks == 0 => (),
             late if (-MAX_GAP..0).contains(&late) => (),
-            1..=MAX_GAP if -MAX_CLOCK <= later && later <= MAX_CLOCK * (elapsed + 1.0) => {
+            1..=MAX_GAP if follows(ticks, elapsed) => {
                 self.forward += 1;
                 self.last = (sequence, timestamp, at);
             }
@@ -117,24 +116,39 @@ impl Progress {
     }
 }
 
-/// Numbers of packets by stream.
-pub(super) type Streams = BTreeMap<Key, usize>;
+/// The payload types of each stream, a bit each.
+pub(super) type Streams = BTreeMap<Key, u128>;
+
+/// The kind of a datagram beside known streams: packets with a marker and a payload type from 64 to 95 begin as RTCP does
+/// (RFC 5761 section 4), but the stream has others of that type, and their SSRC.
+pub(super) fn kind_beside(datagram: &Datagram<'_>, streams: &Streams) -> Kind {
+    let kind = kind(&datagram.payload);
+    let is_of_stream = || {
+        let types = key(datagram).and_then(|key| streams.get(&key)).copied().unwrap_or(0);
+        datagram.payload.get(1).is_some_and(|second| types >> (second & 0x7f) & 1 == 1)
+    };
+    match kind {
+        Kind::Rtcp if is_of_stream() => Kind::Rtp,
+        _ => kind,
+    }
+}
 
 /// Finds the streams in datagrams that are in the order of time. Everything from or to `certain` that may be RTP counts
 /// as RTP, and everything in a dump of RTP, which has no sender.
 pub(super) fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
     let mut progress: BTreeMap<Key, Progress> = BTreeMap::new();
     for datagram in datagrams.iter().filter(|datagram| kind(&datagram.payload) == Kind::Rtp) {
-        let (Some(key), Some(bytes)) = (key(datagram), datagram.payload.get(2..8)) else { continue };
-        let sequence = u16::from_be_bytes([bytes[0], bytes[1]]);
-        let timestamp = u32::from_be_bytes([bytes[2], bytes[3], bytes[4], bytes[5]]);
+        let (Some(key), Some(bytes)) = (key(datagram), datagram.payload.get(1..8)) else { continue };
+        let sequence = u16::from_be_bytes([bytes[1], bytes[2]]);
+        let timestamp = u32::from_be_bytes([bytes[3], bytes[4], bytes[5], bytes[6]]);
         progress
             .entry(key)
             .and_modify(|progress| progress.add(sequence, timestamp, datagram.at))
-            .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at));
+            .or_insert_with(|| Progress::new(sequence, timestamp, datagram.at))
+            .types |= 1 << (bytes[0] & 0x7f);
     }
     let is_certain =
         |&(from, to, _): &Key| from == UNSPECIFIED || certain.is_some_and(|end| end == from || end == to);
-    let counts = progress.into_iter().filter(|(key, progress)| is_certain(key) || progress.is_stream(key.2));
-    counts.map(|(key, progress)| (key, progress.count)).collect()
+    let streams = progress.into_iter().filter(|(key, progress)| is_certain(key) || progress.is_stream(key.2));
+    streams.map(|(key, progress)| (key, progress.types)).collect()
 }

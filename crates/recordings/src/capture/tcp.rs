@@ -47,14 +47,21 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Adds the messages in all connections to `datagrams`; returns the number of segments in which there are none.
-    pub(super) fn messages(self, datagrams: &mut Vec<Datagram<'a>>) -> usize {
+    /// Adds the messages in all connections to `datagrams`, and the number of gaps in each of these to `gaps`; returns the
+    /// number of segments in which there are none.
+    pub(super) fn messages(
+        self,
+        datagrams: &mut Vec<Datagram<'a>>,
+        gaps: &mut BTreeMap<(SocketAddr, SocketAddr), usize>,
+    ) -> usize {
         let mut unused = self.without_data;
-        for segments in self.flows.into_values() {
+        for (ends, segments) in self.flows {
             let count = segments.len();
             let (mut read, mut all) = (0, 0);
             let mut of_flow = Vec::new();
-            for (first, chunk) in chunks(segments) {
+            let chunks = chunks(segments);
+            let missing = chunks.len().saturating_sub(1);
+            for (first, chunk) in chunks {
                 let message = |(from, to): (usize, usize), at| Datagram {
                     at,
                     from: first.from,
@@ -62,14 +69,13 @@ impl<'a> Segments<'a> {
                     // the headers of IP and TCP without options, and of the frame
                     size: (to - from + first.overhead).min(usize::from(u16::MAX)) as u32,
                     hops: first.hops,
-                    checksum: 0,
                     interface: first.sight.interface,
                     leaves: first.sight.leaves,
                     carrier: Carrier::Tcp,
                     payload: Cow::Owned(chunk.bytes[from..to].to_vec()),
                 };
                 all += chunk.bytes.len();
-                for (range, at) in messages(&chunk) {
+                for (range, at) in messages(&chunk, !of_flow.is_empty()) {
                     read += range.1 - range.0;
                     of_flow.push(message(range, at));
                 }
@@ -77,6 +83,7 @@ impl<'a> Segments<'a> {
             // in other bytes there are messages by chance, most of them long
             if read * 2 > all && of_flow.len() * 20 > count {
                 datagrams.append(&mut of_flow);
+                gaps.insert(ends, missing);
             } else {
                 unused += count;
             }
@@ -147,8 +154,11 @@ fn chunks(mut segments: Vec<Segment<'_>>) -> Vec<(Ends, Chunk)> {
 }
 
 /// The messages in bytes without a gap, with the time at which the last byte of each was there. What is not understood is
-/// skipped up to the next segment: programs as a rule write whole messages.
-fn messages(chunk: &Chunk) -> Vec<((usize, usize), Nanos)> {
+/// skipped up to the next segment, since programs as a rule write whole messages; in a connection of which messages are
+/// known, up to the next two that follow each other.
+fn messages(chunk: &Chunk, are_known: bool) -> Vec<((usize, usize), Nanos)> {
+    /// Longest part that is searched for a message: two large segments.
+    const SEARCHED: usize = 4096;
     let bytes = &chunk.bytes[..];
     let mut messages = Vec::new();
     let mut segments = chunk.segments.iter().copied().peekable();
@@ -166,6 +176,12 @@ fn messages(chunk: &Chunk) -> Vec<((usize, usize), Nanos)> {
                 offset += length;
             }
             None => {
+                if are_known || !messages.is_empty() {
+                    let end = bytes.len().min(offset + SEARCHED);
+                    // the part that was searched is not searched again
+                    offset = (offset + 1..end).find(|&place| are_two(&bytes[place..])).unwrap_or(end);
+                    continue;
+                }
                 let next = chunk.segments.partition_point(|&(begin, _)| begin <= offset);
                 let Some(&(begin, _)) = chunk.segments.get(next) else { break };
                 offset = begin;
@@ -173,6 +189,15 @@ fn messages(chunk: &Chunk) -> Vec<((usize, usize), Nanos)> {
         }
     }
     messages
+}
+
+/// Whether two messages follow each other here.
+fn are_two(bytes: &[u8]) -> bool {
+    let is_message = |bytes| matches!(step(bytes), Some((_, Some(_))));
+    match step(bytes) {
+        Some((length, Some(_))) => bytes.get(length..).is_some_and(is_message),
+        _ => false,
+    }
 }
 
 /// Whether these may be the first bytes of RTP, RTCP, DTLS or STUN.

@@ -3,7 +3,7 @@
 
 use super::{Coverage, DIRECTIONS, Direction, Fate, Packet, Session, kind, millis, timed};
 use crate::feedback::{self, FeedbackHistory, Outcome};
-use crate::kinds::media;
+use crate::kinds::{follows, media};
 use crate::point::{Nanos, Point, Rtcp, Rtp, Traffic};
 use std::collections::BTreeMap;
 use tidegate_core::Ecn;
@@ -220,21 +220,25 @@ fn send_times(packets: &[Rtp]) -> Option<Vec<Nanos>> {
 fn missing_packets(packets: &[Packet]) -> Vec<Packet> {
     /// Longest gap; a longer one means that the stream began anew.
     const MAX_GAP: u16 = 3000;
-    let mut last: BTreeMap<(u32, u16), u16> = BTreeMap::new();
+    let mut last: BTreeMap<(u32, u16), Rtp> = BTreeMap::new();
     let mut open: BTreeMap<((u32, u16), u16), Packet> = BTreeMap::new();
     // a call that lost more cannot be analysed, and a forged file must not fill the memory
     let max_missing = 2 * packets.len() + usize::from(MAX_GAP);
     for packet in packets {
         let (stream, sequence) = ((packet.rtp.ssrc, packet.rtp.path), packet.rtp.sequence);
         let before = last.get(&stream).copied();
-        let ahead = before.map_or(1, |before| sequence.wrapping_sub(before));
+        let ahead = before.map_or(1, |before| sequence.wrapping_sub(before.sequence));
         if ahead == 0 || ahead > u16::MAX / 2 {
             // late or duplicated
             open.remove(&(stream, sequence));
             continue;
         }
-        last.insert(stream, sequence);
-        if ahead > MAX_GAP || open.len() >= max_missing {
+        last.insert(stream, packet.rtp);
+        let begins_anew = before.is_some_and(|before| {
+            let ticks = packet.rtp.timestamp.wrapping_sub(before.timestamp) as i32;
+            !follows(ticks, (packet.rtp.at - before.at) as f64 / 1e9)
+        });
+        if ahead > MAX_GAP || begins_anew || open.len() >= max_missing {
             continue;
         }
         for missing in 1..ahead {

@@ -3,7 +3,7 @@
 use super::{Capacity, Trace};
 use tidegate_core::{Rate, Size, Span, Time};
 
-/// A mean of more than so many medians is that of an outlier (OpenNetLab's `4G_3mbps.json`: 200 ms at 8 Tbit/s lift the
+/// A mean of more than so many medians is that of an outlier (OpenNetLab's `4G_3mbps.json`: 200 ms at 8 Gbit/s lift the
 /// mean to eleven medians).
 const OUTLYING: u64 = 10;
 
@@ -11,14 +11,14 @@ const OUTLYING: u64 = 10;
 const BIN: Span = Span::from_secs(1);
 
 impl Trace {
-    /// The mean rate in each `bin`, from the beginning to the end; the last bin may be shorter. An opportunity at the
-    /// very end is in the last bin.
+    /// The mean rate in each `bin`, from the beginning to the end; the last bin may be shorter, but a rest of less than a
+    /// hundredth belongs to the bin before it. An opportunity at the very end is in the last bin.
     #[must_use]
     pub fn binned(&self, bin: Span) -> Vec<(Time, Rate)> {
         let end = Time::ZERO + self.duration();
         let (mut begin, mut rates) = (Time::ZERO, Vec::new());
         while begin < end && bin > Span::ZERO {
-            let until = if end - begin < bin { end } else { begin + bin };
+            let until = if end - begin < bin + bin / 100 { end } else { begin + bin };
             let rate = match &self.capacity {
                 Capacity::Rates(steps) => steps.mean_rate(begin, until),
                 Capacity::Opportunities(list) => {
@@ -91,6 +91,10 @@ mod tests {
         assert_eq!(bins("1\n2\n3\n", 1), [12_032_000; 3]);
         assert_eq!(bins("2\n3\n", 2), [6_016_000, 12_032_000]);
         assert_eq!(bins("0 5\n1 3\n", 1500), [4_333_333, 3_000_000]);
+        // a rest of a few ns is no bin of its own
+        let steady = (1..=700).map(|at| format!("{at}\n")).collect::<String>();
+        let rates = parse(&steady).binned(Span::from_nanos(9_999_999));
+        assert!(rates.iter().all(|(_, rate)| rate.as_bps().abs_diff(12_032_000) < 1_300_000), "{rates:?}");
     }
 
     #[test]
