@@ -136,11 +136,10 @@ fn step(outgoing: &[Pair], incoming: &[Pair]) -> Option<Fault> {
             });
             let by_drift = pace[0].min(pace[1]).saturating_mul((COMPARED + skipped) as i64) / COMPARED as i64;
             let size = longer.saturating_abs().min(shorter.saturating_abs());
-            let is_opposite = (longer > 0) != (shorter > 0);
             let is_equal = longer.saturating_add(shorter).saturating_abs() <= (size / 5).max(2 * MILLI);
             let is_larger = largest.is_none_or(|(largest, _)| size > largest);
             let is_sudden = size >= MIN_STEP && size > by_drift.saturating_mul(3);
-            if is_opposite && is_equal && is_sudden && is_larger {
+            if is_equal && is_sudden && is_larger {
                 let at = first + index as i64 * window + skipped as i64 * window / 2;
                 largest = Some((size, Fault::Set { at, step: longer.saturating_sub(shorter) / 2 }));
             }

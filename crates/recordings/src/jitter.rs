@@ -12,7 +12,6 @@ use tidegate_sim::record::jitter::Jitter;
 struct Last {
     at: i64,
     timestamp: u32,
-    clock: u32,
 }
 
 /// Difference of two transit times from which on the sender began anew, with timestamps of another origin.
@@ -33,14 +32,14 @@ pub(crate) fn media_jitter(direction: &Direction) -> (Option<f64>, Option<f64>) 
         let usual = direction.media.get(&rtp.ssrc).and_then(|media| media.clock);
         // comfort noise and tones have clocks of their own
         let Some(clock) = assigned(rtp.payload_type).map(|(clock, _)| clock).or(usual) else { continue };
-        let next = Last { at, timestamp: rtp.timestamp, clock };
+        let next = Last { at, timestamp: rtp.timestamp };
         streams
             .entry((rtp.ssrc, rtp.path))
             .and_modify(|(last, jitter)| {
                 // not rounded to units of the clock, which are as long as much of the jitter of G.711
                 let ticks = rtp.timestamp.wrapping_sub(last.timestamp) as i32;
                 let difference = (at - last.at) as f64 / 1e6 - f64::from(ticks) * 1e3 / f64::from(clock);
-                if last.clock == clock && difference.abs() < ANEW_MS {
+                if difference.abs() < ANEW_MS {
                     jitter.add(difference.abs());
                 }
                 *last = next;

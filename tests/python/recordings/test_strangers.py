@@ -14,6 +14,7 @@ from support import shared
 from support.captures import (
     COOKED,
     COUNT,
+    LOST,
     PLAIN,
     PORT,
     A,
@@ -65,6 +66,11 @@ def vpn(n: int) -> bytes:
     return bytes([0x80]) + random.Random(n).randbytes(80)
 
 
+def game(n: int) -> bytes:
+    """Numbers that go on, an id that stays, and between them what looks random."""
+    return struct.pack("!BBH", 0x80, 5, n) + random.Random(n).randbytes(4) + b"\x77\x88\x99\xaa" + bytes(40)
+
+
 OTHERS = {
     "DNS": (dns, 53),
     "NetBIOS": (netbios, 137),
@@ -73,6 +79,7 @@ OTHERS = {
     "NFS": (nfs, 2049),
     "IPsec": (esp, 4500),
     "datagrams to port 7000": (vpn, 7000),
+    "datagrams to port 7001": (game, 7001),
 }
 
 
@@ -202,23 +209,43 @@ def test_the_user_says_where_the_capture_was_made(tmp_path: Path) -> None:
         read(tmp_path, data, at="top")
 
 
+@pytest.mark.parametrize("near", [A, B])
 @pytest.mark.parametrize("form", ["cooked", "flags"])
-def test_the_direction_in_the_file_tells_the_near_end(form: str, tmp_path: Path) -> None:
+def test_the_direction_in_the_file_tells_the_near_end(form: str, near: str, tmp_path: Path) -> None:
     """All hop limits alike, as in one network; what comes in is marked so."""
-    rows = [(packet.at, packet.source == B, udp(packet.source, packet.target, packet.payload)) for packet in call()]
+    rows = [(packet.at, packet.source == near, udp(packet.source, packet.target, packet.payload)) for packet in call()]
     if form == "cooked":
-        data = pcap(
-            [(at, bytes([0, 4 if leaves else 0]) + bytes(12) + b"\x08\0" + ip) for at, leaves, ip in rows], COOKED
-        )
+        frames = [(at, bytes([0, 4 if leaves else 0]) + bytes(12) + b"\x08\0" + ip) for at, leaves, ip in rows]
+        data = pcap(frames, COOKED)
     else:
-        # one interface a direction, each with its own flags
+        # a section a direction, each with its own flags
         parts = [
             pcapng([(at, 0, ip) for at, leaves, ip in rows if leaves == way], flags=2 if way else 1)
             for way in (True, False)
         ]
         data = b"".join(parts)
-    assert [row[:2] for row in counts(read(tmp_path, data))] == [("outgoing", 97), ("incoming", 100)]
-    assert "by the direction that the file has" in remarks(read(tmp_path, data))
+    run = read(tmp_path, data)
+    assert f"the capture was made at {near} (by the direction that the file has" in remarks(run)
+    assert run.metrics("outgoing")["packets_sent"] == (COUNT if near == A else COUNT - len(LOST))
+
+
+@pytest.mark.parametrize("near", [A, B])
+def test_the_round_trips_of_rtcp_tell_the_near_end(near: str, tmp_path: Path) -> None:
+    """One way, in one network: B answers a sender report 30 ms after it came (RFC 3550 section 6.4.1)."""
+    delay, waited = 0.02, 0.03
+    packets = [(START + n / 50, udp(A, B, rtp(n, 7))) for n in range(100)]
+    for second in (0.5, 1.5):
+        seconds = round((2_208_988_800 + START + second) * 2**32)
+        report = struct.pack("!BBHIQIII", 0x80, 200, 6, 7, seconds, 0, 1, 1)
+        middle = seconds >> 16 & 0xFFFFFFFF
+        block = struct.pack("!IIIIII", 7, 0, 10, 0, middle, round(waited * 65536))
+        answer = struct.pack("!BBHI", 0x81, 201, 7, 9) + block
+        round_trip = 2 * delay if near == A else 0.0
+        packets.append((START + second, udp(A, B, report, ports=(5001, 5001))))
+        packets.append((START + second + waited + round_trip, udp(B, A, answer, ports=(5001, 5001))))
+    run = read(tmp_path, pcap(packets))
+    assert f"the capture was made at {near} (by the round trips of RTCP)" in remarks(run)
+    assert [flow["flow"] for flow in run.summary["flows"]] == ["outgoing" if near == A else "incoming"]
 
 
 def test_a_sender_that_begins_anew(tmp_path: Path) -> None:

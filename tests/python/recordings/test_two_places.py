@@ -35,7 +35,7 @@ NAT = "203.0.113.7"
 Sight = tuple[float, int, Passed]
 
 
-def both_places(delay: float = 0.03, queue: float = 0.004) -> list[Sight]:
+def both_places(delay: float = 0.03, queue: float = 0.004, sizes: tuple[int, int] = (172, 132)) -> list[Sight]:
     """A call at both of its ends: time, place (0 at A, 1 at B), packet; hop limits of each place, and a queue on the way.
 
     Of what A sends one of twenty is lost.
@@ -43,7 +43,7 @@ def both_places(delay: float = 0.03, queue: float = 0.004) -> list[Sight]:
     rows = []
     for n in range(200):
         wait = delay + queue * (n % 5)
-        out, back = rtp(n, 0x11223344), rtp(n, 0x55667788, 132)
+        out, back = rtp(n, 0x11223344, sizes[0]), rtp(n, 0x55667788, sizes[1])
         rows.append((START + n / 50, 0, Passed(START + n / 50, A, B, out, 64)))
         if n % 20 != 7:
             rows.append((START + n / 50 + wait, 1, Passed(START + n / 50 + wait, A, B, out, 60)))
@@ -156,9 +156,10 @@ def files(folder: Path, sides: Sequence[Sequence[tuple[float, bytes]]]) -> list[
     return paths
 
 
-def test_a_nat_between_two_captures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sizes", [(172, 132), (132, 172)])
+def test_a_nat_between_two_captures(sizes: tuple[int, int], tmp_path: Path) -> None:
     sides: list[list[tuple[float, bytes]]] = [[], []]
-    for at, place, p in both_places():
+    for at, place, p in both_places(sizes=sizes):
         source, target = (NAT if place and end == A else end for end in (p.source, p.target))
         sides[place].append((at, udp(source, target, p.payload, hops=p.hops)))
     a, b = files(tmp_path, sides)

@@ -29,6 +29,7 @@ from support.captures import (
     pcapng,
     read,
     remarks,
+    rtp,
     udp,
 )
 from tidegate import InputError
@@ -235,6 +236,19 @@ def test_rtp_over_tcp(form: str, tmp_path: Path) -> None:
     run = read(tmp_path, pcap(packets))
     assert counts(run) == PLAIN
     assert "went through TCP" in remarks(run)
+
+
+def test_a_message_is_there_when_all_before_it_is(tmp_path: Path) -> None:
+    """TCP hands over nothing that stands behind a gap."""
+    packets = []
+    for n in range(20):
+        payload = FRAMES["RFC 4571"](rtp(n, 0x1234567))
+        head = struct.pack("!HHIIBBHHH", PORT, PORT, 1000 + n * len(payload), 0, 0x50, 0x18, 9999, 0, 0)
+        # the first segment comes last but nine
+        at = 0.21 if n == 0 else n / 50
+        packets.append((call()[0].at + at, ipv4(B, A, head + payload, protocol=6, hops=60)))
+    run = read(tmp_path, pcap(packets))
+    assert run.about["imported"]["begun_ms"] == pytest.approx(1e3 * call()[0].at + 210)
 
 
 def test_segments_that_were_not_captured_were_not_lost(tmp_path: Path) -> None:
