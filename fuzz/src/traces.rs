@@ -1,10 +1,30 @@
 //! Properties of files of recorded networks, which hold for any bytes: an error with a description, or a trace that can
 //! be used, written, and parsed again as the same.
+#![allow(dead_code)]
 
 use tidegate_core::{Rate, Span};
 use tidegate_sim::link::capacity::MAHIMAHI_BYTES;
 use tidegate_sim::link::trace::{Capacity, Direction, Format, ReadOptions, Trace};
 use tidegate_sim::link::{Link, LinkSettings};
+
+/// Formats of columns of numbers, of tables, and of JSON.
+pub const NUMBERS: [Format; 6] = [
+    Format::Mahimahi,
+    Format::SecondsMbps,
+    Format::DataRatePattern,
+    Format::MillisecondsKbps,
+    Format::MmLinkLog,
+    Format::ConnectivityIni,
+];
+pub const TABLES: [Format; 3] = [Format::Raca, Format::Lumos, Format::Csv];
+pub const JSON: [Format; 6] = [
+    Format::OpenNetLab,
+    Format::PantheonPath,
+    Format::PionPhases,
+    Format::Sabre,
+    Format::Iperf3,
+    Format::DevTools,
+];
 
 /// Checks `input`, and returns whether it is a trace: its first byte chooses the format, or its detection; its second one the options.
 ///

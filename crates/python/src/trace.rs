@@ -189,6 +189,7 @@ impl PyTrace {
     fn remarks(&self) -> Vec<String> {
         self.inner.remarks.clone()
     }
+
     /// The median capacity by time in bit/s, if the mean is more than ten times as large.
     #[getter]
     fn outlying(&self) -> Option<u64> {

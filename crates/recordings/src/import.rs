@@ -162,7 +162,7 @@ pub fn captures(
     replay: Option<&mut ControllerHost>,
 ) -> Result<Imported, FileProblem> {
     let read = |files, offset| read_captures(files, offset, hints);
-    let (first, second) = match (near, far) {
+    let (mut first, mut second) = match (near, far) {
         ([_, _], []) => {
             let (capture_a, capture_b) = (read(&near[..1], 0)?.0, read(&near[1..], 1)?.0);
             if capture_a.saw_the_same(&capture_b) { (capture_a, Some(capture_b)) } else { read(near, 0)? }
@@ -170,7 +170,6 @@ pub fn captures(
         (_, []) => read(near, 0)?,
         _ => (read(near, 0)?.0, Some(read(far, near.len())?.0)),
     };
-    let (mut first, mut second) = (first, second);
     let mut problems = std::mem::take(&mut first.problems);
     problems.extend(second.as_mut().map(|second| std::mem::take(&mut second.problems)).unwrap_or_default());
     let Some(ends) = first.ends(hints.at) else {

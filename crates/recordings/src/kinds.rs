@@ -2,6 +2,7 @@
 //! the pace of its timestamps.
 
 use crate::event_log::Stream;
+use crate::frequent::most_frequent;
 use crate::point::Rtp;
 use std::collections::{BTreeMap, BTreeSet};
 use tidegate_core::Kind;
@@ -42,6 +43,9 @@ pub struct Format {
     pub is_audio: bool,
 }
 
+/// Longest gap in sequence numbers; a longer one means that the stream began anew.
+pub(crate) const MAX_GAP: u16 = 3000;
+
 /// Whether a timestamp can follow another one `ticks` behind it, `seconds` later: it is no further ahead than the fastest
 /// clock allows, and back by no more than frames that refer to later ones are.
 pub(crate) fn follows(ticks: i32, seconds: f64) -> bool {
@@ -57,8 +61,6 @@ pub struct Formats {
     by_port: BTreeMap<(u16, u8), Format>,
     /// `None` where descriptions contradict each other.
     by_type: BTreeMap<u8, Option<Format>>,
-    /// Whether the media section that is being read is audio.
-    pub(crate) is_audio: bool,
 }
 
 impl Formats {
@@ -153,11 +155,7 @@ fn clock(ssrc: u32, packets: &[&Rtp], formats: &BTreeMap<u32, Format>) -> (Optio
         return (Some(format.clock), Source::Description, format.is_audio);
     }
     // tones and comfort noise have types of their own beside the speech
-    let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
-    for packet in packets {
-        *counts.entry(packet.payload_type).or_default() += 1;
-    }
-    let usual = counts.into_iter().max_by_key(|&(_, count)| count).map(|(payload_type, _)| payload_type);
+    let usual = most_frequent(packets.iter().map(|packet| packet.payload_type));
     if let Some((clock, is_audio)) = usual.and_then(assigned) {
         return (Some(clock), Source::PayloadType, is_audio);
     }

@@ -9,6 +9,7 @@ mod controller_trace;
 pub mod event_log;
 pub mod feedback;
 pub mod frames;
+mod frequent;
 pub mod import;
 mod jitter;
 pub mod kinds;

@@ -15,38 +15,22 @@ mod scenario;
 mod traces;
 
 use mutations::{Rng, corpus, each};
-use tidegate_sim::link::trace::Format;
 
 #[test]
 fn traces_of_numbers() {
-    let formats = [
-        Format::Mahimahi,
-        Format::SecondsMbps,
-        Format::DataRatePattern,
-        Format::MillisecondsKbps,
-        Format::MmLinkLog,
-        Format::ConnectivityIni,
-    ];
-    each("trace_text", &corpus("trace_text"), None, |input| traces::check(&formats, input));
+    each("trace_text", &corpus("trace_text"), None, |input| traces::check(&traces::NUMBERS, input));
 }
 
 #[test]
 fn traces_of_tables() {
-    let formats = [Format::Raca, Format::Lumos, Format::Csv];
-    each("trace_csv", &corpus("trace_csv"), None, |input| traces::check(&formats, input));
+    each("trace_csv", &corpus("trace_csv"), None, |input| traces::check(&traces::TABLES, input));
 }
 
 #[test]
 fn traces_in_json() {
-    let formats = [
-        Format::OpenNetLab,
-        Format::PantheonPath,
-        Format::PionPhases,
-        Format::Sabre,
-        Format::Iperf3,
-        Format::DevTools,
-    ];
-    each("trace_json", &corpus("trace_json"), Some(trace_in_json), |input| traces::check(&formats, input));
+    each("trace_json", &corpus("trace_json"), Some(trace_in_json), |input| {
+        traces::check(&traces::JSON, input)
+    });
 }
 
 /// Changes the JSON behind the two bytes of options.

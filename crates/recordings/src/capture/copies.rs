@@ -2,6 +2,7 @@
 //! passed two places whose captures were merged, or the network doubled it.
 
 use super::layers::Datagram;
+use crate::frequent::most_frequent;
 use crate::point::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -56,7 +57,7 @@ fn repetition(datagrams: &[Datagram<'_>], mut sights: Vec<Vec<usize>>) -> Repeti
     let hops = |a: usize, b: usize| datagrams[a].hops.abs_diff(datagrams[b].hops);
     let lag = |a: usize, b: usize| datagrams[b].at - datagrams[a].at;
     let is_often = |count: usize| count >= FEWEST && count * SHARE >= packets;
-    let mut found = Repetition::default();
+    let mut repetition = Repetition::default();
     let mut take = |sights: &mut Vec<Vec<usize>>, is_copy: &dyn Fn(usize, usize) -> bool| {
         let repeated = |sights: &&Vec<usize>| sights.windows(2).any(|pair| is_copy(pair[0], pair[1]));
         if !is_often(sights.iter().filter(repeated).count()) {
@@ -67,7 +68,7 @@ fn repetition(datagrams: &[Datagram<'_>], mut sights: Vec<Vec<usize>>) -> Repeti
             let mut kept: Vec<usize> = Vec::with_capacity(sights.len());
             for (order, &index) in sights.iter().enumerate() {
                 if order > 0 && is_copy(sights[order - 1], index) {
-                    found.copies.push(index);
+                    repetition.copies.push(index);
                     lags.push(lag(sights[order - 1], index));
                 } else {
                     kept.push(index);
@@ -76,7 +77,7 @@ fn repetition(datagrams: &[Datagram<'_>], mut sights: Vec<Vec<usize>>) -> Repeti
             *sights = kept;
         }
         lags.sort_unstable();
-        found.lag = found.lag.max(lags[(lags.len() - 1) * 9 / 10]);
+        repetition.lag = repetition.lag.max(lags[(lags.len() - 1) * 9 / 10]);
     };
     take(&mut sights, &|a, b| lag(a, b) <= SAME_PLACE && hops(a, b) <= SAME_ROUTER);
     let mut lags: Vec<Nanos> =
@@ -97,23 +98,15 @@ fn repetition(datagrams: &[Datagram<'_>], mut sights: Vec<Vec<usize>>) -> Repeti
     }
     let repeated: Vec<&Vec<usize>> = sights.iter().filter(|sights| sights.len() > 1).collect();
     // what the network doubles comes by one way
-    let is_told = |sights: &&&Vec<usize>| {
+    let is_distinct = |sights: &&&Vec<usize>| {
         sights.windows(2).all(|pair| {
             hops(pair[0], pair[1]) > 0 || datagrams[pair[0]].interface != datagrams[pair[1]].interface
         })
     };
-    let told = repeated.iter().filter(is_told).count();
-    found.is_of_two_places = is_often(repeated.len()) || (told >= FEWEST && told * 10 >= repeated.len() * 9);
-    found
-}
-
-/// The value that most sights have.
-fn usual<T: Ord>(values: impl Iterator<Item = T>) -> Option<T> {
-    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
-    for value in values {
-        *counts.entry(value).or_default() += 1;
-    }
-    counts.into_iter().max_by_key(|&(_, count)| count).map(|(value, _)| value)
+    let distinct = repeated.iter().filter(is_distinct).count();
+    repetition.is_of_two_places =
+        is_often(repeated.len()) || (distinct >= FEWEST && distinct * 10 >= repeated.len() * 9);
+    repetition
 }
 
 /// The indices of the sights at the second of two places, which is the one nearer to the end that `is_from_first` does not
@@ -132,8 +125,10 @@ pub(super) fn second_place(
         let repeated = || sights.iter().filter(|sights| sights.len() > 1);
         let firsts = || repeated().map(|sights| &datagrams[sights[0]]);
         let lasts = || repeated().map(|sights| &datagrams[sights[sights.len() - 1]]);
-        let interfaces =
-            (usual(firsts().map(|first| first.interface)), usual(lasts().map(|last| last.interface)));
+        let interfaces = (
+            most_frequent(firsts().map(|first| first.interface)),
+            most_frequent(lasts().map(|last| last.interface)),
+        );
         if interfaces.0 != interfaces.1 && interface_of_second.is_none() {
             interface_of_second = if is_out { interfaces.1 } else { interfaces.0 };
         }

@@ -24,14 +24,15 @@ pub(super) struct Frame<'a> {
 /// Latest time that is accepted, in the year 2116: sums of times stay within 64 bits.
 const MAX_TIME: i128 = 1 << 62;
 
+/// Parts and numbers of a file.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
-    bytes: &'a [u8],
-    big_endian: bool,
+pub(super) struct Reader<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) big_endian: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn part(&self, offset: usize, length: usize, name: &str) -> Result<&'a [u8], Problem> {
+    pub(super) fn part(&self, offset: usize, length: usize, name: &str) -> Result<&'a [u8], Problem> {
         offset.checked_add(length).and_then(|end| self.bytes.get(offset..end)).ok_or_else(|| {
             let remaining = self.bytes.len().saturating_sub(offset);
             Problem::new(
@@ -41,7 +42,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn number(&self, offset: usize, length: usize, name: &str) -> Result<u32, Problem> {
+    pub(super) fn number(&self, offset: usize, length: usize, name: &str) -> Result<u32, Problem> {
         let part = self.part(offset, length, name)?;
         let add = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
         Ok(if self.big_endian { part.iter().fold(0, add) } else { part.iter().rev().fold(0, add) })

@@ -3,6 +3,7 @@
 
 use super::file::Frame;
 use super::fragments::{Fragment, Fragments};
+use super::streams::Kind;
 use super::tcp::{Segment, Segments};
 use super::turn;
 use crate::point::Nanos;
@@ -26,6 +27,8 @@ pub(super) struct Datagram<'a> {
     pub(super) leaves: Option<bool>,
     /// Its carrier.
     pub(super) carrier: Carrier,
+    /// Its kind, once the streams of the capture are known.
+    pub(super) kind: Kind,
     /// Its payload, as much of it as was captured.
     pub(super) payload: Bytes<'a>,
 }
@@ -116,6 +119,16 @@ impl<'a> Layers<'a> {
         *self.others.entry(name).or_default() += 1;
     }
 
+    /// Whether a tunnel is in too many others; counts a layer.
+    fn is_too_deep(&mut self, sight: &mut Sight) -> bool {
+        sight.depth += 1;
+        let is_too_deep = sight.depth > 16;
+        if is_too_deep {
+            self.other("tunnels in more than 16 layers");
+        }
+        is_too_deep
+    }
+
     /// Takes the datagram out of a frame of a supported link type. `interface` is the number of its interface among all
     /// files.
     pub(super) fn add(&mut self, frame: &Frame<'a>, interface: u32) {
@@ -181,9 +194,7 @@ impl<'a> Layers<'a> {
 
     /// The contents of a frame by its EtherType (IEEE 802 numbers of IANA).
     fn ethertype(&mut self, kind: u16, bytes: Bytes<'a>, mut sight: Sight) -> Option<()> {
-        sight.depth += 1;
-        if sight.depth > 16 {
-            self.other("tunnels in more than 16 layers");
+        if self.is_too_deep(&mut sight) {
             return Some(());
         }
         match kind {
@@ -275,9 +286,7 @@ impl<'a> Layers<'a> {
     }
 
     fn ip(&mut self, bytes: Bytes<'a>, mut sight: Sight) -> Option<()> {
-        sight.depth += 1;
-        if sight.depth > 16 {
-            self.other("tunnels in more than 16 layers");
+        if self.is_too_deep(&mut sight) {
             return Some(());
         }
         // packets that the network adapter is to segment have no length in the IP header yet
@@ -468,6 +477,7 @@ impl<'a> Layers<'a> {
             interface: sight.interface,
             leaves: sight.leaves,
             carrier,
+            kind: Kind::Other,
             payload,
         });
         Some(())

@@ -24,9 +24,18 @@ use crate::problem::{Problem, Problems};
 use layers::{Carrier, Counts, Datagram, LINKS, Layers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use streams::{Kind, Streams, header, key, kind};
+use streams::{Kind, Streams, header, kind};
 use tidegate_core::wire::rtcp;
 use tidegate_core::wire::rtp::{self, Header};
+
+fn is_rtp(datagram: &&Datagram<'_>) -> bool {
+    datagram.kind == Kind::Rtp
+}
+
+/// The fixed headers of RTP packets, by which two captures are compared.
+fn rtp_headers<'d, 'a: 'd>(datagrams: impl Iterator<Item = &'d Datagram<'a>>) -> BTreeSet<&'d [u8]> {
+    datagrams.filter(is_rtp).map(|datagram| &datagram.payload[..12]).collect()
+}
 
 /// Whether a file is a capture or a dump of RTP, by its first bytes.
 pub(crate) fn is_capture(bytes: &[u8]) -> bool {
@@ -113,7 +122,7 @@ impl<'a> Capture<'a> {
     }
 
     fn find_streams(&mut self) {
-        self.streams = streams::streams(&self.datagrams, self.certain);
+        self.streams = streams::classify(&mut self.datagrams, self.certain);
     }
 
     fn addresses(datagram: &Datagram<'_>) -> AddressPair {
@@ -128,31 +137,30 @@ impl<'a> Capture<'a> {
         (a.min(b), a.max(b))
     }
 
-    fn kind(&self, datagram: &Datagram<'_>) -> Kind {
-        streams::kind_beside(datagram, &self.streams)
-    }
-
-    fn is_rtp(&self, datagram: &Datagram<'_>) -> bool {
-        self.kind(datagram) == Kind::Rtp && key(datagram).is_some_and(|key| self.streams.contains_key(&key))
-    }
-
-    /// The two ends that exchange most RTP, with the one that sends more bytes first.
+    /// The two ends that exchange most RTP, with the one that sends more bytes first. With an address given, the call is of
+    /// that address.
     fn call(&self) -> Option<(SocketAddr, SocketAddr)> {
-        let mut conversations: BTreeMap<AddressPair, [u64; 3]> = BTreeMap::new();
-        for datagram in self.datagrams.iter().filter(|datagram| self.is_rtp(datagram)) {
+        // packets of the given address, packets, and bytes in each direction
+        let mut conversations: BTreeMap<AddressPair, [u64; 4]> = BTreeMap::new();
+        for datagram in self.datagrams.iter().filter(is_rtp) {
             let addresses = Self::addresses(datagram);
-            let [packets, up, down] = conversations.entry(addresses).or_default();
-            let is_certain = self.certain.is_some_and(|end| end == datagram.from || end == datagram.to);
-            // with an address given, the call is of that address
-            *packets += if is_certain { 1 << 32 } else { 1 };
+            let [certain, packets, up, down] = conversations.entry(addresses).or_default();
+            *certain += u64::from(self.certain.is_some_and(|end| end == datagram.from || end == datagram.to));
+            *packets += 1;
             *(if Self::is_from(datagram, addresses.0) { up } else { down }) += u64::from(datagram.size);
         }
-        let ((a, b), [_, up, down]) = conversations.into_iter().max_by_key(|(_, counts)| counts[0])?;
+        let ((a, b), [.., up, down]) =
+            conversations.into_iter().max_by_key(|(_, [certain, packets, ..])| (*certain, *packets))?;
         Some(if up >= down { (a, b) } else { (b, a) })
     }
 
     fn is_from(datagram: &Datagram<'_>, end: SocketAddr) -> bool {
-        datagram.from.ip() == end.ip() && (end.port() == 0 || datagram.from.port() == end.port())
+        Self::is_of(datagram.from, end)
+    }
+
+    /// Whether an address is that of an end, whose port may be 0.
+    fn is_of(address: SocketAddr, end: SocketAddr) -> bool {
+        address.ip() == end.ip() && (end.port() == 0 || address.port() == end.port())
     }
 
     fn of_call(&self, (near, far): (SocketAddr, SocketAddr)) -> impl Iterator<Item = &Datagram<'a>> {
@@ -218,6 +226,11 @@ impl<'a> Capture<'a> {
         Some(other)
     }
 
+    /// The headers of the RTP that the first of two ends sent to the other.
+    fn headers_of(&self, ends: (SocketAddr, SocketAddr)) -> BTreeSet<&[u8]> {
+        rtp_headers(self.of_call(ends).filter(|datagram| Self::is_from(datagram, ends.0)))
+    }
+
     /// The addresses in this capture of the two ends of another one: the same, or those between which the packets of the
     /// same streams go.
     #[must_use]
@@ -227,19 +240,11 @@ impl<'a> Capture<'a> {
         near: SocketAddr,
         far: SocketAddr,
     ) -> Option<(SocketAddr, SocketAddr)> {
-        if self.of_call((near, far)).any(|datagram| self.is_rtp(datagram)) {
+        if self.of_call((near, far)).any(|datagram| is_rtp(&datagram)) {
             return Some((near, far));
         }
         let (a, b) = self.call()?;
-        let headers = |capture: &Self, ends: (SocketAddr, SocketAddr)| -> BTreeSet<Vec<u8>> {
-            let rtp = capture.of_call(ends).filter(|datagram| capture.is_rtp(datagram));
-            rtp.filter(|datagram| Self::is_from(datagram, ends.0))
-                .map(|datagram| datagram.payload[..12].to_vec())
-                .collect()
-        };
-        let common = |mine: (SocketAddr, SocketAddr), theirs: (SocketAddr, SocketAddr)| {
-            headers(self, mine).intersection(&headers(other, theirs)).count()
-        };
+        let common = |mine, theirs| self.headers_of(mine).intersection(&other.headers_of(theirs)).count();
         let straight = common((a, b), (near, far)) + common((b, a), (far, near));
         let crossed = common((b, a), (near, far)) + common((a, b), (far, near));
         Some(if straight >= crossed { (a, b) } else { (b, a) })
@@ -254,7 +259,7 @@ impl<'a> Capture<'a> {
         let mut traffic = |from: SocketAddr, to: SocketAddr| {
             let datagrams = || self.of_call((near, far)).filter(|datagram| Self::is_from(datagram, from));
             let headers: Vec<(&Datagram<'_>, Header)> = datagrams()
-                .filter(|datagram| self.is_rtp(datagram))
+                .filter(is_rtp)
                 .filter_map(|datagram| Some((datagram, header(&datagram.payload)?)))
                 .collect();
             for (datagram, header) in &headers {
@@ -285,7 +290,7 @@ impl<'a> Capture<'a> {
             });
             let rtp = rtp.collect();
             let rtcp: Vec<Rtcp> = datagrams()
-                .filter(|datagram| self.kind(datagram) == Kind::Rtcp)
+                .filter(|datagram| datagram.kind == Kind::Rtcp)
                 .map(|datagram| Rtcp {
                     at: datagram.at,
                     size: datagram.size,
@@ -320,9 +325,7 @@ impl<'a> Capture<'a> {
         };
         let pair = Self::pair(from, to);
         let gaps = self.gaps.iter().filter(|&(&(source, target), _)| {
-            Self::pair(source, target) == pair
-                && source.ip() == from.ip()
-                && [0, source.port()].contains(&from.port())
+            Self::pair(source, target) == pair && Self::is_of(source, from)
         });
         let in_tcp: usize = gaps.map(|(_, count)| count).sum();
         self.of_call((from, to)).filter(is_short).count() + self.skipped + in_tcp
@@ -332,7 +335,7 @@ impl<'a> Capture<'a> {
     #[must_use]
     pub fn describe(&self, near: SocketAddr, far: SocketAddr) -> Vec<String> {
         let of_call = || self.of_call((near, far));
-        let packets = of_call().filter(|datagram| self.is_rtp(datagram)).count();
+        let packets = of_call().filter(is_rtp).count();
         let addresses = (near.min(far), near.max(far));
         let streams = self.streams.keys().filter(|&&(from, to, _)| Self::pair(from, to) == addresses).count();
         let address = |end: &SocketAddr| if end.port() == 0 { end.ip().to_string() } else { end.to_string() };
@@ -366,10 +369,9 @@ impl<'a> Capture<'a> {
         let mut counts = self.others.clone();
         for datagram in &self.datagrams {
             let is_of_call = call == Some(Self::addresses(datagram));
-            let name = match self.kind(datagram) {
-                Kind::Rtcp if is_of_call => continue,
-                Kind::Rtp if self.is_rtp(datagram) && is_of_call => continue,
-                Kind::Rtp if self.is_rtp(datagram) => "RTP between other addresses".into(),
+            let name = match datagram.kind {
+                Kind::Rtp | Kind::Rtcp if is_of_call => continue,
+                Kind::Rtp => "RTP between other addresses".into(),
                 _ => names::protocol(datagram),
             };
             *counts.entry(name).or_default() += 1;
@@ -412,11 +414,8 @@ impl<'a> Capture<'a> {
     /// Whether the two captures have at least half of the RTP of the smaller one in common.
     #[must_use]
     pub fn saw_the_same(&self, second: &Self) -> bool {
-        let headers = |capture: &Self| -> BTreeSet<Vec<u8>> {
-            let rtp = capture.datagrams.iter().filter(|datagram| capture.is_rtp(datagram));
-            rtp.map(|datagram| datagram.payload[..12].to_vec()).collect()
-        };
-        let (headers_a, headers_b) = (headers(self), headers(second));
+        let (headers_a, headers_b) =
+            (rtp_headers(self.datagrams.iter()), rtp_headers(second.datagrams.iter()));
         let common = headers_a.intersection(&headers_b).count();
         common > 0 && common * 2 >= headers_a.len().min(headers_b.len())
     }

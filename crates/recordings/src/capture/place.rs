@@ -2,10 +2,12 @@
 
 use super::Capture;
 use super::layers::Datagram;
-use super::streams::{Kind, kind};
+use super::streams::Kind;
+use crate::frequent::most_frequent;
 use crate::point::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use tidegate_core::wire::ntp;
 use tidegate_core::wire::rtcp::{self, Packet};
 
 /// The place of a capture on the path of a call.
@@ -93,11 +95,7 @@ fn direction<'d, 'a: 'd>(datagrams: impl Iterator<Item = &'d Datagram<'a>>, end:
 /// Number of routers that packets have passed, by the most frequent hop limit, which hosts set to 32, 64, 128 or 255;
 /// `None` without packets, or for packets that must not pass a router.
 fn routers<'d, 'a: 'd>(datagrams: impl Iterator<Item = &'d Datagram<'a>>) -> Option<u8> {
-    let mut counts: BTreeMap<u8, usize> = BTreeMap::new();
-    for datagram in datagrams {
-        *counts.entry(datagram.hops).or_default() += 1;
-    }
-    let (hops, _) = counts.into_iter().max_by_key(|&(_, count)| count)?;
+    let hops = most_frequent(datagrams.map(|datagram| datagram.hops))?;
     let initial = [32, 64, 128, 255].into_iter().find(|&initial| hops <= initial)?;
     (hops > 1).then_some(initial - hops)
 }
@@ -110,7 +108,7 @@ fn round_trip<'d, 'a: 'd>(
 ) -> Option<Nanos> {
     let mut reports: BTreeMap<u32, Nanos> = BTreeMap::new();
     let mut least: Option<Nanos> = None;
-    for datagram in datagrams.filter(|datagram| kind(&datagram.payload) == Kind::Rtcp) {
+    for datagram in datagrams.filter(|datagram| datagram.kind == Kind::Rtcp) {
         let Ok(packets) = rtcp::decode(&datagram.payload) else { continue };
         for packet in &packets {
             if !Capture::is_from(datagram, end) {
@@ -126,8 +124,8 @@ fn round_trip<'d, 'a: 'd>(
             };
             for block in blocks.iter().filter(|block| block.last_sr != 0) {
                 let Some(&sent) = reports.get(&block.last_sr) else { continue };
-                let waited = i64::from(block.delay_since_last_sr) * 1_000_000_000 / 65_536;
-                let round_trip = datagram.at - sent - waited;
+                let waited = ntp::span(i64::from(block.delay_since_last_sr));
+                let round_trip = datagram.at - sent - waited.as_nanos();
                 least = Some(least.map_or(round_trip, |least| least.min(round_trip)));
             }
         }

@@ -11,19 +11,19 @@ pub(super) fn add_formats(payload: &[u8], formats: &mut Formats) {
     let head = &payload[..payload.len().min(MAX_HEAD)];
     let Some(begin) = head.windows(BEGIN.len()).position(|window| window == BEGIN) else { return };
     let text = String::from_utf8_lossy(&payload[begin..]);
-    let mut port = None;
+    // port of the media section that is being read, and whether it is audio
+    let mut section = None;
     for line in text.lines() {
         if let Some(media) = line.strip_prefix("m=") {
             // audio 49170 RTP/AVP 0 96
-            port = media.split(' ').nth(1).and_then(|port| port.split('/').next()?.parse::<u16>().ok());
-            formats.is_audio = media.starts_with("audio");
-        } else if let (Some(map), Some(port)) = (line.strip_prefix("a=rtpmap:"), port) {
+            let port = media.split(' ').nth(1).and_then(|port| port.split('/').next()?.parse::<u16>().ok());
+            section = port.map(|port| (port, media.starts_with("audio")));
+        } else if let (Some(map), Some((port, is_audio))) = (line.strip_prefix("a=rtpmap:"), section) {
             // 96 opus/48000/2
             let Some((kind, encoding)) = map.split_once(' ') else { continue };
-            let mut parts = encoding.trim().split('/');
-            let (Some(_name), Some(clock)) = (parts.next(), parts.next()) else { continue };
-            if let (Ok(kind), Ok(clock @ 1000..=1_000_000)) = (kind.parse(), clock.parse()) {
-                formats.add(port, kind, Format { clock, is_audio: formats.is_audio });
+            let clock = encoding.trim().split('/').nth(1).and_then(|clock| clock.parse().ok());
+            if let (Ok(kind), Some(clock @ 1000..=1_000_000)) = (kind.parse(), clock) {
+                formats.add(port, kind, Format { clock, is_audio });
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use super::dumps::UNSPECIFIED;
 use super::layers::Datagram;
-use crate::kinds::follows;
+use crate::kinds::{MAX_GAP, follows};
 use crate::point::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use tidegate_core::wire::rtp::Header;
 /// Kind of a datagram on a media port (RFC 7983 section 7, RFC 5761 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// Perhaps RTP.
+    /// RTP; by the first bytes alone it may be something else.
     Rtp,
     Rtcp,
     Other,
@@ -29,10 +29,10 @@ pub(super) fn kind(payload: &[u8]) -> Kind {
 }
 
 /// Addresses and SSRC of a stream.
-pub(super) type Key = (SocketAddr, SocketAddr, u32);
+type Key = (SocketAddr, SocketAddr, u32);
 
 /// Key of the stream to which a datagram belongs if it is RTP.
-pub(super) fn key(datagram: &Datagram<'_>) -> Option<Key> {
+fn key(datagram: &Datagram<'_>) -> Option<Key> {
     let ssrc = datagram.payload.get(8..12)?.first_chunk()?;
     Some((datagram.from, datagram.to, u32::from_be_bytes(*ssrc)))
 }
@@ -81,8 +81,7 @@ impl Progress {
     }
 
     fn add(&mut self, sequence: u16, timestamp: u32, at: Nanos) {
-        /// Longest gap in numbers; a longer one means that the stream began anew.
-        const MAX_GAP: i16 = 3000;
+        const LONGEST: i16 = MAX_GAP as i16;
         let (last_sequence, last_timestamp, last_at) = self.last;
         self.is_still &= timestamp == self.first.0;
         let ahead = sequence.wrapping_sub(last_sequence) as i16;
@@ -91,8 +90,8 @@ impl Progress {
         match ahead {
             // the same again, or late
             0 if ticks == 0 => (),
-            late if (-MAX_GAP..0).contains(&late) => (),
-            1..=MAX_GAP if follows(ticks, elapsed) => {
+            late if (-LONGEST..0).contains(&late) => (),
+            1..=LONGEST if follows(ticks, elapsed) => {
                 self.forward += 1;
                 self.last = (sequence, timestamp, at);
             }
@@ -119,23 +118,32 @@ impl Progress {
 /// The payload types of each stream, a bit each.
 pub(super) type Streams = BTreeMap<Key, u128>;
 
-/// The kind of a datagram beside known streams: packets with a marker and a payload type from 64 to 95 begin as RTCP does
-/// (RFC 5761 section 4), but the stream has others of that type, and their SSRC.
-pub(super) fn kind_beside(datagram: &Datagram<'_>, streams: &Streams) -> Kind {
-    let kind = kind(&datagram.payload);
+/// The kind of a datagram beside the streams of its capture. Packets with a marker and a payload type from 64 to 95 begin as
+/// RTCP does (RFC 5761 section 4), but the stream has others of that type, and their SSRC.
+fn kind_beside(datagram: &Datagram<'_>, streams: &Streams) -> Kind {
+    let types = key(datagram).and_then(|key| streams.get(&key));
     let is_of_stream = || {
-        let types = key(datagram).and_then(|key| streams.get(&key)).copied().unwrap_or(0);
-        datagram.payload.get(1).is_some_and(|second| types >> (second & 0x7f) & 1 == 1)
+        types.zip(datagram.payload.get(1)).is_some_and(|(types, second)| types >> (second & 0x7f) & 1 == 1)
     };
-    match kind {
+    match kind(&datagram.payload) {
+        Kind::Rtp if types.is_none() => Kind::Other,
         Kind::Rtcp if is_of_stream() => Kind::Rtp,
-        _ => kind,
+        kind => kind,
     }
+}
+
+/// Finds the streams in datagrams that are in the order of time, and gives each datagram its kind.
+pub(super) fn classify(datagrams: &mut [Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
+    let streams = streams(datagrams, certain);
+    for datagram in datagrams {
+        datagram.kind = kind_beside(datagram, &streams);
+    }
+    streams
 }
 
 /// Finds the streams in datagrams that are in the order of time. Everything from or to `certain` that may be RTP counts
 /// as RTP, and everything in a dump of RTP, which has no sender.
-pub(super) fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
+fn streams(datagrams: &[Datagram<'_>], certain: Option<SocketAddr>) -> Streams {
     let mut progress: BTreeMap<Key, Progress> = BTreeMap::new();
     for datagram in datagrams.iter().filter(|datagram| kind(&datagram.payload) == Kind::Rtp) {
         let (Some(key), Some(bytes)) = (key(datagram), datagram.payload.get(1..8)) else { continue };

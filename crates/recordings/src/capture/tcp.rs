@@ -2,6 +2,7 @@
 //! section 14), RTP with a length before each packet (RFC 4571), and messages to a TURN server (RFC 8656).
 
 use super::layers::{Bytes, Carrier, Datagram, Sight, word};
+use super::streams::Kind;
 use super::turn;
 use crate::point::Nanos;
 use std::borrow::Cow;
@@ -72,6 +73,7 @@ impl<'a> Segments<'a> {
                     interface: first.sight.interface,
                     leaves: first.sight.leaves,
                     carrier: Carrier::Tcp,
+                    kind: Kind::Other,
                     payload: Cow::Owned(chunk.bytes[from..to].to_vec()),
                 };
                 all += chunk.bytes.len();

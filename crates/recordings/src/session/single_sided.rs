@@ -3,7 +3,7 @@
 
 use super::{Coverage, DIRECTIONS, Direction, Fate, Packet, Session, kind, millis, timed};
 use crate::feedback::{self, FeedbackHistory, Outcome};
-use crate::kinds::{follows, media};
+use crate::kinds::{MAX_GAP, follows, media};
 use crate::point::{Nanos, Point, Rtcp, Rtp, Traffic};
 use std::collections::BTreeMap;
 use tidegate_core::Ecn;
@@ -218,8 +218,6 @@ fn send_times(packets: &[Rtp]) -> Option<Vec<Nanos>> {
 /// Packets that are missing in the streams, by their sequence numbers. Each gets the send time of the next packet that
 /// arrived, and size 0.
 fn missing_packets(packets: &[Packet]) -> Vec<Packet> {
-    /// Longest gap; a longer one means that the stream began anew.
-    const MAX_GAP: u16 = 3000;
     let mut last: BTreeMap<(u32, u16), Rtp> = BTreeMap::new();
     let mut open: BTreeMap<((u32, u16), u16), Packet> = BTreeMap::new();
     // a call that lost more cannot be analysed, and a forged file must not fill the memory
