@@ -17,7 +17,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from tidegate.recordings._stats import (
     Entries,
     Problems,
     as_number,
+    as_stamp,
     check_count,
     has_streams,
     parse_problem,
@@ -219,7 +219,7 @@ def _snapshot(entry: Any) -> tuple[float | None, Any]:
         for key in ("time_s", "t", "timestamp"):
             if key in entry:
                 is_stamp, is_text = key == "timestamp", isinstance(entry[key], str)
-                time = _stamp(entry[key]) if is_stamp else None if is_text else as_number(entry[key])
+                time = as_stamp(entry[key]) if is_stamp else None if is_text else as_number(entry[key])
                 return time, report if isinstance(report, list | dict) else None
     if isinstance(report, list | dict):
         time = max(_stamps(_objects(report)), default=None)
@@ -244,25 +244,9 @@ def _objects(report: list[Any] | Mapping[str, Any]) -> list[tuple[Any, dict[str,
 def _stamps(objects: Iterable[tuple[Any, dict[str, Any]]]) -> list[float]:
     """Returns the stamps of objects, in s; those of the far end's are times of arrival, and are left out."""
     stamps = (
-        _stamp(entry.get("timestamp")) for _, entry in objects if not str(entry.get("type", "")).startswith("remote-")
+        as_stamp(entry.get("timestamp")) for _, entry in objects if not str(entry.get("type", "")).startswith("remote-")
     )
     return [stamp for stamp in stamps if stamp is not None]
-
-
-_UNITS = ((1e14, 1e6), (1e11, 1e3), (1e9, 1.0))
-"""Least stamp, and its units in a second: Unix time in microseconds (libwebrtc's own JSON), milliseconds (W3C) and
-seconds."""
-
-
-def _stamp(value: Any) -> float | None:
-    number = as_number(value)
-    if number is not None:
-        # Unix times in other units are told by their size
-        return number / next((unit for least, unit in _UNITS if number >= least), 1000.0)
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def _add_report(connection: Connection, time: float, report: list[Any] | dict[str, Any]) -> list[float]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.recordings._stats import Connection, Problems, as_number, parsed, short
+from tidegate.recordings._stats import Connection, Problems, as_stamp, parsed, short
 
 KEY = "PeerConnections"
 
@@ -70,7 +70,7 @@ class _Series:
         """Returns the time of each value: by the stamps of its object, or else in even steps."""
         count = len(self.values)
         if stamps is not None and stamps.values:
-            readings = [None if (number := as_number(reading)) is None else number / 1000 for reading in stamps.values]
+            readings = [as_stamp(reading) for reading in stamps.values]
             defined = [reading for reading in readings if reading is not None]
             # a member with a later begin or an earlier end has fewer values; its own times tell which
             if len(defined) == len(readings) >= count:

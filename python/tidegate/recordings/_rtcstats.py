@@ -25,6 +25,7 @@ from tidegate.recordings._stats import (
     Problems,
     Reports,
     as_number,
+    as_stamp,
     has_streams,
     parse_problem,
     parsed,
@@ -82,8 +83,7 @@ def connections(entries: Entries, problems: Problems) -> list[Connection]:
         if not is_event(event):
             problems.add(f"{place}: found {short(event)}; {_RIGHT}")
             continue
-        stamp = as_number(event[3])
-        for connection, time, value in calls.reports(place, event, None if stamp is None else stamp / 1000):
+        for connection, time, value in calls.reports(place, event, as_stamp(event[3])):
             for key, entry in value.items():
                 if isinstance(entry, dict):
                     stat = connection.stat(key)

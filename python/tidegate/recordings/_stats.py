@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -294,6 +295,25 @@ def as_number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+_UNITS = ((1e14, 1e6), (1e11, 1e3), (1e9, 1.0))
+"""Least stamp, and its units in a second: Unix time in microseconds (libwebrtc's own JSON), milliseconds (W3C) and
+seconds."""
+
+
+def as_stamp(value: Any) -> float | None:
+    """Returns a stamp in seconds, also from a date; else None.
+
+    Numbers that are smaller than those of Unix time are milliseconds.
+    """
+    number = as_number(value)
+    if number is not None:
+        return number / next((unit for least, unit in _UNITS if number >= least), 1000.0)
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def short(value: Any) -> str:

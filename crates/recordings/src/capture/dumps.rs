@@ -29,7 +29,7 @@ pub(super) const UNSPECIFIED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::
 /// The receiver of a dump that does not name it.
 const LOCALHOST: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// What the header of a dump says.
+/// The header of a dump.
 struct Header {
     /// Address of the receiver.
     to: SocketAddr,
