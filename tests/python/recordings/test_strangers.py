@@ -324,10 +324,38 @@ def test_rtpdump(tmp_path: Path) -> None:
     run = read(tmp_path, data, "call.rtpdump")
     assert counts(run) == PLAIN[1:]
     assert run.about["imported"]["begun_ms"] == pytest.approx(1e3 * START + 10, rel=0, abs=1)
-    # headers alone (rtpdump -F header), and a file that was cut
+    # a file that was cut
     assert counts(read(tmp_path, data[: len(data) // 2], "cut.rtpdump"))[0][0] == "incoming"
     with pytest.raises(InputError, match="the first line does not end"):
         read(tmp_path, b"#!rtpplay1.0 " + bytes(500), "wrong.rtpdump")
+
+
+def test_headers_alone_have_the_sizes_of_the_packets(tmp_path: Path) -> None:
+    """`rtpdump -F header` cuts packets, and says how long they were; a length of 0 is RTCP's."""
+    data = b"#!rtpplay1.0 192.0.2.1/5000\n" + struct.pack("!IIIHH", int(START), 0, 0, PORT, 0)
+    report = struct.pack("!BBHI", 0x80, 201, 1, 9)
+    for n in range(50):
+        data += struct.pack("!HHI", 20, 172, 20 * n) + rtp(n, 0x1234567)[:12]
+        data += struct.pack("!HHI", 16, 0, 20 * n) + report if n % 10 == 0 else b""
+    run = read(tmp_path, data, "headers.rtpdump")
+    assert run.metrics("incoming")["bytes_received"] == 50 * (172 + 28)
+    assert run.metrics("incoming")["packets_received"] == 50
+
+
+def test_a_recording_of_janus_says_its_clock(tmp_path: Path) -> None:
+    """In 60 ms the pace of the timestamps does not tell it."""
+    for codec, known in (("opus", True), ("unheard-of", False)):
+        about = json.dumps({"t": "a", "c": codec, "u": round(1e6 * START)}).encode()
+        data = b"MJR00002" + struct.pack("!H", len(about)) + about
+        for n in range(4):
+            payload = rtp(n, 0x1234567, stamp=960 * n, kind=111)
+            data += b"MEET" + struct.pack("!IH", 20 * n + n % 2, len(payload)) + payload
+        metrics = read(tmp_path, data, "short.mjr").metrics("incoming")
+        assert ("media_jitter_ms_max" in metrics) is known
+        if known:
+            assert metrics["media_jitter_ms_max"] == pytest.approx(
+                1 / 16 + (1 - 1 / 16) / 16 + (1 - 31 / 256) / 16, abs=0.01
+            )
 
 
 def test_a_recording_of_janus(tmp_path: Path) -> None:
