@@ -196,6 +196,12 @@ def test_a_lone_sender_whose_packets_passed_routers_is_far(hops: int, tmp_path: 
     assert counts(read(tmp_path, data, at="sender")) == [("outgoing", 90, None, None)]
 
 
+def test_the_most_frequent_hop_limit_counts(tmp_path: Path) -> None:
+    """Some packets took a path with another number of routers."""
+    packets = [(START + n / 50, udp(A, B, rtp(n, 0x99999), hops=64 if n % 10 == 3 else 59)) for n in range(100)]
+    assert counts(read(tmp_path, pcap(packets))) == [("incoming", 100, 100, 0.0)]
+
+
 def test_the_user_says_where_the_capture_was_made(tmp_path: Path) -> None:
     data = pcap([(packet.at, packet.ip()) for packet in call()])
     assert counts(read(tmp_path, data, at="sender")) == PLAIN
