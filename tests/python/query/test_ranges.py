@@ -103,13 +103,15 @@ def test_steps_are_equal(low: int, high: int, count: int, log: bool) -> None:
 
 
 @given(st.integers(1, 10**9), st.integers(1, 10**9), st.integers(2, 20))
+@example(1000, 1, 2)
 def test_what_is_spread_can_be_read(low: int, high: int, count: int) -> None:
     if low == high:
         return
     for kind, units in ((Duration, ("us", "s")), (Rate, ("bps", "kbps"))):
         ends = [int(kind.parse(f"{end}{unit}")) for end, unit in zip((low, high), units, strict=True)]
         if abs(ends[1] - ends[0]) < count - 1:
-            with pytest.raises(InputError, match="values would be less than"):
+            why = "both ends are equal" if ends[0] == ends[1] else "values would be less than"
+            with pytest.raises(InputError, match=why):
                 values(f"{low}{units[0]}:{high}{units[1]}:{count}")
             continue
         amounts = [kind.parse(text) for text in values(f"{low}{units[0]}:{high}{units[1]}:{count}")]
