@@ -237,10 +237,12 @@ def flow_series(run: RunLike, flow: str) -> FlowSeries:
         )
     columns = rows(run, "series", "flow", flow, ("t_s", *_SERIES.values()))
     # an event at the very end of the run opens a bin without width, whose rates would be meaningless
-    inside = columns["t_s"] < float(run.summary.get("duration_s") or np.inf)
+    duration = float(run.summary.get("duration_s") or np.inf)
+    inside = columns["t_s"] < duration
     start = np.asarray(columns["t_s"], float)[inside]
     got = {name: np.asarray(columns[column], float)[inside] for name, column in _SERIES.items()}
-    width = bin_width(start)
+    # a run as short as its first bin tells no step; the bin then ends with the run
+    width = bin_width(start) if len(start) != 1 or duration == np.inf else duration - float(start[0])
     packets = got["lost"] + got["arrived"]
     with np.errstate(invalid="ignore", divide="ignore"):
         loss = np.where(packets > 0, got["lost"] / packets, np.nan)

@@ -252,3 +252,13 @@ def test_a_report_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
 
 def test_the_same_runs_give_the_same_page() -> None:
     assert report.html(synthetic.run("gcc", 3)) == report.html(synthetic.run("gcc", 3))
+
+
+def test_a_run_as_short_as_its_first_bin_is_shown(tmp_path: Path) -> None:
+    """It tells no width of bins by their steps; warnings, as of a division by that width, are errors."""
+    scenario = tidegate.Scenario.load("home-broadband").with_changes(duration="50ms", warmup="0s")
+    done = tidegate.run(scenario)
+    assert len(view.flow_series(done, "call").t) == 1
+    panel = series.panel(done, ["call"], "uplink", ends=True)
+    assert panel["n"] == 1 and panel["dt"] > 0
+    report.write(tmp_path / "report.html", report.Source({"gcc": [done]}))
