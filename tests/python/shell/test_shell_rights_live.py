@@ -156,7 +156,7 @@ for name, address in (("path", {path!r}), ("abstract", {abstract!r})):
         done = subprocess.run(
             [*command, "--", *program, "--", *hidden],
             cwd=tmp_path,
-            env=environment(),
+            env=environment(PYTHONUNBUFFERED=""),
             capture_output=True,
             text=True,
             timeout=60,

@@ -17,7 +17,8 @@ def shell(
     """A session of programs in Python."""
     ends = [word for text in programs for word in ("--", sys.executable, "-c", text)]
     command = [sys.executable, "-m", "tidegate", "shell", *typed, *ends]
-    env = environment()
+    # each program prints all of its lines at its end, in one write: lines of two programs are not mixed
+    env = environment(PYTHONUNBUFFERED="")
     return subprocess.run(
         command,
         cwd=folder,
