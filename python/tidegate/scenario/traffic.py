@@ -106,12 +106,18 @@ class Tcp(Model):
     algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"] = "cubic"
     """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, with pacing. dctcp (RFC
     8257) and prague (for L4S, RFC 9331) react to the share of marked packets, and their data are always ECN-capable."""
+    recovery: Literal["rack", "rfc6675"] | None = None
+    """Way in which an algorithm with selective acknowledgements repairs losses. rack is RACK-TLP with proportional
+    rate reduction (RFC 8985, RFC 6937), as in Linux: by the times at which segments left, with a probe where
+    acknowledgements stay away. rfc6675, the default, counts the segments that arrived after a hole, as ns-2 and ns-3
+    do."""
     workload: Workload = "long"
     """Data that the connection carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
     """Initial window in segments (RFC 6928)."""
-    min_rto: Annotated[Duration, rules.POSITIVE] = Duration(1_000_000_000)
-    """Shortest retransmission time-out (RFC 6298)."""
+    min_rto: Annotated[Duration, rules.POSITIVE] | None = None
+    """Shortest retransmission time-out; by default 1 s (RFC 6298 section 2.4). With recovery rack it is what the
+    time-out is above the smoothed round trip at least, by default 200 ms, as in Linux."""
     delayed_ack: bool = False
     """Whether only every second segment is acknowledged, at most 200 ms late (RFC 5681 section 4.2).
     Off by default, as in ns-2 and in most published figures."""
@@ -140,11 +146,16 @@ class Tcp(Model):
         if self.receive_window < self.packet_size:
             message = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
             yield Problem((*path, "receive_window"), message)
+        if self.recovery and self.algorithm in ("tahoe", "reno", "newreno"):
+            wanted = "an algorithm with selective acknowledgements (sack, cubic, bbr, dctcp, prague), or no recovery"
+            message = f'found "{self.recovery}" with {self.algorithm}; expected {wanted}'
+            yield Problem((*path, "recovery"), message)
         if self.ecn and self.algorithm == "bbr":
             yield Problem(
                 (*path, "ecn"), "found true with bbr, whose version 1 does not react to marks; expected false"
             )
-        yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
+        if self.min_rto is not None:
+            yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
 
 
 class External(Model):

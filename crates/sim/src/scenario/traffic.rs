@@ -1,6 +1,6 @@
 //! Traffic that competes with media: UDP and TCP.
 
-use crate::traffic::tcp::{Variant, Workload};
+use crate::traffic::tcp::{SackRecovery, Variant, Workload};
 use crate::traffic::udp::Pattern;
 use serde::Deserialize;
 use tidegate_core::{Rate, Span, Time};
@@ -26,12 +26,16 @@ pub struct UdpSpec {
 pub struct TcpSpec {
     /// Congestion control.
     pub algorithm: Variant,
+    /// Its way to find and repair losses, if not its algorithm's.
+    #[serde(default)]
+    pub recovery: Option<SackRecovery>,
     /// Its workload.
     pub workload: Workload,
     /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// Minimum retransmission time-out (RFC 6298: 1 s).
-    pub min_rto: Span,
+    /// Minimum retransmission time-out; by default that of its way to repair losses.
+    #[serde(default)]
+    pub min_rto: Option<Span>,
     /// Whether only every second segment is acknowledged (RFC 5681 section 4.2).
     pub delayed_ack: bool,
     /// Whether it begins with a handshake: SYN and SYN-ACK (RFC 9293 section 3.5).

@@ -77,6 +77,19 @@ impl<N: Node> Bench<N> {
         first
     }
 
+    /// Lets time pass until it sends a packet, at most up to `time`.
+    pub(crate) fn wait_until_packet(&mut self, time: Time) {
+        while self.out.packets.is_empty()
+            && let Some(next) = self.end.next_wakeup().filter(|&next| next <= time)
+        {
+            self.now = next;
+            self.end.advance(next, &mut self.out);
+        }
+        if self.out.packets.is_empty() {
+            self.now = time;
+        }
+    }
+
     pub(crate) fn pass(&mut self, span: Span) -> Option<Time> {
         self.wait_until(self.now + span)
     }

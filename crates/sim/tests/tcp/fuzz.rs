@@ -8,7 +8,7 @@ use tidegate_core::{
 };
 use tidegate_sim::link::queue::DropTail;
 use tidegate_sim::traffic::tcp::{
-    Increase, RttSampling, TcpReceiver, TcpSender, TcpSettings, Variant, Workload,
+    Increase, RttSampling, SackRecovery, TcpReceiver, TcpSender, TcpSettings, Variant, Workload,
 };
 use tidegate_sim::{Link, LinkSettings, World};
 
@@ -53,18 +53,29 @@ impl Recorder for Witness {
 }
 
 fn settings(luck: &mut Stream) -> (TcpSettings, u64) {
-    let variants = [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic];
+    let variants = [
+        (Variant::Tahoe, None),
+        (Variant::Reno, None),
+        (Variant::NewReno, None),
+        (Variant::Sack, None),
+        (Variant::Cubic, None),
+        (Variant::Sack, Some(SackRecovery::Rack)),
+        (Variant::Cubic, Some(SackRecovery::Rack)),
+        (Variant::Bbr, Some(SackRecovery::Rack)),
+    ];
+    let (variant, recovery) = variants[luck.below(variants.len() as u64) as usize];
     let segment = [100, 536, 1460][luck.below(3) as usize];
     let bytes = 1 + luck.below(400_000);
     let settings = TcpSettings {
-        variant: variants[luck.below(5) as usize],
+        variant,
+        recovery,
         segment,
         initial_window: 1 + luck.below(10) as u32,
         receive_window: u32::from(segment) * (1 + luck.below(100) as u32),
         limited_transmit: luck.chance(0.5),
         increase: if luck.chance(0.5) { Increase::PerAck } else { Increase::PerByte },
         rtt_sampling: if luck.chance(0.5) { RttSampling::PerAck } else { RttSampling::OneAtATime },
-        min_rto: Span::from_millis(1 + luck.below(1000) as i64),
+        min_rto: Some(Span::from_millis(1 + luck.below(1000) as i64)),
         delayed_ack: luck.chance(0.5).then(|| Span::from_millis(1 + luck.below(300) as i64)),
         handshake: false,
         // half of the runs wrap

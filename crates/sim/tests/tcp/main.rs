@@ -7,6 +7,7 @@ mod ecn;
 mod fuzz;
 mod harness;
 mod reference;
+mod rules_rack;
 mod rules_receiver;
 mod rules_sender;
 mod scalable;

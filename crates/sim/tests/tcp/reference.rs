@@ -52,7 +52,7 @@ pub(crate) fn simulate(row: &Row) -> Option<Result> {
         variant: variant(row)?,
         initial_window: number(row, "iw") as u32,
         delayed_ack: (row["delack"] == "1").then(|| Span::from_millis(100)),
-        min_rto: Span::from_secs_f64(number(row, "min_rto_s")),
+        min_rto: Some(Span::from_secs_f64(number(row, "min_rto_s"))),
         granularity: Span::from_millis(if ns2 { 10 } else { 1 }),
         rtt_sampling: if ns2 { RttSampling::OneAtATime } else { RttSampling::PerAck },
         handshake: true,

@@ -3,7 +3,7 @@
 use crate::bench::receiver;
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Span, Time};
-use tidegate_sim::traffic::tcp::{TcpSettings, Variant};
+use tidegate_sim::traffic::tcp::{SackRecovery, TcpSettings, Variant};
 
 fn delayed() -> TcpSettings {
     TcpSettings { delayed_ack: Some(Span::from_millis(200)), ..TcpSettings::default() }
@@ -77,6 +77,32 @@ fn sack_blocks_are_those_of_rfc_2018() {
     assert_eq!(data(5000), (7500, vec![(9000, 9500), (8000, 8500)], 40 + 20));
     assert_eq!(data(7500), (8500, vec![(9000, 9500)], 40 + 12));
     assert_eq!(data(8500), (9500, vec![], 40));
+}
+
+/// RFC 2883 section 4: data that the receiver has come first, whether they are acknowledged or inside a block, which then
+/// follows; once, and only with RACK.
+#[test]
+fn copies_come_first_among_the_blocks() {
+    for (recovery, tells) in [(SackRecovery::Rack, true), (SackRecovery::Rfc6675, false)] {
+        let settings =
+            TcpSettings { variant: Variant::Sack, recovery: Some(recovery), ..TcpSettings::default() };
+        let mut end = receiver(&settings);
+        let mut data = |sequence| {
+            end.data(sequence, 500);
+            let (_, packet) = end.sent().pop().unwrap();
+            let blocks: Vec<_> =
+                packet.sack().into_iter().flatten().copied().filter(|(start, end)| start != end).collect();
+            blocks
+        };
+        let copy = |block| Some(block).filter(|_| tells);
+        assert!(data(0).is_empty());
+        assert_eq!(data(0), Vec::from_iter(copy((0, 500))));
+        assert_eq!(data(1000), [(1000, 1500)]);
+        assert_eq!(data(1500), [(1000, 2000)], "it touches a run and is not inside");
+        assert_eq!(data(1000), Vec::from_iter(copy((1000, 1500)).into_iter().chain([(1000, 2000)])));
+        assert_eq!(data(0), Vec::from_iter(copy((0, 500)).into_iter().chain([(1000, 2000)])));
+        assert!(data(500).is_empty());
+    }
 }
 
 #[test]

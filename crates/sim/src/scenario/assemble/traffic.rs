@@ -74,6 +74,7 @@ impl Builder<'_> {
         })?;
         let settings = TcpSettings {
             variant: tcp.algorithm,
+            recovery: tcp.recovery,
             segment,
             initial_window: tcp.initial_window,
             receive_window: u32::try_from(tcp.receive_window).unwrap_or(u32::MAX),

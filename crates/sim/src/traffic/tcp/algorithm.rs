@@ -17,8 +17,17 @@ pub(super) enum Recovery {
     Reno,
     /// Fast recovery that lasts until all data then in flight is acknowledged (RFC 6582).
     NewReno,
-    /// Guided by selective acknowledgements (RFC 6675).
-    Sack,
+    /// By selective acknowledgements and the times of departures (RACK-TLP), with proportional rate reduction (RFC 8985,
+    /// RFC 6937).
+    Rack,
+    /// By selective acknowledgements, whose number tells what is lost (RFC 6675).
+    Rfc6675,
+}
+
+impl Recovery {
+    pub(super) fn uses_sack(self) -> bool {
+        matches!(self, Self::Rack | Self::Rfc6675)
+    }
 }
 
 /// Makes the congestion control of a connection that begins at a time.
@@ -26,6 +35,7 @@ pub(super) type Start = fn(&TcpSettings, Time) -> Box<dyn CongestionControl>;
 
 /// An algorithm: its properties for the two ends, and its congestion control.
 pub(super) struct Algorithm {
+    /// Its way to repair losses if the settings ask for none.
     pub(super) recovery: Recovery,
     /// The ECN field of its data, for an algorithm that responds to the share of marks; the receiver has to echo each
     /// mark.
@@ -51,21 +61,21 @@ impl Variant {
             Self::Tahoe => Algorithm::new(Recovery::Tahoe, reno),
             Self::Reno => Algorithm::new(Recovery::Reno, reno),
             Self::NewReno => Algorithm::new(Recovery::NewReno, reno),
-            Self::Sack => Algorithm::new(Recovery::Sack, reno),
-            Self::Cubic => Algorithm::new(Recovery::Sack, |settings, _| {
+            Self::Sack => Algorithm::new(Recovery::Rfc6675, reno),
+            Self::Cubic => Algorithm::new(Recovery::Rfc6675, |settings, _| {
                 Box::new(Cubic::new(settings.fast_convergence, settings.hystart))
             }),
             Self::Bbr => Algorithm {
                 no_ecn: Some("BBR version 1 does not respond to marks"),
-                ..Algorithm::new(Recovery::Sack, |settings, now| Box::new(Bbr::new(settings, now)))
+                ..Algorithm::new(Recovery::Rfc6675, |settings, now| Box::new(Bbr::new(settings, now)))
             },
             Self::Dctcp => Algorithm {
                 scalable: Some(Ecn::Ect0),
-                ..Algorithm::new(Recovery::Sack, |_, _| Box::new(Scalable::new(false)))
+                ..Algorithm::new(Recovery::Rfc6675, |_, _| Box::new(Scalable::new(false)))
             },
             Self::Prague => Algorithm {
                 scalable: Some(Ecn::Ect1),
-                ..Algorithm::new(Recovery::Sack, |_, _| Box::new(Scalable::new(true)))
+                ..Algorithm::new(Recovery::Rfc6675, |_, _| Box::new(Scalable::new(true)))
             },
         }
     }
@@ -73,6 +83,6 @@ impl Variant {
     /// Whether the two ends use selective acknowledgements.
     #[must_use]
     pub fn uses_sack(self) -> bool {
-        self.algorithm().recovery == Recovery::Sack
+        self.algorithm().recovery.uses_sack()
     }
 }

@@ -128,7 +128,7 @@ mod tests {
         let (mut delivery, mut flight) = (Delivery::default(), Flight::new());
         let send = |delivery: &mut Delivery, flight: &mut Flight, now| {
             let snapshot = delivery.sent(now, flight.is_empty());
-            flight.push(now, SIZE as u32, snapshot);
+            flight.push(now, 0, SIZE as u32, snapshot);
         };
         (0..10).for_each(|_| send(&mut delivery, &mut flight, Time::from_millis(100)));
         let rates = (0..100).map(|n| {
@@ -162,7 +162,7 @@ mod tests {
         let ms = Time::from_millis;
         for n in 0..3 {
             let snapshot = delivery.sent(ms(n), flight.is_empty());
-            flight.push(ms(n), SIZE as u32, snapshot);
+            flight.push(ms(n), 0, SIZE as u32, snapshot);
         }
         flight.acknowledge(SIZE, |segment| delivery.arrived(ms(10), segment));
         assert!(delivery.take_rate_sample(Some(Span::from_millis(11))).1.is_none());

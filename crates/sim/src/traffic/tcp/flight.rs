@@ -11,6 +11,8 @@ pub(super) struct Segment {
     pub(super) start: u64,
     /// Last time at which it left.
     pub(super) sent: Time,
+    /// Number of that departure among those of the connection, for RACK; otherwise zero.
+    pub(super) departure: u64,
     /// Bytes of data.
     pub(super) length: u32,
     /// Whether the receiver has SACKed it.
@@ -29,6 +31,12 @@ impl Segment {
     #[inline]
     pub(super) fn end(&self) -> u64 {
         self.start + u64::from(self.length)
+    }
+
+    /// Whether its last copy may still arrive.
+    #[inline]
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.sacked && (!self.lost || self.resent)
     }
 
     /// Bytes that it adds to the pipe of RFC 6675 section 4: one copy unless it is lost, and one if it was sent again.
@@ -105,6 +113,11 @@ impl Flight {
         self.segments.partition_point(|segment| segment.start < position)
     }
 
+    /// Index of the highest segment that is not SACKed.
+    pub(super) fn highest_missing(&self) -> Option<usize> {
+        self.segments.iter().rposition(|segment| !segment.sacked)
+    }
+
     /// The segment that is to be sent again next after a go-back.
     #[inline]
     pub(super) fn to_repeat(&self) -> Option<usize> {
@@ -122,12 +135,13 @@ impl Flight {
         self.sent_count = 0;
     }
 
-    /// Adds new data that leaves at `sent`.
+    /// Adds new data that leaves at `sent`, as the given `departure`.
     #[inline]
-    pub(super) fn push(&mut self, sent: Time, length: u32, snapshot: Snapshot) {
+    pub(super) fn push(&mut self, sent: Time, departure: u64, length: u32, snapshot: Snapshot) {
         let segment = Segment {
             start: self.max,
             sent,
+            departure,
             length,
             sacked: false,
             lost: false,
@@ -167,7 +181,7 @@ mod tests {
     #[test]
     fn a_go_back_is_undone_by_acknowledgements() {
         let mut flight = Flight::new();
-        (0..5).for_each(|n| flight.push(Time::from_millis(n), 100, Snapshot::default()));
+        (0..5).for_each(|n| flight.push(Time::from_millis(n), 0, 100, Snapshot::default()));
         assert_eq!((flight.outstanding(), flight.to_repeat()), (500, None));
         flight.go_back();
         assert_eq!((flight.outstanding(), flight.unacknowledged(), flight.to_repeat()), (0, 500, Some(0)));
@@ -183,7 +197,7 @@ mod tests {
         assert_eq!(flight.una(), 300);
         flight.acknowledge(500, |_| {});
         assert_eq!((flight.una(), flight.outstanding(), flight.to_repeat()), (500, 0, None));
-        flight.push(Time::ZERO, 100, Snapshot::default());
+        flight.push(Time::ZERO, 0, 100, Snapshot::default());
         assert_eq!((flight.outstanding(), flight.to_repeat()), (100, None));
     }
 }

@@ -7,16 +7,17 @@
 //! - congestion control of RFC 5681 (slow start, congestion avoidance, fast retransmit and recovery,
 //!   restart after idle), NewReno of RFC 6582 (its check of `recover` guards Tahoe and Reno as well, as
 //!   in ns-2), SACK-based recovery of RFC 6675 with the options of RFC 2018, CUBIC of RFC 9438 (on top of
-//!   RFC 6675; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
+//!   RFC 6675 or RACK; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
-//! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing, on top of RFC 6675;
-//! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`, on top of RFC 6675; the receiver's echo is
-//!   DCTCP's for both: with an acknowledgement for each packet it is as exact as AccECN's counters;
+//! - by [`TcpSettings::recovery`] losses found by time and by probes (RACK-TLP, RFC 8985), with D-SACK (RFC 2883) and
+//!   proportional rate reduction (RFC 6937), as in Linux;
+//! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing;
+//! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an acknowledgement for each packet it is as exact as AccECN's counters;
 //! - ECN of RFC 3168, if both ends use it;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - no growth of a window that was not in use (RFC 7661 section 4.3, in its simplest form).
 //!
-//! It does not have FIN, urgent data, D-SACK, F-RTO, PRR, RACK, and timestamps.
+//! It does not have FIN, urgent data, F-RTO, the undoing of needless reductions, and timestamps.
 //!
 //! For congestion control each download of [`Workload::Web`] is a new connection. Its bytes
 //! continue the sequence numbers of the last one, so that the receiver does not notice.
@@ -29,6 +30,8 @@ mod ecn;
 mod flight;
 mod hystart;
 mod pacer;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
 mod reno;
@@ -45,6 +48,8 @@ pub use sender::TcpSender;
 pub use workload::Workload;
 
 use crate::refusal::{Refusal, ensure};
+use algorithm::Recovery;
+use rto::RoundTrip;
 use serde::Deserialize;
 use tidegate_core::datagram::{Ecn, Opening};
 use tidegate_core::wire::tcp::MOST_SCALE;
@@ -63,11 +68,11 @@ pub enum Variant {
     NewReno,
     /// RFC 6675: recovery guided by selective acknowledgements; Reno's window.
     Sack,
-    /// RFC 9438: CUBIC's window; recovery as with [`Variant::Sack`].
+    /// RFC 9438: CUBIC's window.
     Cubic,
-    /// BBR version 1: paces by a model of the path; detects losses as with [`Variant::Sack`].
+    /// BBR version 1: paces by a model of the path.
     Bbr,
-    /// RFC 8257: responds to the share of marks; losses as with [`Variant::Sack`].
+    /// RFC 8257: responds to the share of marks.
     Dctcp,
     /// DCTCP for L4S (RFC 9331): ECT(1), less dependence on the round trip, pacing.
     Prague,
@@ -84,13 +89,24 @@ pub enum Increase {
     PerByte,
 }
 
+/// A way to find and repair losses by selective acknowledgements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SackRecovery {
+    /// RACK-TLP with proportional rate reduction, as in Linux: by the times at which segments left, with a probe where
+    /// acknowledgements stay away (RFC 8985, RFC 6937).
+    Rack,
+    /// By the number of segments that arrived after a hole (RFC 6675), as in ns-2 and ns-3.
+    Rfc6675,
+}
+
 /// The times at which the sender measures a round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RttSampling {
-    /// With each acknowledgement of data that was sent only once (as with timestamps, and Karn's rule).
+    /// With each acknowledgement of data that was sent only once (Karn's rule); with RACK also of data that are SACKed.
     #[default]
     PerAck,
-    /// One segment at a time, without timestamps (RFC 6298 section 3).
+    /// One segment at a time, without timestamps (RFC 6298 section 3); not with RACK, which needs them all.
     OneAtATime,
 }
 
@@ -99,6 +115,8 @@ pub enum RttSampling {
 pub struct TcpSettings {
     /// Loss recovery and growth.
     pub variant: Variant,
+    /// The way in which a variant with selective acknowledgements finds and repairs losses; `None`: RFC 6675.
+    pub recovery: Option<SackRecovery>,
     /// Bytes of data in a full segment (SMSS).
     pub segment: u16,
     /// Initial window in segments: 10 (RFC 6928), 2 to 4 (RFC 5681), 1 (RFC 2001).
@@ -121,8 +139,9 @@ pub struct TcpSettings {
     pub ecn: bool,
     /// The times at which round trips are measured.
     pub rtt_sampling: RttSampling,
-    /// Minimum of the retransmission timeout (RFC 6298 section 2.4).
-    pub min_rto: Span,
+    /// Minimum of the retransmission timeout (RFC 6298 section 2.4). With RACK it is what the timeout is above the smoothed
+    /// round trip at least, as in Linux. `None`: 1 s, and with RACK Linux's 200 ms.
+    pub min_rto: Option<Span>,
     /// Maximum of the retransmission timeout (RFC 6298 section 2.5: at least 60 s).
     pub max_rto: Span,
     /// Clock granularity G (RFC 6298 section 2).
@@ -149,6 +168,7 @@ impl Default for TcpSettings {
     fn default() -> Self {
         Self {
             variant: Variant::default(),
+            recovery: None,
             segment: 1460,
             initial_window: 10,
             // never a limit
@@ -160,7 +180,7 @@ impl Default for TcpSettings {
             pacing_margin: 0.01,
             ecn: false,
             rtt_sampling: RttSampling::default(),
-            min_rto: Span::from_secs(1),
+            min_rto: None,
             max_rto: Span::from_secs(60),
             granularity: Span::from_millis(1),
             delayed_ack: None,
@@ -174,6 +194,9 @@ impl Default for TcpSettings {
     }
 }
 
+/// The shortest timeout of RFC 6298 (section 2.4), and of Linux (`TCP_RTO_MIN`).
+const MIN_RTO: Span = Span::from_secs(1);
+const LINUX_MIN_RTO: Span = Span::from_millis(200);
 /// The largest window: 16 bits with the largest shift (RFC 7323 section 2.3).
 const MAX_WINDOW: u32 = (u16::MAX as u32) << MOST_SCALE;
 
@@ -182,6 +205,24 @@ impl TcpSettings {
     fn scale(&self) -> u8 {
         let bits = u32::BITS - self.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS) as u8
+    }
+
+    /// The way in which losses are repaired.
+    fn recovery(&self) -> Recovery {
+        match self.recovery {
+            None => self.variant.algorithm().recovery,
+            Some(SackRecovery::Rack) => Recovery::Rack,
+            Some(SackRecovery::Rfc6675) => Recovery::Rfc6675,
+        }
+    }
+
+    /// The estimator of the round trip at the beginning of a connection.
+    fn round_trip(&self) -> RoundTrip {
+        let is_linux = self.recovery() == Recovery::Rack;
+        let min = self.min_rto.unwrap_or(if is_linux { LINUX_MIN_RTO } else { MIN_RTO });
+        // Linux bounds the variation's share and not the sum (`tcp_rtt_estimator`)
+        let granularity = if is_linux { min.max(self.granularity) } else { self.granularity };
+        RoundTrip::new(min, self.max_rto, granularity)
     }
 
     /// The ECN field of packets with data, if both ends agree on ECN.
@@ -193,7 +234,7 @@ impl TcpSettings {
     /// The options of a SYN of an end with the window scale `scale`.
     fn opening(&self, scale: u8) -> Option<Opening> {
         let opening =
-            Opening { segment: Some(self.segment), scale: Some(scale), sack: self.variant.uses_sack() };
+            Opening { segment: Some(self.segment), scale: Some(scale), sack: self.recovery().uses_sack() };
         self.options.then_some(opening)
     }
 
@@ -211,8 +252,16 @@ impl TcpSettings {
             Refusal::new("receive_window", receive_window, expected)
         })?;
         ensure(granularity >= Span::ZERO, || Refusal::new("granularity", granularity, "zero or more"))?;
-        ensure(min_rto > Span::ZERO && min_rto <= max_rto, || {
-            Refusal::new("min_rto", min_rto, format!("more than zero, and at most {max_rto}"))
+        if let Some(min) = min_rto.filter(|&min| min <= Span::ZERO || min > max_rto) {
+            return Err(Refusal::new("min_rto", min, format!("more than zero, and at most {max_rto}")));
+        }
+        ensure(self.recovery.is_none() || self.variant.uses_sack(), || {
+            let name = format!("{:?}", self.variant).to_lowercase();
+            Refusal::new(
+                "recovery",
+                format!("it with {name}"),
+                "an algorithm with selective acknowledgements",
+            )
         })?;
         if let (true, Some(reason)) = (self.ecn, self.variant.algorithm().no_ecn) {
             let name = format!("{:?}", self.variant).to_lowercase();
@@ -247,9 +296,13 @@ mod tests {
         let scale = |receive_window| TcpSettings { receive_window, ..TcpSettings::default() }.scale();
         assert_eq!([1460, 65_535, 65_536, 1 << 29, MAX_WINDOW].map(scale), [0, 0, 1, 14, 14]);
         assert!(spoilt(|s| s.granularity = Span::from_nanos(-1)).starts_with("granularity"));
-        assert!(spoilt(|s| s.min_rto = Span::ZERO).starts_with("min_rto"));
-        assert!(spoilt(|s| s.max_rto = Span::from_millis(1)).starts_with("min_rto"));
+        assert!(spoilt(|s| s.min_rto = Some(Span::ZERO)).starts_with("min_rto"));
+        let below =
+            |s: &mut TcpSettings| (s.min_rto, s.max_rto) = (Some(Span::from_millis(2)), Span::from_millis(1));
+        assert!(spoilt(below).starts_with("min_rto"));
         let ecn_with_bbr = |s: &mut TcpSettings| (s.variant, s.ecn) = (Variant::Bbr, true);
+        let reno_with_rack = |s: &mut TcpSettings| s.recovery = Some(SackRecovery::Rack);
+        assert!(spoilt(reno_with_rack).starts_with("recovery: found it with newreno"));
         assert!(spoilt(ecn_with_bbr).starts_with("ecn: found ECN with bbr"));
         assert!(spoilt(|s| s.delayed_ack = Some(Span::ZERO)).starts_with("delayed_ack"));
         assert!(spoilt(|s| s.stop = Some(Time::from_nanos(-1))).starts_with("stop"));

@@ -1,6 +1,7 @@
 //! The receiving end: reordering, delayed acknowledgements, SACK blocks.
 
 use super::TcpSettings;
+use super::algorithm::Recovery;
 use super::ecn::Echo;
 use super::sequence::Numbering;
 use crate::refusal::Refusal;
@@ -25,6 +26,9 @@ pub struct TcpReceiver {
     opening: Option<Opening>,
     delay: Option<Span>,
     sack: bool,
+    /// Whether it tells of copies of data that it has (RFC 2883), and the copy that it tells of next.
+    dsack: bool,
+    copy: Option<(u64, u64)>,
     echo: Echo,
     numbering: Numbering,
     /// The next byte expected (RCV.NXT).
@@ -63,7 +67,9 @@ impl TcpReceiver {
             scale: settings.scale(),
             opening: settings.opening(settings.scale()),
             delay: settings.delayed_ack,
-            sack: settings.variant.uses_sack(),
+            sack: settings.recovery().uses_sack(),
+            dsack: settings.recovery() == Recovery::Rack,
+            copy: None,
             echo: Echo::new(settings),
             numbering: Numbering::new(settings.initial_sequence),
             rcv_nxt: 0,
@@ -82,6 +88,8 @@ impl TcpReceiver {
         let end = start + u64::from(length);
         if end <= self.rcv_nxt || start > self.rcv_nxt {
             // old or beyond a hole: report the hole at once (RFC 5681 section 4.2)
+            let is_copy = end <= self.rcv_nxt || self.runs.iter().any(|run| run.0 <= start && end <= run.1);
+            self.copy = Some((start, end)).filter(|_| self.dsack && is_copy);
             if start > self.rcv_nxt {
                 self.keep(start, end);
             }
@@ -142,8 +150,10 @@ impl TcpReceiver {
         if let (Some(_), Some(opening)) = (syn, self.opening) {
             options.opening = opening;
             attachment = Some(Arc::new(Attachment::Opening(opening)));
-        } else if self.sack && !self.runs.is_empty() {
-            for (block, &(start, end)) in options.sack.iter_mut().zip(&self.runs) {
+        } else if self.sack && (!self.runs.is_empty() || self.copy.is_some()) {
+            // a copy comes first (RFC 2883 section 4)
+            let blocks = self.copy.take().into_iter().chain(self.runs.iter().copied());
+            for (block, (start, end)) in options.sack.iter_mut().zip(blocks) {
                 *block = (self.numbering.wire(start), self.numbering.wire(end));
             }
             attachment = Some(Arc::new(Attachment::Sack(options.sack)));

@@ -6,6 +6,7 @@ use super::RttSampling;
 use super::algorithm::Recovery;
 use super::bbr::AckEvent;
 use super::flight::Segment;
+use super::rack::Duplicate;
 use super::sack::{DUP_THRESH, NextSeg, Scoreboard};
 use super::sender::{Opening, Phase, TcpSender};
 use tidegate_core::datagram::TcpBody;
@@ -49,14 +50,23 @@ impl TcpSender {
         self.receive_window = window;
         let prior_in_flight = self.board.as_ref().map_or(0, Scoreboard::pipe);
         let mut newly_sacked = false;
+        let advances = ack > self.flight.una();
+        let mut duplicate = if advances { Duplicate::None } else { Duplicate::Plain };
         if let (Some(board), Some(blocks)) = (&mut self.board, datagram.sack()) {
             let (numbering, una) = (self.numbering, self.flight.una());
+            if let Some(rack) = &mut self.rack {
+                duplicate =
+                    rack.duplicate(ack, blocks, |number| numbering.position(number, una), self.flight.max());
+            }
             let blocks = blocks.iter().filter(|(start, end)| start != end).filter_map(|&(start, end)| {
                 Some((numbering.position(start, una)?, numbering.position(end, una)?))
             });
             newly_sacked = board.update(&mut self.flight, blocks, |segment| {
                 if let Some(delivery) = &mut self.delivery {
                     delivery.arrived(now, segment);
+                }
+                if let Some(rack) = &mut self.rack {
+                    rack.sacked(now, segment);
                 }
             });
         }
@@ -69,8 +79,10 @@ impl TcpSender {
             self.marked(now);
         }
         let mut rtt = None;
-        if ack > self.flight.una() {
+        if advances {
             rtt = self.advanced(now, ack, echo, out);
+        } else if self.rack.is_some() {
+            rtt = self.sampled(now);
         } else if self.board.is_some() {
             // RFC 6675 section 2: a duplicate is an acknowledgement that SACKs new data beyond the hole
             if newly_sacked {
@@ -83,6 +95,9 @@ impl TcpSender {
         {
             // RFC 5681 section 2
             self.duplicate(now, out);
+        }
+        if self.rack.is_some() {
+            self.repair(now, ack, advances, duplicate);
         }
         self.model(now, prior_in_flight, rtt);
         self.fill(now, out);
@@ -168,8 +183,11 @@ impl TcpSender {
                 } else {
                     self.control.not_in_use();
                 }
-                if covered {
+                if covered && self.phase == Phase::Timeout {
                     self.phase = Phase::Open;
+                    if let Some(rack) = &mut self.rack {
+                        rack.recovered();
+                    }
                 }
             }
         }
@@ -183,7 +201,7 @@ impl TcpSender {
     }
 
     /// Bytes sent and not yet acknowledged; without SACK only those sent since the last go-back.
-    fn flight_size(&self) -> u64 {
+    pub(super) fn flight_size(&self) -> u64 {
         match self.board {
             Some(_) => self.flight.unacknowledged(),
             None => self.flight.outstanding(),
@@ -197,6 +215,9 @@ impl TcpSender {
         let mut unambiguous = true;
         let visit = |segment: &Segment| {
             unambiguous &= !segment.repeated && !segment.sacked;
+            if let Some(rack) = &mut self.rack {
+                rack.acknowledged(now, segment);
+            }
             if let (Some(delivery), false) = (&mut self.delivery, segment.sacked) {
                 delivery.arrived(now, segment);
             }
@@ -205,6 +226,9 @@ impl TcpSender {
         match &mut self.board {
             Some(board) => board.acknowledge(&mut self.flight, ack, visit),
             None => self.flight.acknowledge(ack, visit),
+        }
+        if self.rack.is_some() {
+            return self.sampled(now);
         }
         let sent = match self.settings.rtt_sampling {
             RttSampling::PerAck => last.filter(|_| unambiguous),
@@ -235,6 +259,10 @@ impl TcpSender {
     fn recovered(&mut self) {
         self.phase = Phase::Open;
         self.control.fall(&mut self.window);
+        self.prr = None;
+        if let Some(rack) = &mut self.rack {
+            rack.recovered();
+        }
         if self.recovery == Recovery::NewReno {
             // RFC 6582 section 3.2 step 3 option 1, which sends no burst
             let segment = f64::from(self.settings.segment);
@@ -268,14 +296,18 @@ impl TcpSender {
         }
     }
 
-    fn fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
-        let segment = f64::from(self.settings.segment);
-        let flight = self.flight_size();
-        // marks and losses of one window are one congestion event (RFC 3168 section 6.1.2)
+    /// Responds to a loss; marks and losses of one window are one congestion event (RFC 3168 section 6.1.2).
+    pub(super) fn reduce(&mut self) {
         if !self.marking.has_responded(self.flight.una()) {
+            let flight = self.flight_size();
             self.control.loss(&mut self.window, flight);
             self.marking.reduced(self.flight.max());
         }
+    }
+
+    fn fast_retransmit(&mut self, now: Time, out: &mut Outbox) {
+        let segment = f64::from(self.settings.segment);
+        self.reduce();
         self.recover = Some(self.flight.max());
         self.partial_seen = false;
         // a full timeout for the segments sent now (RFC 6675 section 6 allows it; ns-2 does it)
@@ -323,7 +355,15 @@ impl TcpSender {
         match &mut self.board {
             Some(board) => {
                 self.phase = Phase::Timeout;
-                board.timeout(&mut self.flight);
+                match &mut self.rack {
+                    Some(rack) => {
+                        self.prr = None;
+                        rack.timeout(now, &mut self.flight, board, self.rtt.srtt());
+                        // one segment more than what may still arrive (Linux's `tcp_enter_loss`)
+                        self.window.cwnd += board.pipe() as f64;
+                    }
+                    None => board.timeout(&mut self.flight),
+                }
                 if let (Some(model), Some(delivery)) = (self.control.model(), &self.delivery) {
                     model.timeout(now, delivery.delivered(), board.lost(), &mut self.luck);
                 }

@@ -1,5 +1,8 @@
 //! The sender's scoreboard: SACKed data, lost data, and the pipe (RFC 6675).
+//!
+//! With RACK (`rack.rs`) it counts in the same way, and which segments are lost is told by their times.
 
+use super::algorithm::Recovery;
 use super::flight::{Flight, Segment};
 use crate::counts::take_away;
 
@@ -34,11 +37,22 @@ pub(super) struct Scoreboard {
     rescue_rxt: u64,
     /// Bytes counted as lost since the connection began, whether SACKed later or not.
     lost: u64,
+    /// Bytes under way that count as lost, sent again or not, and the number of segments that are SACKed.
+    lost_out: u64,
+    segments_sacked: u64,
+    /// Whether the definitions of RFC 6675 tell what is lost; otherwise it is told by [`Scoreboard::lose`].
+    by_count: bool,
     segment: u64,
 }
 
 impl Scoreboard {
-    pub(super) fn new(segment: u16) -> Self {
+    /// The scoreboard at the beginning of a connection with this recovery.
+    pub(super) fn of(recovery: Recovery, segment: u16) -> Option<Self> {
+        recovery.uses_sack().then(|| Self::new(segment, recovery == Recovery::Rfc6675))
+    }
+
+    /// An empty scoreboard of segments of this size; `by_count` if what is lost shows by the SACKed data above it.
+    fn new(segment: u16, by_count: bool) -> Self {
         Self {
             runs: Vec::new(),
             pipe: 0,
@@ -46,6 +60,9 @@ impl Scoreboard {
             high_rxt: 0,
             rescue_rxt: 0,
             lost: 0,
+            lost_out: 0,
+            segments_sacked: 0,
+            by_count,
             segment: u64::from(segment),
         }
     }
@@ -60,6 +77,17 @@ impl Scoreboard {
         self.lost
     }
 
+    /// Bytes under way that count as lost, sent again or not.
+    pub(super) fn lost_out(&self) -> u64 {
+        self.lost_out
+    }
+
+    /// Number of segments beyond the first hole that have arrived.
+    #[inline]
+    pub(super) fn segments_sacked(&self) -> u64 {
+        self.segments_sacked
+    }
+
     /// Adds new data that has left.
     #[inline]
     pub(super) fn sent(&mut self, length: u32) {
@@ -71,6 +99,11 @@ impl Scoreboard {
     pub(super) fn acknowledge(&mut self, flight: &mut Flight, ack: u64, mut visit: impl FnMut(&Segment)) {
         flight.acknowledge(ack, |segment| {
             take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
+            if segment.sacked {
+                take_away(&mut self.segments_sacked, 1, "SACKed segments");
+            } else if segment.lost {
+                take_away(&mut self.lost_out, u64::from(segment.length), "lost bytes");
+            }
             visit(segment);
         });
         if !self.runs.is_empty() {
@@ -102,7 +135,9 @@ impl Scoreboard {
             }
         }
         if is_new {
-            self.find_lost(flight);
+            if self.by_count {
+                self.find_lost(flight);
+            }
             debug_assert_eq!(self.pipe, Self::recount(flight), "the pipe agrees with the segments");
         }
         is_new
@@ -138,6 +173,12 @@ impl Scoreboard {
         let mut index = flight.index_from(from);
         while let Some(segment) = flight.get_mut(index).filter(|segment| segment.end() <= to) {
             take_away(&mut self.pipe, segment.in_pipe(), "bytes of the pipe");
+            if !segment.sacked {
+                self.segments_sacked += 1;
+                if segment.lost {
+                    take_away(&mut self.lost_out, u64::from(segment.length), "lost bytes");
+                }
+            }
             segment.sacked = true;
             visit(segment);
             index += 1;
@@ -169,12 +210,28 @@ impl Scoreboard {
                 segment.lost = true;
                 if !segment.sacked {
                     self.lost += u64::from(segment.length);
+                    self.lost_out += u64::from(segment.length);
                 }
                 take_away(&mut self.pipe, before - segment.in_pipe(), "bytes of the pipe");
             }
             index += 1;
         }
         self.lost_below = below;
+    }
+
+    /// Counts the last copy of the segment at `index` as lost, so that it is sent again.
+    pub(super) fn lose(&mut self, flight: &mut Flight, index: usize) {
+        let Some(segment) = flight.get_mut(index) else { return };
+        let before = segment.in_pipe();
+        let length = u64::from(segment.length);
+        if !segment.lost {
+            self.lost_out += length;
+        }
+        self.lost += length;
+        (segment.lost, segment.resent) = (true, false);
+        take_away(&mut self.pipe, before, "bytes of the pipe");
+        self.high_rxt = self.high_rxt.min(segment.start);
+        self.lost_below = self.lost_below.max(segment.end());
     }
 
     /// Whether the first unacknowledged segment is lost.
@@ -199,6 +256,7 @@ impl Scoreboard {
             if let Some(segment) = flight.get_mut(index) {
                 if !segment.lost && !segment.sacked {
                     self.lost += u64::from(segment.length);
+                    self.lost_out += u64::from(segment.length);
                 }
                 segment.lost = true;
                 segment.resent = false;
@@ -207,6 +265,17 @@ impl Scoreboard {
         self.pipe = 0;
         self.lost_below = flight.max();
         self.high_rxt = flight.una();
+    }
+
+    /// Handles a timeout with RACK: the first segment is lost, and those whose last copy `is_overdue` (RFC 8985 section
+    /// 6.3).
+    pub(super) fn timeout_by_time(&mut self, flight: &mut Flight, is_overdue: impl Fn(&Segment) -> bool) {
+        for index in 0..flight.len() {
+            let is_lost = |segment: &&Segment| segment.is_under_way() && (index == 0 || is_overdue(segment));
+            if flight.get(index).filter(is_lost).is_some() {
+                self.lose(flight, index);
+            }
+        }
     }
 
     /// The segment to send next. `recovery` allows rules 3 and 4; `new_data` tells whether rule 2 has any data.
@@ -232,8 +301,7 @@ impl Scoreboard {
             index += 1;
         }
         if flight.una() >= self.rescue_rxt {
-            let last = (0..flight.len()).rev().find(|&i| flight.get(i).is_some_and(|s| !s.sacked));
-            return last.map(NextSeg::Rescue);
+            return flight.highest_missing().map(NextSeg::Rescue);
         }
         None
     }
@@ -268,9 +336,9 @@ mod tests {
     const SIZE: u64 = 100;
 
     fn under_way(segments: u64) -> (Flight, Scoreboard) {
-        let (mut flight, mut board) = (Flight::new(), Scoreboard::new(SIZE as u16));
+        let (mut flight, mut board) = (Flight::new(), Scoreboard::new(SIZE as u16, true));
         for _ in 0..segments {
-            flight.push(Time::ZERO, SIZE as u32, Snapshot::default());
+            flight.push(Time::ZERO, 0, SIZE as u32, Snapshot::default());
             board.sent(SIZE as u32);
         }
         (flight, board)
@@ -356,7 +424,7 @@ mod tests {
                 let max = flight.max() / SIZE;
                 match luck.below(10) {
                     0..=3 => {
-                        flight.push(Time::ZERO, SIZE as u32, Snapshot::default());
+                        flight.push(Time::ZERO, 0, SIZE as u32, Snapshot::default());
                         board.sent(SIZE as u32);
                         sacked.push(false);
                     }

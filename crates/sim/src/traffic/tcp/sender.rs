@@ -5,6 +5,8 @@ use super::delivery::{Delivery, Snapshot};
 use super::ecn::Marking;
 use super::flight::Flight;
 use super::pacer::Pacer;
+use super::prr::Prr;
+use super::rack::{Rack, Timer};
 use super::rto::RoundTrip;
 use super::sack::{NextSeg, Scoreboard};
 use super::sequence::Numbering;
@@ -49,6 +51,10 @@ pub struct TcpSender {
     pub(super) flight: Flight,
     /// The scoreboard of variants that use SACK.
     pub(super) board: Option<Scoreboard>,
+    /// What RACK knows, with [`Recovery::Rack`].
+    pub(super) rack: Option<Rack>,
+    /// The proportional rate reduction under way.
+    pub(super) prr: Option<Prr>,
     pub(super) window: Window,
     pub(super) control: Box<dyn CongestionControl>,
     pub(super) recovery: Recovery,
@@ -78,9 +84,9 @@ pub struct TcpSender {
     /// The SYN under way, if there is one.
     pub(super) opening: Option<Opening>,
     /// The end of the retransmission timer, if it runs.
-    deadline: Option<Time>,
-    /// Time of the next check of the timer: not later than the deadline, but often earlier, so that moving
-    /// the deadline with every acknowledgement costs nothing.
+    pub(super) deadline: Option<Time>,
+    /// Time of the next check of the timers: not later than their ends, but often earlier, so that moving
+    /// an end with every acknowledgement costs nothing.
     check: Option<Time>,
     /// One past the last byte that the application has written.
     written: u64,
@@ -128,16 +134,19 @@ impl TcpSender {
         let name = name.into();
         settings.check()?;
         let application = Application::new(&settings, &name, seed);
-        let Algorithm { recovery, control, .. } = settings.variant.algorithm();
+        let Algorithm { control, .. } = settings.variant.algorithm();
+        let recovery = settings.recovery();
         let mut control = control(&settings, settings.start);
         Ok(Self {
             flow,
             route,
             numbering: Numbering::new(settings.initial_sequence),
             flight: Flight::new(),
-            board: settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment)),
+            board: Scoreboard::of(recovery, settings.segment),
+            rack: Rack::of(recovery),
+            prr: None,
             window: Window::new(settings.segment, settings.initial_window),
-            rtt: RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity),
+            rtt: settings.round_trip(),
             marking: Marking::new(&settings),
             delivery: control.model().is_some().then(Delivery::default),
             control,
@@ -174,8 +183,10 @@ impl TcpSender {
         let settings = &self.settings;
         self.window = Window::new(settings.segment, settings.initial_window);
         self.control = (settings.variant.algorithm().control)(settings, now);
-        self.rtt = RoundTrip::new(settings.min_rto, settings.max_rto, settings.granularity);
-        self.board = settings.variant.uses_sack().then(|| Scoreboard::new(settings.segment));
+        self.rtt = settings.round_trip();
+        self.board = Scoreboard::of(self.recovery, settings.segment);
+        self.rack = Rack::of(self.recovery);
+        self.prr = None;
         self.marking = Marking::new(settings);
         self.delivery = self.delivery.as_ref().map(|_| Delivery::default());
         self.phase = Phase::Open;
@@ -215,7 +226,11 @@ impl TcpSender {
             }
         }
         if self.board.is_some() {
+            let max = self.flight.max();
             while !self.pacer.holds(now) && self.send_by_scoreboard(now, out) {}
+            if self.flight.max() > max {
+                self.schedule_probe(now);
+            }
             self.check_limited();
         } else {
             while self.send_in_order(now, out) {}
@@ -236,7 +251,7 @@ impl TcpSender {
 
     /// Length of the next segment with new data, if the receiver's window has room for it.
     #[inline]
-    fn new_segment(&self) -> Option<u32> {
+    pub(super) fn new_segment(&self) -> Option<u32> {
         let length = u64::from(self.settings.segment).min(self.written - self.flight.max());
         let fits = self.flight.unacknowledged() + length <= self.receive_window;
         (length > 0 && fits).then_some(length as u32)
@@ -283,7 +298,9 @@ impl TcpSender {
         let next = match self.phase {
             Phase::Open => new_length.map(|_| NextSeg::New),
             Phase::Recovery | Phase::Timeout => {
-                board.next_seg(&self.flight, self.phase == Phase::Recovery, new_length.is_some())
+                // with RACK what may be lost is left to its timers
+                let recovery = self.phase == Phase::Recovery && self.rack.is_none();
+                board.next_seg(&self.flight, recovery, new_length.is_some())
             }
         };
         let (length, index) = match next {
@@ -314,11 +331,12 @@ impl TcpSender {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Time, length: u32, out: &mut Outbox) {
+    pub(super) fn send_new(&mut self, now: Time, length: u32, out: &mut Outbox) {
         let start = self.flight.max();
         let sent = self.put(now, start, length, false, out);
         let snapshot = self.snapshot(sent);
-        self.flight.push(sent, length, snapshot);
+        let departure = self.rack.as_mut().map_or(0, |rack| rack.sent(sent, start));
+        self.flight.push(sent, departure, length, snapshot);
         if let Some(board) = &mut self.board {
             board.sent(length);
         }
@@ -332,9 +350,14 @@ impl TcpSender {
         let Some(&segment) = self.flight.get(index) else { return };
         let sent = self.put(now, segment.start, segment.length, true, out);
         let snapshot = self.snapshot(sent);
+        let departure = self.rack.as_mut().map_or(0, |rack| rack.sent(sent, segment.start));
         if let Some(segment) = self.flight.get_mut(index) {
-            (segment.sent, segment.snapshot) = (sent, snapshot);
+            (segment.sent, segment.departure, segment.snapshot) = (sent, departure, snapshot);
             segment.repeated = true;
+        }
+        if index == 0 && self.rack.is_some() {
+            // a full timeout for the first segment under way (Linux's `tcp_xmit_retransmit_queue`)
+            self.arm(now);
         }
         self.timed = None;
     }
@@ -355,6 +378,9 @@ impl TcpSender {
             self.pacer.sent(now, length, rate);
         }
         let (sequence, ack, length) = (self.numbering.wire(start), self.rcv_nxt, length as u16);
+        if let Some(prr) = &mut self.prr {
+            prr.sent(length.into());
+        }
         let (ecn, flags) = self.marking.of_data(start, again);
         let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK | flags };
         let size = tcp::HEADERS + u32::from(length);
@@ -400,6 +426,12 @@ impl TcpSender {
     pub(super) fn arm(&mut self, now: Time) {
         let deadline = now + self.rtt.timeout();
         self.deadline = Some(deadline);
+        self.check_by(deadline);
+    }
+
+    /// Sees to it that the timers are looked at by `deadline`.
+    #[inline]
+    pub(super) fn check_by(&mut self, deadline: Time) {
         if self.check.is_none_or(|check| check > deadline) {
             self.check = Some(deadline);
         }
@@ -411,14 +443,22 @@ impl TcpSender {
         self.deadline = None;
     }
 
-    fn look_at_timer(&mut self, now: Time, out: &mut Outbox) {
+    fn look_at_timers(&mut self, now: Time, out: &mut Outbox) {
         if self.check.is_none_or(|check| check > now) {
             return;
         }
-        self.check = self.deadline;
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.check = None;
-            self.timeout(now, out);
+        // the actions below set the next time
+        self.check = None;
+        match self.rack.as_mut().and_then(|rack| rack.take_due(now)) {
+            Some(Timer::Reordering) => self.reordering_timeout(now, out),
+            // in place of a timeout that is due at the same time (RFC 8985 section 7.2)
+            Some(Timer::Probe) => self.send_probe(now, out),
+            None if self.deadline.is_some_and(|deadline| deadline <= now) => self.timeout(now, out),
+            None => {}
+        }
+        let pending = self.rack.as_ref().and_then(Rack::deadline);
+        for deadline in self.deadline.into_iter().chain(pending) {
+            self.check_by(deadline);
         }
     }
 
@@ -491,7 +531,7 @@ impl Node for TcpSender {
             out.originate(now, Port::ZERO, packet);
         }
         self.act(now, out);
-        self.look_at_timer(now, out);
+        self.look_at_timers(now, out);
         if self.pacer.releases(now) {
             self.fill(now, out);
         }
