@@ -51,7 +51,7 @@ pub struct TcpSender {
     pub(super) flight: Flight,
     /// The scoreboard of variants that use SACK.
     pub(super) board: Option<Scoreboard>,
-    /// What RACK knows, with [`Recovery::Rack`].
+    /// The state of RACK, with [`Recovery::Rack`].
     pub(super) rack: Option<Rack>,
     /// The proportional rate reduction under way.
     pub(super) prr: Option<Prr>,
