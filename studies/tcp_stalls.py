@@ -1,12 +1,14 @@
-"""How long many TCP flows over a full link deliver nothing, by their way to repair losses: a table of `docs/tcp.md`."""
+"""How long TCP flows over a full link deliver nothing, by their way to repair losses and in Linux: tables of `docs/tcp.md`."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+import linux_tcp
 from kept import kept
 from support import jain, markdown
 from tidegate import Scenario, run
@@ -24,14 +26,14 @@ PAYLOAD = 1460 / 1500
 
 @kept
 def standstills(
-    algorithm: str, flows: int, mbps: int, delay_ms: int, discipline: str, recovery: str, seed: int
+    algorithm: str, flows: int, mbps: int, delay_ms: int, discipline: str, recovery: str, delayed_ack: bool, seed: int
 ) -> dict[str, Any]:
     """The longest time (s) without goodput of each flow, and the flows' goodput over the link's, Jain's index, wait (ms)
     and drops; flows begin within the first second, goodput and what follows are of seconds 10 to 70."""
     luck = random.Random(seed)
     back = {"capacity": "infinite", "delay": f"{delay_ms}ms", "discipline": "drop-tail"}
     link = {"name": "link", "capacity": f"{mbps}Mbps", "delay": f"{delay_ms}ms", "discipline": discipline, "back": back}
-    tcp = {"algorithm": algorithm, "recovery": recovery}
+    tcp = {"algorithm": algorithm, "recovery": recovery, "delayed_ack": delayed_ack}
     scenario = Scenario.from_dict(
         {
             "duration": "70s",
@@ -58,34 +60,60 @@ def _longest(begin: view.Floats, goodput: view.Floats) -> float:
     return float(np.diff(np.append(alive, begin[-1])).max())
 
 
+HEAD = ("longest, s", "over 2 s, %", "over 5 s, %", "goodput", "Jain", "wait, ms", "drops")
+
+
+def _cells(runs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The measures of some runs, under :data:`HEAD`."""
+    longest = np.concatenate([run["longest"] for run in runs])
+    goodput, index, wait, drops = (np.mean([run[key] for run in runs]) for key in ("goodput", "jain", "wait", "drops"))
+    stood = (f"{100 * np.mean(longest > limit):.0f}" for limit in (2, 5))
+    return f"{longest.max():.1f}", *stood, f"{goodput:.3f}", f"{index:.3f}", f"{wait:.1f}", f"{drops:.0f}"
+
+
 def table_of_standstills() -> str:
     """Flows that stand still, by path and way."""
-    head = ("flows", "link", "discipline", "recovery", "longest, s", "over 2 s, %", "over 5 s, %")
     rows = []
     for path, disciplines in PATHS.items():
         algorithm, flows, mbps, delay = path
         for discipline in disciplines:
             for way in WAYS:
-                each = [standstills(*path, discipline, way, seed) for seed in SEEDS]
-                longest = np.concatenate([seed["longest"] for seed in each])
-                goodput, index, wait, drops = (
-                    np.mean([seed[key] for seed in each]) for key in ("goodput", "jain", "wait", "drops")
-                )
-                rows.append(
-                    (
-                        f"{flows} {algorithm}",
-                        f"{mbps} Mbit/s, {delay} ms",
-                        discipline,
-                        way,
-                        f"{longest.max():.1f}",
-                        *(f"{100 * np.mean(longest > limit):.0f}" for limit in (2, 5)),
-                        f"{goodput:.3f}",
-                        f"{index:.3f}",
-                        f"{wait:.1f}",
-                        f"{drops:.0f}",
-                    )
-                )
-    return markdown([*head, "goodput", "Jain", "wait, ms", "drops"], 4, rows)
+                cells = _cells([standstills(*path, discipline, way, False, seed) for seed in SEEDS])
+                rows.append((f"{flows} {algorithm}", f"{mbps} Mbit/s, {delay} ms", discipline, way, *cells))
+    return markdown(("flows", "link", "discipline", "recovery", *HEAD), 4, rows)
 
 
-TABLES = {("tcp.md", "standstills"): table_of_standstills}
+def in_linux() -> dict[tuple[str, int, str], list[dict[str, Any]]]:
+    """The quiet runs of Linux's TCP by algorithm, flows and discipline, with the measures of :func:`standstills`."""
+    runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
+    for row in linux_tcp.record():
+        if row["state"] == "quiet":
+            measures = {key: float(row[column]) for key, column in COLUMNS.items()}
+            longest = [float(seconds) for seconds in row["longest_s"].split(";")]
+            runs.setdefault((row["algorithm"], int(row["flows"]), row["discipline"]), []).append(
+                {"longest": longest, **measures}
+            )
+    return runs
+
+
+COLUMNS = {"goodput": "goodput", "jain": "jain", "wait": "wait_ms", "drops": "drops"}
+"""Columns of Linux's record by measure."""
+
+
+def beside_linux(algorithm: str, flows: int, discipline: str, recovery: str) -> list[dict[str, Any]]:
+    """Runs with the settings of Linux: every second segment is acknowledged."""
+    path = (algorithm, flows, linux_tcp.MBPS, linux_tcp.DELAY_MS, discipline)
+    return [standstills(*path, recovery, True, seed) for seed in SEEDS]
+
+
+def table_of_linux() -> str:
+    """Linux's TCP and ours on the same links."""
+    rows: list[tuple[Any, ...]] = []
+    for cell, runs in sorted(in_linux().items(), key=lambda item: (item[0][0] == "bbr", item[0][1])):
+        algorithm, flows, discipline = cell
+        rows.append((f"{flows} {algorithm}", discipline, "Linux", len(runs), *_cells(runs)))
+        rows += [("", "", way, len(SEEDS), *_cells(beside_linux(*cell, way))) for way in reversed(WAYS)]
+    return markdown(("flows", "discipline", "TCP", "runs", *HEAD), 3, rows)
+
+
+TABLES = {("tcp.md", "standstills"): table_of_standstills, ("tcp.md", "in Linux"): table_of_linux}

@@ -134,6 +134,9 @@ impl TcpSender {
             self.window.cwnd = self.window.segment;
         } else {
             self.rtt.sample(now - opening.sent);
+            if let Some(rack) = &mut self.rack {
+                rack.measured(now, now - opening.sent);
+            }
             if let Some(model) = self.control.model() {
                 model.opened(now, now - opening.sent, self.window.cwnd);
             }
