@@ -175,6 +175,7 @@ def tcp(dice: Dice) -> Table:
         ),
         "initial_window": lambda: dice.whole(1, 40),
         "min_rto": lambda: dice.span(0.01, 2),
+        "recovery": lambda: dice.pick("rack", "rfc6675"),
         "delayed_ack": lambda: True,
         "handshake": lambda: False,
         "options": lambda: False,
@@ -187,6 +188,9 @@ def tcp(dice: Dice) -> Table:
     if table.get("algorithm") == "bbr":
         # refused: BBR does not answer marks
         table.pop("ecn", None)
+    if table.get("algorithm") in {"tahoe", "reno", "newreno"}:
+        # refused: they have no SACK
+        table.pop("recovery", None)
     return table
 
 

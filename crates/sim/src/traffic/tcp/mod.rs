@@ -9,7 +9,7 @@
 //!   in ns-2), SACK-based recovery of RFC 6675 with the options of RFC 2018, CUBIC of RFC 9438 (on top of
 //!   RFC 6675 or RACK; with Linux's HyStart, a setting), limited transmit of RFC 3042, the initial
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
-//! - by [`TcpSettings::recovery`] losses found by time and by probes (RACK-TLP, RFC 8985), with D-SACK (RFC 2883) and
+//! - by the setting `recovery` losses found by time and by probes (RACK-TLP, RFC 8985), with D-SACK (RFC 2883) and
 //!   proportional rate reduction (RFC 6937), as in Linux;
 //! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing;
 //! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an acknowledgement for each packet it is as exact as AccECN's counters;
