@@ -29,6 +29,7 @@ from rich.progress import track
 from support import environment, jain
 from tidegate import Run
 from tidegate.shell._judging import verdict
+from tidegate.show.view import Floats
 
 RECORD = Path(__file__).parent / "kept" / "linux-tcp.csv"
 DISCIPLINES = ("pie", "codel", "fq-codel", "drop-tail")
@@ -117,6 +118,7 @@ def measure(algorithm: str, flows: int, discipline: str, number: int) -> dict[st
         state, why = verdict(json.loads((folder / "out" / "session.json").read_text("utf-8")))
     for reason in why:
         print(f"{algorithm} {flows} {discipline} is noisy: {reason}", file=sys.stderr)
+    begin = np.asarray(BIN * np.arange(bins.shape[1]), float)
     rates = bins[:, round(WARMUP / BIN) :].sum(axis=1) * 8 / (SECONDS - WARMUP)
     sent = [flow for flow in metrics["flows"] if flow["flow"].startswith("A")]
     packets = [flow["packets_received"] for flow in sent]
@@ -128,7 +130,7 @@ def measure(algorithm: str, flows: int, discipline: str, number: int) -> dict[st
         "discipline": discipline,
         "run": str(number),
         "state": state,
-        "longest_s": ";".join(f"{_longest(row):.1f}" for row in bins),
+        "longest_s": ";".join(f"{longest_standstill(begin, row):.1f}" for row in bins),
         # of data in segments of 1448 bytes, for Linux's have time stamps
         "goodput": f"{rates.sum() / (MBPS * 1e6 * 1448 / 1500):.4f}",
         "jain": f"{jain(list(rates)):.4f}",
@@ -137,9 +139,13 @@ def measure(algorithm: str, flows: int, discipline: str, number: int) -> dict[st
     }
 
 
-def _longest(row: np.ndarray) -> float:
-    alive = np.flatnonzero(row > 0)
-    return float(np.diff(np.append(alive, len(row) - 1)).max() * BIN) if len(alive) else SECONDS
+def longest_standstill(begin: Floats, goodput: Floats) -> float:
+    """The longest time between two bins with goodput, from the beginning of one to that of the next or of the last bin.
+
+    `begin` (s) are the beginnings of the bins; without any goodput it is the time from the first to the last.
+    """
+    alive = begin[goodput > 0]
+    return float(np.diff(np.append(alive if len(alive) else begin[:1], begin[-1])).max())
 
 
 def _toml(value: object) -> str:

@@ -46,18 +46,15 @@ def standstills(
     metrics = [done.metrics(f"f{n}") for n in range(flows)]
     rates = [flow["goodput_bps"] for flow in metrics]
     return {
-        "longest": [_longest(*view.curve(done, "series", "flow", f"f{n}", "goodput_bps")) for n in range(flows)],
+        "longest": [
+            linux_tcp.longest_standstill(*view.curve(done, "series", "flow", f"f{n}", "goodput_bps"))
+            for n in range(flows)
+        ],
         "goodput": sum(rates) / (mbps * 1e6 * PAYLOAD),
         "jain": jain(rates),
         "wait": float(np.mean([flow["queueing_delay_ms_mean"] for flow in metrics])),
         "drops": done.summary["links"][0]["dropped_queue"],
     }
-
-
-def _longest(begin: view.Floats, goodput: view.Floats) -> float:
-    """The longest time between two bins with goodput, from the beginning of one to that of the next."""
-    alive = begin[goodput > 0]
-    return float(np.diff(np.append(alive, begin[-1])).max())
 
 
 HEAD = ("longest, s", "over 2 s, %", "over 5 s, %", "goodput", "Jain", "wait, ms", "drops")

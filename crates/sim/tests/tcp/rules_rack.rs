@@ -17,6 +17,11 @@ fn ms(millis: i64) -> Time {
     Time::from_millis(millis)
 }
 
+/// An acknowledgement up to `ack` with this window, both in segments.
+fn header(ack: u32, window: u32) -> TcpBody {
+    TcpBody { ack: ack * MSS, window: (window * MSS) as u16, flags: TcpBody::ACK, ..TcpBody::default() }
+}
+
 /// A sender whose first ten segments left at 0 s and are acknowledged one by one up to `ack` at 100 ms; it has a round
 /// trip of 100 ms. Returns it without the segments that it has sent.
 fn after(ack: u32, settings: TcpSettings) -> Bench<TcpSender> {
@@ -70,16 +75,11 @@ fn a_probe_is_new_data_where_there_are_any() {
 fn a_loss_that_the_probe_repaired_halves_the_window() {
     let sent = |answer: fn(&mut Bench<TcpSender>)| {
         let mut end = after(0, TcpSettings { receive_window: 60_000, ..rack() });
-        let window = |segments: u32| TcpBody {
-            window: (segments * MSS) as u16,
-            flags: TcpBody::ACK,
-            ..TcpBody::default()
-        };
         // the receiver's window is full: the probe is the last segment again
-        end.header(TcpBody { ack: MSS, ..window(9) });
+        end.header(header(1, 9));
         assert_eq!((end.wait_for_packet(), end.segments()), (ms(302), vec![9]));
         end.now = ms(402);
-        end.header(TcpBody { ack: 10 * MSS, ..window(60) });
+        end.header(header(10, 60));
         assert!(end.segments().len() >= 10);
         answer(&mut end);
         end.now = ms(502);
@@ -87,20 +87,12 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
         end.segments().len()
     };
     assert_eq!(sent(|_| {}), 0);
-    assert_eq!(
-        sent(|end| end.header(TcpBody {
-            ack: 10 * MSS,
-            window: 60_000,
-            flags: TcpBody::ACK,
-            ..TcpBody::default()
-        })),
-        2
-    );
+    assert_eq!(sent(|end| end.header(header(10, 60))), 2);
     assert_eq!(sent(|end| end.ack_with(10, &[(9, 10)])), 2);
     assert_eq!(sent(|end| end.ack_with(10, &[(8, 9)])), 0, "another segment's copy");
     // the D-SACK comes with the acknowledgement of what follows
     let mut end = after(0, TcpSettings { receive_window: 60_000, ..rack() });
-    end.header(TcpBody { ack: MSS, window: 9000, flags: TcpBody::ACK, ..TcpBody::default() });
+    end.header(header(1, 9));
     end.wait_for_packet();
     end.ack(10);
     end.segments();

@@ -9,6 +9,10 @@ fn delayed() -> TcpSettings {
     TcpSettings { delayed_ack: Some(Span::from_millis(200)), ..TcpSettings::default() }
 }
 
+fn blocks_of(packet: &tidegate_core::Packet) -> Vec<(u32, u32)> {
+    packet.sack().into_iter().flatten().copied().filter(|(start, end)| start != end).collect()
+}
+
 fn acks(sent: Vec<(TcpBody, tidegate_core::Packet)>) -> Vec<u32> {
     sent.iter().map(|(body, _)| body.ack).collect()
 }
@@ -60,9 +64,7 @@ fn sack_blocks_are_those_of_rfc_2018() {
     let mut data = |sequence| {
         end.data(sequence, 500);
         let (body, packet) = end.sent().pop().unwrap();
-        let blocks: Vec<_> =
-            packet.sack().into_iter().flatten().copied().filter(|(start, end)| start != end).collect();
-        (body.ack, blocks, packet.size)
+        (body.ack, blocks_of(&packet), packet.size)
     };
     // the first is lost
     assert_eq!(data(5500), (5000, vec![(5500, 6000)], 40 + 12));
@@ -89,10 +91,7 @@ fn copies_come_first_among_the_blocks() {
         let mut end = receiver(&settings);
         let mut data = |sequence| {
             end.data(sequence, 500);
-            let (_, packet) = end.sent().pop().unwrap();
-            let blocks: Vec<_> =
-                packet.sack().into_iter().flatten().copied().filter(|(start, end)| start != end).collect();
-            blocks
+            blocks_of(&end.sent().pop().unwrap().1)
         };
         let copy = |block| Some(block).filter(|_| tells);
         assert!(data(0).is_empty());

@@ -12,7 +12,8 @@
 //! - by the setting `recovery` losses found by time and by probes (RACK-TLP, RFC 8985), with D-SACK (RFC 2883) and
 //!   proportional rate reduction (RFC 6937), as in Linux;
 //! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing;
-//! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an acknowledgement for each packet it is as exact as AccECN's counters;
+//! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an
+//!   acknowledgement for each packet it is as exact as AccECN's counters;
 //! - ECN of RFC 3168, if both ends use it;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - no growth of a window that was not in use (RFC 7661 section 4.3, in its simplest form).
@@ -208,7 +209,7 @@ impl TcpSettings {
     }
 
     /// The way in which losses are repaired.
-    fn recovery(&self) -> Recovery {
+    fn loss_recovery(&self) -> Recovery {
         match self.recovery {
             None => self.variant.algorithm().recovery,
             Some(SackRecovery::Rack) => Recovery::Rack,
@@ -218,7 +219,7 @@ impl TcpSettings {
 
     /// The estimator of the round trip at the beginning of a connection.
     fn round_trip(&self) -> RoundTrip {
-        let is_linux = self.recovery() == Recovery::Rack;
+        let is_linux = self.loss_recovery() == Recovery::Rack;
         let min = self.min_rto.unwrap_or(if is_linux { LINUX_MIN_RTO } else { MIN_RTO });
         // Linux bounds the variation's share and not the sum (`tcp_rtt_estimator`)
         let granularity = if is_linux { min.max(self.granularity) } else { self.granularity };
@@ -234,7 +235,7 @@ impl TcpSettings {
     /// The options of a SYN of an end with the window scale `scale`.
     fn opening(&self, scale: u8) -> Option<Opening> {
         let opening =
-            Opening { segment: Some(self.segment), scale: Some(scale), sack: self.recovery().uses_sack() };
+            Opening { segment: Some(self.segment), scale: Some(scale), sack: self.variant.uses_sack() };
         self.options.then_some(opening)
     }
 

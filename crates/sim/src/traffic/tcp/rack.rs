@@ -370,7 +370,7 @@ impl TcpSender {
         Some(sample.latest)
     }
 
-    /// Handles what an acknowledgement up to `ack` tells of losses; `advances` if it acknowledges new data.
+    /// Handles what an acknowledgement up to `ack` tells of losses, with RACK; `advances` if it acknowledges new data.
     pub(super) fn repair(&mut self, now: Time, ack: u64, advances: bool, duplicate: Duplicate) {
         let Some(rack) = &mut self.rack else { return };
         let delivered = rack.take_delivered();
@@ -380,9 +380,6 @@ impl TcpSender {
         }
         let more_lost = self.detect_losses(now);
         self.limit(delivered, advances && !more_lost);
-        if advances {
-            self.schedule_probe(now);
-        }
     }
 
     /// Marks what is lost by now, and begins to repair it. Returns whether anything was marked.

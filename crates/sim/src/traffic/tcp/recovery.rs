@@ -96,11 +96,14 @@ impl TcpSender {
             // RFC 5681 section 2
             self.duplicate(now, out);
         }
-        if self.rack.is_some() {
-            self.repair(now, ack, advances, duplicate);
-        }
+        self.repair(now, ack, advances, duplicate);
         self.model(now, prior_in_flight, rtt);
+        let max = self.flight.max();
         self.fill(now, out);
+        if advances && self.flight.max() == max {
+            // with new data the probe's timer has begun anew
+            self.schedule_probe(now);
+        }
     }
 
     /// Updates the model of the path, if there is one, with this acknowledgement.

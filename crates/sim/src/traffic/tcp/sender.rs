@@ -135,7 +135,7 @@ impl TcpSender {
         settings.check()?;
         let application = Application::new(&settings, &name, seed);
         let Algorithm { control, .. } = settings.variant.algorithm();
-        let recovery = settings.recovery();
+        let recovery = settings.loss_recovery();
         let mut control = control(&settings, settings.start);
         Ok(Self {
             flow,
