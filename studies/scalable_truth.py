@@ -52,7 +52,7 @@ def dctcp(flows: int, mbps: int, threshold: int, seed: int) -> Sequence[float]:
     link = {"name": "link", "capacity": f"{mbps}Mbps", "delay": "20ms", "discipline": step}
     summary = _summary(
         seed,
-        [{"name": f"tcp-{n}", "tcp": {"algorithm": "dctcp", "delayed_ack": False}} for n in range(flows)],
+        [{"name": f"tcp-{n}", "tcp": {"algorithm": "dctcp", "recovery": "rfc6675"}} for n in range(flows)],
         duration=f"{TO_S}s",
         warmup=f"{FROM_S}s",
         sending_jitter="off",

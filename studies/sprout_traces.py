@@ -142,10 +142,9 @@ def _link(name: str, ends: str, file: str) -> Link:
 
 def _flow(scheme: str) -> Flow:
     if scheme == "cubic":
-        # Linux of 2012 advertised half of its largest buffer of 6 MiB (tcp_adv_win_scale = 1)
-        return Flow(
-            name="subject", from_="a", to="b", tcp=Tcp(receive_window="3145728B", handshake=False, hystart=False)
-        )
+        # Linux of 2012 advertised half of its largest buffer of 6 MiB (tcp_adv_win_scale = 1), and had no RACK
+        tcp = Tcp(recovery="rfc6675", receive_window="3145728B", handshake=False, hystart=False)
+        return Flow(name="subject", from_="a", to="b", tcp=tcp)
     # always something to send; and receiver reports as seldom as RFC 3550's default, which follows from no rate
     video: Any = {"source": "greedy", "min": "30kbps", "max": "50Mbps"}
     return Flow(

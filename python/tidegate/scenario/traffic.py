@@ -109,8 +109,8 @@ class Tcp(Model):
     recovery: Literal["rack", "rfc6675"] | None = None
     """Way in which an algorithm with selective acknowledgements repairs losses. rack is RACK-TLP with proportional
     rate reduction (RFC 8985, RFC 6937), as in Linux: by the times at which segments left, with a probe where
-    acknowledgements stay away. rfc6675, the default, counts the segments that arrived after a hole, as ns-2 and ns-3
-    do."""
+    acknowledgements stay away; the default of cubic, bbr, dctcp and prague. rfc6675, the default of sack, counts the
+    segments that arrived after a hole, as ns-2 and ns-3 do."""
     workload: Workload = "long"
     """Data that the connection carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10

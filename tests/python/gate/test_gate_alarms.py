@@ -78,17 +78,15 @@ def test_five_hundred_changes_that_change_nothing_but_luck_alarm_in_two_per_cent
     assert len({number for number, *_ in alarms}) <= 10
     # they do change runs, and cost so many runs, to three standard errors
     assert part_that_differs(bank, "5.6", NULLS[0], NULLS[1]) > 0.9
-    assert fmean(runs[True]) == pytest.approx(103, abs=6)
-    assert fmean(runs[False]) == pytest.approx(202, abs=5)
-    # in 5.6 nothing is repaired: when the first packet is lost is luck, and from then on the picture stands
-    pictures = ("5.6", "without_picture_s")
-    assert undecided[True][pictures] == pytest.approx(94, abs=23)
-    assert sum(undecided[True].values()) - undecided[True][pictures] < 15
-    assert undecided[False][pictures] == pytest.approx(179, abs=21)
-    assert 225 < max(count for (case, _), count in undecided[False].items() if case == "cell") <= 250
-    stands = [value for value in bank["5.6", NULLS[0]]["worst without_picture_s"] if value is not None]
-    assert 4 < min(stands) < 6
-    assert 95 < max(stands) < 105
+    assert fmean(runs[True]) == pytest.approx(55, abs=6)
+    assert fmean(runs[False]) == pytest.approx(160, abs=5)
+    assert sum(undecided[True].values()) < 15
+    assert {case for case, _ in undecided[False]} == {"cell"}
+    assert 225 < max(undecided[False].values()) <= 250
+    # in 5.6 nothing is repaired: TCP has filled the queue when the call comes, and from the first loss on the picture stands
+    stands = sorted(value for value in bank["5.6", NULLS[0]]["worst without_picture_s"] if value is not None)
+    assert 4 < stands[0] < 7
+    assert 110 < stands[len(stands) // 4] < stands[-1] < 114
 
 
 def test_a_true_change_of_12_per_cent_beside_tcp_is_caught_in_95_of_100(bank: Bank) -> None:

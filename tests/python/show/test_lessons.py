@@ -137,7 +137,7 @@ def test_turns_give_a_half_and_one_short_queue_gives_a_short_delay() -> None:
         fair = played("queue-management", controller)
         assert delay(fair, 30, 60) < 50
         assert 1.6 < rate(fair, 30, 60) < 2.1
-    for discipline, low, high in (("codel", 1.6, 2.1), ("pie", 0.5, 0.9)):
+    for discipline, low, high in (("codel", 1.6, 2.4), ("pie", 0.6, 1.0)):
         shared = played("queue-management", "gcc", links__downlink__discipline=discipline)
         assert delay(shared, 30, 60) < 50
         assert low < rate(shared, 30, 60) < high

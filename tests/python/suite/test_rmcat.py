@@ -183,10 +183,11 @@ def test_flows_of_5_5_have_the_delays_of_the_rfc_in_their_order_of_coming() -> N
 
 
 def tcp_is_that_of_rfc_5681(flow: dict[str, Any]) -> None:
-    """Reno without SACK, IW of three segments (section 3.1), acknowledgements of every second one (section 4.2)."""
+    """Reno's window, IW of three segments (section 3.1), acknowledgements of every second one (section 4.2); losses by
+    RACK-TLP, as section 4.3 allows."""
     tcp = flow["kind"]["tcp"]
-    assert (tcp["algorithm"], tcp["initial_window"], tcp["delayed_ack"]) == ("reno", 3, True)
-    assert tcp["min_rto"] is None  # the 1 s of RFC 6298 section 2.4, as for all without SACK
+    assert (tcp["algorithm"], tcp["recovery"]) == ("sack", "rack")
+    assert (tcp["initial_window"], tcp["delayed_ack"], tcp["min_rto"]) == (3, True, None)
 
 
 def test_5_6_has_one_long_tcp_all_the_time() -> None:
@@ -291,7 +292,7 @@ def test_queues_in_brackets_are_what_they_say(name: str, queue: int) -> None:
     ir = suite_case(f"{name},queue.time={queue}ms")
     assert link(ir, "bottleneck")["settings"]["queue"]["time"] == queue * MS
     (tcp,) = of_kind(ir, "tcp")
-    assert tcp["kind"]["tcp"]["algorithm"] == ("cubic" if "cubic" in name else "reno")
+    assert tcp["kind"]["tcp"]["algorithm"] == ("cubic" if "cubic" in name else "sack")
     assert times(tcp) == (0, 119)
     assert [times(flow) for flow in of_kind(ir, "media")] == [(5, 119)]
 

@@ -182,7 +182,11 @@ def test_a_call_against_cubic() -> None:
     # with 300 ms CUBIC's queue grows by 120 ms in some 4 s: 0.03 ms a ms, over-use for every filter
     for preset in PRESETS:
         row = rows("tcp")[f"{preset}, cubic, 300ms"]
-        between(30, row["call 90-150 s (kb/s)"], 2000 / 3, f"{preset} gives way to what fills the queue")
+        if preset == DRAFT:
+            between(0.95 * 2000, row["call 90-150 s (kb/s)"], 2000, "blind: a full queue has no trend")
+            between(2, row["call's loss (%)"], 10, "the band where the loss part holds")
+        else:
+            between(30, row["call 90-150 s (kb/s)"], 2000 / 3, f"{preset} gives way to what fills the queue")
     # the draft's threshold as printed is not exceeded by any of this: it is loss-based in effect, between 2 and 10 %
     row = rows("tcp")["draft-02,num_deltas_cap=1, cubic, 300ms"]
     between(0.9 * 2000, row["call 90-150 s (kb/s)"], 2000, "as printed nothing of the link is left to TCP")

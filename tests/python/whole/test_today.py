@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 import pytest
 
 import today
@@ -75,11 +77,14 @@ def test_a_managed_queue_keeps_a_call_beside_a_backup_short_and_alive() -> None:
         if name not in ("fq-codel-home", "pie-cable"):
             continue
         managed, deep = (
-            run(Scenario.load(name, dict(changes)), record="summary").metrics() for changes in ({}, beside.instead)
+            [run(Scenario.load(name, dict(changes)), seed, "summary").metrics() for seed in range(1, 6)]
+            for changes in ({}, beside.instead)
         )
-        assert managed["one_way_delay_ms_p95"] < 75, name
-        assert deep["one_way_delay_ms_p95"] > 250, name
-        assert managed["receive_rate_bps"] > 1.4 * deep["receive_rate_bps"], name
+        assert max(one["one_way_delay_ms_p95"] for one in managed) < 75, name
+        assert min(one["one_way_delay_ms_p95"] for one in deep) > 250, name
+        # the backup is there for half of the time, in which the plain queue leaves the call half of its rate or less
+        ratio = fmean(one["receive_rate_bps"] for one in managed) / fmean(one["receive_rate_bps"] for one in deep)
+        assert 1.3 < ratio < 2, name
 
 
 def test_what_the_page_says_of_managed_queues() -> None:
@@ -101,7 +106,7 @@ def test_what_the_page_says_of_managed_queues() -> None:
     assert fair.mean("tfrc", "frame_delay_ms_p95") == pytest.approx(250, abs=50)
     assert 0.95 * 2.5e6 < fair.mean("tfrc", "receive_rate_bps") < 2.5e6
     assert 2.2e6 < short.mean("gcc", "receive_rate_bps") < 2.5e6
-    assert 0.15e6 < short.mean("gcc-remb", "receive_rate_bps") < 0.31e6
+    assert 0.25e6 < short.mean("gcc-remb", "receive_rate_bps") < 0.45e6
 
 
 def test_bbr_next_door_keeps_the_queue_short() -> None:

@@ -3,7 +3,7 @@
 use crate::harness::{Dumbbell, Result};
 use std::collections::BTreeMap;
 use tidegate_core::{Rate, Span, Stream, Time};
-use tidegate_sim::traffic::tcp::{RttSampling, TcpSettings, Variant, Workload};
+use tidegate_sim::traffic::tcp::{RttSampling, SackRecovery, TcpSettings, Variant, Workload};
 
 pub(crate) type Row = BTreeMap<String, String>;
 
@@ -48,8 +48,11 @@ pub(crate) fn variant(row: &Row) -> Option<Variant> {
 pub(crate) fn simulate(row: &Row) -> Option<Result> {
     let ns2 = row["tool"] == "ns-2";
     let bytes = number(row, "bytes") as u64;
+    let variant = variant(row)?;
     let settings = TcpSettings {
-        variant: variant(row)?,
+        variant,
+        // neither simulator finds losses by time
+        recovery: variant.uses_sack().then_some(SackRecovery::Rfc6675),
         initial_window: number(row, "iw") as u32,
         delayed_ack: (row["delack"] == "1").then(|| Span::from_millis(100)),
         min_rto: Some(Span::from_secs_f64(number(row, "min_rto_s"))),

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, MSS, established, sender};
 use tidegate_core::datagram::{Opening, TcpBody};
 use tidegate_core::{Span, Time};
-use tidegate_sim::traffic::tcp::{TcpSender, TcpSettings, Variant, Workload};
+use tidegate_sim::traffic::tcp::{SackRecovery, TcpSender, TcpSettings, Variant, Workload};
 
 fn settings_of(variant: Variant) -> TcpSettings {
     TcpSettings { variant, ..established() }
@@ -188,8 +188,15 @@ fn sack_rescues_the_tail() {
 /// RFC 6298 section 5.5: 1, 2, 4 s and so on, always the first segment, until a measurement.
 #[test]
 fn timeouts_back_off() {
-    for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic] {
-        let mut end = sender(settings_of(variant));
+    let by_count = Some(SackRecovery::Rfc6675);
+    for (variant, recovery) in [
+        (Variant::Tahoe, None),
+        (Variant::Reno, None),
+        (Variant::NewReno, None),
+        (Variant::Sack, None),
+        (Variant::Cubic, by_count),
+    ] {
+        let mut end = sender(TcpSettings { recovery, ..settings_of(variant) });
         end.segments();
         let fired: Vec<_> = (0..7)
             .map(|_| {

@@ -78,7 +78,11 @@ class Network:
             "back": {"capacity": "infinite", "delay": f"{self.rtt_ms}ms", "discipline": "drop-tail"},
         }
         prague = [
-            {"name": f"prague-{n}", "start": f"{200 * (n + 1)}ms", "tcp": {"algorithm": "prague"}}
+            {
+                "name": f"prague-{n}",
+                "start": f"{200 * (n + 1)}ms",
+                "tcp": {"algorithm": "prague", "recovery": "rfc6675"},
+            }
             for n in range(self.prague)
         ]
         return Scenario.from_dict(

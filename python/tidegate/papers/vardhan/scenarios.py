@@ -116,8 +116,13 @@ def _flow(name: str, ends: tuple[str, str], start: str, **kind: Any) -> Flow:
 
 
 def ns2_tcp(algorithm: str, window: int, min_rto: str = "200ms") -> Tcp:
-    """ns-2's TCP agent: window in packets, two packets at first, an ACK for each, minimum timeout of 0.2 s, a SYN."""
+    """ns-2's TCP agent: window in packets, two packets at first, an ACK for each, minimum timeout of 0.2 s, a SYN.
+
+    Where it uses SACK, it finds losses by the number of duplicates.
+    """
     keys: dict[str, Any] = {"initial_window": 2, "options": False, "hystart": False, "packet_size": TCP_PACKET}
+    if algorithm in ("sack", "cubic"):
+        keys["recovery"] = "rfc6675"
     return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", min_rto=min_rto, **keys)
 
 
@@ -230,7 +235,7 @@ def video_tfrc(until: str, *, like_ns2: bool = True) -> Scenario:
 
 def unequal_round_trips(sending_jitter: str, starts: tuple[str, str]) -> Scenario:
     """Scenario of two TCP flows with round trips of 40 and 120 ms over 10 Mb/s; seconds 20 to 600 count."""
-    tcp = Tcp(algorithm="cubic", handshake=False, hystart=False)
+    tcp = Tcp(algorithm="cubic", recovery="rfc6675", handshake=False, hystart=False)
     return Scenario(
         name="vardhan-phases",
         duration="600s",

@@ -62,20 +62,20 @@ impl Variant {
             Self::Reno => Algorithm::new(Recovery::Reno, reno),
             Self::NewReno => Algorithm::new(Recovery::NewReno, reno),
             Self::Sack => Algorithm::new(Recovery::Rfc6675, reno),
-            Self::Cubic => Algorithm::new(Recovery::Rfc6675, |settings, _| {
+            Self::Cubic => Algorithm::new(Recovery::Rack, |settings, _| {
                 Box::new(Cubic::new(settings.fast_convergence, settings.hystart))
             }),
             Self::Bbr => Algorithm {
                 no_ecn: Some("BBR version 1 does not respond to marks"),
-                ..Algorithm::new(Recovery::Rfc6675, |settings, now| Box::new(Bbr::new(settings, now)))
+                ..Algorithm::new(Recovery::Rack, |settings, now| Box::new(Bbr::new(settings, now)))
             },
             Self::Dctcp => Algorithm {
                 scalable: Some(Ecn::Ect0),
-                ..Algorithm::new(Recovery::Rfc6675, |_, _| Box::new(Scalable::new(false)))
+                ..Algorithm::new(Recovery::Rack, |_, _| Box::new(Scalable::new(false)))
             },
             Self::Prague => Algorithm {
                 scalable: Some(Ecn::Ect1),
-                ..Algorithm::new(Recovery::Rfc6675, |_, _| Box::new(Scalable::new(true)))
+                ..Algorithm::new(Recovery::Rack, |_, _| Box::new(Scalable::new(true)))
             },
         }
     }

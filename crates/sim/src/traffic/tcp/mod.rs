@@ -116,7 +116,8 @@ pub enum RttSampling {
 pub struct TcpSettings {
     /// Loss recovery and growth.
     pub variant: Variant,
-    /// The way in which a variant with selective acknowledgements finds and repairs losses; `None`: RFC 6675.
+    /// The way in which a variant with selective acknowledgements finds and repairs losses. `None`: RFC 6675 with SACK,
+    /// and RACK with the other ones.
     pub recovery: Option<SackRecovery>,
     /// Bytes of data in a full segment (SMSS).
     pub segment: u16,
