@@ -139,6 +139,13 @@ fn every_file_arrives_whole() {
     assert!((100..300).contains(&disordered));
 }
 
+/// A timeout while the pacer held the segment back, and an acknowledgement that closed the window before it let it go:
+/// the timer did not run any more.
+#[test]
+fn a_timeout_that_the_pacer_delays_leaves_the_timer_running() {
+    run(4132);
+}
+
 #[test]
 #[ignore = "half a minute in the dev profile"]
 fn every_file_arrives_whole_often() {
