@@ -94,6 +94,10 @@ Workload = Annotated[Literal["long"] | FileTransfer | Web, OneOf('"long", or a t
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
 _WIDEST_WINDOW = Size(65_535 << 14)  # bytes, RFC 7323 section 2.3
 _LONGEST_RTO = Duration(60 * 10**9)  # RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
+_WITHOUT_ECN = {
+    "bbr": "whose version 1 does not react to marks",
+    "bbr3": "whose draft specifies no reaction to marks",
+}
 
 
 class Tcp(Model):
@@ -103,14 +107,15 @@ class Tcp(Model):
 
         def __init__(self, /, **keys: Any) -> None: ...
 
-    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"] = "cubic"
-    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, with pacing. dctcp (RFC
-    8257) and prague (for L4S, RFC 9331) react to the share of marked packets, and their data are always ECN-capable."""
+    algorithm: Literal["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "bbr3", "dctcp", "prague"] = "cubic"
+    """Congestion control (RFC 8868 section 5.1 encourages CUBIC). bbr is version 1, with pacing, and bbr3 is version 3
+    (draft-ietf-ccwg-bbr), which reacts to losses, too. dctcp (RFC 8257) and prague (for L4S, RFC 9331) react to the
+    share of marked packets, and their data are always ECN-capable."""
     recovery: Literal["rack", "rfc6675"] | None = None
     """Way in which an algorithm with selective acknowledgements repairs losses. rack is RACK-TLP with proportional
     rate reduction (RFC 8985, RFC 6937), as in Linux: by the times at which segments left, with a probe where
-    acknowledgements stay away; the default of cubic, bbr, dctcp and prague. rfc6675, the default of sack, counts the
-    segments that arrived after a hole, as ns-2 and ns-3 do."""
+    acknowledgements stay away; the default of cubic, bbr, bbr3, dctcp and prague. rfc6675, the default of sack, counts
+    the segments that arrived after a hole, as ns-2 and ns-3 do."""
     workload: Workload = "long"
     """Data that the connection carries."""
     initial_window: Annotated[int, Field(ge=1, le=1000)] = 10
@@ -147,13 +152,14 @@ class Tcp(Model):
             message = f'found "{self.receive_window}"; expected at least packet_size ({self.packet_size})'
             yield Problem((*path, "receive_window"), message)
         if self.recovery and self.algorithm in ("tahoe", "reno", "newreno"):
-            wanted = "an algorithm with selective acknowledgements (sack, cubic, bbr, dctcp, prague), or no recovery"
+            wanted = (
+                "an algorithm with selective acknowledgements (sack, cubic, bbr, bbr3, dctcp, prague), or no recovery"
+            )
             message = f'found "{self.recovery}" with {self.algorithm}; expected {wanted}'
             yield Problem((*path, "recovery"), message)
-        if self.ecn and self.algorithm == "bbr":
-            yield Problem(
-                (*path, "ecn"), "found true with bbr, whose version 1 does not react to marks; expected false"
-            )
+        if self.ecn and self.algorithm in _WITHOUT_ECN:
+            message = f"found true with {self.algorithm}, {_WITHOUT_ECN[self.algorithm]}; expected false"
+            yield Problem((*path, "ecn"), message)
         if self.min_rto is not None:
             yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
 

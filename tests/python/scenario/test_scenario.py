@@ -513,15 +513,21 @@ def test_a_default_that_was_written_is_written_again(media: dict[str, Any], said
     assert f"{said} = " not in made(without).to_toml()
 
 
-def test_bbr_answers_no_marks_and_says_so() -> None:
-    with pytest.raises(ScenarioError, match=r"flows\.tcp\.tcp\.ecn: found true with bbr.*expected false"):
+@pytest.mark.parametrize("version", ["bbr", "bbr3"])
+def test_bbr_answers_no_marks_and_says_so(version: str) -> None:
+    with pytest.raises(
+        ScenarioError, match=rf"flows\.tcp\.tcp\.ecn: found true with {version}, whose .*expected false"
+    ):
         Scenario.from_dict(
             {
                 "duration": "4s",
                 "links": [{"delay": "5ms"}],
-                "flows": [{"name": "tcp", "tcp": {"algorithm": "bbr", "ecn": True}}],
+                "flows": [{"name": "tcp", "tcp": {"algorithm": version, "ecn": True}}],
             }
         )
+
+
+def test_other_algorithms_answer_marks() -> None:
     for algorithm in ("cubic", "dctcp", "prague"):
         Scenario.from_dict(
             {"duration": "4s", "links": [{"delay": "5ms"}], "flows": [{"tcp": {"algorithm": algorithm, "ecn": True}}]}

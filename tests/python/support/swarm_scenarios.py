@@ -168,7 +168,7 @@ def media(dice: Dice, end: float) -> Table:
 
 def tcp(dice: Dice) -> Table:
     draws: dict[str, Callable[[], Any]] = {
-        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic", "bbr", "dctcp", "prague"),
+        "algorithm": lambda: dice.pick("tahoe", "reno", "newreno", "sack", "cubic", "bbr", "bbr3", "dctcp", "prague"),
         "workload": lambda: dice.pick(
             {"file": dice.size(1, 500_000)},
             {"web": {"min": "1kB", "max": dice.size(2000, 90_000), "idle": dice.span(0.01, 2)}},
@@ -185,7 +185,7 @@ def tcp(dice: Dice) -> Table:
     }
     # a wide window over a link without a limit makes millions of packets a second
     table = dice.some({"receive_window": dice.size(3000, 200_000)}, 0.4, **draws)
-    if table.get("algorithm") == "bbr":
+    if table.get("algorithm") in {"bbr", "bbr3"}:
         # refused: BBR does not answer marks
         table.pop("ecn", None)
     if table.get("algorithm") in {"tahoe", "reno", "newreno"}:

@@ -62,6 +62,8 @@ fn settings(luck: &mut Stream) -> (TcpSettings, u64) {
         (Variant::Sack, Some(SackRecovery::Rack)),
         (Variant::Cubic, Some(SackRecovery::Rack)),
         (Variant::Bbr, Some(SackRecovery::Rack)),
+        (Variant::Bbr3, None),
+        (Variant::Bbr3, Some(SackRecovery::Rfc6675)),
     ];
     let (variant, recovery) = variants[luck.below(variants.len() as u64) as usize];
     let segment = [100, 536, 1460][luck.below(3) as usize];

@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod bbr;
+mod bbr3;
 mod bench;
 mod ecn;
 mod fuzz;

@@ -1,6 +1,7 @@
 //! The algorithms of congestion control.
 
 use super::bbr::Bbr;
+use super::bbr3::Bbr3;
 use super::cubic::Cubic;
 use super::reno::Reno;
 use super::scalable::Scalable;
@@ -68,6 +69,10 @@ impl Variant {
             Self::Bbr => Algorithm {
                 no_ecn: Some("BBR version 1 does not respond to marks"),
                 ..Algorithm::new(Recovery::Rack, |settings, now| Box::new(Bbr::new(settings, now)))
+            },
+            Self::Bbr3 => Algorithm {
+                no_ecn: Some("the draft of BBR version 3 specifies no response to marks (section 3.7)"),
+                ..Algorithm::new(Recovery::Rack, |settings, now| Box::new(Bbr3::new(settings, now)))
             },
             Self::Dctcp => Algorithm {
                 scalable: Some(Ecn::Ect0),

@@ -8,12 +8,16 @@ use tidegate_core::{Span, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Snapshot {
     /// Bytes delivered by then, and the time of their last acknowledgement (P.delivered, P.delivered_time).
-    delivered: u64,
-    delivered_at: Time,
+    pub(super) delivered: u64,
+    pub(super) delivered_at: Time,
     /// Departure of the first segment of its flight (P.first_sent_time).
-    first_sent: Time,
+    pub(super) first_sent: Time,
     /// Whether the application had less to send than the window allowed then (P.is_app_limited).
-    app_limited: bool,
+    pub(super) app_limited: bool,
+    /// Bytes counted as lost by then, and bytes under way including the segment (P.lost, P.tx_in_flight of
+    /// draft-ietf-ccwg-bbr section 4.1.2.1.2).
+    pub(super) lost: u64,
+    pub(super) tx_in_flight: u64,
 }
 
 /// The delivery state of one connection (draft section 3.1).
@@ -56,8 +60,9 @@ impl Delivery {
         self.app_limited > 0
     }
 
-    /// Takes the snapshot for a segment that leaves at `sent`; `idle` if no other segment is under way.
-    pub(super) fn sent(&mut self, sent: Time, idle: bool) -> Snapshot {
+    /// Takes the snapshot for a segment that leaves at `sent`; `idle` if no other segment is under way. With it
+    /// `in_flight` bytes are under way, and `lost` bytes counted as lost before.
+    pub(super) fn sent(&mut self, sent: Time, idle: bool, lost: u64, in_flight: u64) -> Snapshot {
         if idle {
             (self.first_sent, self.delivered_at) = (sent, sent);
         }
@@ -66,7 +71,14 @@ impl Delivery {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             app_limited: self.app_limited > 0,
+            lost,
+            tx_in_flight: in_flight,
         }
+    }
+
+    /// The state stored with the segment that left last among those of this acknowledgement.
+    pub(super) fn latest(&self) -> Option<Snapshot> {
+        self.latest.map(|(snapshot, _)| snapshot)
     }
 
     /// Counts a segment that was acknowledged or SACKed for the first time.
@@ -127,7 +139,7 @@ mod tests {
     fn rates(first_delayed: u64) -> Vec<f64> {
         let (mut delivery, mut flight) = (Delivery::default(), Flight::new());
         let send = |delivery: &mut Delivery, flight: &mut Flight, now| {
-            let snapshot = delivery.sent(now, flight.is_empty());
+            let snapshot = delivery.sent(now, flight.is_empty(), 0, 0);
             flight.push(now, 0, SIZE as u32, snapshot);
         };
         (0..10).for_each(|_| send(&mut delivery, &mut flight, Time::from_millis(100)));
@@ -161,7 +173,7 @@ mod tests {
         delivery.limited(0);
         let ms = Time::from_millis;
         for n in 0..3 {
-            let snapshot = delivery.sent(ms(n), flight.is_empty());
+            let snapshot = delivery.sent(ms(n), flight.is_empty(), 0, 0);
             flight.push(ms(n), 0, SIZE as u32, snapshot);
         }
         flight.acknowledge(SIZE, |segment| delivery.arrived(ms(10), segment));
@@ -173,6 +185,9 @@ mod tests {
             (2 * SIZE, Span::from_millis(12), 0)
         );
         assert!(sample.app_limited, "the segment left while there was less to send");
-        assert!(!delivery.sent(ms(12), false).app_limited, "and this segment left after that was delivered");
+        assert!(
+            !delivery.sent(ms(12), false, 0, 0).app_limited,
+            "and this segment left after that was delivered"
+        );
     }
 }

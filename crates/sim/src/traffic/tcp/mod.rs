@@ -1,5 +1,5 @@
-//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK, CUBIC, BBR, DCTCP
-//! and Prague.
+//! TCP as cross traffic and as a yardstick: Tahoe, Reno, NewReno, SACK, CUBIC, BBR
+//! (versions 1 and 3), DCTCP and Prague.
 //!
 //! A connection is two nodes, a [`TcpSender`] and a [`TcpReceiver`], joined by any path of other nodes.
 //! Data flows in one direction. It has:
@@ -11,7 +11,8 @@
 //!   windows of RFC 6928 and before, the retransmission timer of RFC 6298;
 //! - by the setting `recovery` losses found by time and by probes (RACK-TLP, RFC 8985), with D-SACK (RFC 2883) and
 //!   proportional rate reduction (RFC 6937), as in Linux;
-//! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 with pacing;
+//! - BBR of draft-cardwell-iccrg-bbr-congestion-control-00 (version 1) and of draft-ietf-ccwg-bbr (version 3) with
+//!   pacing;
 //! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an
 //!   acknowledgement for each packet it is as exact as AccECN's counters;
 //! - ECN of RFC 3168, if both ends use it;
@@ -25,11 +26,14 @@
 
 mod algorithm;
 mod bbr;
+mod bbr3;
 mod cubic;
 mod delivery;
 mod ecn;
 mod flight;
 mod hystart;
+mod max_filter;
+mod model;
 mod pacer;
 mod prr;
 mod rack;
@@ -73,6 +77,8 @@ pub enum Variant {
     Cubic,
     /// BBR version 1: paces by a model of the path.
     Bbr,
+    /// BBR version 3: a model of the path that also answers losses.
+    Bbr3,
     /// RFC 8257: responds to the share of marks.
     Dctcp,
     /// DCTCP for L4S (RFC 9331): ECT(1), less dependence on the round trip, pacing.
@@ -134,8 +140,8 @@ pub struct TcpSettings {
     pub fast_convergence: bool,
     /// Whether CUBIC detects the end of slow start (HyStart), as Linux's does.
     pub hystart: bool,
-    /// Share by which BBR paces below the bandwidth: Linux's 1 % (`bbr_pacing_margin_percent`); the draft and ns-3.37
-    /// have no margin.
+    /// Share by which BBR paces below the bandwidth: Linux's 1 % (`bbr_pacing_margin_percent`), which is version 3's in
+    /// its draft, too; the draft of version 1 and ns-3.37 have no margin.
     pub pacing_margin: f64,
     /// Whether data are sent ECN-capable, and the receiver echoes marks (RFC 3168); always with DCTCP and Prague.
     pub ecn: bool,
@@ -306,6 +312,8 @@ mod tests {
         let reno_with_rack = |s: &mut TcpSettings| s.recovery = Some(SackRecovery::Rack);
         assert!(spoilt(reno_with_rack).starts_with("recovery: found it with newreno"));
         assert!(spoilt(ecn_with_bbr).starts_with("ecn: found ECN with bbr"));
+        let ecn_with_bbr3 = |s: &mut TcpSettings| (s.variant, s.ecn) = (Variant::Bbr3, true);
+        assert!(spoilt(ecn_with_bbr3).starts_with("ecn: found ECN with bbr3"));
         assert!(spoilt(|s| s.delayed_ack = Some(Span::ZERO)).starts_with("delayed_ack"));
         assert!(spoilt(|s| s.stop = Some(Time::from_nanos(-1))).starts_with("stop"));
         assert!(spoilt(|s| s.workload = Workload::File(0)).starts_with("workload"));

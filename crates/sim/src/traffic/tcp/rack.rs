@@ -425,6 +425,7 @@ impl TcpSender {
     pub(super) fn reordering_timeout(&mut self, now: Time, out: &mut Outbox) {
         let before = self.phase;
         self.detect_losses(now);
+        self.note_losses(now);
         if self.phase != before {
             // as an acknowledgement of one segment (Linux's `tcp_rack_reo_timeout`)
             self.limit(u64::from(self.settings.segment), false);
@@ -475,7 +476,7 @@ mod tests {
     #[test]
     fn a_timeout_means_what_left_a_round_trip_ago() {
         let (mut rack, mut flight) = (Rack::default(), Flight::new());
-        let mut board = Scoreboard::of(Recovery::Rack, 100).unwrap();
+        let mut board = Scoreboard::of(Recovery::Rack, 100, false).unwrap();
         for sent in [0, 0, 290, 190, 0] {
             let departure = rack.sent(ms(sent), flight.max());
             flight.push(ms(sent), departure, 100, Snapshot::default());

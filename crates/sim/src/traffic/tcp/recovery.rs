@@ -4,8 +4,8 @@
 
 use super::RttSampling;
 use super::algorithm::Recovery;
-use super::bbr::AckEvent;
 use super::flight::Segment;
+use super::model::{AckEvent, LossEvent};
 use super::rack::Duplicate;
 use super::sack::{DUP_THRESH, NextSeg, Scoreboard};
 use super::sender::{Opening, Phase, TcpSender};
@@ -106,11 +106,31 @@ impl TcpSender {
         }
     }
 
+    /// Tells the model of the path, if there is one, of segments that were counted as lost.
+    pub(super) fn note_losses(&mut self, now: Time) {
+        let (Some(delivery), Some(board)) = (&self.delivery, &mut self.board) else { return };
+        let Some(model) = self.control.model() else { return };
+        let in_flight = board.pipe();
+        for loss in board.drain_losses() {
+            let loss_event = LossEvent {
+                now,
+                loss,
+                delivered: delivery.delivered(),
+                in_flight,
+                cwnd: self.window.cwnd,
+                phase: self.phase,
+            };
+            model.lost(&loss_event, &mut self.luck);
+        }
+    }
+
     /// Updates the model of the path, if there is one, with this acknowledgement.
     fn model(&mut self, now: Time, prior_in_flight: u64, rtt: Option<Span>) {
+        self.note_losses(now);
         let (Some(delivery), Some(board)) = (&mut self.delivery, &self.board) else { return };
         let Some(model) = self.control.model() else { return };
-        let (acked, sample) = delivery.take_rate_sample(model.min_rtt());
+        let latest = delivery.latest();
+        let (acked, sample) = delivery.take_rate_sample(model.shortest_interval());
         let ack_event = AckEvent {
             now,
             acked,
@@ -118,6 +138,7 @@ impl TcpSender {
             lost: board.lost(),
             prior_in_flight,
             in_flight: board.pipe(),
+            latest,
             sample,
             rtt,
             phase: self.phase,
@@ -373,6 +394,7 @@ impl TcpSender {
                 if let (Some(model), Some(delivery)) = (self.control.model(), &self.delivery) {
                     model.timeout(now, delivery.delivered(), board.lost(), &mut self.luck);
                 }
+                self.note_losses(now);
             }
             None => {
                 self.phase = Phase::Open;

@@ -3,6 +3,7 @@
 //! With RACK (`rack.rs`) it counts in the same way, and which segments are lost is told by their times.
 
 use super::algorithm::Recovery;
+use super::delivery::Snapshot;
 use super::flight::{Flight, Segment};
 use crate::counts::take_away;
 
@@ -20,6 +21,24 @@ pub(super) enum NextSeg {
     MayBeLost(usize),
     /// Rule 4: the highest outstanding segment, to get an acknowledgement out of the receiver.
     Rescue(usize),
+}
+
+/// A segment that was counted as lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    /// Positions of its first byte and of the byte after its last one.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// The delivery state when the lost copy left.
+    pub(super) snapshot: Snapshot,
+    /// Bytes counted as lost since the connection began, this segment included.
+    pub(super) lost: u64,
+}
+
+impl Loss {
+    fn of(segment: &Segment, lost: u64) -> Self {
+        Self { start: segment.start, end: segment.end(), snapshot: segment.snapshot, lost }
+    }
 }
 
 /// The state of RFC 6675, updated with every acknowledgement instead of computed from all octets.
@@ -43,12 +62,18 @@ pub(super) struct Scoreboard {
     /// Whether the definitions of RFC 6675 tell what is lost; otherwise it is told by [`Scoreboard::lose`].
     by_count: bool,
     segment: u64,
+    /// The segments that were counted as lost since they were taken last, if they are listed.
+    losses: Option<Vec<Loss>>,
 }
 
 impl Scoreboard {
     /// The scoreboard at the beginning of a connection with this recovery.
-    pub(super) fn of(recovery: Recovery, segment: u16) -> Option<Self> {
-        recovery.uses_sack().then(|| Self::new(segment, recovery == Recovery::Rfc6675))
+    /// With `listed` it lists lost segments for [`Scoreboard::drain_losses`].
+    pub(super) fn of(recovery: Recovery, segment: u16, listed: bool) -> Option<Self> {
+        recovery.uses_sack().then(|| Self {
+            losses: listed.then(Vec::new),
+            ..Self::new(segment, recovery == Recovery::Rfc6675)
+        })
     }
 
     /// An empty scoreboard of segments of this size; `by_count` if what is lost shows by the SACKed data above it.
@@ -64,6 +89,7 @@ impl Scoreboard {
             segments_sacked: 0,
             by_count,
             segment: u64::from(segment),
+            losses: None,
         }
     }
 
@@ -75,6 +101,11 @@ impl Scoreboard {
     /// Bytes counted as lost since the connection began.
     pub(super) fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Empties the list of lost segments, and returns them.
+    pub(super) fn drain_losses(&mut self) -> impl Iterator<Item = Loss> + '_ {
+        self.losses.iter_mut().flat_map(|losses| losses.drain(..))
     }
 
     /// Bytes under way that count as lost, sent again or not.
@@ -211,6 +242,9 @@ impl Scoreboard {
                 if !segment.sacked {
                     self.lost += u64::from(segment.length);
                     self.lost_out += u64::from(segment.length);
+                    if let Some(losses) = &mut self.losses {
+                        losses.push(Loss::of(segment, self.lost));
+                    }
                 }
                 take_away(&mut self.pipe, before - segment.in_pipe(), "bytes of the pipe");
             }
@@ -229,6 +263,9 @@ impl Scoreboard {
         }
         self.lost += length;
         (segment.lost, segment.resent) = (true, false);
+        if let Some(losses) = &mut self.losses {
+            losses.push(Loss::of(segment, self.lost));
+        }
         take_away(&mut self.pipe, before, "bytes of the pipe");
         self.high_rxt = self.high_rxt.min(segment.start);
         self.lost_below = self.lost_below.max(segment.end());
@@ -257,6 +294,9 @@ impl Scoreboard {
                 if !segment.lost && !segment.sacked {
                     self.lost += u64::from(segment.length);
                     self.lost_out += u64::from(segment.length);
+                    if let Some(losses) = &mut self.losses {
+                        losses.push(Loss::of(segment, self.lost));
+                    }
                 }
                 segment.lost = true;
                 segment.resent = false;

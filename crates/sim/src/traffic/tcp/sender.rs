@@ -137,18 +137,19 @@ impl TcpSender {
         let Algorithm { control, .. } = settings.variant.algorithm();
         let recovery = settings.loss_recovery();
         let mut control = control(&settings, settings.start);
+        let has_model = control.model().is_some();
         Ok(Self {
             flow,
             route,
             numbering: Numbering::new(settings.initial_sequence),
             flight: Flight::new(),
-            board: Scoreboard::of(recovery, settings.segment),
+            board: Scoreboard::of(recovery, settings.segment, has_model),
             rack: Rack::of(recovery),
             prr: None,
             window: Window::new(settings.segment, settings.initial_window),
             rtt: settings.round_trip(),
             marking: Marking::new(&settings),
-            delivery: control.model().is_some().then(Delivery::default),
+            delivery: has_model.then(Delivery::default),
             control,
             recovery,
             luck: Stream::new(seed, &name, "model"),
@@ -184,7 +185,7 @@ impl TcpSender {
         self.window = Window::new(settings.segment, settings.initial_window);
         self.control = (settings.variant.algorithm().control)(settings, now);
         self.rtt = settings.round_trip();
-        self.board = Scoreboard::of(self.recovery, settings.segment);
+        self.board = Scoreboard::of(self.recovery, settings.segment, self.delivery.is_some());
         self.rack = Rack::of(self.recovery);
         self.prr = None;
         self.marking = Marking::new(settings);
@@ -334,7 +335,7 @@ impl TcpSender {
     pub(super) fn send_new(&mut self, now: Time, length: u32, out: &mut Outbox) {
         let start = self.flight.max();
         let sent = self.put(now, start, length, false, out);
-        let snapshot = self.snapshot(sent);
+        let snapshot = self.snapshot(sent, length);
         let departure = self.rack.as_mut().map_or(0, |rack| rack.sent(sent, start));
         self.flight.push(sent, departure, length, snapshot);
         if let Some(board) = &mut self.board {
@@ -349,7 +350,7 @@ impl TcpSender {
     pub(super) fn repeat(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let Some(&segment) = self.flight.get(index) else { return };
         let sent = self.put(now, segment.start, segment.length, true, out);
-        let snapshot = self.snapshot(sent);
+        let snapshot = self.snapshot(sent, 0);
         let departure = self.rack.as_mut().map_or(0, |rack| rack.sent(sent, segment.start));
         if let Some(segment) = self.flight.get_mut(index) {
             (segment.sent, segment.departure, segment.snapshot) = (sent, departure, snapshot);
@@ -362,11 +363,15 @@ impl TcpSender {
         self.timed = None;
     }
 
-    /// The delivery state to store with a segment that leaves at `sent`.
+    /// The delivery state to store with a segment that leaves at `sent`, with `length` bytes that are not yet counted
+    /// as under way.
     #[inline]
-    fn snapshot(&mut self, sent: Time) -> Snapshot {
+    fn snapshot(&mut self, sent: Time, length: u32) -> Snapshot {
         let idle = self.flight.is_empty();
-        self.delivery.as_mut().map_or_else(Snapshot::default, |delivery| delivery.sent(sent, idle))
+        let (Some(delivery), Some(board)) = (&mut self.delivery, &self.board) else {
+            return Snapshot::default();
+        };
+        delivery.sent(sent, idle, board.lost(), board.pipe() + u64::from(length))
     }
 
     fn put(&mut self, now: Time, start: u64, length: u32, again: bool, out: &mut Outbox) -> Time {

@@ -1,6 +1,6 @@
 //! The congestion window, and the interface of algorithms of congestion control.
 
-use super::bbr::Bbr;
+use super::model::Model;
 use std::fmt::Debug;
 use tidegate_core::{Span, Time};
 
@@ -138,7 +138,7 @@ pub(super) trait CongestionControl: Debug + Send {
     }
 
     /// The model of the path that sets the window, if there is one.
-    fn model(&mut self) -> Option<&mut Bbr> {
+    fn model(&mut self) -> Option<&mut dyn Model> {
         None
     }
 }

@@ -10,15 +10,14 @@
 //! Names of constants, fields and functions are those of `net/ipv4/tcp_bbr.c`, without their prefix `bbr_`.
 
 mod aggregation;
-mod filter;
 mod policer;
 
 use super::TcpSettings;
-use super::delivery::RateSample;
+use super::max_filter::MaxFilter;
+use super::model::{AckEvent, Model};
 use super::sender::Phase;
 use super::window::{CongestionControl, Window};
 use aggregation::Aggregation;
-use filter::MaxFilter;
 use policer::{Policer, Progress, Verdict};
 use tidegate_core::{Span, Stream, Time};
 
@@ -57,23 +56,6 @@ enum Mode {
     Drain,
     ProbeBw,
     ProbeRtt,
-}
-
-/// The content of an acknowledgement; sizes in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AckEvent {
-    pub(super) now: Time,
-    /// Bytes acknowledged or SACKed for the first time by it, and since the connection began.
-    pub(super) acked: u64,
-    pub(super) delivered: u64,
-    /// Bytes counted as lost since the connection began.
-    pub(super) lost: u64,
-    /// Bytes under way before and after it.
-    pub(super) prior_in_flight: u64,
-    pub(super) in_flight: u64,
-    pub(super) sample: Option<RateSample>,
-    pub(super) rtt: Option<Span>,
-    pub(super) phase: Phase,
 }
 
 /// The model of the path, with the pacing rate and window derived from it.
@@ -145,49 +127,9 @@ impl Bbr {
         }
     }
 
-    /// The smallest round trip of the last ten seconds.
-    pub(super) fn min_rtt(&self) -> Option<Span> {
-        self.min_rtt
-    }
-
-    /// Whether it deliberately sends less than it could, so that delivery rates do not show the capacity of the path.
-    pub(super) fn is_probing_rtt(&self) -> bool {
-        self.mode == Mode::ProbeRtt
-    }
-
-    /// Takes in the round trip of the handshake.
-    pub(super) fn opened(&mut self, now: Time, rtt: Span, cwnd: f64) {
-        (self.min_rtt, self.min_rtt_stamp) = (Some(rtt), now);
-        self.init_pacing_rate_from_rtt(rtt, cwnd);
-    }
-
     fn init_pacing_rate_from_rtt(&mut self, rtt: Span, cwnd: f64) {
         self.has_seen_rtt = true;
         self.pacing_rate = HIGH_GAIN * cwnd / rtt.max(Span::from_micros(1)).as_secs_f64();
-    }
-
-    /// Takes in an acknowledgement, and sets the window.
-    pub(super) fn acked(&mut self, ack: &AckEvent, cwnd: &mut f64, luck: &mut Stream) {
-        let losses = (ack.lost - self.lost) as f64;
-        self.lost = ack.lost;
-        self.update_bw(ack, losses > 0.0, luck);
-        if ack.sample.is_some() && ack.acked > 0 {
-            let bandwidth = self.bandwidth();
-            self.aggregation.acked(ack.now, ack.acked as f64, bandwidth, *cwnd, self.round_start);
-        }
-        if self.mode == Mode::ProbeBw && self.is_next_cycle_phase(ack, losses > 0.0) {
-            self.advance_cycle_phase(ack.now);
-        }
-        self.check_full_bw_reached(ack);
-        if self.mode == Mode::Startup && self.full_bw_reached {
-            self.mode = Mode::Drain;
-        }
-        if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight(self.bandwidth.get(), 1.0) {
-            self.reset_probe_bw_mode(ack.now, luck);
-        }
-        self.update_min_rtt(ack, cwnd, luck);
-        self.set_pacing_rate(ack.rtt, *cwnd);
-        self.set_cwnd(ack, losses, cwnd);
     }
 
     fn bandwidth(&self) -> f64 {
@@ -378,9 +320,47 @@ impl Bbr {
         let is_undisturbed = self.prev_phase == Phase::Open && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if is_undisturbed { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
+}
 
-    /// Handles a timeout, which ends a round (`bbr_set_state`).
-    pub(super) fn timeout(&mut self, now: Time, delivered: u64, lost: u64, luck: &mut Stream) {
+impl Model for Bbr {
+    fn shortest_interval(&self) -> Option<Span> {
+        self.min_rtt
+    }
+
+    fn is_probing_rtt(&self) -> bool {
+        self.mode == Mode::ProbeRtt
+    }
+
+    fn opened(&mut self, now: Time, rtt: Span, cwnd: f64) {
+        (self.min_rtt, self.min_rtt_stamp) = (Some(rtt), now);
+        self.init_pacing_rate_from_rtt(rtt, cwnd);
+    }
+
+    fn acked(&mut self, ack: &AckEvent, cwnd: &mut f64, luck: &mut Stream) {
+        let losses = (ack.lost - self.lost) as f64;
+        self.lost = ack.lost;
+        self.update_bw(ack, losses > 0.0, luck);
+        if ack.sample.is_some() && ack.acked > 0 {
+            let bandwidth = self.bandwidth();
+            self.aggregation.acked(ack.now, ack.acked as f64, bandwidth, *cwnd, self.round_start);
+        }
+        if self.mode == Mode::ProbeBw && self.is_next_cycle_phase(ack, losses > 0.0) {
+            self.advance_cycle_phase(ack.now);
+        }
+        self.check_full_bw_reached(ack);
+        if self.mode == Mode::Startup && self.full_bw_reached {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && ack.in_flight as f64 <= self.inflight(self.bandwidth.get(), 1.0) {
+            self.reset_probe_bw_mode(ack.now, luck);
+        }
+        self.update_min_rtt(ack, cwnd, luck);
+        self.set_pacing_rate(ack.rtt, *cwnd);
+        self.set_cwnd(ack, losses, cwnd);
+    }
+
+    // it ends a round (`bbr_set_state`)
+    fn timeout(&mut self, now: Time, delivered: u64, lost: u64, luck: &mut Stream) {
         self.prev_phase = Phase::Timeout;
         (self.full_bw, self.round_start) = (0.0, true);
         let progress = Progress { now, delivered, lost, losses: true, round_start: true, app_limited: false };
@@ -389,8 +369,8 @@ impl Bbr {
         }
     }
 
-    /// Handles a restart after idle time of the application (BBRHandleRestartFromIdle).
-    pub(super) fn restart(&mut self, now: Time, cwnd: &mut f64, luck: &mut Stream) {
+    // BBRHandleRestartFromIdle
+    fn restart(&mut self, now: Time, cwnd: &mut f64, luck: &mut Stream) {
         self.idle_restart = true;
         self.aggregation.restart(now);
         match self.mode {
@@ -426,7 +406,7 @@ impl CongestionControl for Bbr {
         Some(self.pacing_rate)
     }
 
-    fn model(&mut self) -> Option<&mut Bbr> {
+    fn model(&mut self) -> Option<&mut dyn Model> {
         Some(self)
     }
 }

@@ -19,6 +19,11 @@ impl MaxFilter {
         Self { window, best: [MinmaxSample::default(); 3] }
     }
 
+    /// Changes the number of rounds that count.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     pub(super) fn get(&self) -> f64 {
         self.best[0].value
     }
