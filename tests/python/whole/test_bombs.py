@@ -8,6 +8,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,9 @@ pytestmark = [
 ]
 
 CPU_S, MEMORY_MB, LINES = 2.0, 500, 20
+REFERENCE_S = 0.4
+"""CPU time of :func:`reference_work` on the machine for which the 2 s are stated; others, and this one beside other work,
+have so much more time as they need more for that."""
 ADDRESS_SPACE = 6 * 10**9
 """Bytes after which a command that went wrong is stopped, so that it harms no other test."""
 
@@ -170,16 +174,32 @@ def refusal(argv: list[str], folder: Path) -> Refusal:
         return Refusal(code, cpu_s, peak_kb, output.read().decode())
 
 
+def reference_work() -> float:
+    """CPU time of a fixed piece of reading, in s."""
+    begin = time.process_time()
+    json.loads("[" + '{"a":0},' * 1_000_000 + "0]")
+    sum(int(line.split()[0]) for line in ("1 2\n" * 500_000).splitlines())
+    return time.process_time() - begin
+
+
+def slowness() -> float:
+    """How much slower this machine is now than the one of the limit; 1 for faster ones."""
+    return max(1.0, reference_work() / REFERENCE_S)
+
+
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
 def test_a_bomb_is_refused_in_time_and_memory(bomb: Bomb, tmp_path: Path) -> None:
     path = bomb.written(tmp_path)
     argv = [word.replace("{}", str(path)) for word in bomb.argv]
-    refused = refusal(argv, tmp_path)
+    before, refused, after = slowness(), refusal(argv, tmp_path), slowness()
     assert refused.code == 2, refused.text[-2000:]
     assert bomb.says in refused.text, refused.text[-2000:]
     assert "bug in tidegate" not in refused.text
     assert refused.text.count("\n") <= LINES
     assert refused.peak_kb / 1000 <= MEMORY_MB
-    # what else a machine does only adds to the time: the least of three measurements is nearest to its own
-    assert refused.cpu_s <= CPU_S or min(refusal(argv, tmp_path).cpu_s for _ in range(2)) <= CPU_S
+    # what else a machine does only adds to the time: the least of four measurements is nearest to its own
+    times = [refused.cpu_s / ((before + after) / 2)]
+    while times[-1] > CPU_S and len(times) < 4:
+        times.append(refusal(argv, tmp_path).cpu_s / slowness())
+    assert min(times) <= CPU_S, times
     assert not (tmp_path / "out").exists()
