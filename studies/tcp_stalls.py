@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,7 @@ def table_of_standstills() -> str:
     return markdown(("flows", "link", "discipline", "recovery", *HEAD), 4, rows)
 
 
+@cache
 def in_linux() -> dict[tuple[str, int, str], list[dict[str, Any]]]:
     """The quiet runs of Linux's TCP by algorithm, flows and discipline, with the measures of :func:`standstills`."""
     runs: dict[tuple[str, int, str], list[dict[str, Any]]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -191,9 +191,9 @@ QUEUES = {0.5: 17, 1: 33, 4: 133, 16: 533}
 
 
 @kept
-def bbr(queue: int, seed: int) -> Sequence[float]:
-    """Of BBR beside CUBIC its share of the goodput, its loss and its mean wait in ms; seconds 60 to 240."""
-    names = ("bbr", "cubic")
+def beside_cubic(algorithm: str, queue: int, seed: int) -> Sequence[float]:
+    """Of an algorithm beside CUBIC its share of the goodput, its loss and its mean wait in ms; seconds 60 to 240."""
+    names = (algorithm, "cubic")
     done = play(
         seed,
         duration="240s",
@@ -209,9 +209,9 @@ def bbr(queue: int, seed: int) -> Sequence[float]:
     return share, mine["loss_fraction"], mine["queueing_delay_ms_mean"]
 
 
-def beside_cubic(queue: int) -> Sequence[Sequence[float]]:
+def all_beside_cubic(algorithm: str, queue: int) -> Sequence[Sequence[float]]:
     """The same of 20 seeds."""
-    return [bbr(queue, seed) for seed in range(1, 21)]
+    return [beside_cubic(algorithm, queue, seed) for seed in range(1, 21)]
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -271,15 +271,15 @@ def table_of_mathis() -> str:
     return markdown(head, 2, rows)
 
 
-def table_of_bbr() -> str:
-    """BBR beside CUBIC, by the length of the queue."""
-    head = ["queue, bandwidth-delay products", "packets", "BBR's share, %", "minimum", "maximum"]
+def table_beside_cubic(algorithm: str, name: str) -> str:
+    """An algorithm of this name in the text beside CUBIC, by the length of the queue."""
+    head = ["queue, bandwidth-delay products", "packets", f"{name}'s share, %", "minimum", "maximum"]
     rows = []
     for products, queue in QUEUES.items():
-        share, loss, wait = np.transpose(beside_cubic(queue))
+        share, loss, wait = np.transpose(all_beside_cubic(algorithm, queue))
         percent = (f"{100 * number:.0f}" for number in (share.mean(), share.min(), share.max()))
         rows.append((products, queue, *percent, f"{100 * loss.mean():.2f}", f"{wait.mean():.0f}"))
-    return markdown([*head, "BBR's loss, %", "BBR's wait, ms"], 0, rows)
+    return markdown([*head, f"{name}'s loss, %", f"{name}'s wait, ms"], 0, rows)
 
 
 def table_of_phase() -> str:
@@ -307,6 +307,7 @@ TABLES = {
     ("tcp.md", "one flow"): table_of_one_flow,
     ("tcp.md", "shares"): table_of_shares,
     ("tcp.md", "mathis"): table_of_mathis,
-    ("tcp.md", "bbr"): table_of_bbr,
+    ("tcp.md", "bbr"): partial(table_beside_cubic, "bbr", "BBR"),
+    ("tcp.md", "bbr3"): partial(table_beside_cubic, "bbr3", "BBRv3"),
     ("tcp.md", "phase"): table_of_phase,
 }

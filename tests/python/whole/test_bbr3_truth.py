@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bbr3_truth import LOSSES, RATES, beside_all, carried
-from tcp_truth import QUEUES, play
+from bbr3_truth import LOSSES, RATES, carried
+from tcp_truth import QUEUES, all_beside_cubic, play
 
 PAYLOAD = 1460 / 1500
 """Share of data in a packet."""
@@ -30,7 +30,8 @@ def one_flow(link: Mapping[str, Any], seconds: Sequence[int], algorithm: str = "
 
 def test_cubic_gets_nearly_half_where_the_queue_is_no_deeper_than_the_cap() -> None:
     shares = {
-        products: np.mean([share for share, *_ in beside_all("cubic", queue)]) for products, queue in QUEUES.items()
+        products: np.mean([share for share, *_ in all_beside_cubic("bbr3", queue)])
+        for products, queue in QUEUES.items()
     }
     for products in (0.5, 1, 4):
         assert 0.45 < shares[products] < 0.6, shares

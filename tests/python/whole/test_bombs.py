@@ -191,15 +191,15 @@ def slowness() -> float:
 def test_a_bomb_is_refused_in_time_and_memory(bomb: Bomb, tmp_path: Path) -> None:
     path = bomb.written(tmp_path)
     argv = [word.replace("{}", str(path)) for word in bomb.argv]
-    before, refused, after = slowness(), refusal(argv, tmp_path), slowness()
-    assert refused.code == 2, refused.text[-2000:]
-    assert bomb.says in refused.text, refused.text[-2000:]
-    assert "bug in tidegate" not in refused.text
-    assert refused.text.count("\n") <= LINES
-    assert refused.peak_kb / 1000 <= MEMORY_MB
     # what else a machine does only adds to the time: the least of four measurements is nearest to its own
-    times = [refused.cpu_s / ((before + after) / 2)]
-    while times[-1] > CPU_S and len(times) < 4:
-        times.append(refusal(argv, tmp_path).cpu_s / slowness())
+    times: list[float] = []
+    while not times or (times[-1] > CPU_S and len(times) < 4):
+        refused = refusal(argv, tmp_path)
+        times.append(refused.cpu_s / slowness())
+        assert refused.code == 2, refused.text[-2000:]
+        assert bomb.says in refused.text, refused.text[-2000:]
+        assert "bug in tidegate" not in refused.text
+        assert refused.text.count("\n") <= LINES
+        assert refused.peak_kb / 1000 <= MEMORY_MB
     assert min(times) <= CPU_S, times
     assert not (tmp_path / "out").exists()

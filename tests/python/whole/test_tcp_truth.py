@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from tcp_stalls import PATHS, SEEDS, WAYS, standstills
-from tcp_truth import LOSSES, NS2_PHASE, QUEUES, TWINS, base, beside_cubic, beside_noise, one_flow, over_mathis, shares
+from tcp_truth import (
+    LOSSES,
+    NS2_PHASE,
+    QUEUES,
+    TWINS,
+    all_beside_cubic,
+    base,
+    beside_noise,
+    one_flow,
+    over_mathis,
+    shares,
+)
 from tidegate import Scenario
 from tidegate.errors import ScenarioError
 
@@ -48,7 +59,9 @@ def test_random_loss_gives_the_rate_of_mathis(algorithm: str, loss: float) -> No
 
 
 def test_bbr_yields_where_the_queue_is_deeper_than_its_cap() -> None:
-    shares = {products: np.mean([share for share, *_ in beside_cubic(queue)]) for products, queue in QUEUES.items()}
+    shares = {
+        products: np.mean([share for share, *_ in all_beside_cubic("bbr", queue)]) for products, queue in QUEUES.items()
+    }
     # in a queue of one product the cap of two is never reached, and only CUBIC answers losses
     assert shares[0.5] > 0.8
     assert 0.5 < shares[1] < 1

@@ -245,9 +245,9 @@ fn a_handshake_measures_the_round_trip_before_data_are_sent() {
 /// Slow start doubles the window until the queue overflows, and detects it a round trip later: 10 Mb/s times 40.2 ms
 /// are 34 packets, and the queue has 101, so that half of a window of 270 is lost, and then 54 of the 189 that CUBIC
 /// keeps: all of them with RFC 6675, with some more during the repair, and a part of them with proportional rate
-/// reduction, by which 7 leave for each 10 that arrive. HyStart ends slow start when acknowledgements come in one train for half a
-/// round trip, or round trips have become 5 ms longer. Then the queue is not full, so that no packet is lost, and the
-/// path is full, so that it is not idle.
+/// reduction, by which 7 leave for each 10 that arrive. HyStart ends slow start when acknowledgements come in one train
+/// for half a round trip, or round trips have become 5 ms longer. Then the queue is not full, so that no packet is lost,
+/// and the path is full, so that it is not idle.
 #[test]
 fn hystart_ends_slow_start_before_the_queue_overflows() {
     let start = |hystart, recovery| {

@@ -58,12 +58,14 @@ fn settings(luck: &mut Stream) -> (TcpSettings, u64) {
         (Variant::Reno, None),
         (Variant::NewReno, None),
         (Variant::Sack, None),
-        (Variant::Cubic, None),
         (Variant::Sack, Some(SackRecovery::Rack)),
-        (Variant::Cubic, Some(SackRecovery::Rack)),
-        (Variant::Bbr, Some(SackRecovery::Rack)),
+        (Variant::Cubic, None),
+        (Variant::Cubic, Some(SackRecovery::Rfc6675)),
+        (Variant::Bbr, None),
+        (Variant::Bbr, Some(SackRecovery::Rfc6675)),
         (Variant::Bbr3, None),
         (Variant::Bbr3, Some(SackRecovery::Rfc6675)),
+        (Variant::Prague, None),
     ];
     let (variant, recovery) = variants[luck.below(variants.len() as u64) as usize];
     let segment = [100, 536, 1460][luck.below(3) as usize];

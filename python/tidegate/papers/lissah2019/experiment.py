@@ -34,7 +34,7 @@ OPEN: Mapping[str, Setting] = {
     "1 ms in each subnet": FOUND.but(delays=("1ms", "1ms", "1ms")),
     "10 ms on the bottleneck": FOUND.but(delays=("2ms", "10ms", "2ms")),
     "segments of 1446 bytes": FOUND.but(segment=1446),
-    "TCP is CUBIC": FOUND.but(algorithm="cubic", recovery="rfc6675"),
+    "TCP is CUBIC": FOUND.but(algorithm="cubic"),
     "2 downloads": FOUND.but(downloads=2),
     "4 downloads": FOUND.but(downloads=4),
     "video of 0.5 Mb/s": FOUND.but(video="500kbps"),

@@ -65,8 +65,6 @@ class Setting:
     """Bytes of data in TCP's packets: ns-3's default."""
     algorithm: str = "newreno"
     """Congestion control of TCP: ns-3's default until release 3.31."""
-    recovery: str | None = None
-    """Way in which TCP repairs losses, of an algorithm with selective acknowledgements."""
     downloads: int = 1
     """Number of parallel TCP connections."""
     video: str = "1Mbps"
@@ -105,7 +103,7 @@ def scenario(name: str, setting: Setting = FOUND) -> Scenario:
     queue = {"packets": setting.queue}
     tcp = Tcp(
         algorithm=setting.algorithm,
-        recovery=setting.recovery,
+        recovery="rfc6675" if setting.algorithm == "cubic" else None,
         min_rto="1s",
         delayed_ack=True,
         hystart=False,

@@ -118,12 +118,12 @@ def _flow(name: str, ends: tuple[str, str], start: str, **kind: Any) -> Flow:
 def ns2_tcp(algorithm: str, window: int, min_rto: str = "200ms") -> Tcp:
     """ns-2's TCP agent: window in packets, two packets at first, an ACK for each, minimum timeout of 0.2 s, a SYN.
 
-    Where it uses SACK, it finds losses by the number of duplicates.
+    Its CUBIC, too, finds losses by the number of duplicates.
     """
     keys: dict[str, Any] = {"initial_window": 2, "options": False, "hystart": False, "packet_size": TCP_PACKET}
-    if algorithm in ("sack", "cubic"):
-        keys["recovery"] = "rfc6675"
-    return Tcp(algorithm=algorithm, receive_window=f"{1000 * window}B", min_rto=min_rto, **keys)
+    recovery = "rfc6675" if algorithm == "cubic" else None
+    window_bytes = f"{1000 * window}B"
+    return Tcp(algorithm=algorithm, recovery=recovery, receive_window=window_bytes, min_rto=min_rto, **keys)
 
 
 def tcp_beside_udp(

@@ -402,7 +402,7 @@ impl TcpSender {
             }
         }
         self.fill(now, out);
-        if self.rack.is_some() && self.deadline.is_none() && !self.flight.is_empty() {
+        if self.deadline.is_none() && !self.flight.is_empty() {
             // the pacer holds the segment back, and by then a model may have closed the window (RFC 6298 section 5.6)
             self.arm(now);
         }

@@ -35,12 +35,6 @@ pub(super) struct Loss {
     pub(super) lost: u64,
 }
 
-impl Loss {
-    fn of(segment: &Segment, lost: u64) -> Self {
-        Self { start: segment.start, end: segment.end(), snapshot: segment.snapshot, lost }
-    }
-}
-
 /// The state of RFC 6675, updated with every acknowledgement instead of computed from all octets.
 #[derive(Debug)]
 pub(super) struct Scoreboard {
@@ -240,17 +234,23 @@ impl Scoreboard {
                 let before = segment.in_pipe();
                 segment.lost = true;
                 if !segment.sacked {
-                    self.lost += u64::from(segment.length);
                     self.lost_out += u64::from(segment.length);
-                    if let Some(losses) = &mut self.losses {
-                        losses.push(Loss::of(segment, self.lost));
-                    }
+                    self.count_lost(segment);
                 }
                 take_away(&mut self.pipe, before - segment.in_pipe(), "bytes of the pipe");
             }
             index += 1;
         }
         self.lost_below = below;
+    }
+
+    /// Adds a segment to what was lost since the connection began, and to the list.
+    fn count_lost(&mut self, segment: &Segment) {
+        self.lost += u64::from(segment.length);
+        if let Some(losses) = &mut self.losses {
+            let &Segment { start, snapshot, .. } = segment;
+            losses.push(Loss { start, end: segment.end(), snapshot, lost: self.lost });
+        }
     }
 
     /// Counts the last copy of the segment at `index` as lost, so that it is sent again.
@@ -261,11 +261,8 @@ impl Scoreboard {
         if !segment.lost {
             self.lost_out += length;
         }
-        self.lost += length;
         (segment.lost, segment.resent) = (true, false);
-        if let Some(losses) = &mut self.losses {
-            losses.push(Loss::of(segment, self.lost));
-        }
+        self.count_lost(segment);
         take_away(&mut self.pipe, before, "bytes of the pipe");
         self.high_rxt = self.high_rxt.min(segment.start);
         self.lost_below = self.lost_below.max(segment.end());
@@ -292,11 +289,8 @@ impl Scoreboard {
         for index in 0..flight.len() {
             if let Some(segment) = flight.get_mut(index) {
                 if !segment.lost && !segment.sacked {
-                    self.lost += u64::from(segment.length);
                     self.lost_out += u64::from(segment.length);
-                    if let Some(losses) = &mut self.losses {
-                        losses.push(Loss::of(segment, self.lost));
-                    }
+                    self.count_lost(segment);
                 }
                 segment.lost = true;
                 segment.resent = false;
