@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from rich.progress import track
 
 import tidegate
@@ -85,7 +86,7 @@ def time_to_capacity(run: Run) -> float:
     """When a flow alone first received most of the capacity for a second, s; the run's end if it never did."""
     table = run.table("series")
     t, rate = (np.asarray(table.to_numpy(name)) for name in ("t_s", "receive_rate_bps"))
-    second = np.convolve(np.nan_to_num(rate), np.full(5, 0.2), "valid")
+    second = sliding_window_view(np.nan_to_num(rate), 5).mean(axis=1)
     fast = np.flatnonzero(second >= FAST * CAPACITY)
     return float(t[fast[0]] + 1) if fast.size else float(END_S)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,9 @@ from tidegate import Run
 FOLDER = Path(__file__).parent / "kept"
 P = ParamSpec("P")
 R = TypeVar("R")
+ROUNDING = 1e-9
+"""By which part a number may differ where the runs are the same: NumPy and its BLAS add up and take logarithms by other
+instructions on another processor."""
 
 
 class StaleError(Exception):
@@ -45,8 +49,19 @@ class Entry:
     """Controllers of their flows, sorted: a sample has each of them."""
 
     def text(self) -> str:
-        """All of it as one line of JSON, in which a number that is none equals itself."""
+        """All of it as one line of JSON."""
         return json.dumps([self.value, self.digests, self.controllers])
+
+
+def agree(value: Any, other: Any) -> bool:
+    """Whether two results, as JSON has them, are the same but for rounding; NaN agrees with NaN."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(agree(value[key], other[key]) for key in value)
+    if isinstance(value, list | tuple) and isinstance(other, list | tuple):
+        return len(value) == len(other) and all(map(agree, value, other))
+    if isinstance(value, float) and isinstance(other, float):
+        return math.isclose(value, other, rel_tol=ROUNDING) or (math.isnan(value) and math.isnan(other))
+    return type(value) is type(other) and bool(value == other)
 
 
 class Store:
@@ -90,7 +105,8 @@ class Store:
         lines = []
         for function, key in places:
             kept, now = self.entries[function][key], measure(self.study, function, key)
-            if now.text() != kept.text():
+            runs = (now.digests, now.controllers) == (kept.digests, kept.controllers)
+            if not (runs and agree(now.value, kept.value)):
                 digests = "digests differ" if now.digests != kept.digests else "the digests are the same"
                 lines.append(f"{function}({key[1:-1]}) is now {now.value}, kept is {kept.value}; {digests}")
         return lines

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kept import FOLDER
+from kept import FOLDER, ROUNDING, agree
 from tidegate import Run
 from tidegate._files import file_name
 from tidegate.paper import Measure, Outcome, Plan, Result
@@ -157,7 +157,7 @@ class PaperStudy:
         ]
         for name, now in measures.items():
             then = measures_then.get(name)
-            if now.lacks or (then is not None and _equal(now.value, then.value)):
+            if now.lacks or (then is not None and _agree(now.value, then.value)):
                 continue
             if then is not None and "picture" in f"{name} {now.about}" and _near(now.value.mean, then.value.mean):
                 continue
@@ -201,8 +201,13 @@ class PaperStudy:
         return fingerprints, experiment.outcome(self.plan(), done)
 
 
-def _equal(value: Interval, other: Interval) -> bool:
-    return repr(value) == repr(other)
+def _agree(value: Interval, other: Interval) -> bool:
+    """Half a width is a difference of numbers as large as the mean, and rounded as they are."""
+    if value.half is None or other.half is None:
+        halves = value.half is other.half
+    else:
+        halves = math.isclose(value.half, other.half, rel_tol=ROUNDING, abs_tol=ROUNDING * abs(value.mean))
+    return halves and value.count == other.count and agree(value.mean, other.mean)
 
 
 def _near(value: float, other: float) -> bool:

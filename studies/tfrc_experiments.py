@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 import tidegate
 from gcc_experiments import KILO, MEGA, Experiment, Row
@@ -273,7 +274,7 @@ def mean_rate(kind: str) -> tuple[Floats, Floats]:
 def steps(kind: str) -> dict[str, float]:
     """Mean rates before, between and after the steps, and how long after each the rate is half-way."""
     t, rate = mean_rate(kind)
-    smooth = np.convolve(rate, np.ones(5) / 5, mode="full")[: len(rate)]  # the last second
+    smooth = sliding_window_view(np.concatenate([np.zeros(4), rate]), 5).mean(axis=1)  # the last second
     before, during, after = (
         float(rate[(t >= a) & (t < b)].mean()) for a, b in ((30.0, STEP_AT), (75.0, BACK_AT), (BACK_AT + 30, STEP_END))
     )

@@ -12,8 +12,10 @@ import pytest
 
 import kept
 from papers import PAPERS
+from papers import _agree as agree_as_measured
 from remake import STUDIES
 from support import DOCS, check_table, rotation, shared
+from tidegate.results.stats import Interval
 
 
 @cache
@@ -75,6 +77,32 @@ def test_another_number_and_another_digest_are_differences() -> None:
     entries[key] = kept.Entry(right.value, ["0" * 16], right.controllers)
     (line,) = store.stale([place])
     assert "digests differ" in line
+
+
+def test_numbers_of_the_same_runs_may_differ_by_another_processors_rounding_alone() -> None:
+    kept_then = {"rate": 33.39293524914944, "bins": [1.5, float("nan")], "flows": 3}
+    assert kept.agree({**kept_then, "rate": 33.39293524914961}, kept_then)
+    for other in ({"rate": 33.39293}, {"bins": [1.5]}, {"bins": [1.5, 0.0]}, {"flows": 4}, {"more": 1}):
+        assert not kept.agree({**kept_then, **other}, kept_then), other
+    store = kept.Store("today")
+    place = next(place for place in store.sample(1) if store.entries[place[0]][place[1]].controllers == ["fixed"])
+    entries, key = store.entries[place[0]], place[1]
+    right = entries[key]
+    rate = right.value[""]["receive_rate_bps"]
+    entries[key] = kept.Entry(
+        {**right.value, "": {**right.value[""], "receive_rate_bps": rate * (1 + 1e-13)}},
+        right.digests,
+        right.controllers,
+    )
+    assert store.stale([place]) == []
+
+
+def test_half_a_width_of_a_paper_may_differ_as_its_mean_may() -> None:
+    """The numbers of lissah2019's worst second on two processors: equal means, widths apart in their last digits."""
+    then = Interval(33.39293524914944, 4.4998644120897255, 3)
+    assert agree_as_measured(Interval(33.39293524914944, 4.499864412089715, 3), then)
+    for half, count in ((4.49986, 3), (None, 3), (4.4998644120897255, 2)):
+        assert not agree_as_measured(Interval(33.39293524914944, half, count), then)
 
 
 def test_a_sample_has_every_controller() -> None:

@@ -289,6 +289,15 @@ impl TcpSettings {
 mod tests {
     use super::*;
 
+    /// RACK is what Linux has for each of them; SACK stays that of ns-2 and ns-3.
+    #[test]
+    fn todays_algorithms_repair_losses_by_time() {
+        use Variant::{Bbr, Bbr3, Cubic, Dctcp, Prague, Sack};
+        let repair = |variant| TcpSettings { variant, ..TcpSettings::default() }.loss_recovery();
+        assert_eq!([Cubic, Bbr, Bbr3, Dctcp, Prague].map(repair), [Recovery::Rack; 5]);
+        assert_eq!(repair(Sack), Recovery::Rfc6675);
+    }
+
     #[test]
     fn impossible_settings_are_named() {
         let spoilt = |spoil: fn(&mut TcpSettings)| {
