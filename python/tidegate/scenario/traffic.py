@@ -140,6 +140,10 @@ class Tcp(Model):
     ecn: bool = False
     """Whether data packets are ECN-capable: a queue that can mark marks them instead of dropping them, and the sender
     reacts to a mark as to a loss (RFC 3168). Off by default, as in connections that Linux opens."""
+    offload: bool = False
+    """Whether segments leave in bursts, as a host with segmentation offload (GSO) hands them to its network interface:
+    as many as take about 1 ms at the flow's rate, at least two, at most 64 kB (Linux's rules). Paced algorithms pace
+    whole bursts. Off by default, as in ns-2 and ns-3."""
     receive_window: Annotated[Size, rules.Bounds(maximum=_WIDEST_WINDOW)] = Size(6_291_456)
     """Receive window (the largest in Linux's default tcp_rmem)."""
     packet_size: Annotated[Size, rules.Bounds(Size(_TCP_HEADERS + 1), Size(rules.IP_PACKET))] = Size(1500)

@@ -181,6 +181,7 @@ def tcp(dice: Dice) -> Table:
         "options": lambda: False,
         "hystart": lambda: False,
         "ecn": lambda: True,
+        "offload": lambda: True,
         "packet_size": lambda: dice.size(600, 1500),
     }
     # a wide window over a link without a limit makes millions of packets a second

@@ -49,6 +49,9 @@ pub struct TcpSpec {
     /// Whether data are sent ECN-capable (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
+    /// Whether segments leave in bursts (segmentation offload).
+    #[serde(default)]
+    pub offload: bool,
     /// Receive window in bytes.
     pub receive_window: u64,
     /// Bytes on the wire of a full segment.

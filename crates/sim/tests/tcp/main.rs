@@ -7,6 +7,7 @@ mod bench;
 mod ecn;
 mod fuzz;
 mod harness;
+mod offload;
 mod reference;
 mod rules_rack;
 mod rules_receiver;

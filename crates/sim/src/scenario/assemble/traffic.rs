@@ -85,6 +85,7 @@ impl Builder<'_> {
             options: tcp.options,
             hystart: tcp.hystart,
             ecn: tcp.ecn,
+            offload: tcp.offload,
             workload: tcp.workload,
             start: flow.start,
             stop: flow.stop,

@@ -16,6 +16,7 @@
 //! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an
 //!   acknowledgement for each packet it is as exact as AccECN's counters;
 //! - ECN of RFC 3168, if both ends use it;
+//! - by the setting `offload` bursts of segments, as Linux's segmentation offload makes them;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - no growth of a window that was not in use (RFC 7661 section 4.3, in its simplest form).
 //!
@@ -34,6 +35,7 @@ mod flight;
 mod hystart;
 mod max_filter;
 mod model;
+mod offload;
 mod pacer;
 mod prr;
 mod rack;
@@ -145,6 +147,8 @@ pub struct TcpSettings {
     pub pacing_margin: f64,
     /// Whether data are sent ECN-capable, and the receiver echoes marks (RFC 3168); always with DCTCP and Prague.
     pub ecn: bool,
+    /// Whether segments leave in bursts of up to 64 kB, as with the segmentation offload of Linux.
+    pub offload: bool,
     /// The times at which round trips are measured.
     pub rtt_sampling: RttSampling,
     /// Minimum of the retransmission timeout (RFC 6298 section 2.4). With RACK it is what the timeout is above the smoothed
@@ -187,6 +191,7 @@ impl Default for TcpSettings {
             hystart: true,
             pacing_margin: 0.01,
             ecn: false,
+            offload: false,
             rtt_sampling: RttSampling::default(),
             min_rto: None,
             max_rto: Span::from_secs(60),

@@ -25,6 +25,11 @@ impl Pacer {
         self.next = self.next.max(now) + Span::from_secs_f64(f64::from(bytes) / rate.max(1.0));
     }
 
+    /// The time from which a segment may leave.
+    pub(super) fn free_from(&self) -> Time {
+        self.next
+    }
+
     #[inline]
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         self.is_waiting.then_some(self.next)

@@ -181,8 +181,8 @@ impl TcpSender {
     fn advanced(&mut self, now: Time, ack: u64, echo: bool, out: &mut Outbox) -> Option<Span> {
         let before = self.flight.una();
         let flight = self.flight_size();
-        // no room for another segment: the window limited the sender
-        let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd;
+        // no room for another segment, or not for a burst: the window limited the sender
+        let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd || self.defers;
         let rtt = self.measure(now, ack);
         let acked = self.flight.una() - before;
         let (cwnd, segment) = (self.window.cwnd, f64::from(self.settings.segment));

@@ -6,6 +6,7 @@ use tidegate_core::Span;
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrip {
     smoothed: Option<(Span, Span)>,
+    least: Option<Span>,
     base: Span,
     backoff: u32,
     min: Span,
@@ -21,7 +22,8 @@ impl RoundTrip {
 
     /// An estimator without measurements; `min`, `max` and clock `granularity` as in RFC 6298 section 2.
     pub(super) fn new(min: Span, max: Span, granularity: Span) -> Self {
-        let mut estimator = Self { smoothed: None, base: Span::ZERO, backoff: 0, min, max, granularity };
+        let mut estimator =
+            Self { smoothed: None, least: None, base: Span::ZERO, backoff: 0, min, max, granularity };
         estimator.base = estimator.bounded(Self::INITIAL_RTO);
         estimator
     }
@@ -36,6 +38,7 @@ impl RoundTrip {
             }
         };
         self.smoothed = Some((srtt, variation));
+        self.least = self.least.min(Some(rtt)).or(Some(rtt));
         self.backoff = 0;
         let margin = variation * 4;
         let margin = if margin < self.granularity { self.granularity } else { margin };
@@ -55,6 +58,11 @@ impl RoundTrip {
     /// The smoothed round trip.
     pub(super) fn srtt(&self) -> Option<Span> {
         self.smoothed.map(|(srtt, _)| srtt)
+    }
+
+    /// The smallest round trip.
+    pub(super) fn least(&self) -> Option<Span> {
+        self.least
     }
 
     /// The present timeout, backoff included.

@@ -63,7 +63,9 @@ pub struct TcpSender {
     /// Delivery rates and random numbers, for variants whose window is set by a model of the path.
     pub(super) delivery: Option<Delivery>,
     pub(super) luck: Stream,
-    pacer: Pacer,
+    pub(super) pacer: Pacer,
+    /// Whether segments that the window allows wait for more (segmentation offload).
+    pub(super) defers: bool,
     pub(super) phase: Phase,
     /// Duplicates in a row.
     pub(super) duplicates: u32,
@@ -89,10 +91,10 @@ pub struct TcpSender {
     /// an end with every acknowledgement costs nothing.
     check: Option<Time>,
     /// One past the last byte that the application has written.
-    written: u64,
+    pub(super) written: u64,
     began: Time,
     pub(super) application: Application,
-    last_sent: Time,
+    pub(super) last_sent: Time,
     /// Packets that wait for their departure after sending jitter.
     departures: VecDeque<Packet>,
     jitter: Option<SendingJitter>,
@@ -154,6 +156,7 @@ impl TcpSender {
             recovery,
             luck: Stream::new(seed, &name, "model"),
             pacer: Pacer::default(),
+            defers: false,
             phase: Phase::Open,
             duplicates: 0,
             recover: None,
@@ -228,14 +231,26 @@ impl TcpSender {
         }
         if self.board.is_some() {
             let max = self.flight.max();
-            while !self.pacer.holds(now) && self.send_by_scoreboard(now, out) {}
+            while !self.pacer.holds(now) && self.send_burst(now, out) {}
             if self.flight.max() > max {
                 self.schedule_probe(now);
             }
             self.check_limited();
         } else {
-            while self.send_in_order(now, out) {}
+            while self.send_burst(now, out) {}
         }
+    }
+
+    /// Sends a segment, or with segmentation offload a burst of them; returns whether any left.
+    #[inline]
+    fn send_burst(&mut self, now: Time, out: &mut Outbox) -> bool {
+        let Some(most) = self.burst(now) else { return false };
+        (0..most).take_while(|_| self.send_segment(now, out)).count() > 0
+    }
+
+    #[inline]
+    fn send_segment(&mut self, now: Time, out: &mut Outbox) -> bool {
+        if self.board.is_some() { self.send_by_scoreboard(now, out) } else { self.send_in_order(now, out) }
     }
 
     /// Marks the delivery rate as limited by the application, if it has no more data to send for now and no segment is

@@ -1,6 +1,7 @@
 //! The congestion window, and the interface of algorithms of congestion control.
 
 use super::model::Model;
+use super::offload::MIN_TSO_SEGS;
 use std::fmt::Debug;
 use tidegate_core::{Span, Time};
 
@@ -135,6 +136,11 @@ pub(super) trait CongestionControl: Debug + Send {
     fn pacing_rate(&self, window: &Window, srtt: Option<Span>) -> Option<f64> {
         let _ = (window, srtt);
         None
+    }
+
+    /// The smallest burst with segmentation offload, in segments (Linux's `min_tso_segs`).
+    fn min_tso_segs(&self) -> u32 {
+        MIN_TSO_SEGS
     }
 
     /// The model of the path that sets the window, if there is one.

@@ -4,8 +4,8 @@
 //!
 //! Where the two differ it follows the draft: a round trip equal to the minimum refreshes it, too (in Linux only a
 //! smaller one). From Linux are the policer, the allowance for bunched acknowledgements, and the margin of 1 % by
-//! which it paces below the bandwidth. It lacks the parts for hosts that send several segments at once (quanta larger
-//! than a segment, a window rounded to even numbers), and the test whether an acknowledgement was delayed.
+//! which it paces below the bandwidth. Quanta larger than a segment, and a window rounded to even numbers, come with
+//! the setting `offload`. It lacks the test whether an acknowledgement was delayed.
 //!
 //! Names of constants, fields and functions are those of `net/ipv4/tcp_bbr.c`, without their prefix `bbr_`.
 
@@ -15,6 +15,7 @@ mod policer;
 use super::TcpSettings;
 use super::max_filter::MaxFilter;
 use super::model::{AckEvent, Model};
+use super::offload::{MIN_TSO_SEGS, segments};
 use super::sender::Phase;
 use super::window::{CongestionControl, Window};
 use aggregation::Aggregation;
@@ -47,6 +48,8 @@ const FULL_BW_CNT: u32 = 3;
 /// Segments in addition to the bandwidth-delay product: one each for the sending host, its network interface and the
 /// receiving host (draft section 4.2.3.2: three quanta).
 const QUANTA: f64 = 3.0;
+/// The rate below which a burst has a segment at least, and not two (`bbr_min_tso_rate`: 1.2 Mbit/s), bytes a second.
+const MIN_TSO_RATE: f64 = 150_000.0;
 /// The assumed round trip before the first measurement (`bbr_init_pacing_rate_from_rtt`).
 const NOMINAL_RTT: Span = Span::from_millis(1);
 
@@ -92,6 +95,7 @@ pub(super) struct Bbr {
     idle_restart: bool,
     lost: u64,
     margin: f64,
+    offload: bool,
 }
 
 impl Bbr {
@@ -99,6 +103,7 @@ impl Bbr {
         let Window { segment, initial, .. } = Window::new(settings.segment, settings.initial_window);
         Self {
             margin: settings.pacing_margin,
+            offload: settings.offload,
             segment,
             initial,
             mode: Mode::Startup,
@@ -167,8 +172,15 @@ impl Bbr {
         let Some(min_rtt) = self.min_rtt else { return self.initial };
         // on a path with a small product the cycle could not probe for more
         let probes = self.mode == Mode::ProbeBw && self.cycle_idx == 0;
-        let extra = QUANTA + if probes { 2.0 } else { 0.0 };
-        gain * bandwidth * min_rtt.as_secs_f64() + extra * self.segment
+        let extra = if probes { 2.0 } else { 0.0 };
+        let product = gain * bandwidth * min_rtt.as_secs_f64();
+        if !self.offload {
+            return product + (QUANTA + extra) * self.segment;
+        }
+        // `bbr_bdp` rounds up to segments, and `bbr_quantization_budget` to pairs
+        let quanta = QUANTA * f64::from(segments(self.pacing_rate, 0.0, self.segment, self.min_tso_segs()));
+        let pairs = (((product / self.segment).ceil() + quanta) / 2.0).ceil();
+        (2.0 * pairs + extra) * self.segment
     }
 
     fn is_next_cycle_phase(&self, ack: &AckEvent, losses: bool) -> bool {
@@ -406,7 +418,29 @@ impl CongestionControl for Bbr {
         Some(self.pacing_rate)
     }
 
+    fn min_tso_segs(&self) -> u32 {
+        if self.pacing_rate < MIN_TSO_RATE { 1 } else { MIN_TSO_SEGS }
+    }
+
     fn model(&mut self) -> Option<&mut dyn Model> {
         Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 Mbit/s and 1 ms: 12.5 segments of 1000 bytes. With bursts it is 13 and three bursts of 12, in pairs.
+    #[test]
+    fn the_window_has_room_for_three_bursts() {
+        for (offload, segments) in [(false, 12.5 + 3.0), (true, 50.0)] {
+            let settings = TcpSettings { segment: 1000, offload, ..TcpSettings::default() };
+            let mut model = Bbr::new(&settings, Time::ZERO);
+            (model.min_rtt, model.pacing_rate) = (Some(Span::from_millis(1)), 12.5e6);
+            assert_eq!(model.inflight(12.5e6, 1.0), segments * 1000.0);
+            model.mode = Mode::ProbeBw;
+            assert_eq!(model.inflight(12.5e6, 1.0), (segments + 2.0) * 1000.0, "while it probes");
+        }
     }
 }

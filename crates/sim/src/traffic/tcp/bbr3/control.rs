@@ -5,6 +5,7 @@ use super::{
     Bbr3, DEFAULT_CWND_GAIN, DRAIN_PACING_GAIN, PROBE_DOWN_PACING_GAIN, PROBE_UP_CWND_GAIN,
     PROBE_UP_PACING_GAIN, STARTUP_PACING_GAIN, State,
 };
+use crate::traffic::tcp::offload::{MIN_TSO_SEGS, segments};
 use crate::traffic::tcp::sender::Phase;
 use tidegate_core::Span;
 
@@ -64,7 +65,15 @@ impl Bbr3 {
 
     fn quantization_budget(&self, inflight_cap: f64) -> f64 {
         let extra = if self.state == State::ProbeBwUp { PROBE_UP_BUDGET } else { 0.0 };
-        inflight_cap.max(self.min_pipe_cwnd()) + extra * self.segment
+        inflight_cap.max(self.offload_budget()).max(self.min_pipe_cwnd()) + extra * self.segment
+    }
+
+    /// Three bursts: what the sending host, its network interface and the receiving host hold (section 5.5.8).
+    fn offload_budget(&self) -> f64 {
+        if !self.offload {
+            return 0.0;
+        }
+        3.0 * f64::from(segments(self.pacing_rate, 0.0, self.segment, MIN_TSO_SEGS)) * self.segment
     }
 
     pub(super) fn inflight(&self, bw: f64, gain: f64) -> f64 {

@@ -6,8 +6,8 @@
 //! fields, constants and functions are those of the draft in the spelling of Rust; `c` and `rs` are its `C` and `RS`.
 //! Volumes are in bytes, rates in bytes a second.
 //!
-//! Segments leave each on their own, so that `send_quantum` is a segment, and `offload_budget`, three of them, is
-//! below MinPipeCwnd and has no effect (sections 5.5.8 and 5.6.3). As this TCP detects no spurious recovery, nothing
+//! Without the setting `offload` segments leave each on their own, so that `send_quantum` is a segment, and
+//! `offload_budget`, three of them, is below MinPipeCwnd and has no effect (sections 5.5.8 and 5.6.3). As this TCP detects no spurious recovery, nothing
 //! is undone (section 5.5.11). BBR.PacingMarginPercent is the setting `pacing_margin`. Random numbers are those of the
 //! sender's stream "model".
 
@@ -123,6 +123,7 @@ pub(super) struct Bbr3 {
     segment: f64,
     initial_cwnd: f64,
     margin: f64,
+    offload: bool,
     c: Connection,
     rs: Sample,
     state: State,
@@ -194,6 +195,7 @@ impl Bbr3 {
             segment,
             initial_cwnd: initial,
             margin: settings.pacing_margin,
+            offload: settings.offload,
             c: Connection {
                 now,
                 delivered: 0,

@@ -487,3 +487,16 @@ fn the_window_is_restored_after_a_timeout() {
     feed(&mut model, &AckEvent { phase: Phase::Open, ..event });
     assert_eq!(model.c.cwnd, 2.0 * BDP + 1000.0, "with a segment of extra_acked");
 }
+
+/// BBRUpdateOffloadBudget (section 5.5.8): 10 Mbyte/s are bursts of 9 segments, and three of them are more than what
+/// 1 ms holds; on a longer path they have no effect.
+#[test]
+fn the_window_has_room_for_three_bursts() {
+    let mut model = model(State::ProbeBwCruise);
+    (model.pacing_rate, model.min_rtt) = (10.0 * BW, Some(Span::from_millis(1)));
+    assert_eq!(model.inflight(10.0 * BW, 1.0), 10_000.0);
+    model.offload = true;
+    assert_eq!(model.inflight(10.0 * BW, 1.0), 27_000.0);
+    model.min_rtt = Some(RTT);
+    assert!(close(model.inflight(10.0 * BW, 1.0), 10.0 * BDP));
+}
