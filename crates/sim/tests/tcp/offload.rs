@@ -152,7 +152,7 @@ fn the_end_of_a_file_does_not_wait() {
     }
 }
 
-/// What the receiver's window leaves counts, too: one segment of five, where the congestion window has room for five.
+/// The receiver's window limits a burst, too: it leaves one segment of five, where the congestion window has room for five.
 #[test]
 fn a_burst_waits_for_the_receivers_window() {
     let mut end = hundred(TcpSettings { receive_window: 100_000, ..sack() }, 40_000);
