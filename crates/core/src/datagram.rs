@@ -6,6 +6,7 @@ use crate::address::{Direction, Hosts, Service, between};
 use crate::frame::Marks;
 use crate::ids::FlowId;
 use crate::units::Size;
+use crate::wire::tcp::Options;
 use std::sync::Arc;
 
 /// The ECN field of the IP header (RFC 3168); the discriminants are the two bits.
@@ -199,10 +200,8 @@ pub enum Attachment {
     Rtcp(Vec<u8>),
     /// Additional RFC 8285 extension element, stamped by a controller.
     Extension(Extension),
-    /// SACK blocks (RFC 2018), most recent first.
-    Sack(SackBlocks),
-    /// Options of a TCP SYN.
-    Opening(Opening),
+    /// Options of a TCP segment.
+    Options(Options),
     /// RTP sequence numbers of the last packets that were reported as lost, to which a segment of a picture does not refer
     /// (NEWPRED).
     Avoids(Vec<u16>),
@@ -324,20 +323,28 @@ impl Datagram {
         }
     }
 
+    /// Options of a TCP segment.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        match self.attachment.as_deref() {
+            Some(&Attachment::Options(options)) => options,
+            _ => Options::default(),
+        }
+    }
+
     /// Options of a TCP SYN.
     #[must_use]
     pub fn opening(&self) -> Opening {
-        match self.attachment.as_deref() {
-            Some(Attachment::Opening(opening)) => *opening,
-            _ => Opening::default(),
-        }
+        self.options().opening
     }
 
     /// SACK blocks of a TCP acknowledgement.
     #[must_use]
     pub fn sack(&self) -> Option<&SackBlocks> {
         match self.attachment.as_deref() {
-            Some(Attachment::Sack(blocks)) => Some(blocks),
+            Some(Attachment::Options(options)) if options.sack != SackBlocks::default() => {
+                Some(&options.sack)
+            }
             _ => None,
         }
     }

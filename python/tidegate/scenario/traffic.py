@@ -92,6 +92,7 @@ Workload = Annotated[Literal["long"] | FileTransfer | Web, OneOf('"long", or a t
 
 
 _TCP_HEADERS = 40  # bytes of IPv4 and TCP without options
+_STAMPED = 12  # bytes of the option of timestamps
 _WIDEST_WINDOW = Size(65_535 << 14)  # bytes, RFC 7323 section 2.3
 _LONGEST_RTO = Duration(60 * 10**9)  # RFC 6298 (2.5) allows a bound of 60 s or more, the engine has 60
 _WITHOUT_ECN = {
@@ -140,6 +141,9 @@ class Tcp(Model):
     ecn: bool = False
     """Whether data packets are ECN-capable: a queue that can mark marks them instead of dropping them, and the sender
     reacts to a mark as to a loss (RFC 3168). Off by default, as in connections that Linux opens."""
+    timestamps: bool = False
+    """Whether segments carry timestamps (RFC 7323), 12 bytes each: segments that were sent again measure round trips,
+    too. packet_size includes them. Off by default, as in ns-2; Linux and ns-3 have them on."""
     offload: bool = False
     """Whether segments leave in bursts, as a host with segmentation offload (GSO) hands them to its network interface:
     as many as take about 1 ms at the flow's rate, at least two, at most 64 kB (Linux's rules). Paced algorithms pace
@@ -164,6 +168,10 @@ class Tcp(Model):
         if self.ecn and self.algorithm in _WITHOUT_ECN:
             message = f"found true with {self.algorithm}, {_WITHOUT_ECN[self.algorithm]}; expected false"
             yield Problem((*path, "ecn"), message)
+        least = Size(_TCP_HEADERS + _STAMPED + 1)
+        if self.timestamps and self.packet_size < least:
+            message = f'found "{self.packet_size}"; expected at least "{least}", as with timestamps'
+            yield Problem((*path, "packet_size"), message)
         if self.min_rto is not None:
             yield from rules.order(("min_rto", self.min_rto), ("the largest time-out", _LONGEST_RTO), path)
 

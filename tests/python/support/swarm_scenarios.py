@@ -181,6 +181,7 @@ def tcp(dice: Dice) -> Table:
         "options": lambda: False,
         "hystart": lambda: False,
         "ecn": lambda: True,
+        "timestamps": lambda: True,
         "offload": lambda: True,
         "packet_size": lambda: dice.size(600, 1500),
     }

@@ -1,5 +1,5 @@
-//! TCP headers (RFC 9293 section 3.1) with the options maximum segment size, window scale (RFC 7323) and selective
-//! acknowledgements (RFC 2018).
+//! TCP headers (RFC 9293 section 3.1) with the options maximum segment size, window scale and timestamps (RFC 7323), and
+//! selective acknowledgements (RFC 2018).
 
 use super::Error;
 use super::error::fit;
@@ -16,20 +16,35 @@ pub const CHECKSUM: usize = 16;
 /// Largest shift of a window (RFC 7323 section 2.3).
 pub const MOST_SCALE: u8 = 14;
 
-// kinds of options (RFC 9293 section 3.2, RFC 7323 section 2.2, RFC 2018 sections 2 and 3)
+// kinds of options (RFC 9293 section 3.2, RFC 7323 sections 2.2 and 3.2, RFC 2018 sections 2 and 3)
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 const SEGMENT_SIZE: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// Length of the option of [`Timestamps`] in full words, bytes.
+pub const STAMPED: usize = 12;
+
+/// Timestamps of a segment (RFC 7323 section 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval: the clock of the end that sends it.
+    pub value: u32,
+    /// TSecr: a value of the other end.
+    pub echo: u32,
+}
 
 /// Options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Options of a SYN.
     pub opening: Opening,
-    /// Blocks of selective acknowledgement; unused ones are zeros.
+    /// Timestamps, if both ends use them.
+    pub timestamps: Option<Timestamps>,
+    /// Blocks of selective acknowledgement, most recent first; unused ones are zeros.
     pub sack: SackBlocks,
 }
 
@@ -40,6 +55,7 @@ impl Options {
         let Opening { segment, scale, sack } = self.opening;
         let blocks = self.blocks();
         4 * (usize::from(segment.is_some()) + usize::from(scale.is_some()) + usize::from(sack))
+            + if self.timestamps.is_some() { STAMPED } else { 0 }
             + if blocks == 0 { 0 } else { 4 + 8 * blocks }
     }
 
@@ -53,27 +69,45 @@ impl Options {
         self.sack.iter().rposition(|&block| block != (0, 0)).map_or(0, |last| last + 1)
     }
 
-    /// Appends the options; each is padded to full words in front.
-    fn put(&self, out: &mut Vec<u8>) {
+    /// Calls `visit` with the kind and the data of each option.
+    fn each(&self, mut visit: impl FnMut(u8, &[u8])) {
         let Opening { segment, scale, sack } = self.opening;
         if let Some(segment) = segment {
-            out.extend([SEGMENT_SIZE, 4]);
-            out.extend(segment.to_be_bytes());
+            visit(SEGMENT_SIZE, &segment.to_be_bytes());
         }
         if let Some(scale) = scale {
-            out.extend([NO_OPERATION, WINDOW_SCALE, 3, scale]);
+            visit(WINDOW_SCALE, &[scale]);
         }
         if sack {
-            out.extend([NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
+            visit(SACK_PERMITTED, &[]);
         }
-        let blocks = self.blocks();
-        if blocks > 0 {
-            out.extend([NO_OPERATION, NO_OPERATION, SACK, 2 + 8 * blocks as u8]);
-            for (begin, end) in &self.sack[..blocks] {
-                out.extend(begin.to_be_bytes());
-                out.extend(end.to_be_bytes());
-            }
+        if let Some(Timestamps { value, echo }) = self.timestamps {
+            visit(TIMESTAMPS, [value, echo].map(u32::to_be_bytes).as_flattened());
         }
+        let blocks = &self.sack[..self.blocks()];
+        if !blocks.is_empty() {
+            let numbers = self.sack.map(|(begin, end)| [begin.to_be_bytes(), end.to_be_bytes()]);
+            visit(SACK, &numbers.as_flattened().as_flattened()[..8 * blocks.len()]);
+        }
+    }
+
+    /// Length of the options without padding, bytes.
+    fn bare_len(&self) -> usize {
+        let mut length = 0;
+        self.each(|_, data| length += 2 + data.len());
+        length
+    }
+
+    /// Appends the options, each padded to full words in front if there is `room` for that.
+    fn put(&self, room: usize, out: &mut Vec<u8>) {
+        let is_padded = self.len() <= room;
+        self.each(|kind, data| {
+            let length = 2 + data.len();
+            let padding = if is_padded { length.next_multiple_of(4) - length } else { 0 };
+            out.extend(std::iter::repeat_n(NO_OPERATION, padding));
+            out.extend([kind, length as u8]);
+            out.extend(data);
+        });
     }
 
     /// Parses options. Unknown ones are skipped (RFC 9293 section 3.2, MUST-6), as are those of a SYN in other segments (RFC
@@ -108,7 +142,11 @@ impl Options {
                         }
                     }
                 }
-                (SEGMENT_SIZE..=SACK, _)
+                (TIMESTAMPS, 10) => {
+                    let (value, echo) = (data.u32("TCP timestamp")?, data.u32("TCP timestamp echo")?);
+                    options.timestamps = Some(Timestamps { value, echo });
+                }
+                (SEGMENT_SIZE..=SACK | TIMESTAMPS, _)
                     if !matches!((kind, length), (2, 4) | (3, 3) | (4, 2) | (5, 10 | 18 | 26 | 34)) =>
                 {
                     return Err(invalid_length);
@@ -132,7 +170,7 @@ pub fn put(
     room: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    fit("TCP options size in bytes", options.len(), 0, room)?;
+    fit("TCP options size in bytes", options.bare_len(), 0, room)?;
     fit("length of the TCP options in 32-bit words", room / 4, 0, 10)?;
     fit("length of the TCP options, which must be a multiple of 4, modulo 4", room % 4, 0, 0)?;
     if let Some(scale) = options.opening.scale {
@@ -147,7 +185,7 @@ pub fn put(
     out.extend(body.window.to_be_bytes());
     // checksum and urgent pointer
     out.extend([0; 4]);
-    options.put(out);
+    options.put(room, out);
     out.resize(end, END);
     Ok(())
 }

@@ -7,7 +7,7 @@ pub(crate) use media::{marks, protected};
 
 use std::sync::Arc;
 use tidegate_core::address::Service;
-use tidegate_core::datagram::{Attachment, Opening, Protocol, SackBlocks, TcpBody};
+use tidegate_core::datagram::{Attachment, Protocol, TcpBody};
 use tidegate_core::wire::{Error, ip, tcp};
 use tidegate_core::{Body, Datagram};
 
@@ -47,9 +47,7 @@ fn payload_room(headers: u32, datagram: &Datagram) -> Result<usize, Error> {
 
 fn put_tcp(datagram: &Datagram, body: &TcpBody, out: &mut Vec<u8>) -> Result<(), Error> {
     let room = payload_room(tcp::HEADERS + u32::from(body.length), datagram)?;
-    let sack = datagram.sack().copied().unwrap_or_default();
-    let options = tcp::Options { opening: datagram.opening(), sack };
-    tcp::put(body, datagram.ports, &options, room, out)?;
+    tcp::put(body, datagram.ports, &datagram.options(), room, out)?;
     out.resize(out.len() + usize::from(body.length), 0);
     Ok(())
 }
@@ -143,13 +141,8 @@ fn decode_tcp(header: &ip::Header, segment: &[u8]) -> Result<Datagram, Error> {
         let checksum = u16::from_be_bytes([segment[tcp::CHECKSUM], segment[tcp::CHECKSUM + 1]]);
         return Err(Error::Invalid { field: "TCP checksum", offset, value: checksum.into() });
     }
-    let attachment = match options {
-        tcp::Options { opening, .. } if opening != Opening::default() => Some(Attachment::Opening(opening)),
-        tcp::Options { sack, .. } if sack != SackBlocks::default() => Some(Attachment::Sack(sack)),
-        _ => None,
-    };
+    let attachment = (!options.is_empty()).then(|| Arc::new(Attachment::Options(options)));
     let size = (ip::IP_HEADER + segment.len()) as u32;
-    let attachment = attachment.map(Arc::new);
     Ok(Datagram { size, ports, body: Body::Tcp(body), attachment, ..Datagram::default() })
 }
 

@@ -1,7 +1,9 @@
 use super::*;
 use tidegate_core::address::Direction;
+use tidegate_core::datagram::{Opening, SackBlocks};
 use tidegate_core::rng::Stream;
 use tidegate_core::wire::rtcp;
+use tidegate_core::wire::tcp::{Options, Timestamps};
 use tidegate_core::{Ecn, FlowId};
 
 fn random_tcp(rng: &mut Stream) -> Datagram {
@@ -16,9 +18,11 @@ fn random_tcp(rng: &mut Stream) -> Datagram {
     let mut sack = SackBlocks::default();
     let blocks = (bits >> 16 & 3) as usize;
     sack[..blocks].fill_with(|| (rng.next_u64() as u32 | 1, rng.next_u64() as u32));
-    let attachment = match syn {
-        true => (opening != Opening::default()).then_some(Attachment::Opening(opening)),
-        false => (blocks > 0).then_some(Attachment::Sack(sack)),
+    let numbers = rng.next_u64();
+    let stamped = maybe(5).then_some(Timestamps { value: numbers as u32, echo: (numbers >> 32) as u32 });
+    let options = match syn {
+        true => Options { opening, timestamps: stamped, ..Options::default() },
+        false => Options { timestamps: stamped, sack, ..Options::default() },
     };
     let mut body = TcpBody {
         sequence: rng.next_u64() as u32,
@@ -28,12 +32,10 @@ fn random_tcp(rng: &mut Stream) -> Datagram {
         flags: (bits >> 12) as u8 & !TcpBody::SYN,
     };
     body.flags |= if syn { TcpBody::SYN } else { 0 };
-    let datagram =
-        Datagram { body: Body::Tcp(body), attachment: attachment.map(Arc::new), ..Datagram::default() };
-    let options =
-        tcp::Options { opening: datagram.opening(), sack: datagram.sack().copied().unwrap_or_default() };
+    let attachment = (!options.is_empty()).then(|| Arc::new(Attachment::Options(options)));
+    let datagram = Datagram { body: Body::Tcp(body), attachment, ..Datagram::default() };
     // now and then there is room for more
-    let room = options.len() + 4 * (bits >> 4 & 1) as usize;
+    let room = (options.len() + 4 * (bits >> 4 & 1) as usize).min(40);
     Datagram { size: tcp::HEADERS + room as u32 + u32::from(body.length), ..datagram }
 }
 
@@ -177,7 +179,7 @@ fn a_syn_by_hand() {
     let datagram = Datagram {
         size: 52,
         body: Body::Tcp(body),
-        attachment: Some(Arc::new(Attachment::Opening(opening))),
+        attachment: Some(Arc::new(Attachment::Options(Options { opening, ..Options::default() }))),
         ..Datagram::default()
     };
     let datagram = datagram.between(FlowId(0), Direction::Forward, Service::Discard);
@@ -210,6 +212,30 @@ fn a_syn_by_hand() {
     assert_eq!(decode(&bytes, 28), Err(Error::Invalid { field: "TCP option length", offset: 46, value: 4 }));
 }
 
+/// RFC 7323 section 3.2 and its appendix A: two NOPs in front; without room for padding the options follow each other.
+#[test]
+fn timestamps_by_hand() {
+    let timestamps = Some(Timestamps { value: 0x0102_0304, echo: 7 });
+    let stamp = [8, 10, 1, 2, 3, 4, 0, 0, 0, 7];
+    let block = [5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let sack = [(1, 2), (0, 0), (0, 0)];
+    let body = Body::Tcp(TcpBody { flags: TcpBody::ACK, ..TcpBody::default() });
+    let written = |options: Options, size| {
+        let attachment = Some(Arc::new(Attachment::Options(options)));
+        let datagram = Datagram { size, body, attachment, ..Datagram::default() };
+        let datagram = datagram.between(FlowId(0), Direction::Forward, Service::Discard);
+        let mut bytes = Vec::new();
+        encode(&datagram, 28, &mut bytes).unwrap();
+        assert_eq!(decode(&bytes, 28), Ok(datagram));
+        bytes[40..].to_vec()
+    };
+    let stamped = Options { timestamps, ..Options::default() };
+    assert_eq!((stamped.len(), written(stamped, 52)), (12, [&[1, 1][..], &stamp].concat()));
+    let both = Options { sack, ..stamped };
+    assert_eq!((both.len(), written(both, 64)), (24, [&[1, 1][..], &stamp, &[1, 1], &block].concat()));
+    assert_eq!(written(both, 60), [stamp, block].concat());
+}
+
 #[test]
 fn fields_that_do_not_fit_their_size_are_refused() {
     let mut bytes = vec![1, 2];
@@ -234,8 +260,9 @@ fn fields_that_do_not_fit_their_size_are_refused() {
     // a window of 40 bytes for options at most, and in words
     assert!(matches!(refused(Datagram { size: 53, body, ..Datagram::default() }), Error::Unfit { .. }));
     assert!(matches!(refused(Datagram { size: 94, body, ..Datagram::default() }), Error::Unfit { .. }));
-    let sack = Some(Arc::new(Attachment::Sack([(1, 2), (0, 0), (0, 0)])));
-    let error = Error::Unfit { field: "TCP options size in bytes", value: 12, minimum: 0, maximum: 0 };
+    let sack = Options { sack: [(1, 2), (0, 0), (0, 0)], ..Options::default() };
+    let sack = Some(Arc::new(Attachment::Options(sack)));
+    let error = Error::Unfit { field: "TCP options size in bytes", value: 10, minimum: 0, maximum: 0 };
     assert_eq!(refused(Datagram { size: 50, body, attachment: sack, ..Datagram::default() }), error);
     assert!(matches!(refused(Datagram { size: 65_536, ..Datagram::default() }), Error::Unfit { .. }));
 }

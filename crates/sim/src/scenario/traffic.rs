@@ -49,6 +49,9 @@ pub struct TcpSpec {
     /// Whether data are sent ECN-capable (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
+    /// Whether segments carry timestamps (RFC 7323).
+    #[serde(default)]
+    pub timestamps: bool,
     /// Whether segments leave in bursts (segmentation offload).
     #[serde(default)]
     pub offload: bool,

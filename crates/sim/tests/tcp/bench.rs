@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use tidegate_core::datagram::{Attachment, Opening, SackBlocks, TcpBody};
 use tidegate_core::record::NullRecorder;
+use tidegate_core::wire::tcp::{Options, Timestamps};
 use tidegate_core::{Body, Datagram, Ecn, FlowId, Kind, Node, Outbox, Packet, Port, RouteId, Span, Time};
 use tidegate_sim::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 
@@ -118,7 +119,8 @@ impl<N: Node> Bench<N> {
     pub(crate) fn ack_with(&mut self, ack: u32, blocks: &[(u32, u32)]) {
         let mut sack = SackBlocks::default();
         sack.iter_mut().zip(blocks).for_each(|(block, &(s, e))| *block = (s * MSS, e * MSS));
-        let attachment = (!blocks.is_empty()).then(|| Arc::new(Attachment::Sack(sack)));
+        let attachment = (!blocks.is_empty())
+            .then(|| Arc::new(Attachment::Options(Options { sack, ..Options::default() })));
         let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
         self.take(Kind::Ack, body, attachment);
     }
@@ -130,7 +132,31 @@ impl<N: Node> Bench<N> {
 
     /// Passes the answer to a SYN in, with this header and these options.
     pub(crate) fn opening(&mut self, body: TcpBody, opening: Opening) {
-        self.take(Kind::Ack, body, Some(Arc::new(Attachment::Opening(opening))));
+        self.take(
+            Kind::Ack,
+            body,
+            Some(Arc::new(Attachment::Options(Options { opening, ..Options::default() }))),
+        );
+    }
+
+    /// Passes the answer to a SYN in, with this header and all its options.
+    pub(crate) fn answer(&mut self, body: TcpBody, options: Options) {
+        self.take(Kind::Ack, body, Some(Arc::new(Attachment::Options(options))));
+    }
+
+    /// Passes an acknowledgement in that returns a timestamp, or has none.
+    pub(crate) fn stamped_ack(&mut self, ack: u32, echo: Option<u32>) {
+        let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
+        let timestamps = echo.map(|echo| Timestamps { value: 0, echo });
+        self.answer(body, Options { timestamps, ..Options::default() });
+    }
+
+    /// Passes a data segment with a timestamp in.
+    pub(crate) fn stamped_data(&mut self, sequence: u32, value: u32) {
+        let body = TcpBody { sequence, length: MSS as u16, flags: TcpBody::ACK, ..TcpBody::default() };
+        let timestamps = Some(Timestamps { value, echo: 0 });
+        let options = Options { timestamps, ..Options::default() };
+        self.take(Kind::Data, body, Some(Arc::new(Attachment::Options(options))));
     }
 
     /// Passes a data segment in, with this ECN field and these flags beside ACK.

@@ -94,7 +94,8 @@ fn run(seed: u64) -> (u64, bool) {
     let mut luck = Stream::new(seed, "test", "fuzz");
     let (mut settings, bytes) = settings(&mut luck);
     // of a stream of its own, so that seeds that found faults still draw the same
-    settings.offload = Stream::new(seed, "test", "offload").chance(0.3);
+    let mut more = Stream::new(seed, "test", "more");
+    (settings.offload, settings.timestamps) = (more.chance(0.3), more.chance(0.3));
     let loss = luck.uniform() * 0.2;
     let copies = luck.uniform() * 0.1;
     let disorder = luck.chance(0.5).then(|| Span::from_micros(1 + luck.below(50_000) as i64));

@@ -13,3 +13,4 @@ mod rules_rack;
 mod rules_receiver;
 mod rules_sender;
 mod scalable;
+mod timestamps;

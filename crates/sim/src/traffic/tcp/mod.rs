@@ -16,11 +16,13 @@
 //! - DCTCP of RFC 8257, and the parts of Prague listed in `scalable.rs`; the receiver's echo is DCTCP's for both: with an
 //!   acknowledgement for each packet it is as exact as AccECN's counters;
 //! - ECN of RFC 3168, if both ends use it;
+//! - by the setting `timestamps` those of RFC 7323, for round trips where Karn's algorithm has none;
 //! - by the setting `offload` bursts of segments, as Linux's segmentation offload makes them;
 //! - delayed acknowledgements of RFC 5681 section 4.2;
 //! - no growth of a window that was not in use (RFC 7661 section 4.3, in its simplest form).
 //!
-//! It does not have FIN, urgent data, F-RTO, the undoing of needless reductions, and timestamps.
+//! It does not have FIN, urgent data, F-RTO, the undoing of needless reductions, and of the uses of timestamps
+//! the protection against wrapped sequence numbers.
 //!
 //! For congestion control each download of [`Workload::Web`] is a new connection. Its bytes
 //! continue the sequence numbers of the last one, so that the receiver does not notice.
@@ -47,6 +49,7 @@ mod sack;
 mod scalable;
 mod sender;
 mod sequence;
+mod stamps;
 mod window;
 mod workload;
 
@@ -59,7 +62,7 @@ use algorithm::Recovery;
 use rto::RoundTrip;
 use serde::Deserialize;
 use tidegate_core::datagram::{Ecn, Opening};
-use tidegate_core::wire::tcp::MOST_SCALE;
+use tidegate_core::wire::tcp::{self, MOST_SCALE};
 use tidegate_core::{Span, Time};
 
 /// A TCP variant: detection and repair of losses, and growth of the window.
@@ -147,6 +150,8 @@ pub struct TcpSettings {
     pub pacing_margin: f64,
     /// Whether data are sent ECN-capable, and the receiver echoes marks (RFC 3168); always with DCTCP and Prague.
     pub ecn: bool,
+    /// Whether segments carry timestamps (RFC 7323), with which copies measure round trips, too.
+    pub timestamps: bool,
     /// Whether segments leave in bursts of up to 64 kB, as with the segmentation offload of Linux.
     pub offload: bool,
     /// The times at which round trips are measured.
@@ -191,6 +196,7 @@ impl Default for TcpSettings {
             hystart: true,
             pacing_margin: 0.01,
             ecn: false,
+            timestamps: false,
             offload: false,
             rtt_sampling: RttSampling::default(),
             min_rto: None,
@@ -242,6 +248,11 @@ impl TcpSettings {
     fn codepoint(&self) -> Ecn {
         let fallback = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         self.variant.algorithm().scalable.unwrap_or(fallback)
+    }
+
+    /// Bytes of IP and TCP headers of a segment with data.
+    fn headers(&self) -> u32 {
+        tcp::HEADERS + if self.timestamps { tcp::STAMPED as u32 } else { 0 }
     }
 
     /// The options of a SYN of an end with the window scale `scale`.

@@ -357,9 +357,17 @@ pub(super) enum Timer {
 }
 
 impl TcpSender {
-    /// Takes in the round trips that an acknowledgement measures; returns that of congestion control.
-    pub(super) fn sampled(&mut self, now: Time) -> Option<Span> {
-        let sample = self.rack.as_mut()?.take_sample(now)?;
+    /// Takes in the round trips that an acknowledgement measures; returns that of congestion control. Its timestamp
+    /// measures the round trip `stamped`, which counts if there is no other.
+    pub(super) fn sampled(&mut self, now: Time, stamped: Option<Span>) -> Option<Span> {
+        let rack = self.rack.as_mut()?;
+        let Some(sample) = rack.take_sample(now) else {
+            let rtt = stamped?;
+            rack.measured(now, rtt);
+            self.rtt.sample(rtt);
+            self.control.measured(&mut self.window, now, rtt, self.flight.una(), self.flight.max());
+            return Some(rtt);
+        };
         self.rtt.sample(sample.oldest);
         // an acknowledgement that advances restarts the timer anyway; after data that left later than the first segment it
         // would go on for ever (Linux's `tcp_clean_rtx_queue`)

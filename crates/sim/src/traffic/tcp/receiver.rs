@@ -4,6 +4,7 @@ use super::TcpSettings;
 use super::algorithm::Recovery;
 use super::ecn::Echo;
 use super::sequence::Numbering;
+use super::stamps::Stamps;
 use crate::refusal::Refusal;
 use std::sync::Arc;
 use tidegate_core::address::{Direction, Service};
@@ -30,6 +31,7 @@ pub struct TcpReceiver {
     dsack: bool,
     copy: Option<(u64, u64)>,
     echo: Echo,
+    stamps: Option<Stamps>,
     numbering: Numbering,
     /// The next byte expected (RCV.NXT).
     rcv_nxt: u64,
@@ -71,6 +73,7 @@ impl TcpReceiver {
             dsack: settings.loss_recovery() == Recovery::Rack,
             copy: None,
             echo: Echo::new(settings),
+            stamps: settings.timestamps.then(Stamps::default),
             numbering: Numbering::new(settings.initial_sequence),
             rcv_nxt: 0,
             snd_nxt: 0,
@@ -146,18 +149,19 @@ impl TcpReceiver {
         self.unacknowledged = 0;
         self.deadline = None;
         let mut options = Options::default();
-        let mut attachment = None;
         if let (Some(_), Some(opening)) = (syn, self.opening) {
             options.opening = opening;
-            attachment = Some(Arc::new(Attachment::Opening(opening)));
-        } else if self.sack && (!self.runs.is_empty() || self.copy.is_some()) {
+        } else if syn.is_none() && self.sack && (!self.runs.is_empty() || self.copy.is_some()) {
             // a copy comes first (RFC 2883 section 4)
             let blocks = self.copy.take().into_iter().chain(self.runs.iter().copied());
             for (block, (start, end)) in options.sack.iter_mut().zip(blocks) {
                 *block = (self.numbering.wire(start), self.numbering.wire(end));
             }
-            attachment = Some(Arc::new(Attachment::Sack(options.sack)));
         }
+        if let Some(stamps) = self.stamps.as_mut().filter(|_| syn.is_none() || self.opening.is_some()) {
+            options.timestamps = Some(stamps.acknowledged(now, self.rcv_nxt));
+        }
+        let attachment = (!options.is_empty()).then(|| Arc::new(Attachment::Options(options)));
         let size = tcp::HEADERS + options.len() as u32;
         let body = TcpBody {
             sequence: self.snd_nxt.wrapping_sub(u32::from(syn.is_some())),
@@ -214,9 +218,12 @@ impl Node for TcpReceiver {
             return;
         };
         out.deliver(now, &packet);
-        let ecn = packet.ecn;
+        let (ecn, timestamps) = (packet.ecn, packet.options().timestamps);
         out.recycle(packet);
         let Some(start) = self.numbering.position(body.sequence, self.rcv_nxt) else { return };
+        if let (Some(stamps), Some(timestamps)) = (&mut self.stamps, timestamps) {
+            stamps.arrived(start, timestamps.value);
+        }
         if body.flags & TcpBody::SYN != 0 {
             // a SYN takes one number; the answer to a repeated one is the same
             if start == self.rcv_nxt {

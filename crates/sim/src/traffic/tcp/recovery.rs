@@ -9,6 +9,7 @@ use super::model::{AckEvent, LossEvent};
 use super::rack::Duplicate;
 use super::sack::{DUP_THRESH, NextSeg, Scoreboard};
 use super::sender::{Opening, Phase, TcpSender};
+use super::stamps;
 use tidegate_core::datagram::TcpBody;
 use tidegate_core::{Datagram, Outbox, Span, Time};
 
@@ -27,6 +28,8 @@ impl TcpSender {
         if ack > self.flight.max() || ack < self.flight.una() {
             return;
         }
+        let timestamps = datagram.options().timestamps;
+        self.stamp = timestamps.map_or(self.stamp, |timestamps| timestamps.value);
         if let Some(opening) = self.opening {
             if body.flags & TcpBody::SYN != 0 {
                 self.rcv_nxt = body.sequence.wrapping_add(1);
@@ -80,9 +83,10 @@ impl TcpSender {
         }
         let mut rtt = None;
         if advances {
-            rtt = self.advanced(now, ack, echo, out);
+            let stamped = timestamps.and_then(|timestamps| stamps::round_trip(now, timestamps.echo));
+            rtt = self.advanced(now, ack, echo, stamped, out);
         } else if self.rack.is_some() {
-            rtt = self.sampled(now);
+            rtt = self.sampled(now, None);
         } else if self.board.is_some() {
             // RFC 6675 section 2: a duplicate is an acknowledgement that SACKs new data beyond the hole
             if newly_sacked {
@@ -176,14 +180,22 @@ impl TcpSender {
         }
     }
 
-    /// Handles an acknowledgement of new data up to `ack`; with a mark (`echo`) the window does not grow by it.
+    /// Handles an acknowledgement of new data up to `ack`; with a mark (`echo`) the window does not grow by it. Its
+    /// timestamp measures the round trip `stamped`.
     /// Returns the round trip that it measured.
-    fn advanced(&mut self, now: Time, ack: u64, echo: bool, out: &mut Outbox) -> Option<Span> {
+    fn advanced(
+        &mut self,
+        now: Time,
+        ack: u64,
+        echo: bool,
+        stamped: Option<Span>,
+        out: &mut Outbox,
+    ) -> Option<Span> {
         let before = self.flight.una();
         let flight = self.flight_size();
         // no room for another segment, or not for a burst: the window limited the sender
         let in_use = flight as f64 + f64::from(self.settings.segment) > self.window.cwnd || self.defers;
-        let rtt = self.measure(now, ack);
+        let rtt = self.measure(now, ack, stamped);
         let acked = self.flight.una() - before;
         let (cwnd, segment) = (self.window.cwnd, f64::from(self.settings.segment));
         assert!(
@@ -236,8 +248,9 @@ impl TcpSender {
     }
 
     /// Takes the acknowledged segments off the flight, and measures a round trip from the last of them unless one
-    /// was sent twice (Karn) or waited behind a hole.
-    fn measure(&mut self, now: Time, ack: u64) -> Option<Span> {
+    /// was sent twice (Karn) or waited behind a hole; then the timestamp's counts (RFC 7323 section 4, and as in Linux only
+    /// then).
+    fn measure(&mut self, now: Time, ack: u64, stamped: Option<Span>) -> Option<Span> {
         let mut last = None;
         let mut unambiguous = true;
         let visit = |segment: &Segment| {
@@ -255,13 +268,13 @@ impl TcpSender {
             None => self.flight.acknowledge(ack, visit),
         }
         if self.rack.is_some() {
-            return self.sampled(now);
+            return self.sampled(now, stamped);
         }
         let sent = match self.settings.rtt_sampling {
             RttSampling::PerAck => last.filter(|_| unambiguous),
             RttSampling::OneAtATime => self.timed.take_if(|(end, _)| *end <= ack).map(|(_, sent)| sent),
         };
-        let rtt = sent.map(|sent| now - sent);
+        let rtt = sent.map(|sent| now - sent).or(stamped);
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
             self.control.measured(&mut self.window, now, rtt, self.flight.una(), self.flight.max());

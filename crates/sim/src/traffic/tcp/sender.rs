@@ -10,6 +10,7 @@ use super::rack::{Rack, Timer};
 use super::rto::RoundTrip;
 use super::sack::{NextSeg, Scoreboard};
 use super::sequence::Numbering;
+use super::stamps::clock;
 use super::window::{CongestionControl, Window};
 use super::workload::{Act, Application};
 use super::{RttSampling, TcpSettings};
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use tidegate_core::address::{Direction, Service};
 use tidegate_core::datagram::{Attachment, TcpBody};
 use tidegate_core::rng::Draws;
-use tidegate_core::wire::tcp::{self, Options};
+use tidegate_core::wire::tcp::{self, Options, Timestamps};
 use tidegate_core::{
     Body, Datagram, FlowId, Kind, Level, Node, Outbox, Packet, Port, RouteId, Span, Stream, Time,
 };
@@ -79,6 +80,8 @@ pub struct TcpSender {
     /// The window that the receiver advertised last, in bytes, and its window scale in bits.
     pub(super) receive_window: u64,
     pub(super) scale: u8,
+    /// The last timestamp of the receiver.
+    pub(super) stamp: u32,
     /// RCV.NXT: the next byte expected from the receiver, which sends only SYNs.
     pub(super) rcv_nxt: u32,
     /// With [`RttSampling::OneAtATime`]: the end of the segment that is timed, and its departure.
@@ -164,6 +167,7 @@ impl TcpSender {
             timed_out_at: None,
             receive_window: u64::from(settings.receive_window >> settings.scale() << settings.scale()),
             scale: settings.scale(),
+            stamp: 0,
             rcv_nxt: 0,
             timed: None,
             opening: None,
@@ -403,8 +407,13 @@ impl TcpSender {
         }
         let (ecn, flags) = self.marking.of_data(start, again);
         let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK | flags };
-        let size = tcp::HEADERS + u32::from(length);
-        self.depart(now, Datagram { size, ecn, body: Body::Tcp(body), ..Datagram::default() }, out)
+        let size = self.settings.headers() + u32::from(length);
+        let attachment = self.stamped(now).map(|options| Arc::new(Attachment::Options(options)));
+        self.depart(
+            now,
+            Datagram { size, ecn, body: Body::Tcp(body), attachment, ..Datagram::default() },
+            out,
+        )
     }
 
     pub(super) fn syn(&mut self, now: Time, out: &mut Outbox) {
@@ -412,15 +421,24 @@ impl TcpSender {
         let sequence = self.numbering.wire(self.flight.una() - 1);
         let flags = TcpBody::SYN | self.marking.offer();
         let body = TcpBody { sequence, window: Self::WINDOW, flags, ..TcpBody::default() };
-        let opening = self.settings.opening(0);
+        let options = self.settings.opening(0).map(|opening| {
+            let stamped = self.stamped(now).unwrap_or_default();
+            Options { opening, ..stamped }
+        });
         let datagram = Datagram {
-            size: tcp::HEADERS
-                + Options { opening: opening.unwrap_or_default(), ..Options::default() }.len() as u32,
+            size: tcp::HEADERS + options.unwrap_or_default().len() as u32,
             body: Body::Tcp(body),
-            attachment: opening.map(|opening| Arc::new(Attachment::Opening(opening))),
+            attachment: options.map(|options| Arc::new(Attachment::Options(options))),
             ..Datagram::default()
         };
         self.depart(now, datagram, out);
+    }
+
+    /// The options of a segment with timestamps.
+    #[inline]
+    fn stamped(&self, now: Time) -> Option<Options> {
+        let timestamps = Some(Timestamps { value: clock(now), echo: self.stamp });
+        self.settings.timestamps.then(|| Options { timestamps, ..Options::default() })
     }
 
     /// The sender's own window in all headers: the receiver sends no data, so any value will do.
