@@ -44,7 +44,7 @@ def beside(algorithm: str, mbps: int, rtt_ms: int, discipline: str, offload: boo
 
 
 def table_of_calls() -> str:
-    """A row for each path and algorithm: means over the seeds, without bursts and with them."""
+    """A row for each path and algorithm: means over the seeds, without bursts → with them."""
 
     def rows() -> Iterator[list[object]]:
         for (mbps, (rtt_ms, discipline)), algorithm in product(PATHS, ALGORITHMS):
@@ -53,12 +53,11 @@ def table_of_calls() -> str:
                 for offload in (False, True)
             ]
             formats = ("{:.2f}", "{:.2f}", "{:.1f}", "{:.2f}")
-            cells = [text.format(run[index]) for index, text in enumerate(formats) for run in runs]
+            cells = [" → ".join(text.format(run[index]) for run in runs) for index, text in enumerate(formats)]
             yield [mbps, rtt_ms, discipline, algorithm, *cells]
 
-    measures = ("call (Mbit/s)", "call's loss (%)", "call's delay (ms)", "TCP's share")
-    pairs = [f"{name}{burst}" for name in measures for burst in ("", ", bursts")]
-    return markdown(["Mbit/s", "round trip (ms)", "queue", "TCP", *pairs], 4, rows())
+    measures = ["call (Mbit/s)", "loss (%)", "delay (ms)", "TCP's share"]
+    return markdown(["Mbit/s", "RTT (ms)", "queue", "TCP", *measures], 4, rows())
 
 
 TABLES = {("tcp.md", "offload"): table_of_calls}
