@@ -53,11 +53,13 @@ def table_of_calls() -> str:
                 for offload in (False, True)
             ]
             formats = ("{:.2f}", "{:.2f}", "{:.1f}", "{:.2f}")
-            cells = [" → ".join(text.format(run[index]) for run in runs) for index, text in enumerate(formats)]
-            yield [mbps, rtt_ms, discipline, algorithm, *cells]
+            cells = [
+                "\u00a0→\u00a0".join(text.format(run[index]) for run in runs) for index, text in enumerate(formats)
+            ]
+            yield [f"{mbps} Mbit/s, {rtt_ms} ms, {discipline}", algorithm, *cells]
 
     measures = ["call (Mbit/s)", "loss (%)", "delay (ms)", "TCP's share"]
-    return markdown(["Mbit/s", "RTT (ms)", "queue", "TCP", *measures], 4, rows())
+    return markdown(["path", "TCP", *measures], 2, rows())
 
 
 TABLES = {("tcp.md", "offload"): table_of_calls}
