@@ -6,7 +6,7 @@ use crate::address::{Direction, Hosts, Service, between};
 use crate::frame::Marks;
 use crate::ids::FlowId;
 use crate::units::Size;
-use crate::wire::tcp::Options;
+use crate::wire::tcp::{Options, Timestamps};
 use std::sync::Arc;
 
 /// The ECN field of the IP header (RFC 3168); the discriminants are the two bits.
@@ -336,6 +336,16 @@ impl Datagram {
     #[must_use]
     pub fn opening(&self) -> Opening {
         self.options().opening
+    }
+
+    /// Timestamps of a TCP segment.
+    #[inline]
+    #[must_use]
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        match self.attachment.as_deref() {
+            Some(Attachment::Options(options)) => options.timestamps,
+            _ => None,
+        }
     }
 
     /// SACK blocks of a TCP acknowledgement.

@@ -26,7 +26,13 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 /// Length of the option of [`Timestamps`] in full words, bytes.
-pub const STAMPED: usize = 12;
+const STAMPED: usize = 12;
+
+/// Length of IP and TCP headers of a segment with data, with timestamps or without, bytes.
+#[must_use]
+pub const fn data_headers(stamped: bool) -> u32 {
+    if stamped { HEADERS + STAMPED as u32 } else { HEADERS }
+}
 
 /// Timestamps of a segment (RFC 7323 section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -119,10 +119,7 @@ impl<N: Node> Bench<N> {
     pub(crate) fn ack_with(&mut self, ack: u32, blocks: &[(u32, u32)]) {
         let mut sack = SackBlocks::default();
         sack.iter_mut().zip(blocks).for_each(|(block, &(s, e))| *block = (s * MSS, e * MSS));
-        let attachment = (!blocks.is_empty())
-            .then(|| Arc::new(Attachment::Options(Options { sack, ..Options::default() })));
-        let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
-        self.take(Kind::Ack, body, attachment);
+        self.ack_of(ack, Options { sack, ..Options::default() });
     }
 
     /// Passes an acknowledgement with this header in.
@@ -132,11 +129,7 @@ impl<N: Node> Bench<N> {
 
     /// Passes the answer to a SYN in, with this header and these options.
     pub(crate) fn opening(&mut self, body: TcpBody, opening: Opening) {
-        self.take(
-            Kind::Ack,
-            body,
-            Some(Arc::new(Attachment::Options(Options { opening, ..Options::default() }))),
-        );
+        self.answer(body, Options { opening, ..Options::default() });
     }
 
     /// Passes the answer to a SYN in, with this header and all its options.
@@ -146,9 +139,13 @@ impl<N: Node> Bench<N> {
 
     /// Passes an acknowledgement in that returns a timestamp, or has none.
     pub(crate) fn stamped_ack(&mut self, ack: u32, echo: Option<u32>) {
-        let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
         let timestamps = echo.map(|echo| Timestamps { value: 0, echo });
-        self.answer(body, Options { timestamps, ..Options::default() });
+        self.ack_of(ack, Options { timestamps, ..Options::default() });
+    }
+
+    fn ack_of(&mut self, ack: u32, options: Options) {
+        let body = TcpBody { ack: ack * MSS, window: u16::MAX, flags: TcpBody::ACK, ..TcpBody::default() };
+        self.answer(body, options);
     }
 
     /// Passes a data segment with a timestamp in.

@@ -8,7 +8,7 @@ use crate::traffic::Sink;
 use crate::traffic::tcp::{TcpReceiver, TcpSender, TcpSettings};
 use crate::traffic::udp::{Pattern, UdpSettings, UdpSource};
 use tidegate_core::wire::ip::UDP_HEADERS;
-use tidegate_core::wire::tcp::{HEADERS, STAMPED};
+use tidegate_core::wire::tcp::data_headers;
 use tidegate_core::{FlowId, NodeId, Port, Span, Time};
 
 impl Builder<'_> {
@@ -67,7 +67,7 @@ impl Builder<'_> {
         jitter: Option<Span>,
     ) -> Result<(), Refusal> {
         let back = self.way_back(flow)?;
-        let headers = HEADERS + if tcp.timestamps { STAMPED as u32 } else { 0 };
+        let headers = data_headers(tcp.timestamps);
         let segment = tcp.packet_size.checked_sub(headers).filter(|&bytes| bytes > 0);
         let segment = segment.and_then(|bytes| u16::try_from(bytes).ok()).ok_or_else(|| {
             let expected = format!("{headers} bytes of headers and 1 to 65535 of data");

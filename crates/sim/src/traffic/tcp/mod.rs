@@ -62,7 +62,7 @@ use algorithm::Recovery;
 use rto::RoundTrip;
 use serde::Deserialize;
 use tidegate_core::datagram::{Ecn, Opening};
-use tidegate_core::wire::tcp::{self, MOST_SCALE};
+use tidegate_core::wire::tcp::MOST_SCALE;
 use tidegate_core::{Span, Time};
 
 /// A TCP variant: detection and repair of losses, and growth of the window.
@@ -248,11 +248,6 @@ impl TcpSettings {
     fn codepoint(&self) -> Ecn {
         let fallback = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         self.variant.algorithm().scalable.unwrap_or(fallback)
-    }
-
-    /// Bytes of IP and TCP headers of a segment with data.
-    fn headers(&self) -> u32 {
-        tcp::HEADERS + if self.timestamps { tcp::STAMPED as u32 } else { 0 }
     }
 
     /// The options of a SYN of an end with the window scale `scale`.

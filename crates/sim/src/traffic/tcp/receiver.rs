@@ -218,7 +218,7 @@ impl Node for TcpReceiver {
             return;
         };
         out.deliver(now, &packet);
-        let (ecn, timestamps) = (packet.ecn, packet.options().timestamps);
+        let (ecn, timestamps) = (packet.ecn, packet.timestamps());
         out.recycle(packet);
         let Some(start) = self.numbering.position(body.sequence, self.rcv_nxt) else { return };
         if let (Some(stamps), Some(timestamps)) = (&mut self.stamps, timestamps) {

@@ -28,7 +28,7 @@ impl TcpSender {
         if ack > self.flight.max() || ack < self.flight.una() {
             return;
         }
-        let timestamps = datagram.options().timestamps;
+        let timestamps = datagram.timestamps();
         self.stamp = timestamps.map_or(self.stamp, |timestamps| timestamps.value);
         if let Some(opening) = self.opening {
             if body.flags & TcpBody::SYN != 0 {

@@ -407,7 +407,7 @@ impl TcpSender {
         }
         let (ecn, flags) = self.marking.of_data(start, again);
         let body = TcpBody { sequence, ack, window: Self::WINDOW, length, flags: TcpBody::ACK | flags };
-        let size = self.settings.headers() + u32::from(length);
+        let size = tcp::data_headers(self.settings.timestamps) + u32::from(length);
         let attachment = self.stamped(now).map(|options| Arc::new(Attachment::Options(options)));
         self.depart(
             now,
