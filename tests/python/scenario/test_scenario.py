@@ -513,6 +513,16 @@ def test_a_default_that_was_written_is_written_again(media: dict[str, Any], said
     assert f"{said} = " not in made(without).to_toml()
 
 
+def test_a_segment_with_timestamps_has_data() -> None:
+    def scenario(size: str) -> Scenario:
+        tcp = {"timestamps": True, "packet_size": size}
+        return Scenario.from_dict({"duration": "4s", "links": [{"delay": "5ms"}], "flows": [{"tcp": tcp}]})
+
+    scenario("53B")
+    with pytest.raises(ScenarioError, match=r'packet_size: found "52B"; expected at least "53B", as with timestamps'):
+        scenario("52B")
+
+
 @pytest.mark.parametrize("version", ["bbr", "bbr3"])
 def test_bbr_answers_no_marks_and_says_so(version: str) -> None:
     with pytest.raises(
