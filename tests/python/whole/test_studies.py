@@ -5,7 +5,9 @@ Which runs are repeated, and which study as a whole, changes with each commit (`
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -15,7 +17,9 @@ from papers import PAPERS
 from papers import _agree as agree_as_measured
 from remake import STUDIES
 from support import DOCS, check_table, rotation, shared
+from tidegate import Scenario
 from tidegate.results.stats import Interval
+from tidegate.scenario.lower import Lowered
 
 
 @cache
@@ -43,6 +47,34 @@ def test_runs_of_a_sample_give_the_kept_numbers(study: str) -> None:
     needs(study)
     differences = STUDIES[study].sample(rotation())
     assert not differences, stale(study, differences)
+
+
+def scenarios(job: object) -> Iterator[Scenario]:
+    """Those of a paper's job, where it has them before it begins."""
+    if isinstance(job, Scenario | Lowered):
+        yield job.scenario if isinstance(job, Lowered) else job
+    elif dataclasses.is_dataclass(job):
+        yield from scenarios(getattr(job, "scenario", None))
+        for field in dataclasses.fields(job):
+            yield from scenarios(getattr(job, field.name))
+    elif isinstance(job, list | tuple):
+        for part in job:
+            yield from scenarios(part)
+
+
+@pytest.mark.parametrize("study", PAPERS)
+def test_a_paper_states_how_its_tcp_repairs_losses(study: str) -> None:
+    """A default that changes moves no paper: their simulators had RFC 6675, or less."""
+    ways = {
+        (flow.tcp.algorithm, flow.tcp.recovery)
+        for job in PAPERS[study].jobs().values()
+        for scenario in scenarios(job)
+        for flow in scenario.flows
+        if flow.tcp is not None
+    }
+    assert ways <= {*((older, None) for older in ("tahoe", "reno", "newreno", "sack"))} | {
+        (newer, "rfc6675") for newer in ("cubic", "prague")
+    }
 
 
 @pytest.mark.slow

@@ -119,6 +119,7 @@ class Cell:
                 "lte.users.caller.arrival.rate": f"{arrivals:.6f}/s",
                 "lte.users.downloader.arrival.rate": f"{files:.6f}/s",
                 "flows.download.tcp.workload.file": size,
+                "flows.download.tcp.recovery": "rfc6675",
                 **self.caller.keys,
             }
         )
