@@ -15,8 +15,10 @@ import numpy as np
 from kept import kept
 from support import ROOT, jain, markdown
 from tidegate import Scenario, run
+from tidegate.results.stats import Interval
 
 REFERENCE = ROOT / "benches" / "reference" / "aqm_ns3.csv"
+PHASES_REFERENCE = REFERENCE.with_name("aqm_phase_ns3.csv")
 SEEDS = range(1, 6)
 DISCIPLINES: dict[str, Any] = {
     "codel": {"name": "codel", "ecn": False},
@@ -61,23 +63,38 @@ def theirs(name: str, algorithm: str, flows: int, own: str = "") -> tuple[float,
 @kept
 def outcome(name: str, algorithm: str, flows: int, seed: int) -> list[float]:
     """The same of a run of tidegate, made alike as docs/queues.md tells: ns-3 finds losses by RFC 6675, too."""
-    luck = random.Random(seed)
+    _, *means = _measured(name, algorithm, flows, seed)
+    return means
+
+
+@kept
+def in_step(name: str, mbps: float, delay_ms: float, flows: int, jitter_ms: float, seed: int) -> list[float]:
+    """Goodput as part of the capacity, Jain's index, wait (ms) and drops of `sack` with the senders' jitter or without."""
+    return _measured(name, "sack", flows, seed, mbps, delay_ms, jitter_ms)
+
+
+def _measured(
+    name: str, algorithm: str, flows: int, seed: int, mbps: float = 10, delay_ms: float = 20, jitter_ms: float = 0
+) -> list[float]:
+    luck, delay = random.Random(seed), f"{delay_ms:g}ms"
     tcp = {"algorithm": algorithm, "recovery": "rfc6675", "hystart": False, "delayed_ack": False, "handshake": True}
-    link = {"name": "link", "capacity": "10Mbps", "delay": "20ms", "discipline": DISCIPLINES[name]}
-    back = {"capacity": "infinite", "delay": "20ms", "discipline": "drop-tail"}
+    link = {"name": "link", "capacity": f"{mbps:g}Mbps", "delay": delay, "discipline": DISCIPLINES[name]}
+    back = {"capacity": "infinite", "delay": delay, "discipline": "drop-tail"}
     data = {
         "duration": "70s",
         "warmup": "10s",
         "seed": seed,
-        "sending_jitter": "off",
+        "sending_jitter": f"{jitter_ms:g}ms" if jitter_ms else "off",
         "links": [{**link, "back": back}],
         "flows": [{"name": f"tcp-{n}", "start": f"{luck.random():.9f}s", "tcp": tcp} for n in range(flows)],
     }
     summary = run(Scenario.from_dict(data), record="summary").summary["flows"]
     received = [flow["packets_received"] for flow in summary]
     waits = [flow["queueing_delay_ms_mean"] for flow in summary]
+    rates = [flow["goodput_bps"] for flow in summary]
     return [
-        jain([flow["goodput_bps"] for flow in summary]),
+        sum(rates) / (mbps * 1e6 * 1460 / 1500),
+        jain(rates),
         float(np.average(waits, weights=received)),
         sum(flow["lost_queue"] for flow in summary),
     ]
@@ -129,4 +146,52 @@ def own_of_ns3() -> str:
     return markdown(head, 2, rows)
 
 
-TABLES = {("queues.md", "beside ns-3"): beside_ns3, ("queues.md", "of ns-3's own"): own_of_ns3}
+PHASES: list[tuple[str, float, float, int, float]] = [
+    ("codel", 10, 20, 2, 1.2),
+    ("fq-codel", 4, 50, 2, 3),
+    ("fq-codel", 4, 50, 8, 3),
+    ("fq-codel", 25, 40, 3, 0.48),
+]
+"""Discipline, Mbit/s, ms each way, flows, and the link's time for a packet in ms, which is the jitter."""
+PHASE_SEEDS = range(1, 21)
+
+
+@cache
+def theirs_in_step(name: str, mbps: float, flows: int, jitter_ms: float) -> list[list[float]]:
+    """What `in_step` is, of ns-3's runs."""
+    with PHASES_REFERENCE.open() as file:
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if (row["discipline"], float(row["mbps"]), int(row["flows"]), float(row["jitter_ms"]))
+            == (name, mbps, flows, jitter_ms)
+        ]
+    assert len(rows) == len(PHASE_SEEDS)
+    goodputs = [[float(rate) for rate in row["goodput_mbps"].split(";")] for row in rows]
+    return [
+        [sum(rates) / (mbps * 1446 / 1500), jain(rates), float(row["waited_ms"]), float(row["dropped"])]
+        for rates, row in zip(goodputs, rows, strict=True)
+    ]
+
+
+def phases() -> str:
+    """Cells in which runs without jitter fall into step, in both simulators."""
+    rows = []
+    for name, mbps, delay_ms, flows, service_ms in PHASES:
+        for jitter_ms in (0, service_ms):
+            ours = [in_step(name, mbps, delay_ms, flows, jitter_ms, seed) for seed in PHASE_SEEDS]
+            both = theirs_in_step(name, mbps, flows, jitter_ms), ours
+            each = [[Interval.of(values) for values in zip(*runs, strict=True)] for runs in both]
+            cells = [
+                f"{reference.mean:.{digits}f} ± {reference.half:.{digits}f} / {value.mean:.{digits}f} ± {value.half:.{digits}f}"
+                for reference, value, digits in zip(*each, (3, 3, 2, 0), strict=True)
+            ]
+            rows.append((f"{name}, {mbps:g} Mbit/s, {2 * delay_ms:g} ms, {flows} flows", f"{jitter_ms:g}", *cells))
+    return markdown(["ns-3 / here", "jitter, ms", "goodput / capacity", "Jain", "wait, ms", "drops"], 1, rows)
+
+
+TABLES = {
+    ("queues.md", "beside ns-3"): beside_ns3,
+    ("queues.md", "of ns-3's own"): own_of_ns3,
+    ("queues.md", "in step"): phases,
+}

@@ -1,12 +1,13 @@
 // TCP flows through a queue discipline in ns-3, for aqm_ns3.csv: `aqm.sh` runs all of it.
 //
 //   aqm_ns3 discipline=codel variant=TcpNewReno flows=4 seed=1 [own=device|pipe|recovery|clamp]
+//   aqm_ns3 discipline=fq-codel flows=2 seed=1 mbps=4 delay_ms=50 jitter_ms=3     (for aqm_phase_ns3.csv)
 //   aqm_ns3 discipline=step variant=TcpDctcp flows=4 seed=1 mbps=50 threshold_ms=10   (for dctcp_ns3.csv)
 //
 // Prints one CSV line: what of the flows arrived (Mb/s of payload, `;` between flows), how long packets waited in the
 // discipline (ms), how many it dropped, and how many it let go (and how many of these it marked), from second 10 to second 70.
 //
-// 10 Mb/s, 20 ms each way. Packets are 1500 bytes on the wire: 1446 of payload, 12 timestamps, 20 TCP, 20 IP, 2 PPP.
+// 10 Mb/s, 20 ms each way by default. Packets are 1500 bytes on the wire: 1446 of payload, 12 timestamps, 20 TCP, 20 IP, 2 PPP.
 // Four things of ns-3.37 are put aside, and `own` leaves one of them as it is:
 //   device    the discipline feeds a device queue of one packet, so that a packet waits there while another is sent; without
 //             it the discipline hands out a packet when the transmitter is free
@@ -220,13 +221,64 @@ NetDeviceContainer Join(Ptr<Node> a, Ptr<Node> b, double mbps, double delayMs, c
     return link.Install(a, b);
 }
 
+// A link that holds each packet of its first end back by a time drawn from U(0, jitter), and keeps their order.
+class JitteredChannel : public PointToPointChannel
+{
+  public:
+    explicit JitteredChannel(double jitterMs)
+        : m_jitterMs(jitterMs)
+    {
+    }
+
+    bool TransmitStart(Ptr<const Packet> packet, Ptr<PointToPointNetDevice> from, Time takes) override
+    {
+        const Time now = Simulator::Now();
+        if (from == GetPointToPointDevice(0))
+        {
+            m_last = std::max(m_last, now + takes + MicroSeconds(m_luck->GetInteger(0, m_jitterMs * 1e3)));
+            takes = m_last - now;
+        }
+        return PointToPointChannel::TransmitStart(packet, from, takes);
+    }
+
+  private:
+    double m_jitterMs;
+    Time m_last;
+    Ptr<UniformRandomVariable> m_luck = CreateObject<UniformRandomVariable>();
+};
+
+// A sender's link; with jitter its packets leave by luck.
+NetDeviceContainer JoinSender(Ptr<Node> sender, Ptr<Node> router, double jitterMs)
+{
+    if (jitterMs <= 0)
+    {
+        return Join(sender, router, 1000, 0, "100000p");
+    }
+    const auto channel = Create<JitteredChannel>(jitterMs);
+    NetDeviceContainer ends;
+    for (const Ptr<Node>& node : {sender, router})
+    {
+        const auto device = CreateObjectWithAttributes<PointToPointNetDevice>("DataRate", StringValue("1Gbps"));
+        device->SetAddress(Mac48Address::Allocate());
+        device->SetQueue(CreateObjectWithAttributes<DropTailQueue<Packet>>("MaxSize", StringValue("100000p")));
+        device->AggregateObject(CreateObject<NetDeviceQueueInterface>());
+        node->AddDevice(device);
+        ends.Add(device);
+    }
+    for (uint32_t i = 0; i < ends.GetN(); i++)
+    {
+        DynamicCast<PointToPointNetDevice>(ends.Get(i))->Attach(channel);
+    }
+    return ends;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
     std::map<std::string, std::string> settings{
         {"discipline", "codel"}, {"variant", "TcpNewReno"}, {"flows", "1"}, {"seed", "1"}, {"friendly", "1"}, {"sack", "1"},
-        {"own", ""}, {"mbps", "10"}, {"threshold_ms", "10"}};
+        {"own", ""}, {"mbps", "10"}, {"delay_ms", "20"}, {"jitter_ms", ""}, {"threshold_ms", "10"}};
     for (int i = 1; i < argc; i++)
     {
         const std::string word = argv[i];
@@ -242,7 +294,7 @@ int main(int argc, char** argv)
     const bool cubic = settings["variant"] == "TcpCubic";
     const bool dctcp = settings["variant"] == "TcpDctcp";
     const uint32_t count = std::stoul(settings["flows"]);
-    const std::string own = settings["own"];
+    const std::string own = settings["own"], jitter = settings["jitter_ms"];
     const TypeId reno = own == "pipe" ? TcpNewReno::GetTypeId() : NearerReno::GetTypeId();
     const TypeId type = dctcp ? TcpDctcp::GetTypeId() : cubic ? NearerCubic::GetTypeId() : reno;
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(type));
@@ -265,7 +317,8 @@ int main(int argc, char** argv)
     stack.Install(senders);
     stack.Install(receivers);
     // a device queue of two never stops the discipline by itself
-    NetDeviceContainer middle = Join(routers.Get(0), routers.Get(1), std::stod(settings["mbps"]), 20, own == "device" ? "1p" : "2p");
+    NetDeviceContainer middle = Join(routers.Get(0), routers.Get(1), std::stod(settings["mbps"]), std::stod(settings["delay_ms"]),
+                                     own == "device" ? "1p" : "2p");
     TrafficControlHelper control;
     SetUp(settings["discipline"], std::stod(settings["threshold_ms"]), control);
     Ptr<QueueDisc> queue = control.Install(middle.Get(0)).Get(0);
@@ -296,7 +349,7 @@ int main(int argc, char** argv)
     std::vector<uint64_t> before(count);
     for (uint32_t i = 0; i < count; i++)
     {
-        address(Join(senders.Get(i), routers.Get(0), 1000, 0, "100000p"));
+        address(JoinSender(senders.Get(i), routers.Get(0), jitter.empty() ? 0 : std::stod(jitter)));
         const Ipv4Address receiver = address(Join(routers.Get(1), receivers.Get(i), 1000, 0, "100000p"));
         PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), PORT));
         BulkSendHelper source("ns3::TcpSocketFactory", InetSocketAddress(receiver, PORT));
@@ -312,6 +365,11 @@ int main(int argc, char** argv)
     {
         std::printf("%u,%s,%s,%s,", count, settings["mbps"].c_str(), settings["threshold_ms"].c_str(),
                     settings["seed"].c_str());
+    }
+    else if (!jitter.empty())
+    {
+        std::printf("%s,%s,%s,%u,%s,%s,", settings["discipline"].c_str(), settings["mbps"].c_str(),
+                    settings["delay_ms"].c_str(), count, jitter.c_str(), settings["seed"].c_str());
     }
     else
     {
