@@ -124,6 +124,7 @@ impl PyShell {
                 "flows": flows,
                 "packets": counts.packets, "other": counts.not_ipv4, "clamped": counts.clamped,
                 "unstamped": counts.unstamped, "unwritten": counts.unwritten, "missed": counts.overflowed,
+                "shared": shell.flows().shared(),
                 "clock_steps": counts.steps,
                 "lateness": quantiles(late), "clamped_by": quantiles(clamped),
             });

@@ -164,6 +164,9 @@ def _print_session(session: Session) -> None:
         protocol = names.get(flow["protocol"], f"protocol {flow['protocol']}")
         ends = [f"{flow[f'address_{side}']} port {flow[f'port_{side}']}".removesuffix(" port 0") for side in "ab"]
         to.print(f"A-{number} and B-{number}: {protocol}, {ends[0]} and {ends[1]}")
+    if info.get("shared"):
+        last = len(info["flows"])
+        to.print(f"{info['shared']} packets of further flows count, and queue, as those of A-{last} and B-{last}")
     for stream in session.streams:
         to.print(str(stream))
     to.print(

@@ -10,7 +10,7 @@ from tidegate.scenario import Scenario
 from tidegate.shell._network import SIDES
 from tidegate.units import Duration
 
-FLOWS = 32
+FLOWS = 128
 """Flows of programs that are distinguished at each side: `FLOWS` of `crates/live/src/shell`."""
 
 

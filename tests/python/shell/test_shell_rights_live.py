@@ -192,6 +192,7 @@ def test_a_flood_of_ports_and_ssrcs_fills_a_session_only_so_far(tmp_path: Path) 
     session = summary["session"]
     assert session["replay_differs"] is None
     assert session["packets"] + session["missed"] >= 10_000
-    # 32 flows of each side, the last one of which takes all others; no SSRC is a stream
+    # 128 flows of each side, the last one of which takes all others; no SSRC is a stream
     names = {flow["flow"] for flow in summary["flows"] if flow["flow"].startswith("A-")}
-    assert names == {f"A-{number}" for number in range(1, 33)}
+    assert names == {f"A-{number}" for number in range(1, 129)}
+    assert session["shared"] > 1000

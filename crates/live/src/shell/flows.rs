@@ -9,13 +9,14 @@ pub struct Flows {
     max_flows: usize,
     numbers: BTreeMap<Tuple, usize>,
     tuples: Vec<Tuple>,
+    shared: u64,
 }
 
 impl Flows {
     /// An empty map that distinguishes `max_flows` flows.
     #[must_use]
     pub fn new(max_flows: usize) -> Self {
-        Self { max_flows, numbers: BTreeMap::new(), tuples: Vec::new() }
+        Self { max_flows, numbers: BTreeMap::new(), tuples: Vec::new(), shared: 0 }
     }
 
     /// The number of a flow, from 0 on; when all numbers are used, further flows share the last one.
@@ -28,8 +29,16 @@ impl Flows {
         if self.tuples.len() < self.max_flows {
             self.tuples.push(tuple);
             self.numbers.insert(tuple, number);
+        } else {
+            self.shared += 1;
         }
         number
+    }
+
+    /// Packets of flows that are not listed: they have the last number.
+    #[must_use]
+    pub fn shared(&self) -> u64 {
+        self.shared
     }
 
     /// The flows by number; the last number may be shared by flows that are not listed.
@@ -50,12 +59,12 @@ mod tests {
         let mut flows = Flows::new(FLOWS);
         let [address_a, address_b] = [1, 2].map(|last| Ipv4Addr::new(10, 77, 0, last));
         let tuple = |port_a| Tuple { protocol: 17, address_a, port_a, address_b, port_b: 1 };
-        for port in 0..100 {
+        for port in 0..FLOWS as u16 + 68 {
             assert_eq!(flows.number(tuple(port)), usize::from(port).min(FLOWS - 1));
         }
         assert_eq!(flows.number(tuple(3)), 3);
         let elsewhere = Tuple { address_a: Ipv4Addr::new(10, 77, 0, 3), ..tuple(3) };
         assert_eq!(flows.number(elsewhere), FLOWS - 1, "the same ports at another address");
-        assert_eq!(flows.tuples().len(), FLOWS);
+        assert_eq!((flows.tuples().len(), flows.shared()), (FLOWS, 69));
     }
 }

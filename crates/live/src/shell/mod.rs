@@ -46,7 +46,7 @@ impl Side {
 
 /// Number of flows that a session distinguishes; each has an external flow in the scenario for each direction. All
 /// further flows share the last one.
-pub const FLOWS: usize = 32;
+pub const FLOWS: usize = 128;
 
 /// The names of the external flows of each side.
 pub type Names = [Vec<String>; 2];
