@@ -163,8 +163,9 @@ def record() -> list[dict[str, str]]:
 
 
 def missing() -> Iterator[tuple[str, int, str, int]]:
-    """The runs that are not in the record."""
-    have = {(row["algorithm"], int(row["flows"]), row["discipline"], int(row["run"])) for row in record()}
+    """The runs of which the record has no quiet one."""
+    quiet = (row for row in record() if row["state"] == "quiet")
+    have = {(row["algorithm"], int(row["flows"]), row["discipline"], int(row["run"])) for row in quiet}
     return ((*cell, number) for number in RUNS for cell in CELLS if (*cell, number) not in have)
 
 

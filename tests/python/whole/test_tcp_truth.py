@@ -79,8 +79,8 @@ def test_with_noise_the_phase_decides_as_in_ns_2() -> None:
 def test_by_rack_no_flow_stands_still(path: tuple[str, int, int, int]) -> None:
     for discipline in PATHS[path]:
         by_count, by_time = (
-            np.concatenate([standstills(*path, discipline, way, False, seed)["longest"] for seed in SEEDS])
-            for way in WAYS
+            np.concatenate([standstills(*path, discipline, keys, seed)["longest"] for seed in SEEDS])
+            for keys in WAYS.values()
         )
         # four timeouts in a row of 240 ms and more, each twice the one before, are 3.6 s: none was seen in 640 flows
         assert by_time.max() < 3, (discipline, by_time.max())
