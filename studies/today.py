@@ -8,6 +8,8 @@ from functools import partial
 from statistics import fmean
 from typing import Any, Self
 
+import numpy as np
+
 import tidegate
 from kept import kept
 from support import markdown
@@ -132,7 +134,54 @@ def policer_table() -> str:
     return markdown(["controller", *both], 1, rows)
 
 
+HANDOVER = "wifi-to-lte"
+ON_LTE, HOME_AGAIN, REACHED_BPS = (25.0, 50.0), 50.0, 2e6
+"""Seconds of the scenario that a call has to find the rate of LTE, and at which it is on Wi-Fi again; and most of what its
+encoder wants, 2.5 Mbit/s."""
+
+
+@kept
+def handover(signalled: bool, controller: str, seed: int) -> list[float | None]:
+    """Receive rate (bit/s) on LTE, seconds until the target is `REACHED_BPS` on Wi-Fi again, and seconds without a picture.
+
+    `None` where the target does not come so far.
+    """
+    scenario = Scenario.load(HANDOVER)
+    moves = scenario.to_dict()["moves"]
+    paths = [{**move, "signalled": signalled} if move["key"] == "path" else move for move in moves]
+    (done,) = tidegate.compare(
+        [controller], scenario.with_changes({"moves": paths}), seeds=[seed], record="series"
+    ).runs[controller]
+    series, decisions = done.table("series"), done.table("decisions")
+    times = series.to_numpy("t_s")
+    on_lte = (times >= ON_LTE[0]) & (times < ON_LTE[1])
+    after, target = decisions.to_numpy("t_s") - HOME_AGAIN, decisions.to_numpy("target_bps")
+    reached = after[(after > 0) & (target >= REACHED_BPS)]
+    return [
+        float(np.nanmean(series.to_numpy("receive_rate_bps")[on_lte])),
+        float(reached[0]) if len(reached) else None,
+        done.metrics()["without_picture_s"],
+    ]
+
+
+def handover_table() -> str:
+    """Each controller from Wi-Fi to LTE and back, where the ends hear of it and where they do not."""
+    rows = []
+    for controller in CONTROLLERS:
+        cells: list[str] = []
+        for signalled in (True, False):
+            rates, reached, stood = zip(
+                *(handover(signalled, controller, seed) for seed in range(1, SEEDS + 1)), strict=True
+            )
+            back = "never" if None in reached else f"{fmean(reached):.1f}"
+            cells += [f"{fmean(rates) / 1e3:.0f}", back, f"{fmean(stood):.1f}"]
+        rows.append([controller, *cells])
+    heads = ["on LTE (kb/s)", "back after (s)", "without picture (s)"]
+    return markdown(["controller", *heads, *(f"unheard: {head}" for head in heads)], 1, rows)
+
+
 TABLES = {
+    ("scenarios.md", HANDOVER): handover_table,
     **{("scenarios.md", name): partial(table, name) for name in (POLICED, "starlink", *BESIDE)},
     ("policers.md", "policers"): policer_table,
 }

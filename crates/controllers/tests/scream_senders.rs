@@ -46,6 +46,19 @@ fn what_is_in_flight_is_given_up_after_half_a_second_of_silence() {
     }
 }
 
+#[test]
+fn on_another_route_nothing_is_in_flight_for_nothing_of_it_is_reported() {
+    for (name, preset) in ALL {
+        let mut host = made(name, preset, &Value::Null);
+        (0..3).for_each(|k| send(&mut host, Time::from_millis(10 * k), k as u64));
+        let anew = Limits { route_changed: true, ..Limits::default() };
+        host.limits(Time::from_millis(30), &anew).expect("the contract is kept");
+        assert_eq!(host.in_flight(), Some(Size::ZERO), "{name} {preset}");
+        send(&mut host, Time::from_millis(40), 3);
+        assert_eq!(host.in_flight(), Some(Size::from_bytes(1000)), "{name} {preset}");
+    }
+}
+
 /// The largest queueing delay that it sees in a minute, in ms, while the far clock gains 1 ms a second on a path of 20 ms.
 fn seen(preset: &str, overrides: &Value) -> f64 {
     let mut host = made("scream", preset, overrides);

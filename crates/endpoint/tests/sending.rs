@@ -554,10 +554,18 @@ fn a_new_route_reaches_the_controller() {
     let mut world = World::new(caller, callee, delay(20));
     world.run(Time::from_secs(1));
     let now = world.now;
-    world.nodes[0].change_route(now, tidegate_core::RouteId(5), &mut world.out);
+    world.nodes[0].change_route(now, tidegate_core::RouteId(5), true, &mut world.out);
     world.run(Time::from_secs(2));
     let limits: Vec<bool> = heard.lock().unwrap().limits.iter().map(|(_, l)| l.route_changed).collect();
     assert_eq!(limits, [false, true]);
+    let late = |(time, report): &(Time, _)| {
+        let report: &tidegate_core::control::Report = report;
+        *time > now && report.packets.iter().any(|packet| packet.sent <= now)
+    };
+    assert!(!heard.lock().unwrap().reports.iter().any(late), "a packet of the other route is reported");
+    assert!(
+        heard.lock().unwrap().reports.iter().any(|(time, report)| *time > now && !report.packets.is_empty())
+    );
     let recorded = world.finish();
     assert!(media(&recorded).iter().all(|(time, p)| (p.route.0 == 5) == (*time > Time::from_secs(1))));
 }

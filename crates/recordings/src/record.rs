@@ -18,6 +18,7 @@ use tidegate_core::{
     Body, Cause, Datagram, Ecn, FlowId, Frame, Kind, Level, NodeId, Rate, Recorder, RouteId, Size, Span, Time,
 };
 use tidegate_sim::record::columns::{Column, Table};
+use tidegate_sim::record::path::Path;
 use tidegate_sim::record::target::Sharing;
 use tidegate_sim::record::{FlowInfo, Recording};
 
@@ -88,7 +89,7 @@ impl Recorded {
             start: clock(direction.packets.first().map_or(begin, |first| first.sent)),
             stop: clock(end),
             tightest: None,
-            links: Vec::new(),
+            path: Path::default(),
             overhead: UDP_HEADERS,
             sharing: Sharing::Unknown,
             pauses: Vec::new(),

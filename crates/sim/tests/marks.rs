@@ -101,7 +101,7 @@ fn recorded(ecn: Ecn) -> Recording {
         start: Time::ZERO,
         stop: Time::from_secs(1),
         tightest: None,
-        links: vec![NodeId(1)],
+        path: vec![NodeId(1)].into(),
         overhead: 28,
         sharing: Sharing::Fixed,
         pauses: vec![],

@@ -90,7 +90,7 @@ impl Session {
         let record = run.recording();
         let index = |node| record.links.iter().position(|link| link.node == node);
         let flows = record.flows.iter().map(|flow| {
-            let links: Vec<_> = flow.links.iter().filter_map(|&node| index(node)).collect();
+            let links: Vec<_> = flow.path.at(Time::ZERO).iter().filter_map(|&node| index(node)).collect();
             json!({"name": flow.name, "kind": flow.kind, "controller": flow.controller, "links": links})
         });
         let links = record.links.iter().zip(run.managed_links());

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -63,6 +63,7 @@ class Sending:
                 self._delays[move["link"]] = min(self._delays.get(move["link"], 0), int(move["delay"]))
             elif "running" in move:
                 self._running[move["flow"], move["running"]] = int(move["time"])
+        self._paths = _moved_paths(ir)
 
     def counts(self) -> Iterator[tuple[float, float]]:
         """Yields packets and rows, flow by flow and session by session."""
@@ -78,8 +79,9 @@ class Sending:
             elif kind == "media" and settings["controller"]["name"] == "fixed":
                 yield _media_counts(settings, end - begin, math.inf)
             elif kind in ("media", "tcp"):
-                sender = _Sender(settings, begin, end, self._names_between(*ends), self._names_between(*ends[::-1]))
-                (calls if kind == "media" else connections).append(sender)
+                ways = self._names_between(*ends), self._names_between(*ends[::-1])
+                senders = calls if kind == "media" else connections
+                senders += self._by_path(_Sender(settings, begin, end, *ways), flow["name"])
         yield from (_session_counts(session, self._end) for session in self._ir.get("sessions", ()))
         # calls and connections are counted apart: how they share a link is not known
         for sender, bits in self._share(calls, self._call_bits):
@@ -94,6 +96,15 @@ class Sending:
         begin, stop = int(flow["start"]), int(flow["stop"] or self._end)
         begin, stop = self._running.get((flow["name"], True), begin), self._running.get((flow["name"], False), stop)
         return begin, min(stop, self._end)
+
+    def _by_path(self, sender: _Sender, flow: str) -> Iterator[_Sender]:
+        """The sender in each of the times in which it has one path."""
+        for time, out, back in self._paths.get(flow, ()):
+            if sender.begin < time < sender.end:
+                yield replace(sender, end=time)
+            if time < sender.end:
+                sender = replace(sender, begin=max(time, sender.begin), out=out, back=back)
+        yield sender
 
     def _names_between(self, begin: str, end: str) -> list[str]:
         """Names of the links and radio channels from one point to another."""
@@ -149,6 +160,18 @@ class Sending:
         """Whether acknowledgments arrive at different times; several of one instant (unlimited links) make one row."""
         names = (*sender.out, *sender.back)
         return not self._jittery.isdisjoint(names) or self._bottleneck_bits(names, sender.begin, sender.end) < math.inf
+
+
+def _moved_paths(ir: Ir) -> dict[str, list[tuple[int, list[str], list[str]]]]:
+    """For each flow the times at which its path changes, in order, with the links of its packets and of the answers."""
+    pairs = {flow["name"]: flow["kind"]["media"]["pair"] for kind, flow in flows_of(ir) if kind == "media"}
+    paths: dict[str, list[tuple[int, list[str], list[str]]]] = {}
+    for move in sorted((move for move in ir.get("moves", ()) if "path" in move), key=lambda move: int(move["time"])):
+        ways = move["path"], move["back"]
+        paths.setdefault(move["flow"], []).append((int(move["time"]), *ways))
+        if pair := pairs.get(move["flow"]):
+            paths.setdefault(pair, []).append((int(move["time"]), *ways[::-1]))
+    return paths
 
 
 def _media_counts(media: Ir, length: int, bits: float) -> tuple[float, float]:

@@ -1,11 +1,11 @@
-"""Moves: changes of links and flows while a scenario runs."""
+"""Moves: changes of links, flows and paths while a scenario runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Tag, ValidationInfo
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from tidegate.errors import InputError, did_you_mean
@@ -23,6 +23,8 @@ def _kind(value: object) -> str | None:
     match value:
         case bool():
             return "~truth"
+        case list():
+            return "~links"
         # quantities are numbers, too
         case Rate():
             return "~rate"
@@ -40,13 +42,16 @@ _EXPECTED: dict[str, tuple[type, str]] = {
     "delay": (Duration, 'a time, such as "80ms"'),
     "loss": (Fraction, 'a fraction, such as "5%"'),
     "running": (bool, "true or false"),
+    "path": (list, 'a list of links, such as ["lte"]'),
 }
+_OF_FLOWS = ("running", "path")
 
 
 def _why_not(kind: type[Any], value: object) -> str:
     """Reason why a value is not of a kind; empty if it is."""
-    if kind is bool:
-        return "" if isinstance(value, bool) else f"found {show(value)}; expected true or false"
+    if kind in (bool, list):
+        expected = next(expected for known, expected in _EXPECTED.values() if known is kind)
+        return "" if isinstance(value, kind) else f"found {show(value)}; expected {expected}"
     try:
         kind.parse(value)
     except InputError as error:
@@ -65,7 +70,7 @@ def _check_kind(value: object, info: ValidationInfo) -> object:
 
 
 class Move(Model):
-    """A change of a link, or the start or end of a flow. It comes before all other events at the same time.
+    """A change of a link, or of a flow's times or path. It comes before all other events at the same time.
 
     >>> Move(time="10s", link="uplink", key="capacity", value="500kbps").value
     Rate('500kbps')
@@ -80,23 +85,29 @@ class Move(Model):
     link: Name | None = None
     """Link that is changed, in one direction: `uplink`, or `uplink.back` for the other direction."""
     flow: Name | None = None
-    """Flow that begins or ends; instead of a link."""
-    key: Literal["capacity", "delay", "loss", "running"]
-    """Property that is changed: `capacity`, `delay` or `loss` of a link; `running` of a flow."""
+    """Flow that begins or ends, or call whose path changes; instead of a link."""
+    key: Literal["capacity", "delay", "loss", "running", "path"]
+    """Property that is changed: `capacity`, `delay` or `loss` of a link; `running` of a flow; `path` of a call."""
     value: Annotated[
         Annotated[bool, Tag("~truth")]
         | Annotated[Rate, Tag("~rate")]
         | Annotated[Fraction, Tag("~fraction")]
-        | Annotated[Duration, Tag("~time")],
+        | Annotated[Duration, Tag("~time")]
+        | Annotated[list[Name], Tag("~links"), Field(min_length=1)],
         Discriminator(
             _kind,
             custom_error_type="shape",
-            custom_error_message='a rate, a time, a fraction such as "5%", or true or false',
+            custom_error_message='a rate, a time, a fraction such as "5%", true or false, or a list of links',
         ),
         BeforeValidator(_check_kind),
     ]
     """New value. The remaining bits of a packet in service are sent at the new capacity; a new delay or loss applies to
-    packets that are served later. A flow begins once and ends once, instead of at its `start` and `stop`."""
+    packets that are served later. A flow begins once and ends once, instead of at its `start` and `stop`. A path is the
+    links from the flow's beginning to its end; what comes back takes their other directions, and packets that are under
+    way stay on the old path."""
+    signalled: bool = True
+    """Whether the ends of the call hear of the new path, as libwebrtc's do when another network is chosen: their
+    controllers begin anew."""
 
     def fits(self, links: Sequence[str], flows: Sequence[str], duration: Duration, path: Path) -> Iterator[Problem]:
         """Yields a problem for each value that does not match links and flows of these names."""
@@ -110,18 +121,42 @@ class Move(Model):
         if name not in names:
             hint = did_you_mean(str(name), names) or f"; available: {', '.join(names[:12]) or 'none'}"
             yield Problem((*path, kind), f'found "{name}"; expected the name of a {kind}{hint}')
-        if (kind == "flow") != (self.key == "running"):
-            expected_key = "running" if kind == "flow" else "capacity, delay or loss"
+        if (kind == "flow") != (self.key in _OF_FLOWS):
+            expected_key = "running or path" if kind == "flow" else "capacity, delay or loss"
             yield Problem((*path, "key"), f'found "{self.key}"; expected {expected_key} for a {kind}')
+        if "signalled" in self.model_fields_set and self.key != "path":
+            yield Problem((*path, "signalled"), "found beside another key than path; expected it there alone")
         expected_type, expected = _EXPECTED[self.key]
         if not isinstance(self.value, expected_type):
-            formatted = str(self.value).lower() if isinstance(self.value, bool) else f'"{self.value}"'
-            yield Problem((*path, "value"), f"found {formatted}; expected {expected}")
+            yield Problem((*path, "value"), f"found {_shown(self.value)}; expected {expected}")
+        elif isinstance(self.value, list):
+            for link in self.value:
+                if link not in links:
+                    hint = did_you_mean(link, links) or f"; available: {', '.join(links[:12]) or 'none'}"
+                    yield Problem((*path, "value"), f'found "{link}"; expected the name of a link{hint}')
+                elif _other(link) not in links:
+                    reason = f'"{link}" has no other direction, which the call\'s feedback needs'
+                    yield Problem((*path, "value"), f"found {_shown(self.value)}; {reason}")
 
     def to_ir(self, reading: Reading) -> Any:
         """As the engine takes it."""
         kind, name = ("link", self.link) if self.link is not None else ("flow", self.flow)
-        return {"time": int(self.time), kind: name, self.key: lowered(self.value, reading)}
+        move = {"time": int(self.time), kind: name, self.key: lowered(self.value, reading)}
+        if isinstance(self.value, list):
+            move |= {"back": [_other(link) for link in reversed(self.value)], "signalled": self.signalled}
+        return move
+
+
+def _other(link: str) -> str:
+    """Name of the other direction of a link."""
+    return link.removesuffix(".back") if link.endswith(".back") else f"{link}.back"
+
+
+def _shown(value: object) -> str:
+    """A value as in a file."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"'
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:

@@ -74,7 +74,7 @@ def test_they_are_kept_as_they_were_written(tmp_path: Path) -> None:
 WRONG: list[tuple[str, str]] = [
     (move("5s", 'link = "uplnk"', "loss", '"1%"'), 'scenario.toml:20: moves[1].link: found "uplnk"; expected the name of a link; did you mean uplink?'),
     (move("21s", 'link = "uplink"', "loss", '"1%"'), 'scenario.toml:19: moves[1].time: found "21s"; expected at most the duration (20s)'),
-    (move("5s", 'flow = "call"', "loss", '"1%"'), 'scenario.toml:21: moves[1].key: found "loss"; expected running for a flow'),
+    (move("5s", 'flow = "call"', "loss", '"1%"'), 'scenario.toml:21: moves[1].key: found "loss"; expected running or path for a flow'),
     (move("5s", 'link = "uplink"', "running", "true"), 'scenario.toml:21: moves[1].key: found "running"; expected capacity, delay or loss for a link'),
     (move("5s", 'link = "uplink"', "capacity", '"20ms"'), 'scenario.toml:22: moves[1].value: found "20ms"; expected a rate, such as "500kbps"'),
     (move("5s", 'link = "uplink"', "loss", "true"), 'scenario.toml:22: moves[1].value: found true; expected a fraction, such as "5%"'),
@@ -83,6 +83,13 @@ WRONG: list[tuple[str, str]] = [
     (move("5s", 'link = "uplink"', "delay", "20"), 'scenario.toml:22: moves[1].value: found 20; a time needs a unit, for example "20ms"'),
     (move("5s", 'flow = "call"', "running", '"off"'), 'scenario.toml:22: moves[1].value: found "off"; expected true or false'),
     (move("5s", 'link = "uplink"\nflow = "call"', "loss", '"1%"'), "moves[1]: found both link and flow; expected exactly one of them"),
+    (move("5s", 'flow = "call"', "path", '"lte"'), 'scenario.toml:22: moves[1].value: found "lte"; expected a list of links, such as ["lte"]'),
+    (move("5s", 'flow = "call"', "path", "[]"), "scenario.toml:22: moves[1].value: found []; expected a list of length 1 or more"),
+    (move("5s", 'flow = "call"', "path", '["uplnk"]'), 'scenario.toml:22: moves[1].value: found "uplnk"; expected the name of a link; did you mean uplink?'),
+    (move("5s", 'flow = "call"', "path", '["5 Mbit"]'), 'scenario.toml:22: moves[1].value[1]: found "5 Mbit"'),
+    (move("5s", 'link = "uplink"', "path", '["uplink"]'), 'scenario.toml:21: moves[1].key: found "path"; expected capacity, delay or loss for a link'),
+    (move("5s", 'link = "uplink"', "capacity", '["uplink"]'), 'scenario.toml:22: moves[1].value: found ["uplink"]; expected a rate, such as "500kbps"'),
+    (move("5s", 'link = "uplink"', "loss", '"1%"') + "signalled = false", "scenario.toml:23: moves[1].signalled: found beside another key than path"),
     (move("5s", "", "loss", '"1%"'), "moves[1]: found neither link nor flow; expected exactly one of them"),
 ]  # fmt: skip
 
@@ -92,6 +99,54 @@ def test_what_is_wrong_is_told_with_its_line(text: str, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario.parse(HOME + text)
     assert said in str(caught.value)
+
+
+LTE = """
+[[links]]
+name = "lte"
+capacity = "1Mbps"
+delay = "60ms"
+back = %s
+"""
+
+
+def test_a_call_goes_over_to_another_link_and_both_its_ends_hear_of_it() -> None:
+    text = HOME + LTE % "true" + move("9s", 'flow = "call"', "path", '["lte"]')
+    run = tidegate.run(Scenario.parse(text), record="packets")
+    packets = run.table("packets")
+    of_call = (packets.to_numpy("flow") == "call") & np.isfinite(packets.to_numpy("arrived_s"))
+    sent, delay = (
+        packets.to_numpy("sent_s")[of_call],
+        (packets.to_numpy("arrived_s") - packets.to_numpy("sent_s"))[of_call],
+    )
+    assert delay[sent < 9].min() < 0.03
+    assert delay[sent >= 9].min() > 0.06
+    assert {*packets.to_numpy("kind")[of_call][sent >= 9]} >= {"video", "rtcp"}
+    decisions = run.table("decisions")
+    began = decisions.to_numpy("t_s") == 9.0
+    assert decisions.to_numpy("target_bps")[began].tolist() == [300_000.0]
+    silent = tidegate.run(Scenario.parse(text + "signalled = false"), record="series")
+    assert 9.0 not in silent.table("decisions").to_numpy("t_s")
+    assert Scenario.parse(run.scenario.to_toml()).to_dict() == run.scenario.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (LTE % "false" + move("5s", 'flow = "call"', "path", '["lte"]'), '"lte" has no other direction, which the call\'s feedback needs'),
+        (LTE % "true" + move("5s", 'flow = "call"', "path", '["lte.back"]'), 'moves[1]: path: found lte.back; expected a link from left'),
+        (LTE % "true" + move("5s", 'flow = "call"', "path", '["lte", "uplink"]'), "expected a link from right (it leads from left to right)"),
+        (LTE % "true" + move("5s", 'flow = "upload"', "path", '["lte"]'), 'found upload; expected a media flow: others keep their path'),
+    ],
+)  # fmt: skip
+def test_a_path_leads_from_one_end_of_a_call_to_the_other_and_back(
+    cli: Cli, tmp_path: Path, change: str, said: str
+) -> None:
+    (tmp_path / "x.toml").write_text(HOME + change)
+    done = cli("scenario", "check", "x.toml")
+    assert done.code == 2
+    assert said in done.err
+    assert cli("run", "x.toml").err == done.err
 
 
 def running(time: str, value: str) -> str:

@@ -327,6 +327,18 @@ def test_what_limits_a_connection(tmp_path: Path) -> None:
     assert 0 < rate(chain({"tcp": {"workload": {"web": {}}}}, "packets", "100s", "1Gbps")) < 0.2
 
 
+def test_a_call_needs_what_each_of_its_paths_lets_it_send() -> None:
+    def of(path: str, **changes: Any) -> float:
+        data = chain({"name": "call", **GREEDY}, "packets", "100s", "1Mbps")
+        other = {**data["links"][0], "name": "fast", "capacity": "49Mbps"}
+        data["links"] = [data["links"][0], other] if path == "slow" else [other, data["links"][0]]
+        return beside({**data, **changes})
+
+    moves = [{"time": "50s", "flow": "call", "key": "path", "value": ["fast"]}]
+    assert of("slow", moves=moves) == pytest.approx((of("slow") + of("fast")) / 2, rel=0.01)
+    assert of("fast") > 5 * of("slow")
+
+
 def test_what_nothing_limits() -> None:
     """A window a round trip at `packets`; acknowledgments of one instant are noted once, unless something spreads them."""
     free = chain(TCP, "series", "100s", "infinite")

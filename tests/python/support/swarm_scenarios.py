@@ -366,7 +366,38 @@ def scenario(seed: int) -> Table:
         "seeds": lambda: {"l0": dice.whole(0, 2**64 - 1)},
         "moves": lambda: moves(dice, links, data["flows"], end),
     }
-    return dice.some(data, 0.25, **draws)
+    data = dice.some(data, 0.25, **draws)
+    # of luck of their own, so that the scenarios of earlier seeds stay
+    other_paths(Dice(seed + 2**64), data, end)
+    return data
+
+
+def other_paths(dice: Dice, data: Table, end: float) -> None:
+    """Now and then another link between the ends of a call, to which the call goes over, and perhaps back."""
+    calls = [one for one in data["flows"] if "media" in one and not {"count", "phone"} & {*one, one["from"], one["to"]}]
+    if not calls or not dice.chance(0.2):
+        return
+    call = dice.pick(*calls)
+    data["links"].append(link(dice, "spare", call["from"], call["to"], end, finite=True))
+    ways = [
+        one["name"] if one["from"] == call["from"] else f"{one['name']}.back"
+        for one in data["links"]
+        if {one["from"], one["to"]} == {call["from"], call["to"]} and one.get("back") is not False
+    ]
+    changes = [
+        dice.some(
+            {
+                "time": f"{dice.whole(0, round(end * 1000))}ms",
+                "flow": call["name"],
+                "key": "path",
+                "value": [dice.pick(*ways)],
+            },
+            0.3,
+            signalled=lambda: dice.chance(0.5),
+        )
+        for _ in range(dice.whole(1, 3))
+    ]
+    data["moves"] = [*data.get("moves", []), *changes]
 
 
 def files(folder: Path) -> None:

@@ -97,12 +97,13 @@ def test_it_draws_every_key_of_the_schema() -> None:
 
 
 def test_it_draws_what_a_check_could_overlook() -> None:
-    drawn = {"coupled": 0, "moved": 0, "at once": 0}
+    drawn = {"coupled": 0, "moved": 0, "at once": 0, "another path": 0}
     for seed in range(1, 1500):
         data = swarm_scenarios.scenario(seed)
-        running = [move for move in data.get("moves", []) if "flow" in move]
+        running = [move for move in data.get("moves", []) if move["key"] == "running"]
         drawn["coupled"] += any("air" in coupling["flows"] for coupling in data.get("couplings", []))
         drawn["moved"] += any(move["flow"] == "air" for move in running)
+        drawn["another path"] += any(move["value"] == ["spare"] for move in data.get("moves", []))
         drawn["at once"] += len(running) > len({move["time"] for move in running})
     assert min(drawn.values()) > 2, drawn
 

@@ -239,9 +239,10 @@ impl Controller for Sender {
     fn on_limits(&mut self, now: Time, limits: &Limits, _cx: &mut Context<'_>) -> Decision {
         self.limits = *limits;
         if limits.route_changed {
-            let Self { flight, frames, video, window, .. } =
+            // what is under way on the other route is not reported any more
+            let Self { frames, video, window, .. } =
                 std::mem::replace(self, Self::new(self.settings.clone()));
-            (self.limits, self.flight, self.frames, self.video) = (*limits, flight, frames, video);
+            (self.limits, self.frames, self.video) = (*limits, frames, video);
             self.window.bytes = window.bytes;
         }
         self.flight.give_up(now);

@@ -201,7 +201,8 @@ pub struct Limits {
     pub wanted: Option<Rate>,
     /// Whether the sources currently use less than the target (application-limited).
     pub app_limited: bool,
-    /// Whether the network route has changed, so that measurements of the path no longer hold.
+    /// Whether the network route has changed, so that measurements of the path no longer hold, and packets that were sent
+    /// before are not reported any more.
     pub route_changed: bool,
 }
 

@@ -115,6 +115,13 @@ impl History {
         }
     }
 
+    /// Forgets all packets: feedback on those of another route is ignored, and none of them is in flight, as in
+    /// libwebrtc's `TransportFeedbackAdapter` (`SetNetworkRoute`).
+    pub(crate) fn route_changed(&mut self) {
+        self.land(self.next);
+        self.oldest = self.next;
+    }
+
     /// When the oldest packet in flight is forgotten, unless it is reported on before.
     pub(crate) fn expiry(&self) -> Time {
         if self.landed == self.next {
@@ -238,6 +245,21 @@ mod tests {
         assert_eq!(history.join(0, arrival(50), Ecn::Ce, &mut report), Some(Time::ZERO));
         assert!(!history.received(0));
         assert!(!history.received(3) && !history.received(-1), "never sent");
+    }
+
+    #[test]
+    fn packets_of_another_route_are_neither_in_flight_nor_reported() {
+        let mut history = History::new();
+        (0..20).for_each(|k| history.sent(Time::from_millis(k), 100, None, true));
+        history.route_changed();
+        assert_eq!((history.in_flight(), history.expiry()), (Size::ZERO, Time::MAX));
+        (20..25).for_each(|k| history.sent(Time::from_millis(k), 100, None, true));
+        let mut report = Report::default();
+        assert_eq!(history.join(19, arrival(50), Ecn::NotEct, &mut report), None);
+        assert!(!history.received(18));
+        assert_eq!(history.in_flight(), Size::from_bytes(500));
+        assert_eq!(history.join(20, arrival(51), Ecn::NotEct, &mut report), Some(Time::from_millis(20)));
+        assert_eq!((report.packets.len(), history.in_flight()), (1, Size::from_bytes(400)));
     }
 
     #[test]

@@ -572,6 +572,7 @@ impl Sender {
         if let Some(repair) = &mut self.repair {
             repair.route_changed();
         }
+        self.history.route_changed();
         self.set_limits(now, Limits { route_changed: true, ..self.limits }, out);
         self.work(now, path, out);
     }

@@ -162,7 +162,7 @@ fn recording(offer: &Offer, duration: Span, warmup: Span) -> Recording {
         start: offer.start.min(end),
         stop: offer.stop.unwrap_or(end).min(end),
         tightest: None,
-        links: vec![NETWORK],
+        path: vec![NETWORK].into(),
         overhead: offer.overhead,
         sharing: Sharing::Unknown,
         pauses: Vec::new(),

@@ -3,7 +3,7 @@
 
 use super::host::Host;
 use tidegate_core::rng::Draws;
-use tidegate_core::{Node, Outbox, Packet, Port, Rate, Time};
+use tidegate_core::{Node, Outbox, Packet, Port, Rate, RouteId, Time};
 use tidegate_endpoint::Endpoint;
 use tidegate_endpoint::coupling::{Algorithm, FlowUpdate, Fse};
 
@@ -32,6 +32,19 @@ impl Coupled {
             fse: Fse::new(algorithm, &priorities),
             members: hosts.into_iter().map(|host| Member { host, report: None }).collect(),
         }
+    }
+
+    /// Lets the endpoint at a port send on another route: see [`Host::change_route`].
+    pub(crate) fn change_route(
+        &mut self,
+        now: Time,
+        Port(port): Port,
+        route: RouteId,
+        signalled: bool,
+        out: &mut Outbox,
+    ) {
+        self.members[usize::from(port)].host.change_route(now, route, signalled, out);
+        self.couple(now, out);
     }
 
     /// Updates the FSE with changed reports, and assigns the resulting rates to the flows.

@@ -120,11 +120,13 @@ impl<P: Peer> Host<P> {
 }
 
 impl Host<Endpoint> {
-    /// Sends on another route from now on, and tells the endpoint about it.
-    pub fn change_route(&mut self, now: Time, route: RouteId, out: &mut Outbox) {
+    /// Sends on another route from now on; `signalled`: tells the endpoint about it.
+    pub fn change_route(&mut self, now: Time, route: RouteId, signalled: bool, out: &mut Outbox) {
         self.addressing.route = route;
-        let (endpoint, mut view) = self.open(out, None);
-        endpoint.route_changed(now, &mut view);
+        if signalled {
+            let (endpoint, mut view) = self.open(out, None);
+            endpoint.route_changed(now, &mut view);
+        }
     }
 
     /// The endpoint.

@@ -68,6 +68,17 @@ impl Routes {
     }
 }
 
+/// A node without its wrapper.
+fn inside(node: &mut Box<dyn Node>) -> &mut dyn Any {
+    let node: &mut dyn Any = &mut **node;
+    if node.is::<InBytes>() {
+        let wrapper = node.downcast_mut::<InBytes>();
+        wrapper.map_or_else(|| unreachable!("the line above asks for it"), InBytes::node)
+    } else {
+        node
+    }
+}
+
 /// A network under virtual time.
 pub struct World {
     now: Time,
@@ -307,13 +318,28 @@ impl World {
     /// Calls `tell` with node `id`, so that the driver can change what the node does now or later; `None` if there is
     /// no such node, or it is no `T`.
     pub fn tell<T: Node, R>(&mut self, id: NodeId, tell: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let mut node: &mut dyn Any = &mut **self.nodes.get_mut(id.0 as usize)?;
-        if node.is::<InBytes>() {
-            node = node.downcast_mut::<InBytes>()?.node();
-        }
-        let result = tell(node.downcast_mut()?);
+        let node = self.nodes.get_mut(id.0 as usize)?;
+        let result = tell(inside(node).downcast_mut()?);
         self.wakeups.set(id, self.nodes[id.0 as usize].next_wakeup());
         Some(result)
+    }
+
+    /// Calls `tell` with node `id` at `time`, which no event has passed, and carries the packets that it sends.
+    ///
+    /// # Errors
+    /// When a node fails.
+    pub(crate) fn tell_at(
+        &mut self,
+        time: Time,
+        id: NodeId,
+        tell: impl FnOnce(&mut dyn Any, &mut Outbox),
+    ) -> Result<(), Stopped> {
+        self.advance_to(time);
+        self.out.set_node(id);
+        tell(inside(&mut self.nodes[id.0 as usize]), &mut self.out);
+        self.wakeups.set(id, self.nodes[id.0 as usize].next_wakeup());
+        self.check_failure()?;
+        self.carry()
     }
 
     /// Ends the run: writes open facts, checks conservation and returns the recorder.
@@ -374,15 +400,10 @@ impl World {
 
     #[inline]
     fn event(&mut self, time: Time, id: NodeId) -> Result<(), Stopped> {
-        if time != self.now {
-            if time < self.now {
-                return Err(self.stopped(id, format!("requested a wake-up at {time}, which is in the past")));
-            }
-            self.sample(time);
-            self.now = time;
-            self.events_now = 0;
-            self.packets_now = 0;
+        if time < self.now {
+            return Err(self.stopped(id, format!("requested a wake-up at {time}, which is in the past")));
         }
+        self.advance_to(time);
         self.events += 1;
         self.events_now += 1;
         if self.events_now > self.max_events {
@@ -401,6 +422,16 @@ impl World {
         }
         self.check_failure()?;
         self.carry()
+    }
+
+    #[inline]
+    fn advance_to(&mut self, time: Time) {
+        if time != self.now {
+            self.sample(time);
+            self.now = time;
+            self.events_now = 0;
+            self.packets_now = 0;
+        }
     }
 
     /// Carries the packets sent to the next nodes of their routes, until none is under way.

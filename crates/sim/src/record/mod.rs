@@ -17,6 +17,7 @@ pub mod least;
 pub mod member;
 pub mod metrics;
 pub mod news;
+pub mod path;
 mod pcapng;
 pub mod quality;
 mod recorder;
@@ -33,6 +34,7 @@ use count::Count;
 use digest::Digest;
 use flow::{Bin, FlowStats};
 use member::{MemberInfo, MemberStats};
+use path::Path;
 use std::collections::VecDeque;
 use target::{Sharing, Targets};
 use tidegate_core::datagram::Body;
@@ -68,8 +70,8 @@ pub struct FlowInfo {
     /// Mean capacity, while the statistics run and the flow is active, of the tightest link on its path;
     /// `None`: no limit.
     pub tightest: Option<Rate>,
-    /// The nodes of the links that its packets cross, in order.
-    pub links: Vec<NodeId>,
+    /// The links that its packets cross.
+    pub path: Path,
     /// Bytes of IP and UDP headers that are counted in its packets.
     pub overhead: u32,
     /// Its part in the rate that others find available.

@@ -233,7 +233,7 @@ impl Recording {
         let crossing = |link| -> Vec<usize> {
             (0..self.flows.len())
                 .filter(|&f| {
-                    !matches!(self.flows[f].kind, "udp" | "external") && self.flows[f].links.contains(&link)
+                    !matches!(self.flows[f].kind, "udp" | "external") && self.flows[f].path.crosses(link)
                 })
                 .collect()
         };
@@ -364,7 +364,7 @@ mod tests {
             start: Time::from_secs(10),
             stop: Time::from_secs(70),
             tightest: None,
-            links: vec![],
+            path: crate::record::path::Path::default(),
             overhead: 28,
             sharing: Sharing::Unknown,
             pauses: vec![],

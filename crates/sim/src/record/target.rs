@@ -267,7 +267,7 @@ impl Targets {
                 Sharing::Sending => state.last_sent.is_some_and(|last| from - last <= TCP_SILENCE),
                 Sharing::Fixed | Sharing::Unknown => false,
             };
-            for link in &info.links {
+            for link in info.path.at(from) {
                 let load = &mut self.loads[link.0 as usize];
                 load.fixed += state.fixed;
                 load.sharing += u32::from(state.shares);
@@ -275,7 +275,7 @@ impl Targets {
             }
         }
         for (state, info) in self.flows.iter_mut().zip(infos) {
-            let available = available(&self.loads, state, info);
+            let available = available(&self.loads, state, info.path.at(from));
             compare(state, info, self.warmup, (from, to), available);
         }
         self.from = to;
@@ -307,9 +307,9 @@ impl Targets {
 /// The rate that is available to a flow, in bit/s: the least, of the links on its path, of what the flows that do not adapt
 /// leave, divided by the number of flows that share the link, the flow itself included. `None` without a limit, or where it
 /// is unknown.
-fn available(loads: &[Load], state: &FlowState, info: &FlowInfo) -> Option<f64> {
+fn available(loads: &[Load], state: &FlowState, links: &[NodeId]) -> Option<f64> {
     let mut least = f64::INFINITY;
-    for link in &info.links {
+    for link in links {
         let load = &loads[link.0 as usize];
         let capacity = load.capacity.filter(|_| !load.unknown)?;
         if capacity != Rate::MAX {
@@ -357,7 +357,7 @@ mod tests {
             start: Time::from_secs(start),
             stop: Time::from_secs(stop),
             tightest: None,
-            links: vec![LINK],
+            path: vec![LINK].into(),
             overhead: 28,
             sharing,
             pauses: pauses.iter().map(|&(from, to)| (Time::from_secs(from), Time::from_secs(to))).collect(),

@@ -1,12 +1,13 @@
 //! A run in steps: an agent sets the rate of one of its flows at each step, and gets the step's outcome.
 
 use super::run::Run;
-use super::tightest_link::capacity;
+use super::tightest_link::{capacity, tightest};
 use crate::record::flow::FlowStats;
 use crate::record::histogram::Histogram;
+use crate::record::path::Path;
 use crate::refusal::Refusal;
 use tidegate_controllers::agent::{AgentConfig, AgentHandle, Observation};
-use tidegate_core::{NodeId, Rate, Span, Time, math};
+use tidegate_core::{Rate, Span, Time, math};
 
 /// The true state of a flow in one step, which its sender cannot know.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -102,7 +103,7 @@ pub struct Episode {
     handle: Option<AgentHandle>,
     config: AgentConfig,
     flow: usize,
-    links: Vec<NodeId>,
+    path: Path,
     /// Beginning of the present step, and end of the episode.
     begin: Time,
     stop: Time,
@@ -128,14 +129,14 @@ impl Episode {
         };
         let info = &record.flows[index];
         let (begin, stop) = (info.start, info.stop.min(Time::ZERO + run.duration));
-        let links = info.links.clone();
+        let path = info.path.clone();
         if begin + config.interval > stop {
             let available = format!("a duration of {}", (stop - begin).max(Span::ZERO));
             let expected = format!("at least one interval ({})", config.interval);
             return Err(Refusal::new("flow", available, expected));
         }
         let (before, last) = (Counts::default(), Truth::default());
-        Ok(Self { run, handle, config, flow: index, links, begin, stop, steps: 0, before, last })
+        Ok(Self { run, handle, config, flow: index, path, begin, stop, steps: 0, before, last })
     }
 
     /// The run.
@@ -193,8 +194,8 @@ impl Episode {
 
     fn capacity(&mut self, from: Time, to: Time) -> Option<f64> {
         let nodes = self.run.world.nodes_mut();
-        let capacities = self.links.iter().filter_map(|&link| capacity(nodes, link, from, to));
-        capacities.min().map(Rate::as_bps_f64)
+        let rate = tightest(&self.path, (from, to), |link, from, to| capacity(nodes, link, from, to));
+        rate.map(Rate::as_bps_f64)
     }
 
     /// Ends this step and returns its outcome.

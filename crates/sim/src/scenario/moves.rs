@@ -1,13 +1,17 @@
-//! Changes of a scenario while it runs: of its links, and starts and stops of flows.
+//! Changes of a scenario while it runs: of its links, starts and stops of flows, and paths of calls.
 
-use super::Scenario;
 use super::driven::LinkChange;
 use super::run::Run;
+use super::{FlowKind, Scenario};
+use crate::engine::coupled::Coupled;
+use crate::engine::host::Host;
+use crate::engine::world::Stopped;
 use crate::refusal::{Refusal, ensure};
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::VecDeque;
-use tidegate_core::{Rate, Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use tidegate_core::{FlowId, NodeId, Port, Rate, RouteId, Span, Time};
+use tidegate_endpoint::Endpoint;
 
 /// One change. It is made before all other events at its time.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -18,7 +22,7 @@ pub struct MoveSpec {
     /// The link that is changed, if it is not a flow.
     #[serde(default)]
     pub link: Option<String>,
-    /// The flow that is started or stopped.
+    /// The flow that is started or stopped, or whose path changes.
     #[serde(default)]
     pub flow: Option<String>,
     /// The link's capacity from then on.
@@ -33,6 +37,15 @@ pub struct MoveSpec {
     /// Whether the flow begins or ends.
     #[serde(default)]
     pub running: Option<bool>,
+    /// The links that the packets of the call take from then on, from the flow's beginning to its end.
+    #[serde(default)]
+    pub path: Option<Vec<String>>,
+    /// The links of the other direction of that path.
+    #[serde(default)]
+    pub back: Vec<String>,
+    /// Whether the call's ends hear of the other path; by default they do.
+    #[serde(default)]
+    pub signalled: Option<bool>,
 }
 
 impl MoveSpec {
@@ -41,9 +54,27 @@ impl MoveSpec {
     }
 }
 
-/// Changes of links that are still to come, in order of time.
+/// Another path of a call.
+#[derive(Clone, Debug)]
+pub(super) struct PathChange {
+    pub(super) time: Time,
+    /// The flows of the call, each with its new links.
+    pub(super) flows: Vec<(FlowId, Vec<NodeId>)>,
+    /// The ends of the call, each with the route of what it sends.
+    pub(super) routes: [((NodeId, Port), RouteId); 2],
+    /// Whether the ends hear of it.
+    pub(super) signalled: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Link(String, LinkChange),
+    Path(PathChange),
+}
+
+/// Changes that are still to come, in order of time.
 #[derive(Debug, Default)]
-pub(super) struct Moves(VecDeque<(Time, String, LinkChange)>);
+pub(super) struct Moves(VecDeque<(Time, Change)>);
 
 impl Moves {
     /// The time of the next change.
@@ -52,23 +83,24 @@ impl Moves {
     }
 
     /// Adds a change after those of the same time.
-    fn add(&mut self, time: Time, link: &str, change: LinkChange) {
-        let index = self.0.partition_point(|&(due, ..)| due <= time);
-        self.0.insert(index, (time, link.to_owned(), change));
+    fn add(&mut self, time: Time, change: Change) {
+        let index = self.0.partition_point(|&(due, _)| due <= time);
+        self.0.insert(index, (time, change));
     }
 
-    fn take(&mut self, time: Time) -> Option<(String, LinkChange)> {
+    fn take(&mut self, time: Time) -> Option<Change> {
         if self.next()? > time {
             return None;
         }
-        self.0.pop_front().map(|(_, link, change)| (link, change))
+        self.0.pop_front().map(|(_, change)| change)
     }
 }
 
 /// The scenario with the start and stop of its flows set by the moves.
 ///
 /// # Errors
-/// When a move has neither link nor flow or an unknown flow, or starts or stops a flow again.
+/// When a move has neither link nor flow or an unknown flow, starts or stops a flow again, or changes the path of what is
+/// no call.
 pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal> {
     let mut changed = Cow::Borrowed(scenario);
     for (index, move_spec) in scenario.moves.iter().enumerate() {
@@ -89,11 +121,20 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
         let Some(flow_index) = flow_index else {
             return Err(refused(Refusal::new("flow", name, "a flow of the scenario")));
         };
+        if move_spec.path.is_some() {
+            let alone =
+                move_spec.running.is_none() && move_spec.link.is_none() && move_spec.change().is_empty();
+            ensure(alone, || refused("found a path beside another change; expected one of them".into()))?;
+            let call = matches!(scenario.flows[flow_index].kind, FlowKind::Media(_));
+            ensure(call, || refused(Refusal::new("flow", name, "a media flow: others keep their path")))?;
+            continue;
+        }
         let Some(running) =
             move_spec.running.filter(|_| move_spec.link.is_none() && move_spec.change().is_empty())
         else {
             return Err(refused(
-                "found a flow without running, or with a change of a link; expected running alone".into(),
+                "found a flow without running or path, or with a change of a link; expected one of the two"
+                    .into(),
             ));
         };
         let earlier = scenario.moves[..index]
@@ -118,13 +159,20 @@ pub(super) fn of_flows(scenario: &Scenario) -> Result<Cow<'_, Scenario>, Refusal
 }
 
 impl Run {
-    /// Takes over a scenario's changes of links, and checks that each of them can be made.
+    /// Takes over a scenario's changes of links and paths (by the index of their move), and checks that each of them can be made.
     ///
     /// # Errors
     /// When there is no managed link of a name, or a value is out of its range.
-    pub(super) fn with_moves(mut self, moves: &[MoveSpec]) -> Result<Self, Refusal> {
-        let mut links = Vec::new();
+    pub(super) fn with_moves(
+        mut self,
+        moves: &[MoveSpec],
+        mut paths: BTreeMap<usize, PathChange>,
+    ) -> Result<Self, Refusal> {
+        let mut changes = Vec::with_capacity(moves.len());
         for (index, move_spec) in moves.iter().enumerate() {
+            if let Some(change) = paths.remove(&index) {
+                changes.push((change.time, Change::Path(change)));
+            }
             let Some(link) = &move_spec.link else { continue };
             ensure(move_spec.running.is_none() && !move_spec.change().is_empty(), || {
                 let message = "found a link without a change; expected capacity, delay or loss";
@@ -134,11 +182,11 @@ impl Run {
                 // its place is a key of the link, not of the move
                 Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1))
             })?;
-            links.push((move_spec.time, link.clone(), move_spec.change()));
+            changes.push((move_spec.time, Change::Link(link.clone(), move_spec.change())));
         }
         // moves of the same time keep their order in the scenario
-        links.sort_by_key(|&(time, ..)| time);
-        self.moves = Moves(links.into());
+        changes.sort_by_key(|&(time, _)| time);
+        self.moves = Moves(changes.into());
         Ok(self)
     }
 
@@ -157,7 +205,7 @@ impl Run {
             Refusal::from("found no change; expected capacity, delay or loss").at(&format!("links.{link}"))
         })?;
         self.changeable(link, &change)?;
-        self.moves.add(time, link, change);
+        self.moves.add(time, Change::Link(link.to_owned(), change));
         Ok(())
     }
 
@@ -167,18 +215,39 @@ impl Run {
     /// When there is no managed link of that name.
     pub fn forget(&mut self, link: &str, from: Time) -> Result<(), Refusal> {
         self.managed(link)?;
-        self.moves.0.retain(|(time, name, _)| *time < from || name != link);
+        self.moves.0.retain(|(time, change)| {
+            *time < from || !matches!(change, Change::Link(name, _) if name == link)
+        });
         Ok(())
     }
 
     /// Applies the changes that are due at `time`; all earlier events have been processed.
-    pub(super) fn apply_moves(&mut self, time: Time) {
-        while let Some((link, change)) = self.moves.take(time) {
-            let result = self.change(&link, time, change);
-            assert!(
-                result.is_ok(),
-                "changing {link} failed, although it was validated before the run: {result:?}"
-            );
+    ///
+    /// # Errors
+    /// When a component fails at it.
+    pub(super) fn apply_moves(&mut self, time: Time) -> Result<(), Stopped> {
+        while let Some(change) = self.moves.take(time) {
+            match change {
+                Change::Link(link, change) => {
+                    let result = self.change(&link, time, change);
+                    assert!(
+                        result.is_ok(),
+                        "changing {link} failed, although it was validated before the run: {result:?}"
+                    );
+                }
+                Change::Path(PathChange { routes, signalled, .. }) => {
+                    for ((node, port), route) in routes {
+                        self.world.tell_at(time, node, |end, out| {
+                            if let Some(host) = end.downcast_mut::<Host<Endpoint>>() {
+                                host.change_route(time, route, signalled, out);
+                            } else if let Some(coupled) = end.downcast_mut::<Coupled>() {
+                                coupled.change_route(time, port, route, signalled, out);
+                            }
+                        })?;
+                    }
+                }
+            }
         }
+        Ok(())
     }
 }

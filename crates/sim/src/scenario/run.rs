@@ -95,7 +95,7 @@ impl Run {
             if warm == Some(time) {
                 self.warm_up_ends();
             }
-            self.apply_moves(time);
+            self.apply_moves(time)?;
         }
     }
 

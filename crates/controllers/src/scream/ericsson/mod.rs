@@ -379,8 +379,11 @@ impl Controller for Sender {
         let first = self.origin.is_none();
         self.limits = *limits;
         if limits.route_changed {
-            // the program has no routes: the measurements of the path are dropped, the window stays
+            // the program has no routes: the measurements of the path are dropped, the window stays; what is under way on
+            // the other route is not reported any more
             (self.rtt, self.delay) = (RoundTrips::default(), Delay::default());
+            self.flight.clear();
+            self.losses.clear();
         }
         self.restart(now);
         if first {

@@ -234,6 +234,8 @@ impl Controller for Sender {
         if limits.route_changed {
             (self.rtt, self.queue, self.qdelay) = (SmoothedRtt::default(), QueueDelay::default(), 0.0);
             (self.trend, self.last_event) = (Trend::default(), None);
+            // what is under way on the other route is not reported any more
+            self.flight.clear();
         }
         self.process(now);
         self.decide()

@@ -1,15 +1,16 @@
 //! Media flows: from their specification to the settings of two endpoints.
 
 use super::coupling::Plans;
-use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, seed_of};
+use super::{Builder, EncoderRequest, Makers, Refusal, label, no_path, nodes, seed_of};
 use crate::engine::host::{Destination, Host};
+use crate::scenario::moves::PathChange;
 use crate::scenario::{
     EcnSpec, FeedbackFormat, FeedbackInterval, FeedbackRule, FlowKind, FlowSpec, MediaSpec, PlayoutSpec,
     ReportInterval, ReportRule, Scenario, SpurtsSpec, VideoSource,
 };
 use std::sync::Arc;
 use tidegate_core::control::{FeedbackKind, Limits};
-use tidegate_core::{Ecn, FlowId, NodeId, Rate, Span, Time};
+use tidegate_core::{Ecn, FlowId, NodeId, Port, Rate, Span, Time};
 use tidegate_endpoint::media::{ladder, packets, spurts, statistical};
 use tidegate_endpoint::rtcp::schedule::Avpf;
 use tidegate_endpoint::{
@@ -55,13 +56,38 @@ impl Builder<'_> {
             if let Some(peer) = pair {
                 built[peer] = true;
             }
-            self.call(index, pair, &mut plans, &mut without_feedback, make)
-                .map_err(|refusal| refusal.at(&key))?;
+            let ends = self.call(index, pair, &mut plans, &mut without_feedback, make);
+            self.path_changes([Some(index), pair], ends.map_err(|refusal| refusal.at(&key))?)?;
         }
         self.nodes.extend(plans.nodes());
         Ok(without_feedback)
     }
 
+    /// Adds the routes of the moves that change the path of a call; `flows` are that of the caller and that of the callee.
+    fn path_changes(&mut self, flows: [Option<usize>; 2], ends: [(NodeId, Port); 2]) -> Result<(), Refusal> {
+        let scenario = self.scenario;
+        for (index, change) in scenario.moves.iter().enumerate() {
+            let (Some(path), Some(name)) = (&change.path, &change.flow) else { continue };
+            let of_it = |flow: &Option<usize>| flow.is_some_and(|flow| &scenario.flows[flow].name == name);
+            let Some(side) = flows.iter().position(of_it) else { continue };
+            let [Some(flow), other] = [flows[side], flows[1 - side]] else { continue };
+            let FlowSpec { from, to, .. } = &scenario.flows[flow];
+            // as seen from the flow that is named
+            let refused =
+                |refusal: Refusal| Refusal::from(refusal.to_string()).at(&format!("moves[{}]", index + 1));
+            let forward = self.graph.along(scenario, path, [from, to]).map_err(refused)?;
+            let backward = self.graph.along(scenario, &change.back, [to, from]).map_err(refused)?;
+            let (near, far) = (ends[side], ends[1 - side]);
+            let routes = [(near, self.route_to(&forward, far)), (far, self.route_to(&backward, near))];
+            let mut links = vec![(FlowId(flow as u32), nodes(&forward))];
+            links.extend(other.map(|other| (FlowId(other as u32), nodes(&backward))));
+            let signalled = change.signalled.unwrap_or(true);
+            self.paths.insert(index, PathChange { time: change.time, flows: links, routes, signalled });
+        }
+        Ok(())
+    }
+
+    /// Plans the two endpoints of a call, and returns their places: that of the flow's sender, and that of its receiver.
     fn call(
         &mut self,
         index: usize,
@@ -69,7 +95,7 @@ impl Builder<'_> {
         plans: &mut Plans,
         without_feedback: &mut Vec<FlowId>,
         make: &mut Makers<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<[(NodeId, Port); 2], Refusal> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
         let path = self.graph.path(&flow.from, &flow.to).ok_or_else(|| no_path(&flow.from, &flow.to))?;
@@ -103,7 +129,7 @@ impl Builder<'_> {
             let host = Host::new(Endpoint::new(settings)?, route, Destination::Call(flow));
             plans.put(node, host, priority.unwrap_or(1.0));
         }
-        Ok(())
+        Ok([caller_port, callee_port])
     }
 }
 

@@ -18,7 +18,7 @@ use crate::record::target::{INTERVAL, Sharing};
 use crate::record::{FlowInfo, LinkInfo, RadioInfo, Recording};
 use crate::refusal::{Refusal, ensure};
 use crate::scenario::external::External;
-use crate::scenario::moves::{Moves, of_flows};
+use crate::scenario::moves::{Moves, PathChange, of_flows};
 use crate::scenario::run::Run;
 use crate::scenario::tightest_link::capacity;
 use crate::scenario::{
@@ -28,6 +28,7 @@ use crate::traffic::udp::Pattern;
 use graph::Graph;
 pub use makers::{EncoderMaker, EncoderRequest, Halves, Maker, Makers, from_registry, no_encoder};
 pub use media::endpoint_settings;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::RouteId;
 use tidegate_core::wire::ip::UDP_HEADERS;
@@ -68,6 +69,8 @@ struct Builder<'a> {
     nodes: Vec<Box<dyn Node>>,
     routes: Vec<Vec<(NodeId, Port)>>,
     external: External,
+    /// Changes of the paths of calls, by the index of their move.
+    paths: BTreeMap<usize, PathChange>,
 }
 
 impl<'a> Builder<'a> {
@@ -93,6 +96,7 @@ impl<'a> Builder<'a> {
             nodes: Vec::new(),
             routes: Vec::new(),
             external: External::default(),
+            paths: BTreeMap::new(),
         };
         for spec in &scenario.links {
             if matches!(spec.capacity, Capacity::External) {
@@ -140,7 +144,7 @@ impl<'a> Builder<'a> {
                 start: flow.start,
                 stop: stop.min(Time::ZERO + scenario.duration),
                 tightest: None,
-                links: path.iter().map(|&(node, _)| node).collect(),
+                path: nodes(&path).into(),
                 overhead: match &flow.kind {
                     FlowKind::Media(media) => media.overhead,
                     _ => UDP_HEADERS,
@@ -169,6 +173,11 @@ impl<'a> Builder<'a> {
         }
         for FlowId(index) in self.media(make)? {
             infos[index as usize].sharing = Sharing::Fixed;
+        }
+        for change in self.paths.values() {
+            for (FlowId(flow), links) in &change.flows {
+                infos[*flow as usize].path.change(change.time, links.clone());
+            }
         }
         let members = self.sessions(&mut infos)?;
         self.finish(infos, members)
@@ -233,7 +242,7 @@ impl<'a> Builder<'a> {
         let (duration, warmup) = (scenario.duration, scenario.warmup);
         let moves = Moves::default();
         Run { world, duration, warmup, before: None, external: self.external, moves, recordings, remarks }
-            .with_moves(&scenario.moves)
+            .with_moves(&scenario.moves, self.paths)
     }
 
     /// Wraps the nodes at the ends of routes, so that their packets are encoded to bytes and decoded.
@@ -284,6 +293,11 @@ impl<'a> Builder<'a> {
 /// Whether the rate of a flow's media can follow a controller: that of audio and of constant packets cannot.
 fn adapts(media: &MediaSpec) -> bool {
     media.video.as_ref().is_some_and(|video| !matches!(video.source, VideoSource::Cbr { .. }))
+}
+
+/// The nodes of a path.
+fn nodes(path: &[(NodeId, Port)]) -> Vec<NodeId> {
+    path.iter().map(|&(node, _)| node).collect()
 }
 
 /// The refusal of two nodes that no path connects.

@@ -6,6 +6,7 @@ use crate::engine::host::{Destination, Host};
 use crate::engine::replicator::Replicator;
 use crate::record::FlowInfo;
 use crate::record::member::MemberInfo;
+use crate::record::path::Path;
 use crate::record::target::Sharing;
 use crate::scenario::{MemberMedia, MemberSpec, ProfileSpec, Routes, SessionSpec};
 use tidegate_core::{FlowId, RouteId, Time};
@@ -98,7 +99,7 @@ fn info(member: &Member<'_>, overhead: u32, duration: tidegate_core::Span) -> Fl
         start: member.spec.join,
         stop: member.spec.leave.map_or(end, |time| time.min(end)),
         tightest: None,
-        links: Vec::new(),
+        path: Path::default(),
         overhead,
         sharing: Sharing::Unknown,
         pauses: Vec::new(),
